@@ -1,0 +1,76 @@
+// The result of anything that can fail: a value, or an error with a code and a sentence for the user.
+// Libraries return these; only the command line prints them. No exception of ours crosses a room.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace pathproof {
+
+// What kind of failure it was. The command line turns it into an exit code.
+enum class ErrorCode {
+    kBadInput,      // an option, file or name is wrong: nothing was changed
+    kNotPermitted,  // root or a capability is missing: nothing was changed
+    kNotSupported,  // this device, kernel or build cannot do it
+    kNotFound,      // the device, namespace, file or name does not exist
+    kUnavailable,   // it existed but went away, did not answer in time or was interrupted
+    kFailed,        // anything else that the system refused
+};
+
+// A sentence that names the file, line, option or device, and says what to do about it.
+struct Error {
+    ErrorCode code = ErrorCode::kFailed;
+    std::string message;
+};
+
+template <typename T>
+class [[nodiscard]] Result : public tl::expected<T, Error> {
+  public:
+    using tl::expected<T, Error>::expected;
+};
+
+using Status = Result<void>;
+using Failure = tl::unexpected<Error>;
+
+// fail(ErrorCode::kNotFound, "network namespace {} does not exist; see 'ip netns'", name)
+template <typename... Args>
+Failure fail(ErrorCode code, fmt::format_string<Args...> text, Args&&... args) {
+    return Failure(Error{code, fmt::format(text, std::forward<Args>(args)...)});
+}
+
+// Hands an error on with what was being done put before it: "read features of vx: ...".
+template <typename... Args>
+Failure fail(const Error& error, fmt::format_string<Args...> doing, Args&&... args) {
+    return Failure(
+        Error{error.code, fmt::format(doing, std::forward<Args>(args)...) + ": " + error.message});
+}
+
+inline Failure pass_on(const Error& error) { return Failure(error); }
+
+// The name used on the wire between our processes; the inverse gives kFailed for an unknown name.
+inline const char* error_code_name(ErrorCode code) {
+    switch (code) {
+        case ErrorCode::kBadInput: return "bad_input";
+        case ErrorCode::kNotPermitted: return "not_permitted";
+        case ErrorCode::kNotSupported: return "not_supported";
+        case ErrorCode::kNotFound: return "not_found";
+        case ErrorCode::kUnavailable: return "unavailable";
+        case ErrorCode::kFailed: return "failed";
+    }
+    return "failed";
+}
+
+inline ErrorCode error_code_from_name(const std::string& name) {
+    for (ErrorCode code : {ErrorCode::kBadInput, ErrorCode::kNotPermitted, ErrorCode::kNotSupported,
+                           ErrorCode::kNotFound, ErrorCode::kUnavailable}) {
+        if (name == error_code_name(code)) {
+            return code;
+        }
+    }
+    return ErrorCode::kFailed;
+}
+
+}  // namespace pathproof

@@ -1,0 +1,61 @@
+// A wire of two ports: what comes in at one goes out at the other, as a healthy NIC would send it (partial
+// checksums completed) or byte for byte. Stands in for hardware; every output of it says so.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/judge/verifier.h"
+#include "dataplane/port/port.h"
+
+namespace pathproof::softnic {
+
+enum class WireMode : std::uint8_t {
+    kHealthyNic,   // completes partial checksums (pseudo-header sums) like the NIC that the kernel trusted to
+    kPassThrough,  // passes bytes as they are: a NIC that leaves partial checksums
+};
+const char* name(WireMode mode);
+
+struct WirePlan {
+    std::size_t port_a = 0;  // indices into the ports that the tester opened
+    std::size_t port_b = 1;
+    WireMode mode = WireMode::kHealthyNic;
+    std::vector<std::uint16_t> tunnel_ports = {4789};
+    std::uint32_t keep_bad_frames = 256;
+    bool operator==(const WirePlan&) const = default;
+};
+
+enum class Direction : std::uint8_t { kAToB, kBToA };
+
+// Judged on what leaves the wire, after completion.
+struct WireFrame {
+    Direction direction = Direction::kAToB;
+    std::int64_t time_ns = 0;  // since the wire started
+    std::vector<std::uint8_t> bytes;
+    std::vector<judge::ChecksumFinding> bad;
+};
+
+struct WireTally {
+    std::uint64_t received = 0;
+    std::uint64_t forwarded = 0;
+    std::uint64_t not_forwarded = 0;  // the far port would not take it: received = forwarded + not_forwarded
+    std::uint64_t malformed = 0;      // of the forwarded ones
+    std::uint64_t truncated = 0;      // longer than the port's frame buffer (super-frames of TSO): see DESIGN
+    std::uint64_t completed = 0;      // partial checksums filled in (0 in kPassThrough)
+    std::uint64_t bad_frames = 0;     // frames with at least one bad checksum
+    std::array<std::array<std::uint64_t, 4>, judge::kLayerCount> checksums{};  // by layer and ChecksumState
+};
+
+struct WireReport {
+    WireMode mode = WireMode::kHealthyNic;
+    std::array<WireTally, 2> directions{};  // by Direction
+    std::vector<WireFrame> kept;            // the first keep_bad_frames bad ones
+    std::vector<port::PortCounters> ports;  // deltas
+    std::uint64_t tester_lost = 0;
+    double seconds = 0;
+};
+
+}  // namespace pathproof::softnic

@@ -1,0 +1,90 @@
+// The experiment that the data plane runs: A/AAAA query pairs leave one or two ports at chosen instants,
+// a responder answers at the far side, and every query is followed to its end.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/frame/address.h"
+
+namespace pathproof::traffic {
+
+using Nanoseconds = std::chrono::nanoseconds;
+
+// The VXLAN envelope of one member's packets.
+struct VxlanCarrier {
+    std::uint32_t vni = 0;
+    frame::MacAddress source_mac;
+    frame::MacAddress destination_mac;
+    frame::Endpoint source;       // outer; the port is what RSS and RPS see
+    frame::Endpoint destination;  // the VTEP, port 4789 as a rule
+    bool udp_checksum = true;     // false: outer UDP checksum 0
+    bool operator==(const VxlanCarrier&) const = default;
+};
+
+// How one half of every pair leaves.
+struct PairMember {
+    std::size_t port = 0;  // index into the ports that the tester opened
+    frame::MacAddress source_mac;
+    frame::MacAddress destination_mac;
+    frame::IpAddress first_client;  // source address of pair 0
+    std::uint16_t qtype = 1;        // 1: A, 28: AAAA
+    std::optional<VxlanCarrier> carrier;
+    bool operator==(const PairMember&) const = default;
+};
+
+enum class Departure : std::uint8_t {
+    kTwoPorts,  // each member from its own port and lcore, both waiting for the same TSC deadline
+    kOneBurst,  // both in one tx_burst of one lcore
+    kInTurn,    // one lcore: the second `skew` after the first
+};
+
+struct PairPlan {
+    std::uint64_t pairs = 0;
+    double pairs_per_second = 0;
+    Departure departure = Departure::kTwoPorts;
+    Nanoseconds skew{0};  // the second member leaves this much after the first (kTwoPorts: may be negative)
+    std::array<PairMember, 2> members;
+    frame::Endpoint service;  // where queries go
+    // Pair i leaves from port first_source_port + i % source_ports, address first_client + i / source_ports:
+    // both members share the port, and share the address as well if their first_client is the same.
+    std::uint16_t first_source_port = 10'000;
+    std::uint16_t source_ports = 50'000;
+    Nanoseconds answer_timeout = std::chrono::seconds(5);  // later answers are late (glibc's default)
+    Nanoseconds drain = std::chrono::milliseconds(300);    // listened on after the last query left
+    std::uint64_t seed = 1;
+    std::uint32_t keep_bad_frames = 64;
+
+    frame::Endpoint client(std::uint64_t pair, std::size_t member) const {
+        return {members[member].first_client.plus(static_cast<std::uint32_t>(pair / source_ports)),
+                static_cast<std::uint16_t>(first_source_port + pair % source_ports)};
+    }
+    bool operator==(const PairPlan&) const = default;
+};
+
+// What the server says of names that end in `suffix` (empty: all), for one type or all (qtype 0).
+// The first rule that fits counts. A query that no rule fits is answered REFUSED.
+struct AnswerRule {
+    std::string suffix;
+    std::uint16_t qtype = 0;
+    std::uint8_t rcode = 0;                        // 0 NOERROR, 3 NXDOMAIN
+    std::vector<frame::IpAddress> addresses;       // of the query's family; others are left out
+    std::string cname;                             // not empty: a CNAME record before the addresses
+    Nanoseconds delay{0};                          // 0 to 10 s
+    double loss = 0;                               // share of queries not answered, drawn from the seed
+    bool truncated = false;                        // answers TC and no records
+    bool operator==(const AnswerRule&) const = default;
+};
+
+struct ResponderPlan {
+    std::size_t port = 0;
+    std::vector<AnswerRule> rules;
+    std::uint64_t seed = 1;
+    bool operator==(const ResponderPlan&) const = default;
+};
+
+}  // namespace pathproof::traffic

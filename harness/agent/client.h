@@ -1,0 +1,154 @@
+// The controller's handle on an agent: our process inside the DUT (a namespace, a guest or a host over
+// OpenSSH). Thread-safe: probes that wait run beside other calls.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/frame/address.h"
+#include "harness/netfilter/entry.h"
+
+namespace pathproof::agent {
+
+using std::chrono::milliseconds;
+
+// One offload feature under the name that `ethtool -k` prints for the single feature (ETH_SS_FEATURES).
+struct Feature {
+    std::string name;
+    bool active = false;
+    bool requested = false;
+    bool available = false;      // may be changed by the user (hw_features)
+    bool never_changed = false;  // "[fixed]"
+    bool operator==(const Feature&) const = default;
+};
+
+// What a request to change features really did: the kernel may refuse, or change others with it.
+struct FeatureChange {
+    std::string name;
+    bool before = false;
+    bool after = false;
+    bool asked = false;  // false: changed along with the ones asked for
+};
+
+struct DeviceInfo {
+    std::string name;
+    std::string driver;
+    std::string driver_version;
+    std::string firmware;
+    std::string bus;
+    frame::MacAddress mac;
+    std::uint32_t mtu = 0;
+    bool link_up = false;
+    std::int64_t speed_mbps = -1;  // -1: the driver does not say
+    std::vector<std::pair<std::string, std::uint64_t>> statistics;  // ethtool -S
+};
+
+// Counter values by name: "Udp.InCsumErrors" (/proc/net/snmp), "TcpExt.ListenOverflows" (/proc/net/netstat),
+// "Udp6InCsumErrors" (/proc/net/snmp6), "eth0.rx_packets" (/sys/class/net/*/statistics).
+using CounterSet = std::map<std::string, std::uint64_t>;
+// after - before, leaving out the unchanged ones.
+CounterSet delta(const CounterSet& before, const CounterSet& after);
+
+struct PingOptions {
+    frame::IpAddress destination;
+    unsigned count = 3;
+    std::uint32_t payload_bytes = 56;
+    milliseconds interval{50};
+    milliseconds timeout{1000};  // for each
+};
+
+// Both queries from one connected UDP socket in one sendmmsg, or over one TCP connection, as glibc does it.
+struct DnsLookupOptions {
+    frame::Endpoint server;
+    std::string name;
+    bool tcp = false;
+    unsigned attempts = 1;
+    milliseconds timeout{5000};
+};
+
+struct TransferOptions {
+    frame::Endpoint server;
+    std::uint64_t bytes = 1'000'000;
+    milliseconds timeout{5000};
+};
+
+struct ProbeResult {
+    bool ok = false;
+    std::string outcome;  // one clause: "2 answers in 0.4 ms", "connect timed out after 4000 ms"
+    double milliseconds = 0;
+    std::uint64_t sent = 0;      // echo requests, queries, bytes
+    std::uint64_t received = 0;  // echo replies, answers, bytes that arrived whole (digest checked)
+};
+
+// A DNS server on kernel sockets, UDP and TCP: every name gets `address` (A) or `address6` (AAAA).
+struct DnsServerOptions {
+    frame::Endpoint listen;
+    frame::IpAddress address;
+    frame::IpAddress address6;
+    milliseconds delay{0};
+};
+
+// Conntrack entries to keep; unset fields match everything.
+struct ConntrackFilter {
+    std::optional<std::uint8_t> protocol;
+    std::optional<std::uint16_t> original_destination_port;
+};
+
+class Client {
+  public:
+    // Starts an agent in a named network namespace. `cpus`: where it may run; empty: anywhere.
+    static Result<std::unique_ptr<Client>> start_in_netns(const std::string& netns,
+                                                          const std::vector<int>& cpus = {});
+    // Starts `argv` (for example {"ssh", "root@dut", "pathproof", "agent"}).
+    static Result<std::unique_ptr<Client>> start_command(const std::vector<std::string>& argv);
+    ~Client();
+
+    const std::string& who() const;
+    pid_t pid() const;
+    bool alive() const;
+
+    // Offloads and devices (ioctl SIOCETHTOOL).
+    Result<std::vector<Feature>> features(const std::string& device);
+    // Sets the named features (single names, or ethtool's group words such as "tx"); says what changed.
+    Result<std::vector<FeatureChange>> set_features(
+        const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted);
+    Result<DeviceInfo> device(const std::string& device);
+
+    // Counters of this namespace: /proc/net/{snmp,snmp6,netstat} and device statistics.
+    Result<CounterSet> counters();
+    // A sysctl of this namespace, by its name below /proc/sys with dots ("net.ipv4.ip_forward").
+    Result<std::string> read_sysctl(const std::string& name);
+    Status write_sysctl(const std::string& name, const std::string& value);
+    // Receive packet steering of a device's first receive queue: a hexadecimal CPU mask, "0" for off.
+    Status set_rps(const std::string& device, const std::string& cpu_mask);
+
+    // conntrack.
+    Result<std::vector<netfilter::Entry>> conntrack_dump(const ConntrackFilter& filter = {});
+    Status conntrack_flush();
+    Result<std::vector<netfilter::CpuStats>> conntrack_stats();
+    // Listens from the return of start until stop; one listener at a time.
+    Status start_events(const ConntrackFilter& filter = {});
+    Result<netfilter::EventLog> stop_events();
+
+    // Servers on kernel sockets; they end with the agent or with stop_servers.
+    Status start_dns_server(const DnsServerOptions& options);
+    Status start_transfer_server(const frame::Endpoint& listen);
+    Status stop_servers();
+
+    // Probes. An error means that the probe could not be made; a probe that failed is a value.
+    Result<ProbeResult> ping(const PingOptions& options);
+    Result<ProbeResult> dns_lookup(const DnsLookupOptions& options);
+    Result<ProbeResult> tcp_transfer(const TransferOptions& options);
+
+  private:
+    Client();
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pathproof::agent

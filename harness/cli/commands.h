@@ -1,0 +1,34 @@
+// The commands of the pathproof binary: one file each. `add_x` declares the command's options on `app`; when it
+// is the one that was typed, parsing sets `chosen` to the function that runs it and returns the exit code.
+#pragma once
+
+#include <functional>
+
+#include "dataplane/base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace pathproof::cli {
+
+using Command = std::function<int()>;
+
+void add_qualify(CLI::App& app, Command& chosen);
+void add_repro(CLI::App& app, Command& chosen);
+void add_generate(CLI::App& app, Command& chosen);
+void add_respond(CLI::App& app, Command& chosen);
+void add_wire(CLI::App& app, Command& chosen);
+void add_inspect(CLI::App& app, Command& chosen);
+void add_offload(CLI::App& app, Command& chosen);
+void add_profile(CLI::App& app, Command& chosen);
+void add_lab(CLI::App& app, Command& chosen);
+void add_restore(CLI::App& app, Command& chosen);
+void add_agent(CLI::App& app, Command& chosen);   // started by us inside a DUT
+void add_tester(CLI::App& app, Command& chosen);  // started by us in the tester's namespace
+
+// Prints the sentence on stderr and gives the exit code of the contract: 2 for input that is wrong, refused or
+// missing (nothing was changed), 3 for a run that could not be completed.
+int complain(const Error& error);
+
+}  // namespace pathproof::cli

@@ -1,0 +1,56 @@
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+
+#include "harness/cli/commands.h"
+
+namespace pathproof::cli {
+
+int complain(const Error& error) {
+    fmt::print(stderr, "pathproof: {}\n", error.message);
+    switch (error.code) {
+        case ErrorCode::kBadInput:
+        case ErrorCode::kNotPermitted:
+        case ErrorCode::kNotSupported:
+        case ErrorCode::kNotFound: return 2;
+        case ErrorCode::kUnavailable:
+        case ErrorCode::kFailed: return 3;
+    }
+    return 3;
+}
+
+}  // namespace pathproof::cli
+
+int main(int argc, char** argv) {
+    using namespace pathproof::cli;
+    CLI::App app{"pathproof: proves whether a NIC, driver, kernel and CNI carry every packet right"};
+    app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
+    app.require_subcommand(1);
+    Command chosen;
+    add_qualify(app, chosen);
+    add_repro(app, chosen);
+    add_inspect(app, chosen);
+    add_offload(app, chosen);
+    add_generate(app, chosen);
+    add_respond(app, chosen);
+    add_wire(app, chosen);
+    add_lab(app, chosen);
+    add_profile(app, chosen);
+    add_restore(app, chosen);
+    add_agent(app, chosen);
+    add_tester(app, chosen);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp& help) {
+        return app.exit(help);
+    } catch (const CLI::CallForAllHelp& help) {
+        return app.exit(help);
+    } catch (const CLI::CallForVersion& version) {
+        return app.exit(version);
+    } catch (const CLI::ParseError& wrong) {
+        fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",
+                   wrong.what());
+        return 2;
+    }
+    return chosen ? chosen() : 2;
+}

@@ -1,0 +1,103 @@
+// A conntrack entry, an event about one, and per-CPU statistics, as plain values in host order.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/frame/address.h"
+
+namespace pathproof::netfilter {
+
+// One direction of a flow. For ICMP the ports are zero and `icmp` holds type, code and id.
+struct Tuple {
+    frame::Endpoint source;
+    frame::Endpoint destination;
+    std::uint8_t protocol = 0;  // IPPROTO_*
+    struct Icmp {
+        std::uint8_t type = 0;
+        std::uint8_t code = 0;
+        std::uint16_t id = 0;
+        auto operator<=>(const Icmp&) const = default;
+    };
+    std::optional<Icmp> icmp;
+    auto operator<=>(const Tuple&) const = default;
+};
+
+// Status bits (enum ip_conntrack_status of linux/netfilter/nf_conntrack_common.h) by name.
+namespace status {
+inline constexpr std::uint32_t kExpected = 1u << 0;
+inline constexpr std::uint32_t kSeenReply = 1u << 1;
+inline constexpr std::uint32_t kAssured = 1u << 2;
+inline constexpr std::uint32_t kConfirmed = 1u << 3;
+inline constexpr std::uint32_t kSrcNat = 1u << 4;
+inline constexpr std::uint32_t kDstNat = 1u << 5;
+inline constexpr std::uint32_t kDying = 1u << 9;
+inline constexpr std::uint32_t kFixedTimeout = 1u << 10;
+inline constexpr std::uint32_t kNatClash = 1u << 12;  // the hidden entry of a resolved clash
+inline constexpr std::uint32_t kOffload = 1u << 14;
+}  // namespace status
+
+struct Counters {
+    std::uint64_t packets = 0;
+    std::uint64_t bytes = 0;
+    bool operator==(const Counters&) const = default;
+};
+
+struct Entry {
+    std::uint32_t id = 0;  // CTA_ID: the same entry in a later dump or event
+    Tuple original;
+    Tuple reply;
+    std::uint32_t status = 0;
+    std::optional<std::uint32_t> timeout_s;
+    std::uint32_t mark = 0;
+    std::uint16_t zone = 0;
+    std::string protocol_state;  // TCP, SCTP and DCCP: "ESTABLISHED"; empty otherwise
+    std::string helper;
+    std::vector<std::uint8_t> labels;
+    std::optional<Counters> original_counters;  // nf_conntrack_acct
+    std::optional<Counters> reply_counters;
+    std::optional<std::uint64_t> started_ns;    // nf_conntrack_timestamp, since the epoch
+    std::optional<std::uint64_t> stopped_ns;
+    std::optional<std::uint32_t> use;
+    bool operator==(const Entry&) const = default;
+};
+
+enum class EventKind : std::uint8_t { kNew, kUpdate, kDestroy };
+const char* name(EventKind kind);  // "NEW", "UPDATE", "DESTROY"
+
+struct Event {
+    EventKind kind = EventKind::kNew;
+    std::int64_t time_ns = 0;  // CLOCK_REALTIME when we read it
+    Entry entry;
+};
+
+// Everything that a listener saw between its start and its stop.
+struct EventLog {
+    std::vector<Event> events;
+    std::uint64_t overruns = 0;  // ENOBUFS: events were lost; counts taken from the log are then lower bounds
+};
+
+// nf_conntrack's counters of one CPU in one namespace (CTA_STATS_*), by the kernel's names.
+struct CpuStats {
+    std::uint32_t cpu = 0;
+    std::vector<std::pair<std::string, std::uint64_t>> counters;  // "found", "insert_failed", "clash_resolve"
+    std::uint64_t value(const std::string& counter) const;        // 0 for a counter the kernel lacks
+};
+
+std::uint64_t total(const std::vector<CpuStats>& stats, const std::string& counter);
+// after - before, CPU by CPU.
+std::vector<CpuStats> delta(const std::vector<CpuStats>& before, const std::vector<CpuStats>& after);
+
+void to_json(nlohmann::json& out, const Entry& entry);
+void from_json(const nlohmann::json& in, Entry& entry);
+void to_json(nlohmann::json& out, const Event& event);
+void from_json(const nlohmann::json& in, Event& event);
+void to_json(nlohmann::json& out, const CpuStats& stats);
+void from_json(const nlohmann::json& in, CpuStats& stats);
+
+}  // namespace pathproof::netfilter

@@ -1,0 +1,132 @@
+#include "harness/process/child.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "harness/process/netns.h"
+
+namespace pathproof::process {
+namespace {
+
+[[noreturn]] void become(const std::vector<std::string>& argv, const ChildOptions& options, int socket,
+                         pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(125);  // the parent died between fork and prctl
+    }
+    // Ctrl-C reaches the whole foreground group: the controller decides when its children end.
+    setpgid(0, 0);
+    dup2(socket, STDIN_FILENO);
+    dup2(socket, STDOUT_FILENO);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (!options.netns.empty()) {
+        if (const Status entered = enter_netns(options.netns, SysfsView::kRemount); !entered) {
+            dprintf(STDERR_FILENO, "%s\n", entered.error().message.c_str());
+            _exit(126);
+        }
+    }
+    if (!options.cpus.empty()) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        for (int cpu : options.cpus) {
+            CPU_SET(cpu, &set);
+        }
+        sched_setaffinity(0, sizeof set, &set);
+    }
+    std::vector<char*> words;
+    words.reserve(argv.size() + 1);
+    for (const std::string& word : argv) {
+        words.push_back(const_cast<char*>(word.c_str()));
+    }
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    dprintf(STDERR_FILENO, "%s: %s\n", words[0], std::strerror(errno));
+    _exit(127);
+}
+
+}  // namespace
+
+Result<Child> Child::start(const std::vector<std::string>& argv, const ChildOptions& options) {
+    std::array<int, 2> pair{-1, -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) {
+        return fail(ErrorCode::kFailed, "socket pair for {}: {}", argv.front(), std::strerror(errno));
+    }
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid < 0) {
+        close(pair[0]);
+        close(pair[1]);
+        return fail(ErrorCode::kFailed, "start {}: {}", argv.front(), std::strerror(errno));
+    }
+    if (pid == 0) {
+        become(argv, options, pair[1], parent);
+    }
+    close(pair[1]);
+    return Child(pid, pair[0]);
+}
+
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), socket_(std::exchange(other.socket_, -1)) {}
+
+Child& Child::operator=(Child&& other) noexcept {
+    if (this != &other) {
+        stop();
+        pid_ = std::exchange(other.pid_, -1);
+        socket_ = std::exchange(other.socket_, -1);
+    }
+    return *this;
+}
+
+Child::~Child() { stop(); }
+
+std::string Child::stop() {
+    if (socket_ >= 0) {
+        // shutdown, not only close: a thread of ours may still be blocked reading it.
+        shutdown(socket_, SHUT_RDWR);
+        close(socket_);
+        socket_ = -1;
+    }
+    if (pid_ < 0) {
+        return "not running";
+    }
+    int state = 0;
+    pid_t ended = 0;
+    for (int waited_ms = 0; waited_ms < 2000; waited_ms += 5) {
+        ended = waitpid(pid_, &state, WNOHANG);
+        if (ended != 0 && !(ended < 0 && errno == EINTR)) {
+            break;
+        }
+        usleep(5000);
+    }
+    if (ended == 0) {
+        kill(pid_, SIGKILL);
+        while (waitpid(pid_, &state, 0) < 0 && errno == EINTR) {
+        }
+    }
+    pid_ = -1;
+    if (WIFSIGNALED(state)) {
+        return fmt::format("signal {} ({})", WTERMSIG(state), strsignal(WTERMSIG(state)));
+    }
+    return fmt::format("exit status {}", WEXITSTATUS(state));
+}
+
+std::string own_binary() {
+    std::array<char, PATH_MAX> path{};
+    const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
+    return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : "pathproof";
+}
+
+}  // namespace pathproof::process

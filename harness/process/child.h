@@ -1,0 +1,49 @@
+// A process of ours that speaks JSON lines with us: it is started inside a namespace (or over OpenSSH), has
+// one end of a socket pair as its standard input and output, and never outlives us.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::process {
+
+struct ChildOptions {
+    std::string netns;          // named network namespace; empty: the caller's
+    std::vector<int> cpus;      // CPUs it may run on; empty: all of the caller's
+    std::string stderr_prefix;  // empty: its stderr is ours
+};
+
+class Child {
+  public:
+    // Starts argv[0]. The child gets SIGKILL when the calling process dies (PR_SET_PDEATHSIG, which follows
+    // the *thread* that forks: start children from a thread that lives as long as they should).
+    static Result<Child> start(const std::vector<std::string>& argv, const ChildOptions& options);
+
+    Child(Child&& other) noexcept;
+    Child& operator=(Child&& other) noexcept;
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+    // Closes the socket, gives the child two seconds to end by itself, then kills it.
+    ~Child();
+
+    pid_t pid() const { return pid_; }
+    int socket() const { return socket_; }
+
+    // Closes the socket and waits; says how it ended, for example "exit status 0" or "signal 9 (Killed)".
+    std::string stop();
+
+  private:
+    Child(pid_t pid, int socket) : pid_(pid), socket_(socket) {}
+
+    pid_t pid_ = -1;
+    int socket_ = -1;
+};
+
+// The path of the running pathproof binary: children are started from it.
+std::string own_binary();
+
+}  // namespace pathproof::process

@@ -1,0 +1,75 @@
+#include "harness/process/netns.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+namespace pathproof::process {
+namespace {
+
+std::string netns_path(const std::string& name) { return "/run/netns/" + name; }
+
+}  // namespace
+
+bool netns_exists(const std::string& name) {
+    struct stat file {};
+    return !name.empty() && name.find('/') == std::string::npos &&
+           stat(netns_path(name).c_str(), &file) == 0;
+}
+
+Status enter_netns(const std::string& name, SysfsView sysfs) {
+    if (name.empty()) {
+        return {};
+    }
+    if (!netns_exists(name)) {
+        return fail(ErrorCode::kNotFound, "network namespace '{}' does not exist; 'ip netns' lists them",
+                    name);
+    }
+    const int handle = open(netns_path(name).c_str(), O_RDONLY | O_CLOEXEC);
+    if (handle < 0) {
+        return fail(ErrorCode::kFailed, "open {}: {}", netns_path(name), std::strerror(errno));
+    }
+    const int entered = setns(handle, CLONE_NEWNET);
+    const int reason = errno;
+    close(handle);
+    if (entered != 0) {
+        return fail(reason == EPERM ? ErrorCode::kNotPermitted : ErrorCode::kFailed,
+                    "enter network namespace '{}': {}{}", name, std::strerror(reason),
+                    reason == EPERM ? "; run as root" : "");
+    }
+    if (sysfs == SysfsView::kRemount) {
+        // As ip-netns(8) does: sysfs shows the devices of the namespace it was mounted in.
+        if (unshare(CLONE_NEWNS) != 0 || mount("", "/", "none", MS_SLAVE | MS_REC, nullptr) != 0) {
+            return fail(ErrorCode::kFailed, "private mount namespace for '{}': {}", name,
+                        std::strerror(errno));
+        }
+        umount2("/sys", MNT_DETACH);
+        if (mount(name.c_str(), "/sys", "sysfs", 0, nullptr) != 0) {
+            return fail(ErrorCode::kFailed, "mount sysfs for '{}': {}", name, std::strerror(errno));
+        }
+    }
+    return {};
+}
+
+Status in_netns(const std::string& name, const std::function<Status()>& work) {
+    if (name.empty()) {
+        return work();
+    }
+    Status outcome;
+    std::thread worker([&] {
+        outcome = enter_netns(name, SysfsView::kKeep);
+        if (outcome) {
+            outcome = work();
+        }
+    });
+    worker.join();
+    return outcome;
+}
+
+}  // namespace pathproof::process

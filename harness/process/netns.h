@@ -1,0 +1,26 @@
+// Entering a network namespace, and running a function inside one.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::process {
+
+// Whether `ip netns` knows a namespace of this name (a file below /run/netns).
+bool netns_exists(const std::string& name);
+
+enum class SysfsView {
+    kKeep,     // only the network namespace changes: enough for sockets
+    kRemount,  // also a private mount namespace whose /sys shows this namespace's devices
+};
+
+// Moves the calling thread into the named network namespace; an empty name stays where it is.
+// kRemount is for a child process of its own, never for a thread of a larger process.
+Status enter_netns(const std::string& name, SysfsView sysfs);
+
+// Runs `work` on a thread of its own inside the namespace and waits for it; the caller stays where it is.
+Status in_netns(const std::string& name, const std::function<Status()>& work);
+
+}  // namespace pathproof::process

@@ -1,0 +1,177 @@
+#include "harness/process/program.h"
+
+#include <fcntl.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "harness/process/netns.h"
+
+namespace pathproof::process {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Pipe {
+    int read_end = -1;
+    int write_end = -1;
+
+    Pipe() {
+        std::array<int, 2> ends{-1, -1};
+        if (pipe2(ends.data(), O_CLOEXEC) == 0) {
+            read_end = ends[0];
+            write_end = ends[1];
+        }
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
+    ~Pipe() {
+        close_end(read_end);
+        close_end(write_end);
+    }
+    bool valid() const { return read_end >= 0; }
+    static void close_end(int& end) {
+        if (end >= 0) {
+            close(end);
+            end = -1;
+        }
+    }
+};
+
+[[noreturn]] void become(const std::vector<std::string>& argv, const std::string& netns,
+                         const Pipe& in, const Pipe& out, const Pipe& err) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(in.read_end, STDIN_FILENO);
+    dup2(out.write_end, STDOUT_FILENO);
+    dup2(err.write_end, STDERR_FILENO);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (!netns.empty()) {
+        if (const Status entered = enter_netns(netns, SysfsView::kRemount); !entered) {
+            dprintf(STDERR_FILENO, "%s\n", entered.error().message.c_str());
+            _exit(126);
+        }
+    }
+    std::vector<char*> words;
+    words.reserve(argv.size() + 1);
+    for (const std::string& word : argv) {
+        words.push_back(const_cast<char*>(word.c_str()));
+    }
+    words.push_back(nullptr);
+    setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+    execvp(words[0], words.data());
+    dprintf(STDERR_FILENO, "%s: %s\n", words[0], std::strerror(errno));
+    _exit(127);
+}
+
+// Feeds `input` and collects both outputs until the program closes them or the deadline passes.
+bool exchange(const std::string& input, Pipe& in, Pipe& out, Pipe& err, Clock::time_point deadline,
+              ProgramOutput& output) {
+    std::size_t fed = 0;
+    if (input.empty()) {
+        Pipe::close_end(in.write_end);
+    }
+    while (out.read_end >= 0 || err.read_end >= 0) {
+        const auto left =
+            std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+        if (left <= 0) {
+            return false;
+        }
+        std::array<pollfd, 3> ends{{{out.read_end, POLLIN, 0},
+                                    {err.read_end, POLLIN, 0},
+                                    {in.write_end, POLLOUT, 0}}};
+        if (poll(ends.data(), ends.size(), static_cast<int>(left)) < 0 && errno != EINTR) {
+            return false;
+        }
+        if (ends[2].revents != 0 && in.write_end >= 0) {
+            const ssize_t put = write(in.write_end, input.data() + fed, input.size() - fed);
+            fed += put > 0 ? static_cast<std::size_t>(put) : 0;
+            if (put < 0 || fed == input.size()) {
+                Pipe::close_end(in.write_end);
+            }
+        }
+        std::array<char, 16384> chunk;
+        for (auto [end, text, events] : {std::tuple{&out.read_end, &output.out, ends[0].revents},
+                                         std::tuple{&err.read_end, &output.err, ends[1].revents}}) {
+            if (events == 0 || *end < 0) {
+                continue;
+            }
+            const ssize_t got = read(*end, chunk.data(), chunk.size());
+            if (got > 0) {
+                text->append(chunk.data(), static_cast<std::size_t>(got));
+            } else {
+                Pipe::close_end(*end);
+            }
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
+                                  const ProgramOptions& options) {
+    Pipe in;
+    Pipe out;
+    Pipe err;
+    if (!in.valid() || !out.valid() || !err.valid()) {
+        return fail(ErrorCode::kFailed, "run {}: no pipe: {}", argv.front(), std::strerror(errno));
+    }
+    // A program that ends without reading its input must not end us: writes then fail with EPIPE.
+    std::signal(SIGPIPE, SIG_IGN);
+    const pid_t child = fork();
+    if (child < 0) {
+        return fail(ErrorCode::kFailed, "run {}: {}", argv.front(), std::strerror(errno));
+    }
+    if (child == 0) {
+        become(argv, options.netns, in, out, err);
+    }
+    Pipe::close_end(in.read_end);
+    Pipe::close_end(out.write_end);
+    Pipe::close_end(err.write_end);
+    fcntl(in.write_end, F_SETFL, O_NONBLOCK);
+    ProgramOutput output;
+    const bool ended =
+        exchange(options.input, in, out, err, Clock::now() + options.timeout, output);
+    if (!ended) {
+        kill(child, SIGKILL);
+    }
+    int state = 0;
+    while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
+    }
+    if (!ended) {
+        return fail(ErrorCode::kUnavailable, "'{}' did not end within {} ms", fmt::join(argv, " "),
+                    options.timeout.count());
+    }
+    output.exit_status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+    if (output.exit_status == 127 && output.out.empty()) {
+        return fail(ErrorCode::kNotFound, "program '{}' cannot be run ({}); is its package installed?",
+                    argv.front(), output.err.substr(0, output.err.find('\n')));
+    }
+    return output;
+}
+
+Result<std::string> run_checked(const std::vector<std::string>& argv,
+                                const ProgramOptions& options) {
+    auto output = run_program(argv, options);
+    if (!output) {
+        return pass_on(output.error());
+    }
+    if (output->exit_status != 0) {
+        const std::string where = options.netns.empty() ? "" : " in namespace " + options.netns;
+        return fail(ErrorCode::kFailed, "'{}'{} failed with status {}: {}", fmt::join(argv, " "), where,
+                    output->exit_status, output->err.empty() ? output->out : output->err);
+    }
+    return std::move(output->out);
+}
+
+}  // namespace pathproof::process

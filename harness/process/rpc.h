@@ -1,0 +1,77 @@
+// JSON lines between the controller and its processes (agent, tester).
+//
+//   request   {"id": 7, "op": "features", "args": {"device": "vx"}}
+//   answer    {"id": 7, "ok": {...}}   or   {"id": 7, "error": {"code": "not_found", "message": "..."}}
+//
+// One line each, UTF-8, in any order of answers. The end of the input ends the process. The same lines
+// work over a socket pair and through ssh's standard input and output.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <thread>
+
+#include "dataplane/base/result.h"
+#include "harness/process/child.h"
+
+namespace pathproof::process {
+
+// The answering side. Each request runs on a thread of its own, so that a probe that waits five seconds
+// does not hold up the next request.
+class RpcServer {
+  public:
+    using Handler = std::function<Result<nlohmann::json>(const nlohmann::json& args)>;
+
+    void on(const std::string& op, Handler handler);
+
+    // Reads requests until the input ends; then waits for the running handlers.
+    // A line that is no request is answered with an error, never ignored.
+    void serve(int input, int output);
+
+  private:
+    std::map<std::string, Handler> handlers_;
+};
+
+// The asking side; safe to call from several threads at once.
+class RpcClient {
+  public:
+    // `who` names the process in error sentences: "agent in namespace pp-1a2b-dut".
+    RpcClient(Child child, std::string who);
+    RpcClient(const RpcClient&) = delete;
+    RpcClient& operator=(const RpcClient&) = delete;
+    ~RpcClient();
+
+    // Asks and waits. If the process dies, or says nothing within `timeout`, the error is kUnavailable.
+    Result<nlohmann::json> call(const std::string& op, const nlohmann::json& args,
+                                std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
+    pid_t pid() const { return pid_; }
+    bool alive() const { return !ended_; }
+    const std::string& who() const { return who_; }
+
+  private:
+    struct Pending;
+
+    void read_answers();
+    void take_answer(const std::string& line);
+
+    Child child_;
+    const pid_t pid_;
+    const int socket_;
+    const std::string who_;
+    std::mutex mutex_;
+    std::condition_variable answered_;
+    std::map<std::uint64_t, std::shared_ptr<Pending>> pending_;
+    std::uint64_t next_id_ = 1;
+    std::atomic<bool> ended_ = false;
+    std::thread reader_;
+};
+
+}  // namespace pathproof::process

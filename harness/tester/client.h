@@ -1,0 +1,63 @@
+// The controller's handle on the tester: the process in which the EAL lives, in the lab's tester namespace.
+// It may die on bad hardware; then every call says so and the controller carries on.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/judge/pair_report.h"
+#include "dataplane/port/port.h"
+#include "dataplane/softnic/wire.h"
+#include "dataplane/traffic/pair_plan.h"
+
+namespace pathproof::tester {
+
+struct PortRequest {
+    std::string name;    // "c0"
+    std::string device;  // a vdev with its arguments ("net_af_packet,iface=c0,qdisc_bypass=1"; a number is
+                         // added to the driver's name) or a PCI address
+    std::uint64_t tx_offloads = 0;
+};
+
+// Data room for frames of an interface with this MTU, in an af_packet port.
+struct TesterOptions {
+    std::string netns;               // where the EAL starts; empty: the caller's
+    std::vector<PortRequest> ports;
+    std::vector<int> worker_cpus;    // one lcore each; the control thread never polls
+    bool hugepages = false;
+    std::uint32_t memory_mib = 256;
+};
+
+class Client {
+  public:
+    static Result<std::unique_ptr<Client>> start(const TesterOptions& options);
+    ~Client();
+
+    const std::vector<port::PortInfo>& ports() const;
+    std::string dpdk_version() const;
+    pid_t pid() const;
+    bool alive() const;
+
+    // Runs the plan to its end (pairs / rate + delays + drain) and reports.
+    // With `evidence_path`, bad and misdelivered frames are written there as pcapng.
+    Result<judge::PairReport> run_pairs(const traffic::PairPlan& plan,
+                                        const traffic::ResponderPlan& responder,
+                                        const std::string& evidence_path = "");
+
+    // The wire forwards on one lcore until it is stopped.
+    Status start_wire(const softnic::WirePlan& plan);
+    // With `evidence_path`, the kept bad frames are written there as pcapng.
+    Result<softnic::WireReport> stop_wire(const std::string& evidence_path = "");
+
+  private:
+    Client();
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// The af_packet device of a kernel interface, for PortRequest::device.
+std::string af_packet_device(const std::string& interface);
+
+}  // namespace pathproof::tester

@@ -1,0 +1,139 @@
+// What a run found, as plain values: the only thing that the report reads.
+// cell -> scenario -> run. Each printed sentence is backed by a field here.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pathproof::verdict {
+
+enum class CellVerdict { kPass, kFail, kError, kSkip, kInconclusive };
+enum class ScenarioVerdict { kReproduced, kNotReproduced, kInconclusive };
+enum class RunVerdict { kQualified, kQualifiedWithExceptions, kNotQualified, kIncomplete };
+
+// "PASS", "NOT REPRODUCED", "QUALIFIED WITH EXCEPTIONS": as reports and scripts read them.
+const char* name(CellVerdict verdict);
+const char* name(ScenarioVerdict verdict);
+const char* name(RunVerdict verdict);
+
+// A 95 % interval of a fraction (Wilson), or an upper bound for zero counts (rule of three).
+struct Interval {
+    double low = 0;
+    double high = 0;
+};
+
+// One measured figure. A null value was not measured; `note` then says why.
+struct Measure {
+    std::string name;   // "tcp_connect_ms", "raced_share": what scripts read
+    std::string label;  // "pairs that raced": what people read
+    nlohmann::ordered_json value;
+    std::string unit;   // "%", "ms", "packets", "" for words
+    std::optional<Interval> interval;
+    std::string note;
+};
+
+struct EvidenceFile {
+    std::string path;         // relative to the output directory
+    std::string description;  // what is in it and which program opens it
+};
+
+// One point of a matrix: what was set, what was measured, what it means.
+struct Cell {
+    std::string id;                                            // "vx-on.udpcsum.masquerade.eth0-off"
+    std::vector<std::pair<std::string, std::string>> toggles;  // axis -> value, in display order
+    CellVerdict verdict = CellVerdict::kError;
+    std::string reason;  // one sentence; never empty unless PASS
+    std::string cause;   // machine word of the named cause, such as "stale-port"; empty when none
+    std::vector<Measure> measures;
+    std::vector<EvidenceFile> evidence;
+};
+
+// A bar (with whiskers when it has an interval) of a chart; `kind` picks its colour.
+struct Bar {
+    enum class Kind { kGood, kBad, kNeutral };
+    std::string label;
+    double value = 0;
+    std::optional<Interval> interval;
+    Kind kind = Kind::kNeutral;
+};
+
+struct Chart {
+    std::string title;
+    std::string unit;
+    double maximum = 0;  // of the axis; 0: from the data
+    std::vector<Bar> bars;
+};
+
+// One line of proof, such as a wrong packet beside the tuple that explains it.
+struct Proof {
+    std::string title;
+    std::vector<std::string> columns;
+    std::vector<std::vector<std::string>> rows;
+    std::string conclusion;
+};
+
+struct ScenarioResult {
+    std::string id;        // "vxlan-checksum"
+    std::string title;     // for people
+    std::string question;  // what it asks, one sentence
+    ScenarioVerdict verdict = ScenarioVerdict::kInconclusive;
+    std::string headline;  // what was found, one sentence
+    std::string cause;     // in words; empty when nothing was found
+    std::string cure;      // the command or setting, and what was seen after it; empty when none
+    bool cure_shown = false;             // the cure was applied in this run and the failure was gone
+    std::vector<std::string> explanation;  // paragraphs: how it comes about, why some traffic survives
+    std::vector<Cell> cells;
+    std::vector<Cell> controls;
+    std::vector<Proof> proofs;
+    std::vector<Chart> charts;
+    std::uint64_t unexplained = 0;  // losses or wrong answers that could not be joined to a cause
+    std::vector<EvidenceFile> evidence;
+    double seconds = 0;
+};
+
+// One value of the environment and how it was come by.
+struct Fact {
+    enum class Status { kRead, kAbsent, kDenied };
+    std::string name;
+    std::string value;  // empty unless kRead
+    Status status = Status::kAbsent;
+    std::string source;  // "/proc/sys/kernel/osrelease", "ETHTOOL_GDRVINFO eth0"
+};
+
+struct FactGroup {
+    std::string title;  // "Kernel", "NIC under test: eth0 in node A"
+    std::vector<Fact> facts;
+};
+
+struct RunResult {
+    RunVerdict verdict = RunVerdict::kIncomplete;
+    std::vector<std::string> reasons;  // why that verdict: one sentence each, most important first
+    std::string evidence_class;        // "physical", "virtual", "simulated"
+    std::string evidence_note;         // what that class may and may not say
+    std::string command;               // as typed
+    std::string repeat_command;        // repeats it, with its seed
+    std::uint64_t seed = 0;
+    std::string lab;
+    std::string profile;
+    std::string version;     // of pathproof
+    std::string started_at;  // ISO 8601, UTC
+    double seconds = 0;
+    std::vector<FactGroup> environment;
+    std::vector<ScenarioResult> scenarios;
+};
+
+// The rule of the blueprint, applied to the scenarios: sets nothing else.
+// kIncomplete: nothing executed, an ERROR, an unexplained skip, an inconclusive scenario or unexplained loss.
+// kNotQualified: a reproduced failure whose cause was not named or whose cure was not shown.
+// kQualifiedWithExceptions: failures reproduced, each with its cause named and its cure shown in this run.
+std::pair<RunVerdict, std::vector<std::string>> judge_run(const std::vector<ScenarioResult>& scenarios);
+
+// 0 qualified (with or without exceptions), 1 not, 3 incomplete.
+int exit_code(RunVerdict verdict);
+
+}  // namespace pathproof::verdict

@@ -1,0 +1,135 @@
+#define BOOST_TEST_MODULE process
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "harness/process/child.h"
+#include "harness/process/netns.h"
+#include "harness/process/program.h"
+#include "harness/process/rpc.h"
+
+using namespace pathproof;
+using namespace pathproof::process;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+// A shell child that answers each line it reads with one made from it.
+Child shell(const std::string& script) {
+    auto child = Child::start({"/bin/sh", "-c", script}, {});
+    BOOST_REQUIRE_MESSAGE(child, child.error().message);
+    return std::move(*child);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_program_gives_its_output_and_exit_status) {
+    const auto output = run_program({"sh", "-c", "cat; echo problem >&2; exit 7"}, {.input = "fed"});
+    BOOST_REQUIRE(output);
+    BOOST_TEST(output->out == "fed");
+    BOOST_TEST(output->err == "problem\n");
+    BOOST_TEST(output->exit_status == 7);
+    const auto checked = run_checked({"sh", "-c", "echo problem >&2; exit 7"});
+    BOOST_REQUIRE(!checked);
+    BOOST_TEST(checked.error().message.find("status 7: problem") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_does_not_end_is_killed) {
+    const auto began = std::chrono::steady_clock::now();
+    const auto output = run_program({"sleep", "60"}, {.timeout = 200ms});
+    BOOST_REQUIRE(!output);
+    BOOST_TEST((output.error().code == ErrorCode::kUnavailable));
+    BOOST_TEST((std::chrono::steady_clock::now() - began < 5s));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_is_not_there_is_not_found) {
+    const auto output = run_program({"pathproof-no-such-program"});
+    BOOST_REQUIRE(!output);
+    BOOST_TEST((output.error().code == ErrorCode::kNotFound));
+}
+
+BOOST_AUTO_TEST_CASE(large_input_and_output_pass_through) {
+    const std::string text(3'000'000, 'x');
+    const auto output = run_program({"cat"}, {.input = text});
+    BOOST_REQUIRE(output);
+    BOOST_TEST(output->out.size() == text.size());
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_namespace_is_named) {
+    const Status entered = in_netns("pp-no-such", [] { return Status(); });
+    BOOST_REQUIRE(!entered);
+    BOOST_TEST(entered.error().message.find("pp-no-such") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(answers_may_come_in_any_order) {
+    RpcClient client(shell("read a; read b; "
+                           "echo '{\"id\":2,\"ok\":\"second\"}'; echo noise; echo '{\"id\":1,\"ok\":\"first\"}'; read c"),
+                     "shell");
+    Result<json> first = json();
+    std::thread asks_first([&] { first = client.call("one", {}); });
+    std::this_thread::sleep_for(50ms);
+    const Result<json> second = client.call("two", {});
+    asks_first.join();
+    BOOST_REQUIRE(first);
+    BOOST_REQUIRE(second);
+    BOOST_TEST(*first == "first");
+    BOOST_TEST(*second == "second");
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_dies_fails_the_calls_that_wait_for_it) {
+    RpcClient client(shell("read a; kill -9 $$"), "shell");
+    const auto answer = client.call("anything", {}, 10s);
+    BOOST_REQUIRE(!answer);
+    BOOST_TEST((answer.error().code == ErrorCode::kUnavailable));
+    BOOST_TEST(answer.error().message.find("ended before it answered") != std::string::npos);
+    BOOST_TEST(!client.alive());
+    BOOST_TEST(!client.call("again", {}));
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_says_nothing_runs_into_the_timeout) {
+    RpcClient client(shell("read a; read b"), "shell");
+    const auto answer = client.call("anything", {}, 100ms);
+    BOOST_REQUIRE(!answer);
+    BOOST_TEST(answer.error().message.find("did not answer 'anything'") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_server_answers_requests_and_refuses_what_is_none) {
+    int to_server[2];
+    int from_server[2];
+    BOOST_REQUIRE(pipe(to_server) == 0 && pipe(from_server) == 0);
+    RpcServer server;
+    server.on("double", [](const json& args) -> Result<json> {
+        return json(args.at("number").get<int>() * 2);
+    });
+    server.on("refuse", [](const json&) -> Result<json> {
+        return fail(ErrorCode::kNotFound, "no such thing");
+    });
+    std::thread serving([&] { server.serve(to_server[0], from_server[1]); });
+    FILE* answers = fdopen(from_server[0], "r");
+    const auto ask = [&](const std::string& line) {
+        BOOST_REQUIRE(write(to_server[1], (line + "\n").data(), line.size() + 1) > 0);
+        char buffer[1024] = "";
+        BOOST_REQUIRE(fgets(buffer, sizeof buffer, answers) != nullptr);
+        return json::parse(buffer);
+    };
+    BOOST_TEST(ask(R"({"id":1,"op":"double","args":{"number":21}})")["ok"] == 42);
+    BOOST_TEST(ask(R"({"id":2,"op":"refuse"})")["error"]["code"] == "not_found");
+    BOOST_TEST(ask(R"({"id":3,"op":"unheard"})")["error"]["code"] == "bad_input");
+    BOOST_TEST(ask(R"({"id":4,"op":"double","args":{"number":"x"}})")["error"]["code"] == "bad_input");
+    BOOST_TEST(ask("not json")["error"]["code"] == "bad_input");
+    BOOST_TEST(ask("[1,2]")["error"]["code"] == "bad_input");
+    close(to_server[1]);
+    serving.join();
+    fclose(answers);
+    close(from_server[1]);
+    close(to_server[0]);
+}
+
+BOOST_AUTO_TEST_CASE(stopping_a_child_says_how_it_ended) {
+    BOOST_TEST(shell("read a; exit 3").stop() == "exit status 3");
+    BOOST_TEST(shell("kill -9 $$").stop() == "signal 9 (Killed)");
+}
