@@ -32,6 +32,7 @@ struct PairMember {
     frame::MacAddress source_mac;
     frame::MacAddress destination_mac;
     frame::IpAddress first_client;  // source address of pair 0
+    std::uint16_t source_port_offset = 0;  // not 0: a socket of its own for this half (single-request-reopen)
     std::uint16_t qtype = 1;        // 1: A, 28: AAAA
     std::optional<VxlanCarrier> carrier;
     bool operator==(const PairMember&) const = default;
@@ -61,7 +62,8 @@ struct PairPlan {
 
     frame::Endpoint client(std::uint64_t pair, std::size_t member) const {
         return {members[member].first_client.plus(static_cast<std::uint32_t>(pair / source_ports)),
-                static_cast<std::uint16_t>(first_source_port + pair % source_ports)};
+                static_cast<std::uint16_t>(first_source_port + members[member].source_port_offset +
+                                           pair % source_ports)};
     }
     bool operator==(const PairPlan&) const = default;
 };
