@@ -78,6 +78,7 @@ struct PairReport {
     ReceiveTally server;
     std::array<std::array<std::uint64_t, 4>, kLayerCount> checksums{};  // client side, by ChecksumState
     std::vector<KeptFrame> bad_frames;
+    std::vector<KeptFrame> misdelivered_frames;  // answers from another source address; no finding
     LatencySummary latency;
     std::vector<port::PortCounters> ports;  // deltas over the run, one a port of the tester
     std::uint64_t tester_lost = 0;  // frames that the tester's own ports dropped (missed, no mbuf)

@@ -51,6 +51,8 @@ struct PairPlan {
     Nanoseconds skew{0};  // the second member leaves this much after the first (kTwoPorts: may be negative)
     std::array<PairMember, 2> members;
     frame::Endpoint service;  // where queries go
+    // Query n = 2 * pair + member asks for qNNNNNNNN.SUFFIX, n in hexadecimal: NAT cannot hide which it was.
+    std::string suffix = "pathproof.test";
     // Pair i leaves from port first_source_port + i % source_ports, address first_client + i / source_ports:
     // both members share the port, and share the address as well if their first_client is the same.
     std::uint16_t first_source_port = 10'000;
