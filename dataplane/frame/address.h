@@ -18,7 +18,8 @@ struct MacAddress {
 
 enum class Family : std::uint8_t { kIpv4 = 4, kIpv6 = 6 };
 
-// An IPv4 or IPv6 address, in network order; an IPv4 address uses the first four bytes, the rest are zero.
+// An IPv4 or IPv6 address, in network order; an IPv4 address uses the first four bytes, the rest
+// are zero.
 struct IpAddress {
     Family family = Family::kIpv4;
     std::array<std::uint8_t, 16> bytes{};
@@ -38,9 +39,9 @@ struct Endpoint {
     auto operator<=>(const Endpoint&) const = default;
 };
 
-Result<MacAddress> parse_mac(std::string_view text);      // "02:00:00:00:00:01"
-Result<IpAddress> parse_ip(std::string_view text);        // "198.18.0.1", "2001:db8::1"
-Result<Endpoint> parse_endpoint(std::string_view text);   // "198.18.0.1:53", "[2001:db8::1]:53"
+Result<MacAddress> parse_mac(std::string_view text);     // "02:00:00:00:00:01"
+Result<IpAddress> parse_ip(std::string_view text);       // "198.18.0.1", "2001:db8::1"
+Result<Endpoint> parse_endpoint(std::string_view text);  // "198.18.0.1:53", "[2001:db8::1]:53"
 std::string to_string(const MacAddress& mac);
 std::string to_string(const IpAddress& ip);
 std::string to_string(const Endpoint& endpoint);
