@@ -1,14 +1,16 @@
-// A DPDK port behind one narrow interface: bursts, capabilities and counters. A PCI device and a virtual
-// device are the same thing to everything above.
+// A DPDK port behind one narrow interface: bursts, capabilities and counters. A PCI device and a
+// virtual device are the same thing to everything above.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
 
+struct rte_eth_dev_info;
 struct rte_mbuf;
 struct rte_mempool;
 
@@ -22,17 +24,20 @@ enum class Evidence {
 };
 
 struct PortConfig {
-    std::string name;    // what the report calls it: "client0"
-    std::string device;  // EAL device name: "net_af_packet0" (a vdev given to Eal) or "0000:3b:00.0"
+    std::string name;  // what the report calls it: "client0"
+    std::string
+        device;  // EAL device name: "net_af_packet0" (a vdev given to Eal) or "0000:3b:00.0"
     std::uint16_t rx_queues = 1;
     std::uint16_t tx_queues = 1;
     std::uint16_t rx_descriptors = 1024;
     std::uint16_t tx_descriptors = 1024;
-    std::uint16_t mtu = 0;           // 0: as the driver has it
+    std::uint16_t mtu = 0;  // 0: as the driver has it
     std::uint32_t pool_mbufs = 8192;
-    std::uint16_t mbuf_bytes = 2304;  // data room, headroom included
-    std::uint64_t tx_offloads = 0;   // RTE_ETH_TX_OFFLOAD_*: refused with a sentence if the port lacks one
-    std::uint64_t rx_offloads = 0;   // RTE_ETH_RX_OFFLOAD_*: likewise
+    // Data room, headroom included; an af_packet port with longer slots (framesz=) gets more.
+    std::uint16_t mbuf_bytes = 2432;
+    std::uint64_t tx_offloads =
+        0;  // RTE_ETH_TX_OFFLOAD_*: refused with a sentence if the port lacks one
+    std::uint64_t rx_offloads = 0;  // RTE_ETH_RX_OFFLOAD_*: likewise
 
     bool operator==(const PortConfig&) const = default;
 };
@@ -45,30 +50,38 @@ struct PortInfo {
     frame::MacAddress mac;
     std::uint32_t link_mbps = 0;  // 0: the driver does not say
     bool link_up = false;
-    std::vector<std::string> tx_offloads;  // rte_eth_dev_tx_offload_name() of each that the port can do
+    std::vector<std::string>
+        tx_offloads;  // rte_eth_dev_tx_offload_name() of each that the port can do
     std::vector<std::string> rx_offloads;
 
     bool operator==(const PortInfo&) const = default;
 };
 
-// The port's own account (rte_eth_stats) and ours. One writer each; read when the workers stand still or
-// for a progress line.
+// The port's own account (rte_eth_stats) and ours. One writer each; read when the workers stand
+// still or for a progress line.
+//
+// An af_packet port's driver counts none of its losses. Its counters here are the kernel's:
+// rx_missed is what the full ring of its sockets dropped (PACKET_STATISTICS tp_drops) plus what the
+// interface's receive backlog dropped before that (rx_dropped); tx_errors adds what the interface
+// would not carry (tx_dropped).
 struct PortCounters {
     std::uint64_t rx_packets = 0;
     std::uint64_t tx_packets = 0;
-    std::uint64_t rx_missed = 0;   // dropped for want of a descriptor or ring slot: the tester's own loss
+    std::uint64_t rx_missed =
+        0;  // dropped for want of a descriptor or ring slot: the tester's own loss
     std::uint64_t rx_no_mbuf = 0;  // dropped for want of a buffer: the tester's own loss
     std::uint64_t rx_errors = 0;
     std::uint64_t tx_errors = 0;
-    std::uint64_t tx_refused = 0;  // frames the driver would not take in one call (retried by the caller)
+    std::uint64_t tx_refused =
+        0;  // frames the driver would not take in one call (retried by the caller)
 
     bool operator==(const PortCounters&) const = default;
 };
 
 class Port {
   public:
-    // Configures and starts the queues of an EAL device. Errors: no such device; an offload it lacks (named);
-    // more queues than it has; MTU out of its range.
+    // Configures and starts the queues of an EAL device. Errors: no such device; an offload it
+    // lacks (named); more queues than it has; MTU out of its range.
     static Result<Port> open(const PortConfig& config);
 
     Port(Port&& other) noexcept;
@@ -77,26 +90,50 @@ class Port {
     Port& operator=(const Port&) = delete;
     ~Port();  // stops and closes the device
 
-    // Data path: no allocation, no exception, no lock of ours. A queue belongs to one lcore at a time.
+    // Data path: no allocation, no exception, no lock of ours. A queue belongs to one lcore at a
+    // time.
     std::uint16_t rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t room) noexcept;
     // Sends up to `count` frames; the first `returned` of them now belong to the driver.
     std::uint16_t tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) noexcept;
+
+    // The longest frame received whole: an af_packet port cuts longer ones without a word. 0: not
+    // cut.
+    std::uint32_t receive_limit() const { return receive_limit_; }
+    // The longest frame that the port sends: its MTU and an Ethernet header; a VLAN tag comes on
+    // top. 0: no limit.
+    std::uint32_t transmit_limit() const { return transmit_limit_; }
 
     rte_mempool* pool() const { return pool_; }
     std::uint16_t id() const { return id_; }
     const PortInfo& info() const { return info_; }
     const PortConfig& config() const { return config_; }
     PortCounters counters() const;
-    bool link_up() const;  // asks the driver: false when the device went away
+    bool link_up() const;  // asks the driver and the kernel: false when the device went away
+    // Why link_up() says no, as a sentence; empty when it says yes.
+    std::string link_trouble() const;
 
   private:
-    Port() = default;
+    struct QueueTally;
+    struct Kernel;
+
+    Port();
+    Status set_up();
+    Status watch_interface(const rte_eth_dev_info& device);
+    Status set_mtu();
+    Status make_pool(const rte_eth_dev_info& device);
+    Status set_up_queues();
+    Status start();
+    void describe(const rte_eth_dev_info& device);
+    void close() noexcept;
 
     std::uint16_t id_ = 0xffff;  // 0xffff: moved from
     rte_mempool* pool_ = nullptr;
     PortConfig config_;
     PortInfo info_;
-    std::uint64_t tx_refused_ = 0;
+    std::uint32_t receive_limit_ = 0;
+    std::uint32_t transmit_limit_ = 0;
+    std::unique_ptr<QueueTally[]> tallies_;  // by transmit queue
+    std::unique_ptr<Kernel> kernel_;  // what the kernel knows of the interface behind; null: none
 };
 
 const char* evidence_name(Evidence evidence);

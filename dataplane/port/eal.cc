@@ -1,0 +1,241 @@
+#include "dataplane/port/eal.h"
+
+#include <fmt/ranges.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_version.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "dataplane/port/eal_log.h"
+
+namespace pathproof::port {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "pathproof-";
+std::atomic<bool> started_once = false;
+
+std::vector<int> usable_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> cpus;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        return cpus;
+    }
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) {
+            cpus.push_back(cpu);
+        }
+    }
+    return cpus;
+}
+
+Status check(const EalOptions& options, const std::vector<int>& usable) {
+    std::vector<int> wanted = options.worker_cpus;
+    wanted.insert(wanted.end(), options.main_cpus.begin(), options.main_cpus.end());
+    for (const int cpu : wanted) {
+        if (std::find(usable.begin(), usable.end(), cpu) == usable.end()) {
+            return fail(ErrorCode::kBadInput, "CPU {} is not one this process may use ({})", cpu,
+                        fmt::join(usable, ", "));
+        }
+    }
+    if (options.worker_cpus.size() + 1 > RTE_MAX_LCORE) {
+        return fail(ErrorCode::kBadInput, "{} workers are more than DPDK's {} lcores",
+                    options.worker_cpus.size(), RTE_MAX_LCORE - 1);
+    }
+    std::set<std::string> names;
+    for (const std::string& vdev : options.vdevs) {
+        if (!names.insert(vdev.substr(0, vdev.find(','))).second) {
+            return fail(ErrorCode::kBadInput,
+                        "device '{}' is named twice; give each vdev its own number", vdev);
+        }
+    }
+    return {};
+}
+
+// "0@(0,1),1@0,2@1": lcore 0 is the main one, and several lcores may share a CPU.
+std::string lcore_map(const EalOptions& options, const std::vector<int>& usable) {
+    std::string map = fmt::format(
+        "0@({})", fmt::join(options.main_cpus.empty() ? usable : options.main_cpus, ","));
+    for (std::size_t worker = 0; worker < options.worker_cpus.size(); ++worker) {
+        map += fmt::format(",{}@{}", worker + 1, options.worker_cpus[worker]);
+    }
+    return map;
+}
+
+std::vector<std::string> arguments(const EalOptions& options, const std::vector<int>& usable,
+                                   const std::string& prefix) {
+    std::vector<std::string> words = {"pathproof",     "--lcores", lcore_map(options, usable),
+                                      "--main-lcore",  "0",        "--no-telemetry",
+                                      "--file-prefix", prefix};
+    if (options.hugepages) {
+        words.insert(words.end(), {"--in-memory"});
+    } else {
+        // DPDK 22.11 refuses --in-memory with --no-huge; --no-shconf keeps its files away all the
+        // same.
+        words.insert(words.end(),
+                     {"--no-huge", "-m", std::to_string(options.memory_mib), "--no-shconf"});
+    }
+    if (options.pci.empty()) {
+        words.insert(words.end(), {"--no-pci", "--iova-mode", "va"});
+    }
+    for (const std::string& device : options.pci) {
+        words.insert(words.end(), {"-a", device});
+    }
+    for (const std::string& device : options.vdevs) {
+        words.insert(words.end(), {"--vdev", device});
+    }
+    return words;
+}
+
+// Runtime folders of our processes that were killed before they could remove them.
+void sweep_dead_folders(const fs::path& parent) {
+    std::error_code ignored;
+    for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
+        const std::string name = entry.path().filename().string();
+        if (!name.starts_with(kPrefix)) {
+            continue;
+        }
+        pid_t pid = 0;
+        const char* end = name.data() + name.size();
+        const auto [rest, wrong] = std::from_chars(name.data() + kPrefix.size(), end, pid);
+        if (wrong == std::errc() && rest == end && kill(pid, 0) != 0 && errno == ESRCH) {
+            fs::remove_all(entry.path(), ignored);
+        }
+    }
+}
+
+void remove_runtime_folder(const std::string& prefix) {
+    const fs::path folder = rte_eal_get_runtime_dir();
+    if (folder.filename() != prefix) {
+        return;
+    }
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+    sweep_dead_folders(folder.parent_path());
+}
+
+int run_function(void* function) {
+    return (*static_cast<std::function<int()>*>(function))();
+}
+
+Failure refused(int reason, std::size_t log_from) {
+    const std::string said = eal_log_errors(log_from);
+    const ErrorCode code =
+        reason == EACCES || reason == EPERM ? ErrorCode::kNotPermitted : ErrorCode::kFailed;
+    return fail(code, "DPDK's EAL did not start: {}", said.empty() ? rte_strerror(reason) : said);
+}
+
+}  // namespace
+
+struct Eal::Impl {
+    std::string prefix;
+    std::vector<std::function<int()>> work;  // by worker; lcore id = worker + 1
+};
+
+Eal::Eal(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Eal::Eal(Eal&&) noexcept = default;
+
+Result<Eal> Eal::start(const EalOptions& options) {
+    const std::vector<int> usable = usable_cpus();
+    if (const Status good = check(options, usable); !good) {
+        return pass_on(good.error());
+    }
+    if (started_once.exchange(true)) {
+        return fail(ErrorCode::kNotSupported,
+                    "DPDK's EAL was already started in this process and cannot be started again");
+    }
+    auto impl = std::make_unique<Impl>();
+    impl->prefix =
+        options.file_prefix.empty() ? fmt::format("{}{}", kPrefix, getpid()) : options.file_prefix;
+    impl->work.resize(options.worker_cpus.size());
+    std::vector<std::string> words = arguments(options, usable, impl->prefix);
+    std::vector<char*> argv;
+    for (std::string& word : words) {
+        argv.push_back(word.data());
+    }
+    collect_eal_log();
+    const std::size_t log_from = eal_log_text().size();
+    int outcome = 0;
+    with_standard_streams_aside(
+        [&] { outcome = rte_eal_init(static_cast<int>(argv.size()), argv.data()); });
+    if (outcome < 0) {
+        const int reason = rte_errno;
+        remove_runtime_folder(impl->prefix);
+        return refused(reason, log_from);
+    }
+    return Eal(std::move(impl));
+}
+
+Eal::~Eal() {
+    if (!impl_) {
+        return;
+    }
+    for (unsigned worker = 0; worker < workers(); ++worker) {
+        join(worker);
+    }
+    rte_eal_cleanup();
+    remove_runtime_folder(impl_->prefix);
+}
+
+unsigned Eal::workers() const {
+    return static_cast<unsigned>(impl_->work.size());
+}
+
+Status Eal::launch(unsigned worker, std::function<int()> work) {
+    if (worker >= workers()) {
+        return fail(ErrorCode::kBadInput,
+                    "worker {} does not exist: the tester has {} worker lcores", worker, workers());
+    }
+    if (running(worker)) {
+        return fail(ErrorCode::kUnavailable, "worker lcore {} is busy", worker + 1);
+    }
+    join(worker);
+    impl_->work[worker] = std::move(work);
+    const int outcome = rte_eal_remote_launch(run_function, &impl_->work[worker], worker + 1);
+    if (outcome != 0) {
+        return fail(ErrorCode::kFailed, "launch on worker lcore {}: {}", worker + 1,
+                    rte_strerror(-outcome));
+    }
+    return {};
+}
+
+bool Eal::running(unsigned worker) const {
+    return worker < workers() && rte_eal_get_lcore_state(worker + 1) == RUNNING;
+}
+
+int Eal::join(unsigned worker) {
+    if (worker >= workers()) {
+        return 0;
+    }
+    // rte_eal_wait_lcore() spins; the CPU it would take may be a worker's.
+    while (running(worker)) {
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+    }
+    return rte_eal_wait_lcore(worker + 1);
+}
+
+std::string Eal::log() {
+    return eal_log_text();
+}
+
+std::string Eal::dpdk_version() {
+    return rte_version();
+}
+
+}  // namespace pathproof::port

@@ -1,0 +1,136 @@
+#include "dataplane/port/eal_log.h"
+
+#include <fcntl.h>
+#include <rte_log.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <string_view>
+
+namespace pathproof::port {
+namespace {
+
+struct Log {
+    std::mutex mutex;
+    std::string text;
+    FILE* stream = nullptr;  // lives as long as the process: drivers may log until the very end
+};
+
+// Never destroyed: EAL's threads may log while the process exits.
+Log& log() {
+    static Log& the_log = *new Log;
+    return the_log;
+}
+
+constexpr std::size_t kMostLogBytes = 1 << 20;
+
+ssize_t take(void*, const char* data, std::size_t size) {
+    const std::lock_guard lock(log().mutex);
+    if (log().text.size() + size > kMostLogBytes) {
+        return static_cast<ssize_t>(size);
+    }
+    // The level is known only while rte_log() runs: mark the lines that matter as they come.
+    const bool serious = rte_log_cur_msg_loglevel() <= static_cast<int>(RTE_LOG_ERR);
+    log().text += serious ? "! " : "  ";
+    log().text.append(data, size);
+    if (size == 0 || data[size - 1] != '\n') {
+        log().text += '\n';
+    }
+    return static_cast<ssize_t>(size);
+}
+
+// A standard stream that points into a memory file for as long as this object lives.
+class Aside {
+  public:
+    Aside(int stream, int file) : stream_(stream), saved_(fcntl(stream, F_DUPFD_CLOEXEC, 3)) {
+        if (saved_ >= 0) {
+            dup2(file, stream_);
+        }
+    }
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+    ~Aside() {
+        if (saved_ >= 0) {
+            dup2(saved_, stream_);
+            close(saved_);
+        }
+    }
+
+  private:
+    int stream_;
+    int saved_;
+};
+
+std::string read_from_start(int file) {
+    std::string text;
+    std::array<char, 4096> chunk{};
+    off_t at = 0;
+    for (ssize_t got = 0; (got = pread(file, chunk.data(), chunk.size(), at)) > 0; at += got) {
+        text.append(chunk.data(), static_cast<std::size_t>(got));
+    }
+    return text;
+}
+
+}  // namespace
+
+void collect_eal_log() {
+    if (log().stream != nullptr) {
+        return;
+    }
+    cookie_io_functions_t functions{};
+    functions.write = take;
+    log().stream = fopencookie(nullptr, "w", functions);
+    if (log().stream != nullptr) {
+        setvbuf(log().stream, nullptr, _IOLBF, BUFSIZ);
+        rte_openlog_stream(log().stream);
+    }
+}
+
+std::string eal_log_text() {
+    const std::lock_guard lock(log().mutex);
+    return log().text;
+}
+
+std::string eal_log_errors(std::size_t from) {
+    const std::string text = eal_log_text();
+    std::string errors;
+    std::size_t begin = std::min(from, text.size());
+    while (begin < text.size()) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const std::string_view line = std::string_view(text).substr(begin, end - begin);
+        if (line.starts_with("! ")) {
+            errors += errors.empty() ? "" : "; ";
+            errors += line.substr(2);
+        }
+        begin = end + 1;
+    }
+    return errors;
+}
+
+void with_standard_streams_aside(const std::function<void()>& work) {
+    const int file = memfd_create("eal-streams", MFD_CLOEXEC);
+    if (file < 0) {
+        work();
+        return;
+    }
+    std::fflush(stdout);
+    std::fflush(stderr);
+    {
+        const Aside output(STDOUT_FILENO, file);
+        const Aside error(STDERR_FILENO, file);
+        work();
+        std::fflush(stdout);
+        std::fflush(stderr);
+    }
+    const std::string said = read_from_start(file);
+    close(file);
+    const std::lock_guard lock(log().mutex);
+    log().text += said;
+}
+
+}  // namespace pathproof::port

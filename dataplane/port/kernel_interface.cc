@@ -1,0 +1,174 @@
+#include "dataplane/port/kernel_interface.h"
+
+#include <arpa/inet.h>
+#include <libmnl/libmnl.h>
+#include <linux/filter.h>
+#include <linux/if_link.h>
+#include <linux/if_packet.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+namespace pathproof::port {
+namespace {
+
+int read_attribute(const nlattr* attribute, void* into) {
+    InterfaceState& state = *static_cast<InterfaceState*>(into);
+    switch (mnl_attr_get_type(attribute)) {
+        case IFLA_IFNAME:
+            state.name = mnl_attr_get_str(attribute);
+            break;
+        case IFLA_MTU:
+            state.mtu = mnl_attr_get_u32(attribute);
+            break;
+        case IFLA_STATS64: {
+            rtnl_link_stats64 stats{};
+            std::memcpy(&stats, mnl_attr_get_payload(attribute),
+                        std::min<std::size_t>(sizeof stats, mnl_attr_get_payload_len(attribute)));
+            state.rx_dropped = stats.rx_dropped;
+            state.tx_dropped = stats.tx_dropped;
+            break;
+        }
+        default:
+            break;
+    }
+    return MNL_CB_OK;
+}
+
+int read_link(const nlmsghdr* message, void* into) {
+    if (message->nlmsg_type != RTM_NEWLINK) {
+        return MNL_CB_OK;
+    }
+    const auto* link = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(message));
+    static_cast<InterfaceState*>(into)->flags = link->ifi_flags;
+    return mnl_attr_parse(message, sizeof *link, read_attribute, into);
+}
+
+bool is_packet_socket_on(int file, unsigned interface_index) {
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    if (getsockopt(file, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_PACKET) {
+        return false;
+    }
+    sockaddr_ll bound{};
+    size = sizeof bound;
+    return getsockname(file, reinterpret_cast<sockaddr*>(&bound), &size) == 0 &&
+           bound.sll_ifindex == static_cast<int>(interface_index);
+}
+
+}  // namespace
+
+KernelInterface::KernelInterface(unsigned index, int socket)
+    : index_(index), socket_(socket), asking_(std::make_unique<std::mutex>()) {}
+
+KernelInterface::KernelInterface(KernelInterface&& other) noexcept
+    : index_(other.index_),
+      socket_(std::exchange(other.socket_, -1)),
+      asking_(std::move(other.asking_)) {}
+
+KernelInterface::~KernelInterface() {
+    if (socket_ >= 0) {
+        close(socket_);
+    }
+}
+
+Result<KernelInterface> KernelInterface::watch(unsigned index) {
+    const int handle = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (handle < 0) {
+        return fail(ErrorCode::kFailed, "route netlink socket: {}", std::strerror(errno));
+    }
+    // The kernel answers while it handles the request; the limit only keeps a fault from hanging
+    // us.
+    const timeval patience{.tv_sec = 1, .tv_usec = 0};
+    setsockopt(handle, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    return KernelInterface(index, handle);
+}
+
+Result<InterfaceState> KernelInterface::state() const {
+    const std::lock_guard lock(*asking_);
+    alignas(nlmsghdr) std::array<char, 32768> buffer{};
+    nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
+    request->nlmsg_type = RTM_GETLINK;
+    request->nlmsg_flags = NLM_F_REQUEST;
+    auto* link = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(request, sizeof(ifinfomsg)));
+    link->ifi_family = AF_UNSPEC;
+    link->ifi_index = static_cast<int>(index_);
+    if (send(socket_, request, request->nlmsg_len, 0) < 0) {
+        return fail(ErrorCode::kFailed, "ask for interface {}: {}", index_, std::strerror(errno));
+    }
+    const ssize_t got = recv(socket_, buffer.data(), buffer.size(), 0);
+    InterfaceState state;
+    if (got < 0 ||
+        mnl_cb_run(buffer.data(), static_cast<std::size_t>(got), 0, 0, read_link, &state) < 0) {
+        return fail(errno == ENODEV ? ErrorCode::kNotFound : ErrorCode::kFailed,
+                    "kernel interface {}: {}", index_,
+                    errno == ENODEV ? "it no longer exists" : std::strerror(errno));
+    }
+    return state;
+}
+
+PacketSockets::PacketSockets(unsigned interface_index) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
+        const std::string name = entry.path().filename().string();
+        int file = -1;
+        std::from_chars(name.data(), name.data() + name.size(), file);
+        if (file >= 0 && is_packet_socket_on(file, interface_index)) {
+            sockets_.push_back(file);
+        }
+    }
+}
+
+Status PacketSockets::ignore_outgoing() const {
+    // PACKET_IGNORE_OUTGOING does not reach a socket that is already in a fanout group, as the
+    // driver's are (fanout_add() copies it once): a filter on the socket does.
+    std::array<sock_filter, 4> program = {{
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, static_cast<unsigned>(SKF_AD_OFF + SKF_AD_PKTTYPE)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+    }};
+    const sock_fprog filter{.len = program.size(), .filter = program.data()};
+    for (const int socket : sockets_) {
+        if (setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0) {
+            return fail(ErrorCode::kFailed, "filter on the packet socket: {}",
+                        std::strerror(errno));
+        }
+    }
+    return {};
+}
+
+void PacketSockets::start_counting() {
+    dropped();
+    const std::lock_guard lock(mutex_);
+    dropped_ = 0;
+}
+
+std::uint64_t PacketSockets::dropped() {
+    const std::lock_guard lock(mutex_);
+    for (const int socket : sockets_) {
+        tpacket_stats since{};
+        socklen_t size = sizeof since;
+        if (getsockopt(socket, SOL_PACKET, PACKET_STATISTICS, &since, &size) == 0) {
+            dropped_ += since.tp_drops;
+        }
+    }
+    return dropped_;
+}
+
+std::uint32_t packet_ring_room(std::uint32_t framesz) {
+    // tpacket_rcv(): netoff = TPACKET_ALIGN(tp_hdrlen + max(maclen, 16)), macoff = netoff - maclen;
+    // a frame is cut to the slot's rest. Ethernet's maclen is 14.
+    constexpr std::uint32_t kMacOffset = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - 14;
+    return framesz > kMacOffset ? framesz - kMacOffset : 0;
+}
+
+}  // namespace pathproof::port

@@ -1,0 +1,69 @@
+// The kernel's side of a port whose frames enter a network interface (af_packet, af_xdp, tap):
+// whether it is still there, and what it dropped.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::port {
+
+struct InterfaceState {
+    std::string name;
+    unsigned flags = 0;  // IFF_UP, IFF_RUNNING, ...
+    std::uint32_t mtu = 0;
+    std::uint64_t rx_dropped = 0;
+    std::uint64_t tx_dropped = 0;
+};
+
+// Asks by index over a netlink socket opened in the caller's network namespace, so that the answers
+// stay those of that namespace whichever thread asks later.
+class KernelInterface {
+  public:
+    static Result<KernelInterface> watch(unsigned index);
+
+    KernelInterface(KernelInterface&& other) noexcept;
+    KernelInterface& operator=(KernelInterface&&) = delete;
+    ~KernelInterface();
+
+    // kNotFound when the interface no longer exists.
+    Result<InterfaceState> state() const;
+
+  private:
+    KernelInterface(unsigned index, int socket);
+    unsigned index_;
+    int socket_;
+    std::unique_ptr<std::mutex> asking_;
+};
+
+// The packet sockets that net_af_packet holds open on an interface. The driver shows neither their
+// drop counts nor a way to leave out frames that the kernel itself sends on the interface; the
+// sockets are of this process, so they can be asked directly.
+class PacketSockets {
+  public:
+    explicit PacketSockets(unsigned interface_index);
+
+    std::size_t size() const { return sockets_.size(); }
+    // Leaves frames of the kernel's own stack on this interface (neighbour discovery, ...) out of
+    // the ring: a wire would carry them to the far side as if they had come in.
+    Status ignore_outgoing() const;
+    // Forgets the drops so far.
+    void start_counting();
+    // Frames dropped since because the ring was full. Reading PACKET_STATISTICS resets it: the sum
+    // is kept here.
+    std::uint64_t dropped();
+
+  private:
+    std::vector<int> sockets_;  // owned by the driver
+    std::mutex mutex_;
+    std::uint64_t dropped_ = 0;
+};
+
+// The bytes of a frame that fit one slot of `framesz` bytes of a TPACKET_V2 receive ring.
+std::uint32_t packet_ring_room(std::uint32_t framesz);
+
+}  // namespace pathproof::port

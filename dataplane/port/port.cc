@@ -1,0 +1,486 @@
+#include "dataplane/port/port.h"
+
+#include <fmt/ranges.h>
+#include <net/if.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "dataplane/port/eal_log.h"
+#include "dataplane/port/kernel_interface.h"
+
+namespace pathproof::port {
+
+struct alignas(64) Port::QueueTally {
+    std::uint64_t refused = 0;
+};
+
+struct Port::Kernel {
+    Kernel(KernelInterface&& watched, unsigned packet_index)
+        : interface(std::move(watched)), sockets(packet_index) {}
+
+    // Adds what the kernel dropped since the port was opened; one that is gone counts no more.
+    void add_losses(PortCounters& counters) {
+        if (const auto now = interface.state()) {
+            latest = *now;
+        }
+        counters.rx_missed += sockets.dropped() + (latest.rx_dropped - at_open.rx_dropped);
+        counters.tx_errors += latest.tx_dropped - at_open.tx_dropped;
+    }
+
+    KernelInterface interface;
+    PacketSockets sockets;  // none unless the driver is net_af_packet
+    InterfaceState at_open;
+    InterfaceState latest;
+    std::optional<std::uint16_t> mtu_before;  // set: the MTU was changed and is put back
+    bool is_af_packet = false;
+};
+
+namespace {
+
+constexpr std::uint16_t kNoPort = 0xffff;
+constexpr std::string_view kAfPacket = "net_af_packet";
+
+std::string devices_there() {
+    std::vector<std::string> names;
+    for (std::uint16_t id = 0; id < RTE_MAX_ETHPORTS; ++id) {
+        std::array<char, RTE_ETH_NAME_MAX_LEN> name{};
+        if (rte_eth_dev_get_name_by_port(id, name.data()) == 0) {
+            names.emplace_back(name.data());
+        }
+    }
+    return names.empty() ? "there is none" : fmt::format("there are {}", fmt::join(names, ", "));
+}
+
+template <typename Name>
+std::vector<std::string> names_of(std::uint64_t offloads, Name name) {
+    std::vector<std::string> names;
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        const std::uint64_t offload = std::uint64_t{1} << bit;
+        if ((offloads & offload) != 0) {
+            names.emplace_back(name(offload));
+        }
+    }
+    return names;
+}
+
+std::vector<std::string> tx_names(std::uint64_t offloads) {
+    return names_of(offloads, rte_eth_dev_tx_offload_name);
+}
+
+std::vector<std::string> rx_names(std::uint64_t offloads) {
+    return names_of(offloads, rte_eth_dev_rx_offload_name);
+}
+
+std::string listed(const std::vector<std::string>& names) {
+    return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+Status check_capabilities(const PortConfig& config, const rte_eth_dev_info& device) {
+    if (config.rx_queues > device.max_rx_queues || config.tx_queues > device.max_tx_queues) {
+        return fail(ErrorCode::kNotSupported,
+                    "port {} ({}) has {} receive and {} transmit queues; {} and {} were asked for",
+                    config.name, config.device, device.max_rx_queues, device.max_tx_queues,
+                    config.rx_queues, config.tx_queues);
+    }
+    if (const std::uint64_t lacks = config.tx_offloads & ~device.tx_offload_capa; lacks != 0) {
+        return fail(
+            ErrorCode::kNotSupported,
+            "port {} ({}, driver {}) lacks the transmit offload {}; it has {}. Let the software "
+            "compute it instead",
+            config.name, config.device, device.driver_name, listed(tx_names(lacks)),
+            listed(tx_names(device.tx_offload_capa)));
+    }
+    if (const std::uint64_t lacks = config.rx_offloads & ~device.rx_offload_capa; lacks != 0) {
+        return fail(ErrorCode::kNotSupported,
+                    "port {} ({}, driver {}) lacks the receive offload {}; it has {}", config.name,
+                    config.device, device.driver_name, listed(rx_names(lacks)),
+                    listed(rx_names(device.rx_offload_capa)));
+    }
+    if (config.mtu != 0 && (config.mtu < device.min_mtu || config.mtu > device.max_mtu)) {
+        return fail(ErrorCode::kNotSupported,
+                    "port {} ({}) cannot have MTU {}: its range is {} to {}", config.name,
+                    config.device, config.mtu, device.min_mtu, device.max_mtu);
+    }
+    return {};
+}
+
+// The number behind `key=` in a vdev's arguments.
+std::optional<std::uint32_t> argument(const rte_eth_dev_info& device, std::string_view key) {
+    const rte_devargs* given = device.device != nullptr ? rte_dev_devargs(device.device) : nullptr;
+    if (given == nullptr || given->args == nullptr) {
+        return std::nullopt;
+    }
+    std::string_view rest = given->args;
+    while (!rest.empty()) {
+        const std::string_view word = rest.substr(0, rest.find(','));
+        rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+        if (word.starts_with(key) && word.substr(key.size()).starts_with('=')) {
+            std::uint32_t number = 0;
+            const char* begin = word.data() + key.size() + 1;
+            const auto [end, wrong] = std::from_chars(begin, word.data() + word.size(), number);
+            return wrong == std::errc() ? std::optional(number) : std::nullopt;
+        }
+    }
+    return std::nullopt;
+}
+
+// The NIC of a virtual machine that is emulated and not passed through carries the subsystem vendor
+// of its hypervisor: Red Hat (QEMU), VMware, Microsoft.
+bool is_emulated(const std::string& pci_address) {
+    std::ifstream file("/sys/bus/pci/devices/" + pci_address + "/subsystem_vendor");
+    std::string vendor;
+    file >> vendor;
+    return vendor == "0x1af4" || vendor == "0x15ad" || vendor == "0x1414";
+}
+
+Evidence evidence_of(std::string_view driver, const std::string& device) {
+    if (driver == "net_ring" || driver == "net_null") {
+        return Evidence::kSimulated;
+    }
+    constexpr std::array<std::string_view, 12> kVirtual = {
+        "net_af_packet", "net_af_xdp",  "net_tap",   "net_pcap", "net_virtio", "net_virtio_user",
+        "net_vhost",     "net_vmxnet3", "net_memif", "net_ena",  "net_gve",    "net_netvsc"};
+    const bool is_virtual = std::find(kVirtual.begin(), kVirtual.end(), driver) != kVirtual.end();
+    // A vdev of a driver unknown here is not called hardware: only a device on a bus is (it has a
+    // colon).
+    if (is_virtual || device.find(':') == std::string::npos || is_emulated(device)) {
+        return Evidence::kVirtual;
+    }
+    return Evidence::kPhysical;
+}
+
+int memory_node(std::uint16_t id) {
+    const int node = rte_eth_dev_socket_id(id);
+    return node < 0 ? SOCKET_ID_ANY : node;
+}
+
+// What lies in the ring from before the port was opened is no part of any run.
+void discard_old_frames(std::uint16_t id, std::uint16_t queues) {
+    std::array<rte_mbuf*, 64> frames{};
+    for (std::uint16_t queue = 0; queue < queues; ++queue) {
+        for (int burst = 0; burst < 256; ++burst) {
+            const std::uint16_t got = rte_eth_rx_burst(id, queue, frames.data(), frames.size());
+            if (got == 0) {
+                break;
+            }
+            rte_pktmbuf_free_bulk(frames.data(), got);
+        }
+    }
+}
+
+Failure refused(const PortConfig& config, std::string_view doing, int reason,
+                std::size_t log_from) {
+    const std::string said = eal_log_errors(log_from);
+    return fail(ErrorCode::kFailed, "port {} ({}): {}: {}{}{}", config.name, config.device, doing,
+                rte_strerror(-reason), said.empty() ? "" : "; ", said);
+}
+
+}  // namespace
+
+const char* evidence_name(Evidence evidence) {
+    switch (evidence) {
+        case Evidence::kPhysical:
+            return "physical";
+        case Evidence::kVirtual:
+            return "virtual";
+        case Evidence::kSimulated:
+            return "simulated";
+    }
+    return "simulated";
+}
+
+Port::Port() = default;
+
+Port::Port(Port&& other) noexcept {
+    *this = std::move(other);
+}
+
+Port& Port::operator=(Port&& other) noexcept {
+    if (this != &other) {
+        close();
+        id_ = std::exchange(other.id_, kNoPort);
+        pool_ = std::exchange(other.pool_, nullptr);
+        config_ = std::move(other.config_);
+        info_ = std::move(other.info_);
+        receive_limit_ = other.receive_limit_;
+        transmit_limit_ = other.transmit_limit_;
+        tallies_ = std::move(other.tallies_);
+        kernel_ = std::move(other.kernel_);
+    }
+    return *this;
+}
+
+Port::~Port() {
+    close();
+}
+
+void Port::close() noexcept {
+    if (id_ == kNoPort) {
+        return;
+    }
+    if (kernel_ && kernel_->mtu_before) {
+        rte_eth_dev_set_mtu(id_, *kernel_->mtu_before);
+    }
+    rte_eth_promiscuous_disable(id_);
+    rte_eth_dev_stop(id_);
+    rte_eth_dev_close(id_);
+    // Frames of this pool may still lie in another port's ring; then EAL's end frees it.
+    if (pool_ != nullptr && rte_mempool_full(pool_) == 1) {
+        rte_mempool_free(pool_);
+    }
+    id_ = kNoPort;
+    pool_ = nullptr;
+    kernel_.reset();
+}
+
+Result<Port> Port::open(const PortConfig& config) {
+    Port port;
+    port.config_ = config;
+    if (const Status ready = port.set_up(); !ready) {
+        return pass_on(ready.error());
+    }
+    return port;
+}
+
+Status Port::set_up() {
+    std::uint16_t id = kNoPort;
+    if (rte_eth_dev_get_port_by_name(config_.device.c_str(), &id) != 0) {
+        return fail(ErrorCode::kNotFound, "port {}: DPDK has no device '{}'; {}", config_.name,
+                    config_.device, devices_there());
+    }
+    const std::size_t log_from = eal_log_text().size();
+    rte_eth_dev_info device{};
+    if (const int outcome = rte_eth_dev_info_get(id, &device); outcome != 0) {
+        return refused(config_, "ask for its capabilities", outcome, log_from);
+    }
+    if (const Status able = check_capabilities(config_, device); !able) {
+        return able;
+    }
+    rte_eth_conf wanted{};
+    wanted.rxmode.offloads = config_.rx_offloads;
+    wanted.txmode.offloads = config_.tx_offloads;
+    if (const int outcome =
+            rte_eth_dev_configure(id, config_.rx_queues, config_.tx_queues, &wanted);
+        outcome != 0) {
+        return refused(config_, outcome == -EBUSY ? "it is open already" : "configure", outcome,
+                       log_from);
+    }
+    id_ = id;  // from here on it is ours to close
+    Status ready = watch_interface(device);
+    ready = ready ? set_mtu() : ready;
+    ready = ready ? make_pool(device) : ready;
+    ready = ready ? set_up_queues() : ready;
+    ready = ready ? start() : ready;
+    if (ready) {
+        describe(device);
+    }
+    return ready;
+}
+
+Status Port::watch_interface(const rte_eth_dev_info& device) {
+    if (device.if_index == 0) {
+        return {};
+    }
+    auto watched = KernelInterface::watch(device.if_index);
+    if (!watched) {
+        return pass_on(watched.error());
+    }
+    const bool is_af_packet = device.driver_name == kAfPacket;
+    kernel_ = std::make_unique<Kernel>(std::move(*watched), is_af_packet ? device.if_index : 0);
+    kernel_->is_af_packet = is_af_packet;
+    const auto state = kernel_->interface.state();
+    if (!state) {
+        return fail(state.error(), "port {} ({})", config_.name, config_.device);
+    }
+    kernel_->at_open = *state;
+    kernel_->latest = *state;
+    return {};
+}
+
+Status Port::set_mtu() {
+    if (config_.mtu == 0) {
+        return {};
+    }
+    const std::size_t log_from = eal_log_text().size();
+    if (const int outcome = rte_eth_dev_set_mtu(id_, config_.mtu); outcome != 0) {
+        return refused(config_, fmt::format("set MTU {}", config_.mtu), outcome, log_from);
+    }
+    if (kernel_) {
+        kernel_->mtu_before = static_cast<std::uint16_t>(kernel_->at_open.mtu);
+    }
+    return {};
+}
+
+Status Port::make_pool(const rte_eth_dev_info& device) {
+    std::uint32_t room =
+        std::max<std::uint32_t>(config_.mbuf_bytes, device.min_rx_bufsize + RTE_PKTMBUF_HEADROOM);
+    if (kernel_ && kernel_->is_af_packet) {
+        constexpr std::uint32_t kDriverDefault = 2048;  // DFLT_FRAME_SIZE of rte_eth_af_packet.c
+        const std::uint32_t slot = argument(device, "framesz").value_or(kDriverDefault);
+        receive_limit_ = packet_ring_room(slot);
+        // The driver wants room for the whole slot behind its header, though a frame takes less.
+        room = std::max(room, slot + RTE_PKTMBUF_HEADROOM);
+    }
+    if (room > UINT16_MAX) {
+        return fail(ErrorCode::kNotSupported,
+                    "port {} ({}): a frame buffer of {} bytes is longer than DPDK's longest, {}",
+                    config_.name, config_.device, room, UINT16_MAX);
+    }
+    pool_ = rte_pktmbuf_pool_create(fmt::format("frames_{}", id_).c_str(), config_.pool_mbufs, 256,
+                                    0, static_cast<std::uint16_t>(room), memory_node(id_));
+    if (pool_ == nullptr) {
+        return fail(
+            ErrorCode::kFailed,
+            "port {} ({}): no memory for {} frame buffers of {} bytes ({}); give the tester more",
+            config_.name, config_.device, config_.pool_mbufs, room, rte_strerror(rte_errno));
+    }
+    return {};
+}
+
+Status Port::set_up_queues() {
+    const std::size_t log_from = eal_log_text().size();
+    std::uint16_t rx_descriptors = config_.rx_descriptors;
+    std::uint16_t tx_descriptors = config_.tx_descriptors;
+    if (const int outcome = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors, &tx_descriptors);
+        outcome != 0) {
+        return refused(config_, "number of descriptors", outcome, log_from);
+    }
+    const auto node = static_cast<unsigned>(memory_node(id_));
+    for (std::uint16_t queue = 0; queue < config_.rx_queues; ++queue) {
+        if (const int outcome =
+                rte_eth_rx_queue_setup(id_, queue, rx_descriptors, node, nullptr, pool_);
+            outcome != 0) {
+            return refused(config_, "set up a receive queue", outcome, log_from);
+        }
+    }
+    for (std::uint16_t queue = 0; queue < config_.tx_queues; ++queue) {
+        if (const int outcome = rte_eth_tx_queue_setup(id_, queue, tx_descriptors, node, nullptr);
+            outcome != 0) {
+            return refused(config_, "set up a transmit queue", outcome, log_from);
+        }
+    }
+    tallies_ = std::make_unique<QueueTally[]>(config_.tx_queues);
+    return {};
+}
+
+Status Port::start() {
+    const bool is_af_packet = kernel_ && kernel_->is_af_packet;
+    if (is_af_packet) {
+        if (const Status filtered = kernel_->sockets.ignore_outgoing(); !filtered) {
+            return fail(filtered.error(), "port {} ({})", config_.name, config_.device);
+        }
+    }
+    const std::size_t log_from = eal_log_text().size();
+    if (const int outcome = rte_eth_dev_start(id_); outcome != 0) {
+        return refused(config_, "start", outcome, log_from);
+    }
+    rte_eth_promiscuous_enable(id_);  // a ring has no such thing: not an error
+    if (is_af_packet) {
+        discard_old_frames(id_, config_.rx_queues);
+        kernel_->sockets.start_counting();
+    }
+    return {};
+}
+
+void Port::describe(const rte_eth_dev_info& device) {
+    info_.name = config_.name;
+    info_.device = config_.device;
+    info_.driver = device.driver_name;
+    info_.evidence = evidence_of(info_.driver, config_.device);
+    rte_ether_addr mac{};
+    if (rte_eth_macaddr_get(id_, &mac) == 0) {
+        std::copy(std::begin(mac.addr_bytes), std::end(mac.addr_bytes), info_.mac.bytes.begin());
+    }
+    rte_eth_link link{};
+    // A virtual driver's speed is a constant in its source, no measurement.
+    if (info_.evidence == Evidence::kPhysical && rte_eth_link_get_nowait(id_, &link) == 0 &&
+        link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN) {
+        info_.link_mbps = link.link_speed;
+    }
+    info_.link_up = link_up();
+    info_.tx_offloads = tx_names(device.tx_offload_capa);
+    info_.rx_offloads = rx_names(device.rx_offload_capa);
+    if (info_.evidence != Evidence::kSimulated) {
+        std::uint16_t mtu = 0;
+        rte_eth_dev_get_mtu(id_, &mtu);
+        // net_af_packet keeps 1500 whatever its interface has.
+        const auto state = kernel_ ? kernel_->interface.state() : Result<InterfaceState>();
+        transmit_limit_ = (kernel_ && state ? state->mtu : mtu) + RTE_ETHER_HDR_LEN;
+    }
+}
+
+std::uint16_t Port::rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t room) noexcept {
+    return rte_eth_rx_burst(id_, queue, frames, room);
+}
+
+std::uint16_t Port::tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) noexcept {
+    const std::uint16_t sent = rte_eth_tx_burst(id_, queue, frames, count);
+    if (sent != count) {
+        // One writer; a progress line may read it meanwhile.
+        std::atomic_ref refused_here(tallies_[queue].refused);
+        refused_here.store(refused_here.load(std::memory_order_relaxed) + count - sent,
+                           std::memory_order_relaxed);
+    }
+    return sent;
+}
+
+PortCounters Port::counters() const {
+    rte_eth_stats stats{};
+    rte_eth_stats_get(id_, &stats);
+    PortCounters counters{.rx_packets = stats.ipackets,
+                          .tx_packets = stats.opackets,
+                          .rx_missed = stats.imissed,
+                          .rx_no_mbuf = stats.rx_nombuf,
+                          .rx_errors = stats.ierrors,
+                          .tx_errors = stats.oerrors};
+    for (std::uint16_t queue = 0; queue < config_.tx_queues; ++queue) {
+        counters.tx_refused +=
+            std::atomic_ref(tallies_[queue].refused).load(std::memory_order_relaxed);
+    }
+    if (kernel_ && kernel_->is_af_packet) {
+        kernel_->add_losses(counters);
+    }
+    return counters;
+}
+
+bool Port::link_up() const {
+    return link_trouble().empty();
+}
+
+std::string Port::link_trouble() const {
+    if (kernel_) {
+        const auto state = kernel_->interface.state();
+        if (!state) {
+            return fmt::format("port {}: its {}", config_.name, state.error().message);
+        }
+        if ((state->flags & IFF_RUNNING) == 0) {
+            return fmt::format("port {}: interface {} is {}", config_.name, state->name,
+                               (state->flags & IFF_UP) == 0 ? "not up" : "up but has no carrier");
+        }
+        return {};
+    }
+    rte_eth_link link{};
+    if (const int outcome = rte_eth_link_get_nowait(id_, &link); outcome != 0) {
+        return fmt::format("port {} ({}): {}", config_.name, config_.device,
+                           rte_strerror(-outcome));
+    }
+    return link.link_status == RTE_ETH_LINK_UP
+               ? std::string()
+               : fmt::format("port {} ({}): the link is down", config_.name, config_.device);
+}
+
+}  // namespace pathproof::port
