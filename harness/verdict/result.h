@@ -27,13 +27,15 @@ struct Interval {
     double high = 0;
 };
 
-// One measured figure. A null value was not measured; `note` then says why.
+// One measured figure. A null value was not measured; `note` then says why. A boolean value is a
+// probe: true means that it got through, and the report shows it as a mark inside the cell; `note`
+// is its outcome in words.
 struct Measure {
     std::string name;   // "tcp_connect_ms", "raced_share": what scripts read
     std::string label;  // "pairs that raced": what people read
     nlohmann::ordered_json value;
-    std::string unit;   // "%", "ms", "packets", "" for words
-    std::optional<Interval> interval;
+    std::string unit;                  // "%", "ms", "packets", "" for words
+    std::optional<Interval> interval;  // in the unit of the value (see share() in interval.h)
     std::string note;
 };
 
@@ -44,7 +46,7 @@ struct EvidenceFile {
 
 // One point of a matrix: what was set, what was measured, what it means.
 struct Cell {
-    std::string id;                                            // "vx-on.udpcsum.masquerade.eth0-off"
+    std::string id;  // "vx-on.udpcsum.masquerade.eth0-off"
     std::vector<std::pair<std::string, std::string>> toggles;  // axis -> value, in display order
     CellVerdict verdict = CellVerdict::kError;
     std::string reason;  // one sentence; never empty unless PASS
@@ -58,7 +60,7 @@ struct Bar {
     enum class Kind { kGood, kBad, kNeutral };
     std::string label;
     double value = 0;
-    std::optional<Interval> interval;
+    std::optional<Interval> interval;  // in the unit of the value
     Kind kind = Kind::kNeutral;
 };
 
@@ -82,11 +84,15 @@ struct ScenarioResult {
     std::string title;     // for people
     std::string question;  // what it asks, one sentence
     ScenarioVerdict verdict = ScenarioVerdict::kInconclusive;
-    std::string headline;  // what was found, one sentence
-    std::string cause;     // in words; empty when nothing was found
-    std::string cure;      // the command or setting, and what was seen after it; empty when none
-    bool cure_shown = false;             // the cure was applied in this run and the failure was gone
-    std::vector<std::string> explanation;  // paragraphs: how it comes about, why some traffic survives
+    std::string headline;     // what was found, one sentence
+    std::string cause;        // in words; empty when nothing was found
+    std::string cure;         // the command or setting, and what was seen after it; empty when none
+    bool cure_shown = false;  // the cure was applied in this run and the failure was gone
+    // Ids of a cell that fails and of the same cell under the cure, shown side by side. Empty: the
+    // report takes the first failing cell and a passing one that differs from it in one toggle.
+    std::string before_cell;
+    std::string after_cell;
+    std::vector<std::string> explanation;  // paragraphs: how it comes about, why some survive
     std::vector<Cell> cells;
     std::vector<Cell> controls;
     std::vector<Proof> proofs;
@@ -128,10 +134,17 @@ struct RunResult {
 };
 
 // The rule of the blueprint, applied to the scenarios: sets nothing else.
-// kIncomplete: nothing executed, an ERROR, an unexplained skip, an inconclusive scenario or unexplained loss.
-// kNotQualified: a reproduced failure whose cause was not named or whose cure was not shown.
-// kQualifiedWithExceptions: failures reproduced, each with its cause named and its cure shown in this run.
-std::pair<RunVerdict, std::vector<std::string>> judge_run(const std::vector<ScenarioResult>& scenarios);
+//
+// kIncomplete: nothing executed, an ERROR, an unexplained skip, anything inconclusive, unexplained
+// loss, a control that shows the failure, a reproduction without a failing cell or without a
+// control that passed.
+//
+// kNotQualified: a reproduced failure whose cause was not named or whose cure was not shown; a cell
+// that fails although the scenario did not reproduce its failure.
+//
+// kQualifiedWithExceptions: failures reproduced, each with its cause named and its cure shown.
+std::pair<RunVerdict, std::vector<std::string>> judge_run(
+    const std::vector<ScenarioResult>& scenarios);
 
 // 0 qualified (with or without exceptions), 1 not, 3 incomplete.
 int exit_code(RunVerdict verdict);

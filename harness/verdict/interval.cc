@@ -1,0 +1,79 @@
+#include "harness/verdict/interval.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace pathproof::verdict {
+namespace {
+
+// The 0.975 quantile of the normal distribution.
+constexpr double kZ = 1.959963984540054;
+
+// E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22
+// (1927).
+Interval wilson(double hits, double trials) {
+    const double fraction = hits / trials;
+    const double square = kZ * kZ / trials;
+    const double centre = fraction + square / 2;
+    const double reach = kZ * std::sqrt((fraction * (1 - fraction) + square / 4) / trials);
+    return {std::max(0.0, (centre - reach) / (1 + square)),
+            std::min(1.0, (centre + reach) / (1 + square))};
+}
+
+Interval percent(Interval fraction) {
+    return {fraction.low * 100, fraction.high * 100};
+}
+
+double percent(std::uint64_t hits, std::uint64_t trials) {
+    return 100 * static_cast<double>(hits) / static_cast<double>(trials);
+}
+
+bool countable(std::uint64_t hits, std::uint64_t trials) {
+    return trials > 0 && hits <= trials;
+}
+
+}  // namespace
+
+Interval fraction_interval(std::uint64_t hits, std::uint64_t trials) {
+    if (!countable(hits, trials)) {
+        return {0, 1};
+    }
+    const double count = static_cast<double>(trials);
+    // At the ends the exact one-sided bound is wanted: 1 - 0.05^(1/n), of which 3/n is the upper
+    // estimate.
+    if (hits == 0) {
+        return {0, std::min(1.0, 3 / count)};
+    }
+    if (hits == trials) {
+        return {std::max(0.0, 1 - 3 / count), 1};
+    }
+    return wilson(static_cast<double>(hits), count);
+}
+
+Measure share(std::string name, std::string label, std::uint64_t hits, std::uint64_t trials) {
+    Measure measure{.name = std::move(name), .label = std::move(label), .unit = "%"};
+    if (!countable(hits, trials)) {
+        measure.note = trials == 0
+                           ? "not measured: nothing was tried"
+                           : fmt::format("not measured: {} counted in {} trials", hits, trials);
+        return measure;
+    }
+    measure.value = percent(hits, trials);
+    measure.interval = percent(fraction_interval(hits, trials));
+    measure.note = fmt::format("{} of {}", hits, trials);
+    return measure;
+}
+
+Bar share_bar(std::string label, std::uint64_t hits, std::uint64_t trials, Bar::Kind kind) {
+    if (!countable(hits, trials)) {
+        return {.label = label + " (not measured)", .kind = Bar::Kind::kNeutral};
+    }
+    return {.label = std::move(label),
+            .value = percent(hits, trials),
+            .interval = percent(fraction_interval(hits, trials)),
+            .kind = kind};
+}
+
+}  // namespace pathproof::verdict

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+
+#include "harness/verdict/result.h"
+
+using namespace pathproof::verdict;
+
+namespace {
+
+Cell cell(const std::string& id, CellVerdict verdict, const std::string& reason = "it says why") {
+    return {.id = id, .verdict = verdict, .reason = reason};
+}
+
+// A failure that was found, explained and cured.
+ScenarioResult reproduced() {
+    return {.id = "vxlan-checksum",
+            .verdict = ScenarioVerdict::kReproduced,
+            .cause = "the outer checksum is the right one for another port",
+            .cure_shown = true,
+            .cells = {cell("broken", CellVerdict::kFail), cell("cured", CellVerdict::kPass)},
+            .controls = {cell("plain", CellVerdict::kPass)}};
+}
+
+ScenarioResult clean() {
+    return {.id = "dns-race",
+            .verdict = ScenarioVerdict::kNotReproduced,
+            .cells = {cell("two-ports", CellVerdict::kPass)},
+            .controls = {cell("one-port", CellVerdict::kPass)}};
+}
+
+// The verdict, after checking that some reason holds the given words.
+RunVerdict judged(const std::vector<ScenarioResult>& scenarios, const std::string& words) {
+    const auto [verdict, reasons] = judge_run(scenarios);
+    const bool said = std::any_of(reasons.begin(), reasons.end(), [&](const std::string& reason) {
+        return reason.find(words) != std::string::npos;
+    });
+    BOOST_TEST(said, "no reason says '" << words << "'; first: " << reasons.front());
+    return verdict;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_run_of_nothing_is_incomplete) {
+    BOOST_TEST((judged({}, "no scenario was run") == RunVerdict::kIncomplete));
+    ScenarioResult empty = clean();
+    empty.cells.clear();
+    BOOST_TEST((judged({empty}, "nothing was executed") == RunVerdict::kIncomplete));
+    ScenarioResult skipped = clean();
+    skipped.cells = {cell("a", CellVerdict::kSkip, "no vxlan in this kernel")};
+    BOOST_TEST((judged({skipped}, "nothing was executed") == RunVerdict::kIncomplete));
+}
+
+BOOST_AUTO_TEST_CASE(nothing_found_is_qualified) {
+    BOOST_TEST((judged({clean()}, "no scenario reproduced") == RunVerdict::kQualified));
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_with_cause_and_cure_is_an_exception) {
+    BOOST_TEST((judged({reproduced(), clean()}, "cure shown in this run") ==
+                RunVerdict::kQualifiedWithExceptions));
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_without_a_cause_or_cure_is_not_qualified) {
+    ScenarioResult unnamed = reproduced();
+    unnamed.cause.clear();
+    BOOST_TEST((judged({unnamed}, "cause was not named") == RunVerdict::kNotQualified));
+    ScenarioResult uncured = reproduced();
+    uncured.cure_shown = false;
+    BOOST_TEST((judged({uncured}, "no cure was shown") == RunVerdict::kNotQualified));
+    BOOST_TEST((judged({reproduced(), uncured}, "no cure") == RunVerdict::kNotQualified));
+}
+
+BOOST_AUTO_TEST_CASE(a_failing_cell_outside_a_reproduction_is_not_qualified) {
+    ScenarioResult odd = clean();
+    odd.cells.push_back(cell("odd", CellVerdict::kFail));
+    BOOST_TEST((judged({odd}, "1 of 2 cells fail") == RunVerdict::kNotQualified));
+}
+
+BOOST_AUTO_TEST_CASE(a_control_that_fails_makes_the_run_incomplete) {
+    ScenarioResult scenario = reproduced();
+    scenario.controls.push_back(cell("quiet", CellVerdict::kFail, "7 clashes"));
+    BOOST_TEST((judged({scenario},
+                       "control quiet shows the failure too, so the measurement proves "
+                       "nothing: 7 clashes") == RunVerdict::kIncomplete));
+}
+
+BOOST_AUTO_TEST_CASE(what_could_not_be_measured_makes_the_run_incomplete) {
+    for (CellVerdict verdict : {CellVerdict::kError, CellVerdict::kInconclusive}) {
+        ScenarioResult in_cell = reproduced();
+        in_cell.cells.push_back(cell("unsure", verdict));
+        BOOST_TEST((judged({in_cell}, "cell unsure") == RunVerdict::kIncomplete));
+        ScenarioResult in_control = clean();
+        in_control.controls.push_back(cell("unsure", verdict));
+        BOOST_TEST((judged({in_control}, "control unsure") == RunVerdict::kIncomplete));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_skip_needs_a_reason) {
+    ScenarioResult explained = reproduced();
+    explained.cells.push_back(cell("ipv6", CellVerdict::kSkip, "no IPv6 in this kernel"));
+    BOOST_TEST((judged({explained}, "cure shown") == RunVerdict::kQualifiedWithExceptions));
+    explained.cells.back().reason.clear();
+    BOOST_TEST(
+        (judged({explained}, "cell ipv6 was skipped without a reason") == RunVerdict::kIncomplete));
+}
+
+BOOST_AUTO_TEST_CASE(a_reproduction_needs_a_failing_cell_and_a_control_that_passed) {
+    ScenarioResult bare = reproduced();
+    bare.controls.clear();
+    BOOST_TEST((judged({bare}, "no negative control passed") == RunVerdict::kIncomplete));
+    ScenarioResult empty = reproduced();
+    empty.cells.erase(empty.cells.begin());
+    BOOST_TEST((judged({empty}, "no cell shows the failure") == RunVerdict::kIncomplete));
+}
+
+BOOST_AUTO_TEST_CASE(an_inconclusive_scenario_or_unexplained_loss_is_incomplete) {
+    ScenarioResult unsure = clean();
+    unsure.verdict = ScenarioVerdict::kInconclusive;
+    unsure.headline = "the generator could not keep the pace";
+    BOOST_TEST((judged({unsure}, "inconclusive: the generator") == RunVerdict::kIncomplete));
+    ScenarioResult lossy = reproduced();
+    lossy.unexplained = 3;
+    BOOST_TEST((judged({lossy}, "3 lost or wrong answers") == RunVerdict::kIncomplete));
+}
+
+BOOST_AUTO_TEST_CASE(an_incomplete_run_still_tells_what_speaks_against_the_path) {
+    ScenarioResult both = reproduced();
+    both.unexplained = 1;
+    both.cause.clear();
+    const auto [verdict, reasons] = judge_run({both});
+    BOOST_TEST((verdict == RunVerdict::kIncomplete));
+    BOOST_REQUIRE(reasons.size() == 2);
+    BOOST_TEST(reasons[1].find("cause was not named") != std::string::npos);
+}
