@@ -1,7 +1,96 @@
+// pathproof qualify: the main job. All scenarios of a lab, one report.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
 #include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+#include "harness/profile/profile.h"
+#include "harness/report/report.h"
 
 namespace pathproof::cli {
+namespace {
 
-void add_qualify(CLI::App&, Command&) {}
+struct QualifyOptions {
+    std::string lab = "veth";
+    std::string profile = "veth";
+    std::string only;
+    std::string out = "report";
+    std::uint64_t seed = 0;
+    std::uint64_t pairs = 0;
+    bool no_hugepages = false;
+};
+
+Result<SessionOptions> session_of(const QualifyOptions& options) {
+    if (const Status known = check_lab(options.lab); !known) {
+        return pass_on(known.error());
+    }
+    if (const auto profile = profile::find_profile(options.profile); !profile) {
+        return pass_on(profile.error());
+    }
+    SessionOptions session{.command = "pathproof qualify", .repeat_command = "", .profile = options.profile, .out_dir = options.out};
+    session.lab = options.lab;
+    session.seed = options.seed;
+    session.pairs = options.pairs;
+    session.use_hugepages = !options.no_hugepages;
+    if (options.only.empty()) {
+        for (const scenario::Scenario& each : scenario::all_scenarios()) {
+            session.scenarios.push_back(&each);
+        }
+    } else {
+        auto chosen = parse_scenarios(options.only);
+        if (!chosen) {
+            return pass_on(chosen.error());
+        }
+        session.scenarios = std::move(*chosen);
+    }
+    session.repeat_command = fmt::format("pathproof qualify --lab {} --profile {}", options.lab, options.profile);
+    if (!options.only.empty()) {
+        session.repeat_command += " --only " + options.only;
+    }
+    if (options.pairs != 0) {
+        session.repeat_command += fmt::format(" --pairs {}", options.pairs);
+    }
+    if (options.no_hugepages) {
+        session.repeat_command += " --no-hugepages";
+    }
+    session.command = session.repeat_command + " --out " + options.out;
+    return session;
+}
+
+int run_qualify(const QualifyOptions& options) {
+    const auto session = session_of(options);
+    if (!session) {
+        return complain(session.error());
+    }
+    const auto result = run_session(*session);
+    if (!result) {
+        return complain(result.error());
+    }
+    if (const Status written = report::write_report(*result, options.out); !written) {
+        return complain(written.error());
+    }
+    fmt::print("{}", report::summary(*result));
+    fmt::print("report: {}\n", std::filesystem::absolute(options.out + "/report.html").string());
+    return verdict::exit_code(result->verdict);
+}
+
+}  // namespace
+
+void add_qualify(CLI::App& app, Command& chosen) {
+    auto options = std::make_shared<QualifyOptions>();
+    CLI::App* command = app.add_subcommand("qualify", "run all scenarios of a lab and write the report (the main job)");
+    command->add_option("--lab", options->lab, "the lab: veth (built in)")->capture_default_str();
+    command->add_option("--profile", options->profile, "what the device under test is expected to do")->capture_default_str();
+    command->add_option("--only", options->only, "scenarios to run, separated by commas");
+    command->add_option("--out", options->out, "folder of the report")->capture_default_str();
+    command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
+    command->add_option("--pairs", options->pairs, "query pairs of each race experiment (0: each its own number)")
+        ->check(CLI::Range(0, 50'000));
+    command->add_flag("--no-hugepages", options->no_hugepages, "do not reserve hugepages");
+    command->callback([options, &chosen] { chosen = [options] { return run_qualify(*options); }; });
+}
 
 }  // namespace pathproof::cli

@@ -1,7 +1,93 @@
+// pathproof repro: one scenario, with its cause and cure.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
 #include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+#include "harness/report/json.h"
+#include "harness/report/report.h"
 
 namespace pathproof::cli {
+namespace {
 
-void add_repro(CLI::App&, Command&) {}
+struct ReproOptions {
+    std::string scenario;
+    std::string lab = "veth";
+    std::string out;
+    std::uint64_t seed = 0;
+    std::uint64_t pairs = 0;
+    bool no_hugepages = false;
+    bool json = false;
+};
+
+int exit_code_of(verdict::ScenarioVerdict verdict) {
+    switch (verdict) {
+        case verdict::ScenarioVerdict::kReproduced: return 0;
+        case verdict::ScenarioVerdict::kNotReproduced: return 1;
+        case verdict::ScenarioVerdict::kInconclusive: return 3;
+    }
+    return 3;
+}
+
+int run_repro(const ReproOptions& options) {
+    if (const Status known = check_lab(options.lab); !known) {
+        return complain(known.error());
+    }
+    auto scenarios = parse_scenarios(options.scenario);
+    if (!scenarios) {
+        return complain(scenarios.error());
+    }
+    if (scenarios->size() != 1) {
+        return complain({ErrorCode::kBadInput, "repro takes one scenario; qualify --only takes several"});
+    }
+    SessionOptions session{.command = "", .repeat_command = "", .profile = "", .out_dir = options.out};
+    session.repeat_command = fmt::format("pathproof repro {} --lab {}", options.scenario, options.lab);
+    if (options.pairs != 0) {
+        session.repeat_command += fmt::format(" --pairs {}", options.pairs);
+    }
+    if (options.no_hugepages) {
+        session.repeat_command += " --no-hugepages";
+    }
+    session.command = session.repeat_command;
+    session.lab = options.lab;
+    session.scenarios = std::move(*scenarios);
+    session.seed = options.seed;
+    session.pairs = options.pairs;
+    session.use_hugepages = !options.no_hugepages;
+    const auto result = run_session(session);
+    if (!result) {
+        return complain(result.error());
+    }
+    if (!options.out.empty()) {
+        if (const Status written = report::write_report(*result, options.out); !written) {
+            return complain(written.error());
+        }
+    }
+    if (options.json) {
+        fmt::print("{}\n", report::to_json(*result).dump());
+    } else {
+        fmt::print("{}", report::summary(*result));
+    }
+    return exit_code_of(result->scenarios.front().verdict);
+}
+
+}  // namespace
+
+void add_repro(CLI::App& app, Command& chosen) {
+    auto options = std::make_shared<ReproOptions>();
+    CLI::App* command = app.add_subcommand("repro", "reproduce one failure, name its cause, show its cure");
+    command->add_option("scenario", options->scenario, "vxlan-checksum or dns-race")->required();
+    command->add_option("--lab", options->lab, "the lab: veth (built in)")->capture_default_str();
+    command->add_option("--out", options->out, "folder for a report and its evidence (none by default)");
+    command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
+    command->add_option("--pairs", options->pairs, "query pairs of each race experiment (0: each its own number)")
+        ->check(CLI::Range(0, 50'000));
+    command->add_flag("--no-hugepages", options->no_hugepages, "do not reserve hugepages");
+    command->add_flag("--json", options->json, "print the whole result as one JSON document");
+    command->callback([options, &chosen] { chosen = [options] { return run_repro(*options); }; });
+}
 
 }  // namespace pathproof::cli

@@ -1,0 +1,28 @@
+// Progress on stderr: one line that is rewritten on a terminal, plain lines otherwise.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "harness/scenario/scenario.h"
+
+namespace pathproof::cli {
+
+class StderrProgress : public scenario::Progress {
+  public:
+    StderrProgress();
+    ~StderrProgress() override;
+    void begin(const std::string& scenario, std::size_t steps) override;
+    void step(const std::string& what) override;
+
+  private:
+    void clear_line();
+
+    const bool terminal_;
+    const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+    std::string scenario_;
+    std::size_t steps_ = 0;
+    std::size_t done_ = 0;
+};
+
+}  // namespace pathproof::cli

@@ -1,0 +1,206 @@
+#include "harness/cli/session.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <random>
+
+#include "harness/cli/progress.h"
+#include "harness/lab/journal.h"
+#include "harness/lab/privilege.h"
+#include "harness/lab/signals.h"
+#include "harness/report/environment.h"
+#include "harness/report/report.h"
+
+namespace pathproof::cli {
+namespace {
+
+constexpr std::uint32_t kHugepageMib = 512;
+
+std::vector<int> usable_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 2; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) {
+            cpus.push_back(cpu);
+        }
+    }
+    return cpus;
+}
+
+std::string utc_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
+}
+
+// A scenario that could not be made: its error's sentence, never a silent gap.
+verdict::ScenarioResult not_made(const scenario::Scenario& scenario, const Error& error) {
+    verdict::ScenarioResult result;
+    result.id = scenario.id;
+    result.title = scenario.title;
+    result.verdict = verdict::ScenarioVerdict::kInconclusive;
+    result.headline = "The experiment could not be made: " + error.message;
+    verdict::Cell cell;
+    cell.id = "setup";
+    cell.verdict = verdict::CellVerdict::kError;
+    cell.reason = error.message;
+    result.cells.push_back(std::move(cell));
+    return result;
+}
+
+// The run so far. The signal guard's thread reads it while the main thread may still write.
+class Run {
+  public:
+    explicit Run(const SessionOptions& options) : options_(options) {
+        result_.command = options.command;
+        result_.seed = options.seed;
+        result_.repeat_command = fmt::format("{} --seed {}", options.repeat_command, options.seed);
+        result_.lab = options.lab;
+        result_.profile = options.profile;
+        result_.version = PATHPROOF_VERSION;
+        result_.started_at = utc_now();
+        result_.evidence_class = port::evidence_name(port::Evidence::kVirtual);
+        result_.evidence_note =
+            "DPDK ports on veth devices (net_af_packet) and, between the overlay's nodes, a software wire in place of NICs. "
+            "The kernel under test is real; this says something of its software path, nothing of any hardware.";
+    }
+
+    std::vector<verdict::FactGroup>& environment() { return devices_; }
+    std::string& dpdk_version() { return dpdk_version_; }
+
+    void add(verdict::ScenarioResult scenario) {
+        const std::lock_guard lock(mutex_);
+        result_.scenarios.push_back(std::move(scenario));
+    }
+
+    // Judged; with an interruption's sentence it is INCOMPLETE whatever was measured.
+    verdict::RunResult finish(const std::string& interruption) {
+        const std::lock_guard lock(mutex_);
+        verdict::RunResult result = result_;
+        result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+        std::tie(result.verdict, result.reasons) = verdict::judge_run(result.scenarios);
+        if (!interruption.empty()) {
+            result.verdict = verdict::RunVerdict::kIncomplete;
+            result.reasons.insert(result.reasons.begin(), interruption);
+        }
+        result.environment = report::environment(dpdk_version_);
+        result.environment.insert(result.environment.end(), devices_.begin(), devices_.end());
+        return result;
+    }
+
+  private:
+    const SessionOptions& options_;
+    const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+    std::mutex mutex_;
+    verdict::RunResult result_;
+    std::vector<verdict::FactGroup> devices_;
+    std::string dpdk_version_;
+};
+
+void tell(const std::string& sentence) { fmt::print(stderr, "pathproof: {}\n", sentence); }
+
+bool take_hugepages(lab::Journal& journal) {
+    const auto reserved = journal.reserve_hugepages(kHugepageMib);
+    if (reserved && *reserved >= kHugepageMib) {
+        return true;
+    }
+    tell(reserved ? fmt::format("only {} of {} MiB of hugepages to be had; running without", *reserved, kHugepageMib)
+                  : "running without hugepages: " + reserved.error().message);
+    return false;
+}
+
+// Ctrl-C: the guard has put the machine back; what was measured is kept, marked INCOMPLETE.
+void keep_partial_report(Run& run, const std::string& out_dir, int signal, const Status& undone) {
+    const std::string sentence = fmt::format("Interrupted ({}): only the scenarios below were finished.", strsignal(signal));
+    tell(undone ? fmt::format("interrupted by {}; the machine is as it was found", strsignal(signal))
+                : "interrupted; " + undone.error().message);
+    if (out_dir.empty()) {
+        return;
+    }
+    if (const Status written = report::write_report(run.finish(sentence), out_dir); !written) {
+        tell(written.error().message);
+        return;
+    }
+    tell(fmt::format("the report in {} holds what was measured and says INCOMPLETE", out_dir));
+}
+
+}  // namespace
+
+Result<std::vector<const scenario::Scenario*>> parse_scenarios(const std::string& list) {
+    std::vector<const scenario::Scenario*> chosen;
+    std::size_t begin = 0;
+    while (begin <= list.size()) {
+        const std::size_t end = std::min(list.find(',', begin), list.size());
+        const std::string id = list.substr(begin, end - begin);
+        const scenario::Scenario* found = scenario::find_scenario(id);
+        if (found == nullptr) {
+            std::string known;
+            for (const scenario::Scenario& each : scenario::all_scenarios()) {
+                known += (known.empty() ? "" : ", ") + std::string(each.id);
+            }
+            return fail(ErrorCode::kBadInput, "unknown scenario '{}'; there are: {}", id, known);
+        }
+        chosen.push_back(found);
+        begin = end + 1;
+    }
+    return chosen;
+}
+
+Result<verdict::RunResult> run_session(const SessionOptions& options) {
+    if (const Status allowed = lab::needs_root("'" + options.command + "'"); !allowed) {
+        return pass_on(allowed.error());
+    }
+    SessionOptions seeded = options;
+    if (seeded.seed == 0) {
+        seeded.seed = std::random_device{}() % 1'000'000 + 1;
+    }
+    if (!seeded.out_dir.empty()) {
+        if (const Status ready = report::prepare_output(seeded.out_dir); !ready) {
+            return pass_on(ready.error());
+        }
+    }
+    auto journal = lab::Journal::open(options.command);
+    if (!journal) {
+        return pass_on(journal.error());
+    }
+    Run run(seeded);
+    const lab::SignalGuard guard(**journal, [&](int signal, const Status& undone) {
+        keep_partial_report(run, seeded.out_dir, signal, undone);
+    });
+    for (const std::string& sentence : (*journal)->recovered()) {
+        tell(sentence);
+    }
+    scenario::Options settings{.seed = seeded.seed,
+                               .pairs = seeded.pairs,
+                               .hugepages = seeded.use_hugepages && take_hugepages(**journal),
+                               .cpus = usable_cpus(),
+                               .out_dir = seeded.out_dir};
+    {
+        StderrProgress progress;
+        scenario::Context context{**journal, progress, settings, run.environment(), run.dpdk_version()};
+        for (const scenario::Scenario* scenario : seeded.scenarios) {
+            auto result = scenario->run(context);
+            run.add(result ? std::move(*result) : not_made(*scenario, result.error()));
+        }
+    }
+    const Status undone = (*journal)->undo();
+    verdict::RunResult result = run.finish("");
+    if (!undone) {
+        tell(undone.error().message);
+        result.verdict = verdict::RunVerdict::kIncomplete;
+        result.reasons.insert(result.reasons.begin(), "The machine could not be put back: " + undone.error().message);
+    }
+    return result;
+}
+
+}  // namespace pathproof::cli

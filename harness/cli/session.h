@@ -1,0 +1,35 @@
+// What `qualify` and `repro` share: the run of some scenarios on a lab, from the first check to the put-back machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/scenario/scenario.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::cli {
+
+struct SessionOptions {
+    std::string command;         // as typed
+    std::string repeat_command;  // without the seed, which is added
+    std::string lab = "veth";
+    std::string profile;
+    std::vector<const scenario::Scenario*> scenarios;
+    std::string out_dir;
+    std::uint64_t seed = 0;   // 0: drawn
+    std::uint64_t pairs = 0;  // 0: each experiment's own number
+    bool use_hugepages = true;
+};
+
+// Runs the scenarios and judges the run. A scenario that could not be made is a value (INCONCLUSIVE, with the error's
+// sentence); an error is returned only when nothing was run. The machine is as it was found when this returns.
+Result<verdict::RunResult> run_session(const SessionOptions& options);
+
+// Whether scenarios can be run on this lab; kNotFound or kBadInput say what there is.
+Status check_lab(const std::string& lab);
+
+// Scenario ids from a comma-separated list; kBadInput names those there are.
+Result<std::vector<const scenario::Scenario*>> parse_scenarios(const std::string& list);
+
+}  // namespace pathproof::cli

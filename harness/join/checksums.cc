@@ -1,0 +1,161 @@
+#include "harness/join/checksums.h"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "dataplane/frame/view.h"
+
+namespace pathproof::join {
+namespace {
+
+using frame::Endpoint;
+using judge::ChecksumFinding;
+using judge::ChecksumName;
+using judge::Depth;
+using judge::Protocol;
+using netfilter::Entry;
+
+// The entry whose packets, after NAT, go from `source` to `destination`: conntrack expects their answers the other
+// way round.
+const Entry* entry_after_nat(const std::vector<Entry>& entries, const Endpoint& source,
+                             const Endpoint& destination) {
+    const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
+        return entry.original.protocol == IPPROTO_UDP && entry.reply.source == destination &&
+               entry.reply.destination == source;
+    });
+    return found == entries.end() ? nullptr : &*found;
+}
+
+const char* transport_name(frame::Transport transport) {
+    switch (transport) {
+        case frame::Transport::kUdp: return "inner UDP";
+        case frame::Transport::kTcp: return "inner TCP";
+        case frame::Transport::kIcmp: return "inner ICMP";
+        case frame::Transport::kIcmpv6: return "inner ICMPv6";
+        case frame::Transport::kNone:
+        case frame::Transport::kOther: return "other inner traffic";
+    }
+    return "other inner traffic";
+}
+
+bool contains(const std::vector<ChecksumName>& names, ChecksumName name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string list(const std::vector<ChecksumName>& names) {
+    std::string text;
+    for (const ChecksumName each : names) {
+        text += (text.empty() ? "" : " ") + std::string(judge::name(each));
+    }
+    return text.empty() ? "none" : text;
+}
+
+class Join {
+  public:
+    Join(const std::vector<Entry>& entries, std::span<const std::uint16_t> tunnel_ports)
+        : entries_(entries), tunnel_ports_(tunnel_ports) {}
+
+    void add(const softnic::WireFrame& frame);
+    ChecksumFindings result();
+
+  private:
+    void add_finding(const std::vector<std::uint8_t>& bytes, const frame::FrameView& view,
+                     const ChecksumFinding& finding);
+
+    const std::vector<Entry>& entries_;
+    const std::span<const std::uint16_t> tunnel_ports_;
+    ChecksumFindings findings_;
+    judge::NameVote stale_;
+    judge::NameVote partial_;
+};
+
+// An unfinished inner checksum makes the outer sum over it look wrong. It is finished in a copy first, innermost
+// first, so that the outer one is judged by itself and the two causes are not taken for one another.
+void Join::add(const softnic::WireFrame& frame) {
+    ++findings_.frames;
+    std::vector<std::uint8_t> bytes = frame.bytes;
+    for (std::size_t round = 0; round < judge::FrameVerdict::kMost; ++round) {
+        const judge::FrameVerdict verdict = judge::verify_slowly(bytes, tunnel_ports_);
+        std::optional<ChecksumFinding> innermost;
+        for (const ChecksumFinding& finding : verdict.all()) {
+            if (finding.state == judge::ChecksumState::kBad) {
+                innermost = finding;
+            }
+        }
+        if (!innermost) {
+            return;
+        }
+        add_finding(bytes, frame::parse_frame(bytes, tunnel_ports_), *innermost);
+        bytes[innermost->field_offset] = static_cast<std::uint8_t>(innermost->right >> 8);
+        bytes[innermost->field_offset + 1u] = static_cast<std::uint8_t>(innermost->right);
+    }
+}
+
+void Join::add_finding(const std::vector<std::uint8_t>& bytes, const frame::FrameView& view,
+                       const ChecksumFinding& finding) {
+    ChecksumProof proof{.layer = finding.layer,
+                        .on_wire = fmt::format("{} > {}", frame::to_string(view.outer.source_endpoint()),
+                                               frame::to_string(view.outer.destination_endpoint())),
+                        .original = "",
+                        .carries = view.has_inner ? transport_name(view.inner.transport) : "",
+                        .wire = finding.wire,
+                        .right = finding.right,
+                        .names = ""};
+    std::optional<judge::OriginalTuple> original;
+    if (finding.layer.protocol == Protocol::kUdp && finding.layer.depth != Depth::kInner) {
+        const Entry* entry =
+            entry_after_nat(entries_, view.outer.source_endpoint(), view.outer.destination_endpoint());
+        if (entry != nullptr) {
+            original = judge::OriginalTuple{entry->original.source, entry->original.destination};
+            proof.original = fmt::format("{} > {}", frame::to_string(entry->original.source),
+                                         frame::to_string(entry->original.destination));
+            proof.predicted = judge::checksum_for_tuple(bytes, finding, *original);
+        }
+    }
+    const std::vector<ChecksumName> names = judge::matching_names(bytes, finding, original);
+    proof.names = list(names);
+    if (contains(names, ChecksumName::kPseudo)) {
+        proof.cause = ChecksumCause::kLeftPartial;
+        proof.predicted = finding.wire;
+        ++findings_.left_partial;
+        partial_.add(finding, names);
+    } else if (original && contains(names, ChecksumName::kStaleTuple)) {
+        proof.cause = ChecksumCause::kStalePort;
+        ++findings_.stale_port;
+        stale_.add(finding, names);
+    } else {
+        ++findings_.unexplained;
+    }
+    findings_.proofs.push_back(std::move(proof));
+}
+
+ChecksumFindings Join::result() {
+    findings_.stale_port_named = stale_.verdict() == ChecksumName::kStaleTuple;
+    findings_.left_partial_named = partial_.verdict() == ChecksumName::kPseudo;
+    return std::move(findings_);
+}
+
+}  // namespace
+
+const char* name(ChecksumCause cause) {
+    switch (cause) {
+        case ChecksumCause::kStalePort: return "stale-port";
+        case ChecksumCause::kLeftPartial: return "left-partial";
+        case ChecksumCause::kUnexplained: return "unexplained";
+    }
+    return "unexplained";
+}
+
+ChecksumFindings join_checksums(std::span<const softnic::WireFrame> bad_frames,
+                                const std::vector<Entry>& nat_entries,
+                                std::span<const std::uint16_t> tunnel_ports) {
+    Join join(nat_entries, tunnel_ports);
+    for (const softnic::WireFrame& frame : bad_frames) {
+        join.add(frame);
+    }
+    return join.result();
+}
+
+}  // namespace pathproof::join

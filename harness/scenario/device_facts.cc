@@ -1,0 +1,60 @@
+#include "harness/scenario/device_facts.h"
+
+#include <fmt/ranges.h>
+
+namespace pathproof::scenario {
+namespace {
+
+using verdict::Fact;
+
+Fact read_fact(const std::string& name, const std::string& value, const std::string& source) {
+    return {.name = name,
+            .value = value,
+            .status = value.empty() ? Fact::Status::kAbsent : Fact::Status::kRead,
+            .source = source};
+}
+
+}  // namespace
+
+Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string& device,
+                                        const std::string& title) {
+    const auto info = agent.device(device);
+    if (!info) {
+        return pass_on(info.error());
+    }
+    const auto features = agent.features(device);
+    if (!features) {
+        return pass_on(features.error());
+    }
+    verdict::FactGroup group{.title = title, .facts = {}};
+    group.facts.push_back(read_fact("driver", info->driver, "ETHTOOL_GDRVINFO"));
+    group.facts.push_back(read_fact("driver version", info->driver_version, "ETHTOOL_GDRVINFO"));
+    group.facts.push_back(read_fact("firmware", info->firmware, "ETHTOOL_GDRVINFO"));
+    group.facts.push_back(read_fact("bus", info->bus, "ETHTOOL_GDRVINFO"));
+    group.facts.push_back(read_fact("MTU", fmt::format("{}", info->mtu), "SIOCGIFMTU"));
+    group.facts.push_back(read_fact("link", info->link_up ? "up" : "down", "ETHTOOL_GLINK"));
+    group.facts.push_back(read_fact(
+        "speed", info->speed_mbps < 0 ? "" : fmt::format("{} Mb/s", info->speed_mbps), "ETHTOOL_GLINKSETTINGS"));
+    for (const agent::Feature& feature : *features) {
+        group.facts.push_back(read_fact(feature.name,
+                                        std::string(feature.active ? "on" : "off") +
+                                            (feature.never_changed || !feature.available ? " [fixed]" : ""),
+                                        "ETHTOOL_GFEATURES"));
+    }
+    return group;
+}
+
+verdict::FactGroup port_facts(const std::vector<port::PortInfo>& ports, const std::string& title) {
+    verdict::FactGroup group{.title = title, .facts = {}};
+    for (const port::PortInfo& port : ports) {
+        const std::string offloads =
+            port.tx_offloads.empty() ? "no Tx offloads"
+                                     : fmt::format("Tx offloads {}", fmt::join(port.tx_offloads, " "));
+        group.facts.push_back(read_fact(
+            port.name, fmt::format("{}, {} evidence, {}", port.driver, port::evidence_name(port.evidence), offloads),
+            "rte_eth_dev_info_get"));
+    }
+    return group;
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,20 @@
+// What is known of a device under test and of the tester's ports, for the report's environment.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/agent/client.h"
+#include "harness/tester/client.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::scenario {
+
+// Driver, bus, link and every offload feature ("on", "off", "on [fixed]") as the agent reads them.
+Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string& device,
+                                        const std::string& title);
+
+// Driver, evidence class and offloads of the tester's own ports.
+verdict::FactGroup port_facts(const std::vector<port::PortInfo>& ports, const std::string& title);
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,88 @@
+#include "harness/scenario/measures.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "harness/verdict/interval.h"
+
+namespace pathproof::scenario {
+
+using verdict::Measure;
+
+Measure count_of(const std::string& name, const std::string& label, std::uint64_t value,
+                 const std::string& unit) {
+    return {.name = name, .label = label, .value = value, .unit = unit, .note = ""};
+}
+
+Measure words_of(const std::string& name, const std::string& label, const std::string& value) {
+    return {.name = name, .label = label, .value = value, .unit = "", .note = ""};
+}
+
+Measure milliseconds_of(const std::string& name, const std::string& label, double value) {
+    return {.name = name, .label = label, .value = value, .unit = "ms", .note = ""};
+}
+
+Measure share_of(const std::string& name, const std::string& label, std::uint64_t hits,
+                 std::uint64_t trials) {
+    Measure measure{.name = name, .label = label, .value = nullptr, .unit = "%", .note = ""};
+    if (trials == 0) {
+        measure.note = "not measured: nothing was tried";
+        return measure;
+    }
+    const verdict::Interval interval = verdict::fraction_interval(hits, trials);
+    measure.value = 100.0 * static_cast<double>(hits) / static_cast<double>(trials);
+    measure.interval = verdict::Interval{100.0 * interval.low, 100.0 * interval.high};
+    measure.note = fmt::format("{} of {}", hits, trials);
+    return measure;
+}
+
+std::string percent(std::uint64_t hits, std::uint64_t trials) {
+    if (trials == 0) {
+        return "not measured";
+    }
+    const double share = 100.0 * static_cast<double>(hits) / static_cast<double>(trials);
+    return hits != 0 && hits != trials && (share < 1 || share > 99) ? fmt::format("{:.2f} %", share)
+                                                                     : fmt::format("{:.1f} %", share);
+}
+
+std::string evidence_path(const std::string& out_dir, const std::string& name) {
+    return out_dir.empty() ? "" : out_dir + "/evidence/" + name;
+}
+
+Result<std::vector<verdict::EvidenceFile>> keep_evidence(const std::string& out_dir, const std::string& name,
+                                                         const std::string& description,
+                                                         const std::string& content) {
+    if (out_dir.empty()) {
+        return std::vector<verdict::EvidenceFile>{};
+    }
+    std::ofstream file(evidence_path(out_dir, name), std::ios::trunc | std::ios::binary);
+    file << content;
+    file.close();
+    if (!file) {
+        return fail(ErrorCode::kFailed, "write {}: {}", evidence_path(out_dir, name), std::strerror(errno));
+    }
+    return std::vector<verdict::EvidenceFile>{{"evidence/" + name, description}};
+}
+
+std::string counters_text(const agent::CounterSet& counters) {
+    std::string text;
+    for (const auto& [name, value] : counters) {
+        text += fmt::format("{} {}\n", name, value);
+    }
+    return text;
+}
+
+std::string stats_text(const std::vector<netfilter::CpuStats>& stats) {
+    std::string text;
+    for (const netfilter::CpuStats& cpu : stats) {
+        text += fmt::format("cpu={}", cpu.cpu);
+        for (const auto& [name, value] : cpu.counters) {
+            text += fmt::format(" {}={}", name, value);
+        }
+        text += "\n";
+    }
+    return text;
+}
+
+}  // namespace pathproof::scenario

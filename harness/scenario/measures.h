@@ -1,0 +1,35 @@
+// Making measures and evidence files, the same way in every scenario.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/agent/client.h"
+#include "harness/netfilter/entry.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::scenario {
+
+verdict::Measure count_of(const std::string& name, const std::string& label, std::uint64_t value,
+                          const std::string& unit = "");
+verdict::Measure words_of(const std::string& name, const std::string& label, const std::string& value);
+verdict::Measure milliseconds_of(const std::string& name, const std::string& label, double value);
+// hits / trials in percent, with its 95 % interval in percent.
+verdict::Measure share_of(const std::string& name, const std::string& label, std::uint64_t hits,
+                          std::uint64_t trials);
+
+// "99.95 %" for a measure made by share_of.
+std::string percent(std::uint64_t hits, std::uint64_t trials);
+
+// Writes evidence/NAME below `out_dir` and gives its entry; an empty `out_dir` keeps nothing.
+Result<std::vector<verdict::EvidenceFile>> keep_evidence(const std::string& out_dir, const std::string& name,
+                                                         const std::string& description,
+                                                         const std::string& content);
+// evidence/NAME below `out_dir`; empty for an empty out_dir.
+std::string evidence_path(const std::string& out_dir, const std::string& name);
+
+std::string counters_text(const agent::CounterSet& counters);
+std::string stats_text(const std::vector<netfilter::CpuStats>& stats);
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,250 @@
+// Two DNS queries leave one socket together: two packets, one 5-tuple, and the service's rules choose a backend for
+// each. Three ways make the two packets meet inside conntrack before either entry is confirmed.
+
+#include "harness/scenario/measures.h"
+#include "harness/scenario/race_experiments.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using verdict::Bar;
+using verdict::CellVerdict;
+
+constexpr std::uint64_t kPairs = 5000;
+constexpr std::uint64_t kCalibrationPairs = 300;
+constexpr const char* kListReceiveSysctl = "net.core.gro_normal_batch";
+
+struct Case {
+    const char* id;
+    const char* label;
+    const char* way;       // toggle
+    const char* setting;   // toggle
+    bool control;
+};
+
+class SameTuple {
+  public:
+    SameTuple(Context& context, NatBench& bench)
+        : context_(context), bench_(bench), pairs_(context.options.pairs ? context.options.pairs : kPairs) {}
+
+    Result<RaceExperiment> run();
+
+  private:
+    Status measure(const Case& which, const traffic::PairPlan& plan);
+    Status two_ports();
+    Status carrier();
+    Status list_receive();
+    Status cure();
+    Result<std::uint16_t> second_outer_port();
+    void conclude();
+
+    Context& context_;
+    NatBench& bench_;
+    const std::uint64_t pairs_;
+    RaceExperiment experiment_;
+    verdict::Chart chart_{.title = "Pairs of one 5-tuple that met the race", .unit = "%", .maximum = 100, .bars = {}};
+    std::uint64_t raced_ = 0;
+    std::uint64_t hidden_ = 0;
+    std::uint64_t lost_ = 0;
+    bool control_raced_ = false;
+    bool error_ = false;
+};
+
+Status SameTuple::measure(const Case& which, const traffic::PairPlan& plan) {
+    context_.progress.step(which.id);
+    const auto outcome = bench_.run(plan, std::chrono::nanoseconds(0), which.control ? "" : which.id);
+    if (!outcome) {
+        return pass_on(outcome.error());
+    }
+    verdict::Cell cell = race_cell(
+        which.id, {{"experiment", "same 5-tuple"}, {"way", which.way}, {"setting", which.setting}}, *outcome);
+    const std::uint64_t raced = outcome->counter("clash_resolve") + outcome->counter("insert_failed");
+    const join::PairFindings& found = outcome->findings;
+    if (cell.verdict == CellVerdict::kPass && raced != 0) {
+        cell.verdict = CellVerdict::kFail;
+        cell.cause = "same-tuple-race";
+        cell.reason = fmt::format(
+            "{} of pairs raced; {} clashes needed a hidden entry, {} queries were lost, {} misdelivered",
+            percent(raced, found.pairs), found.hidden_entries, found.lost, found.misdelivered);
+    }
+    if (cell.verdict == CellVerdict::kFail) {
+        if (const Status kept = keep_race_evidence(context_, *outcome, cell); !kept) {
+            return kept;
+        }
+    }
+    error_ |= cell.verdict == CellVerdict::kError;
+    experiment_.unexplained += found.unexplained + found.two_backends_without_hidden;
+    chart_.bars.push_back(share_bar(which.label, std::min(raced, found.pairs), found.pairs,
+                                    raced == 0 ? Bar::Kind::kGood : Bar::Kind::kBad));
+    if (which.control) {
+        control_raced_ |= raced != 0;
+        experiment_.controls.push_back(std::move(cell));
+    } else {
+        raced_ += raced;
+        hidden_ += found.hidden_entries;
+        lost_ += found.lost;
+        experiment_.cells.push_back(std::move(cell));
+    }
+    return {};
+}
+
+Status SameTuple::two_ports() {
+    const traffic::PairPlan plan = bench_.same_tuple_plan(pairs_);
+    if (const Status done = measure({"same-tuple.two-cpus", "two ports, two CPUs", "two ports on two CPUs", "at once", false}, plan);
+        !done) {
+        return done;
+    }
+    traffic::PairPlan in_turn = plan;
+    in_turn.departure = traffic::Departure::kOneBurst;
+    in_turn.members[1].port = 0;
+    in_turn.members[1].source_mac = plan.members[0].source_mac;
+    in_turn.members[1].destination_mac = plan.members[0].destination_mac;
+    return measure({"control.same-tuple.one-cpu", "control: one port, one CPU, plain veth", "one port on one CPU",
+                    "one burst, no list receive", true},
+                   in_turn);
+}
+
+// Which CPU an outer port steers to depends on the kernel's hash seed: the first port is tried against others until
+// pairs race while lists are off, which only two CPUs can do.
+Result<std::uint16_t> SameTuple::second_outer_port() {
+    constexpr std::uint16_t kFirst = 5000;
+    std::uint16_t best = kFirst + 1;
+    std::uint64_t most = 0;
+    for (std::uint16_t second = kFirst + 1; second <= kFirst + 6; ++second) {
+        const auto outcome = bench_.run(bench_.carried_plan(kCalibrationPairs, kFirst, second), {});
+        if (!outcome) {
+            return pass_on(outcome.error());
+        }
+        const std::uint64_t raced = outcome->counter("clash_resolve");
+        if (raced > most) {
+            most = raced;
+            best = second;
+        }
+        if (raced > kCalibrationPairs / 4) {
+            break;
+        }
+    }
+    return best;
+}
+
+Status SameTuple::carrier() {
+    const std::string& underlay = bench_.names().dut_client_devices[0];
+    const std::string every_cpu = fmt::format("{:x}", (1u << context_.options.cpus.size()) - 1);
+    if (const Status steered = bench_.dut().set_rps(underlay, every_cpu); !steered) {
+        return steered;
+    }
+    if (const Status off = context_.journal.set_sysctl(kListReceiveSysctl, "1"); !off) {
+        return off;
+    }
+    const auto second = second_outer_port();
+    if (!second) {
+        return pass_on(second.error());
+    }
+    if (const Status restored = context_.journal.restore_sysctl(kListReceiveSysctl); !restored) {
+        return restored;
+    }
+    if (const Status done = measure({"same-tuple.vxlan-two-outer-ports", "VXLAN carrier, two outer ports", "VXLAN carrier",
+                                     "two outer source ports, steered to two CPUs", false},
+                                    bench_.carried_plan(pairs_, 5000, *second));
+        !done) {
+        return done;
+    }
+    if (const Status unsteered = bench_.dut().set_rps(underlay, "0"); !unsteered) {
+        return unsteered;
+    }
+    return measure({"control.same-tuple.vxlan-no-steering", "control: VXLAN carrier, no steering", "VXLAN carrier",
+                    "two outer source ports, no receive packet steering", true},
+                   bench_.carried_plan(pairs_, 5000, *second));
+}
+
+Status SameTuple::list_receive() {
+    const std::string& underlay = bench_.names().dut_client_devices[0];
+    // Steered away from the sender's CPU, so that both packets wait in one backlog and arrive as one list.
+    const int other = context_.options.cpus.back();
+    if (const Status steered = bench_.dut().set_rps(underlay, fmt::format("{:x}", 1u << other)); !steered) {
+        return steered;
+    }
+    const traffic::PairPlan plan = bench_.carried_plan(pairs_, 5000, 5000);
+    if (const Status done = measure({"same-tuple.list-receive", "one CPU, list receive", "list receive on one CPU",
+                                     "net.core.gro_normal_batch as found", false},
+                                    plan);
+        !done) {
+        return done;
+    }
+    if (const Status off = context_.journal.set_sysctl(kListReceiveSysctl, "1"); !off) {
+        return off;
+    }
+    const Status done = measure({"control.same-tuple.list-of-one", "control: one CPU, lists of one",
+                                 "list receive on one CPU", "net.core.gro_normal_batch=1", true},
+                                plan);
+    if (const Status restored = context_.journal.restore_sysctl(kListReceiveSysctl); !restored) {
+        return restored;
+    }
+    if (!done) {
+        return done;
+    }
+    return bench_.dut().set_rps(underlay, "0");
+}
+
+// What resolv.conf's single-request does: the second query leaves when the first has its answer.
+Status SameTuple::cure() {
+    traffic::PairPlan plan = bench_.same_tuple_plan(std::min<std::uint64_t>(pairs_, 1000));
+    plan.departure = traffic::Departure::kInTurn;
+    plan.skew = std::chrono::milliseconds(2);
+    plan.pairs_per_second = 200;
+    const bool raced_before = control_raced_;
+    if (const Status done = measure({"cure.single-request", "cure: single-request", "one port after its answer",
+                                     "options single-request: AAAA leaves after A was answered", true},
+                                    plan);
+        !done) {
+        return done;
+    }
+    experiment_.cure_shown = experiment_.controls.back().verdict == CellVerdict::kPass;
+    control_raced_ = raced_before || !experiment_.cure_shown;
+    return {};
+}
+
+void SameTuple::conclude() {
+    experiment_.reproduced = raced_ != 0 && !control_raced_ && !error_;
+    experiment_.charts.push_back(chart_);
+    if (!experiment_.reproduced) {
+        return;
+    }
+    experiment_.headline = fmt::format(
+        "Same 5-tuple: {} of {} pairs raced on two CPUs; the kernel resolved the clashes ({} by a hidden entry), {} "
+        "queries were lost.",
+        chart_.bars.empty() ? 0 : static_cast<std::uint64_t>(chart_.bars[0].value * static_cast<double>(pairs_) / 100 + 0.5),
+        pairs_, hidden_, lost_);
+    experiment_.cause =
+        "A and AAAA leave one socket together. Both packets pass conntrack's lookup before either entry is confirmed, so "
+        "each gets an entry and, by the Service's random rule, a backend of its own. The second to be confirmed clashes.";
+    experiment_.cure =
+        "options single-request or single-request-reopen in resolv.conf, use-vc, one address family, or NOTRACK with a "
+        "node-local resolver";
+    experiment_.explanation.push_back(
+        "It does not take two CPUs: a driver that hands packets up in lists (napi_gro_receive, here gro_cells of the "
+        "vxlan device) sends both packets of a pair through PREROUTING before the first is confirmed. With "
+        "net.core.gro_normal_batch=1 on the same CPU and the same traffic the race is gone.");
+}
+
+Result<RaceExperiment> SameTuple::run() {
+    if (const Status ready = bench_.configure({.backends = 2}); !ready) {
+        return pass_on(ready.error());
+    }
+    for (Status (SameTuple::*part)() :
+         {&SameTuple::two_ports, &SameTuple::carrier, &SameTuple::list_receive, &SameTuple::cure}) {
+        if (const Status done = (this->*part)(); !done) {
+            return pass_on(done.error());
+        }
+    }
+    conclude();
+    return std::move(experiment_);
+}
+
+}  // namespace
+
+Result<RaceExperiment> run_same_tuple(Context& context, NatBench& bench) {
+    return SameTuple(context, bench).run();
+}
+
+}  // namespace pathproof::scenario

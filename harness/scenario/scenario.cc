@@ -1,0 +1,22 @@
+#include "harness/scenario/scenario.h"
+
+namespace pathproof::scenario {
+
+const std::vector<Scenario>& all_scenarios() {
+    static const std::vector<Scenario> scenarios = {
+        {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", run_vxlan_checksum},
+        {"dns-race", "A/AAAA pairs racing inside conntrack", run_dns_race},
+    };
+    return scenarios;
+}
+
+const Scenario* find_scenario(const std::string& id) {
+    for (const Scenario& scenario : all_scenarios()) {
+        if (id == scenario.id) {
+            return &scenario;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,54 @@
+// A scenario is an experiment: what is set, what is sent, what must be seen. It builds its lab, runs its matrix with
+// the negative controls beside it, joins what was lost to its cause, and returns plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/lab/journal.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::scenario {
+
+struct Options {
+    std::uint64_t seed = 1;
+    std::uint64_t pairs = 0;       // of the race experiments; 0: each experiment's own number
+    bool hugepages = false;        // the tester may use them
+    std::vector<int> cpus;         // where lcores may run; the DUT shares them in the built-in lab
+    std::string out_dir;           // evidence/ below it takes the files of failed cells
+};
+
+// Told what is going on, for a bar on a terminal or plain lines.
+class Progress {
+  public:
+    virtual ~Progress() = default;
+    virtual void begin(const std::string& scenario, std::size_t steps) = 0;
+    virtual void step(const std::string& what) = 0;
+};
+
+struct Context {
+    lab::Journal& journal;
+    Progress& progress;
+    const Options& options;
+    std::vector<verdict::FactGroup>& environment;  // scenarios add what they know of the DUT's devices
+    std::string& dpdk_version;                     // told by the first tester
+};
+
+struct Scenario {
+    const char* id;
+    const char* title;
+    // An error means that the experiment could not be made at all; a failed cell is a value.
+    Result<verdict::ScenarioResult> (*run)(Context& context);
+};
+
+// All scenarios in the order in which `qualify` runs them.
+const std::vector<Scenario>& all_scenarios();
+// Null for an unknown id.
+const Scenario* find_scenario(const std::string& id);
+
+Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context);
+Result<verdict::ScenarioResult> run_dns_race(Context& context);
+
+}  // namespace pathproof::scenario
