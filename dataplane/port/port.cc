@@ -457,30 +457,33 @@ PortCounters Port::counters() const {
     return counters;
 }
 
-bool Port::link_up() const {
-    return link_trouble().empty();
-}
+bool Port::link_up() const { return link() == Link::kUp; }
 
-std::string Port::link_trouble() const {
+Link Port::link() const {
     if (kernel_) {
         const auto state = kernel_->interface.state();
         if (!state) {
-            return fmt::format("port {}: its {}", config_.name, state.error().message);
+            return Link::kGone;
         }
-        if ((state->flags & IFF_RUNNING) == 0) {
-            return fmt::format("port {}: interface {} is {}", config_.name, state->name,
-                               (state->flags & IFF_UP) == 0 ? "not up" : "up but has no carrier");
-        }
-        return {};
+        return (state->flags & IFF_RUNNING) != 0 ? Link::kUp : Link::kDown;
     }
     rte_eth_link link{};
-    if (const int outcome = rte_eth_link_get_nowait(id_, &link); outcome != 0) {
-        return fmt::format("port {} ({}): {}", config_.name, config_.device,
-                           rte_strerror(-outcome));
+    const bool asked = rte_eth_link_get_nowait(id_, &link) == 0;
+    return asked && link.link_status == RTE_ETH_LINK_UP ? Link::kUp : Link::kDown;
+}
+
+std::string Port::link_trouble() const {
+    switch (link()) {
+        case Link::kUp: return {};
+        case Link::kGone:
+            return fmt::format("port {}: its kernel interface {} no longer exists", config_.name,
+                               kernel_->at_open.name);
+        case Link::kDown:
+            return kernel_ ? fmt::format("port {}: interface {} is down or has no carrier", config_.name,
+                                         kernel_->at_open.name)
+                           : fmt::format("port {} ({}): the link is down", config_.name, config_.device);
     }
-    return link.link_status == RTE_ETH_LINK_UP
-               ? std::string()
-               : fmt::format("port {} ({}): the link is down", config_.name, config_.device);
+    return {};
 }
 
 }  // namespace pathproof::port

@@ -78,6 +78,12 @@ struct PortCounters {
     bool operator==(const PortCounters&) const = default;
 };
 
+enum class Link : std::uint8_t {
+    kUp,
+    kDown,
+    kGone,  // the kernel interface behind the port no longer exists: it will not come back
+};
+
 class Port {
   public:
     // Configures and starts the queues of an EAL device. Errors: no such device; an offload it
@@ -109,8 +115,8 @@ class Port {
     const PortConfig& config() const { return config_; }
     PortCounters counters() const;
     bool link_up() const;  // asks the driver and the kernel: false when the device went away
-    // Why link_up() says no, as a sentence; empty when it says yes.
-    std::string link_trouble() const;
+    Link link() const;
+    std::string link_trouble() const;  // why link() is not kUp, as a sentence; empty when it is
 
   private:
     struct QueueTally;

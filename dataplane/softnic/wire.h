@@ -1,20 +1,25 @@
-// A wire of two ports: what comes in at one goes out at the other, as a healthy NIC would send it (partial
-// checksums completed) or byte for byte. Stands in for hardware; every output of it says so.
+// A wire of two ports: what comes in at one goes out at the other, as a healthy NIC would send it
+// (partial checksums completed) or byte for byte. Stands in for hardware; every output of it says
+// so.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/judge/verifier.h"
+#include "dataplane/port/eal.h"
 #include "dataplane/port/port.h"
 
 namespace pathproof::softnic {
 
 enum class WireMode : std::uint8_t {
-    kHealthyNic,   // completes partial checksums (pseudo-header sums) like the NIC that the kernel trusted to
+    kHealthyNic,   // completes partial checksums (pseudo-header sums) like the NIC that the kernel
+                   // trusted to
     kPassThrough,  // passes bytes as they are: a NIC that leaves partial checksums
 };
 const char* name(WireMode mode);
@@ -41,12 +46,18 @@ struct WireFrame {
 struct WireTally {
     std::uint64_t received = 0;
     std::uint64_t forwarded = 0;
-    std::uint64_t not_forwarded = 0;  // the far port would not take it: received = forwarded + not_forwarded
-    std::uint64_t malformed = 0;      // of the forwarded ones
-    std::uint64_t truncated = 0;      // longer than the port's frame buffer (super-frames of TSO): see DESIGN
-    std::uint64_t completed = 0;      // partial checksums filled in (0 in kPassThrough)
-    std::uint64_t bad_frames = 0;     // frames with at least one bad checksum
-    std::array<std::array<std::uint64_t, 4>, judge::kLayerCount> checksums{};  // by layer and ChecksumState
+    std::uint64_t not_forwarded =
+        0;  // the far port would not take it: received = forwarded + not_forwarded
+    std::uint64_t malformed = 0;  // of the forwarded ones
+    // Of the not forwarded ones: super-frames of TSO or GSO, which a NIC would segment and this
+    // wire does not.
+    std::uint64_t truncated =
+        0;  // longer than the receiving port's frame buffer: only their beginning came
+    std::uint64_t too_long = 0;    // came whole, but longer than the far port's MTU allows
+    std::uint64_t completed = 0;   // partial checksums filled in (0 in kPassThrough)
+    std::uint64_t bad_frames = 0;  // frames with at least one bad checksum
+    std::array<std::array<std::uint64_t, 4>, judge::kLayerCount>
+        checksums{};  // by layer and ChecksumState
 };
 
 struct WireReport {
@@ -54,8 +65,42 @@ struct WireReport {
     std::array<WireTally, 2> directions{};  // by Direction
     std::vector<WireFrame> kept;            // the first keep_bad_frames bad ones
     std::vector<port::PortCounters> ports;  // deltas
-    std::uint64_t tester_lost = 0;
+    std::uint64_t tester_lost =
+        0;  // frames that the wire's own ports dropped on receipt (missed, no mbuf)
     double seconds = 0;
+    std::int64_t started_unix_ns = 0;
+    // Not empty: why this is no faithful account ("port u0: its kernel interface u0 no longer
+    // exists").
+    std::vector<std::string> objections;
 };
+
+// The wire at work on one worker lcore. It sleeps up to 50 us at a time when no frame comes: the
+// CPU is not its own.
+class Wire {
+  public:
+    // Errors: a port index that does not exist, both the same, a worker that is busy. `ports` must
+    // outlive it.
+    static Result<std::unique_ptr<Wire>> start(port::Eal& eal, unsigned worker,
+                                               std::span<port::Port> ports, const WirePlan& plan);
+    Wire(const Wire&) = delete;
+    Wire& operator=(const Wire&) = delete;
+    ~Wire();
+
+    // True once a port's kernel interface has gone away: nothing more will pass.
+    bool broken() const;
+
+    // Ends the forwarding and reports; a frame that is on the wire is still forwarded. Once only.
+    WireReport stop();
+
+  private:
+    Wire();
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// Writes the report's kept frames as a pcapng file, each on the port by which it left. Nothing
+// kept, no file.
+Status write_evidence(const std::string& path, const WireReport& report, const WirePlan& plan,
+                      std::span<const port::Port> ports);
 
 }  // namespace pathproof::softnic

@@ -1,0 +1,418 @@
+#include "dataplane/softnic/wire.h"
+
+#include <rte_cycles.h>
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+#include <rte_pause.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <thread>
+
+#include "dataplane/port/capture.h"
+#include "dataplane/softnic/completion.h"
+
+namespace pathproof::softnic {
+namespace {
+
+constexpr std::uint16_t kBurst = 64;
+constexpr std::size_t kKeptBytes =
+    2304;  // longer frames are kept cut: their headers are what is looked at
+constexpr auto kWatchEvery = std::chrono::milliseconds(20);
+
+// One direction of the wire; a single lcore writes it.
+struct alignas(64) Side {
+    port::Port* from = nullptr;
+    port::Port* to = nullptr;
+    Direction direction = Direction::kAToB;
+    WireTally tally;
+};
+
+// The first bad frames, in memory set aside before the start.
+class Keeper {
+  public:
+    explicit Keeper(std::size_t frames) : frames_(frames) {
+        for (WireFrame& frame : frames_) {
+            frame.bytes.reserve(kKeptBytes);
+            frame.bad.reserve(judge::FrameVerdict::kMost);
+        }
+    }
+
+    void keep(std::span<const std::uint8_t> bytes, const judge::FrameVerdict& verdict,
+              Direction direction, std::int64_t time_ns) noexcept {
+        if (count_ == frames_.size()) {
+            return;
+        }
+        WireFrame& frame = frames_[count_++];
+        frame.direction = direction;
+        frame.time_ns = time_ns;
+        const auto kept = bytes.first(std::min(bytes.size(), kKeptBytes));
+        frame.bytes.assign(kept.begin(), kept.end());
+        frame.bad.clear();
+        for (const judge::ChecksumFinding& finding : verdict.all()) {
+            if (finding.state == judge::ChecksumState::kBad) {
+                frame.bad.push_back(finding);
+            }
+        }
+    }
+
+    std::size_t count() const { return count_; }
+    void forget_after(std::size_t count) { count_ = std::min(count_, count); }
+
+    std::vector<WireFrame> take() {
+        frames_.resize(count_);
+        return std::move(frames_);
+    }
+
+  private:
+    std::vector<WireFrame> frames_;
+    std::size_t count_ = 0;
+};
+
+// Frames of one burst on their way, with what is to be counted once the far port has taken them.
+struct Burst {
+    std::array<rte_mbuf*, kBurst> frames;
+    std::array<judge::FrameVerdict, kBurst> verdicts;
+    std::array<std::size_t, kBurst> kept_before;
+    std::uint16_t count = 0;
+    std::int64_t time_ns = 0;
+};
+
+std::span<std::uint8_t> bytes_of(rte_mbuf* frame) {
+    return {rte_pktmbuf_mtod(frame, std::uint8_t*), rte_pktmbuf_data_len(frame)};
+}
+
+std::uint32_t longest_for(const port::Port& port, std::span<const std::uint8_t> frame) {
+    if (port.transmit_limit() == 0) {
+        return UINT32_MAX;
+    }
+    // packet_extra_vlan_len_allowed(): a tag does not count towards the MTU.
+    const bool tagged =
+        frame.size() >= RTE_ETHER_HDR_LEN &&
+        ((frame[12] == 0x81 && frame[13] == 0) || (frame[12] == 0x88 && frame[13] == 0xa8));
+    return port.transmit_limit() + (tagged ? RTE_VLAN_HLEN : 0);
+}
+
+void count(WireTally& tally, const judge::FrameVerdict& verdict) {
+    for (const judge::ChecksumFinding& finding : verdict.all()) {
+        ++tally.checksums[judge::index_of(finding.layer)][static_cast<std::size_t>(finding.state)];
+    }
+    tally.malformed += verdict.malformed != judge::Malformed::kNone ? 1 : 0;
+    tally.bad_frames += verdict.any_bad() ? 1 : 0;
+}
+
+std::int64_t unix_now() {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+port::PortCounters difference(const port::PortCounters& before, const port::PortCounters& after) {
+    return {.rx_packets = after.rx_packets - before.rx_packets,
+            .tx_packets = after.tx_packets - before.tx_packets,
+            .rx_missed = after.rx_missed - before.rx_missed,
+            .rx_no_mbuf = after.rx_no_mbuf - before.rx_no_mbuf,
+            .rx_errors = after.rx_errors - before.rx_errors,
+            .tx_errors = after.tx_errors - before.tx_errors,
+            .tx_refused = after.tx_refused - before.tx_refused};
+}
+
+// Gives the CPU away between polls that found nothing: at once for 20 us, after 5 ms without a
+// frame for 50 us.
+class Rest {
+  public:
+    void busy() noexcept { polls_ = 0; }
+    void idle() noexcept {
+        ++polls_;
+        if (polls_ < 32) {
+            rte_pause();
+            return;
+        }
+        const timespec pause{.tv_sec = 0, .tv_nsec = polls_ < 250 ? 20'000 : 50'000};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+    }
+
+  private:
+    unsigned polls_ = 0;
+};
+
+}  // namespace
+
+const char* name(WireMode mode) {
+    switch (mode) {
+        case WireMode::kHealthyNic:
+            return "healthy-nic";
+        case WireMode::kPassThrough:
+            return "pass-through";
+    }
+    return "healthy-nic";
+}
+
+struct Wire::Impl {
+    Impl(port::Eal& the_eal, unsigned on_worker, std::span<port::Port> of_ports,
+         const WirePlan& the_plan)
+        : eal(the_eal),
+          worker(on_worker),
+          ports(of_ports),
+          plan(the_plan),
+          keeper(the_plan.keep_bad_frames),
+          sides{Side{&ports[plan.port_a], &ports[plan.port_b], Direction::kAToB, {}},
+                Side{&ports[plan.port_b], &ports[plan.port_a], Direction::kBToA, {}}} {}
+
+    int run() noexcept;
+    std::uint16_t pass(Side& side) noexcept;
+    void take_in(Side& side, rte_mbuf* frame, Burst& burst) noexcept;
+    void send(Side& side, Burst& burst) noexcept;
+    std::int64_t now_ns() const noexcept;
+    void watch();
+    void note(const std::string& objection);
+    WireReport report();
+
+    port::Eal& eal;
+    const unsigned worker;
+    const std::span<port::Port> ports;
+    const WirePlan plan;
+    Keeper keeper;
+    std::array<Side, 2> sides;
+    std::uint64_t start_tsc = 0;
+    std::uint64_t end_tsc = 0;
+    std::int64_t started_unix_ns = 0;
+    std::vector<port::PortCounters> before;
+    std::atomic<bool> stopping = false;
+    std::atomic<bool> broken = false;
+    std::mutex objecting;
+    std::vector<std::string> objections;
+    std::thread watcher;
+    bool stopped = false;
+};
+
+// Seconds and their rest apart: cycles times 10^9 would overflow within seconds.
+std::int64_t Wire::Impl::now_ns() const noexcept {
+    const std::uint64_t cycles = rte_rdtsc() - start_tsc;
+    const std::uint64_t hz = rte_get_tsc_hz();
+    return static_cast<std::int64_t>(cycles / hz * 1'000'000'000 +
+                                     cycles % hz * 1'000'000'000 / hz);
+}
+
+int Wire::Impl::run() noexcept {
+    prctl(PR_SET_TIMERSLACK, 1);  // the default of 50 us would double each rest
+    Rest rest;
+    while (!stopping.load(std::memory_order_relaxed)) {
+        const int passed = pass(sides[0]) + pass(sides[1]);
+        if (passed != 0) {
+            rest.busy();
+        } else {
+            rest.idle();
+        }
+    }
+    // What had come in when the end was asked for is still carried.
+    for (int burst = 0; burst < 64 && pass(sides[0]) + pass(sides[1]) != 0; ++burst) {
+    }
+    return 0;
+}
+
+std::uint16_t Wire::Impl::pass(Side& side) noexcept {
+    std::array<rte_mbuf*, kBurst> received;
+    const std::uint16_t got = side.from->rx_burst(0, received.data(), kBurst);
+    if (got == 0) {
+        return 0;
+    }
+    side.tally.received += got;
+    Burst burst;
+    burst.time_ns = now_ns();
+    for (std::uint16_t index = 0; index < got; ++index) {
+        take_in(side, received[index], burst);
+    }
+    send(side, burst);
+    return got;
+}
+
+void Wire::Impl::take_in(Side& side, rte_mbuf* frame, Burst& burst) noexcept {
+    const bool tag_aside = (frame->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
+    const bool in_one_piece = (!tag_aside || rte_vlan_insert(&frame) == 0) &&
+                              (frame->nb_segs == 1 || rte_pktmbuf_linearize(frame) == 0);
+    // Only bytes cross a wire: what the receiving port thought of the frame does not.
+    frame->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+    const std::span<std::uint8_t> bytes = bytes_of(frame);
+    judge::FrameVerdict verdict = judge::verify(bytes, plan.tunnel_ports);
+    const std::uint32_t cut_at = side.from->receive_limit();
+    const bool cut = !in_one_piece || (cut_at != 0 && bytes.size() >= cut_at &&
+                                       verdict.malformed != judge::Malformed::kNone);
+    const bool too_long = bytes.size() > longest_for(*side.to, bytes);
+    if (cut || too_long) {
+        side.tally.truncated += cut ? 1 : 0;
+        side.tally.too_long += cut ? 0 : 1;
+        ++side.tally.not_forwarded;
+        rte_pktmbuf_free(frame);
+        return;
+    }
+    if (plan.mode == WireMode::kHealthyNic && verdict.any_bad()) {
+        side.tally.completed += complete_partial_checksums(bytes, plan.tunnel_ports, verdict);
+    }
+    burst.kept_before[burst.count] = keeper.count();
+    if (verdict.any_bad()) {
+        keeper.keep(bytes, verdict, side.direction, burst.time_ns);
+    }
+    burst.frames[burst.count] = frame;
+    burst.verdicts[burst.count] = verdict;
+    ++burst.count;
+}
+
+void Wire::Impl::send(Side& side, Burst& burst) noexcept {
+    // A full ring empties within microseconds; a port that stays full for a millisecond is stuck.
+    const std::uint64_t patience = rte_get_tsc_hz() / 1000;
+    std::uint16_t sent = 0;
+    std::uint64_t since = 0;
+    while (sent < burst.count) {
+        sent = static_cast<std::uint16_t>(
+            sent + side.to->tx_burst(0, burst.frames.data() + sent,
+                                     static_cast<std::uint16_t>(burst.count - sent)));
+        if (sent == burst.count) {
+            break;
+        }
+        const std::uint64_t now = rte_rdtsc();
+        since = since == 0 ? now : since;
+        if (now - since > patience) {
+            break;
+        }
+        rte_pause();
+    }
+    for (std::uint16_t index = 0; index < sent; ++index) {
+        count(side.tally, burst.verdicts[index]);
+    }
+    side.tally.forwarded += sent;
+    if (sent < burst.count) {
+        keeper.forget_after(burst.kept_before[sent]);
+        side.tally.not_forwarded += burst.count - sent;
+        rte_pktmbuf_free_bulk(burst.frames.data() + sent, burst.count - sent);
+    }
+}
+
+void Wire::Impl::note(const std::string& objection) {
+    const std::lock_guard lock(objecting);
+    if (std::find(objections.begin(), objections.end(), objection) == objections.end()) {
+        objections.push_back(objection);
+    }
+}
+
+// Off the data path: no driver tells that its interface went away, the kernel has to be asked.
+void Wire::Impl::watch() {
+    while (!stopping.load(std::memory_order_relaxed)) {
+        for (const Side& side : sides) {
+            const std::string trouble = side.from->link_trouble();
+            if (!trouble.empty()) {
+                note(trouble);
+                broken = broken || side.from->link() == port::Link::kGone;
+            }
+        }
+        std::this_thread::sleep_for(kWatchEvery);
+    }
+}
+
+WireReport Wire::Impl::report() {
+    WireReport report{.mode = plan.mode, .started_unix_ns = started_unix_ns};
+    for (std::size_t index = 0; index < ports.size(); ++index) {
+        report.ports.push_back(difference(before[index], ports[index].counters()));
+    }
+    for (const std::size_t index : {plan.port_a, plan.port_b}) {
+        const port::PortCounters& counted = report.ports[index];
+        const std::uint64_t lost = counted.rx_missed + counted.rx_no_mbuf;
+        report.tester_lost += lost;
+        if (lost != 0) {
+            note(fmt::format("port {} lost {} frames itself", ports[index].info().name, lost));
+        }
+    }
+    for (const Side& side : sides) {
+        const WireTally& tally = side.tally;
+        report.directions[static_cast<std::size_t>(side.direction)] = tally;
+        if (const std::uint64_t cut = tally.truncated + tally.too_long; cut != 0) {
+            note(fmt::format(
+                "{} super-frames longer than the MTU came in at port {}: the wire does not segment "
+                "them; switch tso and gso off on the device behind it",
+                cut, side.from->info().name));
+        }
+        if (tally.received != tally.forwarded + tally.not_forwarded) {
+            note(fmt::format("port {}: {} received is not {} forwarded + {} not forwarded",
+                             side.from->info().name, tally.received, tally.forwarded,
+                             tally.not_forwarded));
+        }
+    }
+    report.kept = keeper.take();
+    report.seconds =
+        static_cast<double>(end_tsc - start_tsc) / static_cast<double>(rte_get_tsc_hz());
+    report.objections = objections;
+    return report;
+}
+
+Wire::Wire() = default;
+
+Wire::~Wire() {
+    stop();
+}
+
+Result<std::unique_ptr<Wire>> Wire::start(port::Eal& eal, unsigned worker,
+                                          std::span<port::Port> ports, const WirePlan& plan) {
+    if (plan.port_a >= ports.size() || plan.port_b >= ports.size() || plan.port_a == plan.port_b) {
+        return fail(ErrorCode::kBadInput,
+                    "a wire needs two different ports; {} and {} of {} were named", plan.port_a,
+                    plan.port_b, ports.size());
+    }
+    std::unique_ptr<Wire> wire(new Wire);
+    wire->impl_ = std::make_unique<Impl>(eal, worker, ports, plan);
+    Impl& impl = *wire->impl_;
+    for (const port::Port& port : ports) {
+        impl.before.push_back(port.counters());
+    }
+    impl.started_unix_ns = unix_now();
+    impl.start_tsc = rte_rdtsc();
+    if (const Status launched = eal.launch(worker, [&impl] { return impl.run(); }); !launched) {
+        impl.stopped = true;
+        return pass_on(launched.error());
+    }
+    impl.watcher = std::thread([&impl] { impl.watch(); });
+    return wire;
+}
+
+bool Wire::broken() const {
+    return impl_->broken;
+}
+
+WireReport Wire::stop() {
+    if (!impl_ || impl_->stopped) {
+        return {};
+    }
+    impl_->stopped = true;
+    impl_->stopping = true;
+    impl_->eal.join(impl_->worker);
+    impl_->end_tsc = rte_rdtsc();
+    impl_->watcher.join();
+    return impl_->report();
+}
+
+Status write_evidence(const std::string& path, const WireReport& report, const WirePlan& plan,
+                      std::span<const port::Port> ports) {
+    if (report.kept.empty()) {
+        return {};
+    }
+    std::vector<port::CapturedFrame> frames;
+    for (const WireFrame& frame : report.kept) {
+        const std::size_t out = frame.direction == Direction::kAToB ? plan.port_b : plan.port_a;
+        frames.push_back({.port_id = ports[out].id(),
+                          .direction = port::CaptureDirection::kOut,
+                          .unix_ns = report.started_unix_ns + frame.time_ns,
+                          .bytes = frame.bytes});
+    }
+    return port::write_capture(path,
+                               fmt::format("pathproof wire in mode {} (software in the place of a "
+                                           "NIC): the first {} frames that left "
+                                           "with a wrong checksum",
+                                           name(report.mode), frames.size()),
+                               frames);
+}
+
+}  // namespace pathproof::softnic
