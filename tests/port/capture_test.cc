@@ -62,11 +62,11 @@ BOOST_AUTO_TEST_CASE(a_capture_is_read_by_tshark_frame_by_frame) {
     constexpr std::int64_t kTime =
         1'795'000'000'123'456'789;  // 2026-11-18, and earlier than the first use of the library
     const std::array<CapturedFrame, 2> frames = {{
-        {.port_id = from.port().id(),
+        {.port_id = from.port.id(),
          .direction = CaptureDirection::kIn,
          .unix_ns = kTime,
          .bytes = first},
-        {.port_id = to.port().id(),
+        {.port_id = to.port.id(),
          .direction = CaptureDirection::kOut,
          .unix_ns = kTime - 500'000'000,
          .bytes = second},
@@ -83,12 +83,12 @@ BOOST_AUTO_TEST_CASE(a_capture_is_read_by_tshark_frame_by_frame) {
     std::size_t length = 0;
     std::string time;
     BOOST_REQUIRE(lines >> interface >> length >> target >> time);
-    BOOST_TEST(interface == "dpdk:" + std::to_string(from.port().id()));
+    BOOST_TEST(interface == "dpdk:" + std::to_string(from.port.id()));
     BOOST_TEST(length == 60u);
     BOOST_TEST(target == "198.18.0.7");
     BOOST_TEST(time == "1795000000.123456789");
     BOOST_REQUIRE(lines >> interface >> length >> target >> time);
-    BOOST_TEST(interface == "dpdk:" + std::to_string(to.port().id()));
+    BOOST_TEST(interface == "dpdk:" + std::to_string(to.port.id()));
     BOOST_TEST(target == "198.18.0.9");
     BOOST_TEST(time == "1794999999.623456789");
     BOOST_TEST(output_of("capinfos " + path).find("two frames of a test") != std::string::npos);

@@ -149,23 +149,22 @@ BOOST_AUTO_TEST_CASE(a_refused_port_can_still_be_opened_rightly) {
 
 BOOST_AUTO_TEST_CASE(frames_pass_a_ring_port_and_full_rings_are_counted_as_refusals) {
     RingPort ring = RingPort::make("loop");
-    ring.arrive({1, 2, 3});
+    ring.end.arrive({1, 2, 3});
     std::array<rte_mbuf*, 64> frames{};
-    BOOST_REQUIRE(ring.port().rx_burst(0, frames.data(), frames.size()) == 1);
-    std::uint64_t sent = ring.port().tx_burst(0, frames.data(), 1);
+    BOOST_REQUIRE(ring.port.rx_burst(0, frames.data(), frames.size()) == 1);
+    std::uint64_t sent = ring.port.tx_burst(0, frames.data(), 1);
     BOOST_REQUIRE(sent == 1u);
-    const auto left = ring.left();
+    const auto left = ring.end.left();
     BOOST_REQUIRE(left.size() == 1u);
     BOOST_TEST(left[0] == (std::vector<std::uint8_t>{1, 2, 3}));
     // 2047 frames fit a ring of 2048.
     for (int burst = 0; burst < 40; ++burst) {
-        BOOST_REQUIRE(rte_pktmbuf_alloc_bulk(ring.port().pool(), frames.data(), frames.size()) ==
-                      0);
-        const std::uint16_t took = ring.port().tx_burst(0, frames.data(), frames.size());
+        BOOST_REQUIRE(rte_pktmbuf_alloc_bulk(ring.port.pool(), frames.data(), frames.size()) == 0);
+        const std::uint16_t took = ring.port.tx_burst(0, frames.data(), frames.size());
         sent += took;
         rte_pktmbuf_free_bulk(frames.data() + took, static_cast<unsigned>(frames.size() - took));
     }
     BOOST_TEST(sent == 1u + 2047u);
-    BOOST_TEST(ring.port().counters().tx_refused == 40u * 64u - 2047u);
-    BOOST_TEST(ring.left().size() == 2047u);
+    BOOST_TEST(ring.port.counters().tx_refused == 40u * 64u - 2047u);
+    BOOST_TEST(ring.end.left().size() == 2047u);
 }

@@ -5,26 +5,29 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 
 namespace pathproof::port {
 
-RingPort RingPort::make(const std::string& name) {
-    rte_ring* in = rte_ring_create((name + "_in").c_str(), 2048, SOCKET_ID_ANY, 0);
-    rte_ring* out = rte_ring_create((name + "_out").c_str(), 2048, SOCKET_ID_ANY, 0);
-    BOOST_REQUIRE(in != nullptr && out != nullptr);
-    const int id = rte_eth_from_rings(name.c_str(), &in, 1, &out, 1, 0);
+RingPort RingPort::make(const std::string& name, unsigned ring_size) {
+    RingEnd end;
+    end.in_ = rte_ring_create((name + "_in").c_str(), ring_size, SOCKET_ID_ANY, 0);
+    end.out_ = rte_ring_create((name + "_out").c_str(), ring_size, SOCKET_ID_ANY, 0);
+    end.pool_ = rte_pktmbuf_pool_create((name + "_end").c_str(), 2047, 0, 0, 4096, SOCKET_ID_ANY);
+    BOOST_REQUIRE(end.in_ != nullptr && end.out_ != nullptr && end.pool_ != nullptr);
+    const int id = rte_eth_from_rings(name.c_str(), &end.in_, 1, &end.out_, 1, 0);
     BOOST_REQUIRE(id >= 0);
     std::array<char, RTE_ETH_NAME_MAX_LEN> device{};
     BOOST_REQUIRE(rte_eth_dev_get_name_by_port(static_cast<std::uint16_t>(id), device.data()) == 0);
-    auto port = Port::open({.name = name, .device = device.data()});
+    auto port = Port::open({.name = name, .device = device.data(), .pool_mbufs = 4095});
     BOOST_REQUIRE_MESSAGE(port, port.error().message);
-    return {std::move(*port), in, out};
+    return {std::move(*port), end};
 }
 
-void RingPort::arrive(const std::vector<std::uint8_t>& frame) {
-    rte_mbuf* mbuf = rte_pktmbuf_alloc(port_.pool());
+void RingEnd::arrive(const std::vector<std::uint8_t>& frame) {
+    rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_);
     BOOST_REQUIRE(mbuf != nullptr);
     char* room = rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(frame.size()));
     BOOST_REQUIRE(room != nullptr);
@@ -32,7 +35,7 @@ void RingPort::arrive(const std::vector<std::uint8_t>& frame) {
     BOOST_REQUIRE(rte_ring_enqueue(in_, mbuf) == 0);
 }
 
-std::vector<std::vector<std::uint8_t>> RingPort::left() {
+std::vector<std::vector<std::uint8_t>> RingEnd::left() {
     std::vector<std::vector<std::uint8_t>> frames;
     void* taken = nullptr;
     while (rte_ring_dequeue(out_, &taken) == 0) {

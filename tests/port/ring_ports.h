@@ -8,26 +8,32 @@
 
 #include "dataplane/port/port.h"
 
+struct rte_mempool;
 struct rte_ring;
 
 namespace pathproof::port {
 
-class RingPort {
+// The test's end of a port's rings. Rings and buffers live as long as the EAL: names are unique in
+// the process.
+class RingEnd {
   public:
-    // The EAL must run. `name` is unique in the process.
-    static RingPort make(const std::string& name);
-
-    Port& port() { return port_; }
     // A frame comes in at the port.
     void arrive(const std::vector<std::uint8_t>& frame);
     // The frames that left the port since the last call.
     std::vector<std::vector<std::uint8_t>> left();
 
   private:
-    RingPort(Port port, rte_ring* in, rte_ring* out) : port_(std::move(port)), in_(in), out_(out) {}
-    Port port_;
-    rte_ring* in_;
-    rte_ring* out_;
+    friend struct RingPort;
+    rte_ring* in_ = nullptr;
+    rte_ring* out_ = nullptr;
+    rte_mempool* pool_ = nullptr;
+};
+
+struct RingPort {
+    static RingPort make(const std::string& name, unsigned ring_size = 2048);
+
+    Port port;
+    RingEnd end;
 };
 
 }  // namespace pathproof::port
