@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/result.h"
@@ -28,7 +29,9 @@ struct Tuple {
     auto operator<=>(const Tuple&) const = default;
 };
 
-// Status bits (enum ip_conntrack_status of linux/netfilter/nf_conntrack_common.h) by name.
+// Status bits (enum ip_conntrack_status of linux/netfilter/nf_conntrack_common.h) by name. The
+// kernel sets kConfirmed on everything it reports: a status of zero means that the message carried
+// none.
 namespace status {
 inline constexpr std::uint32_t kExpected = 1u << 0;
 inline constexpr std::uint32_t kSeenReply = 1u << 1;
@@ -48,6 +51,10 @@ struct Counters {
     bool operator==(const Counters&) const = default;
 };
 
+// The directions that a zone holds for (nf_ct_zone.dir): "zone=", "zone-orig=" and "zone-reply=" in
+// text.
+enum class ZoneDirection : std::uint8_t { kBoth, kOriginal, kReply };
+
 struct Entry {
     std::uint32_t id = 0;  // CTA_ID: the same entry in a later dump or event
     Tuple original;
@@ -55,15 +62,19 @@ struct Entry {
     std::uint32_t status = 0;
     std::optional<std::uint32_t> timeout_s;
     std::uint32_t mark = 0;
+    bool mark_reported =
+        false;  // dumps always carry the mark, events only when it is set or has changed
     std::uint16_t zone = 0;
+    ZoneDirection zone_direction = ZoneDirection::kBoth;
     std::string protocol_state;  // TCP, SCTP and DCCP: "ESTABLISHED"; empty otherwise
     std::string helper;
     std::vector<std::uint8_t> labels;
     std::optional<Counters> original_counters;  // nf_conntrack_acct
     std::optional<Counters> reply_counters;
-    std::optional<std::uint64_t> started_ns;    // nf_conntrack_timestamp, since the epoch
+    std::optional<std::uint64_t> started_ns;  // nf_conntrack_timestamp, since the epoch
     std::optional<std::uint64_t> stopped_ns;
     std::optional<std::uint32_t> use;
+    std::string security_context;  // CTA_SECCTX; empty when no security module labels flows
     bool operator==(const Entry&) const = default;
 };
 
@@ -74,24 +85,32 @@ struct Event {
     EventKind kind = EventKind::kNew;
     std::int64_t time_ns = 0;  // CLOCK_REALTIME when we read it
     Entry entry;
+    std::uint32_t cause_port =
+        0;  // netlink port whose request caused it; 0: a packet or a timer did
+    std::optional<std::uint64_t>
+        kernel_time_ns;  // CTA_TIMESTAMP_EVENT (6.14, nf_conntrack_timestamp=1)
 };
 
 // Everything that a listener saw between its start and its stop.
 struct EventLog {
     std::vector<Event> events;
-    std::uint64_t overruns = 0;  // ENOBUFS: events were lost; counts taken from the log are then lower bounds
+    std::uint64_t overruns =
+        0;  // ENOBUFS: events were lost; counts taken from the log are then lower bounds
+    std::uint64_t unreadable = 0;  // messages that are no conntrack event of a form known to us
 };
 
 // nf_conntrack's counters of one CPU in one namespace (CTA_STATS_*), by the kernel's names.
 struct CpuStats {
     std::uint32_t cpu = 0;
-    std::vector<std::pair<std::string, std::uint64_t>> counters;  // "found", "insert_failed", "clash_resolve"
-    std::uint64_t value(const std::string& counter) const;        // 0 for a counter the kernel lacks
+    std::vector<std::pair<std::string, std::uint64_t>>
+        counters;  // "found", "insert_failed", "clash_resolve"
+    std::uint64_t value(const std::string& counter) const;  // 0 for a counter the kernel lacks
 };
 
 std::uint64_t total(const std::vector<CpuStats>& stats, const std::string& counter);
 // after - before, CPU by CPU.
-std::vector<CpuStats> delta(const std::vector<CpuStats>& before, const std::vector<CpuStats>& after);
+std::vector<CpuStats> delta(const std::vector<CpuStats>& before,
+                            const std::vector<CpuStats>& after);
 
 void to_json(nlohmann::json& out, const Entry& entry);
 void from_json(const nlohmann::json& in, Entry& entry);

@@ -1,0 +1,51 @@
+#include "harness/netfilter/entry.h"
+
+#include <algorithm>
+
+namespace pathproof::netfilter {
+
+const char* name(EventKind kind) {
+    switch (kind) {
+        case EventKind::kNew:
+            return "NEW";
+        case EventKind::kUpdate:
+            return "UPDATE";
+        case EventKind::kDestroy:
+            return "DESTROY";
+    }
+    return "UPDATE";
+}
+
+std::uint64_t CpuStats::value(const std::string& counter) const {
+    const auto found = std::find_if(counters.begin(), counters.end(),
+                                    [&](const auto& named) { return named.first == counter; });
+    return found == counters.end() ? 0 : found->second;
+}
+
+std::uint64_t total(const std::vector<CpuStats>& stats, const std::string& counter) {
+    std::uint64_t sum = 0;
+    for (const CpuStats& cpu : stats) {
+        sum += cpu.value(counter);
+    }
+    return sum;
+}
+
+std::vector<CpuStats> delta(const std::vector<CpuStats>& before,
+                            const std::vector<CpuStats>& after) {
+    std::vector<CpuStats> change = after;
+    for (CpuStats& cpu : change) {
+        const auto earlier =
+            std::find_if(before.begin(), before.end(),
+                         [&](const CpuStats& candidate) { return candidate.cpu == cpu.cpu; });
+        if (earlier == before.end()) {
+            continue;
+        }
+        for (auto& [counter, value] : cpu.counters) {
+            // CTA_STATS_* are 32 bits wide: a counter that wrapped is ahead all the same.
+            value = static_cast<std::uint32_t>(value - earlier->value(counter));
+        }
+    }
+    return change;
+}
+
+}  // namespace pathproof::netfilter

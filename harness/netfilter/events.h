@@ -1,0 +1,69 @@
+// Listening to conntrack's NEW, UPDATE and DESTROY events.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "dataplane/base/result.h"
+#include "harness/netfilter/entry.h"
+#include "harness/netfilter/filter.h"
+
+namespace pathproof::netfilter {
+
+struct ListenOptions {
+    std::string netns;  // empty: the caller's
+    Filter filter;
+    // Asked of the kernel with SO_RCVBUFFORCE; events wait here while the reader is not scheduled.
+    std::size_t receive_buffer_bytes = 64u << 20;
+    // What the reader keeps for the consumer. When it is full the reader waits, and the kernel's
+    // buffer may overrun: counted, never hidden.
+    std::size_t backlog_bytes = 1u << 30;
+    // Also filter protocol and IPv4 addresses in the kernel (socket BPF by libnetfilter_conntrack).
+    enum class KernelFilter { kUse, kLeave } kernel_filter = KernelFilter::kUse;
+};
+
+// The socket's buffer overran (ENOBUFS): an unknown number of events is missing at this place of
+// the stream.
+struct Overrun {
+    std::int64_t time_ns = 0;  // CLOCK_REALTIME when we were told
+    std::uint64_t total = 0;   // overruns since the start, this one included
+};
+
+struct EventSink {
+    std::function<void(const Event&)> event;
+    std::function<void(const Overrun&)> overrun;
+};
+
+// Listens from the return of start() on. A thread of its own does nothing but drain the socket;
+// events are parsed on the thread that asks for them.
+class EventListener {
+  public:
+    static Result<std::unique_ptr<EventListener>> start(const ListenOptions& options);
+    EventListener(const EventListener&) = delete;
+    EventListener& operator=(const EventListener&) = delete;
+    ~EventListener();
+
+    // Waits until something has come in or `timeout` has passed, then gives all of it to the sink
+    // in order. An error means that the socket failed: nothing more will come.
+    Status deliver(std::chrono::milliseconds timeout, const EventSink& sink);
+
+    // Takes out of the kernel what is still queued, ends the thread, and gives everything that was
+    // not delivered before, filtered.
+    Result<EventLog> stop();
+
+    std::uint64_t overruns() const;
+    std::uint64_t unreadable() const;
+    // What the kernel granted, as getsockopt(SO_RCVBUF) says it.
+    std::size_t receive_buffer_bytes() const;
+
+  private:
+    EventListener();
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pathproof::netfilter

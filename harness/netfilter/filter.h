@@ -1,0 +1,57 @@
+// Which conntrack entries a reader wants.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/frame/address.h"
+#include "harness/netfilter/entry.h"
+
+namespace pathproof::netfilter {
+
+struct AddressRange {
+    frame::IpAddress address;
+    std::uint8_t prefix_bits = 32;
+    bool contains(const frame::IpAddress& other) const;
+};
+
+struct TupleFilter {
+    std::optional<AddressRange> source;
+    std::optional<AddressRange> destination;
+    std::optional<std::uint16_t> source_port;
+    std::optional<std::uint16_t> destination_port;
+};
+
+struct MarkFilter {
+    std::uint32_t value = 0;
+    std::uint32_t mask = 0xffffffff;
+};
+
+// All set fields must match; a default Filter matches every entry.
+struct Filter {
+    std::optional<frame::Family> family;
+    std::optional<std::uint8_t> protocol;  // IPPROTO_*
+    TupleFilter original;
+    TupleFilter reply;
+    std::optional<AddressRange> any_address;  // one of the four addresses of the entry
+    std::optional<std::uint16_t> any_port;    // one of its four ports
+    std::optional<std::uint16_t> zone;        // in either direction
+    std::optional<MarkFilter> mark;
+    std::uint32_t status_set = 0;    // bits that must be set
+    std::uint32_t status_clear = 0;  // bits that must not be set
+};
+
+bool matches(const Filter& filter, const Entry& entry);
+
+// Reads words such as "udp", "dport=53", "src=198.18.0.0/15", "reply-src=10.1.0.2",
+// "mark=0x10/0xff", "status=seen_reply,!assured". An error names the word and says which are
+// allowed.
+Result<Filter> parse_filter(const std::vector<std::string>& words);
+
+// One line for each kind of word, for --help.
+std::string filter_help();
+
+}  // namespace pathproof::netfilter

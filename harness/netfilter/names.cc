@@ -1,0 +1,134 @@
+#include "harness/netfilter/names.h"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace pathproof::netfilter {
+namespace {
+
+struct ProtocolWord {
+    std::uint8_t number;
+    std::string_view word;
+};
+
+// The words of libnetfilter_conntrack's snprintf.
+constexpr std::array kProtocols{
+    ProtocolWord{IPPROTO_TCP, "tcp"},         ProtocolWord{IPPROTO_UDP, "udp"},
+    ProtocolWord{IPPROTO_UDPLITE, "udplite"}, ProtocolWord{IPPROTO_ICMP, "icmp"},
+    ProtocolWord{IPPROTO_ICMPV6, "icmpv6"},   ProtocolWord{IPPROTO_SCTP, "sctp"},
+    ProtocolWord{IPPROTO_GRE, "gre"},         ProtocolWord{IPPROTO_DCCP, "dccp"},
+};
+
+// enum tcp_conntrack; SYN_SENT2 took the place of LISTEN.
+constexpr std::array<std::string_view, 10> kTcpStates{
+    "NONE",       "SYN_SENT", "SYN_RECV",  "ESTABLISHED", "FIN_WAIT",
+    "CLOSE_WAIT", "LAST_ACK", "TIME_WAIT", "CLOSE",       "SYN_SENT2"};
+// enum sctp_conntrack.
+constexpr std::array<std::string_view, 10> kSctpStates{
+    "NONE",          "CLOSED",        "COOKIE_WAIT",       "COOKIE_ECHOED",  "ESTABLISHED",
+    "SHUTDOWN_SENT", "SHUTDOWN_RECD", "SHUTDOWN_ACK_SENT", "HEARTBEAT_SENT", "HEARTBEAT_ACKED"};
+// enum ct_dccp_states.
+constexpr std::array<std::string_view, 10> kDccpStates{"NONE",   "REQUEST",  "RESPOND", "PARTOPEN",
+                                                       "OPEN",   "CLOSEREQ", "CLOSING", "TIMEWAIT",
+                                                       "IGNORE", "INVALID"};
+
+constexpr std::array kStatusBits{
+    StatusBit{"EXPECTED", 1u << 0},       StatusBit{"SEEN_REPLY", 1u << 1},
+    StatusBit{"ASSURED", 1u << 2},        StatusBit{"CONFIRMED", 1u << 3},
+    StatusBit{"SRC_NAT", 1u << 4},        StatusBit{"DST_NAT", 1u << 5},
+    StatusBit{"SEQ_ADJUST", 1u << 6},     StatusBit{"SRC_NAT_DONE", 1u << 7},
+    StatusBit{"DST_NAT_DONE", 1u << 8},   StatusBit{"DYING", 1u << 9},
+    StatusBit{"FIXED_TIMEOUT", 1u << 10}, StatusBit{"TEMPLATE", 1u << 11},
+    StatusBit{"NAT_CLASH", 1u << 12},     StatusBit{"HELPER", 1u << 13},
+    StatusBit{"OFFLOAD", 1u << 14},       StatusBit{"HW_OFFLOAD", 1u << 15},
+};
+
+template <std::size_t N>
+std::string_view state_name(const std::array<std::string_view, N>& names, std::uint8_t state) {
+    return state < N ? names[state] : names[0];
+}
+
+std::string canonical(std::string_view word) {
+    std::string upper(word);
+    for (char& letter : upper) {
+        letter = letter == '-'                    ? '_'
+                 : letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A')
+                                                  : letter;
+    }
+    return upper;
+}
+
+}  // namespace
+
+std::string_view protocol_name(std::uint8_t protocol) {
+    for (const ProtocolWord& known : kProtocols) {
+        if (known.number == protocol) {
+            return known.word;
+        }
+    }
+    return "unknown";
+}
+
+std::optional<std::uint8_t> protocol_number(std::string_view word) {
+    for (const ProtocolWord& known : kProtocols) {
+        if (known.word == word) {
+            return known.number;
+        }
+    }
+    std::uint8_t number = 0;
+    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (problem != std::errc() || end != word.data() + word.size()) {
+        return std::nullopt;
+    }
+    return number;
+}
+
+std::vector<std::string_view> protocol_names() {
+    std::vector<std::string_view> words;
+    for (const ProtocolWord& known : kProtocols) {
+        words.push_back(known.word);
+    }
+    return words;
+}
+
+std::string_view tcp_state_name(std::uint8_t state) {
+    return state_name(kTcpStates, state);
+}
+std::string_view sctp_state_name(std::uint8_t state) {
+    return state_name(kSctpStates, state);
+}
+std::string_view dccp_state_name(std::uint8_t state) {
+    return state_name(kDccpStates, state);
+}
+
+std::span<const StatusBit> status_bits() {
+    return kStatusBits;
+}
+
+std::vector<std::string> status_names(std::uint32_t status) {
+    std::vector<std::string> names;
+    for (unsigned position = 0; position < 32; ++position) {
+        if ((status >> position & 1) == 0) {
+            continue;
+        }
+        names.push_back(position < kStatusBits.size() ? std::string(kStatusBits[position].name)
+                                                      : fmt::format("BIT_{}", position));
+    }
+    return names;
+}
+
+std::optional<std::uint32_t> status_bit(std::string_view word) {
+    const std::string wanted = canonical(word);
+    for (const StatusBit& known : kStatusBits) {
+        if (known.name == wanted) {
+            return known.bit;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace pathproof::netfilter

@@ -1,0 +1,36 @@
+// The words that conntrack(8) and libnetfilter_conntrack use for protocols, states and status bits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pathproof::netfilter {
+
+// "udp", "icmpv6"; "unknown" for a protocol that libnetfilter_conntrack has no word for.
+std::string_view protocol_name(std::uint8_t protocol);
+// The inverse, and decimal numbers up to 255.
+std::optional<std::uint8_t> protocol_number(std::string_view word);
+// All words that protocol_number knows.
+std::vector<std::string_view> protocol_names();
+
+// States as conntrack(8) prints them; a value that is out of range reads "NONE", as there.
+std::string_view tcp_state_name(std::uint8_t state);
+std::string_view sctp_state_name(std::uint8_t state);
+std::string_view dccp_state_name(std::uint8_t state);
+
+// A status bit by its name in the kernel without IPS_: {"NAT_CLASH", 0x1000}.
+struct StatusBit {
+    std::string_view name;
+    std::uint32_t bit;
+};
+std::span<const StatusBit> status_bits();
+// {"SEEN_REPLY", "CONFIRMED"}; bits without a name are given as "BIT_21".
+std::vector<std::string> status_names(std::uint32_t status);
+// Any case; "seen-reply" is "SEEN_REPLY".
+std::optional<std::uint32_t> status_bit(std::string_view word);
+
+}  // namespace pathproof::netfilter

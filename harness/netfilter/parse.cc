@@ -1,0 +1,338 @@
+#include "harness/netfilter/parse.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <libmnl/libmnl.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/nfnetlink_conntrack.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "harness/netfilter/attributes.h"
+#include "harness/netfilter/names.h"
+
+namespace pathproof::netfilter {
+namespace {
+
+// Since 6.14; newer than the headers we may be built with.
+constexpr std::uint16_t kTimestampEvent = 27;
+
+template <typename T>
+void keep(const std::optional<T>& read, T& out) {
+    if (read) {
+        out = *read;
+    }
+}
+
+void read_address(const nlattr& attribute, frame::Family family, frame::IpAddress& out) {
+    const std::size_t size = family == frame::Family::kIpv4 ? 4 : 16;
+    if (mnl_attr_get_payload_len(&attribute) < size) {
+        return;
+    }
+    out.family = family;
+    std::memcpy(out.bytes.data(), mnl_attr_get_payload(&attribute), size);
+}
+
+bool read_addresses(const nlattr& parent, Tuple& out) {
+    bool found = false;
+    each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
+        switch (type) {
+            case CTA_IP_V4_SRC:
+                read_address(attribute, frame::Family::kIpv4, out.source.address);
+                break;
+            case CTA_IP_V4_DST:
+                read_address(attribute, frame::Family::kIpv4, out.destination.address);
+                break;
+            case CTA_IP_V6_SRC:
+                read_address(attribute, frame::Family::kIpv6, out.source.address);
+                break;
+            case CTA_IP_V6_DST:
+                read_address(attribute, frame::Family::kIpv6, out.destination.address);
+                break;
+            default:
+                return;
+        }
+        found = true;
+    });
+    return found;
+}
+
+void read_protocol(const nlattr& parent, Tuple& out) {
+    Tuple::Icmp icmp;
+    bool has_icmp = false;
+    each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
+        switch (type) {
+            case CTA_PROTO_NUM:
+                keep(load_be<std::uint8_t>(attribute), out.protocol);
+                return;
+            case CTA_PROTO_SRC_PORT:
+                keep(load_be<std::uint16_t>(attribute), out.source.port);
+                return;
+            case CTA_PROTO_DST_PORT:
+                keep(load_be<std::uint16_t>(attribute), out.destination.port);
+                return;
+            case CTA_PROTO_ICMP_ID:
+            case CTA_PROTO_ICMPV6_ID:
+                keep(load_be<std::uint16_t>(attribute), icmp.id);
+                break;
+            case CTA_PROTO_ICMP_TYPE:
+            case CTA_PROTO_ICMPV6_TYPE:
+                keep(load_be<std::uint8_t>(attribute), icmp.type);
+                break;
+            case CTA_PROTO_ICMP_CODE:
+            case CTA_PROTO_ICMPV6_CODE:
+                keep(load_be<std::uint8_t>(attribute), icmp.code);
+                break;
+            default:
+                return;
+        }
+        has_icmp = true;
+    });
+    if (has_icmp) {
+        out.icmp = icmp;
+    }
+}
+
+// A tuple without addresses is none.
+bool read_tuple(const nlattr& parent, ZoneDirection direction, Tuple& tuple, Entry& entry) {
+    bool found = false;
+    each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
+        if (type == CTA_TUPLE_IP) {
+            found = read_addresses(attribute, tuple) || found;
+        } else if (type == CTA_TUPLE_PROTO) {
+            read_protocol(attribute, tuple);
+        } else if (type == CTA_TUPLE_ZONE) {
+            if (const auto zone = load_be<std::uint16_t>(attribute)) {
+                entry.zone = *zone;
+                entry.zone_direction = direction;
+            }
+        }
+    });
+    return found;
+}
+
+void read_state(const nlattr& parent, std::uint16_t wanted, std::string_view (*name)(std::uint8_t),
+                std::string& out) {
+    each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
+        if (type != wanted) {
+            return;
+        }
+        if (const auto state = load_be<std::uint8_t>(attribute)) {
+            out = name(*state);
+        }
+    });
+}
+
+void read_protocol_info(const nlattr& parent, std::string& out) {
+    each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
+        switch (type) {
+            case CTA_PROTOINFO_TCP:
+                read_state(attribute, CTA_PROTOINFO_TCP_STATE, tcp_state_name, out);
+                break;
+            case CTA_PROTOINFO_SCTP:
+                read_state(attribute, CTA_PROTOINFO_SCTP_STATE, sctp_state_name, out);
+                break;
+            case CTA_PROTOINFO_DCCP:
+                read_state(attribute, CTA_PROTOINFO_DCCP_STATE, dccp_state_name, out);
+                break;
+            default:
+                break;
+        }
+    });
+}
+
+void read_text(const nlattr& parent, std::uint16_t wanted, std::string& out) {
+    each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
+        if (type == wanted) {
+            out = load_text(attribute);
+        }
+    });
+}
+
+void read_counters(const nlattr& parent, std::optional<Counters>& out) {
+    Counters counters;
+    each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
+        if (type == CTA_COUNTERS_PACKETS) {
+            keep(load_be<std::uint64_t>(attribute), counters.packets);
+        } else if (type == CTA_COUNTERS_BYTES) {
+            keep(load_be<std::uint64_t>(attribute), counters.bytes);
+        }
+    });
+    out = counters;
+}
+
+void read_timestamps(const nlattr& parent, Entry& entry) {
+    each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
+        if (type == CTA_TIMESTAMP_START) {
+            entry.started_ns = load_be<std::uint64_t>(attribute);
+        } else if (type == CTA_TIMESTAMP_STOP) {
+            entry.stopped_ns = load_be<std::uint64_t>(attribute);
+        }
+    });
+}
+
+void read_labels(const nlattr& attribute, std::vector<std::uint8_t>& out) {
+    const auto* bytes = static_cast<const std::uint8_t*>(mnl_attr_get_payload(&attribute));
+    out.assign(bytes, bytes + mnl_attr_get_payload_len(&attribute));
+}
+
+// Empties an entry but keeps the memory of its strings.
+void clear(Entry& entry) {
+    std::string state = std::move(entry.protocol_state);
+    std::string helper = std::move(entry.helper);
+    std::string context = std::move(entry.security_context);
+    std::vector<std::uint8_t> labels = std::move(entry.labels);
+    state.clear();
+    helper.clear();
+    context.clear();
+    labels.clear();
+    entry = Entry{};
+    entry.protocol_state = std::move(state);
+    entry.helper = std::move(helper);
+    entry.security_context = std::move(context);
+    entry.labels = std::move(labels);
+}
+
+void read_plain_attribute(std::uint16_t type, const nlattr& attribute, Entry& out) {
+    switch (type) {
+        case CTA_STATUS:
+            keep(load_be<std::uint32_t>(attribute), out.status);
+            break;
+        case CTA_PROTOINFO:
+            read_protocol_info(attribute, out.protocol_state);
+            break;
+        case CTA_HELP:
+            read_text(attribute, CTA_HELP_NAME, out.helper);
+            break;
+        case CTA_TIMEOUT:
+            out.timeout_s = load_be<std::uint32_t>(attribute);
+            break;
+        case CTA_MARK:
+            keep(load_be<std::uint32_t>(attribute), out.mark);
+            out.mark_reported = true;
+            break;
+        case CTA_COUNTERS_ORIG:
+            read_counters(attribute, out.original_counters);
+            break;
+        case CTA_COUNTERS_REPLY:
+            read_counters(attribute, out.reply_counters);
+            break;
+        case CTA_USE:
+            out.use = load_be<std::uint32_t>(attribute);
+            break;
+        case CTA_ID:
+            keep(load_be<std::uint32_t>(attribute), out.id);
+            break;
+        case CTA_ZONE:
+            keep(load_be<std::uint16_t>(attribute), out.zone);
+            break;
+        case CTA_SECCTX:
+            read_text(attribute, CTA_SECCTX_NAME, out.security_context);
+            break;
+        case CTA_TIMESTAMP:
+            read_timestamps(attribute, out);
+            break;
+        case CTA_LABELS:
+            read_labels(attribute, out.labels);
+            break;
+        default:
+            break;
+    }
+}
+
+std::uint8_t operation(const nlmsghdr& message) {
+    return static_cast<std::uint8_t>(message.nlmsg_type & 0xff);
+}
+bool from_conntrack(const nlmsghdr& message) {
+    return message.nlmsg_type >> 8 == NFNL_SUBSYS_CTNETLINK;
+}
+
+EventKind event_kind(const nlmsghdr& message) {
+    if (operation(message) == IPCTNL_MSG_CT_DELETE) {
+        return EventKind::kDestroy;
+    }
+    // ctnetlink_conntrack_event gives these flags to IPCT_NEW and IPCT_RELATED only.
+    return message.nlmsg_flags & (NLM_F_CREATE | NLM_F_EXCL) ? EventKind::kNew : EventKind::kUpdate;
+}
+
+// By CTA_STATS_*, in the words of `conntrack -S`.
+constexpr std::array<std::string_view, CTA_STATS_CHAIN_TOOLONG + 1> kCounterNames{
+    "",       "searched",       "found",         "new",           "invalid", "ignore",
+    "delete", "delete_list",    "insert",        "insert_failed", "drop",    "early_drop",
+    "error",  "search_restart", "clash_resolve", "chaintoolong"};
+
+}  // namespace
+
+Parsed parse_entry(const nlmsghdr& message, Entry& out) {
+    clear(out);
+    bool has_original = false;
+    bool has_reply = false;
+    each_in_message(message, sizeof(nfgenmsg), [&](std::uint16_t type, const nlattr& attribute) {
+        if (type == CTA_TUPLE_ORIG) {
+            has_original = read_tuple(attribute, ZoneDirection::kOriginal, out.original, out);
+        } else if (type == CTA_TUPLE_REPLY) {
+            has_reply = read_tuple(attribute, ZoneDirection::kReply, out.reply, out);
+        } else {
+            read_plain_attribute(type, attribute, out);
+        }
+    });
+    return has_original && has_reply ? Parsed::kOk : Parsed::kUnreadable;
+}
+
+Parsed parse_event(const nlmsghdr& message, std::int64_t time_ns, Event& out) {
+    out.kind = event_kind(message);
+    out.time_ns = time_ns;
+    out.cause_port = message.nlmsg_pid;
+    out.kernel_time_ns.reset();
+    if (parse_entry(message, out.entry) == Parsed::kUnreadable) {
+        return Parsed::kUnreadable;
+    }
+    each_in_message(message, sizeof(nfgenmsg), [&](std::uint16_t type, const nlattr& attribute) {
+        if (type == kTimestampEvent) {
+            out.kernel_time_ns = load_be<std::uint64_t>(attribute);
+        }
+    });
+    return Parsed::kOk;
+}
+
+Parsed parse_cpu_stats(const nlmsghdr& message, CpuStats& out) {
+    out = CpuStats{};
+    if (message.nlmsg_len < MNL_NLMSG_HDRLEN + MNL_ALIGN(sizeof(nfgenmsg))) {
+        return Parsed::kUnreadable;
+    }
+    // ctnetlink_ct_stat_cpu_fill_info puts the CPU where other messages have a resource id.
+    out.cpu = ntohs(static_cast<const nfgenmsg*>(mnl_nlmsg_get_payload(&message))->res_id);
+    each_in_message(message, sizeof(nfgenmsg), [&](std::uint16_t type, const nlattr& attribute) {
+        const auto value = load_be<std::uint32_t>(attribute);
+        if (!value || type == CTA_STATS_UNSPEC) {
+            return;
+        }
+        out.counters.emplace_back(type < kCounterNames.size() ? std::string(kCounterNames[type])
+                                                              : fmt::format("counter_{}", type),
+                                  *value);
+    });
+    return Parsed::kOk;
+}
+
+MessageCounts parse_datagram(std::span<const std::byte> datagram) {
+    MessageCounts counts;
+    Event event;
+    CpuStats stats;
+    int left = static_cast<int>(datagram.size());
+    const auto* message = reinterpret_cast<const nlmsghdr*>(datagram.data());
+    for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left)) {
+        ++counts.messages;
+        const bool readable =
+            from_conntrack(*message) && (operation(*message) == IPCTNL_MSG_CT_GET_STATS_CPU
+                                             ? parse_cpu_stats(*message, stats) == Parsed::kOk
+                                             : parse_event(*message, 0, event) == Parsed::kOk);
+        counts.unreadable += readable ? 0 : 1;
+    }
+    return counts;
+}
+
+}  // namespace pathproof::netfilter

@@ -1,0 +1,54 @@
+// A netlink socket to ctnetlink in a namespace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "dataplane/base/result.h"
+#include "harness/netfilter/dump.h"
+
+struct mnl_socket;
+struct nlmsghdr;
+
+namespace pathproof::netfilter {
+
+class Socket {
+  public:
+    // Opens and binds a socket inside the namespace (empty: the caller's); it can be used from any
+    // thread.
+    static Result<Socket> open(const std::string& netns);
+
+    int fd() const;
+
+    // Asks for a receive buffer, beyond rmem_max where the capability allows it; gives what the
+    // kernel granted.
+    Result<std::size_t> set_receive_buffer(std::size_t bytes);
+    Status join(unsigned group);
+
+    using MessageVisitor = std::function<Next(const nlmsghdr&)>;
+    // Sends a request and gives every message of the answer to `visit`, until the kernel's end or
+    // error message. Returns at the visitor's kStop without reading on: the socket is then fit for
+    // closing only.
+    Status request(nlmsghdr& message, const MessageVisitor& visit);
+
+  private:
+    struct Close {
+        void operator()(mnl_socket* socket) const;
+    };
+    explicit Socket(mnl_socket* socket) : socket_(socket) {}
+
+    std::unique_ptr<mnl_socket, Close> socket_;
+    std::uint32_t sequence_ = 0;
+};
+
+// The sentence for an errno that ctnetlink answered with: no CAP_NET_ADMIN, no ctnetlink in this
+// kernel, ... `reason` is the kernel's extended acknowledgement, or empty.
+Error ctnetlink_error(int error_number, const std::string& doing, const std::string& reason);
+
+// Begins a request of type IPCTNL_MSG_CT_* in a buffer of MNL_SOCKET_BUFFER_SIZE bytes.
+nlmsghdr& begin_request(void* buffer, std::uint8_t type, std::uint16_t flags, std::uint8_t family);
+
+}  // namespace pathproof::netfilter

@@ -1,0 +1,39 @@
+// nf_conntrack's counters of a namespace, CPU by CPU, and what they mean on the running kernel.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/netfilter/entry.h"
+
+namespace pathproof::netfilter {
+
+// CTA_STATS_* of every possible CPU, for the namespace `netns` (empty: the caller's).
+Result<std::vector<CpuStats>> cpu_stats(const std::string& netns);
+
+struct TableSize {
+    std::uint64_t entries = 0;  // hidden and expired ones counted: what `conntrack -C` prints
+    std::uint64_t maximum = 0;  // 0: this kernel does not say
+};
+Result<TableSize> table_size(const std::string& netns);
+
+struct KernelVersion {
+    unsigned major = 0;
+    unsigned minor = 0;
+    auto operator<=>(const KernelVersion&) const = default;
+};
+// Of a release such as "6.18.44-generic"; nothing when it does not begin with two numbers.
+std::optional<KernelVersion> parse_kernel_release(std::string_view release);
+// uname(2)'s release, such as "6.18.44".
+std::string running_kernel_release();
+
+// What a counter counts on a kernel of this version. Empty when that is not known: a counter that
+// we have not heard of, or a kernel newer than those whose source was read. Then only the raw value
+// may be shown.
+std::string counter_meaning(std::string_view counter, KernelVersion kernel);
+
+}  // namespace pathproof::netfilter
