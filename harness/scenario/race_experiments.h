@@ -30,7 +30,7 @@ Result<RaceExperiment> run_snat_collision(Context& context, NatBench& bench);
 Result<RaceExperiment> run_late_answer(Context& context, NatBench& bench);
 
 // How many steps each announces.
-inline constexpr std::size_t kSameTupleSteps = 7;
+inline constexpr std::size_t kSameTupleSteps = 8;
 inline constexpr std::size_t kSnatCollisionSteps = 3;
 inline constexpr std::size_t kLateAnswerSteps = 4;
 
