@@ -127,7 +127,6 @@ void remove_runtime_folder(const std::string& prefix) {
     }
     std::error_code ignored;
     fs::remove_all(folder, ignored);
-    sweep_dead_folders(folder.parent_path());
 }
 
 int run_function(void* function) {
@@ -179,6 +178,7 @@ Result<Eal> Eal::start(const EalOptions& options) {
         remove_runtime_folder(impl->prefix);
         return refused(reason, log_from);
     }
+    sweep_dead_folders(fs::path(rte_eal_get_runtime_dir()).parent_path());
     return Eal(std::move(impl));
 }
 

@@ -457,7 +457,9 @@ PortCounters Port::counters() const {
     return counters;
 }
 
-bool Port::link_up() const { return link() == Link::kUp; }
+bool Port::link_up() const {
+    return link() == Link::kUp;
+}
 
 Link Port::link() const {
     if (kernel_) {
@@ -474,14 +476,16 @@ Link Port::link() const {
 
 std::string Port::link_trouble() const {
     switch (link()) {
-        case Link::kUp: return {};
+        case Link::kUp:
+            return {};
         case Link::kGone:
             return fmt::format("port {}: its kernel interface {} no longer exists", config_.name,
                                kernel_->at_open.name);
         case Link::kDown:
-            return kernel_ ? fmt::format("port {}: interface {} is down or has no carrier", config_.name,
-                                         kernel_->at_open.name)
-                           : fmt::format("port {} ({}): the link is down", config_.name, config_.device);
+            return kernel_ ? fmt::format("port {}: interface {} is down or has no carrier",
+                                         config_.name, kernel_->at_open.name)
+                           : fmt::format("port {} ({}): the link is down", config_.name,
+                                         config_.device);
     }
     return {};
 }

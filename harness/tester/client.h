@@ -1,8 +1,9 @@
-// The controller's handle on the tester: the process in which the EAL lives, in the lab's tester namespace.
-// It may die on bad hardware; then every call says so and the controller carries on.
+// The controller's handle on the tester: the process in which the EAL lives, in the lab's tester
+// namespace. It may die on bad hardware; then every call says so and the controller carries on.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,16 +17,15 @@ namespace pathproof::tester {
 
 struct PortRequest {
     std::string name;    // "c0"
-    std::string device;  // a vdev with its arguments ("net_af_packet,iface=c0,qdisc_bypass=1"; a number is
-                         // added to the driver's name) or a PCI address
+    std::string device;  // a vdev with its arguments ("net_af_packet,iface=c0,qdisc_bypass=1"; a
+                         // number is added to the driver's name) or a PCI address
     std::uint64_t tx_offloads = 0;
 };
 
-// Data room for frames of an interface with this MTU, in an af_packet port.
 struct TesterOptions {
-    std::string netns;               // where the EAL starts; empty: the caller's
+    std::string netns;  // where the EAL starts; empty: the caller's
     std::vector<PortRequest> ports;
-    std::vector<int> worker_cpus;    // one lcore each; the control thread never polls
+    std::vector<int> worker_cpus;  // one lcore each; the control thread never polls
     bool hugepages = false;
     std::uint32_t memory_mib = 256;
 };
@@ -40,14 +40,19 @@ class Client {
     pid_t pid() const;
     bool alive() const;
 
-    // Runs the plan to its end (pairs / rate + delays + drain) and reports.
-    // With `evidence_path`, bad and misdelivered frames are written there as pcapng.
+    // Runs the plan to its end (pairs / rate + delays + drain) and reports. Without a responder the
+    // answers come from elsewhere. With `evidence_path`, bad and misdelivered frames are written
+    // there as pcapng.
     Result<judge::PairReport> run_pairs(const traffic::PairPlan& plan,
-                                        const traffic::ResponderPlan& responder,
+                                        const std::optional<traffic::ResponderPlan>& responder,
                                         const std::string& evidence_path = "");
+    // Makes a run_pairs() that another thread waits for end soon, with an objection in its report.
+    Status cancel();
 
     // The wire forwards on one lcore until it is stopped.
     Status start_wire(const softnic::WirePlan& plan);
+    // True once a port of the wire lost its kernel interface for good: nothing more will pass.
+    Result<bool> wire_broken();
     // With `evidence_path`, the kept bad frames are written there as pcapng.
     Result<softnic::WireReport> stop_wire(const std::string& evidence_path = "");
 
@@ -57,7 +62,13 @@ class Client {
     std::unique_ptr<Impl> impl_;
 };
 
-// The af_packet device of a kernel interface, for PortRequest::device.
+// Whether a file can be made at `path` (empty: none is wanted, fine): asked before a run, for a
+// report whose evidence cannot be written would have been made for nothing.
+Status check_evidence_path(const std::string& path);
+
+// The af_packet device of a kernel interface, for PortRequest::device. Its ring slots take whole
+// frames of up to 2238 bytes, 4480 of them; the driver's own 512 slots of 2048 bytes lose a burst
+// when the CPU is shared and cut frames above 1982 bytes.
 std::string af_packet_device(const std::string& interface);
 
 }  // namespace pathproof::tester

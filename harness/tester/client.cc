@@ -1,0 +1,148 @@
+#include "harness/tester/client.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "harness/process/child.h"
+#include "harness/process/netns.h"
+#include "harness/process/rpc.h"
+#include "harness/tester/messages.h"
+
+namespace pathproof::tester {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+// EAL start-up, allocation of the report and its way through the socket, on a busy machine.
+constexpr milliseconds kMargin = std::chrono::seconds(60);
+
+milliseconds longest_run(const traffic::PairPlan& plan,
+                         const std::optional<traffic::ResponderPlan>& responder) {
+    traffic::Nanoseconds delay{0};
+    for (const traffic::AnswerRule& rule :
+         responder ? responder->rules : std::vector<traffic::AnswerRule>()) {
+        delay = std::max(delay, rule.delay);
+    }
+    const double sending =
+        plan.pairs_per_second > 0 ? static_cast<double>(plan.pairs) / plan.pairs_per_second : 0;
+    return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(sending) + delay +
+                                                    plan.drain) +
+           kMargin;
+}
+
+template <typename T>
+Result<T> decoded(const Result<json>& answer) {
+    return answer ? decode<T>(*answer) : Result<T>(pass_on(answer.error()));
+}
+
+Status done(const Result<json>& answer) {
+    return answer ? Status() : Status(pass_on(answer.error()));
+}
+
+}  // namespace
+
+struct Client::Impl {
+    explicit Impl(process::Child child, const std::string& who) : rpc(std::move(child), who) {}
+
+    process::RpcClient rpc;
+    Opened opened;
+};
+
+Client::Client() = default;
+Client::~Client() = default;
+
+Result<std::unique_ptr<Client>> Client::start(const TesterOptions& options) {
+    if (!options.netns.empty() && !process::netns_exists(options.netns)) {
+        return fail(ErrorCode::kNotFound, "start the tester: network namespace '{}' does not exist",
+                    options.netns);
+    }
+    auto child = process::Child::start({process::own_binary(), "tester"}, {.netns = options.netns});
+    if (!child) {
+        return fail(child.error(), "start the tester");
+    }
+    const std::string who =
+        options.netns.empty() ? "tester" : fmt::format("tester in namespace {}", options.netns);
+    std::unique_ptr<Client> client(new Client);
+    client->impl_ = std::make_unique<Impl>(std::move(*child), who);
+    auto opened = decoded<Opened>(client->impl_->rpc.call("open", encode(options)));
+    if (!opened) {
+        return pass_on(opened.error());
+    }
+    client->impl_->opened = std::move(*opened);
+    return client;
+}
+
+const std::vector<port::PortInfo>& Client::ports() const {
+    return impl_->opened.ports;
+}
+
+std::string Client::dpdk_version() const {
+    return impl_->opened.dpdk_version;
+}
+
+pid_t Client::pid() const {
+    return impl_->rpc.pid();
+}
+
+bool Client::alive() const {
+    return impl_->rpc.alive();
+}
+
+Result<judge::PairReport> Client::run_pairs(const traffic::PairPlan& plan,
+                                            const std::optional<traffic::ResponderPlan>& responder,
+                                            const std::string& evidence_path) {
+    const json args = {{"plan", encode(plan)},
+                       {"responder", responder ? encode(*responder) : json()},
+                       {"evidence", evidence_path}};
+    return decoded<judge::PairReport>(
+        impl_->rpc.call("run_pairs", args, longest_run(plan, responder)));
+}
+
+Status Client::cancel() {
+    return done(impl_->rpc.call("cancel", json::object()));
+}
+
+Status Client::start_wire(const softnic::WirePlan& plan) {
+    return done(impl_->rpc.call("start_wire", encode(plan)));
+}
+
+Result<bool> Client::wire_broken() {
+    const auto answer = impl_->rpc.call("wire_state", json::object());
+    if (!answer) {
+        return pass_on(answer.error());
+    }
+    return answer->value("broken", false);
+}
+
+Result<softnic::WireReport> Client::stop_wire(const std::string& evidence_path) {
+    return decoded<softnic::WireReport>(
+        impl_->rpc.call("stop_wire", {{"evidence", evidence_path}}));
+}
+
+Status check_evidence_path(const std::string& path) {
+    if (path.empty()) {
+        return {};
+    }
+    std::error_code unreadable;
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0 ||
+        std::filesystem::is_directory(path, unreadable)) {
+        return fail(ErrorCode::kBadInput,
+                    "evidence file {}: its folder is missing or not writable, or it is one", path);
+    }
+    return {};
+}
+
+std::string af_packet_device(const std::string& interface) {
+    // The driver takes slot n at n * framesz (rte_pmd_init_internals), which is where the kernel
+    // has it only if framesz divides blocksz exactly: 112 slots of 2304 bytes in 63 pages. 40
+    // blocks.
+    return "net_af_packet,iface=" + interface +
+           ",blocksz=258048,framesz=2304,framecnt=4480,qdisc_bypass=1";
+}
+
+}  // namespace pathproof::tester

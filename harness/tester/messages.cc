@@ -1,0 +1,347 @@
+#include "harness/tester/messages.h"
+
+#include "harness/tester/archive.h"
+
+// fields() is found by the namespace of what it lists.
+namespace pathproof::port {
+
+template <typename Archive>
+void fields(Archive& archive, PortInfo& info) {
+    archive("name", info.name);
+    archive("device", info.device);
+    archive("driver", info.driver);
+    archive("evidence", info.evidence);
+    archive("mac", info.mac);
+    archive("link_mbps", info.link_mbps);
+    archive("link_up", info.link_up);
+    archive("tx_offloads", info.tx_offloads);
+    archive("rx_offloads", info.rx_offloads);
+}
+
+template <typename Archive>
+void fields(Archive& archive, PortCounters& counters) {
+    archive("rx_packets", counters.rx_packets);
+    archive("tx_packets", counters.tx_packets);
+    archive("rx_missed", counters.rx_missed);
+    archive("rx_no_mbuf", counters.rx_no_mbuf);
+    archive("rx_errors", counters.rx_errors);
+    archive("tx_errors", counters.tx_errors);
+    archive("tx_refused", counters.tx_refused);
+}
+
+}  // namespace pathproof::port
+
+namespace pathproof::traffic {
+
+template <typename Archive>
+void fields(Archive& archive, VxlanCarrier& carrier) {
+    archive("vni", carrier.vni);
+    archive("source_mac", carrier.source_mac);
+    archive("destination_mac", carrier.destination_mac);
+    archive("source", carrier.source);
+    archive("destination", carrier.destination);
+    archive("udp_checksum", carrier.udp_checksum);
+}
+
+template <typename Archive>
+void fields(Archive& archive, PairMember& member) {
+    archive("port", member.port);
+    archive("source_mac", member.source_mac);
+    archive("destination_mac", member.destination_mac);
+    archive("first_client", member.first_client);
+    archive("source_port_offset", member.source_port_offset);
+    archive("qtype", member.qtype);
+    archive("carrier", member.carrier);
+}
+
+template <typename Archive>
+void fields(Archive& archive, PairPlan& plan) {
+    archive("pairs", plan.pairs);
+    archive("pairs_per_second", plan.pairs_per_second);
+    archive("departure", plan.departure);
+    archive("skew_ns", plan.skew);
+    archive("members", plan.members);
+    archive("service", plan.service);
+    archive("suffix", plan.suffix);
+    archive("first_source_port", plan.first_source_port);
+    archive("source_ports", plan.source_ports);
+    archive("answer_timeout_ns", plan.answer_timeout);
+    archive("drain_ns", plan.drain);
+    archive("seed", plan.seed);
+    archive("keep_bad_frames", plan.keep_bad_frames);
+}
+
+template <typename Archive>
+void fields(Archive& archive, AnswerRule& rule) {
+    archive("suffix", rule.suffix);
+    archive("qtype", rule.qtype);
+    archive("rcode", rule.rcode);
+    archive("addresses", rule.addresses);
+    archive("cname", rule.cname);
+    archive("delay_ns", rule.delay);
+    archive("loss", rule.loss);
+    archive("truncated", rule.truncated);
+}
+
+template <typename Archive>
+void fields(Archive& archive, ResponderPlan& plan) {
+    archive("port", plan.port);
+    archive("rules", plan.rules);
+    archive("seed", plan.seed);
+}
+
+}  // namespace pathproof::traffic
+
+namespace pathproof::judge {
+
+template <typename Archive>
+void fields(Archive& archive, Layer& layer) {
+    archive("depth", layer.depth);
+    archive("protocol", layer.protocol);
+}
+
+template <typename Archive>
+void fields(Archive& archive, ChecksumFinding& finding) {
+    archive("layer", finding.layer);
+    archive("state", finding.state);
+    archive("field_offset", finding.field_offset);
+    archive("wire", finding.wire);
+    archive("right", finding.right);
+}
+
+template <typename Archive>
+void fields(Archive& archive, QueryRecord& record) {
+    archive("pair", record.pair);
+    archive("member", record.member);
+    archive("state", record.state);
+    archive("duplicates", record.duplicates);
+    archive("server_saw", record.server_saw);
+    archive("server", record.server);
+    archive("seen_client", record.seen_client);
+    archive("answer_source", record.answer_source);
+    archive("sent_ns", record.sent_ns);
+    archive("answered_ns", record.answered_ns);
+}
+
+template <typename Archive>
+void fields(Archive& archive, ReceiveTally& tally) {
+    archive("received", tally.received);
+    archive("answers", tally.answers);
+    archive("bad_checksum", tally.bad_checksum);
+    archive("malformed", tally.malformed);
+    archive("other_traffic", tally.other_traffic);
+    archive("icmp_errors", tally.icmp_errors);
+}
+
+template <typename Archive>
+void fields(Archive& archive, Departures& departures) {
+    archive("sent", departures.sent);
+    archive("late", departures.late);
+    archive("worst_late_ns", departures.worst_late_ns);
+    archive("skew_p50_ns", departures.skew_p50_ns);
+    archive("skew_p99_ns", departures.skew_p99_ns);
+    archive("refused", departures.refused);
+}
+
+template <typename Archive>
+void fields(Archive& archive, LatencySummary& latency) {
+    archive("count", latency.count);
+    archive("min_ns", latency.min_ns);
+    archive("p50_ns", latency.p50_ns);
+    archive("p99_ns", latency.p99_ns);
+    archive("max_ns", latency.max_ns);
+}
+
+template <typename Archive>
+void fields(Archive& archive, KeptFrame& frame) {
+    archive("port", frame.port);
+    archive("time_ns", frame.time_ns);
+    archive("bytes", frame.bytes);
+    archive("finding", frame.finding);
+}
+
+template <typename Archive>
+void fields(Archive& archive, PairReport& report) {
+    archive("records", report.records);
+    archive("departures", report.departures);
+    archive("client", report.client);
+    archive("server", report.server);
+    archive("checksums", report.checksums);
+    archive("bad_frames", report.bad_frames);
+    archive("misdelivered_frames", report.misdelivered_frames);
+    archive("latency", report.latency);
+    archive("ports", report.ports);
+    archive("tester_lost", report.tester_lost);
+    archive("seconds", report.seconds);
+    archive("objections", report.objections);
+}
+
+}  // namespace pathproof::judge
+
+namespace pathproof::softnic {
+
+template <typename Archive>
+void fields(Archive& archive, WirePlan& plan) {
+    archive("port_a", plan.port_a);
+    archive("port_b", plan.port_b);
+    archive("mode", plan.mode);
+    archive("tunnel_ports", plan.tunnel_ports);
+    archive("keep_bad_frames", plan.keep_bad_frames);
+}
+
+template <typename Archive>
+void fields(Archive& archive, WireFrame& frame) {
+    archive("direction", frame.direction);
+    archive("time_ns", frame.time_ns);
+    archive("bytes", frame.bytes);
+    archive("bad", frame.bad);
+}
+
+template <typename Archive>
+void fields(Archive& archive, WireTally& tally) {
+    archive("received", tally.received);
+    archive("forwarded", tally.forwarded);
+    archive("not_forwarded", tally.not_forwarded);
+    archive("malformed", tally.malformed);
+    archive("truncated", tally.truncated);
+    archive("too_long", tally.too_long);
+    archive("completed", tally.completed);
+    archive("bad_frames", tally.bad_frames);
+    archive("checksums", tally.checksums);
+}
+
+template <typename Archive>
+void fields(Archive& archive, WireReport& report) {
+    archive("mode", report.mode);
+    archive("directions", report.directions);
+    archive("kept", report.kept);
+    archive("ports", report.ports);
+    archive("tester_lost", report.tester_lost);
+    archive("seconds", report.seconds);
+    archive("started_unix_ns", report.started_unix_ns);
+    archive("objections", report.objections);
+}
+
+}  // namespace pathproof::softnic
+
+namespace pathproof::tester {
+
+template <>
+inline constexpr bool kCompact<judge::QueryRecord> = true;
+template <>
+inline constexpr bool kCompact<judge::ChecksumFinding> = true;
+template <>
+inline constexpr bool kCompact<judge::Layer> = true;
+
+template <>
+inline constexpr std::size_t kValues<port::Evidence> = 3;
+template <>
+inline constexpr std::size_t kValues<traffic::Departure> = 3;
+template <>
+inline constexpr std::size_t kValues<judge::QueryState> = judge::kQueryStates;
+template <>
+inline constexpr std::size_t kValues<judge::ChecksumState> = 4;
+template <>
+inline constexpr std::size_t kValues<judge::Depth> = 3;
+template <>
+inline constexpr std::size_t kValues<judge::Protocol> = 5;
+template <>
+inline constexpr std::size_t kValues<softnic::WireMode> = 2;
+template <>
+inline constexpr std::size_t kValues<softnic::Direction> = 2;
+
+template <typename Archive>
+void fields(Archive& archive, PortRequest& request) {
+    archive("name", request.name);
+    archive("device", request.device);
+    archive("tx_offloads", request.tx_offloads);
+}
+
+template <typename Archive>
+void fields(Archive& archive, TesterOptions& options) {
+    archive("netns", options.netns);
+    archive("ports", options.ports);
+    archive("worker_cpus", options.worker_cpus);
+    archive("hugepages", options.hugepages);
+    archive("memory_mib", options.memory_mib);
+}
+
+template <typename Archive>
+void fields(Archive& archive, Opened& opened) {
+    archive("dpdk_version", opened.dpdk_version);
+    archive("ports", opened.ports);
+}
+
+void Reader::require(bool fits, const char* otherwise) {
+    if (!fits) {
+        throw json::other_error::create(501, otherwise, nullptr);
+    }
+}
+
+std::string to_hex(const std::vector<std::uint8_t>& bytes) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    std::string text;
+    text.reserve(2 * bytes.size());
+    for (const std::uint8_t byte : bytes) {
+        text += kDigits[byte >> 4];
+        text += kDigits[byte & 15];
+    }
+    return text;
+}
+
+std::optional<std::vector<std::uint8_t>> from_hex(const std::string& text) {
+    const auto digit = [](char letter) {
+        if (letter >= '0' && letter <= '9') {
+            return letter - '0';
+        }
+        return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+    };
+    if (text.size() % 2 != 0) {
+        return std::nullopt;
+    }
+    std::vector<std::uint8_t> bytes;
+    bytes.reserve(text.size() / 2);
+    for (std::size_t at = 0; at < text.size(); at += 2) {
+        const int high = digit(text[at]);
+        const int low = digit(text[at + 1]);
+        if (high < 0 || low < 0) {
+            return std::nullopt;
+        }
+        bytes.push_back(static_cast<std::uint8_t>(high << 4 | low));
+    }
+    return bytes;
+}
+
+template <typename T>
+json encode(const T& value) {
+    return Writer::write(value);
+}
+
+template <typename T>
+Result<T> decode(const json& in) {
+    T value;
+    try {
+        Reader::read(in, value);
+    } catch (const json::exception& wrong) {
+        return fail(ErrorCode::kBadInput, "message between controller and tester: {}",
+                    wrong.what());
+    }
+    return value;
+}
+
+template json encode(const TesterOptions&);
+template json encode(const Opened&);
+template json encode(const traffic::PairPlan&);
+template json encode(const traffic::ResponderPlan&);
+template json encode(const softnic::WirePlan&);
+template json encode(const judge::PairReport&);
+template json encode(const softnic::WireReport&);
+template Result<TesterOptions> decode(const json&);
+template Result<Opened> decode(const json&);
+template Result<traffic::PairPlan> decode(const json&);
+template Result<traffic::ResponderPlan> decode(const json&);
+template Result<softnic::WirePlan> decode(const json&);
+template Result<judge::PairReport> decode(const json&);
+template Result<softnic::WireReport> decode(const json&);
+
+}  // namespace pathproof::tester

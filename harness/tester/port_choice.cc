@@ -1,0 +1,197 @@
+#include "harness/tester/port_choice.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <net/route.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <sstream>
+
+#include "harness/process/netns.h"
+
+namespace pathproof::tester {
+namespace {
+
+bool is_pci_address(const std::string& name) {
+    static const std::regex kAddress(
+        "([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7](,.*)?");
+    return std::regex_match(name, kAddress);
+}
+
+bool is_vdev(const std::string& name) {
+    return name.starts_with("net_") || name.starts_with("eth_");
+}
+
+// The interface in "net_af_packet,iface=u0"; empty when there is none. net_tap's iface= is one that
+// it makes.
+std::string interface_argument(const std::string& vdev) {
+    constexpr std::string_view kKey = ",iface=";
+    const std::size_t at = vdev.find(kKey);
+    if (at == std::string::npos || vdev.starts_with("net_tap")) {
+        return {};
+    }
+    const std::size_t begin = at + kKey.size();
+    return vdev.substr(begin, vdev.find(',', begin) - begin);
+}
+
+std::vector<std::string> interfaces_of_pci(const std::string& address) {
+    std::vector<std::string> names;
+    std::error_code ignored;
+    const std::string full = address.size() < 12 ? "0000:" + address : address;
+    for (const auto& entry :
+         std::filesystem::directory_iterator("/sys/bus/pci/devices/" + full + "/net", ignored)) {
+        names.push_back(entry.path().filename().string());
+    }
+    return names;
+}
+
+// Link-local addresses come by themselves with every interface that is up.
+bool is_reachable_address(const sockaddr* address) {
+    if (address == nullptr) {
+        return false;
+    }
+    if (address->sa_family == AF_INET) {
+        return true;
+    }
+    return address->sa_family == AF_INET6 &&
+           !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+}
+
+bool has_address(const std::string& interface) {
+    ifaddrs* list = nullptr;
+    if (getifaddrs(&list) != 0) {
+        return true;  // unknown counts as in use
+    }
+    bool found = false;
+    for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+        found = found || (interface == entry->ifa_name && is_reachable_address(entry->ifa_addr));
+    }
+    freeifaddrs(list);
+    return found;
+}
+
+// Destination and prefix length 0 in the thread's own view of the routing tables.
+bool carries_default_route(const std::string& interface) {
+    std::ifstream v4("/proc/thread-self/net/route");
+    std::string line;
+    while (std::getline(v4, line)) {
+        std::istringstream words(line);
+        std::string device, destination, gateway, flags, references, use, metric, mask;
+        words >> device >> destination >> gateway >> flags >> references >> use >> metric >> mask;
+        if (device == interface && destination == "00000000" && mask == "00000000") {
+            return true;
+        }
+    }
+    std::ifstream v6("/proc/thread-self/net/ipv6_route");
+    while (std::getline(v6, line)) {
+        // destination, length, source, length, gateway, metric, references, uses, flags, device
+        // (ipv6_route.c)
+        std::istringstream words(line);
+        std::vector<std::string> fields{std::istream_iterator<std::string>(words), {}};
+        const bool is_route =
+            fields.size() == 10 && (std::strtoul(fields[8].c_str(), nullptr, 16) & RTF_REJECT) == 0;
+        if (is_route && fields[9] == interface && fields[0] == std::string(32, '0') &&
+            fields[1] == "00") {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool is_up(const std::string& interface) {
+    const int handle = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (handle < 0) {
+        return false;
+    }
+    ifreq request{};
+    std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
+    const bool asked = ioctl(handle, SIOCGIFFLAGS, &request) == 0;
+    close(handle);
+    return asked && (request.ifr_flags & IFF_UP) != 0;
+}
+
+enum class Ground { kOwnNamespace, kMachine };
+
+Status check_spare(const std::string& interface, Ground ground) {
+    if (ground == Ground::kOwnNamespace) {
+        return {};
+    }
+    const char* use = carries_default_route(interface) ? "carries the default route"
+                      : has_address(interface)         ? "has an IP address"
+                                                       : nullptr;
+    if (use != nullptr) {
+        return fail(ErrorCode::kBadInput,
+                    "interface {} {}: the machine may be reached through it. Take another port, or "
+                    "move it into "
+                    "a network namespace of its own and name that with --netns",
+                    interface, use);
+    }
+    return {};
+}
+
+Status check_interface(const std::string& interface, Ground ground) {
+    if (if_nametoindex(interface.c_str()) == 0) {
+        return fail(ErrorCode::kNotFound,
+                    "there is no network interface '{}' here; 'ip link' lists them", interface);
+    }
+    if (const Status spare = check_spare(interface, ground); !spare) {
+        return spare;
+    }
+    if (!is_up(interface)) {
+        return fail(ErrorCode::kBadInput, "interface {} is down; 'ip link set {} up' brings it up",
+                    interface, interface);
+    }
+    return {};
+}
+
+// Runs in the namespace.
+Status choose(const std::string& name, Ground ground, PortRequest& request) {
+    request = {.name = name, .device = name};
+    if (if_nametoindex(name.c_str()) != 0) {
+        request.device = af_packet_device(name);
+        return check_interface(name, ground);
+    }
+    if (is_vdev(name)) {
+        request.name = name.substr(0, name.find(','));
+        const std::string interface = interface_argument(name);
+        return interface.empty() ? Status() : check_interface(interface, ground);
+    }
+    if (!is_pci_address(name)) {
+        return fail(ErrorCode::kNotFound,
+                    "there is no port '{}': name a network interface ('ip link' lists them), a "
+                    "DPDK virtual "
+                    "device such as net_tap,iface=t0, or a PCI address such as 0000:3b:00.0",
+                    name);
+    }
+    for (const std::string& interface : interfaces_of_pci(name)) {
+        if (const Status spare = check_spare(interface, ground); !spare) {
+            return spare;
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<PortRequest> choose_port(const std::string& name, const std::string& netns) {
+    const Ground ground = netns.empty() ? Ground::kMachine : Ground::kOwnNamespace;
+    PortRequest request;
+    const Status chosen = process::in_netns(netns, [&] { return choose(name, ground, request); });
+    if (!chosen) {
+        return pass_on(chosen.error());
+    }
+    return request;
+}
+
+}  // namespace pathproof::tester

@@ -1,0 +1,259 @@
+#include "harness/tester/service.h"
+
+#include <atomic>
+#include <cctype>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "dataplane/port/capture.h"
+#include "dataplane/port/eal.h"
+#include "dataplane/traffic/pair_run.h"
+#include "harness/process/rpc.h"
+#include "harness/tester/desk.h"
+#include "harness/tester/messages.h"
+
+namespace pathproof::tester {
+namespace {
+
+using nlohmann::json;
+
+struct DeviceList {
+    std::vector<std::string> vdevs;
+    std::vector<std::string> pci;
+    std::vector<std::string> names;  // by port: what EAL calls the device
+};
+
+// "0000:3b:00.0" and "3b:00.0" are PCI addresses, everything else a vdev; a vdev without a number
+// gets its port's.
+DeviceList list_devices(const std::vector<PortRequest>& requests) {
+    DeviceList list;
+    for (std::size_t index = 0; index < requests.size(); ++index) {
+        const std::string& device = requests[index].device;
+        std::string driver = device.substr(0, device.find(','));
+        if (driver.find(':') != std::string::npos) {
+            list.pci.push_back(device);
+            list.names.push_back(driver);
+            continue;
+        }
+        const std::string arguments = device.substr(driver.size());
+        if (!driver.empty() && std::isdigit(static_cast<unsigned char>(driver.back())) == 0) {
+            driver += std::to_string(index);
+        }
+        list.vdevs.push_back(driver + arguments);
+        list.names.push_back(driver);
+    }
+    return list;
+}
+
+std::int64_t unix_now() {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+class Service {
+  public:
+    Result<json> open(const json& args);
+    Result<json> run_pairs(const json& args);
+    Result<json> start_wire(const json& args);
+    Result<json> wire_state(const json& args);
+    Result<json> stop_wire(const json& args);
+    void cancel() { cancelled_ = true; }
+
+  private:
+    Status start(const TesterOptions& options);
+    Status check_ready() const;
+    Status write_pairs(const std::string& path, const judge::PairReport& report,
+                       std::int64_t began) const;
+    Status write_wire(const std::string& path, const softnic::WireReport& report) const;
+
+    std::optional<port::Eal> eal_;
+    std::vector<port::Port> ports_;
+    softnic::WirePlan wire_plan_;
+    std::unique_ptr<softnic::Wire> wire_;  // before the ports in destruction
+    std::atomic<bool> cancelled_ = false;
+};
+
+Status Service::start(const TesterOptions& options) {
+    const DeviceList devices = list_devices(options.ports);
+    auto eal = port::Eal::start({.worker_cpus = options.worker_cpus,
+                                 .memory_mib = options.memory_mib,
+                                 .hugepages = options.hugepages,
+                                 .vdevs = devices.vdevs,
+                                 .pci = devices.pci});
+    if (!eal) {
+        return pass_on(eal.error());
+    }
+    eal_.emplace(std::move(*eal));
+    for (std::size_t index = 0; index < options.ports.size(); ++index) {
+        auto port = port::Port::open({.name = options.ports[index].name,
+                                      .device = devices.names[index],
+                                      .tx_offloads = options.ports[index].tx_offloads});
+        if (!port) {
+            ports_.clear();
+            return pass_on(port.error());
+        }
+        ports_.push_back(std::move(*port));
+    }
+    return {};
+}
+
+Result<json> Service::open(const json& args) {
+    if (eal_) {
+        return fail(ErrorCode::kBadInput, "the ports are open already");
+    }
+    const auto options = decode<TesterOptions>(args);
+    if (!options) {
+        return pass_on(options.error());
+    }
+    if (const Status started = start(*options); !started) {
+        return pass_on(started.error());
+    }
+    Opened opened{.dpdk_version = port::Eal::dpdk_version()};
+    for (const port::Port& port : ports_) {
+        opened.ports.push_back(port.info());
+    }
+    return encode(opened);
+}
+
+Status Service::check_ready() const {
+    if (!eal_ || ports_.empty()) {
+        return fail(ErrorCode::kBadInput, "no port is open: ask for 'open' first");
+    }
+    if (wire_) {
+        return fail(ErrorCode::kBadInput, "a wire is running: stop it first");
+    }
+    return {};
+}
+
+Result<json> Service::run_pairs(const json& args) {
+    const std::string evidence = args.value("evidence", "");
+    if (const Status ready = check_ready(); !ready) {
+        return pass_on(ready.error());
+    }
+    if (const Status writable = check_evidence_path(evidence); !writable) {
+        return pass_on(writable.error());
+    }
+    const auto plan = decode<traffic::PairPlan>(args.at("plan"));
+    if (!plan) {
+        return pass_on(plan.error());
+    }
+    std::optional<traffic::ResponderPlan> responder;
+    if (const json given = args.value("responder", json()); !given.is_null()) {
+        auto decoded = decode<traffic::ResponderPlan>(given);
+        if (!decoded) {
+            return pass_on(decoded.error());
+        }
+        responder = std::move(*decoded);
+    }
+    cancelled_ = false;
+    // The run's own time 0 comes a moment later, once its memory is set aside.
+    const std::int64_t began = unix_now();
+    const auto report = traffic::run_pairs(*eal_, ports_, *plan, responder, cancelled_);
+    if (!report) {
+        return pass_on(report.error());
+    }
+    if (const Status written = write_pairs(evidence, *report, began); !written) {
+        return pass_on(written.error());
+    }
+    return encode(*report);
+}
+
+Result<json> Service::start_wire(const json& args) {
+    if (const Status ready = check_ready(); !ready) {
+        return pass_on(ready.error());
+    }
+    const auto plan = decode<softnic::WirePlan>(args);
+    if (!plan) {
+        return pass_on(plan.error());
+    }
+    auto wire = softnic::Wire::start(*eal_, 0, ports_, *plan);
+    if (!wire) {
+        return pass_on(wire.error());
+    }
+    wire_ = std::move(*wire);
+    wire_plan_ = *plan;
+    return json::object();
+}
+
+Result<json> Service::wire_state(const json&) {
+    if (!wire_) {
+        return fail(ErrorCode::kBadInput, "no wire is running");
+    }
+    return json{{"broken", wire_->broken()}};
+}
+
+Result<json> Service::stop_wire(const json& args) {
+    const std::string evidence = args.value("evidence", "");
+    if (!wire_) {
+        return fail(ErrorCode::kBadInput, "no wire is running");
+    }
+    if (const Status writable = check_evidence_path(evidence); !writable) {
+        return pass_on(writable.error());
+    }
+    const softnic::WireReport report = wire_->stop();
+    wire_.reset();
+    if (const Status written = write_wire(evidence, report); !written) {
+        return pass_on(written.error());
+    }
+    return encode(report);
+}
+
+Status Service::write_pairs(const std::string& path, const judge::PairReport& report,
+                            std::int64_t began) const {
+    std::vector<port::CapturedFrame> frames;
+    for (const auto* kept : {&report.bad_frames, &report.misdelivered_frames}) {
+        for (const judge::KeptFrame& frame : *kept) {
+            frames.push_back({.port_id = ports_[frame.port].id(),
+                              .direction = port::CaptureDirection::kIn,
+                              .unix_ns = began + frame.time_ns,
+                              .bytes = frame.bytes});
+        }
+    }
+    if (path.empty() || frames.empty()) {
+        return {};
+    }
+    return port::write_capture(
+        path,
+        fmt::format("pathproof tester: {} received frames with wrong checksums, then {} "
+                    "answers that came from another address than the one asked",
+                    report.bad_frames.size(), report.misdelivered_frames.size()),
+        frames);
+}
+
+Status Service::write_wire(const std::string& path, const softnic::WireReport& report) const {
+    return path.empty() ? Status() : softnic::write_evidence(path, report, wire_plan_, ports_);
+}
+
+}  // namespace
+
+int serve(int input, int output) {
+    Desk desk;
+    Service service;
+    process::RpcServer server;
+    const auto at_desk = [&](Result<json> (Service::*operation)(const json&)) {
+        return [&desk, &service, operation](const json& args) {
+            return desk.ask([&] { return (service.*operation)(args); });
+        };
+    };
+    server.on("open", at_desk(&Service::open));
+    server.on("run_pairs", at_desk(&Service::run_pairs));
+    server.on("start_wire", at_desk(&Service::start_wire));
+    server.on("wire_state", at_desk(&Service::wire_state));
+    server.on("stop_wire", at_desk(&Service::stop_wire));
+    server.on("cancel", [&service](const json&) -> Result<json> {
+        service.cancel();
+        return json::object();
+    });
+    std::thread reading([&] {
+        server.serve(input, output);
+        desk.close();
+    });
+    desk.serve();
+    reading.join();
+    return 0;
+}
+
+}  // namespace pathproof::tester

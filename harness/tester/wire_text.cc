@@ -1,0 +1,150 @@
+#include "harness/tester/wire_text.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/judge/checksum_names.h"
+
+namespace pathproof::tester {
+namespace {
+
+using judge::ChecksumState;
+using nlohmann::json;
+using softnic::Direction;
+using softnic::WireReport;
+using softnic::WireTally;
+
+constexpr std::array<Direction, 2> kDirections = {Direction::kAToB, Direction::kBToA};
+
+const WireTally& tally(const WireReport& report, Direction direction) {
+    return report.directions[static_cast<std::size_t>(direction)];
+}
+
+// The names of the wrong checksums that the kept frames show, by layer.
+std::map<std::size_t, std::string> names_of_bad(const WireReport& report, Direction direction) {
+    std::map<std::size_t, judge::NameVote> votes;
+    for (const softnic::WireFrame& frame : report.kept) {
+        for (const judge::ChecksumFinding& finding : frame.bad) {
+            if (frame.direction == direction) {
+                votes[judge::index_of(finding.layer)].add(
+                    finding, judge::matching_names(frame.bytes, finding, std::nullopt));
+            }
+        }
+    }
+    std::map<std::size_t, std::string> names;
+    for (const auto& [layer, vote] : votes) {
+        names[layer] = judge::name(vote.verdict());
+    }
+    return names;
+}
+
+std::uint64_t count(const WireTally& one, std::size_t layer, ChecksumState state) {
+    return one.checksums[layer][static_cast<std::size_t>(state)];
+}
+
+bool seen(const WireTally& one, std::size_t layer) {
+    return std::any_of(one.checksums[layer].begin(), one.checksums[layer].end(),
+                       [](std::uint64_t frames) { return frames != 0; });
+}
+
+std::string row(const char* what, const WireReport& report, std::uint64_t WireTally::*field) {
+    return fmt::format("  {:<34}{:>14}{:>14}\n", what, tally(report, Direction::kAToB).*field,
+                       tally(report, Direction::kBToA).*field);
+}
+
+std::string layer_rows(const WireReport& report, Direction direction, const std::string& title) {
+    const WireTally& one = tally(report, direction);
+    const auto names = names_of_bad(report, direction);
+    std::string text;
+    for (std::size_t layer = 0; layer < judge::kLayerCount; ++layer) {
+        if (!seen(one, layer)) {
+            continue;
+        }
+        const std::uint64_t bad = count(one, layer, ChecksumState::kBad);
+        const auto named = names.find(layer);
+        text += fmt::format("  {:<14}{:>12} good{:>10} bad{:>10} disabled{:>10} not verifiable{}\n",
+                            judge::name(judge::layer_at(layer)),
+                            count(one, layer, ChecksumState::kGood), bad,
+                            count(one, layer, ChecksumState::kDisabled),
+                            count(one, layer, ChecksumState::kUnverifiable),
+                            bad != 0 && named != names.end() ? "  " + named->second : "");
+    }
+    return text.empty() ? text : fmt::format("checksums, {}:\n{}", title, text);
+}
+
+json direction_summary(const WireReport& report, Direction direction) {
+    const WireTally& one = tally(report, direction);
+    json out = {{"received", one.received},           {"forwarded", one.forwarded},
+                {"not_forwarded", one.not_forwarded}, {"truncated", one.truncated},
+                {"too_long", one.too_long},           {"malformed", one.malformed},
+                {"completed", one.completed},         {"bad_frames", one.bad_frames},
+                {"checksums", json::object()}};
+    const auto names = names_of_bad(report, direction);
+    for (std::size_t layer = 0; layer < judge::kLayerCount; ++layer) {
+        if (!seen(one, layer)) {
+            continue;
+        }
+        json& states = out["checksums"][judge::word(judge::layer_at(layer))];
+        states = {{"good", count(one, layer, ChecksumState::kGood)},
+                  {"bad", count(one, layer, ChecksumState::kBad)},
+                  {"disabled", count(one, layer, ChecksumState::kDisabled)},
+                  {"unverifiable", count(one, layer, ChecksumState::kUnverifiable)}};
+        if (const auto named = names.find(layer); named != names.end()) {
+            states["name"] = named->second;
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string wire_table(const WireReport& report, const std::vector<port::PortInfo>& ports) {
+    const std::string& a = ports[0].name;
+    const std::string& b = ports[1].name;
+    std::string text = fmt::format(
+        "wire {} <-> {}, mode {}, {:.1f} s: software in the place of a NIC and its cable\n", a, b,
+        softnic::name(report.mode), report.seconds);
+    text += fmt::format("  {:<34}{:>14}{:>14}\n", "frames", a + " -> " + b, b + " -> " + a);
+    text += row("received", report, &WireTally::received);
+    text += row("forwarded", report, &WireTally::forwarded);
+    text += row("not forwarded", report, &WireTally::not_forwarded);
+    text += row("  cut to the port's frame buffer", report, &WireTally::truncated);
+    text += row("  longer than the far port's MTU", report, &WireTally::too_long);
+    text += row("partial checksums completed", report, &WireTally::completed);
+    text += row("left with a wrong checksum", report, &WireTally::bad_frames);
+    text += row("left malformed", report, &WireTally::malformed);
+    text += layer_rows(report, Direction::kAToB, fmt::format("{} -> {}", a, b));
+    text += layer_rows(report, Direction::kBToA, fmt::format("{} -> {}", b, a));
+    text += fmt::format("lost by the wire's own ports: {}\n", report.tester_lost);
+    for (const std::string& objection : report.objections) {
+        text += fmt::format("! {}\n", objection);
+    }
+    return text;
+}
+
+json wire_summary(const WireReport& report, const std::vector<port::PortInfo>& ports) {
+    json out = {{"wire", "software"},
+                {"mode", softnic::name(report.mode)},
+                {"seconds", report.seconds},
+                {"tester_lost", report.tester_lost},
+                {"objections", report.objections},
+                {"ports", json::array()},
+                {"directions", json::array()}};
+    for (const port::PortInfo& port : ports) {
+        out["ports"].push_back({{"name", port.name},
+                                {"driver", port.driver},
+                                {"evidence", port::evidence_name(port.evidence)}});
+    }
+    for (const Direction direction : kDirections) {
+        const bool forth = direction == Direction::kAToB;
+        json one = direction_summary(report, direction);
+        one["from"] = ports[forth ? 0 : 1].name;
+        one["to"] = ports[forth ? 1 : 0].name;
+        out["directions"].push_back(std::move(one));
+    }
+    return out;
+}
+
+}  // namespace pathproof::tester

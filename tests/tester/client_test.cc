@@ -1,0 +1,143 @@
+#include "harness/tester/client.h"
+
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <filesystem>
+
+#include "harness/tester/port_choice.h"
+
+using namespace pathproof;
+using namespace pathproof::tester;
+
+namespace {
+
+// Ports that need no privileges.
+TesterOptions two_rings() {
+    return {
+        .ports = {{.name = "a", .device = "net_ring"}, {.name = "b", .device = "net_null,no-rx=1"}},
+        .worker_cpus = {0},
+        .memory_mib = 128};
+}
+
+std::unique_ptr<Client> start(const TesterOptions& options) {
+    auto client = Client::start(options);
+    BOOST_REQUIRE_MESSAGE(client, client.error().message);
+    return std::move(*client);
+}
+
+std::string refusal(const TesterOptions& options) {
+    const auto client = Client::start(options);
+    BOOST_REQUIRE(!client);
+    return client.error().message;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_tester_opens_its_ports_and_says_what_they_are) {
+    const auto client = start(two_rings());
+    BOOST_REQUIRE(client->ports().size() == 2u);
+    BOOST_TEST(client->ports()[0].name == "a");
+    BOOST_TEST(client->ports()[0].device == "net_ring0");
+    BOOST_TEST(client->ports()[1].device == "net_null1");
+    BOOST_TEST(client->ports()[1].driver == "net_null");
+    BOOST_TEST(client->dpdk_version().starts_with("DPDK "));
+    BOOST_TEST(client->alive());
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_opened_is_named) {
+    TesterOptions options = two_rings();
+    options.ports[1].device = "net_af_packet,iface=pp-none";
+    const std::string no_interface = refusal(options);
+    BOOST_TEST(contains(no_interface, "net_af_packet1"));
+    options = two_rings();
+    options.ports[0].tx_offloads = 1ull << 2;
+    BOOST_TEST(contains(refusal(options), "UDP_CKSUM"));
+    options = two_rings();
+    options.worker_cpus = {999};
+    BOOST_TEST(contains(refusal(options), "CPU 999"));
+    options = two_rings();
+    options.netns = "pp-no-such";
+    BOOST_TEST(contains(refusal(options), "namespace 'pp-no-such' does not exist"));
+}
+
+BOOST_AUTO_TEST_CASE(operations_out_of_order_are_refused_and_harm_nothing) {
+    const auto client = start(two_rings());
+    const auto nothing = client->stop_wire();
+    BOOST_REQUIRE(!nothing);
+    BOOST_TEST(contains(nothing.error().message, "no wire is running"));
+    BOOST_TEST(!client->wire_broken());
+    BOOST_TEST(!client->start_wire({.port_a = 0, .port_b = 7}));
+    BOOST_REQUIRE(client->start_wire({}));
+    BOOST_TEST(!client->start_wire({}));
+    const auto pairs = client->run_pairs({}, std::nullopt);
+    BOOST_REQUIRE(!pairs);
+    BOOST_TEST(contains(pairs.error().message, "a wire is running"));
+    const auto nowhere = client->stop_wire("/pp-no-such-folder/x.pcapng");
+    BOOST_REQUIRE(!nowhere);
+    BOOST_TEST(contains(nowhere.error().message, "/pp-no-such-folder/x.pcapng"));
+    const auto broken = client->wire_broken();
+    BOOST_REQUIRE(broken);
+    BOOST_TEST(!*broken);
+    BOOST_TEST(client->stop_wire().has_value());  // the refused stop did not lose it
+}
+
+BOOST_AUTO_TEST_CASE(a_killed_tester_is_noticed_at_once_and_the_next_one_starts) {
+    auto client = start(two_rings());
+    BOOST_REQUIRE(client->start_wire({}));
+    const pid_t dead = client->pid();
+    BOOST_REQUIRE(kill(dead, SIGKILL) == 0);
+    const auto report = client->stop_wire();
+    BOOST_REQUIRE(!report);
+    BOOST_TEST((report.error().code == ErrorCode::kUnavailable));
+    BOOST_TEST(!client->alive());
+    BOOST_TEST(!client->cancel());
+    client.reset();
+    start(two_rings());
+    // The next one has also put away what the dead one left.
+    for (const char* folder : {"/var/run/dpdk", "/tmp/dpdk"}) {
+        std::error_code unreadable;
+        BOOST_TEST(!std::filesystem::exists(
+            std::filesystem::path(folder) / ("pathproof-" + std::to_string(dead)), unreadable));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(ports_are_chosen_by_their_usual_names) {
+    const auto vdev = choose_port("net_ring3", "");
+    BOOST_REQUIRE(vdev);
+    BOOST_TEST(vdev->name == "net_ring3");
+    BOOST_TEST(vdev->device == "net_ring3");
+    const auto pci = choose_port("0000:fe:00.0", "");
+    BOOST_REQUIRE(pci);
+    BOOST_TEST(pci->device == "0000:fe:00.0");
+    const auto none = choose_port("pp-no-such0", "");
+    BOOST_REQUIRE(!none);
+    BOOST_TEST((none.error().code == ErrorCode::kNotFound));
+    BOOST_TEST(!choose_port("net_af_packet,iface=pp-no-such0", ""));
+}
+
+BOOST_AUTO_TEST_CASE(an_interface_that_the_machine_may_be_reached_through_is_refused) {
+    // lo has 127.0.0.1 wherever this runs.
+    const auto refused = choose_port("lo", "");
+    BOOST_REQUIRE(!refused);
+    BOOST_TEST((refused.error().code == ErrorCode::kBadInput));
+    BOOST_TEST(contains(refused.error().message, "lo has an IP address"));
+    BOOST_TEST(!choose_port("net_af_packet0,iface=lo", ""));
+}
+
+BOOST_AUTO_TEST_CASE(an_af_packet_ports_slots_divide_its_blocks) {
+    const std::string device = af_packet_device("u0");
+    BOOST_TEST(contains(device, "net_af_packet,iface=u0,"));
+    const auto number = [&](const std::string& key) {
+        return std::stoul(device.substr(device.find(key) + key.size()));
+    };
+    const unsigned long slot = number("framesz=");
+    const unsigned long block = number("blocksz=");
+    BOOST_TEST(slot % 16 == 0u);
+    BOOST_TEST(block % slot == 0u);
+    BOOST_TEST(block % 4096 == 0u);
+    BOOST_TEST(number("framecnt=") % (block / slot) == 0u);
+}
