@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "dataplane/frame/view.h"
+
 namespace pathproof::judge {
 
 enum class Depth : std::uint8_t { kPlain, kOuter, kInner };  // plain: the frame carries no tunnel
@@ -29,26 +31,22 @@ const char* word(Layer layer);
 enum class ChecksumState : std::uint8_t {
     kGood,
     kBad,
-    kDisabled,      // UDP checksum field 0: legal over IPv4 and, by agreement, in an IPv6 tunnel (RFC 6935)
-    kUnverifiable,  // a fragment, a frame cut short: no claim is made
+    kDisabled,      // UDP checksum field 0: legal over IPv4 and, by agreement, in an IPv6 tunnel (RFC 6935);
+                    // any other UDP over IPv6 with 0 is kBad, as receivers must drop it (RFC 8200 section 8.1)
+    kUnverifiable,  // a fragment, a frame cut short, an unknown routing header: no claim is made
 };
 
 struct ChecksumFinding {
     Layer layer;
     ChecksumState state = ChecksumState::kUnverifiable;
-    std::uint16_t field_offset = 0;  // bytes from the start of the frame
+    std::uint16_t field_offset = 0;  // bytes from the start of the frame; 0: a later fragment, no field here
     std::uint16_t wire = 0;          // the value in the frame, host order
-    std::uint16_t right = 0;         // the value that a correct sender puts there, host order
+    std::uint16_t right = 0;         // the value that a correct sender puts there; 0 if kUnverifiable
+    bool operator==(const ChecksumFinding&) const = default;
 };
 
 // Why a frame could not be read to its end; what was read before that is judged all the same.
-enum class Malformed : std::uint8_t {
-    kNone,
-    kShortEthernet,
-    kShortIp,         // header or length field beyond the frame
-    kShortTransport,  // UDP, TCP or ICMP header or length beyond the IP payload
-    kShortTunnel,     // VXLAN header cut short or its I flag not set
-};
+using Malformed = frame::Malformed;
 
 struct FrameVerdict {
     static constexpr std::size_t kMost = 6;  // IPv4 + L4, twice; room for one tunnel in a tunnel's L3
@@ -68,5 +66,7 @@ FrameVerdict verify_slowly(std::span<const std::uint8_t> frame,
 // The same verdict from the word-wise sums of frame/checksum.h: what the receive path calls.
 FrameVerdict verify(std::span<const std::uint8_t> frame,
                     std::span<const std::uint16_t> tunnel_ports) noexcept;
+// For a frame that was parsed already.
+FrameVerdict verify(std::span<const std::uint8_t> frame, const frame::FrameView& view) noexcept;
 
 }  // namespace pathproof::judge
