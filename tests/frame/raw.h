@@ -4,12 +4,26 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <random>
 #include <string_view>
 #include <vector>
 
 namespace pathproof::raw {
 
 using Octets = std::vector<std::uint8_t>;
+
+// Seeded numbers of 32 bits; conversions to smaller types are what a test means.
+class Random {
+  public:
+    explicit Random(std::uint32_t seed) : engine_(seed) {}
+    std::uint32_t operator()() { return static_cast<std::uint32_t>(engine_()); }
+    std::uint32_t below(std::size_t end) { return (*this)() % static_cast<std::uint32_t>(end); }
+    std::uint8_t octet() { return static_cast<std::uint8_t>((*this)()); }
+    std::uint16_t word() { return static_cast<std::uint16_t>((*this)()); }
+
+  private:
+    std::mt19937 engine_;
+};
 
 inline void put16(Octets& to, std::size_t value) {
     to.push_back(static_cast<std::uint8_t>(value >> 8));

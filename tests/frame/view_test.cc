@@ -2,7 +2,6 @@
 
 #include <boost/test/unit_test.hpp>
 #include <memory>
-#include <random>
 
 #include "tests/frame/raw.h"
 
@@ -256,14 +255,14 @@ BOOST_AUTO_TEST_CASE(every_truncation_is_noticed_and_its_offsets_stay_inside) {
 }
 
 BOOST_AUTO_TEST_CASE(random_bytes_behind_valid_starts_never_lead_outside) {
-    std::mt19937 random(7);
+    raw::Random random(7);
     const Octets model = in_tunnel(raw::ethernet(
         kIp6, raw::ipv6(0, raw::joined({raw::ipv6_options(44), raw::ipv6_fragment(17, 0),
                                         raw::udp(1, 2, Octets(40))}))));
     for (int round = 0; round < 50'000; ++round) {
         Octets frame = model;
         for (int change = 0; change < 4; ++change) {
-            frame[random() % frame.size()] = static_cast<std::uint8_t>(random());
+            frame[random() % frame.size()] = random.octet();
         }
         frame.resize(random() % (frame.size() + 1));
         const FrameView view = parsed(frame);
