@@ -1,0 +1,293 @@
+#include "harness/report/environment.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "harness/process/program.h"
+
+namespace pathproof::report {
+namespace {
+
+using verdict::Fact;
+using verdict::FactGroup;
+
+std::string trimmed(const std::string& text) {
+    const char* blanks = " \t\r\n";
+    const std::size_t first = text.find_first_not_of(blanks);
+    return first == std::string::npos
+               ? ""
+               : text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+Fact unread(const std::string& name, const std::string& source, int error) {
+    const bool denied = error == EACCES || error == EPERM;
+    return {.name = name,
+            .status = denied ? Fact::Status::kDenied : Fact::Status::kAbsent,
+            .source = source};
+}
+
+Fact absent(const std::string& name, const std::string& source) {
+    return unread(name, source, ENOENT);
+}
+
+// An empty value says nothing: it counts as absent.
+Fact fact(const std::string& name, const std::string& value, const std::string& source) {
+    if (value.empty()) {
+        return absent(name, source);
+    }
+    return {.name = name, .value = value, .status = Fact::Status::kRead, .source = source};
+}
+
+struct Text {
+    std::string content;
+    int error = 0;  // errno; 0: it was read
+};
+
+Text read_text(const std::string& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return {"", errno};
+    }
+    Text text;
+    std::array<char, 65536> chunk;
+    while (true) {
+        const ssize_t got = read(file, chunk.data(), chunk.size());
+        if (got <= 0) {
+            text.error = got < 0 ? errno : 0;
+            close(file);
+            return text;
+        }
+        text.content.append(chunk.data(), static_cast<std::size_t>(got));
+    }
+}
+
+std::string sysctl_path(std::string name) {
+    std::replace(name.begin(), name.end(), '.', '/');
+    return "/proc/sys/" + name;
+}
+
+// The value behind "key : value" or "key: value" in files such as /proc/cpuinfo.
+std::string value_after(const std::string& text, const std::string& key) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t colon = line.find(':');
+        if (colon != std::string::npos && trimmed(line.substr(0, colon)) == key) {
+            return trimmed(line.substr(colon + 1));
+        }
+    }
+    return "";
+}
+
+Fact keyed_fact(const std::string& name, const Text& text, const std::string& path,
+                const std::string& key) {
+    const std::string source = path + " " + key;
+    return text.error != 0 ? unread(name, source, text.error)
+                           : fact(name, value_after(text.content, key), source);
+}
+
+std::string first_line(const std::string& text) {
+    return trimmed(text.substr(0, text.find('\n')));
+}
+
+// The first line that a program prints about itself.
+Fact program_fact(const std::string& name, const std::vector<std::string>& argv) {
+    std::string source;
+    for (const std::string& word : argv) {
+        source += (source.empty() ? "" : " ") + word;
+    }
+    const auto output = process::run_program(argv, {.timeout = std::chrono::seconds(5)});
+    if (!output || output->exit_status != 0) {
+        return absent(name, source);
+    }
+    return fact(name, first_line(output->out.empty() ? output->err : output->out), source);
+}
+
+struct KernelConfig {
+    std::map<std::string, std::string> values;
+    std::string source;
+    int error = 0;
+};
+
+std::map<std::string, std::string> parse_config(const std::string& text) {
+    std::map<std::string, std::string> values;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t equals = line.find('=');
+        if (line.starts_with("CONFIG_") && equals != std::string::npos) {
+            values[line.substr(0, equals)] = line.substr(equals + 1);
+        }
+    }
+    return values;
+}
+
+KernelConfig read_config(const std::string& root, const std::string& release) {
+    const std::string packed = "/proc/config.gz";
+    if (access((root + packed).c_str(), R_OK) == 0) {
+        const auto text = process::run_checked({"gzip", "-dc", root + packed});
+        if (text) {
+            return {parse_config(*text), packed, 0};
+        }
+    }
+    const std::string plain = "/boot/config-" + release;
+    const Text text = read_text(root + plain);
+    return {parse_config(text.content), text.error == 0 ? plain : packed + ", " + plain,
+            text.error};
+}
+
+FactGroup kernel_facts(const std::string& root) {
+    FactGroup group{"Kernel", {}};
+    group.facts.push_back(file_fact("release", "/proc/sys/kernel/osrelease", root));
+    group.facts.push_back(file_fact("version", "/proc/sys/kernel/version", root));
+    group.facts.push_back(file_fact("command line", "/proc/cmdline", root));
+    group.facts.push_back(file_fact("taint flags", "/proc/sys/kernel/tainted", root));
+    group.facts.push_back(file_fact(
+        "clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource", root));
+    return group;
+}
+
+// An option that the configuration file leaves out is switched off: that is read, not guessed.
+FactGroup config_facts(const std::string& root, const std::string& release) {
+    FactGroup group{"Kernel configuration", {}};
+    const KernelConfig config = read_config(root, release);
+    for (const char* option :
+         {"CONFIG_NF_CONNTRACK", "CONFIG_NF_CONNTRACK_EVENTS", "CONFIG_NF_CONNTRACK_TIMESTAMP",
+          "CONFIG_NF_CONNTRACK_ZONES", "CONFIG_NF_CONNTRACK_PROCFS", "CONFIG_NF_CT_NETLINK",
+          "CONFIG_NF_NAT", "CONFIG_NETFILTER_XT_MATCH_STATISTIC", "CONFIG_NETFILTER_XT_TARGET_CT",
+          "CONFIG_VXLAN", "CONFIG_VETH", "CONFIG_RPS", "CONFIG_XDP_SOCKETS", "CONFIG_TUN",
+          "CONFIG_HZ"}) {
+        if (config.error != 0) {
+            group.facts.push_back(unread(option, config.source, config.error));
+            continue;
+        }
+        const auto found = config.values.find(option);
+        group.facts.push_back(
+            fact(option, found == config.values.end() ? "not set" : found->second, config.source));
+    }
+    return group;
+}
+
+FactGroup sysctl_facts(const std::string& root, const std::string& title,
+                       const std::vector<std::string>& names) {
+    FactGroup group{title, {}};
+    for (const std::string& name : names) {
+        group.facts.push_back(file_fact(name, sysctl_path(name), root));
+    }
+    return group;
+}
+
+FactGroup cpu_facts(const std::string& root) {
+    FactGroup group{"CPU", {}};
+    const std::string info = "/proc/cpuinfo";
+    const Text text = read_text(root + info);
+    group.facts.push_back(keyed_fact("model", text, info, "model name"));
+    group.facts.push_back(keyed_fact("microcode", text, info, "microcode"));
+    group.facts.push_back(file_fact("online", "/sys/devices/system/cpu/online", root));
+    group.facts.push_back(file_fact("isolated", "/sys/devices/system/cpu/isolated", root));
+    group.facts.push_back(file_fact("frequency governor of CPU 0",
+                                    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", root));
+    const std::string folder = "/sys/devices/system/cpu/vulnerabilities";
+    std::vector<std::string> names;
+    std::error_code wrong;
+    for (const auto& entry : std::filesystem::directory_iterator(root + folder, wrong)) {
+        names.push_back(entry.path().filename());
+    }
+    if (wrong) {
+        group.facts.push_back(unread("mitigations", folder, wrong.value()));
+        return group;
+    }
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) {
+        Fact mitigation = file_fact("mitigation: " + name, folder + "/" + name, root);
+        if (mitigation.value != "Not affected") {
+            group.facts.push_back(std::move(mitigation));
+        }
+    }
+    return group;
+}
+
+FactGroup memory_facts(const std::string& root) {
+    FactGroup group{"Memory", {}};
+    const std::string info = "/proc/meminfo";
+    const Text text = read_text(root + info);
+    for (const auto& [name, key] : {std::pair{"total", "MemTotal"},
+                                    {"available", "MemAvailable"},
+                                    {"hugepages, total", "HugePages_Total"},
+                                    {"hugepages, free", "HugePages_Free"},
+                                    {"hugepage size", "Hugepagesize"}}) {
+        group.facts.push_back(keyed_fact(name, text, info, key));
+    }
+    return group;
+}
+
+std::string os_name(const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("PRETTY_NAME=")) {
+            std::string value = line.substr(std::string("PRETTY_NAME=").size());
+            std::erase(value, '"');
+            return value;
+        }
+    }
+    return "";
+}
+
+FactGroup software_facts(const EnvironmentOptions& options) {
+    FactGroup group{"Software", {}};
+    group.facts.push_back(fact("pathproof", options.pathproof_version, "built in"));
+    group.facts.push_back(fact("DPDK", options.dpdk_version, "rte_version()"));
+    const Text release = read_text(options.root + "/etc/os-release");
+    group.facts.push_back(
+        release.error != 0
+            ? unread("operating system", "/etc/os-release", release.error)
+            : fact("operating system", os_name(release.content), "/etc/os-release PRETTY_NAME"));
+    group.facts.push_back(program_fact("iptables", {"iptables", "--version"}));
+    group.facts.push_back(program_fact("iproute2", {"ip", "-V"}));
+    group.facts.push_back(program_fact(
+        "libnetfilter_conntrack",
+        {"dpkg-query", "--show", "--showformat=${Version}", "libnetfilter-conntrack3"}));
+    return group;
+}
+
+}  // namespace
+
+Fact file_fact(const std::string& name, const std::string& path, const std::string& root) {
+    const Text text = read_text(root + path);
+    if (text.error != 0) {
+        return unread(name, path, text.error);
+    }
+    const std::string value = first_line(text.content);
+    return fact(name, value.empty() ? "(empty)" : value, path);
+}
+
+std::vector<FactGroup> read_environment(const EnvironmentOptions& options) {
+    const std::string& root = options.root;
+    FactGroup kernel = kernel_facts(root);
+    const std::string release = kernel.facts.front().value;
+    return {
+        std::move(kernel),
+        software_facts(options),
+        config_facts(root, release),
+        sysctl_facts(root, "Connection tracking (sysctls of the controller's namespace)",
+                     {"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_buckets",
+                      "net.netfilter.nf_conntrack_count", "net.netfilter.nf_conntrack_events",
+                      "net.netfilter.nf_conntrack_timestamp", "net.netfilter.nf_conntrack_checksum",
+                      "net.netfilter.nf_conntrack_udp_timeout",
+                      "net.netfilter.nf_conntrack_udp_timeout_stream"}),
+        sysctl_facts(
+            root, "Network (sysctls of the controller's namespace)",
+            {"net.core.gro_normal_batch", "net.core.netdev_max_backlog", "net.core.netdev_budget",
+             "net.core.dev_weight", "net.core.rmem_default", "net.core.rmem_max",
+             "net.core.rps_sock_flow_entries", "net.ipv4.ip_local_port_range"}),
+        cpu_facts(root),
+        memory_facts(root)};
+}
+
+}  // namespace pathproof::report

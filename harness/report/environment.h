@@ -1,0 +1,27 @@
+// What the machine is: facts with their source, read or marked as not readable, never guessed. Host
+// names, serial numbers and addresses are not collected.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/verdict/result.h"
+
+namespace pathproof::report {
+
+struct EnvironmentOptions {
+    std::string pathproof_version;
+    std::string dpdk_version;  // rte_version(), asked of the tester; empty: the tester did not say
+    std::string root;          // put before every file that is read: "" for this machine
+};
+
+// Kernel, netfilter, network, CPU, memory and software, as groups in this order. Sysctls are those
+// of the calling thread's network namespace.
+std::vector<verdict::FactGroup> read_environment(const EnvironmentOptions& options);
+
+// One file as a fact: its first line, trimmed, "(empty)" when it holds nothing. ENOENT and the like
+// say absent, EACCES and EPERM say denied.
+verdict::Fact file_fact(const std::string& name, const std::string& path,
+                        const std::string& root = "");
+
+}  // namespace pathproof::report

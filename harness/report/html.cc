@@ -1,0 +1,166 @@
+#include "harness/report/html.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/report/embedded.h"
+#include "harness/report/html_parts.h"
+#include "harness/report/json.h"
+#include "harness/report/text.h"
+
+namespace pathproof::report {
+namespace {
+
+using namespace verdict;
+
+// JSON inside a script element: no character that could end the element or that XML treats
+// specially.
+std::string json_for_script(const RunResult& run) {
+    std::string safe;
+    for (char byte : json_text(run)) {
+        switch (byte) {
+            case '<':
+                safe += "\\u003c";
+                break;
+            case '>':
+                safe += "\\u003e";
+                break;
+            case '&':
+                safe += "\\u0026";
+                break;
+            case '\x7F':
+                safe += "\\u007f";
+                break;
+            default:
+                safe += byte;
+        }
+    }
+    return safe;
+}
+
+std::string head_html(const RunResult& run) {
+    return fmt::format(
+        "<!DOCTYPE html>\n"
+        R"(<html xmlns="http://www.w3.org/1999/xhtml" lang="en"><head><meta charset="utf-8"/>)"
+        R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; )"
+        R"(style-src 'unsafe-inline'; img-src data:"/>)"
+        R"(<meta name="viewport" content="width=device-width, initial-scale=1"/>)"
+        R"(<meta name="color-scheme" content="light dark"/><link rel="icon" href="data:,"/>)"
+        R"(<title>{} · pathproof</title><style>{}</style></head>)",
+        name(run.verdict), kPageStyle);
+}
+
+std::string verdict_html(const RunResult& run) {
+    const Badge badge = badge_of(run.verdict);
+    std::string html = fmt::format(
+        R"(<section class="verdictbox {}" aria-label="Verdict"><div class="sign" aria-hidden="true">{}</div>)"
+        R"(<div><h1>{}</h1><p class="subject">{}</p><p class="meaning">{}</p><ul>)",
+        badge.tone, badge.symbol, badge.word, subject_of(run.evidence_class), meaning(run.verdict));
+    for (const std::string& reason : run.reasons) {
+        html += "<li>" + markup_with_code(reason) + "</li>";
+    }
+    return html + "</ul></div></section>";
+}
+
+std::string class_html(const RunResult& run) {
+    return fmt::format(R"(<p class="evidenceclass"><b>Evidence class: {}.</b> {}</p>)",
+                       escape_markup(run.evidence_class), markup_with_code(run.evidence_note));
+}
+
+std::string counts_text(const ScenarioResult& scenario) {
+    const auto count = [](const std::vector<Cell>& cells, CellVerdict verdict) {
+        return std::count_if(cells.begin(), cells.end(),
+                             [&](const Cell& cell) { return cell.verdict == verdict; });
+    };
+    return fmt::format(
+        "{} of {} failed · {} of {} passed", count(scenario.cells, CellVerdict::kFail),
+        plural(scenario.cells.size(), "cell"), count(scenario.controls, CellVerdict::kPass),
+        plural(scenario.controls.size(), "control"));
+}
+
+std::string overview_html(const RunResult& run) {
+    std::string html =
+        R"(<section class="overview" aria-label="Scenarios">)"
+        R"(<p class="lead">A scenario sets up a known failure on purpose and looks whether this )"
+        R"(system shows it. REPRODUCED means that it does.</p><div class="tiles">)";
+    for (std::size_t at = 0; at < run.scenarios.size(); ++at) {
+        const ScenarioResult& scenario = run.scenarios[at];
+        const Badge badge = badge_of(scenario.verdict);
+        html += fmt::format(
+            R"(<a class="tile {}" href="#s{}">{}<b>{}</b><span>{}</span><small>{}</small></a>)",
+            badge.tone, at + 1, badge_html(badge), escape_markup(scenario.title),
+            markup_with_code(scenario.headline), counts_text(scenario));
+    }
+    return html + "</div></section>";
+}
+
+std::string masthead_html(const RunResult& run) {
+    std::string when = run.started_at;
+    std::replace(when.begin(), when.end(), 'T', ' ');
+    if (!when.empty() && when.back() == 'Z') {
+        when.replace(when.size() - 1, 1, " UTC");
+    }
+    return fmt::format(R"(<header class="masthead"><span class="wordmark">pathproof</span>)"
+                       R"(<span>lab <b>{}</b></span>{}<span>{}</span><span>{} s</span></header>)",
+                       escape_markup(run.lab),
+                       run.profile.empty() ? ""
+                                           : fmt::format("<span>profile <b>{}</b></span>",
+                                                         escape_markup(run.profile)),
+                       escape_markup(when), format_number(std::round(run.seconds * 10) / 10));
+}
+
+std::string repeat_html(const RunResult& run) {
+    return fmt::format(
+        R"(<section class="page" id="repeat"><h2>How to repeat this run</h2><pre>{}</pre>)"
+        R"(<dl class="meta"><div><dt>as typed</dt><dd><code>{}</code></dd></div>)"
+        R"(<div><dt>seed</dt><dd><code>{}</code></dd></div>)"
+        R"(<div><dt>pathproof</dt><dd>{}</dd></div><div><dt>started</dt><dd>{}</dd></div></dl>)"
+        R"(<p class="lead">The same seed sends the same packets in the same order. The whole result is in )"
+        R"(<a href="report.json">report.json</a> beside this page, and in this page itself.</p></section>)",
+        escape_markup(run.repeat_command), escape_markup(run.command), run.seed,
+        escape_markup(run.version), escape_markup(run.started_at));
+}
+
+}  // namespace
+
+const char* meaning(RunVerdict verdict) {
+    switch (verdict) {
+        case RunVerdict::kQualified:
+            return "Nothing that this run looked for went wrong.";
+        case RunVerdict::kQualifiedWithExceptions:
+            return "Known failures exist on this system. For each of them this run named the cause "
+                   "and "
+                   "showed a cure that works.";
+        case RunVerdict::kNotQualified:
+            return "Packets are carried wrongly, and this run could not name the cause or show a "
+                   "cure.";
+        case RunVerdict::kIncomplete:
+            return "No basis for a verdict: something was not measured, not conclusive or not "
+                   "explained.";
+    }
+    return "";
+}
+
+const char* subject_of(const std::string& evidence_class) {
+    return evidence_class == "physical"  ? "of this hardware, driver and kernel"
+           : evidence_class == "virtual" ? "of the software path, on virtual devices"
+                                         : "of a simulated path";
+}
+
+std::string html_page(const RunResult& run) {
+    std::string html = head_html(run) + "<body>" + masthead_html(run) + "<main>" +
+                       verdict_html(run) + class_html(run) + overview_html(run);
+    for (std::size_t at = 0; at < run.scenarios.size(); ++at) {
+        html += scenario_html(run.scenarios[at], fmt::format("s{}", at + 1));
+    }
+    html += repeat_html(run);
+    html +=
+        R"(<section class="page" id="environment"><h2>Environment</h2><p class="lead">What this run ran on. )"
+        R"(Each value stands with its source; a value that could not be read says so.</p><div class="groups">)" +
+        environment_html(run.environment) + "</div></section></main>";
+    return html + "<script type=\"application/json\" id=\"report\">\n" + json_for_script(run) +
+           "</script></body></html>\n";
+}
+
+}  // namespace pathproof::report

@@ -1,0 +1,20 @@
+// report.html: one file that needs no network, no script and no other file to be read.
+#pragma once
+
+#include <string>
+
+#include "harness/verdict/result.h"
+
+namespace pathproof::report {
+
+// The page; well-formed as XML too. It holds the whole report.json in <script
+// type="application/json">.
+std::string html_page(const verdict::RunResult& run);
+
+// What a run verdict means, in words for someone who reads their first report.
+const char* meaning(verdict::RunVerdict verdict);
+
+// What evidence of this class speaks of: "of the software path", "of this hardware".
+const char* subject_of(const std::string& evidence_class);
+
+}  // namespace pathproof::report

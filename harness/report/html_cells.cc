@@ -1,0 +1,359 @@
+// Cells on the page: the grid, the list, and the pair before and after the cure.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/report/html_parts.h"
+#include "harness/report/matrix.h"
+#include "harness/report/text.h"
+
+namespace pathproof::report {
+namespace {
+
+using namespace verdict;
+
+// Measures that are shown as marks: those that some cell answers with true or false.
+std::vector<std::string> probes_of(const std::vector<Cell>& cells) {
+    std::vector<std::string> probes;
+    for (const Cell& cell : cells) {
+        for (const Measure& measure : cell.measures) {
+            const bool known =
+                std::find(probes.begin(), probes.end(), measure.name) != probes.end();
+            if (measure.value.is_boolean() && !known) {
+                probes.push_back(measure.name);
+            }
+        }
+    }
+    return probes;
+}
+
+const Measure* find_measure(const Cell& cell, const std::string& measure_name) {
+    for (const Measure& measure : cell.measures) {
+        if (measure.name == measure_name) {
+            return &measure;
+        }
+    }
+    return nullptr;
+}
+
+std::string mark_html(const Measure& measure) {
+    if (!measure.value.is_boolean()) {
+        return R"(<span class="mark none" aria-label="not measured">–</span>)";
+    }
+    return measure.value.get<bool>()
+               ? R"(<span class="mark ok" aria-label="got through">✓</span>)"
+               : R"(<span class="mark no" aria-label="did not get through">✕</span>)";
+}
+
+std::string marks_html(const Cell& cell, const std::vector<std::string>& probes) {
+    std::string items;
+    for (const std::string& probe : probes) {
+        const Measure* measure = find_measure(cell, probe);
+        if (measure == nullptr) {
+            continue;
+        }
+        const bool failed = measure->value.is_boolean() && !measure->value.get<bool>();
+        items += fmt::format(R"(<li class="{}" title="{}">{} {}</li>)", failed ? "failed" : "",
+                             escape_markup(measure->note), mark_html(*measure),
+                             escape_markup(measure->label));
+    }
+    return items.empty() ? "" : "<ul class=\"marks\">" + items + "</ul>";
+}
+
+std::string head_html(const std::string& axis, const std::string& value, const char* scope,
+                      const char* span, std::size_t covers) {
+    return fmt::format(
+        R"(<th scope="{}" {}="{}"><span class="axis">{}</span> <span class="value">{}</span></th>)",
+        covers > 1 ? fmt::format("{}group", scope) : scope, span, covers, escape_markup(axis),
+        escape_markup(value));
+}
+
+// How many neighbours from `from` on agree in all axes up to and including `level`: they share one
+// head.
+std::size_t run_length(const std::vector<Matrix::Values>& all, std::size_t from,
+                       std::size_t level) {
+    const auto agrees = [&](std::size_t at) {
+        return std::equal(all[at].begin(), all[at].begin() + static_cast<std::ptrdiff_t>(level) + 1,
+                          all[from].begin());
+    };
+    std::size_t end = from;
+    while (end < all.size() && agrees(end)) {
+        ++end;
+    }
+    return end - from;
+}
+
+bool starts_run(const std::vector<Matrix::Values>& all, std::size_t at, std::size_t level) {
+    return at == 0 || run_length(all, at - 1, level) == 1;
+}
+
+std::string column_heads(const Matrix& matrix) {
+    std::string heads;
+    for (std::size_t level = 0; level < matrix.column_axes.size(); ++level) {
+        heads += "<tr>";
+        if (level == 0) {
+            heads += fmt::format(R"(<td class="corner" colspan="{}" rowspan="{}"></td>)",
+                                 matrix.row_axes.size(), matrix.column_axes.size());
+        }
+        for (std::size_t at = 0; at < matrix.columns.size();) {
+            const std::size_t covers = run_length(matrix.columns, at, level);
+            heads += head_html(matrix.column_axes[level], matrix.columns[at][level], "col",
+                               "colspan", covers);
+            at += covers;
+        }
+        heads += "</tr>";
+    }
+    return heads;
+}
+
+std::string grid_cell(const Cell& cell, const std::vector<std::string>& probes) {
+    const Badge badge = badge_of(cell.verdict);
+    std::string html =
+        fmt::format(R"(<td class="cell {}"><div class="where">{}</div>{})", badge.tone,
+                    escape_markup(toggles_text(cell)), badge_html(badge));
+    if (!cell.cause.empty()) {
+        html += fmt::format(R"( <span class="causeword">{}</span>)", escape_markup(cell.cause));
+    }
+    return html + marks_html(cell, probes) + "</td>";
+}
+
+std::string grid_html(const Matrix& matrix, const std::vector<std::string>& probes) {
+    std::string html = "<table class=\"grid\"><thead>" + column_heads(matrix) + "</thead><tbody>";
+    for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
+        html += "<tr>";
+        for (std::size_t level = 0; level < matrix.row_axes.size(); ++level) {
+            if (starts_run(matrix.rows, row, level)) {
+                html += head_html(matrix.row_axes[level], matrix.rows[row][level], "row", "rowspan",
+                                  run_length(matrix.rows, row, level));
+            }
+        }
+        for (std::size_t column = 0; column < matrix.columns.size(); ++column) {
+            const auto found = matrix.cells.find({row, column});
+            html += found == matrix.cells.end() ? R"(<td class="cell mute">not in the plan</td>)"
+                                                : grid_cell(*found->second, probes);
+        }
+        html += "</tr>";
+    }
+    return html + "</tbody></table>";
+}
+
+std::string tally(const std::vector<Cell>& cells) {
+    std::string text;
+    for (CellVerdict verdict : {CellVerdict::kFail, CellVerdict::kError, CellVerdict::kInconclusive,
+                                CellVerdict::kSkip, CellVerdict::kPass}) {
+        const auto count = std::count_if(cells.begin(), cells.end(),
+                                         [&](const Cell& cell) { return cell.verdict == verdict; });
+        if (count > 0) {
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name(verdict));
+        }
+    }
+    return text;
+}
+
+// Sentences of the grid's cells that say more than PASS; one sentence that several cells share
+// stands once.
+std::string grid_reasons(const Matrix& matrix) {
+    std::vector<std::pair<std::string, std::vector<const Cell*>>> groups;
+    for (const auto& [place, cell] : matrix.cells) {
+        if (cell->verdict == CellVerdict::kPass) {
+            continue;
+        }
+        const std::string key = name(cell->verdict) + cell->reason;
+        auto group = std::find_if(groups.begin(), groups.end(),
+                                  [&](const auto& candidate) { return candidate.first == key; });
+        if (group == groups.end()) {
+            group = groups.insert(groups.end(), {key, {}});
+        }
+        group->second.push_back(cell);
+    }
+    std::string items;
+    for (const auto& [key, cells] : groups) {
+        items += fmt::format("<li>{} ", badge_html(badge_of(cells.front()->verdict)));
+        for (const Cell* cell : cells) {
+            items += fmt::format(R"(<span class="point">{}</span> )",
+                                 escape_markup(toggles_text(*cell)));
+        }
+        items += fmt::format("<p>{}</p>", markup_with_code(cells.front()->reason));
+        for (const Cell* cell : cells) {
+            items += evidence_html(cell->evidence);
+        }
+        items += "</li>";
+    }
+    return items.empty() ? "" : "<ul class=\"reasons\">" + items + "</ul>";
+}
+
+// All figures of the grid's cells, one row a cell: what the marks leave out.
+std::string figures_html(const Matrix& matrix) {
+    std::vector<std::pair<std::string, std::string>> columns;  // name, label
+    for (const auto& [place, cell] : matrix.cells) {
+        for (const Measure& measure : cell->measures) {
+            const std::pair column{measure.name, measure.label};
+            const bool known = std::any_of(columns.begin(), columns.end(), [&](const auto& other) {
+                return other.first == column.first;
+            });
+            if (!known) {
+                columns.push_back(column);
+            }
+        }
+    }
+    std::string html = fmt::format(
+        R"(<details class="figures"><summary>Every figure of these {}</summary>)"
+        R"(<div class="scroll" tabindex="0" role="region" aria-label="Figures of every cell">)"
+        R"(<table class="data"><thead><tr><th scope="col">cell</th><th scope="col">verdict</th>)",
+        plural(matrix.cells.size(), "cell"));
+    for (const auto& column : columns) {
+        html += fmt::format(R"(<th scope="col">{}</th>)", escape_markup(column.second));
+    }
+    html += "</tr></thead><tbody>";
+    for (const auto& [place, cell] : matrix.cells) {
+        html += fmt::format(R"(<tr><th scope="row">{}</th><td>{}</td>)", escape_markup(cell->id),
+                            badge_html(badge_of(cell->verdict)));
+        for (const auto& column : columns) {
+            const Measure* measure = find_measure(*cell, column.first);
+            html += "<td>" + (measure == nullptr ? "" : measure_html(*measure)) + "</td>";
+        }
+        html += "</tr>";
+    }
+    return html + "</tbody></table></div></details>";
+}
+
+std::string constants_text(const Matrix& matrix) {
+    std::string text;
+    for (const auto& [axis, value] : matrix.constants) {
+        text += fmt::format("{}{} {}", text.empty() ? " In all of them: " : ", ", axis, value);
+    }
+    return text.empty() ? "" : text + ".";
+}
+
+const Cell* find_cell(const ScenarioResult& scenario, const std::string& id) {
+    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
+        for (const Cell& cell : *cells) {
+            if (cell.id == id) {
+                return &cell;
+            }
+        }
+    }
+    return nullptr;
+}
+
+// Same toggles, and exactly one of them with another value.
+bool one_toggle_apart(const Cell& a, const Cell& b) {
+    if (a.toggles.size() != b.toggles.size()) {
+        return false;
+    }
+    std::size_t different = 0;
+    for (std::size_t at = 0; at < a.toggles.size(); ++at) {
+        if (a.toggles[at].first != b.toggles[at].first) {
+            return false;
+        }
+        different += a.toggles[at].second != b.toggles[at].second ? 1 : 0;
+    }
+    return different == 1;
+}
+
+std::pair<const Cell*, const Cell*> before_and_after(const ScenarioResult& scenario) {
+    if (!scenario.before_cell.empty() && !scenario.after_cell.empty()) {
+        return {find_cell(scenario, scenario.before_cell),
+                find_cell(scenario, scenario.after_cell)};
+    }
+    for (const Cell& before : scenario.cells) {
+        if (before.verdict != CellVerdict::kFail) {
+            continue;
+        }
+        for (const Cell& after : scenario.cells) {
+            if (after.verdict == CellVerdict::kPass && one_toggle_apart(before, after)) {
+                return {&before, &after};
+            }
+        }
+    }
+    return {nullptr, nullptr};
+}
+
+// The toggles of a cell, those that the other cell has otherwise set in bold.
+std::string compared_toggles(const Cell& cell, const Cell& other) {
+    std::string html;
+    for (const auto& toggle : cell.toggles) {
+        const bool same =
+            std::find(other.toggles.begin(), other.toggles.end(), toggle) != other.toggles.end();
+        const std::string text = escape_markup(toggle.first + " " + toggle.second);
+        html += same ? "<span>" + text + "</span>" : "<strong>" + text + "</strong>";
+    }
+    return html.empty() ? escape_markup(cell.id) : html;
+}
+
+}  // namespace
+
+std::string cell_list_html(const std::vector<const Cell*>& cells) {
+    std::string html = "<ul class=\"celllist\">";
+    for (const Cell* cell : cells) {
+        const Badge badge = badge_of(cell->verdict);
+        html +=
+            fmt::format(R"(<li class="{}"><div class="verdict">{})", badge.tone, badge_html(badge));
+        if (!cell->cause.empty()) {
+            html += fmt::format(R"(<span class="causeword">{}</span>)", escape_markup(cell->cause));
+        }
+        html += fmt::format(R"(</div><div class="what"><h5>{}</h5><p class="id">{}</p>)",
+                            escape_markup(toggles_text(*cell)),
+                            cell->toggles.empty() ? "" : escape_markup(cell->id));
+        html += fmt::format("<p>{}</p>{}</div>", markup_with_code(cell->reason),
+                            evidence_html(cell->evidence));
+        html += "<dl class=\"measures\">";
+        for (const Measure& measure : cell->measures) {
+            html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_markup(measure.label),
+                                measure_html(measure));
+        }
+        html += "</dl></li>";
+    }
+    return html + "</ul>";
+}
+
+std::string cells_html(const ScenarioResult& scenario, const std::string& anchor) {
+    if (scenario.cells.empty()) {
+        return "<p class=\"empty\">No cell was run.</p>";
+    }
+    const Matrix matrix = lay_out(scenario.cells);
+    std::string html;
+    if (!matrix.empty()) {
+        const auto probes = probes_of(scenario.cells);
+        html += fmt::format(
+            R"(<section class="block" id="{}-matrix"><h3>The matrix</h3><p class="lead">Each field is one )"
+            R"(combination of settings: {}.{}</p>{})",
+            anchor, tally(scenario.cells), escape_markup(constants_text(matrix)),
+            grid_html(matrix, probes));
+        if (!probes.empty()) {
+            html += R"(<p class="legend"><span class="mark ok">✓</span> the probe got through )"
+                    R"(<span class="mark no">✕</span> it did not )"
+                    R"(<span class="mark none">–</span> not measured</p>)";
+        }
+        html += grid_reasons(matrix) + figures_html(matrix) + "</section>";
+    }
+    if (!matrix.rest.empty()) {
+        html += fmt::format(R"(<section class="block"><h3>{}</h3>{}</section>)",
+                            matrix.empty() ? "What was run" : "Further cells",
+                            cell_list_html(matrix.rest));
+    }
+    return html;
+}
+
+std::string before_after_html(const ScenarioResult& scenario) {
+    const auto [before, after] = before_and_after(scenario);
+    if (before == nullptr || after == nullptr) {
+        return "";
+    }
+    std::string html = fmt::format(
+        R"(<section class="block"><h3>Before and after</h3><table class="compare"><thead><tr>)"
+        R"(<td></td><th scope="col">{} <span class="settings">{}</span></th>)"
+        R"(<th scope="col">{} <span class="settings">{}</span></th></tr></thead><tbody>)",
+        badge_html(badge_of(before->verdict)), compared_toggles(*before, *after),
+        badge_html(badge_of(after->verdict)), compared_toggles(*after, *before));
+    for (const Measure& measure : before->measures) {
+        const Measure* cured = find_measure(*after, measure.name);
+        html += fmt::format(R"(<tr><th scope="row">{}</th><td>{}</td><td>{}</td></tr>)",
+                            escape_markup(measure.label), measure_html(measure),
+                            cured == nullptr ? "not measured" : measure_html(*cured));
+    }
+    return html + "</tbody></table></section>";
+}
+
+}  // namespace pathproof::report

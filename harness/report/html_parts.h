@@ -1,0 +1,44 @@
+// The pieces that report.html is put together from. Each gives well-formed markup (XML rules, so
+// that a strict parser can check it) in which every text of the result is escaped.
+#pragma once
+
+#include <string>
+
+#include "harness/verdict/result.h"
+
+namespace pathproof::report {
+
+// How a verdict looks: a CSS class, a symbol that does not need colour, and its word.
+struct Badge {
+    const char* tone;  // "good", "bad", "warn", "mute"
+    const char* symbol;
+    const char* word;
+};
+
+Badge badge_of(verdict::CellVerdict verdict);
+Badge badge_of(verdict::ScenarioVerdict verdict);
+Badge badge_of(verdict::RunVerdict verdict);
+std::string badge_html(const Badge& badge);
+
+// A measure as a table field or list item: value, interval and note, a probe as a mark.
+std::string measure_html(const verdict::Measure& measure);
+
+// The cells: as a grid with toggles on two axes where they form one, the others as a list. `anchor`
+// starts their element ids.
+std::string cells_html(const verdict::ScenarioResult& scenario, const std::string& anchor);
+std::string cell_list_html(const std::vector<const verdict::Cell*>& cells);
+
+// A failing cell beside the same one cured; empty when the result has no such pair.
+std::string before_after_html(const verdict::ScenarioResult& scenario);
+
+// Bars with whiskers as inline SVG.
+std::string chart_html(const verdict::Chart& chart);
+
+std::string proof_html(const verdict::Proof& proof);
+std::string evidence_html(const std::vector<verdict::EvidenceFile>& files);
+std::string environment_html(const std::vector<verdict::FactGroup>& groups);
+
+// One section of the page; `anchor` is its element id.
+std::string scenario_html(const verdict::ScenarioResult& scenario, const std::string& anchor);
+
+}  // namespace pathproof::report

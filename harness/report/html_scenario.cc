@@ -1,0 +1,254 @@
+// One scenario on the page, and the small parts that sections share.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/report/html_parts.h"
+#include "harness/report/text.h"
+
+namespace pathproof::report {
+namespace {
+
+using namespace verdict;
+
+constexpr std::size_t kRowsShown = 12;  // of a proof; the others unfold
+
+// A path below the folder of the report: a link to it cannot leave that folder or name a scheme.
+bool linkable(const std::string& path) {
+    if (path.empty() || path.front() == '/' || path.find("..") != std::string::npos) {
+        return false;
+    }
+    return std::all_of(path.begin(), path.end(), [](char byte) {
+        return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+               (byte >= '0' && byte <= '9') || byte == '/' || byte == '.' || byte == '_' ||
+               byte == '-';
+    });
+}
+
+std::string table_head(const Proof& proof) {
+    std::string html = R"(<table class="data"><thead><tr>)";
+    for (const std::string& column : proof.columns) {
+        html += fmt::format(R"(<th scope="col">{}</th>)", markup_with_code(column));
+    }
+    return html + "</tr></thead><tbody>";
+}
+
+std::string table_rows(const Proof& proof, std::size_t from, std::size_t to) {
+    std::string html;
+    for (std::size_t at = from; at < to; ++at) {
+        html += "<tr>";
+        for (const std::string& field : proof.rows[at]) {
+            html += "<td>" + markup_with_code(field) + "</td>";
+        }
+        html += "</tr>";
+    }
+    return html;
+}
+
+std::string scrolled(const std::string& label, const std::string& table) {
+    return fmt::format(R"(<div class="scroll" tabindex="0" role="region" aria-label="{}">{}</div>)",
+                       escape_markup(label), table);
+}
+
+std::string card(const char* kind, const std::string& title, const std::string& text,
+                 const std::string& foot) {
+    return fmt::format(R"(<div class="card {}"><h3>{}</h3><p>{}</p>{}</div>)", kind, title,
+                       markup_with_code(text), foot);
+}
+
+std::string cause_and_cure(const ScenarioResult& scenario) {
+    if (scenario.cause.empty() && scenario.cure.empty()) {
+        return "";
+    }
+    std::string html = "<div class=\"cards\">";
+    html += card("cause", "Cause", scenario.cause.empty() ? "Not named." : scenario.cause, "");
+    const char* shown =
+        scenario.cure_shown
+            ? R"(<p class="shown good"><b>✓ Shown in this run:</b> it was applied and the failure was gone.</p>)"
+            : R"(<p class="shown warn"><b>! Not shown in this run.</b></p>)";
+    html += card("cure", "Cure", scenario.cure.empty() ? "None was found." : scenario.cure, shown);
+    return html + "</div>";
+}
+
+std::string controls_html(const ScenarioResult& scenario) {
+    if (scenario.controls.empty()) {
+        return R"(<section class="block"><h3>Controls</h3><p class="empty">No control was run.</p></section>)";
+    }
+    std::vector<const Cell*> controls;
+    for (const Cell& control : scenario.controls) {
+        controls.push_back(&control);
+    }
+    return R"(<section class="block"><h3>Controls</h3><p class="lead">The same measurement where the failure )"
+           R"(must not show. PASS: it did not.</p>)" +
+           cell_list_html(controls) + "</section>";
+}
+
+std::string explanation_html(const ScenarioResult& scenario) {
+    if (scenario.explanation.empty()) {
+        return "";
+    }
+    std::string html = R"(<section class="block prose"><h3>How it comes about</h3>)";
+    for (const std::string& paragraph : scenario.explanation) {
+        html += "<p>" + markup_with_code(paragraph) + "</p>";
+    }
+    return html + "</section>";
+}
+
+std::string foot_html(const ScenarioResult& scenario) {
+    const std::string lost =
+        scenario.unexplained == 0
+            ? "Every loss and wrong answer that was counted is joined to its cause."
+            : fmt::format("{} lost or wrong answers could not be joined to a cause.",
+                          scenario.unexplained);
+    return fmt::format(R"(<p class="foot {}">{} The scenario took {} s.</p>{})",
+                       scenario.unexplained == 0 ? "" : "warn", lost,
+                       format_number(scenario.seconds), evidence_html(scenario.evidence));
+}
+
+}  // namespace
+
+Badge badge_of(CellVerdict verdict) {
+    switch (verdict) {
+        case CellVerdict::kPass:
+            return {"good", "✓", name(verdict)};
+        case CellVerdict::kFail:
+            return {"bad", "✕", name(verdict)};
+        case CellVerdict::kError:
+            return {"warn", "!", name(verdict)};
+        case CellVerdict::kSkip:
+            return {"mute", "–", name(verdict)};
+        case CellVerdict::kInconclusive:
+            return {"warn", "?", name(verdict)};
+    }
+    return {"warn", "!", name(verdict)};
+}
+
+Badge badge_of(ScenarioVerdict verdict) {
+    switch (verdict) {
+        case ScenarioVerdict::kReproduced:
+            return {"bad", "✕", name(verdict)};
+        case ScenarioVerdict::kNotReproduced:
+            return {"good", "✓", name(verdict)};
+        case ScenarioVerdict::kInconclusive:
+            return {"warn", "?", name(verdict)};
+    }
+    return {"warn", "?", name(verdict)};
+}
+
+Badge badge_of(RunVerdict verdict) {
+    switch (verdict) {
+        case RunVerdict::kQualified:
+            return {"good", "✓", name(verdict)};
+        case RunVerdict::kQualifiedWithExceptions:
+            return {"warn", "!", name(verdict)};
+        case RunVerdict::kNotQualified:
+            return {"bad", "✕", name(verdict)};
+        case RunVerdict::kIncomplete:
+            return {"mute", "?", name(verdict)};
+    }
+    return {"mute", "?", name(verdict)};
+}
+
+std::string badge_html(const Badge& badge) {
+    return fmt::format(R"(<span class="badge {}"><span aria-hidden="true">{}</span> {}</span>)",
+                       badge.tone, badge.symbol, badge.word);
+}
+
+std::string measure_html(const Measure& measure) {
+    std::string html;
+    if (measure.value.is_boolean()) {
+        html = measure.value.get<bool>() ? R"(<span class="mark ok">✓</span> yes)"
+                                         : R"(<span class="mark no">✕</span> no)";
+    } else {
+        html = fmt::format(R"(<span class="{}">{}</span>)",
+                           measure.value.is_null() ? "missing" : "figure",
+                           escape_markup(format_value(measure)));
+    }
+    if (measure.interval && measure.value.is_number()) {
+        html += fmt::format(R"( <small>95 %: {}</small>)",
+                            format_interval(*measure.interval, measure.value.get<double>()));
+    }
+    if (!measure.note.empty()) {
+        html += fmt::format(R"( <small class="note">{}</small>)", markup_with_code(measure.note));
+    }
+    return html;
+}
+
+std::string evidence_html(const std::vector<EvidenceFile>& files) {
+    if (files.empty()) {
+        return "";
+    }
+    std::string html = "<ul class=\"evidence\">";
+    for (const EvidenceFile& file : files) {
+        const std::string path = escape_markup(file.path);
+        html += linkable(file.path) ? fmt::format(R"(<li><a href="{}">{}</a> {}</li>)", path, path,
+                                                  markup_with_code(file.description))
+                                    : fmt::format("<li><code>{}</code> {}</li>", path,
+                                                  markup_with_code(file.description));
+    }
+    return html + "</ul>";
+}
+
+std::string proof_html(const Proof& proof) {
+    const std::size_t shown = std::min(kRowsShown, proof.rows.size());
+    std::string html =
+        fmt::format(R"(<section class="block proof"><h3>{}</h3>)", markup_with_code(proof.title));
+    html +=
+        scrolled(proof.title, table_head(proof) + table_rows(proof, 0, shown) + "</tbody></table>");
+    if (shown < proof.rows.size()) {
+        html += fmt::format(
+            "<details><summary>The other {}</summary>{}</details>",
+            plural(proof.rows.size() - shown, "row"),
+            scrolled(proof.title, table_head(proof) + table_rows(proof, shown, proof.rows.size()) +
+                                      "</tbody></table>"));
+    }
+    if (!proof.conclusion.empty()) {
+        html += fmt::format(R"(<p class="conclusion">{}</p>)", markup_with_code(proof.conclusion));
+    }
+    return html + "</section>";
+}
+
+std::string environment_html(const std::vector<FactGroup>& groups) {
+    std::string html;
+    for (const FactGroup& group : groups) {
+        html +=
+            fmt::format(R"(<section class="facts"><h3>{}</h3><dl>)", escape_markup(group.title));
+        for (const Fact& fact : group.facts) {
+            const std::string value =
+                fact.status == Fact::Status::kRead ? escape_markup(fact.value)
+                : fact.status == Fact::Status::kAbsent
+                    ? R"(<span class="missing">not present</span>)"
+                    : R"(<span class="missing denied">permission denied</span>)";
+            html += fmt::format(R"(<div><dt>{}</dt><dd>{} <small>{}</small></dd></div>)",
+                                escape_markup(fact.name), value, escape_markup(fact.source));
+        }
+        html += "</dl></section>";
+    }
+    return html;
+}
+
+std::string scenario_html(const ScenarioResult& scenario, const std::string& anchor) {
+    const Badge badge = badge_of(scenario.verdict);
+    std::string html = fmt::format(
+        R"(<section class="scenario" id="{}"><header><p class="kicker">Scenario <code>{}</code></p>)"
+        R"(<h2>{} {}</h2><p class="question">{}</p><p class="headline {}">{}</p></header>)",
+        anchor, escape_markup(scenario.id), escape_markup(scenario.title), badge_html(badge),
+        markup_with_code(scenario.question), badge.tone, markup_with_code(scenario.headline));
+    html += cause_and_cure(scenario);
+    html += before_after_html(scenario);
+    html += cells_html(scenario, anchor);
+    if (!scenario.charts.empty()) {
+        html += R"(<section class="block"><h3>In figures</h3>)";
+        for (const Chart& chart : scenario.charts) {
+            html += chart_html(chart);
+        }
+        html += "</section>";
+    }
+    for (const Proof& proof : scenario.proofs) {
+        html += proof_html(proof);
+    }
+    return html + explanation_html(scenario) + controls_html(scenario) + foot_html(scenario) +
+           "</section>";
+}
+
+}  // namespace pathproof::report

@@ -1,0 +1,30 @@
+// report.json: the run as JSON, and back. report.schema.json says what it looks like.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "dataplane/base/result.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::report {
+
+// The document, keys in the order in which people read them.
+nlohmann::ordered_json to_json(const verdict::RunResult& run);
+
+// As text: indented, valid UTF-8 whatever the strings hold (bytes that are none become U+FFFD).
+std::string json_text(const verdict::RunResult& run);
+
+// Reads a document that the schema allows; anything else is kBadInput with the path of what is
+// wrong.
+Result<verdict::RunResult> from_json(const std::string& text);
+
+// Checks the text against the schema. The error names the path of the first thing that is wrong.
+Status validate(const std::string& text);
+
+// What the document could not hold without loss, or would say wrongly: two toggles, measures or
+// cells of one name, a value outside its own interval, a number that is none. kFailed, with the
+// cell.
+Status check_consistency(const verdict::RunResult& run);
+
+}  // namespace pathproof::report

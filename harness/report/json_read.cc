@@ -1,0 +1,160 @@
+#include "harness/report/json.h"
+
+namespace pathproof::report {
+namespace {
+
+using nlohmann::ordered_json;
+using namespace verdict;
+
+// The schema has been checked before: an enumerator is always found.
+template <typename Enum>
+Enum from_name(const ordered_json& text, std::initializer_list<Enum> all) {
+    for (Enum value : all) {
+        if (text == name(value)) {
+            return value;
+        }
+    }
+    return *all.begin();
+}
+
+template <typename Item, typename Convert>
+std::vector<Item> list(const ordered_json& items, Convert convert) {
+    std::vector<Item> all;
+    all.reserve(items.size());
+    for (const ordered_json& item : items) {
+        all.push_back(convert(item));
+    }
+    return all;
+}
+
+std::optional<Interval> to_interval(const ordered_json& from) {
+    if (from.is_null()) {
+        return std::nullopt;
+    }
+    return Interval{from.at("low"), from.at("high")};
+}
+
+EvidenceFile to_evidence(const ordered_json& from) {
+    return {from.at("path"), from.at("description")};
+}
+
+Measure to_measure(const std::string& measure_name, const ordered_json& from) {
+    return {.name = measure_name,
+            .label = from.at("label"),
+            .value = from.at("value"),
+            .unit = from.at("unit"),
+            .interval = to_interval(from.at("interval")),
+            .note = from.at("note")};
+}
+
+Cell to_cell(const ordered_json& from) {
+    Cell cell;
+    cell.id = from.at("id");
+    for (const auto& [axis, value] : from.at("toggles").items()) {
+        cell.toggles.emplace_back(axis, value);
+    }
+    cell.verdict =
+        from_name(from.at("verdict"), {CellVerdict::kError, CellVerdict::kPass, CellVerdict::kFail,
+                                       CellVerdict::kSkip, CellVerdict::kInconclusive});
+    cell.reason = from.at("reason");
+    cell.cause = from.at("cause");
+    for (const auto& [measure_name, measure] : from.at("measures").items()) {
+        cell.measures.push_back(to_measure(measure_name, measure));
+    }
+    cell.evidence = list<EvidenceFile>(from.at("evidence"), to_evidence);
+    return cell;
+}
+
+Proof to_proof(const ordered_json& from) {
+    return {from.at("title"), from.at("columns"), from.at("rows"), from.at("conclusion")};
+}
+
+Bar to_bar(const ordered_json& from) {
+    const std::string kind = from.at("kind");
+    return {.label = from.at("label"),
+            .value = from.at("value"),
+            .interval = to_interval(from.at("interval")),
+            .kind = kind == "good"  ? Bar::Kind::kGood
+                    : kind == "bad" ? Bar::Kind::kBad
+                                    : Bar::Kind::kNeutral};
+}
+
+Chart to_chart(const ordered_json& from) {
+    return {from.at("title"), from.at("unit"), from.at("maximum"),
+            list<Bar>(from.at("bars"), to_bar)};
+}
+
+ScenarioResult to_scenario(const ordered_json& from) {
+    ScenarioResult scenario;
+    scenario.id = from.at("id");
+    scenario.title = from.at("title");
+    scenario.question = from.at("question");
+    scenario.verdict =
+        from_name(from.at("verdict"), {ScenarioVerdict::kInconclusive, ScenarioVerdict::kReproduced,
+                                       ScenarioVerdict::kNotReproduced});
+    scenario.headline = from.at("headline");
+    scenario.cause = from.at("cause");
+    scenario.cure = from.at("cure");
+    scenario.cure_shown = from.at("cure_shown");
+    scenario.before_cell = from.at("before_cell");
+    scenario.after_cell = from.at("after_cell");
+    scenario.explanation = from.at("explanation");
+    scenario.cells = list<Cell>(from.at("cells"), to_cell);
+    scenario.controls = list<Cell>(from.at("controls"), to_cell);
+    scenario.proofs = list<Proof>(from.at("proofs"), to_proof);
+    scenario.charts = list<Chart>(from.at("charts"), to_chart);
+    scenario.unexplained = from.at("unexplained");
+    scenario.evidence = list<EvidenceFile>(from.at("evidence"), to_evidence);
+    scenario.seconds = from.at("seconds");
+    return scenario;
+}
+
+Fact to_fact(const ordered_json& from) {
+    const std::string status = from.at("status");
+    return {.name = from.at("name"),
+            .value = from.at("value").is_null() ? "" : from.at("value").get<std::string>(),
+            .status = status == "read"     ? Fact::Status::kRead
+                      : status == "denied" ? Fact::Status::kDenied
+                                           : Fact::Status::kAbsent,
+            .source = from.at("source")};
+}
+
+FactGroup to_group(const ordered_json& from) {
+    return {from.at("title"), list<Fact>(from.at("facts"), to_fact)};
+}
+
+RunResult to_run(const ordered_json& from) {
+    RunResult run;
+    run.verdict = from_name(from.at("verdict"),
+                            {RunVerdict::kIncomplete, RunVerdict::kQualified,
+                             RunVerdict::kQualifiedWithExceptions, RunVerdict::kNotQualified});
+    run.reasons = from.at("reasons");
+    run.evidence_class = from.at("evidence_class");
+    run.evidence_note = from.at("evidence_note");
+    run.command = from.at("command");
+    run.repeat_command = from.at("repeat_command");
+    run.seed = from.at("seed");
+    run.lab = from.at("lab");
+    run.profile = from.at("profile");
+    run.version = from.at("version");
+    run.started_at = from.at("started_at");
+    run.seconds = from.at("seconds");
+    run.environment = list<FactGroup>(from.at("environment"), to_group);
+    run.scenarios = list<ScenarioResult>(from.at("scenarios"), to_scenario);
+    return run;
+}
+
+}  // namespace
+
+Result<RunResult> from_json(const std::string& text) {
+    if (const Status valid = validate(text); !valid) {
+        return pass_on(valid.error());
+    }
+    try {
+        return to_run(ordered_json::parse(text));
+    } catch (const nlohmann::json::exception& wrong) {
+        return fail(ErrorCode::kBadInput, "report: {}", wrong.what());
+    }
+}
+
+}  // namespace pathproof::report

@@ -1,0 +1,150 @@
+#include "harness/report/json.h"
+
+namespace pathproof::report {
+namespace {
+
+using nlohmann::ordered_json;
+using namespace verdict;
+
+ordered_json object() {
+    return ordered_json::object();
+}
+
+template <typename Items, typename Convert>
+ordered_json list(const Items& items, Convert convert) {
+    ordered_json all = ordered_json::array();
+    for (const auto& item : items) {
+        all.push_back(convert(item));
+    }
+    return all;
+}
+
+ordered_json of_interval(const std::optional<Interval>& interval) {
+    if (!interval) {
+        return nullptr;
+    }
+    return {{"low", interval->low}, {"high", interval->high}};
+}
+
+ordered_json of_evidence(const EvidenceFile& file) {
+    return {{"path", file.path}, {"description", file.description}};
+}
+
+ordered_json of_measure(const Measure& measure) {
+    return {{"value", measure.value},
+            {"unit", measure.unit},
+            {"interval", of_interval(measure.interval)},
+            {"label", measure.label},
+            {"note", measure.note}};
+}
+
+ordered_json of_cell(const Cell& cell) {
+    ordered_json toggles = object();
+    for (const auto& [axis, value] : cell.toggles) {
+        toggles[axis] = value;
+    }
+    ordered_json measures = object();
+    for (const Measure& measure : cell.measures) {
+        measures[measure.name] = of_measure(measure);
+    }
+    return {{"id", cell.id},
+            {"toggles", std::move(toggles)},
+            {"verdict", name(cell.verdict)},
+            {"reason", cell.reason},
+            {"cause", cell.cause},
+            {"measures", std::move(measures)},
+            {"evidence", list(cell.evidence, of_evidence)}};
+}
+
+ordered_json of_proof(const Proof& proof) {
+    return {{"title", proof.title},
+            {"columns", proof.columns},
+            {"rows", proof.rows},
+            {"conclusion", proof.conclusion}};
+}
+
+const char* kind_name(Bar::Kind kind) {
+    switch (kind) {
+        case Bar::Kind::kGood:
+            return "good";
+        case Bar::Kind::kBad:
+            return "bad";
+        case Bar::Kind::kNeutral:
+            return "neutral";
+    }
+    return "neutral";
+}
+
+ordered_json of_bar(const Bar& bar) {
+    return {{"label", bar.label},
+            {"value", bar.value},
+            {"interval", of_interval(bar.interval)},
+            {"kind", kind_name(bar.kind)}};
+}
+
+ordered_json of_chart(const Chart& chart) {
+    return {{"title", chart.title},
+            {"unit", chart.unit},
+            {"maximum", chart.maximum},
+            {"bars", list(chart.bars, of_bar)}};
+}
+
+ordered_json of_scenario(const ScenarioResult& scenario) {
+    return {{"id", scenario.id},
+            {"title", scenario.title},
+            {"question", scenario.question},
+            {"verdict", name(scenario.verdict)},
+            {"headline", scenario.headline},
+            {"cause", scenario.cause},
+            {"cure", scenario.cure},
+            {"cure_shown", scenario.cure_shown},
+            {"before_cell", scenario.before_cell},
+            {"after_cell", scenario.after_cell},
+            {"explanation", scenario.explanation},
+            {"cells", list(scenario.cells, of_cell)},
+            {"controls", list(scenario.controls, of_cell)},
+            {"proofs", list(scenario.proofs, of_proof)},
+            {"charts", list(scenario.charts, of_chart)},
+            {"unexplained", scenario.unexplained},
+            {"evidence", list(scenario.evidence, of_evidence)},
+            {"seconds", scenario.seconds}};
+}
+
+ordered_json of_fact(const Fact& fact) {
+    const bool read = fact.status == Fact::Status::kRead;
+    const char* status = read ? "read" : fact.status == Fact::Status::kAbsent ? "absent" : "denied";
+    return {{"name", fact.name},
+            {"value", read ? ordered_json(fact.value) : ordered_json(nullptr)},
+            {"status", status},
+            {"source", fact.source}};
+}
+
+ordered_json of_group(const FactGroup& group) {
+    return {{"title", group.title}, {"facts", list(group.facts, of_fact)}};
+}
+
+}  // namespace
+
+ordered_json to_json(const RunResult& run) {
+    return {{"schema", "pathproof-report/1"},
+            {"verdict", name(run.verdict)},
+            {"reasons", run.reasons},
+            {"evidence_class", run.evidence_class},
+            {"evidence_note", run.evidence_note},
+            {"command", run.command},
+            {"repeat_command", run.repeat_command},
+            {"seed", run.seed},
+            {"lab", run.lab},
+            {"profile", run.profile},
+            {"version", run.version},
+            {"started_at", run.started_at},
+            {"seconds", run.seconds},
+            {"environment", list(run.environment, of_group)},
+            {"scenarios", list(run.scenarios, of_scenario)}};
+}
+
+std::string json_text(const RunResult& run) {
+    return to_json(run).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pathproof::report

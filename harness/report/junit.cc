@@ -1,0 +1,195 @@
+#include "harness/report/junit.h"
+
+#include <fmt/format.h>
+
+#include "harness/report/text.h"
+
+namespace pathproof::report {
+namespace {
+
+using namespace verdict;
+
+enum class Role { kCell, kControl };
+enum class Outcome { kPassed, kFailure, kError, kSkipped };
+
+Outcome outcome_of(const Cell& cell, Role role) {
+    switch (cell.verdict) {
+        case CellVerdict::kPass:
+            return Outcome::kPassed;
+        case CellVerdict::kFail:
+            return role == Role::kControl ? Outcome::kError : Outcome::kFailure;
+        case CellVerdict::kError:
+        case CellVerdict::kInconclusive:
+            return Outcome::kError;
+        case CellVerdict::kSkip:
+            return Outcome::kSkipped;
+    }
+    return Outcome::kError;
+}
+
+struct Tally {
+    std::size_t tests = 0;
+    std::size_t failures = 0;
+    std::size_t errors = 0;
+    std::size_t skipped = 0;
+
+    void add(Outcome outcome) {
+        ++tests;
+        failures += outcome == Outcome::kFailure ? 1 : 0;
+        errors += outcome == Outcome::kError ? 1 : 0;
+        skipped += outcome == Outcome::kSkipped ? 1 : 0;
+    }
+};
+
+Tally tally(const ScenarioResult& scenario) {
+    Tally counts;
+    for (const Cell& cell : scenario.cells) {
+        counts.add(outcome_of(cell, Role::kCell));
+    }
+    for (const Cell& control : scenario.controls) {
+        counts.add(outcome_of(control, Role::kControl));
+    }
+    return counts;
+}
+
+std::string counts_xml(const Tally& counts) {
+    return fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}")", counts.tests,
+                       counts.failures, counts.errors, counts.skipped);
+}
+
+std::string property(const std::string& name, const std::string& value) {
+    return fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", escape_markup(name),
+                       escape_markup(value));
+}
+
+std::string measure_value(const Measure& measure) {
+    return measure.value.is_string()
+               ? measure.value.get<std::string>()
+               : measure.value.dump(-1, ' ', false,
+                                    nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string properties_of(const Cell& cell) {
+    std::string all;
+    for (const auto& [axis, value] : cell.toggles) {
+        all += property("toggle." + axis, value);
+    }
+    if (!cell.cause.empty()) {
+        all += property("cause", cell.cause);
+    }
+    for (const Measure& measure : cell.measures) {
+        all += property("measure." + measure.name, measure_value(measure));
+    }
+    for (const EvidenceFile& file : cell.evidence) {
+        all += property("attachment", file.path);
+    }
+    return all.empty() ? "" : "      <properties>\n" + all + "      </properties>\n";
+}
+
+std::string message(const Cell& cell, Role role) {
+    if (role == Role::kControl && cell.verdict == CellVerdict::kFail) {
+        return "a control shows the failure, so the scenario proves nothing: " + cell.reason;
+    }
+    return cell.reason;
+}
+
+std::string outcome_xml(const Cell& cell, Role role) {
+    const std::string said = escape_markup(message(cell, role));
+    switch (outcome_of(cell, role)) {
+        case Outcome::kPassed:
+            return "";
+        case Outcome::kFailure:
+            return fmt::format("      <failure type=\"{}\" message=\"{}\"/>\n",
+                               escape_markup(cell.cause.empty() ? "FAIL" : cell.cause), said);
+        case Outcome::kError:
+            return fmt::format("      <error type=\"{}\" message=\"{}\"/>\n", name(cell.verdict),
+                               said);
+        case Outcome::kSkipped:
+            return fmt::format("      <skipped message=\"{}\"/>\n", said);
+    }
+    return "";
+}
+
+std::string case_xml(const ScenarioResult& scenario, const Cell& cell, Role role) {
+    return fmt::format("    <testcase classname=\"{}.{}\" name=\"{}\">\n{}{}    </testcase>\n",
+                       escape_markup(scenario.id), role == Role::kCell ? "cell" : "control",
+                       escape_markup(cell.id), properties_of(cell), outcome_xml(cell, role));
+}
+
+std::string suite_xml(const RunResult& run, const ScenarioResult& scenario) {
+    std::string xml = fmt::format("  <testsuite name=\"{}\" {} time=\"{:.3f}\" timestamp=\"{}\">\n",
+                                  escape_markup(scenario.id), counts_xml(tally(scenario)),
+                                  scenario.seconds, escape_markup(run.started_at));
+    xml += "    <properties>\n" + property("evidence_class", run.evidence_class) +
+           property("seed", std::to_string(run.seed)) + property("command", run.command) +
+           property("repeat_command", run.repeat_command) + property("version", run.version) +
+           property("lab", run.lab) + property("run_verdict", name(run.verdict)) +
+           property("verdict", name(scenario.verdict)) + property("cause", scenario.cause) +
+           property("cure", scenario.cure);
+    for (const EvidenceFile& file : scenario.evidence) {
+        xml += property("attachment", file.path);
+    }
+    xml += "    </properties>\n";
+    for (const Cell& cell : scenario.cells) {
+        xml += case_xml(scenario, cell, Role::kCell);
+    }
+    for (const Cell& control : scenario.controls) {
+        xml += case_xml(scenario, control, Role::kControl);
+    }
+    return xml + "  </testsuite>\n";
+}
+
+// The verdict of the run as a test case of its own: a run that executed nothing must not look
+// green.
+Outcome outcome_of(RunVerdict verdict) {
+    switch (verdict) {
+        case RunVerdict::kQualified:
+        case RunVerdict::kQualifiedWithExceptions:
+            return Outcome::kPassed;
+        case RunVerdict::kNotQualified:
+            return Outcome::kFailure;
+        case RunVerdict::kIncomplete:
+            return Outcome::kError;
+    }
+    return Outcome::kError;
+}
+
+std::string run_suite_xml(const RunResult& run, const Tally& counts) {
+    std::string said;
+    for (const std::string& reason : run.reasons) {
+        said += (said.empty() ? "" : "; ") + reason;
+    }
+    const Outcome outcome = outcome_of(run.verdict);
+    std::string body;
+    if (outcome != Outcome::kPassed) {
+        body = fmt::format("      <{} type=\"{}\" message=\"{}\"/>\n",
+                           outcome == Outcome::kFailure ? "failure" : "error", name(run.verdict),
+                           escape_markup(said));
+    }
+    return fmt::format(
+        "  <testsuite name=\"run\" {} time=\"{:.3f}\" timestamp=\"{}\">\n"
+        "    <testcase classname=\"run\" name=\"verdict\">\n{}    </testcase>\n  </testsuite>\n",
+        counts_xml(counts), run.seconds, escape_markup(run.started_at), body);
+}
+
+}  // namespace
+
+std::string junit_xml(const RunResult& run) {
+    Tally all;
+    all.add(outcome_of(run.verdict));
+    std::string suites = run_suite_xml(run, all);
+    for (const ScenarioResult& scenario : run.scenarios) {
+        const Tally counts = tally(scenario);
+        all.tests += counts.tests;
+        all.failures += counts.failures;
+        all.errors += counts.errors;
+        all.skipped += counts.skipped;
+        suites += suite_xml(run, scenario);
+    }
+    return fmt::format(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"pathproof\" {} "
+        "time=\"{:.3f}\">\n{}</testsuites>\n",
+        counts_xml(all), run.seconds, suites);
+}
+
+}  // namespace pathproof::report

@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include "harness/report/html.h"
+#include "harness/report/report.h"
+#include "harness/report/text.h"
+
+namespace pathproof::report {
+namespace {
+
+using namespace verdict;
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kLabel = 9;  // "  cause  "
+
+enum class Tone { kGood, kBad, kWarn };
+
+Tone tone_of(RunVerdict verdict) {
+    switch (verdict) {
+        case RunVerdict::kQualified:
+            return Tone::kGood;
+        case RunVerdict::kNotQualified:
+            return Tone::kBad;
+        case RunVerdict::kQualifiedWithExceptions:
+        case RunVerdict::kIncomplete:
+            return Tone::kWarn;
+    }
+    return Tone::kWarn;
+}
+
+Tone tone_of(ScenarioVerdict verdict) {
+    switch (verdict) {
+        case ScenarioVerdict::kNotReproduced:
+            return Tone::kGood;
+        case ScenarioVerdict::kReproduced:
+            return Tone::kBad;
+        case ScenarioVerdict::kInconclusive:
+            return Tone::kWarn;
+    }
+    return Tone::kWarn;
+}
+
+// ECMA-48 section 8.3.117 (SGR): bold and a colour.
+std::string painted(const char* words, Tone tone, Colour colour) {
+    if (colour == Colour::kNone) {
+        return words;
+    }
+    const int number = tone == Tone::kGood ? 32 : tone == Tone::kBad ? 31 : 33;
+    return fmt::format("\033[1;{}m{}\033[0m", number, words);
+}
+
+std::string labelled(const char* label, const std::string& text) {
+    return fmt::format("  {:<{}}{}\n", label, kLabel - 2, wrap(text, kWidth, kLabel));
+}
+
+std::string of_scenario(const ScenarioResult& scenario, Colour colour) {
+    std::string text =
+        fmt::format("\n{}  {}\n", wrap(scenario.id, kWidth, 0),
+                    painted(name(scenario.verdict), tone_of(scenario.verdict), colour));
+    if (!scenario.headline.empty()) {
+        text += labelled("found", scenario.headline);
+    }
+    if (!scenario.cause.empty()) {
+        text += labelled("cause", scenario.cause);
+    }
+    if (!scenario.cure.empty()) {
+        text += labelled("cure", scenario.cure);
+        text +=
+            labelled("", scenario.cure_shown ? "(shown in this run)" : "(not shown in this run)");
+    }
+    if (scenario.unexplained > 0) {
+        text += labelled("open", fmt::format("{} lost or wrong answers without a known cause",
+                                             scenario.unexplained));
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string summary(const RunResult& run, Colour colour) {
+    std::string text =
+        fmt::format("{}  {}\n", painted(name(run.verdict), tone_of(run.verdict), colour),
+                    subject_of(run.evidence_class));
+    text += wrap(meaning(run.verdict), kWidth, 0) + "\n";
+    for (const std::string& reason : run.reasons) {
+        text += "  - " + wrap(reason, kWidth, 4) + "\n";
+    }
+    for (const ScenarioResult& scenario : run.scenarios) {
+        text += of_scenario(scenario, colour);
+    }
+    // Not wrapped: it is there to be copied.
+    return text + "\n" + "repeat   " + wrap(run.repeat_command, std::string::npos, kLabel) + "\n";
+}
+
+}  // namespace pathproof::report

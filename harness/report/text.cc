@@ -1,0 +1,219 @@
+#include "harness/report/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace pathproof::report {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+struct Character {
+    char32_t code = 0xFFFD;
+    std::size_t bytes = 1;
+    bool valid = false;
+};
+
+// RFC 3629 section 4: no overlong forms, no surrogates, nothing above U+10FFFF.
+Character decode(std::string_view text) {
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+    const unsigned char lead = byte(0);
+    if (lead < 0x80) {
+        return {lead, 1, true};
+    }
+    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
+    if (length == 0 || lead > 0xF4 || text.size() < length) {
+        return {};
+    }
+    char32_t code = lead & (0xFF >> (length + 1));
+    for (std::size_t at = 1; at < length; ++at) {
+        if ((byte(at) & 0xC0) != 0x80) {
+            return {};
+        }
+        code = code << 6 | (byte(at) & 0x3Fu);
+    }
+    const char32_t smallest = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0x80;
+    if (code < smallest || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
+        return {};
+    }
+    return {code, length, true};
+}
+
+// Calls take(character, its bytes) for each character of the text.
+template <typename Take>
+void each_character(std::string_view text, Take take) {
+    while (!text.empty()) {
+        const Character character = decode(text);
+        take(character, text.substr(0, character.bytes));
+        text.remove_prefix(character.bytes);
+    }
+}
+
+// XML 1.0 section 2.2, and the C1 controls, which HTML does not allow.
+bool allowed_in_markup(const Character& character) {
+    const char32_t code = character.code;
+    if (!character.valid || code == 0xFFFE || code == 0xFFFF) {
+        return false;
+    }
+    if (code == '\t' || code == '\n' || code == '\r') {
+        return true;
+    }
+    return code >= 0x20 && (code < 0x7F || code > 0x9F);
+}
+
+std::size_t characters(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+std::string with_thousands(long long value) {
+    std::string digits = std::to_string(value);
+    const std::size_t first = digits[0] == '-' ? 1 : 0;
+    for (std::size_t at = digits.size(); at > first + 3;) {
+        at -= 3;
+        digits.insert(at, ",");
+    }
+    return digits;
+}
+
+}  // namespace
+
+std::string clean_utf8(std::string_view text) {
+    std::string clean;
+    each_character(text, [&](const Character& character, std::string_view bytes) {
+        clean += character.valid ? bytes : kReplacement;
+    });
+    return clean;
+}
+
+std::string escape_markup(std::string_view text) {
+    std::string escaped;
+    each_character(text, [&](const Character& character, std::string_view bytes) {
+        if (!allowed_in_markup(character)) {
+            escaped += kReplacement;
+            return;
+        }
+        switch (character.code) {
+            case '&':
+                escaped += "&amp;";
+                return;
+            case '<':
+                escaped += "&lt;";
+                return;
+            case '>':
+                escaped += "&gt;";
+                return;
+            case '"':
+                escaped += "&quot;";
+                return;
+            case '\'':
+                escaped += "&#39;";
+                return;
+            default:
+                escaped += bytes;
+        }
+    });
+    return escaped;
+}
+
+std::string markup_with_code(std::string_view text) {
+    std::string marked;
+    while (true) {
+        const std::size_t open = text.find('`');
+        const std::size_t close = open == std::string_view::npos ? open : text.find('`', open + 1);
+        if (close == std::string_view::npos) {
+            return marked + escape_markup(text);
+        }
+        marked += escape_markup(text.substr(0, open));
+        marked +=
+            fmt::format("<code>{}</code>", escape_markup(text.substr(open + 1, close - open - 1)));
+        text.remove_prefix(close + 1);
+    }
+}
+
+std::string format_number(double value) {
+    if (value == std::round(value) && std::abs(value) < 1e15) {
+        return with_thousands(static_cast<long long>(value));
+    }
+    if (std::abs(value) >= 1e4 && std::abs(value) < 1e15) {
+        return with_thousands(std::llround(value));
+    }
+    return fmt::format("{:.4g}", value);
+}
+
+std::string format_value(const verdict::Measure& measure) {
+    const auto& value = measure.value;
+    if (value.is_null()) {
+        return "not measured";
+    }
+    if (value.is_boolean()) {
+        return value.get<bool>() ? "yes" : "no";
+    }
+    const std::string unit = measure.unit.empty() ? "" : fmt::format("\u00A0{}", measure.unit);
+    if (value.is_number_unsigned() || value.is_number_integer()) {
+        const auto whole = value.get<long long>();
+        return (whole < 0 && value.is_number_unsigned() ? std::to_string(value.get<std::uint64_t>())
+                                                        : with_thousands(whole)) +
+               unit;
+    }
+    if (value.is_number()) {
+        return format_number(value.get<double>()) + unit;
+    }
+    return (value.is_string() ? value.get<std::string>() : value.dump()) + unit;
+}
+
+std::string format_interval(const verdict::Interval& interval, double value) {
+    if (value == 0 && interval.low == 0) {
+        return fmt::format("at most {}", format_number(interval.high));
+    }
+    return fmt::format("{}\u2013{}", format_number(interval.low), format_number(interval.high));
+}
+
+std::string plural(std::size_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string toggles_text(const verdict::Cell& cell) {
+    std::string text;
+    for (const auto& [axis, value] : cell.toggles) {
+        text += fmt::format("{}{} {}", text.empty() ? "" : " \u00B7 ", axis, value);
+    }
+    return text.empty() ? cell.id : text;
+}
+
+std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
+    std::string lines;
+    std::size_t column = indent;
+    std::string word;
+    const auto put_word = [&] {
+        if (word.empty()) {
+            return;
+        }
+        const std::size_t length = characters(word);
+        if (column > indent && column + 1 + length > width) {
+            lines += '\n';
+            lines.append(indent, ' ');
+            column = indent;
+        }
+        if (column > indent) {
+            lines += ' ';
+            ++column;
+        }
+        lines += word;
+        column += length;
+        word.clear();
+    };
+    each_character(text, [&](const Character& character, std::string_view bytes) {
+        if (character.code == ' ' || character.code == '\n' || character.code == '\t') {
+            put_word();
+            return;
+        }
+        word += allowed_in_markup(character) ? bytes : kReplacement;
+    });
+    put_word();
+    return lines;
+}
+
+}  // namespace pathproof::report

@@ -1,0 +1,44 @@
+// Strings for people: safe in markup, wrapped for a terminal, numbers short enough to read.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "harness/verdict/result.h"
+
+namespace pathproof::report {
+
+// Valid UTF-8: each byte that belongs to no well-formed sequence (RFC 3629) becomes U+FFFD.
+std::string clean_utf8(std::string_view text);
+
+// Text as HTML and XML 1.0 hold it: the five special characters as entities, and U+FFFD for what
+// neither allows (control characters but tab and line ends, U+FFFE, U+FFFF, bytes that are no
+// UTF-8).
+std::string escape_markup(std::string_view text);
+
+// As escape_markup, with `words between backticks` as code elements.
+std::string markup_with_code(std::string_view text);
+
+// "99.95", "42,634", "0.0150": four significant digits for fractions, all digits for whole numbers.
+std::string format_number(double value);
+
+// "99.95 %", "yes", "no", "not measured".
+std::string format_value(const verdict::Measure& measure);
+
+// "99.93–99.97"; at a zero count "at most 0.015". In the unit of the value.
+std::string format_interval(const verdict::Interval& interval, double value);
+
+// "1 cell", "16 cells".
+std::string plural(std::size_t count, std::string_view noun);
+
+// "udpcsum on · outer SNAT none"; the id of a cell that has no toggles.
+std::string toggles_text(const verdict::Cell& cell);
+
+// Breaks at blanks so that no line is longer than `width` characters unless one word is; every line
+// but the first starts with `indent` blanks, and the first is taken to start at column `indent`.
+// Control characters (a terminal would obey them) become U+FFFD.
+std::string wrap(std::string_view text, std::size_t width, std::size_t indent);
+
+}  // namespace pathproof::report

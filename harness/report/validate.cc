@@ -1,0 +1,173 @@
+// The only place that knows the schema validator.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+
+#include "harness/report/embedded.h"
+#include "harness/report/json.h"
+
+namespace pathproof::report {
+namespace {
+
+using namespace verdict;
+using valijson::adapters::NlohmannJsonAdapter;
+
+// The deepest error is the one that names what is wrong; those above it say only that a child is.
+std::string deepest(const valijson::ValidationResults& results) {
+    const valijson::ValidationResults::Error* chosen = nullptr;
+    for (const auto& error : results) {
+        if (chosen == nullptr || error.context.size() > chosen->context.size()) {
+            chosen = &error;
+        }
+    }
+    if (chosen == nullptr) {
+        return "it is not what the schema allows";
+    }
+    return fmt::format("{}: {}", fmt::join(chosen->context, ""), chosen->description);
+}
+
+Status check_number(const std::string& where, double value) {
+    if (!std::isfinite(value)) {
+        return fail(ErrorCode::kFailed, "report: {} is not a finite number", where);
+    }
+    return {};
+}
+
+Status check_interval(const std::string& where, double value,
+                      const std::optional<Interval>& interval) {
+    if (const Status finite = check_number(where, value); !finite || !interval) {
+        return finite;
+    }
+    for (double end : {interval->low, interval->high}) {
+        if (const Status finite = check_number(fmt::format("the interval of {}", where), end);
+            !finite) {
+            return finite;
+        }
+    }
+    const double slack = 1e-9 * std::max(1.0, std::abs(value));
+    if (value < interval->low - slack || value > interval->high + slack) {
+        return fail(
+            ErrorCode::kFailed,
+            "report: {} is {}, outside its own interval [{}, {}]; intervals are in the unit of "
+            "the value",
+            where, value, interval->low, interval->high);
+    }
+    return {};
+}
+
+Status check_cell(const std::string& scenario, const Cell& cell) {
+    const std::string where = fmt::format("cell {} of {}", cell.id, scenario);
+    std::set<std::string> seen;
+    for (const auto& [axis, value] : cell.toggles) {
+        if (!seen.insert(axis).second) {
+            return fail(ErrorCode::kFailed, "report: {} has toggle '{}' twice", where, axis);
+        }
+    }
+    seen.clear();
+    for (const Measure& measure : cell.measures) {
+        if (!seen.insert(measure.name).second) {
+            return fail(ErrorCode::kFailed, "report: {} has measure '{}' twice", where,
+                        measure.name);
+        }
+        if (!measure.value.is_number()) {
+            continue;
+        }
+        const std::string what = fmt::format("measure '{}' of {}", measure.name, where);
+        const Status held = check_interval(what, measure.value.get<double>(), measure.interval);
+        if (!held) {
+            return held;
+        }
+    }
+    return {};
+}
+
+Status check_cells(const ScenarioResult& scenario) {
+    std::set<std::string> ids;
+    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
+        for (const Cell& cell : *cells) {
+            if (!ids.insert(cell.id).second) {
+                return fail(ErrorCode::kFailed, "report: {} has two cells or controls named '{}'",
+                            scenario.id, cell.id);
+            }
+            if (const Status sound = check_cell(scenario.id, cell); !sound) {
+                return sound;
+            }
+        }
+    }
+    for (const std::string& id : {scenario.before_cell, scenario.after_cell}) {
+        if (!id.empty() && !ids.contains(id)) {
+            return fail(ErrorCode::kFailed, "report: {} compares cell '{}', which it does not have",
+                        scenario.id, id);
+        }
+    }
+    return {};
+}
+
+Status check_charts(const ScenarioResult& scenario) {
+    for (const Chart& chart : scenario.charts) {
+        for (const Bar& bar : chart.bars) {
+            const std::string where = fmt::format("bar '{}' of chart '{}'", bar.label, chart.title);
+            if (const Status held = check_interval(where, bar.value, bar.interval); !held) {
+                return held;
+            }
+        }
+    }
+    return {};
+}
+
+Status check_proofs(const ScenarioResult& scenario) {
+    for (const Proof& proof : scenario.proofs) {
+        for (const auto& row : proof.rows) {
+            if (row.size() != proof.columns.size()) {
+                return fail(ErrorCode::kFailed,
+                            "report: proof '{}' has a row of {} fields for {} columns", proof.title,
+                            row.size(), proof.columns.size());
+            }
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+Status validate(const std::string& text) {
+    try {
+        const auto document = nlohmann::json::parse(text);
+        const auto schema_document = nlohmann::json::parse(kSchemaText);
+        valijson::Schema schema;
+        valijson::SchemaParser(valijson::SchemaParser::kDraft7)
+            .populateSchema(NlohmannJsonAdapter(schema_document), schema);
+        valijson::Validator validator(valijson::Validator::kStrongTypes);
+        valijson::ValidationResults results;
+        if (!validator.validate(schema, NlohmannJsonAdapter(document), &results)) {
+            return fail(ErrorCode::kBadInput, "report: {}", deepest(results));
+        }
+        return {};
+    } catch (const std::exception& wrong) {
+        return fail(ErrorCode::kBadInput, "report: {}", wrong.what());
+    }
+}
+
+Status check_consistency(const RunResult& run) {
+    std::set<std::string> ids;
+    for (const ScenarioResult& scenario : run.scenarios) {
+        if (!ids.insert(scenario.id).second) {
+            return fail(ErrorCode::kFailed, "report: two scenarios are named '{}'", scenario.id);
+        }
+        for (auto check : {check_cells, check_charts, check_proofs}) {
+            if (const Status sound = check(scenario); !sound) {
+                return sound;
+            }
+        }
+    }
+    return {};
+}
+
+}  // namespace pathproof::report

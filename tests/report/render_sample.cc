@@ -1,0 +1,41 @@
+// Renders a stored report.json anew: what check_page.py checks, and what a person looks at while
+// working on the page.   render_sample SAMPLE.json OUT_DIR
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "harness/report/json.h"
+#include "harness/report/report.h"
+
+using namespace pathproof;
+
+namespace {
+
+int complain(const Error& error) {
+    fmt::print(stderr, "render_sample: {}\n", error.message);
+    return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 3) {
+        fmt::print(stderr, "render_sample SAMPLE.json OUT_DIR\n");
+        return 2;
+    }
+    std::ostringstream text;
+    text << std::ifstream(argv[1]).rdbuf();
+    const auto run = report::from_json(text.str());
+    if (!run) {
+        return complain(run.error());
+    }
+    if (const Status ready = report::prepare_output(argv[2]); !ready) {
+        return complain(ready.error());
+    }
+    if (const Status written = report::write_report(*run, argv[2]); !written) {
+        return complain(written.error());
+    }
+    fmt::print("{}", report::summary(*run));
+    return 0;
+}
