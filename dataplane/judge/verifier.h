@@ -54,7 +54,8 @@ struct FrameVerdict {
     std::uint8_t count = 0;
     Malformed malformed = Malformed::kNone;
 
-    std::span<const ChecksumFinding> all() const { return {findings.data(), count}; }
+    std::span<const ChecksumFinding> all() const& { return {findings.data(), count}; }
+    void all() const&& = delete;  // the findings would be gone before a loop over them began
     bool any_bad() const;
 };
 

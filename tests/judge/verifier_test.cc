@@ -175,7 +175,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_layer_is_found_without_blaming_the_others) {
     for (const auto& [offset, layer] : {std::pair{24, "outer.ipv4"}, std::pair{40, "outer.udp"}}) {
         Octets frame = healthy;
         frame[offset] ^= 0x55;
-        for (const ChecksumFinding& finding : both(frame).all()) {
+        const FrameVerdict verdict = both(frame);
+        for (const ChecksumFinding& finding : verdict.all()) {
             const bool blamed = finding.state == ChecksumState::kBad;
             BOOST_TEST(blamed == (std::strcmp(word(finding.layer), layer) == 0),
                        word(finding.layer));
