@@ -1,5 +1,5 @@
-// The built-in lab: namespaces, veth pairs, vxlan devices, routes and iptables rules of the running kernel as
-// the DUT, in two shapes. Names begin with "pp-RUN-"; nothing in it has a way out.
+// The built-in lab: namespaces, veth pairs, vxlan devices, routes and iptables rules of the running
+// kernel as the DUT, in two shapes. Names begin with "pp-RUN-"; nothing in it has a way out.
 //
 // Addresses: benchmarking (198.18.0.0/15, RFC 2544) and documentation ranges (RFC 5737) only.
 #pragma once
@@ -14,13 +14,17 @@
 
 namespace pathproof::lab {
 
+class Namespaces;
+
 // overlay: pod A - node A - [tester: wire of two DPDK ports] - node B - pod B
 //
-//   pod-a eth0 198.18.10.2/24 -- pod0 node-a eth0 198.51.100.1/24 -- u0 tester u1 -- eth0 198.51.100.2/24 node-b pod0 -- eth0 198.18.20.2/24 pod-b
-//   vxlan device `vx` (VNI 42, UDP 4789) on both nodes: 198.18.0.1/30 and 198.18.0.2/30, routes to the far pods.
+//   pod-a eth0 198.18.10.2/24 -- pod0 node-a eth0 198.51.100.1/24 -- u0 tester u1 -- eth0
+//   198.51.100.2/24 node-b pod0 -- eth0 198.18.20.2/24 pod-b vxlan device `vx` (VNI 42, UDP 4789)
+//   on both nodes: 198.18.0.1/30 and 198.18.0.2/30, routes to the far pods.
 struct OverlayOptions {
-    bool udp_checksum = true;        // vxlan udpcsum / noudpcsum
-    bool masquerade = true;          // outer SNAT: POSTROUTING -o eth0 -p udp --dport 4789 MASQUERADE --random-fully
+    bool udp_checksum = true;  // vxlan udpcsum / noudpcsum
+    bool masquerade =
+        true;  // outer SNAT: POSTROUTING -o eth0 -p udp --dport 4789 MASQUERADE --random-fully
 };
 
 struct OverlayNames {
@@ -35,26 +39,34 @@ struct OverlayNames {
 
 class Overlay {
   public:
+    // Builds it with the default options. The journal must outlive it.
     static Result<std::unique_ptr<Overlay>> build(Journal& journal);
-    ~Overlay();  // deletes the namespaces
+    ~Overlay();  // deletes the namespaces and ends what runs in them (unless the journal was kept)
     const OverlayNames& names() const { return names_; }
-    // Makes both nodes' vxlan devices and outer NAT rules anew; flows and neighbours start from nothing.
+    // Makes both nodes' vxlan devices and outer NAT rules anew; flows and neighbours start from
+    // nothing.
     Status configure(const OverlayOptions& options);
+    // Joins u0 and u1 by a bridge of the kernel, for use without a DPDK wire: the kernel's own
+    // control experiment.
+    Status join_by_bridge();
 
   private:
-    Overlay() = default;
+    Overlay();
     OverlayNames names_;
-    std::vector<std::string> namespaces_;
+    bool has_vxlan_ = false;
+    std::unique_ptr<Namespaces> namespaces_;
 };
 
 // nat-box: tester c0, c1 (clients) - DUT with kube-proxy-shaped Service rules - tester s0 (servers)
 //
-//   tester c0 -- d0 198.18.0.1/16 dut       clients 198.18.0.0/17 behind c0, 198.18.128.0/17 behind c1
-//   tester c1 -- d1               dut       (the DUT reaches both through permanent neighbours)
-//   tester s0 -- ds 203.0.113.1/24 dut      backends 203.0.113.2, .3, ...
-//   carrier: vxlan device `vx` (VNI 42, UDP 4789) on d0, for clients 198.19.0.0/16 that come in VXLAN
+//   tester c0 -- d0 198.18.0.1/32 dut       clients 198.18.0.0/17 behind c0, 198.18.128.0/17 behind
+//   c1 tester c1 -- d1               dut       (the DUT reaches both through permanent neighbours;
+//   198.18.0.x is taken) tester s0 -- ds 203.0.113.1/24 dut      backends 203.0.113.2, .3, ...
+//   carrier: vxlan device `vx` (VNI 42, UDP 4789) on d0, for clients 198.19.0.0/16 that come in
+//   VXLAN
 struct NatBoxOptions {
-    unsigned backends = 2;        // DNAT targets of the service, each with equal probability (statistic random)
+    unsigned backends =
+        2;  // DNAT targets of the service, each with equal probability (statistic random)
     enum class Snat { kNone, kMasquerade, kMasqueradeRandomFully } snat = Snat::kNone;
     unsigned udp_timeout_s = 30;  // nf_conntrack_udp_timeout of the DUT's namespace
 };
@@ -65,30 +77,34 @@ struct NatBoxNames {
     std::string server_port = "s0";
     std::vector<std::string> dut_client_devices = {"d0", "d1"};
     std::string dut_server_device = "ds", vxlan = "vx";
-    frame::Endpoint service;                       // 198.51.100.10:53
-    std::vector<frame::IpAddress> backends;        // 203.0.113.2 ...
-    frame::IpAddress first_client[2];              // plain clients behind c0 and behind c1
-    frame::IpAddress first_carried_client;         // clients that come in VXLAN through c0
+    frame::Endpoint service;                 // 198.51.100.10:53
+    std::vector<frame::IpAddress> backends;  // 203.0.113.2 ...
+    frame::IpAddress first_client[2];        // plain clients behind c0 and behind c1
+    frame::IpAddress first_carried_client;   // clients that come in VXLAN through c0
     frame::MacAddress tester_client_mac[2], tester_server_mac;  // of c0, c1, s0
     frame::MacAddress dut_client_mac[2], dut_server_mac;        // of d0, d1, ds
     // The VXLAN carrier on c0/d0: outer addresses, and the inner Ethernet addresses on both sides.
     frame::IpAddress carrier_tester, carrier_dut;
-    frame::MacAddress carried_tester_mac, carried_dut_mac;  // inner: behind the tester's VTEP, and of vx
+    frame::MacAddress carried_tester_mac,
+        carried_dut_mac;  // inner: behind the tester's VTEP, and of vx
     std::uint32_t vni = 42;
     std::uint16_t vxlan_port = 4789;
 };
 
 class NatBox {
   public:
+    // Builds it with the default options. The journal must outlive it.
     static Result<std::unique_ptr<NatBox>> build(Journal& journal);
-    ~NatBox();
+    ~NatBox();  // deletes the namespaces and ends what runs in them (unless the journal was kept)
     const NatBoxNames& names() const { return names_; }
+    // Replaces the rules in one step, sets the timeouts, flushes conntrack; `names().backends`
+    // follows.
     Status configure(const NatBoxOptions& options);
 
   private:
-    NatBox() = default;
+    NatBox();
     NatBoxNames names_;
-    std::vector<std::string> namespaces_;
+    std::unique_ptr<Namespaces> namespaces_;
 };
 
 }  // namespace pathproof::lab

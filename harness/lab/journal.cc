@@ -1,0 +1,319 @@
+#include "harness/lab/journal.h"
+
+#include <fcntl.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "harness/lab/privilege.h"
+#include "harness/lab/recovery.h"
+#include "harness/lab/run_lock.h"
+#include "harness/lab/undo.h"
+#include "harness/process/program.h"
+
+namespace pathproof::lab {
+namespace {
+
+using Kind = UndoAction::Kind;
+
+constexpr std::uint32_t kHugepageMib = 2;
+
+bool run_id_in_use(const std::string& directory, const std::string& run_id) {
+    std::error_code wrong;
+    if (std::filesystem::exists(journal_path(directory, run_id), wrong)) {
+        return true;
+    }
+    const std::string prefix = "pp-" + run_id + "-";
+    const auto names = std::filesystem::directory_iterator("/run/netns", wrong);
+    return std::any_of(begin(names), end(names), [&](const auto& entry) {
+        return entry.path().filename().string().starts_with(prefix);
+    });
+}
+
+std::string choose_run_id(const std::string& directory) {
+    std::random_device random;
+    std::string run_id;
+    do {
+        run_id = fmt::format("{:04x}", random() & 0xffffU);
+    } while (run_id_in_use(directory, run_id));
+    return run_id;
+}
+
+// A number of kB from /proc/meminfo, or 0.
+std::uint64_t meminfo(const std::string& text, const std::string& key) {
+    const std::size_t found = ("\n" + text).find("\n" + key + ":");
+    if (found == std::string::npos) {
+        return 0;
+    }
+    return std::strtoull(text.c_str() + found + key.size() + 1, nullptr, 10);
+}
+
+}  // namespace
+
+struct Journal::Impl {
+    enum class State { kOpen, kUndone, kKept };
+
+    Impl(RunLock taken, std::string folder, KernelFiles kernel)
+        : lock(std::move(taken)), directory(std::move(folder)), files(std::move(kernel)) {}
+    ~Impl() {
+        if (file >= 0) {
+            close(file);
+        }
+    }
+
+    // Members die in reverse order: the lock's folder goes last.
+    RunLock lock;
+    std::string directory;
+    KernelFiles files;
+    JournalHeader header;
+    int file = -1;
+    State state = State::kOpen;
+    std::vector<std::string> recovered;
+    std::recursive_mutex mutex;  // a signal's thread undoes while another one still builds
+
+    std::string path() const { return journal_path(directory, header.run_id); }
+
+    Status start(const std::string& command_line) {
+        UndoReport report = recover(directory, files);
+        recovered = std::move(report.done);
+        recovered.insert(recovered.end(), report.problems.begin(), report.problems.end());
+        header = {.run_id = choose_run_id(directory),
+                  .pid = getpid(),
+                  .boot_id = current_boot_id(files),
+                  .command = command_line};
+        file = open_locked(path(), O_RDWR | O_CREAT | O_EXCL | O_APPEND);
+        if (file < 0) {
+            return fail(ErrorCode::kFailed, "make journal {}: {}", path(), std::strerror(errno));
+        }
+        return append(header_line(header));
+    }
+
+    Status append(const std::string& text) {
+        const ssize_t put = write(file, text.data(), text.size());
+        if (put == static_cast<ssize_t>(text.size()) && fdatasync(file) == 0) {
+            return {};
+        }
+        return fail(ErrorCode::kFailed, "write journal {}: {}; nothing was changed", path(),
+                    std::strerror(errno));
+    }
+
+    Status may_change() const {
+        if (state == State::kOpen) {
+            return {};
+        }
+        return fail(ErrorCode::kUnavailable, "the run is over: its lab {}",
+                    state == State::kKept ? "was handed on" : "has been taken down");
+    }
+
+    // Writes the undo action, if changes are still allowed.
+    Status note(const UndoAction& action) {
+        if (const Status open = may_change(); !open) {
+            return open;
+        }
+        return append(action_line(action));
+    }
+
+    JournalContent content() const {
+        return parse_journal(read_file(path()).value_or(std::string()));
+    }
+};
+
+Journal::Journal() = default;
+
+Result<std::unique_ptr<Journal>> Journal::open(const std::string& command_line,
+                                               const JournalOptions& options) {
+    if (const Status may = needs_root(fmt::format("'{}'", command_line)); !may) {
+        return pass_on(may.error());
+    }
+    const std::string directory = journal_directory(options);
+    auto lock = RunLock::take(directory, command_line);
+    if (!lock) {
+        return pass_on(lock.error());
+    }
+    std::unique_ptr<Journal> journal(new Journal);
+    journal->impl_ =
+        std::make_unique<Impl>(std::move(*lock), directory, KernelFiles{.proc = options.proc});
+    if (const Status started = journal->impl_->start(command_line); !started) {
+        return pass_on(started.error());
+    }
+    return journal;
+}
+
+Journal::~Journal() {
+    // What cannot be undone now stays in the file, where the next start and `restore` find it.
+    if (const Status undone = undo(); !undone) {
+        return;
+    }
+}
+
+const std::string& Journal::run_id() const {
+    return impl_->header.run_id;
+}
+
+const std::vector<std::string>& Journal::recovered() const {
+    return impl_->recovered;
+}
+
+Status Journal::add_netns(const std::string& name) {
+    return add_netns(std::vector{name});
+}
+
+Status Journal::add_netns(const std::vector<std::string>& names) {
+    const std::lock_guard lock(impl_->mutex);
+    if (const Status open = impl_->may_change(); !open) {
+        return open;
+    }
+    if (const Status noted = note_netns_mount(impl_->directory); !noted) {
+        return noted;
+    }
+    std::string lines;
+    std::string commands;
+    for (const std::string& name : names) {
+        lines += action_line({.kind = Kind::kNetns, .name = name});
+        commands += "netns add " + name + "\n";
+    }
+    if (const Status noted = impl_->append(lines); !noted) {
+        return noted;
+    }
+    const auto added = process::run_checked({"ip", "-batch", "-"}, {.input = commands});
+    return added ? Status()
+                 : fail(added.error(), "add network namespaces {}", fmt::join(names, ", "));
+}
+
+Status Journal::remove_netns(const std::vector<std::string>& names) {
+    const std::lock_guard lock(impl_->mutex);
+    if (impl_->state != Impl::State::kOpen) {
+        return {};
+    }
+    std::string lines;
+    for (const std::string& name : names) {
+        if (const auto deleted = delete_netns(name); !deleted) {
+            return pass_on(deleted.error());
+        }
+        lines += done_line(Kind::kNetns, name);
+    }
+    return impl_->append(lines);
+}
+
+Status Journal::set_sysctl(const std::string& name, const std::string& value) {
+    const std::lock_guard lock(impl_->mutex);
+    const auto old = read_sysctl(name, impl_->files);
+    if (!old) {
+        return pass_on(old.error());
+    }
+    const Status noted = impl_->note({.kind = Kind::kSysctl, .name = name, .value = *old});
+    return noted ? write_sysctl(name, value, impl_->files) : noted;
+}
+
+Status Journal::restore_sysctl(const std::string& name) {
+    const std::lock_guard lock(impl_->mutex);
+    if (const Status open = impl_->may_change(); !open) {
+        return open;
+    }
+    // The oldest note holds the value from before the run.
+    const JournalContent content = impl_->content();
+    const auto first =
+        std::find_if(content.actions.begin(), content.actions.end(), [&](const UndoAction& action) {
+            return action.kind == Kind::kSysctl && action.name == name;
+        });
+    if (first == content.actions.end()) {
+        return {};
+    }
+    if (const auto undone = undo_action(*first, impl_->files); !undone) {
+        return pass_on(undone.error());
+    }
+    return impl_->append(done_line(Kind::kSysctl, name));
+}
+
+Result<std::uint32_t> Journal::reserve_hugepages(std::uint32_t mib) {
+    const std::lock_guard lock(impl_->mutex);
+    const auto memory = read_file(impl_->files.proc + "/meminfo");
+    if (!memory) {
+        return pass_on(memory.error());
+    }
+    if (meminfo(*memory, "Hugepagesize") != kHugepageMib * 1024) {
+        return fail(ErrorCode::kNotSupported,
+                    "the kernel's default hugepage is not 2 MiB; reserve hugepages by hand");
+    }
+    const std::uint64_t free_pages = meminfo(*memory, "HugePages_Free");
+    const std::uint64_t wanted = (mib + kHugepageMib - 1) / kHugepageMib;
+    const std::uint64_t allowed = meminfo(*memory, "MemAvailable") / 1024 / 2 / kHugepageMib;
+    const std::uint64_t more = std::min(wanted > free_pages ? wanted - free_pages : 0, allowed);
+    if (more == 0) {
+        return static_cast<std::uint32_t>(free_pages) * kHugepageMib;
+    }
+    const auto old = read_sysctl("vm.nr_hugepages", impl_->files);
+    if (!old) {
+        return pass_on(old.error());
+    }
+    if (const Status noted =
+            impl_->note({.kind = Kind::kHugepages, .name = "vm.nr_hugepages", .value = *old});
+        !noted) {
+        return pass_on(noted.error());
+    }
+    const std::uint64_t count = std::strtoull(old->c_str(), nullptr, 10);
+    // The kernel gives what it can find in one piece: fewer is no error, and the read-back says how
+    // many.
+    const std::string path = impl_->files.proc + "/sys/vm/nr_hugepages";
+    if (const Status written = write_file(path, fmt::format("{}\n", count + more), O_TRUNC);
+        !written) {
+        return pass_on(written.error());
+    }
+    const auto now = read_sysctl("vm.nr_hugepages", impl_->files);
+    if (!now) {
+        return pass_on(now.error());
+    }
+    const std::uint64_t got = std::strtoull(now->c_str(), nullptr, 10) - count + free_pages;
+    return static_cast<std::uint32_t>(got) * kHugepageMib;
+}
+
+Status Journal::note_feature(const std::string& netns, const std::string& device,
+                             const std::string& feature, bool value) {
+    const std::lock_guard lock(impl_->mutex);
+    return impl_->note({.kind = Kind::kFeature,
+                        .name = feature,
+                        .value = value ? "on" : "off",
+                        .netns = netns,
+                        .device = device});
+}
+
+Status Journal::keep(const std::string& what) {
+    const std::lock_guard lock(impl_->mutex);
+    if (const Status open = impl_->may_change(); !open) {
+        return open;
+    }
+    if (const Status noted = impl_->append(kept_line(what)); !noted) {
+        return noted;
+    }
+    impl_->state = Impl::State::kKept;
+    return {};
+}
+
+Status Journal::undo() {
+    const std::lock_guard lock(impl_->mutex);
+    if (impl_->state != Impl::State::kOpen || impl_->file < 0) {
+        return {};
+    }
+    impl_->state = Impl::State::kUndone;
+    const JournalContent content = impl_->content();
+    const UndoReport report = undo_content(content, impl_->files);
+    const Status finished = finish_journal(impl_->path(), content, report);
+    undo_netns_mount(impl_->directory);
+    if (!report.problems.empty()) {
+        return fail(ErrorCode::kFailed, "{}; 'pathproof restore' tries again",
+                    fmt::join(report.problems, "; "));
+    }
+    return finished;
+}
+
+}  // namespace pathproof::lab

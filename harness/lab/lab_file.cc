@@ -1,0 +1,369 @@
+#include "harness/lab/lab_file.h"
+
+#include <fmt/ranges.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "harness/lab/undo.h"
+
+namespace pathproof::lab {
+namespace {
+
+using frame::Family;
+using frame::IpAddress;
+
+constexpr std::uint32_t kMostHugepagesMib = 1U << 20;
+
+bool is_hex(std::string_view text) {
+    return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// As the kernel writes it: domain:bus:device.function.
+bool is_pci_address(std::string_view text) {
+    return text.size() == 12 && text[4] == ':' && text[7] == ':' && text[10] == '.' &&
+           is_hex(text.substr(0, 4)) && is_hex(text.substr(5, 2)) && is_hex(text.substr(8, 2)) &&
+           text[11] >= '0' && text[11] <= '7';
+}
+
+bool is_device_name(std::string_view text) {
+    return !text.empty() && text.size() < 16 &&  // IFNAMSIZ with its zero
+           text.find_first_of("/ \t:") == std::string_view::npos && text[0] != '-' && text != "." &&
+           text != "..";
+}
+
+bool is_word(std::string_view text) {
+    return !text.empty() && text[0] != '-' &&
+           text.find_first_of(" \t\n'\"\\;&|$`") == std::string_view::npos;
+}
+
+// An address that one machine can have.
+bool is_host_address(const IpAddress& address) {
+    const unsigned first = address.bytes[0];
+    if (address.family == Family::kIpv4) {
+        return first != 0 && first != 127 && first < 224;
+    }
+    return first != 0xff && std::any_of(address.bytes.begin(), address.bytes.end() - 1,
+                                        [](std::uint8_t byte) { return byte != 0; });
+}
+
+// Walks one file's tables and gathers all that is wrong with them.
+class Reader {
+  public:
+    explicit Reader(std::string file) : file_(std::move(file)) {}
+
+    template <typename... Args>
+    void wrong(const toml::source_region& where, fmt::format_string<Args...> text, Args&&... args) {
+        wrong_.push_back(
+            {where.begin.line, where.begin.column, fmt::format(text, std::forward<Args>(args)...)});
+    }
+
+    void only(const toml::table& table, const std::string& of,
+              std::initializer_list<std::string_view> known) {
+        for (const auto& [key, value] : table) {
+            if (std::find(known.begin(), known.end(), key.str()) == known.end()) {
+                wrong(key.source(), "unknown key '{}' in {}; allowed are {}", key.str(), of,
+                      fmt::join(known, ", "));
+            }
+        }
+    }
+
+    std::string text(const toml::table& table, const std::string& of, std::string_view key) {
+        const toml::node* node = table.get(key);
+        if (node == nullptr) {
+            wrong(table.source(), "{} has no '{}'", of, key);
+            return {};
+        }
+        if (!node->is_string() || node->as_string()->get().empty()) {
+            wrong(node->source(), "'{}' must be a text in quotes, not empty", key);
+            return {};
+        }
+        return node->as_string()->get();
+    }
+
+    // The one of two keys that is there, and which.
+    std::pair<std::string, bool> either(const toml::table& table, const std::string& of,
+                                        std::string_view first, std::string_view second) {
+        const bool has_first = table.contains(first);
+        if (has_first == table.contains(second)) {
+            wrong(table.source(), "{} needs '{}' or '{}', one of them", of, first, second);
+            return {"", true};
+        }
+        return {text(table, of, has_first ? first : second), has_first};
+    }
+
+    std::vector<Prefix> prefixes(const toml::table& table, const std::string& of) {
+        const toml::node* node = table.get("address");
+        if (node == nullptr) {
+            return {};
+        }
+        const toml::array* list = node->as_array();
+        if (list == nullptr) {
+            wrong(node->source(), "'address' of {} must be a list, as [\"198.18.0.2/24\"]", of);
+            return {};
+        }
+        std::vector<Prefix> found;
+        for (const toml::node& item : *list) {
+            const auto prefix = parse_prefix(item.value_or(std::string_view()));
+            if (!prefix) {
+                wrong(item.source(), "{}", prefix.error().message);
+            } else if (!seen_.insert(to_string(prefix->address)).second) {
+                wrong(item.source(), "the address {} is given twice", to_string(prefix->address));
+            } else {
+                found.push_back(*prefix);
+            }
+        }
+        return found;
+    }
+
+    // The tables of [[key]], each with its number from 1.
+    std::vector<const toml::table*> tables(const toml::table& parent, const std::string& path,
+                                           std::string_view key) {
+        const toml::node* node = parent.get(key);
+        const toml::array* list = node == nullptr ? nullptr : node->as_array();
+        if (list == nullptr || list->empty() || !list->is_homogeneous(toml::node_type::table)) {
+            wrong(node == nullptr ? parent.source() : node->source(),
+                  "there must be at least one [[{}.{}]]", path, key);
+            return {};
+        }
+        std::vector<const toml::table*> found;
+        for (const toml::node& item : *list) {
+            found.push_back(item.as_table());
+        }
+        return found;
+    }
+
+    const toml::table* table(const toml::table& parent, std::string_view key) {
+        const toml::node* node = parent.get(key);
+        if (node == nullptr || !node->is_table()) {
+            wrong(node == nullptr ? parent.source() : node->source(), "there must be a table [{}]",
+                  key);
+            return nullptr;
+        }
+        return node->as_table();
+    }
+
+    TesterPort port(const toml::table& table);
+    DutDevice device(const toml::table& table, const std::vector<TesterPort>& ports);
+    Dut dut(const toml::table& table, const std::vector<TesterPort>& ports);
+    std::uint32_t hugepages(const toml::table& root);
+    LabFile lab(const toml::table& root);
+
+    bool clean() const { return wrong_.empty(); }
+    // All that was found, in the order of the file.
+    Failure failure() {
+        std::stable_sort(wrong_.begin(), wrong_.end(), [](const Wrong& a, const Wrong& b) {
+            return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+        });
+        std::vector<std::string> lines;
+        for (const Wrong& one : wrong_) {
+            lines.push_back(fmt::format("{}:{}:{}: {}", file_, one.line, one.column, one.what));
+        }
+        return fail(ErrorCode::kBadInput, "{}", fmt::join(lines, "\n"));
+    }
+
+  private:
+    struct Wrong {
+        toml::source_index line;
+        toml::source_index column;
+        std::string what;
+    };
+    std::string file_;
+    std::vector<Wrong> wrong_;
+    std::set<std::string> seen_;  // addresses
+};
+
+TesterPort Reader::port(const toml::table& table) {
+    const std::string of = "[[tester.port]]";
+    only(table, of, {"name", "pci", "vdev", "address"});
+    TesterPort port;
+    port.name = text(table, of, "name");
+    const auto [device, is_pci] = either(table, of, "pci", "vdev");
+    port.kind = is_pci ? TesterPort::Kind::kPci : TesterPort::Kind::kVdev;
+    port.device = device;
+    if (device.empty()) {
+        return port;
+    }
+    if (is_pci && !is_pci_address(device)) {
+        wrong(table.get("pci")->source(),
+              "'{}' is no PCI address; write it as lspci -D does, for example 0000:3b:00.0",
+              device);
+    }
+    if (!is_pci && !device.starts_with("net_")) {
+        wrong(table.get("vdev")->source(),
+              "'{}' is no DPDK network device; write it as EAL takes it, for example "
+              "net_af_packet0,iface=ens1f0",
+              device);
+    }
+    port.addresses = prefixes(table, of);
+    return port;
+}
+
+DutDevice Reader::device(const toml::table& table, const std::vector<TesterPort>& ports) {
+    const std::string of = "[[dut.device]]";
+    only(table, of, {"name", "port", "address"});
+    DutDevice device;
+    device.name = text(table, of, "name");
+    if (!device.name.empty() && !is_device_name(device.name)) {
+        wrong(table.get("name")->source(), "'{}' cannot be the name of a network device",
+              device.name);
+    }
+    device.port = text(table, of, "port");
+    const bool known = std::any_of(ports.begin(), ports.end(), [&](const TesterPort& port) {
+        return port.name == device.port;
+    });
+    if (!device.port.empty() && !known) {
+        std::vector<std::string> names;
+        for (const TesterPort& port : ports) {
+            names.push_back(port.name);
+        }
+        wrong(table.get("port")->source(), "there is no tester port '{}'; there are: {}",
+              device.port, fmt::join(names, ", "));
+    }
+    device.addresses = prefixes(table, of);
+    return device;
+}
+
+Dut Reader::dut(const toml::table& table, const std::vector<TesterPort>& ports) {
+    only(table, "[dut]", {"ssh", "netns", "program", "device"});
+    Dut dut;
+    const auto [where, is_ssh] = either(table, "[dut]", "ssh", "netns");
+    dut.where = where;
+    dut.kind = is_ssh ? Dut::Kind::kSsh : Dut::Kind::kNetns;
+    if (!where.empty() && (!is_word(where) || (!is_ssh && where.find('/') != std::string::npos))) {
+        wrong(table.get(is_ssh ? "ssh" : "netns")->source(), "'{}' is no {}", where,
+              is_ssh ? "SSH destination, as root@dut1" : "name of a network namespace");
+    }
+    if (table.contains("program")) {
+        dut.program = text(table, "[dut]", "program");
+        if (!is_ssh || !is_word(dut.program)) {
+            wrong(table.get("program")->source(),
+                  "'program' is the path of pathproof on the host of 'ssh', without blanks");
+        }
+    }
+    std::set<std::string> names;
+    for (const toml::table* one : tables(table, "dut", "device")) {
+        dut.devices.push_back(device(*one, ports));
+        if (!dut.devices.back().name.empty() && !names.insert(dut.devices.back().name).second) {
+            wrong(one->get("name")->source(), "the device '{}' is given twice",
+                  dut.devices.back().name);
+        }
+    }
+    return dut;
+}
+
+std::uint32_t Reader::hugepages(const toml::table& root) {
+    const toml::node* node = root.get("hugepages_mib");
+    if (node == nullptr) {
+        return 0;
+    }
+    const auto mib = node->is_integer() ? node->value<std::int64_t>() : std::nullopt;
+    if (!mib || *mib < 0 || *mib > kMostHugepagesMib) {
+        wrong(node->source(), "'hugepages_mib' must be a whole number of MiB, 0 to {}",
+              kMostHugepagesMib);
+        return 0;
+    }
+    return static_cast<std::uint32_t>(*mib);
+}
+
+LabFile Reader::lab(const toml::table& root) {
+    only(root, "a lab file", {"name", "hugepages_mib", "tester", "dut"});
+    LabFile lab;
+    lab.name = text(root, "the lab file", "name");
+    lab.hugepages_mib = hugepages(root);
+    if (const toml::table* tester = table(root, "tester")) {
+        only(*tester, "[tester]", {"port"});
+        std::set<std::string> names;
+        std::set<std::string> devices;
+        for (const toml::table* one : tables(*tester, "tester", "port")) {
+            const TesterPort port = this->port(*one);
+            if (!port.name.empty() && !names.insert(port.name).second) {
+                wrong(one->get("name")->source(), "the port '{}' is given twice", port.name);
+            }
+            if (!port.device.empty() && !devices.insert(port.device).second) {
+                wrong(one->source(), "the device '{}' is given twice", port.device);
+            }
+            lab.ports.push_back(port);
+        }
+    }
+    if (const toml::table* described = table(root, "dut")) {
+        lab.dut = dut(*described, lab.ports);
+    }
+    return lab;
+}
+
+Failure syntax_error(const toml::parse_error& error, const std::string& file) {
+    const toml::source_position at = error.source().begin;
+    return fail(ErrorCode::kBadInput, "{}:{}:{}: not TOML: {}", file, at.line, at.column,
+                error.description());
+}
+
+}  // namespace
+
+Result<Prefix> parse_prefix(std::string_view text) {
+    const Failure no_prefix =
+        fail(ErrorCode::kBadInput,
+             "'{}' is no address with its prefix length, as \"198.18.0.2/24\"", text);
+    const std::size_t slash = text.find('/');
+    if (slash == std::string_view::npos) {
+        return no_prefix;
+    }
+    const auto address = frame::parse_ip(text.substr(0, slash));
+    Prefix prefix;
+    const char* end = text.data() + text.size();
+    const auto [stop, failed] = std::from_chars(text.data() + slash + 1, end, prefix.length);
+    if (!address || failed != std::errc() || stop != end || prefix.length > address->size() * 8) {
+        return no_prefix;
+    }
+    if (!is_host_address(*address)) {
+        return fail(ErrorCode::kBadInput, "'{}' is not the address of one machine", text);
+    }
+    prefix.address = *address;
+    return prefix;
+}
+
+std::string to_string(const Prefix& prefix) {
+    return fmt::format("{}/{}", to_string(prefix.address), prefix.length);
+}
+
+std::string TesterPort::kernel_device() const {
+    const std::string key = ",iface=";
+    const std::size_t found = kind == Kind::kVdev ? device.find(key) : std::string::npos;
+    if (found == std::string::npos) {
+        return {};
+    }
+    const std::size_t begin = found + key.size();
+    return device.substr(begin, device.find(',', begin) - begin);
+}
+
+Result<LabFile> parse_lab_file(std::string_view text, const std::string& file) {
+    // The one place where toml++ is called: its exceptions end here.
+    try {
+        const toml::table root = toml::parse(text, file);
+        Reader reader(file);
+        LabFile lab = reader.lab(root);
+        if (!reader.clean()) {
+            return reader.failure();
+        }
+        return lab;
+    } catch (const toml::parse_error& error) {
+        return syntax_error(error, file);
+    }
+}
+
+Result<LabFile> load_lab_file(const std::string& path) {
+    const auto text = read_file(path);
+    if (!text) {
+        return fail(
+            text.error().code == ErrorCode::kNotFound ? ErrorCode::kNotFound : ErrorCode::kBadInput,
+            "lab file: {}", text.error().message);
+    }
+    return parse_lab_file(*text, path);
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,303 @@
+#include "harness/lab/machine_use.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "harness/process/program.h"
+
+namespace pathproof::lab {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kMark = "%%";
+// One program, so that another host is asked once. A part that cannot be read fails the whole: an
+// SSH session that was not looked for must not count as one that is not there.
+constexpr const char* kAsk = R"sh(
+ip -json -details address show && echo '%%' &&
+ip -json -4 route show table all default && echo '%%' &&
+ip -json -6 route show table all default && echo '%%' &&
+ss -Htn state established '( sport = :22 or dport = :22 )' && {
+  set -- $SSH_CONNECTION
+  if [ $# -eq 4 ]; then echo "0 0 [$3]:$4 [$1]:$2"; fi
+} && echo '%%' &&
+for device in /sys/class/net/*; do echo "${device##*/} $(readlink -f "$device/device")"; done
+)sh";
+
+// One device, with what is needed to hand its use on to the devices below it.
+struct Seen {
+    DeviceUse use;
+    std::string master;  // bond, bridge, VRF, team that it is a part of
+    std::string lower;   // the device that a VLAN or macvlan device sits on
+};
+
+std::string text_of(const json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+bool rides_on_another(const json& device) {
+    const json kind = device.value("/linkinfo/info_kind"_json_pointer, json());
+    return kind == "vlan" || kind == "macvlan" || kind == "macvtap" || kind == "ipvlan";
+}
+
+Seen see(const json& device) {
+    Seen seen;
+    seen.use.name = text_of(device, "ifname");
+    seen.master = text_of(device, "master");
+    seen.lower = rides_on_another(device) ? text_of(device, "link") : "";
+    for (const json& address : device.value("addr_info", json::array())) {
+        const auto ip = frame::parse_ip(text_of(address, "local"));
+        if (ip && text_of(address, "scope") != "link") {
+            seen.use.addresses.push_back({*ip, address.value("prefixlen", 0U)});
+        }
+    }
+    return seen;
+}
+
+void mark_routes(const json& routes, std::vector<Seen>& devices) {
+    for (const json& route : routes) {
+        std::vector<std::string> through{text_of(route, "dev")};
+        for (const json& hop : route.value("nexthops", json::array())) {
+            through.push_back(text_of(hop, "dev"));
+        }
+        for (Seen& seen : devices) {
+            if (std::find(through.begin(), through.end(), seen.use.name) != through.end()) {
+                seen.use.default_route = true;
+            }
+        }
+    }
+}
+
+// "192.0.2.2:22", "[::ffff:192.0.2.2%eth0]:22" -> the address.
+Result<frame::IpAddress> address_of(std::string end) {
+    end = end.substr(0, end.rfind(':'));
+    std::erase_if(end, [](char letter) { return letter == '[' || letter == ']'; });
+    end = end.substr(0, end.find('%'));
+    const std::string mapped = "::ffff:";
+    return frame::parse_ip(end.starts_with(mapped) ? end.substr(mapped.size()) : end);
+}
+
+void mark_sessions(const std::string& sessions, std::vector<Seen>& devices) {
+    std::istringstream lines(sessions);
+    std::string line;
+    while (std::getline(lines, line)) {
+        std::istringstream fields(line);
+        std::string waiting_in, waiting_out, here, there;
+        const auto local = fields >> waiting_in >> waiting_out >> here >> there
+                               ? address_of(here)
+                               : Result<frame::IpAddress>(fail(ErrorCode::kFailed, "no session"));
+        for (Seen& seen : devices) {
+            std::vector<std::string>& peers = seen.use.ssh_peers;
+            const bool carries =
+                local && std::any_of(seen.use.addresses.begin(), seen.use.addresses.end(),
+                                     [&](const Prefix& own) { return own.address == *local; });
+            if (carries && std::find(peers.begin(), peers.end(), there) == peers.end()) {
+                peers.push_back(there);
+            }
+        }
+    }
+}
+
+bool is_pci_address(const std::string& part) {
+    return part.size() == 12 && part[4] == ':' && part[7] == ':' && part[10] == '.';
+}
+
+// The PCI function is a part of the path even where a bus (virtio) lies between it and the network
+// device.
+std::string pci_in(const std::string& path) {
+    std::istringstream parts(path);
+    std::string part;
+    std::string found;
+    while (std::getline(parts, part, '/')) {
+        found = is_pci_address(part) ? part : found;
+    }
+    return found;
+}
+
+void mark_pci(const std::string& links, std::vector<Seen>& devices) {
+    std::istringstream lines(links);
+    std::string line;
+    while (std::getline(lines, line)) {
+        const std::size_t blank = line.find(' ');
+        for (Seen& seen : devices) {
+            if (blank != std::string::npos && seen.use.name == line.substr(0, blank)) {
+                seen.use.pci = pci_in(line.substr(blank + 1));
+            }
+        }
+    }
+}
+
+void add_use(const DeviceUse& from, DeviceUse& to) {
+    to.default_route |= from.default_route;
+    for (const Prefix& address : from.addresses) {
+        if (std::find(to.addresses.begin(), to.addresses.end(), address) == to.addresses.end()) {
+            to.addresses.push_back(address);
+        }
+    }
+    for (const std::string& peer : from.ssh_peers) {
+        if (std::find(to.ssh_peers.begin(), to.ssh_peers.end(), peer) == to.ssh_peers.end()) {
+            to.ssh_peers.push_back(peer);
+        }
+    }
+}
+
+// What a bond, bridge or VLAN device carries, the devices below it carry.
+void hand_down(std::vector<Seen>& devices) {
+    constexpr int kDeepestStack = 8;  // MAX_NEST_DEV of the kernel
+    for (int level = 0; level < kDeepestStack; ++level) {
+        for (Seen& below : devices) {
+            for (const Seen& above : devices) {
+                if (above.use.name == below.master || above.lower == below.use.name) {
+                    add_use(above.use, below.use);
+                }
+            }
+        }
+    }
+}
+
+Result<MachineUse> take_apart(const std::string& answer) {
+    std::array<std::string, 5> parts;
+    std::istringstream lines(answer);
+    std::string line;
+    std::size_t part = 0;
+    while (std::getline(lines, line)) {
+        if (line == kMark && part + 1 < parts.size()) {
+            ++part;
+        } else {
+            parts[part] += line + "\n";
+        }
+    }
+    return parse_use(parts[0], parts[1], parts[2], parts[3], parts[4]);
+}
+
+Result<MachineUse> ask(const std::vector<std::string>& argv, const process::ProgramOptions& options,
+                       const std::string& whom) {
+    const auto answer = process::run_checked(argv, options);
+    if (!answer) {
+        return fail(ErrorCode::kUnavailable, "look at the network devices of {}: {}", whom,
+                    answer.error().message);
+    }
+    return take_apart(*answer);
+}
+
+// The reasons why a device must not be touched.
+std::vector<std::string> objections(const DeviceUse& use, const std::vector<Prefix>& allowed) {
+    std::vector<std::string> found;
+    if (use.default_route) {
+        found.emplace_back("carries the default route");
+    }
+    for (const std::string& peer : use.ssh_peers) {
+        found.push_back(fmt::format("carries an SSH session with {}", peer));
+    }
+    for (const Prefix& own : use.addresses) {
+        const bool named = std::any_of(allowed.begin(), allowed.end(), [&](const Prefix& one) {
+            return one.address == own.address;
+        });
+        if (!named) {
+            found.push_back(
+                fmt::format("has the address {}, which is not in the lab file", to_string(own)));
+        }
+    }
+    return found;
+}
+
+Status verdict(const std::vector<std::string>& refused) {
+    if (refused.empty()) {
+        return {};
+    }
+    return fail(ErrorCode::kBadInput, "{}\nnothing was changed; name other devices in the lab file",
+                fmt::join(refused, "\n"));
+}
+
+void refuse(const std::string& who, const DeviceUse& use, const std::vector<Prefix>& allowed,
+            std::vector<std::string>& refused) {
+    for (const std::string& reason : objections(use, allowed)) {
+        refused.push_back(fmt::format("{} is refused: it {}", who, reason));
+    }
+}
+
+}  // namespace
+
+Result<MachineUse> parse_use(const std::string& addresses_json, const std::string& routes_json,
+                             const std::string& routes6_json, const std::string& ssh_sessions,
+                             const std::string& pci_links) {
+    // ip(8) prints nothing at all, or "[]", for an empty list.
+    const auto list = [](const std::string& text) {
+        const bool blank = text.find_first_not_of(" \n") == std::string::npos;
+        return blank ? json::array() : json::parse(text, nullptr, false);
+    };
+    const json addresses = list(addresses_json);
+    const std::array<json, 2> routes{list(routes_json), list(routes6_json)};
+    if (!addresses.is_array() || addresses.empty() || !routes[0].is_array() ||
+        !routes[1].is_array()) {
+        return fail(ErrorCode::kFailed, "'ip -json' did not print lists of devices and routes");
+    }
+    std::vector<Seen> devices;
+    for (const json& device : addresses) {
+        if (device.is_object() && device.contains("ifname")) {
+            devices.push_back(see(device));
+        }
+    }
+    mark_routes(routes[0], devices);
+    mark_routes(routes[1], devices);
+    mark_sessions(ssh_sessions, devices);
+    mark_pci(pci_links, devices);
+    hand_down(devices);
+    MachineUse use;
+    for (Seen& seen : devices) {
+        use.push_back(std::move(seen.use));
+    }
+    return use;
+}
+
+Result<MachineUse> local_use(const std::string& netns) {
+    return ask({"sh", "-c", kAsk}, {.netns = netns},
+               netns.empty() ? "this machine" : "network namespace " + netns);
+}
+
+Result<MachineUse> remote_use(const std::string& ssh_host) {
+    return ask({"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", ssh_host, kAsk}, {},
+               ssh_host);
+}
+
+Status check_tester_ports(const LabFile& lab, const MachineUse& tester) {
+    std::vector<std::string> refused;
+    for (const TesterPort& port : lab.ports) {
+        const std::string kernel_device = port.kernel_device();
+        const auto found = std::find_if(tester.begin(), tester.end(), [&](const DeviceUse& use) {
+            return port.kind == TesterPort::Kind::kPci ? use.pci == port.device
+                                                       : use.name == kernel_device;
+        });
+        if (found != tester.end()) {
+            refuse(fmt::format("tester port '{}' ({})", port.name, port.device), *found,
+                   port.addresses, refused);
+        } else if (!kernel_device.empty()) {
+            return fail(ErrorCode::kNotFound,
+                        "tester port '{}': there is no device {} on this machine", port.name,
+                        kernel_device);
+        }
+    }
+    return verdict(refused);
+}
+
+Status check_dut_devices(const LabFile& lab, const MachineUse& dut) {
+    std::vector<std::string> refused;
+    for (const DutDevice& device : lab.dut.devices) {
+        const auto found = std::find_if(
+            dut.begin(), dut.end(), [&](const DeviceUse& use) { return use.name == device.name; });
+        if (found == dut.end()) {
+            return fail(ErrorCode::kNotFound, "DUT {}: there is no device {}; 'ip link' lists them",
+                        lab.dut.where, device.name);
+        }
+        refuse(fmt::format("DUT device {}", device.name), *found, device.addresses, refused);
+    }
+    return verdict(refused);
+}
+
+}  // namespace pathproof::lab

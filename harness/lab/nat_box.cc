@@ -1,0 +1,101 @@
+#include "harness/lab/plan.h"
+#include "harness/lab/topology.h"
+#include "harness/lab/undo.h"
+#include "harness/lab/veth_lab.h"
+#include "harness/process/netns.h"
+
+namespace pathproof::lab {
+namespace {
+
+Status build_in(const NatBoxNames& names, Namespaces& namespaces) {
+    if (const Status added = namespaces.add(namespaces_of(names)); !added) {
+        return added;
+    }
+    // Before there are devices: each takes over `default` when it is made.
+    const Status lax = set_sysctls(
+        names.dut, {{"net.ipv4.conf.all.rp_filter", "0"},
+                    {"net.ipv4.conf.default.rp_filter", "0"},
+                    {"net.ipv4.ip_forward", "1"},
+                    // Clients of one network sit behind two ports: that is no reason to redirect.
+                    {"net.ipv4.conf.all.send_redirects", "0"},
+                    {"net.ipv4.conf.default.send_redirects", "0"}});
+    if (!lax) {
+        return lax;
+    }
+    if (const Status made = run_ip("", nat_box_links(names)); !made) {
+        return made;
+    }
+    return run_ip(nat_box_scripts(names));
+}
+
+// Whatever leaves the DUT reaches a DPDK port, which sees bytes and no partial-checksum mark: the
+// kernel must complete every checksum (the outer one of the carrier above all).
+Status complete_checksums(const NatBoxNames& names) {
+    for (const std::string& device :
+         {names.dut_client_devices[0], names.dut_client_devices[1], names.dut_server_device}) {
+        if (const Status off = switch_off(names.dut, device, {"tx"}); !off) {
+            return off;
+        }
+    }
+    return {};
+}
+
+// Entries carry packet counts and times of birth; events are on (1) or follow the listeners (2,
+// since Linux 5.19).
+Status watchable(const std::string& dut) {
+    const Status set = set_sysctls(dut, {{"net.netfilter.nf_conntrack_acct", "1"},
+                                         {"net.netfilter.nf_conntrack_timestamp", "1"}});
+    if (!set && set.error().code != ErrorCode::kNotFound) {
+        return set;
+    }
+    return process::in_netns(dut, [&]() -> Status {
+        const auto events = read_sysctl("net.netfilter.nf_conntrack_events", {});
+        return events && *events == "0" ? write_sysctl("net.netfilter.nf_conntrack_events", "1", {})
+                                        : Status();
+    });
+}
+
+}  // namespace
+
+NatBox::NatBox() = default;
+NatBox::~NatBox() = default;
+
+Result<std::unique_ptr<NatBox>> NatBox::build(Journal& journal) {
+    std::unique_ptr<NatBox> lab(new NatBox);
+    lab->names_ = nat_box_names(journal.run_id());
+    lab->namespaces_ = std::make_unique<Namespaces>(journal);
+    if (const Status built = build_in(lab->names_, *lab->namespaces_); !built) {
+        return fail(built.error(), "build the nat-box lab");
+    }
+    if (const Status off = complete_checksums(lab->names_); !off) {
+        return pass_on(off.error());
+    }
+    if (const Status configured = lab->configure({}); !configured) {
+        return pass_on(configured.error());
+    }
+    if (const Status watched = watchable(lab->names_.dut); !watched) {
+        return pass_on(watched.error());
+    }
+    return lab;
+}
+
+Status NatBox::configure(const NatBoxOptions& options) {
+    if (const Status allowed = check(options); !allowed) {
+        return allowed;
+    }
+    // The rules first: they are what loads conntrack, where it is a module.
+    if (const Status loaded = load_rules(names_.dut, nat_box_rules(names_, options)); !loaded) {
+        return loaded;
+    }
+    const std::string timeout = std::to_string(options.udp_timeout_s);
+    const Status timed =
+        set_sysctls(names_.dut, {{"net.netfilter.nf_conntrack_udp_timeout", timeout},
+                                 {"net.netfilter.nf_conntrack_udp_timeout_stream", timeout}});
+    if (!timed) {
+        return timed;
+    }
+    names_.backends = backend_addresses(options.backends);
+    return flush_conntrack(names_.dut);
+}
+
+}  // namespace pathproof::lab

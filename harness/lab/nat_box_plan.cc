@@ -1,0 +1,211 @@
+#include "harness/lab/plan.h"
+
+namespace pathproof::lab {
+namespace {
+
+using frame::IpAddress;
+using frame::MacAddress;
+using Snat = NatBoxOptions::Snat;
+
+// Behind each tester port stands one "router" whose permanent neighbour entry carries its MAC
+// address: so the DUT reaches tens of thousands of clients without an entry, or an ARP question,
+// for each.
+constexpr std::uint32_t kDutClientSide = 0xc6120001;  // 198.18.0.1
+constexpr std::uint32_t kRouter0 = 0xc6120002;     // 198.18.0.2, behind c0; also the tester's VTEP
+constexpr std::uint32_t kRouter1 = 0xc6120003;     // 198.18.0.3, behind c1
+constexpr std::uint32_t kDutCarried = 0xc6130001;  // 198.19.0.1, of vx
+constexpr std::uint32_t kCarriedRouter = 0xc6130002;  // 198.19.0.2, behind the tester's VTEP
+constexpr std::uint32_t kDutServerSide = 0xcb007101;  // 203.0.113.1
+
+std::string text(std::uint32_t address) {
+    return to_string(IpAddress::v4(address));
+}
+
+MacAddress mac(std::uint8_t kind, std::uint8_t number) {
+    return {{0x02, 0x70, 0x70, 0x02, kind, number}};
+}
+
+std::string link(const std::string& tester_device, const MacAddress& tester_mac,
+                 const std::string& dut_device, const MacAddress& dut_mac,
+                 const NatBoxNames& names) {
+    return fmt::format(
+        "link add name {} address {} mtu {} netns {} type veth peer name {} address {} mtu {} "
+        "netns {}\n",
+        tester_device, to_string(tester_mac), kUnderlayMtu, names.tester, dut_device,
+        to_string(dut_mac), kUnderlayMtu, names.dut);
+}
+
+// A kernel neighbour and a route through it, for all clients of a network.
+std::string clients_behind(const std::string& device, std::uint32_t router,
+                           const MacAddress& mac_address, const std::string& network) {
+    return fmt::format(
+        "neigh replace {0} lladdr {1} nud permanent dev {2}\n"
+        "route add {3} via {0} dev {2} onlink\n",
+        text(router), to_string(mac_address), device, network);
+}
+
+std::string server_side(const NatBoxNames& names) {
+    std::string commands =
+        fmt::format("address add {}/24 dev {}\n", text(kDutServerSide), names.dut_server_device);
+    for (const IpAddress& backend : backend_addresses(kMostBackends)) {
+        commands +=
+            fmt::format("neigh replace {} lladdr {} nud permanent dev {}\n", to_string(backend),
+                        to_string(names.tester_server_mac), names.dut_server_device);
+    }
+    return commands;
+}
+
+std::string carrier(const NatBoxNames& names) {
+    return fmt::format(
+               "link add name {0} address {1} mtu {2} type vxlan id {3} dstport {4} local {5} "
+               "remote {6} dev {7} nolearning udpcsum\n"
+               "link set {0} up\n"
+               "address add {8}/32 dev {0}\n",
+               names.vxlan, to_string(names.carried_dut_mac), kOverlayMtu, names.vni,
+               names.vxlan_port, to_string(names.carrier_dut), to_string(names.carrier_tester),
+               names.dut_client_devices[0], text(kDutCarried)) +
+           clients_behind(names.vxlan, kCarriedRouter, names.carried_tester_mac, "198.19.0.0/16");
+}
+
+std::string dut_commands(const NatBoxNames& names) {
+    std::string commands = "link set lo up\n";
+    for (const std::string& device :
+         {names.dut_client_devices[0], names.dut_client_devices[1], names.dut_server_device}) {
+        commands += fmt::format("link set {} up\n", device);
+    }
+    commands += fmt::format("address add {}/32 dev {}\n", text(kDutClientSide),
+                            names.dut_client_devices[0]);
+    commands += clients_behind(names.dut_client_devices[0], kRouter0, names.tester_client_mac[0],
+                               "198.18.0.0/17");
+    commands += clients_behind(names.dut_client_devices[1], kRouter1, names.tester_client_mac[1],
+                               "198.18.128.0/17");
+    return commands + server_side(names) + carrier(names);
+}
+
+std::string endpoint_chain(const std::string& protocol, std::size_t index) {
+    return fmt::format("KUBE-SEP-{}-{}", protocol, index);
+}
+
+// The chains of one service port as kube-proxy lays them: SERVICES -> SVC -> one SEP, each equally
+// likely.
+std::string service_rules(const NatBoxNames& names, const std::string& protocol,
+                          const std::vector<IpAddress>& backends) {
+    const std::string service = "KUBE-SVC-" + protocol;
+    std::string rules = fmt::format(":{} - [0:0]\n", service);
+    for (std::size_t i = 0; i < backends.size(); ++i) {
+        rules += fmt::format(":{} - [0:0]\n", endpoint_chain(protocol, i));
+    }
+    rules += fmt::format("-A KUBE-SERVICES -d {}/32 -p {} -m {} --dport {} -j {}\n",
+                         to_string(names.service.address), protocol, protocol, names.service.port,
+                         service);
+    for (std::size_t i = 0; i < backends.size(); ++i) {
+        const std::size_t left = backends.size() - i;
+        const std::string chance =
+            left == 1 ? ""
+                      : fmt::format("-m statistic --mode random --probability {:.10f} ",
+                                    1.0 / static_cast<double>(left));
+        rules += fmt::format("-A {} {}-j {}\n", service, chance, endpoint_chain(protocol, i));
+        rules += fmt::format("-A {} -p {} -m {} -j DNAT --to-destination {}:{}\n",
+                             endpoint_chain(protocol, i), protocol, protocol,
+                             to_string(backends[i]), names.service.port);
+    }
+    return rules;
+}
+
+std::string snat_rules(const NatBoxNames& names, Snat snat) {
+    switch (snat) {
+        case Snat::kNone:
+            return "";
+        case Snat::kMasquerade:
+            return fmt::format("-A KUBE-POSTROUTING -o {} -j MASQUERADE\n",
+                               names.dut_server_device);
+        case Snat::kMasqueradeRandomFully:
+            return fmt::format("-A KUBE-POSTROUTING -o {} -j MASQUERADE --random-fully\n",
+                               names.dut_server_device);
+    }
+    return "";
+}
+
+}  // namespace
+
+std::vector<IpAddress> backend_addresses(unsigned count) {
+    std::vector<IpAddress> backends;
+    for (unsigned i = 0; i < count; ++i) {
+        backends.push_back(IpAddress::v4(kDutServerSide + 1 + i));
+    }
+    return backends;
+}
+
+NatBoxNames nat_box_names(const std::string& run_id) {
+    NatBoxNames names;
+    names.tester = "pp-" + run_id + "-tester";
+    names.dut = "pp-" + run_id + "-dut";
+    names.service = {IpAddress::v4(0xc633640a), 53};  // 198.51.100.10:53
+    names.backends = backend_addresses(NatBoxOptions{}.backends);
+    names.first_client[0] = IpAddress::v4(0xc6120101);       // 198.18.1.1
+    names.first_client[1] = IpAddress::v4(0xc6128101);       // 198.18.129.1
+    names.first_carried_client = IpAddress::v4(0xc6130101);  // 198.19.1.1
+    for (std::uint8_t i = 0; i < 2; ++i) {
+        names.tester_client_mac[i] = mac(0, i);
+        names.dut_client_mac[i] = mac(1, i);
+    }
+    names.tester_server_mac = mac(2, 0);
+    names.dut_server_mac = mac(3, 0);
+    names.carrier_tester = IpAddress::v4(kRouter0);
+    names.carrier_dut = IpAddress::v4(kDutClientSide);
+    names.carried_tester_mac = mac(4, 0);
+    names.carried_dut_mac = mac(5, 0);
+    return names;
+}
+
+std::vector<std::string> namespaces_of(const NatBoxNames& names) {
+    return {names.tester, names.dut};
+}
+
+Status check(const NatBoxOptions& options) {
+    if (options.backends < 1 || options.backends > kMostBackends) {
+        return fail(ErrorCode::kBadInput, "{} backends: the lab has 1 to {}", options.backends,
+                    kMostBackends);
+    }
+    if (options.udp_timeout_s < 1 || options.udp_timeout_s > 86400) {
+        return fail(ErrorCode::kBadInput, "a UDP timeout of {} s: allowed are 1 to 86400 s",
+                    options.udp_timeout_s);
+    }
+    return {};
+}
+
+std::string nat_box_links(const NatBoxNames& names) {
+    std::string commands;
+    for (std::size_t i = 0; i < 2; ++i) {
+        commands += link(names.client_ports[i], names.tester_client_mac[i],
+                         names.dut_client_devices[i], names.dut_client_mac[i], names);
+    }
+    return commands + link(names.server_port, names.tester_server_mac, names.dut_server_device,
+                           names.dut_server_mac, names);
+}
+
+std::vector<Script> nat_box_scripts(const NatBoxNames& names) {
+    std::string tester;
+    for (const std::string& port :
+         {names.client_ports[0], names.client_ports[1], names.server_port}) {
+        tester += fmt::format("link set {} arp off up\n", port);
+    }
+    return {{names.tester, tester}, {names.dut, dut_commands(names)}};
+}
+
+std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options) {
+    const std::vector<IpAddress> backends = backend_addresses(options.backends);
+    return "*nat\n"
+           ":PREROUTING ACCEPT [0:0]\n"
+           ":INPUT ACCEPT [0:0]\n"
+           ":OUTPUT ACCEPT [0:0]\n"
+           ":POSTROUTING ACCEPT [0:0]\n"
+           ":KUBE-SERVICES - [0:0]\n"
+           ":KUBE-POSTROUTING - [0:0]\n"
+           "-A PREROUTING -j KUBE-SERVICES\n"
+           "-A POSTROUTING -j KUBE-POSTROUTING\n" +
+           service_rules(names, "udp", backends) + service_rules(names, "tcp", backends) +
+           snat_rules(names, options.snat) + "COMMIT\n";
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,105 @@
+#include "harness/lab/plan.h"
+#include "harness/lab/topology.h"
+#include "harness/lab/veth_lab.h"
+
+namespace pathproof::lab {
+namespace {
+
+// A tester in the place of a NIC takes frames, not super-frames: without these, TCP hands veth up
+// to 64 KiB at once. They are switched off by their own names because "tx off" takes TSO with it
+// and "tx on" brings it back, unless it was itself asked to be off (netdev_fix_features keeps what
+// was asked for in wanted_features): so a scenario may toggle "tx" freely, and TSO stays off.
+// Tunnelled TCP is a super-frame of type TCPv4 too, and needs TSO as well as
+// tx-udp_tnl-segmentation (net_gso_ok compares all bits of the type).
+Status take_off_super_frames(const std::string& node, const std::string& underlay) {
+    return switch_off(node, underlay, {"tso", "gso", "tx-udp-segmentation"});
+}
+
+Status prepare_node(const std::string& node, const std::string& underlay) {
+    if (const Status off = take_off_super_frames(node, underlay); !off) {
+        return off;
+    }
+    return set_sysctls(node, {{"net.ipv4.ip_forward", "1"}});
+}
+
+Status build_in(const OverlayNames& names, Namespaces& namespaces) {
+    if (const Status added = namespaces.add(namespaces_of(names)); !added) {
+        return added;
+    }
+    for (const std::string& node : {names.node_a, names.node_b}) {
+        // Before there are devices: each takes over `default` when it is made.
+        const Status lax = set_sysctls(
+            node, {{"net.ipv4.conf.all.rp_filter", "0"}, {"net.ipv4.conf.default.rp_filter", "0"}});
+        if (!lax) {
+            return lax;
+        }
+    }
+    if (const Status made = run_ip("", overlay_links(names)); !made) {
+        return made;
+    }
+    if (const Status set = run_ip(overlay_scripts(names)); !set) {
+        return set;
+    }
+    for (const std::string& node : {names.node_a, names.node_b}) {
+        if (const Status ready = prepare_node(node, names.underlay); !ready) {
+            return ready;
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+Overlay::Overlay() = default;
+Overlay::~Overlay() = default;
+
+Result<std::unique_ptr<Overlay>> Overlay::build(Journal& journal) {
+    std::unique_ptr<Overlay> lab(new Overlay);
+    lab->names_ = overlay_names(journal.run_id());
+    lab->namespaces_ = std::make_unique<Namespaces>(journal);
+    if (const Status built = build_in(lab->names_, *lab->namespaces_); !built) {
+        return fail(built.error(), "build the overlay lab");
+    }
+    if (const Status configured = lab->configure({}); !configured) {
+        return pass_on(configured.error());
+    }
+    return lab;
+}
+
+Status Overlay::configure(const OverlayOptions& options) {
+    std::vector<Script> scripts = overlay_vxlans(names_, options);
+    for (Script& script : scripts) {
+        if (has_vxlan_) {
+            script.commands.insert(0, fmt::format("link del {}\n", names_.vxlan));
+        }
+    }
+    if (const Status made = run_ip(scripts); !made) {
+        return fail(made.error(), "make the overlay's vxlan devices");
+    }
+    has_vxlan_ = true;
+    const std::string rules = overlay_rules(names_, options);
+    for (const std::string& node : {names_.node_a, names_.node_b}) {
+        if (const Status loaded = load_rules(node, rules); !loaded) {
+            return loaded;
+        }
+        if (const Status flushed = flush_conntrack(node); !flushed) {
+            return flushed;
+        }
+    }
+    return {};
+}
+
+Status Overlay::join_by_bridge() {
+    const Status joined =
+        run_ip(names_.tester,
+               fmt::format("link add name wire type bridge forward_delay 0 mcast_snooping 0\n"
+                           "link set {} master wire\n"
+                           "link set {} master wire\n"
+                           "link set wire arp off up\n",
+                           names_.tester_port_a, names_.tester_port_b));
+    return joined
+               ? joined
+               : fail(joined.error(), "join {} and {}", names_.tester_port_a, names_.tester_port_b);
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,47 @@
+// What a built-in lab looks like: names, addresses, and the texts that ip-batch and
+// iptables-restore are given. Pure functions: nothing here touches the machine.
+//
+// Addresses: 198.18.0.0/15 (benchmarking, RFC 2544) and the documentation ranges of RFC 5737. MAC
+// addresses are locally administered and fixed, so that captures of two runs compare.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/lab/veth_lab.h"
+
+namespace pathproof::lab {
+
+inline constexpr unsigned kUnderlayMtu = 1500;
+// VXLAN over IPv4 adds 50 bytes: 14 inner Ethernet, 8 VXLAN, 8 UDP, 20 IPv4 (RFC 7348, section 5).
+inline constexpr unsigned kOverlayMtu = kUnderlayMtu - 50;
+inline constexpr unsigned kMostBackends = 253;  // 203.0.113.2 to .254
+
+OverlayNames overlay_names(const std::string& run_id);
+NatBoxNames nat_box_names(const std::string& run_id);
+std::vector<std::string> namespaces_of(const OverlayNames& names);
+std::vector<std::string> namespaces_of(const NatBoxNames& names);
+// 203.0.113.2 and the ones after it.
+std::vector<frame::IpAddress> backend_addresses(unsigned count);
+// kBadInput, with the range, for a number of backends or a timeout that cannot be.
+Status check(const NatBoxOptions& options);
+
+// Commands for `ip -batch -`: `links` outside of the namespaces, each of the others inside the one
+// it names.
+struct Script {
+    std::string netns;
+    std::string commands;
+};
+std::string overlay_links(const OverlayNames& names);
+std::vector<Script> overlay_scripts(const OverlayNames& names);
+// Both nodes' vxlan devices, without the command that deletes the old ones.
+std::vector<Script> overlay_vxlans(const OverlayNames& names, const OverlayOptions& options);
+std::string nat_box_links(const NatBoxNames& names);
+std::vector<Script> nat_box_scripts(const NatBoxNames& names);
+
+// Texts for iptables-restore, which replaces each table as a whole.
+std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options);
+std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
+
+}  // namespace pathproof::lab

@@ -1,0 +1,110 @@
+#include "harness/lab/run_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "harness/lab/undo.h"
+
+namespace pathproof::lab {
+namespace {
+
+std::string lock_path(const std::string& directory) {
+    return directory + "/lock";
+}
+
+// A holder removes the file before it releases the lock: what we locked must still be what the path
+// names.
+bool still_named(int file, const std::string& path) {
+    struct stat ours {};
+    struct stat named {};
+    return fstat(file, &ours) == 0 && stat(path.c_str(), &named) == 0 &&
+           ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
+}
+
+Failure held_by_another(const std::string& path) {
+    // Between the holder's lock and its name in the file lies a moment.
+    for (int attempt = 0; attempt < 20; ++attempt) {
+        const auto holder = read_file(path);
+        if (holder && !holder->empty() && holder->back() == '\n') {
+            return fail(ErrorCode::kUnavailable,
+                        "another run has the lab: {}; wait until it ends, or stop it",
+                        holder->substr(0, holder->size() - 1));
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return fail(ErrorCode::kUnavailable,
+                "another run has the lab ({} is locked); wait until it ends", path);
+}
+
+}  // namespace
+
+int open_locked(const std::string& path, int open_flags) {
+    const int file = open(path.c_str(), open_flags | O_CLOEXEC, 0644);
+    if (file < 0) {
+        return -1;
+    }
+    int reason = 0;
+    if (flock(file, LOCK_EX | LOCK_NB) != 0) {
+        reason = errno;
+    } else if (!still_named(file, path)) {
+        reason = ENOENT;
+    }
+    if (reason == 0) {
+        return file;
+    }
+    close(file);
+    errno = reason;
+    return -1;
+}
+
+Result<RunLock> RunLock::take(const std::string& directory, const std::string& command_line) {
+    const std::string path = lock_path(directory);
+    // A run that ends at this moment takes the file and the folder away: then once more.
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        std::error_code wrong;
+        std::filesystem::create_directories(directory, wrong);
+        if (wrong) {
+            return fail(ErrorCode::kFailed, "make folder {}: {}", directory, wrong.message());
+        }
+        const int file = open_locked(path, O_RDWR | O_CREAT);
+        if (file >= 0) {
+            const std::string holder = fmt::format("pid {}, '{}'\n", getpid(), command_line);
+            if (ftruncate(file, 0) != 0 || pwrite(file, holder.data(), holder.size(), 0) < 0) {
+                const int reason = errno;
+                close(file);
+                return fail(ErrorCode::kFailed, "write {}: {}", path, std::strerror(reason));
+            }
+            return RunLock(file, directory);
+        }
+        if (errno == EWOULDBLOCK) {
+            return held_by_another(path);
+        }
+        if (errno != ENOENT) {
+            return fail(ErrorCode::kFailed, "lock {}: {}", path, std::strerror(errno));
+        }
+    }
+    return fail(ErrorCode::kUnavailable, "{} comes and goes; try again", path);
+}
+
+RunLock::RunLock(RunLock&& other) noexcept
+    : file_(std::exchange(other.file_, -1)), directory_(std::move(other.directory_)) {}
+
+RunLock::~RunLock() {
+    if (file_ < 0) {
+        return;
+    }
+    unlink(lock_path(directory_).c_str());
+    rmdir(directory_.c_str());  // fails while journals are in it, as it should
+    close(file_);
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,34 @@
+// One run at a time: a lock on a file that the kernel releases when its holder dies.
+#pragma once
+
+#include <string>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::lab {
+
+class RunLock {
+  public:
+    // Makes `directory` if it is missing and takes the lock in it. kUnavailable names the pid and
+    // the command line of the holder.
+    static Result<RunLock> take(const std::string& directory, const std::string& command_line);
+
+    RunLock(RunLock&& other) noexcept;
+    RunLock& operator=(RunLock&&) = delete;
+    RunLock(const RunLock&) = delete;
+    RunLock& operator=(const RunLock&) = delete;
+    // Removes the file, and the folder when nothing else is in it.
+    ~RunLock();
+
+  private:
+    RunLock(int file, std::string directory) : file_(file), directory_(std::move(directory)) {}
+
+    int file_ = -1;
+    std::string directory_;
+};
+
+// Opens `path` and locks it without waiting. The descriptor, or -1: somebody else holds the lock
+// (EWOULDBLOCK) or the file went away (ENOENT).
+int open_locked(const std::string& path, int open_flags);
+
+}  // namespace pathproof::lab

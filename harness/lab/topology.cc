@@ -1,0 +1,105 @@
+#include "harness/lab/topology.h"
+
+#include "harness/lab/undo.h"
+#include "harness/process/netns.h"
+#include "harness/process/program.h"
+
+namespace pathproof::lab {
+
+Namespaces::~Namespaces() {
+    // What cannot be deleted now is still in the journal, which tries again and tells.
+    if (const Status removed = journal_.remove_netns(names_); !removed) {
+        return;
+    }
+}
+
+Status Namespaces::add(const std::vector<std::string>& names) {
+    names_ = names;
+    if (const Status added = journal_.add_netns(names); !added) {
+        return added;
+    }
+    for (const std::string& name : names) {
+        // A kernel without IPv6 does not have these, and no stray frames either.
+        const Status quiet = set_sysctls(name, {{"net.ipv6.conf.all.disable_ipv6", "1"},
+                                                {"net.ipv6.conf.default.disable_ipv6", "1"}});
+        if (!quiet && quiet.error().code != ErrorCode::kNotFound) {
+            return quiet;
+        }
+    }
+    return {};
+}
+
+Status run_ip(const std::string& netns, const std::string& commands) {
+    std::vector<std::string> argv{"ip"};
+    if (!netns.empty()) {
+        argv.insert(argv.end(), {"-n", netns});
+    }
+    argv.insert(argv.end(), {"-batch", "-"});
+    const auto ran = process::run_program(argv, {.input = commands});
+    if (!ran) {
+        return pass_on(ran.error());
+    }
+    if (ran->exit_status == 0) {
+        return {};
+    }
+    if (ran->err.find("Unknown device type") != std::string::npos) {
+        return fail(ErrorCode::kNotSupported,
+                    "this kernel lacks a device type of the lab (CONFIG_VETH, CONFIG_VXLAN or "
+                    "CONFIG_BRIDGE): {}",
+                    ran->err);
+    }
+    return fail(ErrorCode::kFailed, "'ip -batch' in namespace '{}' failed: {}", netns, ran->err);
+}
+
+Status run_ip(const std::vector<Script>& scripts) {
+    for (const Script& script : scripts) {
+        if (const Status ran = run_ip(script.netns, script.commands); !ran) {
+            return ran;
+        }
+    }
+    return {};
+}
+
+Status load_rules(const std::string& netns, const std::string& rules) {
+    const auto ran = process::run_program({"iptables-restore"}, {.netns = netns, .input = rules});
+    if (!ran) {
+        return pass_on(ran.error());
+    }
+    if (ran->exit_status == 0) {
+        return {};
+    }
+    const bool lacking = ran->err.find("missing kernel module") != std::string::npos ||
+                         ran->err.find("not supported") != std::string::npos;
+    return fail(lacking ? ErrorCode::kNotSupported : ErrorCode::kFailed,
+                "iptables-restore in namespace '{}' failed{}: {}", netns,
+                lacking ? " (the kernel lacks a netfilter feature that the lab's rules need)" : "",
+                ran->err);
+}
+
+Status flush_conntrack(const std::string& netns) {
+    const auto ran = process::run_checked({"conntrack", "-F"}, {.netns = netns});
+    return ran ? Status() : pass_on(ran.error());
+}
+
+Status set_sysctls(const std::string& netns, const Sysctls& values) {
+    return process::in_netns(netns, [&]() -> Status {
+        for (const auto& [name, value] : values) {
+            if (const Status written = write_sysctl(name, value, {}); !written) {
+                return fail(written.error(), "namespace {}", netns);
+            }
+        }
+        return {};
+    });
+}
+
+Status switch_off(const std::string& netns, const std::string& device,
+                  const std::vector<std::string>& words) {
+    std::vector<std::string> argv{"ethtool", "-K", device};
+    for (const std::string& word : words) {
+        argv.insert(argv.end(), {word, "off"});
+    }
+    const auto ran = process::run_checked(argv, {.netns = netns});
+    return ran ? Status() : pass_on(ran.error());
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,52 @@
+// Putting a plan into namespaces: the programs and kernel files that the built-in labs are made
+// with.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/lab/journal.h"
+#include "harness/lab/plan.h"
+
+namespace pathproof::lab {
+
+// The namespaces of one lab: deleted, with what runs in them, when this dies. The journal must
+// outlive it.
+class Namespaces {
+  public:
+    explicit Namespaces(Journal& journal) : journal_(journal) {}
+    Namespaces(const Namespaces&) = delete;
+    Namespaces& operator=(const Namespaces&) = delete;
+    ~Namespaces();
+
+    // Makes them, without IPv6 (no stray router or multicast-listener frames on the wire).
+    Status add(const std::vector<std::string>& names);
+
+  private:
+    Journal& journal_;
+    std::vector<std::string> names_;
+};
+
+// `ip -batch` with these commands in a namespace (empty: ours). kNotSupported when the kernel lacks
+// a device type.
+Status run_ip(const std::string& netns, const std::string& commands);
+Status run_ip(const std::vector<Script>& scripts);
+
+// iptables-restore with these tables in a namespace. kNotSupported when the kernel lacks what a
+// rule needs.
+Status load_rules(const std::string& netns, const std::string& rules);
+
+// Forgets all connections of a namespace, the hidden entries of resolved clashes too.
+Status flush_conntrack(const std::string& netns);
+
+// Writes sysctls of a namespace. These are not journalled: they go with it.
+using Sysctls = std::vector<std::pair<std::string, std::string>>;
+Status set_sysctls(const std::string& netns, const Sysctls& values);
+
+// `ethtool -K device word off word off ...` in a namespace.
+Status switch_off(const std::string& netns, const std::string& device,
+                  const std::vector<std::string>& words);
+
+}  // namespace pathproof::lab
