@@ -8,6 +8,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -235,9 +236,11 @@ void Port::close() noexcept {
     if (kernel_ && kernel_->mtu_before) {
         rte_eth_dev_set_mtu(id_, *kernel_->mtu_before);
     }
-    rte_eth_promiscuous_disable(id_);
-    rte_eth_dev_stop(id_);
-    rte_eth_dev_close(id_);
+    with_standard_streams_aside([this] {
+        rte_eth_promiscuous_disable(id_);
+        rte_eth_dev_stop(id_);
+        rte_eth_dev_close(id_);
+    });
     // Frames of this pool may still lie in another port's ring; then EAL's end frees it.
     if (pool_ != nullptr && rte_mempool_full(pool_) == 1) {
         rte_mempool_free(pool_);
@@ -250,7 +253,10 @@ void Port::close() noexcept {
 Result<Port> Port::open(const PortConfig& config) {
     Port port;
     port.config_ = config;
-    if (const Status ready = port.set_up(); !ready) {
+    Status ready;
+    // libbpf and libxdp, which net_af_xdp uses, print.
+    with_standard_streams_aside([&] { ready = port.set_up(); });
+    if (!ready) {
         return pass_on(ready.error());
     }
     return port;
@@ -331,6 +337,17 @@ Status Port::make_pool(const rte_eth_dev_info& device) {
     if (kernel_ && kernel_->is_af_packet) {
         constexpr std::uint32_t kDriverDefault = 2048;  // DFLT_FRAME_SIZE of rte_eth_af_packet.c
         const std::uint32_t slot = argument(device, "framesz").value_or(kDriverDefault);
+        const std::uint32_t block =
+            argument(device, "blocksz").value_or(static_cast<std::uint32_t>(getpagesize()));
+        if (slot == 0 || block % slot != 0) {
+            // The driver takes slot n at n * framesz; the kernel starts each block anew
+            // (packet_lookup_frame).
+            return fail(ErrorCode::kBadInput,
+                        "port {} ({}): framesz={} does not divide blocksz={}, and the driver would "
+                        "read the wrong "
+                        "places; choose one that does",
+                        config_.name, config_.device, slot, block);
+        }
         receive_limit_ = packet_ring_room(slot);
         // The driver wants room for the whole slot behind its header, though a frame takes less.
         room = std::max(room, slot + RTE_PKTMBUF_HEADROOM);

@@ -1,7 +1,155 @@
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
 #include "harness/cli/commands.h"
+#include "harness/tester/client.h"
+#include "harness/tester/port_choice.h"
+#include "harness/tester/wire_text.h"
 
 namespace pathproof::cli {
+namespace {
 
-void add_wire(CLI::App&, Command&) {}
+struct WireOptions {
+    std::string port_a;
+    std::string port_b;
+    softnic::WireMode mode = softnic::WireMode::kHealthyNic;
+    std::string netns;
+    double seconds = 0;  // 0: until a signal
+    bool json = false;
+    std::string capture;
+    std::vector<std::uint16_t> vxlan_ports = {4789};
+    int cpu = 0;
+};
+
+// Ctrl-C ends the wire, not the program: its table is still to come. Children unblock them for
+// themselves.
+class Signals {
+  public:
+    Signals() {
+        sigemptyset(&set_);
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+            sigaddset(&set_, signal);
+        }
+        pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    }
+
+    bool came_within(double seconds) const {
+        const timespec patience{.tv_sec = static_cast<time_t>(seconds),
+                                .tv_nsec = static_cast<long>(seconds * 1e9) % 1'000'000'000};
+        return sigtimedwait(&set_, nullptr, &patience) > 0;
+    }
+
+  private:
+    sigset_t set_{};
+};
+
+Status wait_for_end(tester::Client& tester, const WireOptions& options, const Signals& signals) {
+    constexpr double kLook = 0.2;
+    double left = options.seconds;
+    for (;;) {
+        const double step = options.seconds > 0 ? std::min(left, kLook) : kLook;
+        if (signals.came_within(step)) {
+            return {};
+        }
+        left -= step;
+        if (options.seconds > 0 && left <= 1e-9) {
+            return {};
+        }
+        const auto broken = tester.wire_broken();
+        if (!broken) {
+            return pass_on(broken.error());
+        }
+        if (*broken) {
+            return {};  // the report's objections say which port went away
+        }
+    }
+}
+
+Result<std::unique_ptr<tester::Client>> start(const WireOptions& options) {
+    tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = {options.cpu}};
+    for (const std::string& name : {options.port_a, options.port_b}) {
+        auto port = tester::choose_port(name, options.netns);
+        if (!port) {
+            return pass_on(port.error());
+        }
+        wanted.ports.push_back(std::move(*port));
+    }
+    auto tester = tester::Client::start(wanted);
+    if (!tester) {
+        return tester;
+    }
+    const Status started =
+        (*tester)->start_wire({.mode = options.mode, .tunnel_ports = options.vxlan_ports});
+    if (!started) {
+        return pass_on(started.error());
+    }
+    return tester;
+}
+
+int run(const WireOptions& options) {
+    const Signals signals;
+    if (const Status writable = tester::check_evidence_path(options.capture); !writable) {
+        return complain(writable.error());
+    }
+    auto tester = start(options);
+    if (!tester) {
+        return complain(tester.error());
+    }
+    const auto& ports = (*tester)->ports();
+    fmt::print(stderr, "wire {} <-> {} ({}, {}), mode {}{}\n", ports[0].name, ports[1].name,
+               ports[0].driver, (*tester)->dpdk_version(), softnic::name(options.mode),
+               options.seconds > 0 ? "" : "; Ctrl-C ends it");
+    if (const Status ended = wait_for_end(**tester, options, signals); !ended) {
+        return complain(ended.error());
+    }
+    const auto broken = (*tester)->wire_broken();
+    const auto report = (*tester)->stop_wire(options.capture);
+    if (!report) {
+        return complain(report.error());
+    }
+    fmt::print("{}", options.json ? tester::wire_summary(*report, ports).dump() + "\n"
+                                  : tester::wire_table(*report, ports));
+    return broken && *broken ? 3 : 0;
+}
+
+}  // namespace
+
+void add_wire(CLI::App& app, Command& chosen) {
+    auto options = std::make_shared<WireOptions>();
+    CLI::App* command = app.add_subcommand(
+        "wire", "Join two ports by a software wire and judge every checksum that passes");
+    command
+        ->add_option("port_a", options->port_a,
+                     "kernel interface, DPDK vdev (net_tap,iface=t0) or PCI address")
+        ->required();
+    command->add_option("port_b", options->port_b, "the other port")->required();
+    command
+        ->add_option_function<std::string>(
+            "--mode",
+            [options](const std::string& mode) {
+                options->mode = mode == softnic::name(softnic::WireMode::kPassThrough)
+                                    ? softnic::WireMode::kPassThrough
+                                    : softnic::WireMode::kHealthyNic;
+            },
+            "healthy-nic: complete partial checksums (default); pass-through: leave all bytes as "
+            "they are")
+        ->check(CLI::IsMember({softnic::name(softnic::WireMode::kHealthyNic),
+                               softnic::name(softnic::WireMode::kPassThrough)}));
+    command->add_option("--netns", options->netns, "network namespace in which the ports are");
+    command->add_option("--duration", options->seconds, "seconds; without it until Ctrl-C")
+        ->check(CLI::PositiveNumber);
+    command->add_flag("--json", options->json, "print the result as one JSON object");
+    command->add_option("--pcapng", options->capture,
+                        "file for the first frames that left with a wrong checksum");
+    command->add_option("--vxlan-port", options->vxlan_ports,
+                        "UDP ports that carry VXLAN (default 4789)");
+    command->add_option("--cpu", options->cpu, "CPU of the forwarding lcore (default 0)")
+        ->check(CLI::NonNegativeNumber);
+    command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+}
 
 }  // namespace pathproof::cli

@@ -163,9 +163,11 @@ Status choose(const std::string& name, Ground ground, PortRequest& request) {
         return check_interface(name, ground);
     }
     if (is_vdev(name)) {
-        request.name = name.substr(0, name.find(','));
         const std::string interface = interface_argument(name);
-        return interface.empty() ? Status() : check_interface(interface, ground);
+        request.name = interface.empty() ? name.substr(0, name.find(',')) : interface;
+        // The interface of net_tap is one that it makes.
+        const bool is_there = !interface.empty() && !name.starts_with("net_tap");
+        return is_there ? check_interface(interface, ground) : Status();
     }
     if (!is_pci_address(name)) {
         return fail(ErrorCode::kNotFound,

@@ -1,5 +1,6 @@
 #include "harness/tester/service.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cctype>
 #include <ctime>
@@ -25,6 +26,26 @@ struct DeviceList {
     std::vector<std::string> names;  // by port: what EAL calls the device
 };
 
+bool ends_in_digit(const std::string& text) {
+    return !text.empty() && std::isdigit(static_cast<unsigned char>(text.back())) != 0;
+}
+
+// The driver's name with the first number from `number` on that no other device has or asks for.
+std::string free_name(const std::string& driver, std::size_t number,
+                      const std::vector<PortRequest>& requests,
+                      const std::vector<std::string>& given) {
+    for (;; ++number) {
+        const std::string name = driver + std::to_string(number);
+        const bool asked_for =
+            std::any_of(requests.begin(), requests.end(), [&](const PortRequest& other) {
+                return other.device.substr(0, other.device.find(',')) == name;
+            });
+        if (!asked_for && std::find(given.begin(), given.end(), name) == given.end()) {
+            return name;
+        }
+    }
+}
+
 // "0000:3b:00.0" and "3b:00.0" are PCI addresses, everything else a vdev; a vdev without a number
 // gets its port's.
 DeviceList list_devices(const std::vector<PortRequest>& requests) {
@@ -38,8 +59,8 @@ DeviceList list_devices(const std::vector<PortRequest>& requests) {
             continue;
         }
         const std::string arguments = device.substr(driver.size());
-        if (!driver.empty() && std::isdigit(static_cast<unsigned char>(driver.back())) == 0) {
-            driver += std::to_string(index);
+        if (!driver.empty() && !ends_in_digit(driver)) {
+            driver = free_name(driver, index, requests, list.names);
         }
         list.vdevs.push_back(driver + arguments);
         list.names.push_back(driver);

@@ -101,12 +101,12 @@ json direction_summary(const WireReport& report, Direction direction) {
 }  // namespace
 
 std::string wire_table(const WireReport& report, const std::vector<port::PortInfo>& ports) {
-    const std::string& a = ports[0].name;
-    const std::string& b = ports[1].name;
     std::string text = fmt::format(
-        "wire {} <-> {}, mode {}, {:.1f} s: software in the place of a NIC and its cable\n", a, b,
-        softnic::name(report.mode), report.seconds);
-    text += fmt::format("  {:<34}{:>14}{:>14}\n", "frames", a + " -> " + b, b + " -> " + a);
+        "wire A = {} ({}), B = {} ({}), mode {}, {:.1f} s: software in the place of a NIC and its "
+        "cable\n",
+        ports[0].name, ports[0].driver, ports[1].name, ports[1].driver, softnic::name(report.mode),
+        report.seconds);
+    text += fmt::format("  {:<34}{:>14}{:>14}\n", "frames", "A -> B", "B -> A");
     text += row("received", report, &WireTally::received);
     text += row("forwarded", report, &WireTally::forwarded);
     text += row("not forwarded", report, &WireTally::not_forwarded);
@@ -115,8 +115,8 @@ std::string wire_table(const WireReport& report, const std::vector<port::PortInf
     text += row("partial checksums completed", report, &WireTally::completed);
     text += row("left with a wrong checksum", report, &WireTally::bad_frames);
     text += row("left malformed", report, &WireTally::malformed);
-    text += layer_rows(report, Direction::kAToB, fmt::format("{} -> {}", a, b));
-    text += layer_rows(report, Direction::kBToA, fmt::format("{} -> {}", b, a));
+    text += layer_rows(report, Direction::kAToB, "A -> B");
+    text += layer_rows(report, Direction::kBToA, "B -> A");
     text += fmt::format("lost by the wire's own ports: {}\n", report.tester_lost);
     for (const std::string& objection : report.objections) {
         text += fmt::format("! {}\n", objection);

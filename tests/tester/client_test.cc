@@ -48,6 +48,17 @@ BOOST_AUTO_TEST_CASE(a_tester_opens_its_ports_and_says_what_they_are) {
     BOOST_TEST(client->alive());
 }
 
+BOOST_AUTO_TEST_CASE(a_device_without_a_number_gets_one_that_is_free) {
+    TesterOptions options = two_rings();
+    options.ports = {{.name = "a", .device = "net_ring"},
+                     {.name = "b", .device = "net_ring0"},
+                     {.name = "c", .device = "net_ring"}};
+    const auto client = start(options);
+    BOOST_TEST(client->ports()[0].device == "net_ring1");
+    BOOST_TEST(client->ports()[1].device == "net_ring0");
+    BOOST_TEST(client->ports()[2].device == "net_ring2");
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_opened_is_named) {
     TesterOptions options = two_rings();
     options.ports[1].device = "net_af_packet,iface=pp-none";

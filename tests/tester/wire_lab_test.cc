@@ -256,6 +256,16 @@ BOOST_AUTO_TEST_CASE(a_burst_that_meets_a_stopped_tester_is_kept_whole_or_its_lo
     BOOST_TEST(objects(lossy, "port ua lost"));
 }
 
+BOOST_AUTO_TEST_CASE(ring_slots_that_the_driver_would_misread_are_refused) {
+    const Lab lab;
+    const auto client =
+        Client::start({.netns = lab.tester(),
+                       .ports = {{.name = "ua", .device = "net_af_packet,iface=ua,framesz=1536"}},
+                       .worker_cpus = {0}});
+    BOOST_REQUIRE(!client);
+    BOOST_TEST(client.error().message.find("does not divide blocksz=4096") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(what_the_testers_own_kernel_sends_is_no_traffic_of_the_wire) {
     Lab lab;
     in(lab.tester(), "ip addr add 203.0.113.9/24 dev ua");
