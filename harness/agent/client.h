@@ -1,10 +1,11 @@
-// The controller's handle on an agent: our process inside the DUT (a namespace, a guest or a host over
-// OpenSSH). Thread-safe: probes that wait run beside other calls.
+// The controller's handle on an agent: our process inside the DUT (a namespace, a guest or a host
+// over OpenSSH). Thread-safe: probes that wait run beside other calls.
 #pragma once
 
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,13 +18,15 @@ namespace pathproof::agent {
 
 using std::chrono::milliseconds;
 
-// One offload feature under the name that `ethtool -k` prints for the single feature (ETH_SS_FEATURES).
+// One offload feature under the name that `ethtool -k` prints for the single feature
+// (ETH_SS_FEATURES).
 struct Feature {
     std::string name;
     bool active = false;
     bool requested = false;
-    bool available = false;      // may be changed by the user (hw_features)
-    bool never_changed = false;  // "[fixed]"
+    bool available = false;  // may be changed by the user (hw_features)
+    bool never_changed =
+        false;  // what `ethtool -k` marks "[fixed]": not available, or the same on any device
     bool operator==(const Feature&) const = default;
 };
 
@@ -42,14 +45,16 @@ struct DeviceInfo {
     std::string firmware;
     std::string bus;
     frame::MacAddress mac;
+    std::optional<frame::MacAddress> permanent_mac;  // as burnt in; virtual devices have none
     std::uint32_t mtu = 0;
     bool link_up = false;
-    std::int64_t speed_mbps = -1;  // -1: the driver does not say
+    std::int64_t speed_mbps = -1;                                   // -1: the driver does not say
     std::vector<std::pair<std::string, std::uint64_t>> statistics;  // ethtool -S
 };
 
-// Counter values by name: "Udp.InCsumErrors" (/proc/net/snmp), "TcpExt.ListenOverflows" (/proc/net/netstat),
-// "Udp6InCsumErrors" (/proc/net/snmp6), "eth0.rx_packets" (/sys/class/net/*/statistics).
+// Counter values by name: "Udp.InCsumErrors" (/proc/net/snmp), "TcpExt.ListenOverflows"
+// (/proc/net/netstat), "Udp6InCsumErrors" (/proc/net/snmp6), "eth0.rx_packets"
+// (/sys/class/net/*/statistics).
 using CounterSet = std::map<std::string, std::uint64_t>;
 // after - before, leaving out the unchanged ones.
 CounterSet delta(const CounterSet& before, const CounterSet& after);
@@ -62,7 +67,8 @@ struct PingOptions {
     milliseconds timeout{1000};  // for each
 };
 
-// Both queries from one connected UDP socket in one sendmmsg, or over one TCP connection, as glibc does it.
+// Both queries from one connected UDP socket in one sendmmsg, or over one TCP connection, as glibc
+// does it.
 struct DnsLookupOptions {
     frame::Endpoint server;
     std::string name;
@@ -74,6 +80,8 @@ struct DnsLookupOptions {
 struct TransferOptions {
     frame::Endpoint server;
     std::uint64_t bytes = 1'000'000;
+    // For the connection, and again for each stretch without progress; the whole may take ten times
+    // as long.
     milliseconds timeout{5000};
 };
 
@@ -81,8 +89,11 @@ struct ProbeResult {
     bool ok = false;
     std::string outcome;  // one clause: "2 answers in 0.4 ms", "connect timed out after 4000 ms"
     double milliseconds = 0;
-    std::uint64_t sent = 0;      // echo requests, queries, bytes
-    std::uint64_t received = 0;  // echo replies, answers, bytes that arrived whole (digest checked)
+    std::uint64_t sent = 0;  // echo requests, queries, bytes
+    // Echo replies, answers, or bytes of a transfer that the other side has: all of them when the
+    // digest of what arrived is right, none when it is wrong, and what its kernel acknowledged when
+    // it came to no end.
+    std::uint64_t received = 0;
 };
 
 // A DNS server on kernel sockets, UDP and TCP: every name gets `address` (A) or `address6` (AAAA).
@@ -114,7 +125,8 @@ class Client {
 
     // Offloads and devices (ioctl SIOCETHTOOL).
     Result<std::vector<Feature>> features(const std::string& device);
-    // Sets the named features (single names, or ethtool's group words such as "tx"); says what changed.
+    // Sets the named features (single names, or ethtool's group words such as "tx"); says what
+    // changed.
     Result<std::vector<FeatureChange>> set_features(
         const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted);
     Result<DeviceInfo> device(const std::string& device);
@@ -124,7 +136,8 @@ class Client {
     // A sysctl of this namespace, by its name below /proc/sys with dots ("net.ipv4.ip_forward").
     Result<std::string> read_sysctl(const std::string& name);
     Status write_sysctl(const std::string& name, const std::string& value);
-    // Receive packet steering of a device's first receive queue: a hexadecimal CPU mask, "0" for off.
+    // Receive packet steering of a device's first receive queue: a hexadecimal CPU mask, "0" for
+    // off.
     Status set_rps(const std::string& device, const std::string& cpu_mask);
 
     // conntrack.
@@ -147,6 +160,10 @@ class Client {
 
   private:
     Client();
+    static Result<std::unique_ptr<Client>> start(const std::vector<std::string>& argv,
+                                                 const std::string& netns,
+                                                 const std::vector<int>& cpus,
+                                                 const std::string& who);
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,199 @@
+#include "harness/agent/client.h"
+
+#include <nlohmann/json.hpp>
+
+#include "harness/agent/message.h"
+#include "harness/process/child.h"
+#include "harness/process/netns.h"
+#include "harness/process/rpc.h"
+
+namespace pathproof::agent {
+namespace {
+
+using nlohmann::json;
+
+// Beyond what the operation itself may take.
+constexpr milliseconds kAnswerTime{10'000};
+// A table of a million entries, or as many events, as JSON.
+constexpr milliseconds kBulkTime{120'000};
+constexpr milliseconds kStartTime{30'000};
+
+std::string join(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) {
+        text += (text.empty() ? "" : " ") + word;
+    }
+    return text;
+}
+
+// Turns an answer into a value; one that does not fit is an error, never an exception.
+template <typename Read>
+auto decode(const Result<json>& answered, const std::string& who, const Read& read)
+    -> Result<std::decay_t<decltype(read(json()))>> {
+    if (!answered) {
+        return pass_on(answered.error());
+    }
+    try {
+        return read(*answered);
+    } catch (const json::exception& wrong) {
+        return fail(ErrorCode::kFailed,
+                    "{} answered what this version cannot read ({}); are both of one version?", who,
+                    wrong.what());
+    }
+}
+
+}  // namespace
+
+struct Client::Impl {
+    explicit Impl(process::Child child, std::string who) : rpc(std::move(child), std::move(who)) {}
+
+    template <typename T>
+    Result<T> ask(const char* operation, const json& args, milliseconds timeout = kAnswerTime) {
+        return decode(rpc.call(operation, args, timeout), rpc.who(),
+                      [](const json& answer) { return answer.get<T>(); });
+    }
+
+    Status tell(const char* operation, const json& args, milliseconds timeout = kAnswerTime) {
+        const Result<json> answered = rpc.call(operation, args, timeout);
+        return answered ? Status() : pass_on(answered.error());
+    }
+
+    process::RpcClient rpc;
+};
+
+Client::Client() = default;
+Client::~Client() = default;
+
+Result<std::unique_ptr<Client>> Client::start(const std::vector<std::string>& argv,
+                                              const std::string& netns,
+                                              const std::vector<int>& cpus,
+                                              const std::string& who) {
+    Result<process::Child> child =
+        process::Child::start(argv, {.netns = netns, .cpus = cpus, .stderr_prefix = {}});
+    if (!child) {
+        return pass_on(child.error());
+    }
+    std::unique_ptr<Client> client(new Client());
+    client->impl_ = std::make_unique<Impl>(std::move(*child), who);
+    const Result<json> hello = client->impl_->rpc.call("hello", json::object(), kStartTime);
+    if (!hello) {
+        return fail(hello.error(), "start {} with '{}'", who, join(argv));
+    }
+    if (!hello->is_object() || hello->value("agent", json()) != "pathproof") {
+        return fail(ErrorCode::kFailed, "'{}' answered, but it is no pathproof agent", join(argv));
+    }
+    return client;
+}
+
+Result<std::unique_ptr<Client>> Client::start_in_netns(const std::string& netns,
+                                                       const std::vector<int>& cpus) {
+    if (!netns.empty() && !process::netns_exists(netns)) {
+        return fail(ErrorCode::kNotFound,
+                    "network namespace '{}' does not exist; 'ip netns' lists them", netns);
+    }
+    const std::string who = netns.empty() ? "agent" : "agent in namespace " + netns;
+    return start({process::own_binary(), "agent"}, netns, cpus, who);
+}
+
+Result<std::unique_ptr<Client>> Client::start_command(const std::vector<std::string>& argv) {
+    if (argv.empty()) {
+        return fail(ErrorCode::kBadInput, "no command to start the agent with");
+    }
+    return start(argv, {}, {}, "agent behind '" + join(argv) + "'");
+}
+
+const std::string& Client::who() const {
+    return impl_->rpc.who();
+}
+pid_t Client::pid() const {
+    return impl_->rpc.pid();
+}
+bool Client::alive() const {
+    return impl_->rpc.alive();
+}
+
+Result<std::vector<Feature>> Client::features(const std::string& device) {
+    return impl_->ask<std::vector<Feature>>("features", {{"device", device}});
+}
+
+Result<std::vector<FeatureChange>> Client::set_features(
+    const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted) {
+    return impl_->ask<std::vector<FeatureChange>>("set_features",
+                                                  {{"device", device}, {"features", wanted}});
+}
+
+Result<DeviceInfo> Client::device(const std::string& device) {
+    const auto info = decode(impl_->rpc.call("device", {{"device", device}}, kAnswerTime), who(),
+                             device_from_json);
+    return info ? *info : Result<DeviceInfo>(pass_on(info.error()));
+}
+
+Result<CounterSet> Client::counters() {
+    return impl_->ask<CounterSet>("counters", json::object());
+}
+
+Result<std::string> Client::read_sysctl(const std::string& name) {
+    return impl_->ask<std::string>("read_sysctl", {{"name", name}});
+}
+
+Status Client::write_sysctl(const std::string& name, const std::string& value) {
+    return impl_->tell("write_sysctl", {{"name", name}, {"value", value}});
+}
+
+Status Client::set_rps(const std::string& device, const std::string& cpu_mask) {
+    return impl_->tell("set_rps", {{"device", device}, {"cpu_mask", cpu_mask}});
+}
+
+Result<std::vector<netfilter::Entry>> Client::conntrack_dump(const ConntrackFilter& filter) {
+    return impl_->ask<std::vector<netfilter::Entry>>("conntrack_dump", filter_to_json(filter),
+                                                     kBulkTime);
+}
+
+Status Client::conntrack_flush() {
+    return impl_->tell("conntrack_flush", json::object(), kBulkTime);
+}
+
+Result<std::vector<netfilter::CpuStats>> Client::conntrack_stats() {
+    return impl_->ask<std::vector<netfilter::CpuStats>>("conntrack_stats", json::object());
+}
+
+Status Client::start_events(const ConntrackFilter& filter) {
+    return impl_->tell("start_events", filter_to_json(filter));
+}
+
+Result<netfilter::EventLog> Client::stop_events() {
+    return decode(impl_->rpc.call("stop_events", json::object(), kBulkTime), who(),
+                  event_log_from_json);
+}
+
+Status Client::start_dns_server(const DnsServerOptions& options) {
+    return impl_->tell("start_dns_server", dns_server_to_json(options));
+}
+
+Status Client::start_transfer_server(const frame::Endpoint& listen) {
+    return impl_->tell("start_transfer_server", {{"listen", frame::to_string(listen)}});
+}
+
+Status Client::stop_servers() {
+    return impl_->tell("stop_servers", json::object());
+}
+
+Result<ProbeResult> Client::ping(const PingOptions& options) {
+    const milliseconds longest = options.interval * options.count + options.timeout;
+    return impl_->ask<ProbeResult>("ping", ping_to_json(options), longest + kAnswerTime);
+}
+
+Result<ProbeResult> Client::dns_lookup(const DnsLookupOptions& options) {
+    // An attempt over TCP waits for the connection and then for the answers; a truncated answer
+    // goes there too.
+    const milliseconds longest = options.timeout * options.attempts * 3;
+    return impl_->ask<ProbeResult>("dns_lookup", lookup_to_json(options), longest + kAnswerTime);
+}
+
+Result<ProbeResult> Client::tcp_transfer(const TransferOptions& options) {
+    const milliseconds longest = options.timeout * 11;  // see TransferOptions::timeout
+    return impl_->ask<ProbeResult>("tcp_transfer", transfer_to_json(options),
+                                   longest + kAnswerTime);
+}
+
+}  // namespace pathproof::agent

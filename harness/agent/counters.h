@@ -1,0 +1,31 @@
+// The kernel's network counters of a namespace, read from /proc/net and /sys/class/net.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "dataplane/base/result.h"
+#include "harness/agent/client.h"
+
+namespace pathproof::agent {
+
+// Where to read. The defaults are those of the calling thread's namespace; /sys shows the namespace
+// in which it was mounted, which is right in an agent (process::SysfsView::kRemount).
+struct CounterSource {
+    std::string proc_net = "/proc/thread-self/net";
+    std::string class_net = "/sys/class/net";
+};
+
+// Reads snmp, netstat, snmp6 and every device's statistics. A file that this kernel lacks (no IPv6,
+// for example) is left out; when there is none at all, that is an error.
+Result<CounterSet> read_counters(const CounterSource& source = {});
+
+// The format of snmp and netstat: pairs of lines "Udp: InDatagrams NoPorts" and "Udp: 17 0". A pair
+// whose lines do not fit each other, and a value that is no count (Tcp.MaxConn is -1), are left
+// out: a wrong name for a value would be worse than none.
+CounterSet parse_paired_counters(std::string_view text);
+
+// The format of snmp6: lines "Udp6InDatagrams   17".
+CounterSet parse_listed_counters(std::string_view text);
+
+}  // namespace pathproof::agent

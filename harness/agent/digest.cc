@@ -1,0 +1,33 @@
+#include "harness/agent/digest.h"
+
+namespace pathproof::agent {
+
+void Digest::add(std::span<const std::uint8_t> bytes) {
+    constexpr std::uint64_t kPrime = 0x100000001b3ULL;
+    for (std::uint8_t byte : bytes) {
+        value_ = (value_ ^ byte) * kPrime;
+    }
+}
+
+void ByteStream::fill(std::span<std::uint8_t> piece) {
+    for (std::uint8_t& byte : piece) {
+        byte = next();
+    }
+}
+
+std::uint8_t ByteStream::next() {
+    if (left_ == 0) {
+        state_ += 0x9e3779b97f4a7c15ULL;
+        word_ = state_;
+        word_ = (word_ ^ (word_ >> 30)) * 0xbf58476d1ce4e5b9ULL;
+        word_ = (word_ ^ (word_ >> 27)) * 0x94d049bb133111ebULL;
+        word_ ^= word_ >> 31;
+        left_ = 8;
+    }
+    const auto byte = static_cast<std::uint8_t>(word_);
+    word_ >>= 8;
+    --left_;
+    return byte;
+}
+
+}  // namespace pathproof::agent

@@ -1,0 +1,351 @@
+#include "harness/agent/dns_server.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dataplane/frame/dns.h"
+#include "harness/agent/listener.h"
+#include "harness/agent/reactor.h"
+#include "harness/agent/socket.h"
+
+namespace pathproof::agent {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+// RFC 1035 section 4.2.1; we do not speak EDNS, so this is the limit of an answer over UDP.
+constexpr std::size_t kMostUdpAnswer = 512;
+constexpr std::size_t kMostDatagram = 4096;
+constexpr std::size_t kMostMessage = 65535;
+constexpr int kDatagramsPerTurn = 64;
+constexpr std::size_t kControlBytes = 256;
+
+// A datagram with where it came from, and the control message that makes the answer leave from the
+// address it was sent to.
+struct Datagram {
+    Bytes message;
+    SocketAddress peer;
+    std::array<char, kControlBytes> control{};
+    std::size_t control_bytes = 0;
+};
+
+// The pktinfo of a received datagram, turned into one for sending: by the same address, by the
+// route's device.
+void keep_pktinfo(msghdr& received, Datagram& datagram) {
+    for (cmsghdr* part = CMSG_FIRSTHDR(&received); part != nullptr;
+         part = CMSG_NXTHDR(&received, part)) {
+        if (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_PKTINFO) {
+            in_pktinfo info{};
+            std::memcpy(&info, CMSG_DATA(part), sizeof info);
+            info.ipi_ifindex = 0;
+            std::memcpy(CMSG_DATA(part), &info, sizeof info);
+            datagram.control_bytes = CMSG_SPACE(sizeof info);
+        } else if (part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_PKTINFO) {
+            // The device stays: an answer to a link-local address needs it.
+            datagram.control_bytes = CMSG_SPACE(sizeof(in6_pktinfo));
+        } else {
+            continue;
+        }
+        const auto offset = reinterpret_cast<char*>(part) - datagram.control.data();
+        std::memmove(datagram.control.data(), datagram.control.data() + offset,
+                     datagram.control_bytes);
+        return;
+    }
+}
+
+std::optional<Datagram> receive(int socket) {
+    Datagram datagram;
+    datagram.message.resize(kMostDatagram);
+    iovec piece{.iov_base = datagram.message.data(), .iov_len = datagram.message.size()};
+    msghdr header{};
+    header.msg_name = &datagram.peer.storage;
+    header.msg_namelen = sizeof datagram.peer.storage;
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    header.msg_control = datagram.control.data();
+    header.msg_controllen = datagram.control.size();
+    const ssize_t got = recvmsg(socket, &header, 0);
+    if (got < 0) {
+        return std::nullopt;
+    }
+    datagram.message.resize(static_cast<std::size_t>(got));
+    datagram.peer.length = header.msg_namelen;
+    keep_pktinfo(header, datagram);
+    return datagram;
+}
+
+void send_answer(int socket, Datagram& question, Bytes& answer) {
+    iovec piece{.iov_base = answer.data(), .iov_len = answer.size()};
+    msghdr header{};
+    header.msg_name = &question.peer.storage;
+    header.msg_namelen = question.peer.length;
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    if (question.control_bytes > 0) {
+        header.msg_control = question.control.data();
+        header.msg_controllen = question.control_bytes;
+    }
+    // A refusal (no route back, a full queue) is loss on the path, as it would be for any server.
+    sendmsg(socket, &header, 0);
+}
+
+struct Connection {
+    Fd socket;
+    Bytes in;
+    Bytes out;
+    std::size_t unanswered = 0;
+    bool peer_finished = false;
+};
+
+}  // namespace
+
+struct DnsServer::Impl {
+    DnsServerOptions options;
+    frame::Endpoint endpoint;
+    Fd udp;
+    Fd tcp;
+    std::map<int, std::shared_ptr<Connection>> connections;
+    std::unique_ptr<Reactor> reactor;  // last: its thread ends before what it uses
+
+    Status bind_both();
+    Bytes answer(std::span<const std::uint8_t> query, std::size_t most_bytes) const;
+    void serve_udp();
+    void serve_connection(const std::shared_ptr<Connection>& connection);
+    void read_connection(Connection& connection);
+    void take_queries(const std::shared_ptr<Connection>& connection);
+    void flush(Connection& connection);
+    void finish_if_done(Connection& connection);
+    void close(Connection& connection);
+};
+
+Status DnsServer::Impl::bind_both() {
+    const int tries = options.listen.port == 0 ? 16 : 1;
+    Error last;
+    for (int i = 0; i < tries; ++i) {
+        Result<Fd> udp_socket = bind_udp(options.listen);
+        if (!udp_socket) {
+            return pass_on(udp_socket.error());
+        }
+        const Result<frame::Endpoint> bound = local_endpoint(udp_socket->get());
+        if (!bound) {
+            return pass_on(bound.error());
+        }
+        Result<Fd> tcp_socket = listen_tcp(*bound);
+        if (tcp_socket) {
+            endpoint = *bound;
+            udp = std::move(*udp_socket);
+            tcp = std::move(*tcp_socket);
+            return {};
+        }
+        last = tcp_socket.error();
+    }
+    return pass_on(last);
+}
+
+Bytes DnsServer::Impl::answer(std::span<const std::uint8_t> query, std::size_t most_bytes) const {
+    frame::DnsReader reader(query);
+    const frame::DnsHeader& header = reader.header();
+    if (reader.defect() != frame::DnsDefect::kNone || header.response) {
+        return {};
+    }
+    const std::optional<frame::DnsQuestion> question = reader.next_question();
+    if (!question) {
+        return {};
+    }
+    std::vector<frame::IpAddress> addresses;
+    for (const frame::IpAddress& address : {options.address, options.address6}) {
+        if (!is_unspecified(address)) {
+            addresses.push_back(address);
+        }
+    }
+    frame::DnsAnswer content;
+    content.rcode = header.opcode == 0 ? frame::Rcode::kNoError : frame::Rcode::kNotImp;
+    const bool of_internet = header.opcode == 0 && question->query_class == frame::kDnsClassIn;
+    content.addresses = of_internet ? std::span<const frame::IpAddress>(addresses)
+                                    : std::span<const frame::IpAddress>();
+    Bytes message(most_bytes);
+    message.resize(frame::write_answer(message, query, content));
+    return message;
+}
+
+void DnsServer::Impl::serve_udp() {
+    for (int i = 0; i < kDatagramsPerTurn; ++i) {
+        std::optional<Datagram> question = receive(udp.get());
+        if (!question) {
+            return;
+        }
+        Bytes message = answer(question->message, kMostUdpAnswer);
+        if (message.empty()) {
+            continue;
+        }
+        if (options.delay.count() == 0) {
+            send_answer(udp.get(), *question, message);
+            continue;
+        }
+        question->message = {};
+        reactor->after(options.delay, [this, question = std::move(*question), message]() mutable {
+            send_answer(udp.get(), question, message);
+        });
+    }
+}
+
+void DnsServer::Impl::serve_connection(const std::shared_ptr<Connection>& connection) {
+    read_connection(*connection);
+    take_queries(connection);
+    flush(*connection);
+    finish_if_done(*connection);
+}
+
+void DnsServer::Impl::read_connection(Connection& connection) {
+    if (!connection.socket) {
+        return;
+    }
+    if (connection.peer_finished) {
+        // Called although nothing is to be read: the peer has reset the connection, it wants no
+        // answer.
+        int reason = 0;
+        socklen_t length = sizeof reason;
+        getsockopt(connection.socket.get(), SOL_SOCKET, SO_ERROR, &reason, &length);
+        if (reason != 0) {
+            close(connection);
+        }
+        return;
+    }
+    std::array<std::uint8_t, 16384> chunk{};
+    const ssize_t got = recv(connection.socket.get(), chunk.data(), chunk.size(), 0);
+    if (got > 0) {
+        connection.in.insert(connection.in.end(), chunk.begin(), chunk.begin() + got);
+    } else if (got == 0) {
+        connection.peer_finished = true;
+    } else if (errno != EAGAIN && errno != EINTR) {
+        close(connection);
+    }
+}
+
+// Each message is preceded by its length (RFC 1035 section 4.2.2); several may come at once (RFC
+// 7766).
+void DnsServer::Impl::take_queries(const std::shared_ptr<Connection>& connection) {
+    std::size_t begin = 0;
+    const Bytes& in = connection->in;
+    while (connection->socket && in.size() - begin >= 2) {
+        const std::size_t length = std::size_t{in[begin]} << 8 | in[begin + 1];
+        if (in.size() - begin - 2 < length) {
+            break;
+        }
+        Bytes message = answer({in.data() + begin + 2, length}, kMostMessage);
+        begin += 2 + length;
+        if (message.empty()) {
+            close(*connection);  // not DNS: nothing sensible can follow
+            return;
+        }
+        const std::array<std::uint8_t, 2> prefix{static_cast<std::uint8_t>(message.size() >> 8),
+                                                 static_cast<std::uint8_t>(message.size())};
+        message.insert(message.begin(), prefix.begin(), prefix.end());
+        ++connection->unanswered;
+        const auto send_now = [this, connection, message = std::move(message)] {
+            --connection->unanswered;
+            connection->out.insert(connection->out.end(), message.begin(), message.end());
+            flush(*connection);
+            finish_if_done(*connection);
+        };
+        if (options.delay.count() == 0) {
+            send_now();
+        } else {
+            reactor->after(options.delay, send_now);
+        }
+    }
+    connection->in.erase(connection->in.begin(),
+                         connection->in.begin() + static_cast<std::ptrdiff_t>(begin));
+}
+
+void DnsServer::Impl::flush(Connection& connection) {
+    while (connection.socket && !connection.out.empty()) {
+        const ssize_t sent = send(connection.socket.get(), connection.out.data(),
+                                  connection.out.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) {
+            continue;
+        }
+        if (sent < 0 && errno != EAGAIN) {
+            close(connection);
+            return;
+        }
+        if (sent < 0) {
+            break;
+        }
+        connection.out.erase(connection.out.begin(), connection.out.begin() + sent);
+    }
+    if (connection.socket) {
+        const std::uint32_t in =
+            connection.peer_finished ? 0u : static_cast<std::uint32_t>(EPOLLIN);
+        const std::uint32_t out =
+            connection.out.empty() ? 0u : static_cast<std::uint32_t>(EPOLLOUT);
+        reactor->change(connection.socket.get(), in | out);
+    }
+}
+
+void DnsServer::Impl::finish_if_done(Connection& connection) {
+    if (connection.socket && connection.peer_finished && connection.unanswered == 0 &&
+        connection.out.empty()) {
+        close(connection);
+    }
+}
+
+// Delayed answers keep the connection's memory alive; without a socket they come to nothing.
+void DnsServer::Impl::close(Connection& connection) {
+    const int descriptor = connection.socket.get();
+    reactor->forget(descriptor);
+    const Fd closing = std::move(connection.socket);
+    connections.erase(descriptor);
+}
+
+DnsServer::DnsServer() : impl_(std::make_unique<Impl>()) {}
+
+DnsServer::~DnsServer() {
+    impl_->reactor.reset();
+}
+
+const frame::Endpoint& DnsServer::endpoint() const {
+    return impl_->endpoint;
+}
+
+Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& options) {
+    std::unique_ptr<DnsServer> server(new DnsServer());
+    Impl& impl = *server->impl_;
+    impl.options = options;
+    if (const Status bound = impl.bind_both(); !bound) {
+        return fail(bound.error(), "DNS server");
+    }
+    Result<std::unique_ptr<Reactor>> reactor = Reactor::create();
+    if (!reactor) {
+        return pass_on(reactor.error());
+    }
+    impl.reactor = std::move(*reactor);
+    Status watched = impl.reactor->watch(impl.udp.get(), EPOLLIN, [&impl] { impl.serve_udp(); });
+    if (watched) {
+        watched = accept_all(*impl.reactor, impl.tcp.get(), [&impl](Fd socket) {
+            const int descriptor = socket.get();
+            auto connection = std::make_shared<Connection>();
+            connection->socket = std::move(socket);
+            if (impl.reactor->watch(descriptor, EPOLLIN,
+                                    [&impl, connection] { impl.serve_connection(connection); })) {
+                impl.connections[descriptor] = connection;
+            }
+        });
+    }
+    if (!watched) {
+        return pass_on(watched.error());
+    }
+    impl.reactor->start();
+    return server;
+}
+
+}  // namespace pathproof::agent

@@ -1,0 +1,29 @@
+// Offload features and facts of a network device, through the SIOCETHTOOL ioctls of
+// linux/ethtool.h. Each function speaks of the network namespace of the calling thread.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/agent/client.h"
+
+namespace pathproof::agent {
+
+// Every feature that the kernel has a name for, in the order of its bits. An unknown device is
+// kNotFound, with close matches.
+Result<std::vector<Feature>> read_features(const std::string& device);
+
+// Does what `ethtool -K` does for single names and group words, all in one request, and says what
+// changed, the features that the kernel changed along included. A feature asked for by its name
+// that is [fixed] or that the kernel refuses is kNotSupported, with its name, and the device is
+// left as it was. Of a group word as many members change as can; when none can, that is the same
+// error.
+Result<std::vector<FeatureChange>> change_features(
+    const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted);
+
+// Driver, addresses, MTU, link and statistics. What a driver does not tell stays empty.
+Result<DeviceInfo> read_device(const std::string& device);
+
+}  // namespace pathproof::agent

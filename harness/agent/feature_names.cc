@@ -1,0 +1,167 @@
+#include "harness/agent/feature_names.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace pathproof::agent {
+namespace {
+
+struct Group {
+    std::string_view short_word;
+    std::string_view long_word;
+    std::string_view pattern;  // of ETH_SS_FEATURES names, as in fnmatch(3)
+};
+
+// The words of ethtool(8), section -K, and the kernel's names they cover (net/ethtool/common.c,
+// netdev_features_strings). The same table is behind ethtool's own -K.
+constexpr std::array<Group, 12> kGroups{{
+    {"rx", "rx-checksumming", "rx-checksum"},
+    {"tx", "tx-checksumming", "tx-checksum-*"},
+    {"sg", "scatter-gather", "tx-scatter-gather*"},
+    {"tso", "tcp-segmentation-offload", "tx-tcp*-segmentation"},
+    {"ufo", "udp-fragmentation-offload", "tx-udp-fragmentation"},
+    {"gso", "generic-segmentation-offload", "tx-generic-segmentation"},
+    {"gro", "generic-receive-offload", "rx-gro"},
+    {"lro", "large-receive-offload", "rx-lro"},
+    {"rxvlan", "rx-vlan-offload", "rx-vlan-hw-parse"},
+    {"txvlan", "tx-vlan-offload", "tx-vlan-hw-insert"},
+    {"ntuple", "ntuple-filters", "rx-ntuple-filter"},
+    {"rxhash", "receive-hashing", "rx-hashing"},
+}};
+
+bool matches(const std::string& name, std::string_view pattern) {
+    return !name.empty() && fnmatch(std::string(pattern).c_str(), name.c_str(), 0) == 0;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+        }
+    }
+    return row[b.size()];
+}
+
+std::vector<std::string> known_words(const std::vector<std::string>& names) {
+    std::vector<std::string> words;
+    for (const std::string& name : names) {
+        if (!name.empty()) {
+            words.push_back(name);
+        }
+    }
+    for (const Group& group : kGroups) {
+        words.emplace_back(group.short_word);
+        words.emplace_back(group.long_word);
+    }
+    return words;
+}
+
+void request(std::vector<FeatureRequest>& requests, FeatureRequest wish) {
+    const auto earlier = std::find_if(requests.begin(), requests.end(),
+                                      [&](const auto& other) { return other.index == wish.index; });
+    if (earlier != requests.end()) {
+        *earlier = std::move(wish);
+        return;
+    }
+    requests.push_back(std::move(wish));
+}
+
+Status expand_group(const std::vector<std::string>& names, const std::string& word, bool on,
+                    std::vector<FeatureRequest>& requests) {
+    const std::string_view pattern = group_pattern(word);
+    bool found = false;
+    for (std::size_t index = 0; index < names.size(); ++index) {
+        if (matches(names[index], pattern)) {
+            request(requests, {index, on, FeatureRequest::Origin::kGroup, word});
+            found = true;
+        }
+    }
+    if (!found) {
+        return fail(ErrorCode::kNotSupported,
+                    "this kernel has no feature '{}' behind the word '{}'", pattern, word);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string_view group_pattern(std::string_view word) {
+    for (const Group& group : kGroups) {
+        if (word == group.short_word || word == group.long_word) {
+            return group.pattern;
+        }
+    }
+    return {};
+}
+
+std::string_view group_of(const std::string& feature) {
+    for (const Group& group : kGroups) {
+        if (matches(feature, group.pattern)) {
+            return group.long_word;
+        }
+    }
+    return {};
+}
+
+Result<std::vector<FeatureRequest>> expand_features(
+    const std::vector<std::string>& names,
+    const std::vector<std::pair<std::string, bool>>& wanted) {
+    std::vector<FeatureRequest> requests;
+    for (const auto& [word, on] : wanted) {
+        const auto single = std::find(names.begin(), names.end(), word);
+        if (!word.empty() && single != names.end()) {
+            const auto index = static_cast<std::size_t>(single - names.begin());
+            request(requests, {index, on, FeatureRequest::Origin::kSingle, word});
+            continue;
+        }
+        if (group_pattern(word).empty()) {
+            return fail(ErrorCode::kNotFound, "there is no offload feature '{}'{}", word,
+                        did_you_mean(word, known_words(names)));
+        }
+        if (const Status expanded = expand_group(names, word, on, requests); !expanded) {
+            return pass_on(expanded.error());
+        }
+    }
+    return requests;
+}
+
+std::vector<std::string> close_matches(std::string_view word,
+                                       const std::vector<std::string>& candidates) {
+    const std::size_t tolerated = std::max<std::size_t>(1, word.size() / 4);
+    std::vector<std::pair<std::size_t, std::string>> ranked;
+    for (const std::string& candidate : candidates) {
+        const std::size_t distance = edit_distance(word, candidate);
+        const bool begins_with_it = word.size() >= 2 && candidate.starts_with(word);
+        if (distance <= tolerated || begins_with_it) {
+            ranked.emplace_back(distance, candidate);
+        }
+    }
+    std::sort(ranked.begin(), ranked.end());
+    std::vector<std::string> close;
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, ranked.size()); ++i) {
+        close.push_back(ranked[i].second);
+    }
+    return close;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+    const std::vector<std::string> close = close_matches(word, candidates);
+    std::string text;
+    for (std::size_t i = 0; i < close.size(); ++i) {
+        text += i == 0 ? "" : i + 1 == close.size() ? " or " : ", ";
+        text += close[i];
+    }
+    return text.empty() ? text : fmt::format("; did you mean {}?", text);
+}
+
+}  // namespace pathproof::agent

@@ -1,0 +1,16 @@
+// Names of network devices in the namespace of the calling thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::agent {
+
+std::vector<std::string> interface_names();
+
+// Fails with kNotFound, and close matches, when there is no device of this name.
+Status require_interface(const std::string& name);
+
+}  // namespace pathproof::agent

@@ -1,0 +1,238 @@
+#include "harness/agent/message.h"
+
+#include <nlohmann/json.hpp>
+
+namespace pathproof::agent {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMostMilliseconds = 3'600'000;
+
+// A duration of at most an hour; negative or longer ones are mistakes of the caller.
+Result<milliseconds> duration(const json& in, const char* key) {
+    const auto count = in.at(key).get<std::int64_t>();
+    if (count < 0 || count > kMostMilliseconds) {
+        return fail(ErrorCode::kBadInput, "{} must be 0 to {}, not {}", key, kMostMilliseconds,
+                    count);
+    }
+    return milliseconds(count);
+}
+
+Result<frame::Endpoint> endpoint(const json& in, const char* key) {
+    return frame::parse_endpoint(in.at(key).get<std::string>());
+}
+
+Result<frame::IpAddress> address(const json& in, const char* key) {
+    return frame::parse_ip(in.at(key).get<std::string>());
+}
+
+}  // namespace
+
+void to_json(json& out, const Feature& feature) {
+    out = {{"name", feature.name},
+           {"active", feature.active},
+           {"requested", feature.requested},
+           {"available", feature.available},
+           {"fixed", feature.never_changed}};
+}
+
+void from_json(const json& in, Feature& feature) {
+    feature.name = in.at("name").get<std::string>();
+    feature.active = in.at("active").get<bool>();
+    feature.requested = in.at("requested").get<bool>();
+    feature.available = in.at("available").get<bool>();
+    feature.never_changed = in.at("fixed").get<bool>();
+}
+
+void to_json(json& out, const FeatureChange& change) {
+    out = {{"name", change.name},
+           {"before", change.before},
+           {"after", change.after},
+           {"asked", change.asked}};
+}
+
+void from_json(const json& in, FeatureChange& change) {
+    change.name = in.at("name").get<std::string>();
+    change.before = in.at("before").get<bool>();
+    change.after = in.at("after").get<bool>();
+    change.asked = in.at("asked").get<bool>();
+}
+
+void to_json(json& out, const ProbeResult& result) {
+    out = {{"ok", result.ok},
+           {"outcome", result.outcome},
+           {"milliseconds", result.milliseconds},
+           {"sent", result.sent},
+           {"received", result.received}};
+}
+
+void from_json(const json& in, ProbeResult& result) {
+    result.ok = in.at("ok").get<bool>();
+    result.outcome = in.at("outcome").get<std::string>();
+    result.milliseconds = in.at("milliseconds").get<double>();
+    result.sent = in.at("sent").get<std::uint64_t>();
+    result.received = in.at("received").get<std::uint64_t>();
+}
+
+json device_to_json(const DeviceInfo& info) {
+    json out = {{"name", info.name},
+                {"driver", info.driver},
+                {"driver_version", info.driver_version},
+                {"firmware", info.firmware},
+                {"bus", info.bus},
+                {"mac", frame::to_string(info.mac)},
+                {"mtu", info.mtu},
+                {"link_up", info.link_up},
+                {"speed_mbps", info.speed_mbps},
+                // Pairs, not an object: the order is the driver's, and names may repeat.
+                {"statistics", info.statistics}};
+    if (info.permanent_mac) {
+        out["permanent_mac"] = frame::to_string(*info.permanent_mac);
+    }
+    return out;
+}
+
+Result<DeviceInfo> device_from_json(const json& in) {
+    DeviceInfo info;
+    info.name = in.at("name").get<std::string>();
+    info.driver = in.at("driver").get<std::string>();
+    info.driver_version = in.at("driver_version").get<std::string>();
+    info.firmware = in.at("firmware").get<std::string>();
+    info.bus = in.at("bus").get<std::string>();
+    info.mtu = in.at("mtu").get<std::uint32_t>();
+    info.link_up = in.at("link_up").get<bool>();
+    info.speed_mbps = in.at("speed_mbps").get<std::int64_t>();
+    info.statistics = in.at("statistics").get<decltype(info.statistics)>();
+    const Result<frame::MacAddress> mac = frame::parse_mac(in.at("mac").get<std::string>());
+    if (!mac) {
+        return pass_on(mac.error());
+    }
+    info.mac = *mac;
+    if (in.contains("permanent_mac")) {
+        const Result<frame::MacAddress> permanent =
+            frame::parse_mac(in["permanent_mac"].get<std::string>());
+        if (!permanent) {
+            return pass_on(permanent.error());
+        }
+        info.permanent_mac = *permanent;
+    }
+    return info;
+}
+
+json event_log_to_json(const netfilter::EventLog& log) {
+    return {{"events", log.events}, {"overruns", log.overruns}};
+}
+
+netfilter::EventLog event_log_from_json(const json& in) {
+    return {.events = in.at("events").get<std::vector<netfilter::Event>>(),
+            .overruns = in.at("overruns").get<std::uint64_t>()};
+}
+
+json ping_to_json(const PingOptions& options) {
+    return {{"destination", frame::to_string(options.destination)},
+            {"count", options.count},
+            {"payload_bytes", options.payload_bytes},
+            {"interval_ms", options.interval.count()},
+            {"timeout_ms", options.timeout.count()}};
+}
+
+Result<PingOptions> ping_from_json(const json& in) {
+    const auto destination = address(in, "destination");
+    const auto interval = duration(in, "interval_ms");
+    const auto timeout = duration(in, "timeout_ms");
+    if (!destination) {
+        return pass_on(destination.error());
+    }
+    if (!interval || !timeout) {
+        return pass_on(interval ? timeout.error() : interval.error());
+    }
+    return PingOptions{.destination = *destination,
+                       .count = in.at("count").get<unsigned>(),
+                       .payload_bytes = in.at("payload_bytes").get<std::uint32_t>(),
+                       .interval = *interval,
+                       .timeout = *timeout};
+}
+
+json lookup_to_json(const DnsLookupOptions& options) {
+    return {{"server", frame::to_string(options.server)},
+            {"name", options.name},
+            {"tcp", options.tcp},
+            {"attempts", options.attempts},
+            {"timeout_ms", options.timeout.count()}};
+}
+
+Result<DnsLookupOptions> lookup_from_json(const json& in) {
+    const auto server = endpoint(in, "server");
+    const auto timeout = duration(in, "timeout_ms");
+    if (!server || !timeout) {
+        return pass_on(server ? timeout.error() : server.error());
+    }
+    return DnsLookupOptions{.server = *server,
+                            .name = in.at("name").get<std::string>(),
+                            .tcp = in.at("tcp").get<bool>(),
+                            .attempts = in.at("attempts").get<unsigned>(),
+                            .timeout = *timeout};
+}
+
+json transfer_to_json(const TransferOptions& options) {
+    return {{"server", frame::to_string(options.server)},
+            {"bytes", options.bytes},
+            {"timeout_ms", options.timeout.count()}};
+}
+
+Result<TransferOptions> transfer_from_json(const json& in) {
+    const auto server = endpoint(in, "server");
+    const auto timeout = duration(in, "timeout_ms");
+    if (!server || !timeout) {
+        return pass_on(server ? timeout.error() : server.error());
+    }
+    return TransferOptions{
+        .server = *server, .bytes = in.at("bytes").get<std::uint64_t>(), .timeout = *timeout};
+}
+
+json dns_server_to_json(const DnsServerOptions& options) {
+    return {{"listen", frame::to_string(options.listen)},
+            {"address", frame::to_string(options.address)},
+            {"address6", frame::to_string(options.address6)},
+            {"delay_ms", options.delay.count()}};
+}
+
+Result<DnsServerOptions> dns_server_from_json(const json& in) {
+    const auto listen = endpoint(in, "listen");
+    const auto ipv4 = address(in, "address");
+    const auto ipv6 = address(in, "address6");
+    const auto delay = duration(in, "delay_ms");
+    if (!listen || !delay) {
+        return pass_on(listen ? delay.error() : listen.error());
+    }
+    if (!ipv4 || !ipv6) {
+        return pass_on(ipv4 ? ipv6.error() : ipv4.error());
+    }
+    return DnsServerOptions{
+        .listen = *listen, .address = *ipv4, .address6 = *ipv6, .delay = *delay};
+}
+
+json filter_to_json(const ConntrackFilter& filter) {
+    json out = json::object();
+    if (filter.protocol) {
+        out["protocol"] = *filter.protocol;
+    }
+    if (filter.original_destination_port) {
+        out["original_destination_port"] = *filter.original_destination_port;
+    }
+    return out;
+}
+
+ConntrackFilter filter_from_json(const json& in) {
+    ConntrackFilter filter;
+    if (in.contains("protocol")) {
+        filter.protocol = in["protocol"].get<std::uint8_t>();
+    }
+    if (in.contains("original_destination_port")) {
+        filter.original_destination_port = in["original_destination_port"].get<std::uint16_t>();
+    }
+    return filter;
+}
+
+}  // namespace pathproof::agent

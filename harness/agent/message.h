@@ -1,0 +1,37 @@
+// What the controller and the agent tell each other, as JSON. One line of the protocol
+// (process/rpc.h) holds one of these as "args" or "ok".
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "dataplane/base/result.h"
+#include "harness/agent/client.h"
+
+namespace pathproof::agent {
+
+// Results, as the agent sends them. from_json lets json::exception out for what is no such value.
+void to_json(nlohmann::json& out, const Feature& feature);
+void from_json(const nlohmann::json& in, Feature& feature);
+void to_json(nlohmann::json& out, const FeatureChange& change);
+void from_json(const nlohmann::json& in, FeatureChange& change);
+void to_json(nlohmann::json& out, const ProbeResult& result);
+void from_json(const nlohmann::json& in, ProbeResult& result);
+nlohmann::json device_to_json(const DeviceInfo& info);
+Result<DeviceInfo> device_from_json(const nlohmann::json& in);
+nlohmann::json event_log_to_json(const netfilter::EventLog& log);
+netfilter::EventLog event_log_from_json(const nlohmann::json& in);
+
+// Requests, as the controller sends them. Reading one checks the addresses in it (kBadInput); what
+// is missing or of a wrong type leaves as json::exception, which RpcServer answers with kBadInput.
+nlohmann::json ping_to_json(const PingOptions& options);
+Result<PingOptions> ping_from_json(const nlohmann::json& in);
+nlohmann::json lookup_to_json(const DnsLookupOptions& options);
+Result<DnsLookupOptions> lookup_from_json(const nlohmann::json& in);
+nlohmann::json transfer_to_json(const TransferOptions& options);
+Result<TransferOptions> transfer_from_json(const nlohmann::json& in);
+nlohmann::json dns_server_to_json(const DnsServerOptions& options);
+Result<DnsServerOptions> dns_server_from_json(const nlohmann::json& in);
+nlohmann::json filter_to_json(const ConntrackFilter& filter);
+ConntrackFilter filter_from_json(const nlohmann::json& in);
+
+}  // namespace pathproof::agent

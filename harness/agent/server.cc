@@ -1,0 +1,217 @@
+#include "harness/agent/server.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "harness/agent/counters.h"
+#include "harness/agent/dns_client.h"
+#include "harness/agent/dns_server.h"
+#include "harness/agent/ethtool.h"
+#include "harness/agent/message.h"
+#include "harness/agent/ping.h"
+#include "harness/agent/sysctl.h"
+#include "harness/agent/transfer.h"
+#include "harness/netfilter/dump.h"
+#include "harness/netfilter/events.h"
+#include "harness/netfilter/stats.h"
+#include "harness/process/rpc.h"
+
+namespace pathproof::agent {
+namespace {
+
+using nlohmann::json;
+using process::RpcServer;
+
+const std::string kOwnNamespace;  // the agent already lives in the namespace it speaks of
+
+// A result as an answer; a Status answers null.
+template <typename T>
+Result<json> answer(const Result<T>& result) {
+    if (!result) {
+        return pass_on(result.error());
+    }
+    if constexpr (std::is_void_v<T>) {
+        return json();
+    } else {
+        return json(*result);
+    }
+}
+
+// Reads the options, then runs the probe with them.
+template <typename Options, typename Probe>
+Result<json> probe(const Result<Options>& options, const Probe& run) {
+    if (!options) {
+        return pass_on(options.error());
+    }
+    return answer(run(*options));
+}
+
+std::string text_of(const json& args, const char* key) {
+    return args.at(key).get<std::string>();
+}
+
+void add_device_operations(RpcServer& server) {
+    server.on("features",
+              [](const json& args) { return answer(read_features(text_of(args, "device"))); });
+    server.on("set_features", [](const json& args) {
+        using Wanted = std::vector<std::pair<std::string, bool>>;
+        return answer(change_features(text_of(args, "device"), args.at("features").get<Wanted>()));
+    });
+    server.on("device", [](const json& args) -> Result<json> {
+        const Result<DeviceInfo> info = read_device(text_of(args, "device"));
+        if (!info) {
+            return pass_on(info.error());
+        }
+        return device_to_json(*info);
+    });
+}
+
+void add_kernel_operations(RpcServer& server) {
+    server.on("counters", [](const json&) { return answer(read_counters()); });
+    server.on("read_sysctl",
+              [](const json& args) { return answer(read_sysctl(text_of(args, "name"))); });
+    server.on("write_sysctl", [](const json& args) {
+        return answer(write_sysctl(text_of(args, "name"), text_of(args, "value")));
+    });
+    server.on("set_rps", [](const json& args) {
+        return answer(set_rps(text_of(args, "device"), text_of(args, "cpu_mask")));
+    });
+}
+
+void add_probes(RpcServer& server) {
+    server.on("ping", [](const json& args) { return probe(ping_from_json(args), ping); });
+    server.on("dns_lookup",
+              [](const json& args) { return probe(lookup_from_json(args), dns_lookup); });
+    server.on("tcp_transfer",
+              [](const json& args) { return probe(transfer_from_json(args), tcp_transfer); });
+}
+
+// The DNS and transfer servers that run, until they are stopped or the agent ends.
+class Servers {
+  public:
+    void add_operations(RpcServer& server) {
+        server.on("start_dns_server", [this](const json& args) { return start_dns(args); });
+        server.on("start_transfer_server",
+                  [this](const json& args) { return start_transfer(args); });
+        server.on("stop_servers", [this](const json&) -> Result<json> {
+            const std::lock_guard lock(mutex_);
+            dns_.clear();
+            transfer_.clear();
+            return json();
+        });
+    }
+
+  private:
+    Result<json> start_dns(const json& args) {
+        const Result<DnsServerOptions> options = dns_server_from_json(args);
+        if (!options) {
+            return pass_on(options.error());
+        }
+        Result<std::unique_ptr<DnsServer>> started = DnsServer::start(*options);
+        if (!started) {
+            return pass_on(started.error());
+        }
+        const std::lock_guard lock(mutex_);
+        dns_.push_back(std::move(*started));
+        return json{{"endpoint", frame::to_string(dns_.back()->endpoint())}};
+    }
+
+    Result<json> start_transfer(const json& args) {
+        const Result<frame::Endpoint> listen = frame::parse_endpoint(text_of(args, "listen"));
+        if (!listen) {
+            return pass_on(listen.error());
+        }
+        Result<std::unique_ptr<TransferServer>> started = TransferServer::start(*listen);
+        if (!started) {
+            return pass_on(started.error());
+        }
+        const std::lock_guard lock(mutex_);
+        transfer_.push_back(std::move(*started));
+        return json{{"endpoint", frame::to_string(transfer_.back()->endpoint())}};
+    }
+
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<DnsServer>> dns_;
+    std::vector<std::unique_ptr<TransferServer>> transfer_;
+};
+
+netfilter::Filter to_filter(const ConntrackFilter& wanted) {
+    netfilter::Filter filter;
+    filter.protocol = wanted.protocol;
+    filter.original.destination_port = wanted.original_destination_port;
+    return filter;
+}
+
+// Conntrack of this namespace, and at most one listener to its events.
+class Conntrack {
+  public:
+    void add_operations(RpcServer& server) {
+        server.on("conntrack_dump", [](const json& args) {
+            return answer(netfilter::dump_all(kOwnNamespace, to_filter(filter_from_json(args))));
+        });
+        server.on("conntrack_flush",
+                  [](const json&) { return answer(netfilter::flush(kOwnNamespace)); });
+        server.on("conntrack_stats",
+                  [](const json&) { return answer(netfilter::cpu_stats(kOwnNamespace)); });
+        server.on("start_events", [this](const json& args) { return start(args); });
+        server.on("stop_events", [this](const json&) { return stop(); });
+    }
+
+  private:
+    Result<json> start(const json& args) {
+        const std::lock_guard lock(mutex_);
+        if (listener_) {
+            return fail(ErrorCode::kUnavailable,
+                        "conntrack events are being listened to already; stop that first");
+        }
+        netfilter::ListenOptions options;
+        options.filter = to_filter(filter_from_json(args));
+        auto listener = netfilter::EventListener::start(options);
+        if (!listener) {
+            return pass_on(listener.error());
+        }
+        listener_ = std::move(*listener);
+        return json();
+    }
+
+    Result<json> stop() {
+        const std::lock_guard lock(mutex_);
+        if (!listener_) {
+            return fail(ErrorCode::kUnavailable,
+                        "conntrack events are not being listened to; start that first");
+        }
+        const Result<netfilter::EventLog> log = listener_->stop();
+        listener_.reset();
+        if (!log) {
+            return pass_on(log.error());
+        }
+        return event_log_to_json(*log);
+    }
+
+    std::mutex mutex_;
+    std::unique_ptr<netfilter::EventListener> listener_;
+};
+
+}  // namespace
+
+void serve(int input, int output) {
+    Servers servers;
+    Conntrack conntrack;
+    RpcServer server;
+    // The first question of a client: is this an agent, and does it run at all?
+    server.on("hello", [](const json&) -> Result<json> {
+        return json{{"agent", "pathproof"}, {"pid", getpid()}};
+    });
+    add_device_operations(server);
+    add_kernel_operations(server);
+    add_probes(server);
+    servers.add_operations(server);
+    conntrack.add_operations(server);
+    server.serve(input, output);
+}
+
+}  // namespace pathproof::agent

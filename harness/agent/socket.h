@@ -1,0 +1,78 @@
+// Small tools for kernel sockets: an owning descriptor, addresses, and waiting with a deadline.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "dataplane/base/result.h"
+#include "dataplane/frame/address.h"
+
+namespace pathproof::agent {
+
+// Owns a file descriptor.
+class Fd {
+  public:
+    Fd() = default;
+    explicit Fd(int descriptor) : descriptor_(descriptor) {}
+    Fd(Fd&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    Fd& operator=(Fd&& other) noexcept;
+    Fd(const Fd&) = delete;
+    Fd& operator=(const Fd&) = delete;
+    ~Fd();
+
+    int get() const { return descriptor_; }
+    explicit operator bool() const { return descriptor_ >= 0; }
+
+  private:
+    int descriptor_ = -1;
+};
+
+struct SocketAddress {
+    sockaddr_storage storage{};
+    socklen_t length = 0;
+    sockaddr* raw() { return reinterpret_cast<sockaddr*>(&storage); }
+    const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+SocketAddress to_socket_address(const frame::Endpoint& endpoint);
+frame::Endpoint to_endpoint(const sockaddr_storage& storage);
+int socket_family(const frame::IpAddress& address);
+bool is_unspecified(const frame::IpAddress& address);
+
+// The address a bound socket really has (port 0 resolved).
+Result<frame::Endpoint> local_endpoint(int socket);
+
+// A moment after which waiting is over.
+class Deadline {
+  public:
+    using Clock = std::chrono::steady_clock;
+    explicit Deadline(std::chrono::milliseconds from_now) : at_(Clock::now() + from_now) {}
+    bool passed() const { return Clock::now() >= at_; }
+    int poll_milliseconds() const;  // rounded up, 0 when passed
+
+  private:
+    Clock::time_point at_;
+};
+
+double milliseconds_since(Deadline::Clock::time_point begin);
+
+// Waits for poll(2) events on a descriptor; false when the deadline passed first.
+bool wait_for(int descriptor, short events, const Deadline& deadline);
+
+// A non-blocking, close-on-exec socket.
+Result<Fd> open_socket(int family, int type, int protocol);
+
+// Connects a TCP socket; the value is 0, ETIMEDOUT when the deadline passed, or the errno of the
+// refusal.
+int connect_before(int socket, const frame::Endpoint& server, const Deadline& deadline);
+
+// What a user reads for an errno of a connection or a send: "connection refused".
+std::string describe_errno(int number);
+
+// Turns the errno of a failed system call into an error: EPERM and EACCES say to run as root.
+Failure system_failure(const std::string& doing, int number);
+
+}  // namespace pathproof::agent

@@ -1,0 +1,151 @@
+#include "harness/agent/sysctl.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "harness/agent/interfaces.h"
+#include "harness/agent/socket.h"
+
+namespace pathproof::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<std::vector<std::string>> name_parts(const std::string& name) {
+    std::vector<std::string> parts(1);
+    for (char letter : name) {
+        if (letter == '.') {
+            parts.emplace_back();
+        } else {
+            parts.back() += letter;
+        }
+    }
+    const bool has_empty =
+        std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.empty(); });
+    if (has_empty || name.find('/') != std::string::npos || name.find('\0') != std::string::npos ||
+        parts.size() < 2 || parts.front() != "net") {
+        return fail(
+            ErrorCode::kBadInput,
+            "'{}' is not the name of a network sysctl; write it with dots, as net.ipv4.ip_forward",
+            name);
+    }
+    return parts;
+}
+
+// The existing file whose path is the parts from `next` on, some of them joined by a dot again.
+std::optional<fs::path> find_below(const fs::path& folder, const std::vector<std::string>& parts,
+                                   std::size_t next) {
+    std::error_code problem;
+    std::string joined;
+    for (std::size_t last = next; last < parts.size(); ++last) {
+        joined += (last == next ? "" : ".") + parts[last];
+        const fs::path path = folder / joined;
+        if (last + 1 == parts.size()) {
+            return fs::is_regular_file(path, problem) ? std::optional(path) : std::nullopt;
+        }
+        if (!fs::is_directory(path, problem)) {
+            continue;
+        }
+        if (auto found = find_below(path, parts, last + 1)) {
+            return found;
+        }
+    }
+    return std::nullopt;
+}
+
+Result<fs::path> sysctl_path(const std::string& name) {
+    const Result<std::vector<std::string>> parts = name_parts(name);
+    if (!parts) {
+        return pass_on(parts.error());
+    }
+    if (auto path = find_below("/proc/sys", *parts, 0)) {
+        return *path;
+    }
+    return fail(ErrorCode::kNotFound,
+                "sysctl {} does not exist in this namespace; 'sysctl -a' lists them (a kernel "
+                "module may not be "
+                "loaded)",
+                name);
+}
+
+Status write_text(const fs::path& path, const std::string& text, const std::string& what) {
+    const Fd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file) {
+        return system_failure(fmt::format("open {}", what), errno);
+    }
+    const ssize_t written = write(file.get(), text.data(), text.size());
+    if (written < 0 && (errno == EINVAL || errno == ERANGE || errno == EOVERFLOW)) {
+        return fail(ErrorCode::kBadInput, "{} does not take the value '{}'", what, text);
+    }
+    if (written != static_cast<ssize_t>(text.size())) {
+        return system_failure(fmt::format("write '{}' to {}", text, what), errno);
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<std::string> read_sysctl(const std::string& name) {
+    const Result<fs::path> path = sysctl_path(name);
+    if (!path) {
+        return pass_on(path.error());
+    }
+    const Fd file(open(path->c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) {
+        return system_failure(fmt::format("open sysctl {}", name), errno);
+    }
+    std::string text;
+    std::array<char, 4096> chunk{};
+    ssize_t got = 0;
+    while ((got = read(file.get(), chunk.data(), chunk.size())) > 0) {
+        text.append(chunk.data(), static_cast<std::size_t>(got));
+    }
+    if (got < 0) {
+        return system_failure(fmt::format("read sysctl {}", name), errno);
+    }
+    while (!text.empty() && text.back() == '\n') {
+        text.pop_back();
+    }
+    return text;
+}
+
+Status write_sysctl(const std::string& name, const std::string& value) {
+    const Result<fs::path> path = sysctl_path(name);
+    if (!path) {
+        return pass_on(path.error());
+    }
+    return write_text(*path, value, "sysctl " + name);
+}
+
+Status set_rps(const std::string& device, const std::string& cpu_mask,
+               const std::string& class_net) {
+    if (cpu_mask.empty() ||
+        cpu_mask.find_first_not_of("0123456789abcdefABCDEF,") != std::string::npos) {
+        return fail(ErrorCode::kBadInput,
+                    "'{}' is no CPU mask; write it in hexadecimal, as 3 for CPUs 0 and 1",
+                    cpu_mask);
+    }
+    if (const Status there = require_interface(device); !there) {
+        return there;
+    }
+    const fs::path path = fs::path(class_net) / device / "queues/rx-0/rps_cpus";
+    std::error_code problem;
+    if (!fs::exists(path, problem)) {
+        return fail(ErrorCode::kNotSupported,
+                    "device {} has no {}; this kernel has no receive packet steering, or /sys "
+                    "shows another "
+                    "namespace",
+                    device, path.string());
+    }
+    return write_text(path, cpu_mask, fmt::format("the RPS mask of {}", device));
+}
+
+}  // namespace pathproof::agent
