@@ -1,7 +1,37 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+
+#include "harness/agent/server.h"
 #include "harness/cli/commands.h"
 
 namespace pathproof::cli {
+namespace {
 
-void add_agent(CLI::App&, Command&) {}
+// Standard output carries the protocol and nothing else: whatever a library prints goes to standard
+// error.
+int run_agent() {
+    const int output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (output < 0 || input < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
+        dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        return complain(
+            {ErrorCode::kFailed, "agent: standard input, output and error must be open"});
+    }
+    agent::serve(input, output);
+    return 0;
+}
+
+}  // namespace
+
+void add_agent(CLI::App& app, Command& chosen) {
+    CLI::App* command = app.add_subcommand("agent",
+                                           "Answer a controller's requests (JSON lines on standard "
+                                           "input and output); started by pathproof");
+    command->callback([&chosen] { chosen = run_agent; });
+}
 
 }  // namespace pathproof::cli

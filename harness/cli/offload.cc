@@ -1,7 +1,123 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/agent/ethtool.h"
+#include "harness/agent/message.h"
 #include "harness/cli/commands.h"
+#include "harness/process/netns.h"
 
 namespace pathproof::cli {
+namespace {
 
-void add_offload(CLI::App&, Command&) {}
+struct OffloadOptions {
+    std::string device;
+    std::string netns;
+    std::vector<std::string> settings;  // FEATURE=on|off
+    bool json = false;
+};
+
+const char* on_or_off(bool on) {
+    return on ? "on" : "off";
+}
+
+int show(const OffloadOptions& options) {
+    const Status done = process::in_netns(options.netns, [&]() -> Status {
+        const Result<std::vector<agent::Feature>> features = agent::read_features(options.device);
+        if (!features) {
+            return pass_on(features.error());
+        }
+        for (const agent::Feature& feature : *features) {
+            if (options.json) {
+                fmt::print("{}\n", nlohmann::json(feature).dump());
+                continue;
+            }
+            const char* mark = feature.never_changed                 ? " [fixed]"
+                               : feature.active == feature.requested ? ""
+                               : feature.requested                   ? " [requested on]"
+                                                                     : " [requested off]";
+            fmt::print("{}: {}{}\n", feature.name, on_or_off(feature.active), mark);
+        }
+        return {};
+    });
+    return done ? 0 : complain(done.error());
+}
+
+Result<std::vector<std::pair<std::string, bool>>> parse_settings(
+    const std::vector<std::string>& words) {
+    std::vector<std::pair<std::string, bool>> wanted;
+    for (const std::string& word : words) {
+        const std::size_t equals = word.find('=');
+        const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+        if (equals == 0 || (value != "on" && value != "off")) {
+            return fail(ErrorCode::kBadInput,
+                        "'{}' is no setting; write FEATURE=on or FEATURE=off, as tx=off", word);
+        }
+        wanted.emplace_back(word.substr(0, equals), value == "on");
+    }
+    return wanted;
+}
+
+void print_changes(const std::string& device, const std::vector<agent::FeatureChange>& changes) {
+    if (changes.empty()) {
+        fmt::print("{}: nothing to change\n", device);
+        return;
+    }
+    for (const agent::FeatureChange& change : changes) {
+        fmt::print("{}: {} -> {}{}\n", change.name, on_or_off(change.before),
+                   on_or_off(change.after), change.asked ? "" : " (changed along)");
+    }
+}
+
+int set(const OffloadOptions& options) {
+    const auto wanted = parse_settings(options.settings);
+    if (!wanted) {
+        return complain(wanted.error());
+    }
+    const Status done = process::in_netns(options.netns, [&]() -> Status {
+        const Result<std::vector<agent::FeatureChange>> changes =
+            agent::change_features(options.device, *wanted);
+        if (!changes) {
+            return pass_on(changes.error());
+        }
+        print_changes(options.device, *changes);
+        return {};
+    });
+    return done ? 0 : complain(done.error());
+}
+
+void add_show(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOptions>& options) {
+    CLI::App* command =
+        app.add_subcommand("show", "Print the features of a device, as ethtool -k names them");
+    command->add_option("DEV", options->device, "Network device")->required();
+    command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
+    command->add_flag("--json", options->json, "One JSON object a line");
+    command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
+}
+
+void add_set(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOptions>& options) {
+    CLI::App* command = app.add_subcommand("set",
+                                           "Turn features on and off, all or none, and print what "
+                                           "changed (single names, or ethtool -K's words)");
+    command->add_option("DEV", options->device, "Network device")->required();
+    command->add_option("SETTING", options->settings, "FEATURE=on or FEATURE=off")
+        ->required()
+        ->expected(1, -1);
+    command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
+    command->callback([&chosen, options] { chosen = [options] { return set(*options); }; });
+}
+
+}  // namespace
+
+void add_offload(CLI::App& app, Command& chosen) {
+    CLI::App* command = app.add_subcommand("offload", "Show and set a device's offload features");
+    command->require_subcommand(1);
+    const auto options = std::make_shared<OffloadOptions>();
+    add_show(*command, chosen, options);
+    add_set(*command, chosen, options);
+}
 
 }  // namespace pathproof::cli
