@@ -1,0 +1,128 @@
+#include "dataplane/port/device.h"
+
+#include <fmt/ranges.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
+#include <rte_ethdev.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+
+namespace pathproof::port {
+namespace {
+
+template <typename Name>
+std::vector<std::string> names_of(std::uint64_t offloads, Name name) {
+    std::vector<std::string> names;
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        const std::uint64_t offload = std::uint64_t{1} << bit;
+        if ((offloads & offload) != 0) {
+            names.emplace_back(name(offload));
+        }
+    }
+    return names;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+    return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+// The NIC of a virtual machine that is emulated and not passed through carries the subsystem vendor
+// of its hypervisor: Red Hat (QEMU), VMware, Microsoft.
+bool is_emulated(const std::string& pci_address) {
+    std::ifstream file("/sys/bus/pci/devices/" + pci_address + "/subsystem_vendor");
+    std::string vendor;
+    file >> vendor;
+    return vendor == "0x1af4" || vendor == "0x15ad" || vendor == "0x1414";
+}
+
+}  // namespace
+
+std::vector<std::string> tx_names(std::uint64_t offloads) {
+    return names_of(offloads, rte_eth_dev_tx_offload_name);
+}
+
+std::vector<std::string> rx_names(std::uint64_t offloads) {
+    return names_of(offloads, rte_eth_dev_rx_offload_name);
+}
+
+Status check_capabilities(const PortConfig& config, const rte_eth_dev_info& device) {
+    if (config.rx_queues > device.max_rx_queues || config.tx_queues > device.max_tx_queues) {
+        return fail(ErrorCode::kNotSupported,
+                    "port {} ({}) has {} receive and {} transmit queues; {} and {} were asked for",
+                    config.name, config.device, device.max_rx_queues, device.max_tx_queues,
+                    config.rx_queues, config.tx_queues);
+    }
+    if (const std::uint64_t lacks = config.tx_offloads & ~device.tx_offload_capa; lacks != 0) {
+        return fail(
+            ErrorCode::kNotSupported,
+            "port {} ({}, driver {}) lacks the transmit offload {}; it has {}. Let the software "
+            "compute it instead",
+            config.name, config.device, device.driver_name, listed(tx_names(lacks)),
+            listed(tx_names(device.tx_offload_capa)));
+    }
+    if (const std::uint64_t lacks = config.rx_offloads & ~device.rx_offload_capa; lacks != 0) {
+        return fail(ErrorCode::kNotSupported,
+                    "port {} ({}, driver {}) lacks the receive offload {}; it has {}", config.name,
+                    config.device, device.driver_name, listed(rx_names(lacks)),
+                    listed(rx_names(device.rx_offload_capa)));
+    }
+    if (config.mtu != 0 && (config.mtu < device.min_mtu || config.mtu > device.max_mtu)) {
+        return fail(ErrorCode::kNotSupported,
+                    "port {} ({}) cannot have MTU {}: its range is {} to {}", config.name,
+                    config.device, config.mtu, device.min_mtu, device.max_mtu);
+    }
+    return {};
+}
+
+// The number behind `key=` in a vdev's arguments.
+std::optional<std::uint32_t> argument(const rte_eth_dev_info& device, std::string_view key) {
+    const rte_devargs* given = device.device != nullptr ? rte_dev_devargs(device.device) : nullptr;
+    if (given == nullptr || given->args == nullptr) {
+        return std::nullopt;
+    }
+    std::string_view rest = given->args;
+    while (!rest.empty()) {
+        const std::string_view word = rest.substr(0, rest.find(','));
+        rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+        if (word.starts_with(key) && word.substr(key.size()).starts_with('=')) {
+            std::uint32_t number = 0;
+            const char* begin = word.data() + key.size() + 1;
+            const auto [end, wrong] = std::from_chars(begin, word.data() + word.size(), number);
+            return wrong == std::errc() ? std::optional(number) : std::nullopt;
+        }
+    }
+    return std::nullopt;
+}
+
+Evidence evidence_of(std::string_view driver, const std::string& device) {
+    if (driver == "net_ring" || driver == "net_null") {
+        return Evidence::kSimulated;
+    }
+    constexpr std::array<std::string_view, 12> kVirtual = {
+        "net_af_packet", "net_af_xdp",  "net_tap",   "net_pcap", "net_virtio", "net_virtio_user",
+        "net_vhost",     "net_vmxnet3", "net_memif", "net_ena",  "net_gve",    "net_netvsc"};
+    const bool is_virtual = std::find(kVirtual.begin(), kVirtual.end(), driver) != kVirtual.end();
+    // A vdev of a driver unknown here is not called hardware: only a device on a bus is (it has a
+    // colon).
+    if (is_virtual || device.find(':') == std::string::npos || is_emulated(device)) {
+        return Evidence::kVirtual;
+    }
+    return Evidence::kPhysical;
+}
+
+const char* evidence_name(Evidence evidence) {
+    switch (evidence) {
+        case Evidence::kPhysical:
+            return "physical";
+        case Evidence::kVirtual:
+            return "virtual";
+        case Evidence::kSimulated:
+            return "simulated";
+    }
+    return "simulated";
+}
+
+}  // namespace pathproof::port

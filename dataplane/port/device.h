@@ -1,0 +1,29 @@
+// What a DPDK device says of itself, and whether it can do what a port is asked to do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/port/port.h"
+
+struct rte_eth_dev_info;
+
+namespace pathproof::port {
+
+// rte_eth_dev_tx_offload_name() of each bit, and the like for receive offloads.
+std::vector<std::string> tx_names(std::uint64_t offloads);
+std::vector<std::string> rx_names(std::uint64_t offloads);
+
+// Refuses by name what `config` asks for and the device has not: queues, offloads, MTU.
+Status check_capabilities(const PortConfig& config, const rte_eth_dev_info& device);
+
+// The number behind `key=` in the arguments that a virtual device was made with.
+std::optional<std::uint32_t> argument(const rte_eth_dev_info& device, std::string_view key);
+
+Evidence evidence_of(std::string_view driver, const std::string& device);
+
+}  // namespace pathproof::port
