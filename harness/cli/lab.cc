@@ -1,7 +1,393 @@
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
 #include "harness/cli/commands.h"
+#include "harness/lab/journal.h"
+#include "harness/lab/lab_file.h"
+#include "harness/lab/machine_use.h"
+#include "harness/lab/signals.h"
+#include "harness/lab/veth_lab.h"
 
 namespace pathproof::cli {
+namespace {
 
-void add_lab(CLI::App&, Command&) {}
+using lab::NatBoxOptions;
+using nlohmann::json;
+
+enum class Joint { kNone, kBridge };
+
+struct UpOptions {
+    lab::OverlayOptions overlay;
+    Joint joint = Joint::kNone;
+    NatBoxOptions nat_box;
+    bool json = false;
+};
+
+// What the user needs to know of a lab, as text and as one JSON object.
+struct Description {
+    json facts;
+    std::string text;
+};
+
+Description describe(const lab::OverlayNames& names, const std::string& run_id, Joint joint) {
+    const std::string far_pod = to_string(names.pod_b_address);
+    const std::string join =
+        joint == Joint::kBridge
+            ? fmt::format("{} and {} are joined by a bridge of the kernel.\n", names.tester_port_a,
+                          names.tester_port_b)
+            : fmt::format(
+                  "{0} and {1} are not joined. Join them by the DPDK wire, in another "
+                  "terminal:\n  sudo pathproof wire --netns {2} {0} {1}\n",
+                  names.tester_port_a, names.tester_port_b, names.tester);
+    Description about;
+    about.facts = {{"run", run_id},
+                   {"shape", "overlay"},
+                   {"namespaces",
+                    {{"tester", names.tester},
+                     {"node_a", names.node_a},
+                     {"node_b", names.node_b},
+                     {"pod_a", names.pod_a},
+                     {"pod_b", names.pod_b}}},
+                   {"tester_ports", {names.tester_port_a, names.tester_port_b}},
+                   {"addresses",
+                    {{"node_a", to_string(names.node_a_address)},
+                     {"node_b", to_string(names.node_b_address)},
+                     {"pod_a", to_string(names.pod_a_address)},
+                     {"pod_b", far_pod}}},
+                   {"vni", names.vni}};
+    about.text = fmt::format(
+        "overlay {0}: pod A - node A - tester {1}|{2} - node B - pod B\n"
+        "  {3}   eth0 {4}\n"
+        "  {5}  {6} {7}, {8} (VNI {9})\n"
+        "  {10}  {1}, {2}\n"
+        "  {11}  {6} {12}, {8}\n"
+        "  {13}   eth0 {14}\n"
+        "{15}"
+        "Then:\n"
+        "  sudo ip netns exec {3} ping -c 3 {14}\n"
+        "  sudo ip netns exec {5} ethtool -K {8} tx-checksum-ip-generic off\n"
+        "  sudo pathproof inspect watch --netns {5}\n",
+        run_id, names.tester_port_a, names.tester_port_b, names.pod_a,
+        to_string(names.pod_a_address), names.node_a, names.underlay,
+        to_string(names.node_a_address), names.vxlan, names.vni, names.tester, names.node_b,
+        to_string(names.node_b_address), names.pod_b, far_pod, join);
+    return about;
+}
+
+Description describe(const lab::NatBoxNames& names, const std::string& run_id) {
+    std::vector<std::string> backends;
+    for (const frame::IpAddress& backend : names.backends) {
+        backends.push_back(to_string(backend));
+    }
+    Description about;
+    about.facts = {
+        {"run", run_id},
+        {"shape", "nat-box"},
+        {"namespaces", {{"tester", names.tester}, {"dut", names.dut}}},
+        {"tester_ports", {names.client_ports[0], names.client_ports[1], names.server_port}},
+        {"dut_devices",
+         {names.dut_client_devices[0], names.dut_client_devices[1], names.dut_server_device}},
+        {"dut_macs",
+         {to_string(names.dut_client_mac[0]), to_string(names.dut_client_mac[1]),
+          to_string(names.dut_server_mac)}},
+        {"service", to_string(names.service)},
+        {"backends", backends},
+        {"first_clients", {to_string(names.first_client[0]), to_string(names.first_client[1])}},
+        {"first_carried_client", to_string(names.first_carried_client)},
+        {"carrier",
+         {{"tester", to_string(names.carrier_tester)},
+          {"dut", to_string(names.carrier_dut)},
+          {"vni", names.vni}}}};
+    about.text = fmt::format(
+        "nat-box {}: clients - tester {} and {} - DUT - tester {} - servers\n"
+        "  {}  clients from {} and {}; carried ones from {} behind VTEP {}\n"
+        "  {}     {} ({}), {} ({}), {} ({})\n"
+        "  service {} -> {}\n"
+        "Then:\n"
+        "  sudo ip netns exec {} iptables -t nat -vnL\n"
+        "  sudo pathproof inspect stats --netns {}\n",
+        run_id, names.client_ports[0], names.client_ports[1], names.server_port, names.tester,
+        to_string(names.first_client[0]), to_string(names.first_client[1]),
+        to_string(names.first_carried_client), to_string(names.carrier_tester), names.dut,
+        names.dut_client_devices[0], to_string(names.dut_client_mac[0]),
+        names.dut_client_devices[1], to_string(names.dut_client_mac[1]), names.dut_server_device,
+        to_string(names.dut_server_mac), to_string(names.service), fmt::join(backends, ", "),
+        names.dut, names.dut);
+    return about;
+}
+
+Result<Description> build_overlay(lab::Journal& journal, const UpOptions& options) {
+    const auto overlay = lab::Overlay::build(journal);
+    if (!overlay) {
+        return pass_on(overlay.error());
+    }
+    if (const Status configured = (*overlay)->configure(options.overlay); !configured) {
+        return pass_on(configured.error());
+    }
+    if (options.joint == Joint::kBridge) {
+        if (const Status joined = (*overlay)->join_by_bridge(); !joined) {
+            return pass_on(joined.error());
+        }
+    }
+    if (const Status kept = journal.keep("overlay"); !kept) {
+        return pass_on(kept.error());
+    }
+    return describe((*overlay)->names(), journal.run_id(), options.joint);
+}
+
+Result<Description> build_nat_box(lab::Journal& journal, const UpOptions& options) {
+    const auto box = lab::NatBox::build(journal);
+    if (!box) {
+        return pass_on(box.error());
+    }
+    if (const Status configured = (*box)->configure(options.nat_box); !configured) {
+        return pass_on(configured.error());
+    }
+    if (const Status kept = journal.keep("nat-box"); !kept) {
+        return pass_on(kept.error());
+    }
+    return describe((*box)->names(), journal.run_id());
+}
+
+void tell_stopped(int signal, const Status& undone) {
+    fmt::print(stderr, "pathproof: stopped by {}; {}\n", strsignal(signal),
+               undone ? "the lab was taken down" : undone.error().message);
+}
+
+using Build = Result<Description> (*)(lab::Journal&, const UpOptions&);
+
+Result<Description> build(Build shape, const UpOptions& options) {
+    auto journal = lab::Journal::open("pathproof lab up");
+    if (!journal) {
+        return pass_on(journal.error());
+    }
+    for (const std::string& sentence : (*journal)->recovered()) {
+        fmt::print(stderr, "pathproof: {}\n", sentence);
+    }
+    const lab::SignalGuard guard(**journal, tell_stopped);
+    return shape(**journal, options);
+}
+
+int up(Build shape, const UpOptions& options) {
+    const auto about = build(shape, options);
+    if (!about) {
+        return complain(about.error());
+    }
+    if (options.json) {
+        fmt::print("{}\n", about->facts.dump());
+        return 0;
+    }
+    fmt::print("{}  sudo pathproof lab down {}\n", about->text,
+               about->facts["run"].get<std::string>());
+    return 0;
+}
+
+int list(bool as_json) {
+    const auto runs = lab::list_runs();
+    if (!runs) {
+        return complain(runs.error());
+    }
+    for (const lab::RunInfo& run : *runs) {
+        const std::string state = run_state_name(run.state);
+        if (as_json) {
+            fmt::print("{}\n", json{{"run", run.run_id},
+                                    {"state", state},
+                                    {"shape", run.what},
+                                    {"pid", run.pid},
+                                    {"command", run.command},
+                                    {"namespaces", run.namespaces}}
+                                   .dump());
+        } else {
+            fmt::print("{} {:4} {:8} {}\n", run.run_id, state, run.what.empty() ? "-" : run.what,
+                       fmt::join(run.namespaces, " "));
+        }
+    }
+    if (runs->empty() && !as_json) {
+        fmt::print("no lab is up\n");
+    }
+    return 0;
+}
+
+Result<std::vector<std::string>> labs_to_take_down(const std::optional<std::string>& run_id) {
+    if (run_id) {
+        return std::vector{*run_id};
+    }
+    const auto runs = lab::list_runs();
+    if (!runs) {
+        return pass_on(runs.error());
+    }
+    std::vector<std::string> kept;
+    for (const lab::RunInfo& run : *runs) {
+        if (run.state == lab::RunInfo::State::kKept) {
+            kept.push_back(run.run_id);
+        }
+    }
+    if (kept.size() > 1) {
+        return fail(ErrorCode::kBadInput,
+                    "several labs are up: {}; say which one, as 'lab down {}'",
+                    fmt::join(kept, ", "), kept.front());
+    }
+    return kept;
+}
+
+int down(const std::optional<std::string>& run_id) {
+    const auto labs = labs_to_take_down(run_id);
+    if (!labs) {
+        return complain(labs.error());
+    }
+    if (labs->empty()) {
+        fmt::print("no lab is up\n");
+        return 0;
+    }
+    const auto undone = lab::take_down(labs->front());
+    if (!undone) {
+        return complain(undone.error());
+    }
+    for (const std::string& sentence : *undone) {
+        fmt::print("{}\n", sentence);
+    }
+    return 0;
+}
+
+std::string addresses(const std::vector<lab::Prefix>& prefixes) {
+    std::string text;
+    for (const lab::Prefix& prefix : prefixes) {
+        text += " " + to_string(prefix);
+    }
+    return text.empty() ? " (no address)" : text;
+}
+
+void print_understood(const lab::LabFile& file) {
+    fmt::print("lab '{}'\n", file.name);
+    for (const lab::TesterPort& port : file.ports) {
+        fmt::print("  tester port {}: {} {}{}\n", port.name,
+                   port.kind == lab::TesterPort::Kind::kPci ? "PCI" : "vdev", port.device,
+                   addresses(port.addresses));
+    }
+    const bool over_ssh = file.dut.kind == lab::Dut::Kind::kSsh;
+    fmt::print("  DUT {} {}\n", over_ssh ? "over ssh:" : "in network namespace", file.dut.where);
+    for (const lab::DutDevice& device : file.dut.devices) {
+        fmt::print("  DUT device {}, on tester port {}:{}\n", device.name, device.port,
+                   addresses(device.addresses));
+    }
+    if (file.hugepages_mib > 0) {
+        fmt::print("  hugepages: {} MiB\n", file.hugepages_mib);
+    }
+}
+
+// Looks at the machines that the file names, whether the devices may be used.
+Status check_machines(const lab::LabFile& file) {
+    const auto here = lab::local_use("");
+    if (!here) {
+        return pass_on(here.error());
+    }
+    if (const Status safe = check_tester_ports(file, *here); !safe) {
+        return safe;
+    }
+    const auto dut = file.dut.kind == lab::Dut::Kind::kSsh ? lab::remote_use(file.dut.where)
+                                                           : lab::local_use(file.dut.where);
+    return dut ? check_dut_devices(file, *dut) : pass_on(dut.error());
+}
+
+int check(const std::string& path, bool with_machines) {
+    const auto file = lab::load_lab_file(path);
+    if (!file) {
+        return complain(file.error());
+    }
+    print_understood(*file);
+    if (!with_machines) {
+        return 0;
+    }
+    if (const Status safe = check_machines(*file); !safe) {
+        return complain(safe.error());
+    }
+    fmt::print(
+        "none of these devices carries a default route, an SSH session or another address\n");
+    return 0;
+}
+
+void add_overlay(CLI::App& app, Command& chosen) {
+    auto options = std::make_shared<UpOptions>();
+    CLI::App* command =
+        app.add_subcommand("overlay", "two nodes with a pod each, VXLAN between them");
+    command->add_flag_callback(
+        "--no-udp-checksum", [options] { options->overlay.udp_checksum = false; },
+        "vxlan devices without outer UDP checksum (noudpcsum)");
+    command->add_flag_callback(
+        "--no-masquerade", [options] { options->overlay.masquerade = false; },
+        "no NAT of the outer addresses (default: MASQUERADE --random-fully)");
+    command->add_flag_callback(
+        "--bridge", [options] { options->joint = Joint::kBridge; },
+        "join the nodes by a bridge of the kernel instead of leaving it to the DPDK wire");
+    command->add_flag("--json", options->json, "print names and addresses as one JSON object");
+    command->callback(
+        [&chosen, options] { chosen = [options] { return up(build_overlay, *options); }; });
+}
+
+void add_nat_box(CLI::App& app, Command& chosen) {
+    auto options = std::make_shared<UpOptions>();
+    NatBoxOptions& box = options->nat_box;
+    CLI::App* command = app.add_subcommand(
+        "nat-box", "a NAT box with kube-proxy's rules between clients and servers");
+    command->add_option("--backends", box.backends, "servers behind the service (default 2)");
+    static const std::map<std::string, NatBoxOptions::Snat> kSnat{
+        {"none", NatBoxOptions::Snat::kNone},
+        {"masquerade", NatBoxOptions::Snat::kMasquerade},
+        {"random-fully", NatBoxOptions::Snat::kMasqueradeRandomFully}};
+    command
+        ->add_option_function<std::string>(
+            "--snat",
+            [options](const std::string& name) { options->nat_box.snat = kSnat.at(name); },
+            "source NAT towards the servers: none (default), masquerade, random-fully")
+        ->check(CLI::IsMember(kSnat));
+    command->add_option("--udp-timeout", box.udp_timeout_s,
+                        "seconds that conntrack keeps a UDP flow (default 30)");
+    command->add_flag("--json", options->json, "print names and addresses as one JSON object");
+    command->callback(
+        [&chosen, options] { chosen = [options] { return up(build_nat_box, *options); }; });
+}
+
+}  // namespace
+
+void add_lab(CLI::App& app, Command& chosen) {
+    CLI::App* command =
+        app.add_subcommand("lab", "Build a lab and leave it up, or check a lab file");
+    command->require_subcommand(1);
+
+    CLI::App* up_app = command->add_subcommand("up", "build a lab of namespaces and leave it up");
+    up_app->require_subcommand(1);
+    add_overlay(*up_app, chosen);
+    add_nat_box(*up_app, chosen);
+
+    auto run_id = std::make_shared<std::optional<std::string>>();
+    CLI::App* down_app = command->add_subcommand("down", "take a lab down");
+    down_app->add_option("run", *run_id,
+                         "which one, as 'lab list' names it (default: the only one)");
+    down_app->callback([&chosen, run_id] { chosen = [run_id] { return down(*run_id); }; });
+
+    auto as_json = std::make_shared<bool>(false);
+    CLI::App* list_app = command->add_subcommand("list", "the labs that are up, and runs");
+    list_app->add_flag("--json", *as_json, "one JSON object a line");
+    list_app->callback([&chosen, as_json] { chosen = [as_json] { return list(*as_json); }; });
+
+    auto path = std::make_shared<std::string>();
+    auto machines = std::make_shared<bool>(false);
+    CLI::App* check_app = command->add_subcommand("check", "read a lab file and say what it means");
+    check_app->add_option("file", *path, "TOML file")->required();
+    check_app->add_flag(
+        "--machines", *machines,
+        "also look at the devices named, here and on the DUT, and refuse those that "
+        "are needed for something else; changes nothing");
+    check_app->callback([&chosen, path, machines] {
+        chosen = [path, machines] { return check(*path, *machines); };
+    });
+}
 
 }  // namespace pathproof::cli

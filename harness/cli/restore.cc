@@ -1,7 +1,50 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
 #include "harness/cli/commands.h"
+#include "harness/lab/journal.h"
 
 namespace pathproof::cli {
+namespace {
 
-void add_restore(CLI::App&, Command&) {}
+// A lab that is kept up is no leftover; but who asks for the machine to be put back should know of
+// it.
+void name_kept_labs() {
+    const auto runs = lab::list_runs();
+    if (!runs) {
+        return;
+    }
+    for (const lab::RunInfo& run : *runs) {
+        if (run.state == lab::RunInfo::State::kKept) {
+            fmt::print("lab {} ({}) is kept up; 'pathproof lab down {}' takes it down\n",
+                       run.run_id, run.what, run.run_id);
+        }
+    }
+}
+
+int restore() {
+    const auto restored = lab::restore_all();
+    if (!restored) {
+        return complain(restored.error());
+    }
+    for (const std::string& sentence : *restored) {
+        fmt::print("{}\n", sentence);
+    }
+    if (restored->empty()) {
+        fmt::print("nothing had to be put back\n");
+    }
+    name_kept_labs();
+    return 0;
+}
+
+}  // namespace
+
+void add_restore(CLI::App& app, Command& chosen) {
+    CLI::App* command = app.add_subcommand(
+        "restore",
+        "Put back what killed runs left changed on this machine (namespaces, sysctls, "
+        "hugepages, offload features)");
+    command->callback([&chosen] { chosen = restore; });
+}
 
 }  // namespace pathproof::cli
