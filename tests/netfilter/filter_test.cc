@@ -1,0 +1,121 @@
+#include "harness/netfilter/filter.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/netfilter/message_builder.h"
+
+using namespace pathproof;
+using namespace pathproof::netfilter;
+
+namespace {
+
+bool selects(const std::vector<std::string>& words, const Entry& entry) {
+    const auto filter = parse_filter(words);
+    BOOST_REQUIRE_MESSAGE(filter, filter.error().message);
+    return matches(*filter, entry);
+}
+
+std::string refusal(const std::vector<std::string>& words) {
+    const auto filter = parse_filter(words);
+    BOOST_REQUIRE(!filter);
+    BOOST_TEST((filter.error().code == ErrorCode::kBadInput));
+    return filter.error().message;
+}
+
+Entry entry() {
+    Entry made = make_entry("198.18.0.1:40000", "198.18.9.10:53", "203.0.113.2:5353", 1);
+    made.zone = 4;
+    made.mark = 0x1234;
+    made.status |= status::kSeenReply;
+    return made;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(no_words_select_everything) {
+    BOOST_TEST(selects({}, entry()));
+}
+
+BOOST_AUTO_TEST_CASE(each_word_selects_by_its_field) {
+    const std::pair<const char*, const char*> cases[] = {
+        {"udp", "tcp"},
+        {"proto=17", "proto=gre"},
+        {"ipv4", "family=ipv6"},
+        {"src=198.18.0.1", "src=198.18.0.2"},
+        {"src=198.18.0.0/24", "src=198.18.1.0/24"},
+        {"dst=198.18.9.10", "dst=203.0.113.2"},
+        {"sport=40000", "sport=53"},
+        {"dport=53", "dport=5353"},
+        {"reply-src=203.0.113.2", "reply-src=198.18.9.10"},
+        {"reply-dst=198.18.0.1", "reply-dst=203.0.113.2"},
+        {"reply-sport=5353", "reply-sport=53"},
+        {"reply-dport=40000", "reply-dport=53"},
+        {"addr=203.0.113.0/28", "addr=203.0.113.16/28"},
+        {"port=5353", "port=5354"},
+        {"zone=4", "zone=0"},
+        {"mark=4660", "mark=1"},
+        {"mark=0x1200/0xff00", "mark=0x1300/0xff00"},
+        {"status=seen_reply,dst_nat", "status=seen_reply,assured"},
+        {"status=!assured", "status=unreplied"},
+    };
+    for (const auto& [right, wrong] : cases) {
+        BOOST_TEST(selects({right}, entry()), right);
+        BOOST_TEST(!selects({wrong}, entry()), wrong);
+        BOOST_TEST(!selects({right, wrong}, entry()), wrong);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(prefixes_of_any_length_match_bit_by_bit) {
+    Entry made = entry();
+    made.original.source.address = frame::parse_ip("198.18.0.129").value();
+    BOOST_TEST(selects({"src=198.18.0.128/25"}, made));
+    BOOST_TEST(!selects({"src=198.18.0.0/25"}, made));
+    BOOST_TEST(selects({"src=0.0.0.0/0"}, made));
+    BOOST_TEST(!selects({"src=::/0"}, made));
+    made.original.source.address = frame::parse_ip("2001:db8::1").value();
+    BOOST_TEST(selects({"src=2001:db8::/33"}, made));
+    BOOST_TEST(!selects({"src=2001:db8:8000::/33"}, made));
+    BOOST_TEST(selects({"src=2001:db8::1/128"}, made));
+}
+
+BOOST_AUTO_TEST_CASE(unknown_words_are_named_with_those_allowed) {
+    BOOST_TEST(refusal({"udp", "dprt=53"}).find("'dprt=53'; allowed are family=, proto=") !=
+               std::string::npos);
+    BOOST_TEST(refusal({"quic"}).find("unknown filter word 'quic'") != std::string::npos);
+    BOOST_TEST(refusal({"proto=quic"}).find("allowed are tcp, udp") != std::string::npos);
+    BOOST_TEST(refusal({"status=sleepy"}).find("allowed are expected, seen_reply") !=
+               std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(values_that_cannot_be_are_refused) {
+    for (const char* word : {"sport=65536",
+                             "dport=",
+                             "port=-1",
+                             "port=1x",
+                             "zone=70000",
+                             "src=198.18.0",
+                             "src=",
+                             "src=198.18.0.0/33",
+                             "src=198.18.0.0/",
+                             "src=2001:db8::/129",
+                             "mark=",
+                             "mark=1/",
+                             "mark=0x100000000",
+                             "mark=0x11/0x10",
+                             "status=",
+                             "status=assured,",
+                             "family=ipx",
+                             "proto=",
+                             "status=assured,!assured",
+                             ""}) {
+        BOOST_TEST(refusal({word}).find(fmt::format("'{}'", word)) != std::string::npos, word);
+    }
+    BOOST_TEST(!refusal({"status=assured", "status=!assured"}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(help_has_a_line_for_each_word) {
+    const std::string help = filter_help();
+    for (const char* word : {"src=", "reply-sport=", "mark=", "status="}) {
+        BOOST_TEST(help.find(word) != std::string::npos);
+    }
+}

@@ -1,0 +1,174 @@
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "harness/netfilter/entry.h"
+#include "harness/process/program.h"
+#include "tests/netfilter/lab_namespace.h"
+
+using namespace pathproof;
+using namespace pathproof::netfilter;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+process::ProgramOutput inspect(const std::string& arguments) {
+    const char* const binary = std::getenv("PATHPROOF");
+    BOOST_REQUIRE_MESSAGE(binary != nullptr,
+                          "PATHPROOF must hold the path of the pathproof binary");
+    const auto output = process::run_program(
+        {"/bin/sh", "-c", fmt::format("exec {} inspect {}", binary, arguments)});
+    BOOST_REQUIRE_MESSAGE(output, output.error().message);
+    return *output;
+}
+
+std::vector<json> json_lines(const std::string& text) {
+    std::vector<json> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+        lines.push_back(json::parse(line));
+    }
+    return lines;
+}
+
+const std::vector<std::string> kTwoEntries{
+    "-A -t 600 -p udp -s 198.18.0.1 -d 198.18.0.2 --sport 1 --dport 53 -m 3 -w 5",
+    "-A -t 600 -p tcp -s 2001:db8::1 -d 2001:db8::2 --sport 2 --dport 80 --state ESTABLISHED -u "
+    "ASSURED,SEEN_REPLY"};
+
+// Acts on the namespace while the command runs.
+struct Meanwhile {
+    std::thread thread;
+    template <typename Work>
+    explicit Meanwhile(Work work)
+        : thread([work] {
+              std::this_thread::sleep_for(400ms);
+              work();
+          }) {}
+    ~Meanwhile() { thread.join(); }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(dump_prints_what_conntrack_prints) {
+    const lab::Namespace space("cli");
+    space.load(kTwoEntries);
+    const auto output = inspect("dump --netns " + space.name());
+    BOOST_TEST(output.exit_status == 0);
+    BOOST_TEST(lab::comparable(output.out) == lab::comparable(space.run("conntrack -L")),
+               boost::test_tools::per_element());
+    BOOST_TEST(output.err == "pathproof: 2 entries shown\n");
+    const auto columns = inspect("dump -o id,extended udp --netns " + space.name());
+    BOOST_TEST(lab::comparable(columns.out) ==
+                   lab::comparable(space.run("conntrack -L -o id,extended -p udp")),
+               boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(dump_gives_json_lines_that_read_back) {
+    const lab::Namespace space("json");
+    space.load(kTwoEntries);
+    const auto lines = json_lines(inspect("dump --json zone=5 --netns " + space.name()).out);
+    BOOST_REQUIRE_EQUAL(lines.size(), 1U);
+    const Entry entry = lines[0].get<Entry>();
+    BOOST_TEST(entry.zone == 5U);
+    BOOST_TEST(entry.mark == 3U);
+    BOOST_TEST(lines[0]["status_names"] == json::array({"CONFIRMED"}));
+}
+
+BOOST_AUTO_TEST_CASE(watch_prints_events_until_its_count) {
+    const lab::Namespace space("watch");
+    const Meanwhile loading([&] { space.load(kTwoEntries); });
+    const auto output = inspect("watch --count 2 --duration 5 --json --netns " + space.name());
+    BOOST_TEST(output.exit_status == 0);
+    const auto lines = json_lines(output.out);
+    BOOST_REQUIRE_EQUAL(lines.size(), 2U);
+    BOOST_TEST(lines[0]["event"] == "NEW");
+    BOOST_TEST(lines[0].get<Event>().entry.mark == 3U);
+    BOOST_TEST(output.err.find("2 events shown, 0 overruns") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(watch_ends_after_its_duration_and_on_an_interrupt) {
+    const lab::Namespace space("end");
+    const auto start = std::chrono::steady_clock::now();
+    BOOST_TEST(inspect("watch --duration 0.3 --netns " + space.name()).exit_status == 0);
+    const auto interrupted = process::run_program({"timeout", "--preserve-status", "-s", "INT",
+                                                   "0.4", std::getenv("PATHPROOF"), "inspect",
+                                                   "watch", "--netns", space.name()});
+    BOOST_REQUIRE(interrupted);
+    BOOST_TEST(interrupted->exit_status == 0);
+    BOOST_TEST(interrupted->err.find("0 events shown") != std::string::npos);
+    BOOST_TEST((std::chrono::steady_clock::now() - start < 4s));
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_that_goes_away_ends_it_quietly) {
+    const lab::Namespace space("pipe");
+    std::vector<std::string> lines;
+    for (unsigned i = 0; i < 3000; ++i) {
+        lines.push_back(fmt::format(
+            "-A -t 600 -p udp -s 198.18.0.1 -d 198.18.0.2 --sport {} --dport 53", i + 1));
+    }
+    space.load(lines);
+    const auto output = inspect(
+        fmt::format("dump --netns {} | head -1 >/dev/null; exec {} inspect dump --netns {} 2>&1 "
+                    ">/dev/full | tail -1",
+                    space.name(), std::getenv("PATHPROOF"), space.name()));
+    BOOST_TEST(output.err.find("Broken pipe") == std::string::npos);
+    BOOST_TEST(output.out.find("standard output: No space left on device") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(stats_prints_counters_and_their_meaning) {
+    const lab::Namespace space("means");
+    space.load(kTwoEntries);
+    const auto text = inspect("stats --netns " + space.name());
+    BOOST_TEST(text.exit_status == 0);
+    BOOST_TEST(text.out.starts_with(space.run("conntrack -S")));
+    BOOST_TEST(text.out.find("insert_failed ") != std::string::npos);
+    const auto lines =
+        json_lines(inspect("stats --json --interval 0.1 --count 1 --netns " + space.name()).out);
+    BOOST_REQUIRE(lines.size() >= 3U);
+    const std::size_t cpus = (lines.size() - 1) / 2;
+    BOOST_TEST(lines[cpus]["totals"]["insert"] == 2);
+    BOOST_TEST(lines[cpus]["entries"] == 2);
+    BOOST_TEST(lines.back()["counters"]["insert"] == 0);
+    BOOST_TEST(lines.back().contains("interval_s"));
+}
+
+BOOST_AUTO_TEST_CASE(wrong_input_is_refused_with_a_sentence_and_exit_code_two) {
+    const auto refused = [](const std::string& arguments, const std::string& sentence) {
+        BOOST_TEST_CONTEXT(arguments) {
+            const auto output = inspect(arguments);
+            BOOST_TEST(output.exit_status == 2);
+            BOOST_TEST(output.out.empty());
+            BOOST_TEST(output.err.find(sentence) != std::string::npos, output.err);
+        }
+    };
+    refused("dump --netns pp-nf-none", "network namespace 'pp-nf-none' does not exist");
+    refused("watch --netns pp-nf-none", "network namespace 'pp-nf-none' does not exist");
+    refused("dump dprt=53", "unknown filter word 'dprt=53'; allowed are family=");
+    refused("watch status=sleepy", "unknown status 'sleepy'; allowed are expected, seen_reply");
+    refused("dump -o colour", "allowed are id, extended");
+    refused("watch --duration -1", "--duration");
+    refused("stats --count 3", "--interval");
+    refused("", "subcommand");
+}
+
+BOOST_AUTO_TEST_CASE(without_the_capability_it_says_which_is_missing) {
+    const lab::Namespace space("caps");
+    for (const std::string command : {"dump", "stats", "watch --duration 1"}) {
+        const auto output = process::run_program(
+            {"/bin/sh", "-c",
+             fmt::format("exec setpriv --bounding-set=-net_admin --inh-caps=-net_admin "
+                         "{} inspect {}",
+                         std::getenv("PATHPROOF"), command)},
+            {.netns = space.name()});
+        BOOST_REQUIRE(output);
+        BOOST_TEST_CONTEXT(command) {
+            BOOST_TEST(output->exit_status == 2);
+            BOOST_TEST(output->err.find("CAP_NET_ADMIN") != std::string::npos, output->err);
+        }
+    }
+}

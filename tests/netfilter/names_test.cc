@@ -1,0 +1,35 @@
+#include "harness/netfilter/names.h"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace pathproof::netfilter;
+
+BOOST_AUTO_TEST_CASE(protocols_have_the_words_of_conntrack) {
+    BOOST_TEST(protocol_name(17) == "udp");
+    BOOST_TEST(protocol_name(58) == "icmpv6");
+    BOOST_TEST(protocol_name(50) == "unknown");
+    for (const std::string_view word : protocol_names()) {
+        BOOST_TEST(protocol_name(protocol_number(word).value()) == word);
+    }
+    BOOST_TEST(protocol_number("50").value() == 50);
+    for (const char* wrong : {"", "256", "-1", "50x", "quic", "unknown"}) {
+        BOOST_TEST(!protocol_number(wrong));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(states_out_of_range_read_none_as_in_conntrack) {
+    BOOST_TEST(tcp_state_name(1) == "SYN_SENT");
+    BOOST_TEST(tcp_state_name(9) == "SYN_SENT2");
+    BOOST_TEST(tcp_state_name(200) == "NONE");
+    BOOST_TEST(sctp_state_name(4) == "ESTABLISHED");
+    BOOST_TEST(dccp_state_name(4) == "OPEN");
+}
+
+BOOST_AUTO_TEST_CASE(status_bits_have_names_both_ways) {
+    BOOST_TEST((status_names(0x1408) ==
+                std::vector<std::string>{"CONFIRMED", "FIXED_TIMEOUT", "NAT_CLASH"}));
+    BOOST_TEST((status_names(1u << 21) == std::vector<std::string>{"BIT_21"}));
+    BOOST_TEST(status_bit("nat-clash").value() == 0x1000U);
+    BOOST_TEST(status_bit("Seen_Reply").value() == 2U);
+    BOOST_TEST(!status_bit("clash"));
+}
