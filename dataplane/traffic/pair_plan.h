@@ -1,5 +1,5 @@
-// The experiment that the data plane runs: A/AAAA query pairs leave one or two ports at chosen instants,
-// a responder answers at the far side, and every query is followed to its end.
+// The experiment that the data plane runs: A/AAAA query pairs leave one or two ports at chosen
+// instants, a responder answers at the far side, and every query is followed to its end.
 #pragma once
 
 #include <array>
@@ -32,8 +32,10 @@ struct PairMember {
     frame::MacAddress source_mac;
     frame::MacAddress destination_mac;
     frame::IpAddress first_client;  // source address of pair 0
-    std::uint16_t source_port_offset = 0;  // not 0: a socket of its own for this half (single-request-reopen)
-    std::uint16_t qtype = 1;        // 1: A, 28: AAAA
+    // Not 0: a socket of its own for this half, as the resolver option single-request-reopen has
+    // it.
+    std::uint16_t source_port_offset = 0;
+    std::uint16_t qtype = 1;  // 1: A, 28: AAAA
     std::optional<VxlanCarrier> carrier;
     bool operator==(const PairMember&) const = default;
 };
@@ -48,17 +50,22 @@ struct PairPlan {
     std::uint64_t pairs = 0;
     double pairs_per_second = 0;
     Departure departure = Departure::kTwoPorts;
-    Nanoseconds skew{0};  // the second member leaves this much after the first (kTwoPorts: may be negative)
+    // The second member leaves this much after the first; with kTwoPorts it may be negative.
+    Nanoseconds skew{0};
     std::array<PairMember, 2> members;
     frame::Endpoint service;  // where queries go
-    // Query n = 2 * pair + member asks for qNNNNNNNN.SUFFIX, n in hexadecimal: NAT cannot hide which it was.
+    // Query n = 2 * pair + member asks for qNNNNNNNN.SUFFIX, n in hexadecimal, so that NAT cannot
+    // hide which one it was.
     std::string suffix = "pathproof.test";
-    // Pair i leaves from port first_source_port + i % source_ports, address first_client + i / source_ports:
-    // both members share the port, and share the address as well if their first_client is the same.
+    // Pair i leaves from port first_source_port + i % source_ports, address
+    // first_client + i / source_ports: both members share the port, and share the address as well
+    // if their first_client is the same.
     std::uint16_t first_source_port = 10'000;
     std::uint16_t source_ports = 50'000;
-    Nanoseconds answer_timeout = std::chrono::seconds(5);  // later answers are late (glibc's default)
-    Nanoseconds drain = std::chrono::milliseconds(300);    // listened on after the last query left
+    // Later answers are late; the default is glibc's.
+    Nanoseconds answer_timeout = std::chrono::seconds(5);
+    // Listened on after the last query left and the longest answer delay passed.
+    Nanoseconds drain = std::chrono::milliseconds(300);
     std::uint64_t seed = 1;
     std::uint32_t keep_bad_frames = 64;
 
@@ -75,12 +82,12 @@ struct PairPlan {
 struct AnswerRule {
     std::string suffix;
     std::uint16_t qtype = 0;
-    std::uint8_t rcode = 0;                        // 0 NOERROR, 3 NXDOMAIN
-    std::vector<frame::IpAddress> addresses;       // of the query's family; others are left out
-    std::string cname;                             // not empty: a CNAME record before the addresses
-    Nanoseconds delay{0};                          // 0 to 10 s
-    double loss = 0;                               // share of queries not answered, drawn from the seed
-    bool truncated = false;                        // answers TC and no records
+    std::uint8_t rcode = 0;                   // 0 NOERROR, 3 NXDOMAIN
+    std::vector<frame::IpAddress> addresses;  // of the query's family; others are left out
+    std::string cname;                        // not empty: a CNAME record before the addresses
+    Nanoseconds delay{0};                     // 0 to 10 s
+    double loss = 0;                          // share of queries not answered, drawn from the seed
+    bool truncated = false;                   // answers TC and no records
     bool operator==(const AnswerRule&) const = default;
 };
 

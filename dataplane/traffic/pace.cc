@@ -1,0 +1,49 @@
+#include "dataplane/traffic/pace.h"
+
+#include <rte_cycles.h>
+#include <rte_pause.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+
+namespace pathproof::traffic {
+
+Tsc tsc_now() noexcept {
+    return rte_rdtsc();
+}
+
+TscClock TscClock::of_eal() {
+    return TscClock(rte_get_tsc_hz());
+}
+
+Tsc spin_until(Tsc deadline) noexcept {
+    Tsc now = rte_rdtsc();
+    while (static_cast<std::int64_t>(deadline - now) > 0) {
+        rte_pause();
+        now = rte_rdtsc();
+    }
+    return now;
+}
+
+Napper::Napper(const TscClock& clock, Nanoseconds longest) noexcept
+    : clock_(clock), longest_(longest) {}
+
+void Napper::nap(Tsc wake) noexcept {
+    const Tsc now = rte_rdtsc();
+    const auto left = Nanoseconds(clock_.nanoseconds(now, wake)) - kSpin - kOversleep;
+    const auto time = std::min(nap_, left);
+    nap_ = std::min(nap_ * 2, longest_);
+    if (time < kShortest) {
+        rte_pause();
+        return;
+    }
+    const timespec span{.tv_sec = 0, .tv_nsec = time.count()};
+    nanosleep(&span, nullptr);
+}
+
+void sharpen_sleep() noexcept {
+    prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+}
+
+}  // namespace pathproof::traffic

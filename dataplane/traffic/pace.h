@@ -1,0 +1,89 @@
+// Departures at chosen instants of the time-stamp counter. Far from a deadline the thread sleeps,
+// so that the DUT, which shares our CPUs in the built-in lab, gets them; near it, it spins.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/traffic/pair_plan.h"
+
+namespace pathproof::traffic {
+
+using Tsc = std::uint64_t;
+
+// The counter now, in cycles. Invariant and the same on all CPUs of the machines we support.
+Tsc tsc_now() noexcept;
+
+// Converts between cycles and time; `hz` is the counter's rate (rte_get_tsc_hz of a started EAL).
+class TscClock {
+  public:
+    explicit TscClock(std::uint64_t hz) : hz_(static_cast<double>(hz)) {}
+    static TscClock of_eal();
+
+    // Signed, so that a skew may be negative.
+    std::int64_t cycles(Nanoseconds time) const noexcept {
+        return static_cast<std::int64_t>(static_cast<double>(time.count()) * hz_ / 1e9);
+    }
+    std::int64_t nanoseconds(Tsc from, Tsc to) const noexcept {
+        return static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(to - from)) *
+                                         1e9 / hz_);
+    }
+    double hz() const noexcept { return hz_; }
+
+  private:
+    double hz_;
+};
+
+// Deadline number n is start + n / rate, computed from n and not by adding up, so that no error
+// grows and a late departure does not move the ones after it.
+class Schedule {
+  public:
+    Schedule(Tsc start, const TscClock& clock, double per_second)
+        : start_(start), cycles_apart_(clock.hz() / per_second) {}
+
+    Tsc deadline(std::uint64_t n) const noexcept {
+        return start_ + static_cast<Tsc>(static_cast<double>(n) * cycles_apart_);
+    }
+    // How many deadlines lie at or before `now`.
+    std::uint64_t due(Tsc now) const noexcept {
+        if (now < start_) {
+            return 0;
+        }
+        return static_cast<std::uint64_t>(static_cast<double>(now - start_) / cycles_apart_) + 1;
+    }
+
+  private:
+    Tsc start_;
+    double cycles_apart_;
+};
+
+// The last stretch before a deadline is spun, and no sleep may end inside it.
+inline constexpr Nanoseconds kSpin{50'000};
+// What a sleep may overrun its end by on a busy machine; sleeps end this much before the spin
+// begins.
+inline constexpr Nanoseconds kOversleep{60'000};
+
+// Returns at the deadline, or at once when it has passed, and says when it returned.
+Tsc spin_until(Tsc deadline) noexcept;
+
+// Waits for work without burning a CPU that somebody else needs: after each fruitless look the next
+// nap is longer, up to `longest`; a fruitful look starts again with the shortest. Never naps past
+// `wake`.
+class Napper {
+  public:
+    explicit Napper(const TscClock& clock, Nanoseconds longest = Nanoseconds(100'000)) noexcept;
+    void found_work() noexcept { nap_ = kShortest; }
+    void nap(Tsc wake) noexcept;
+
+  private:
+    static constexpr Nanoseconds kShortest{2'000};
+
+    TscClock clock_;
+    Nanoseconds longest_;
+    Nanoseconds nap_ = kShortest;
+};
+
+// Lets the calling thread's sleeps end on time: the default timer slack of 50 us is as long as our
+// spin.
+void sharpen_sleep() noexcept;
+
+}  // namespace pathproof::traffic

@@ -1,0 +1,30 @@
+// Why a pair run is no result: what the tester itself did wrong, in sentences.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "dataplane/judge/pair_report.h"
+#include "dataplane/traffic/pair_worker.h"
+
+namespace pathproof::traffic {
+
+// What some ports count together over the run.
+struct PortAccount {
+    std::string name;  // "port c0 and c1"
+    std::uint64_t received = 0;
+    std::uint64_t sent = 0;
+    std::uint64_t left_over = 0;  // received after the workers ended
+};
+
+void object_to_departures(const PairPlan& plan, const PairWorkerCounts& counts,
+                          judge::PairReport& report);
+// Fills tester_lost too. `ports` as in report.ports.
+void object_to_ports(std::span<port::Port> ports, judge::PairReport& report);
+void object_to_responder(const ResponderCounts& counts, judge::PairReport& report);
+// The ports' own account against the run's.
+void object_to_account(const PortAccount& port, std::uint64_t received, std::uint64_t sent,
+                       judge::PairReport& report);
+
+}  // namespace pathproof::traffic

@@ -1,0 +1,334 @@
+#include "dataplane/traffic/pair_run.h"
+
+#include <algorithm>
+#include <set>
+
+#include "dataplane/port/eal.h"
+#include "dataplane/traffic/pair_objections.h"
+#include "dataplane/traffic/pair_worker.h"
+
+namespace pathproof::traffic {
+namespace {
+
+using judge::PairReport;
+using port::PortCounters;
+
+// From here to the first departure the lcores have time to start.
+constexpr Nanoseconds kLeadIn = std::chrono::milliseconds(5);
+// Answers that wait at one time: 660 bytes each.
+constexpr std::uint64_t kMostPending = 400'000;
+
+std::vector<std::uint16_t> tunnel_ports(const PairPlan& plan) {
+    std::set<std::uint16_t> ports;
+    for (const PairMember& member : plan.members) {
+        if (member.carrier) {
+            ports.insert(member.carrier->destination.port);
+        }
+    }
+    return {ports.begin(), ports.end()};
+}
+
+std::vector<NumberedPort> client_ports(const PairPlan& plan, std::span<port::Port> ports) {
+    std::vector<NumberedPort> found;
+    for (const PairMember& member : plan.members) {
+        if (std::ranges::none_of(
+                found, [&](const NumberedPort& known) { return known.number == member.port; })) {
+            found.push_back({&ports[member.port], member.port});
+        }
+    }
+    return found;
+}
+
+Nanoseconds longest_delay(const std::optional<ResponderPlan>& responder) {
+    Nanoseconds longest{0};
+    for (const AnswerRule& rule : responder ? responder->rules : std::vector<AnswerRule>()) {
+        longest = std::max(longest, rule.delay);
+    }
+    return longest;
+}
+
+// Places for the answers that wait at one time, with a quarter more for queries that arrive in
+// heaps or twice.
+Result<std::size_t> pending_places(const PairPlan& plan, Nanoseconds delay) {
+    const double seconds = static_cast<double>(delay.count()) / 1e9;
+    const double at_once = 2.5 * plan.pairs_per_second * seconds;
+    const double at_most = 4.0 * static_cast<double>(plan.pairs);
+    const double places = 1024 + std::min(at_once, at_most);
+    if (places > static_cast<double>(kMostPending)) {
+        return fail(ErrorCode::kBadInput,
+                    "{:.0f} answers would wait at one time, but memory is kept for {}: lower the "
+                    "rate, the delay or the number of pairs",
+                    places, kMostPending);
+    }
+    return static_cast<std::size_t>(places);
+}
+
+Result<std::optional<ServerSide>> make_server(std::span<port::Port> ports, const PairPlan& plan,
+                                              const std::optional<ResponderPlan>& responder,
+                                              const PairBook& book) {
+    if (!responder) {
+        return std::optional<ServerSide>();
+    }
+    const Result<std::size_t> pending = pending_places(plan, longest_delay(responder));
+    if (!pending) {
+        return pass_on(pending.error());
+    }
+    Result<Responder> made = Responder::make({.port = responder->port,
+                                              .rules = responder->rules,
+                                              .seed = responder->seed,
+                                              .tunnel_ports = tunnel_ports(plan),
+                                              .pending = *pending,
+                                              .numbered_queries = book.queries(),
+                                              .suffix = book.suffix(),
+                                              .keep_bad_frames = plan.keep_bad_frames});
+    if (!made) {
+        return pass_on(made.error());
+    }
+    return std::optional<ServerSide>(
+        ServerSide({&ports[responder->port], responder->port}, std::move(*made)));
+}
+
+Result<std::optional<std::vector<judge::Expectation>>> rules_of(
+    const std::optional<ResponderPlan>& responder) {
+    if (!responder) {
+        return std::optional<std::vector<judge::Expectation>>();
+    }
+    auto rules = expectations(responder->rules);
+    if (!rules) {
+        return pass_on(rules.error());
+    }
+    return std::optional(std::move(*rules));
+}
+
+std::vector<PortCounters> read_counters(std::span<port::Port> ports) {
+    std::vector<PortCounters> counters;
+    for (const port::Port& port : ports) {
+        counters.push_back(port.counters());
+    }
+    return counters;
+}
+
+PortCounters difference(const PortCounters& before, const PortCounters& after) {
+    return {.rx_packets = after.rx_packets - before.rx_packets,
+            .tx_packets = after.tx_packets - before.tx_packets,
+            .rx_missed = after.rx_missed - before.rx_missed,
+            .rx_no_mbuf = after.rx_no_mbuf - before.rx_no_mbuf,
+            .rx_errors = after.rx_errors - before.rx_errors,
+            .tx_errors = after.tx_errors - before.tx_errors,
+            .tx_refused = after.tx_refused - before.tx_refused};
+}
+
+void fill_records(const PairRun& run, const judge::Ledger& ledger, PairReport& report) {
+    report.records.resize(run.book.queries());
+    judge::LatencyHistogram latency;
+    for (std::uint64_t n = 0; n < report.records.size(); ++n) {
+        judge::QueryRecord& record = report.records[n];
+        record.pair = static_cast<std::uint32_t>(n / 2);
+        record.member = static_cast<std::uint8_t>(n % 2);
+        ledger.fill(record, n, run.sent_ns[n], run.plan.answer_timeout.count());
+        const bool right = record.state == judge::QueryState::kAnswered ||
+                           record.state == judge::QueryState::kLate;
+        if (right) {
+            latency.add(record.answered_ns - record.sent_ns);
+        }
+        if (run.server != nullptr) {
+            const Arrival& arrival = run.server->responder().arrivals()[n];
+            record.server = arrival.server;
+            record.seen_client = arrival.client;
+            record.server_saw = arrival.copies;
+        }
+    }
+    report.latency = latency.summary();
+}
+
+void add_frames(std::vector<judge::KeptFrame>& to, std::vector<judge::KeptFrame> more,
+                std::size_t most) {
+    for (judge::KeptFrame& frame : more) {
+        if (to.size() == most) {
+            return;
+        }
+        to.push_back(std::move(frame));
+    }
+}
+
+// Everything of one run, in memory that stays where it is.
+class PairSession {
+  public:
+    PairSession(std::span<port::Port> ports, const PairPlan& plan,
+                const std::optional<ResponderPlan>& responder, const std::atomic<bool>& stop,
+                const PairBook& book, std::optional<std::vector<judge::Expectation>> rules,
+                std::optional<ServerSide> server, std::array<QueryFrames, 2> frames)
+        : ports_(ports),
+          book_(book),
+          ledger_(book_, plan.service, std::move(rules)),
+          clients_(client_ports(plan, ports), ledger_,
+                   judge::Intake(tunnel_ports(plan), plan.keep_bad_frames), plan.keep_bad_frames),
+          server_(std::move(server)),
+          frames_(std::move(frames)),
+          run_{.plan = plan,
+               .book = book_,
+               .stop = stop,
+               .clock = {TscClock::of_eal()},
+               .from = {NumberedPort{&ports[plan.members[0].port], plan.members[0].port},
+                        NumberedPort{&ports[plan.members[1].port], plan.members[1].port}},
+               .frames = {&frames_[0], &frames_[1]},
+               .clients = &clients_,
+               .server = server_ ? &*server_ : nullptr,
+               .longest_delay = longest_delay(responder),
+               .sent_ns = std::vector<std::int64_t>(book_.queries(), kNotSent),
+               .deadline_ns = std::vector<std::int64_t>(book_.queries(), 0)},
+          responder_port_(responder ? std::optional(responder->port) : std::nullopt) {}
+    PairSession(const PairSession&) = delete;
+    PairSession& operator=(const PairSession&) = delete;
+
+    Result<PairReport> execute(port::Eal& eal) {
+        PairReport report;
+        for (const std::size_t number : ports_in_use()) {
+            empty_queue(ports_[number]);
+        }
+        const std::vector<PortCounters> before = read_counters(ports_);
+        if (Status worked = work(eal); !worked) {
+            return pass_on(worked.error());
+        }
+        report.seconds = static_cast<double>(run_.clock.now_ns()) / 1e9;
+        const std::vector<PortCounters> after = read_counters(ports_);
+        for (std::size_t n = 0; n < ports_.size(); ++n) {
+            report.ports.push_back(difference(before[n], after[n]));
+        }
+        fill(report);
+        fill_objections(report);
+        return report;
+    }
+
+  private:
+    std::set<std::size_t> ports_in_use() const {
+        std::set<std::size_t> used{run_.from[0].number, run_.from[1].number};
+        if (responder_port_) {
+            used.insert(*responder_port_);
+        }
+        return used;
+    }
+
+    // Two lcores unless one has nothing to do.
+    bool needs_follower(const port::Eal& eal) const {
+        return eal.workers() > 1 &&
+               (run_.server != nullptr || run_.plan.departure == Departure::kTwoPorts);
+    }
+
+    Status work(port::Eal& eal) {
+        const bool two = needs_follower(eal);
+        run_.clock.start = tsc_now();
+        const Nanoseconds early = std::max(Nanoseconds(0), -run_.plan.skew);
+        run_.first_deadline =
+            run_.clock.start + static_cast<Tsc>(run_.clock.tsc.cycles(kLeadIn + early));
+        PairWorker leader(run_, two ? PairWorker::Role::kLeader : PairWorker::Role::kAlone);
+        PairWorker follower(run_, PairWorker::Role::kFollower);
+        if (two) {
+            if (Status launched = eal.launch(1, [&] { return follower.work(); }); !launched) {
+                return launched;
+            }
+        }
+        const Status launched = eal.launch(0, [&] { return leader.work(); });
+        if (!launched) {
+            run_.rendezvous.call_off();
+            run_.end = 0;
+        } else {
+            eal.join(0);
+        }
+        if (two) {
+            eal.join(1);
+        }
+        counts_ = {.pairs = leader.counts().pairs,
+                   .refused = leader.counts().refused + follower.counts().refused,
+                   .split = leader.counts().split};
+        return launched;
+    }
+
+    void fill(PairReport& report) {
+        fill_records(run_, ledger_, report);
+        report.departures = summarize_departures(run_.sent_ns, run_.deadline_ns, counts_.refused);
+        report.client = clients_.intake().tally();
+        report.checksums = clients_.intake().checksums();
+        add_frames(report.bad_frames, clients_.intake().take_bad_frames(),
+                   run_.plan.keep_bad_frames);
+        report.misdelivered_frames = clients_.take_misdelivered();
+        if (server_) {
+            judge::Intake& intake = server_->responder().intake();
+            report.server = intake.tally();
+            add_frames(report.bad_frames, intake.take_bad_frames(), run_.plan.keep_bad_frames);
+        }
+    }
+
+    // What the ports named count together, and frames that came after they were read.
+    PortAccount account(const std::set<std::size_t>& numbers, const PairReport& report) {
+        PortAccount sum;
+        for (const std::size_t number : numbers) {
+            sum.name += (sum.name.empty() ? "port " : " and ") + ports_[number].info().name;
+            sum.received += report.ports[number].rx_packets;
+            sum.sent += report.ports[number].tx_packets;
+            sum.left_over += empty_queue(ports_[number]);
+        }
+        return sum;
+    }
+
+    void fill_objections(PairReport& report) {
+        object_to_departures(run_.plan, counts_, report);
+        object_to_ports(ports_, report);
+        object_to_account(account({run_.from[0].number, run_.from[1].number}, report),
+                          report.client.received, report.departures.sent, report);
+        if (server_) {
+            const ResponderCounts& counts = server_->responder().counts();
+            object_to_responder(counts, report);
+            object_to_account(account({*responder_port_}, report), report.server.received,
+                              counts.answered, report);
+        }
+        for (std::string& finding : judge::audit(report)) {
+            report.objections.push_back(std::move(finding));
+        }
+    }
+
+    std::span<port::Port> ports_;
+    PairBook book_;
+    judge::Ledger ledger_;
+    ClientSide clients_;
+    std::optional<ServerSide> server_;
+    std::array<QueryFrames, 2> frames_;
+    PairRun run_;
+    std::optional<std::size_t> responder_port_;
+    PairWorkerCounts counts_;
+};
+
+}  // namespace
+
+Result<PairReport> run_pairs(port::Eal& eal, std::span<port::Port> ports, const PairPlan& plan,
+                             const std::optional<ResponderPlan>& responder,
+                             const std::atomic<bool>& stop) {
+    if (Status checked = check_plan(plan, responder, ports.size(), eal.workers()); !checked) {
+        return pass_on(checked.error());
+    }
+    const Result<PairBook> book = PairBook::make(plan);
+    if (!book) {
+        return pass_on(book.error());
+    }
+    auto rules = rules_of(responder);
+    if (!rules) {
+        return pass_on(rules.error());
+    }
+    auto server = make_server(ports, plan, responder, *book);
+    if (!server) {
+        return pass_on(server.error());
+    }
+    auto first = QueryFrames::make(plan.members[0], plan.service, plan.suffix);
+    if (!first) {
+        return pass_on(first.error());
+    }
+    auto second = QueryFrames::make(plan.members[1], plan.service, plan.suffix);
+    if (!second) {
+        return pass_on(second.error());
+    }
+    PairSession session(ports, plan, responder, stop, *book, std::move(*rules), std::move(*server),
+                        {std::move(*first), std::move(*second)});
+    return session.execute(eal);
+}
+
+}  // namespace pathproof::traffic

@@ -1,0 +1,241 @@
+#include "dataplane/traffic/pair_worker.h"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+namespace pathproof::traffic {
+namespace {
+
+// How long a driver that refuses a frame is asked again.
+constexpr Nanoseconds kRetry{1'000'000};
+// What a frame costs at most where the DUT's kernel works inside our sendto(): bounds what is begun
+// shortly before a departure.
+constexpr Nanoseconds kFrameCost{20'000};
+// Between naming an instant and leaving at it: the time the other lcore needs to hear of it.
+constexpr Nanoseconds kNotice{3'000};
+
+}  // namespace
+
+PairWorker::PairWorker(PairRun& run, Role role)
+    : run_(run),
+      role_(role),
+      schedule_(run.first_deadline, run.clock.tsc, run.plan.pairs_per_second),
+      napper_(run.clock.tsc),
+      skew_(static_cast<Tsc>(run.clock.tsc.cycles(run.plan.skew))) {}
+
+bool PairWorker::sends(std::size_t member) const noexcept {
+    const bool by_two = run_.plan.departure == Departure::kTwoPorts;
+    switch (role_) {
+        case Role::kAlone:
+            return true;
+        case Role::kLeader:
+            return member == 0 || !by_two;
+        case Role::kFollower:
+            return member == 1 && by_two;
+    }
+    return false;
+}
+
+int PairWorker::work() noexcept {
+    sharpen_sleep();
+    if (sends_any()) {
+        send_all();
+    }
+    listen();
+    return 0;
+}
+
+// Only the leader looks at `stop`; it tells the follower, so that both end after the same pair.
+bool PairWorker::called_off() const noexcept {
+    return role_ != Role::kFollower && run_.stop.load(std::memory_order_relaxed);
+}
+
+void PairWorker::send_all() noexcept {
+    Tsc last = run_.first_deadline;
+    for (std::uint64_t pair = 0; pair < run_.plan.pairs; ++pair) {
+        Pair frames{};
+        prepare(pair, frames);
+        last = schedule_.deadline(pair);
+        serve_until(last);
+        const bool went = !called_off() && depart(pair, last, frames);
+        std::ranges::for_each(frames, [](rte_mbuf* left) { rte_pktmbuf_free(left); });
+        if (!went) {
+            break;
+        }
+        ++counts_.pairs;
+    }
+    if (role_ == Role::kFollower) {
+        return;
+    }
+    run_.rendezvous.call_off();
+    const Nanoseconds listening = run_.longest_delay + run_.plan.drain;
+    const Tsc base = std::max(last, tsc_now());
+    run_.end.store(base + static_cast<Tsc>(run_.clock.tsc.cycles(listening)),
+                   std::memory_order_release);
+}
+
+void PairWorker::listen() noexcept {
+    const Tsc look_again = static_cast<Tsc>(run_.clock.tsc.cycles(std::chrono::milliseconds(1)));
+    for (;;) {
+        const Tsc now = tsc_now();
+        const Tsc end = run_.end.load(std::memory_order_acquire);
+        if (now >= end || (end != ~Tsc{0} && run_.stop.load(std::memory_order_relaxed))) {
+            return;
+        }
+        if (serve(now + look_again)) {
+            napper_.found_work();
+        } else {
+            napper_.nap(std::min(end, now + look_again));
+        }
+    }
+}
+
+// One round over the receive queues, smaller the nearer `wake` is; at least one frame, so that
+// queues are read at rates that leave no time in between. Says whether there was anything.
+bool PairWorker::serve(Tsc wake) noexcept {
+    const std::int64_t left = run_.clock.tsc.nanoseconds(tsc_now(), wake);
+    const auto most = static_cast<std::uint16_t>(
+        std::clamp<std::int64_t>(left / kFrameCost.count(), 1, kMostInBurst));
+    std::size_t count = 0;
+    if (role_ != Role::kFollower) {
+        count += run_.clients->poll(run_.clock, most);
+    }
+    if (role_ != Role::kLeader && run_.server != nullptr) {
+        count += run_.server->serve(run_.clock, most);
+    }
+    return count > 0;
+}
+
+void PairWorker::serve_until(Tsc wake) noexcept {
+    const auto spin = static_cast<std::int64_t>(run_.clock.tsc.cycles(kSpin));
+    do {
+        if (serve(wake)) {
+            napper_.found_work();
+            continue;
+        }
+        const bool answers = role_ != Role::kLeader && run_.server != nullptr;
+        napper_.nap(answers ? std::min(wake, run_.server->next_due(run_.clock, wake)) : wake);
+    } while (static_cast<std::int64_t>(wake - tsc_now()) > spin &&
+             !run_.stop.load(std::memory_order_relaxed));
+}
+
+void PairWorker::prepare(std::uint64_t pair, Pair& frames) noexcept {
+    for (std::size_t member = 0; member < frames.size(); ++member) {
+        if (!sends(member)) {
+            continue;
+        }
+        frames[member] = rte_pktmbuf_alloc(run_.from[member].port->pool());
+        if (frames[member] == nullptr) {
+            ++counts_.refused;
+            continue;
+        }
+        const std::uint64_t number = 2 * pair + member;
+        QueryFrames& writer = *run_.frames[member];
+        char* start =
+            rte_pktmbuf_append(frames[member], static_cast<std::uint16_t>(writer.bytes()));
+        writer.write({reinterpret_cast<std::uint8_t*>(start), writer.bytes()}, number,
+                     run_.book.query(number));
+    }
+}
+
+// False when the run was called off.
+bool PairWorker::depart(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept {
+    switch (run_.plan.departure) {
+        case Departure::kTwoPorts:
+            return depart_by_two_ports(pair, deadline, frames);
+        case Departure::kOneBurst:
+            depart_in_one_burst(pair, deadline, frames);
+            return true;
+        case Departure::kInTurn:
+            depart_in_turn(pair, deadline, frames);
+            return true;
+    }
+    return false;
+}
+
+bool PairWorker::depart_by_two_ports(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept {
+    const std::size_t member = role_ == Role::kFollower ? 1 : 0;
+    const std::int64_t ahead = std::max<std::int64_t>(0, -run_.plan.skew.count());
+    const auto notice = static_cast<Tsc>(run_.clock.tsc.cycles(kNotice + Nanoseconds(ahead)));
+    std::optional<Tsc> instant =
+        member == 1 ? run_.rendezvous.follow(pair) : run_.rendezvous.lead(pair, deadline, notice);
+    if (!instant) {
+        return false;
+    }
+    const Tsc own = member == 1 ? *instant + skew_ : *instant;
+    run_.deadline_ns[2 * pair + member] =
+        run_.clock.at_ns(member == 1 ? deadline + skew_ : deadline);
+    spin_until(own);
+    send_one(pair, member, frames[member]);
+    return true;
+}
+
+void PairWorker::depart_in_one_burst(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept {
+    run_.deadline_ns[2 * pair] = run_.deadline_ns[2 * pair + 1] = run_.clock.at_ns(deadline);
+    spin_until(deadline);
+    if (frames[0] != nullptr && frames[1] != nullptr) {
+        send_burst(pair, frames);
+    }
+    send_one(pair, 0, frames[0]);
+    send_one(pair, 1, frames[1]);
+}
+
+void PairWorker::send_burst(std::uint64_t pair, Pair& frames) noexcept {
+    const Tsc give_up = tsc_now() + static_cast<Tsc>(run_.clock.tsc.cycles(kRetry));
+    Tsc instant = tsc_now();
+    std::uint16_t taken = run_.from[0].port->tx_burst(0, frames.data(), 2);
+    while (taken == 0 && instant < give_up) {
+        instant = tsc_now();
+        taken = run_.from[0].port->tx_burst(0, frames.data(), 2);
+    }
+    for (std::size_t member = 0; member < taken; ++member) {
+        frames[member] = nullptr;
+        note_sent(pair, member, instant);
+    }
+    counts_.split += taken == 1 ? 1 : 0;
+}
+
+void PairWorker::depart_in_turn(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept {
+    run_.deadline_ns[2 * pair] = run_.clock.at_ns(deadline);
+    const Tsc first = spin_until(deadline);
+    send_one(pair, 0, frames[0]);
+    const Tsc second = first + skew_;
+    run_.deadline_ns[2 * pair + 1] = run_.clock.at_ns(second);
+    if (run_.plan.skew > 2 * (kSpin + kOversleep)) {
+        serve_until(second);
+    }
+    spin_until(second);
+    send_one(pair, 1, frames[1]);
+}
+
+void PairWorker::send_one(std::uint64_t pair, std::size_t member, rte_mbuf*& frame) noexcept {
+    if (frame == nullptr) {
+        return;
+    }
+    const Tsc give_up = tsc_now() + static_cast<Tsc>(run_.clock.tsc.cycles(kRetry));
+    for (;;) {
+        const Tsc instant = tsc_now();
+        if (run_.from[member].port->tx_burst(0, &frame, 1) == 1) {
+            frame = nullptr;
+            note_sent(pair, member, instant);
+            return;
+        }
+        if (instant >= give_up) {
+            refuse(frame);
+            return;
+        }
+    }
+}
+
+void PairWorker::note_sent(std::uint64_t pair, std::size_t member, Tsc instant) noexcept {
+    run_.sent_ns[2 * pair + member] = run_.clock.at_ns(instant);
+}
+
+void PairWorker::refuse(rte_mbuf*& frame) noexcept {
+    rte_pktmbuf_free(frame);
+    frame = nullptr;
+    ++counts_.refused;
+}
+
+}  // namespace pathproof::traffic

@@ -1,0 +1,86 @@
+// The two lcores of a pair run: they send, and serve the receive queues between departures.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "dataplane/traffic/departures.h"
+#include "dataplane/traffic/port_sides.h"
+#include "dataplane/traffic/query_frames.h"
+#include "dataplane/traffic/rendezvous.h"
+
+namespace pathproof::traffic {
+
+// What the lcores of one run share. Everything is set before they start; the atomics and the
+// rendezvous are all that both write while they run.
+struct PairRun {
+    const PairPlan& plan;
+    const PairBook& book;
+    const std::atomic<bool>& stop;
+    RunClock clock;
+    Tsc first_deadline = 0;
+    std::array<NumberedPort, 2> from;  // where each member leaves
+    std::array<QueryFrames*, 2> frames;
+    ClientSide* clients = nullptr;
+    ServerSide* server = nullptr;           // null: answers come from elsewhere
+    Nanoseconds longest_delay{0};           // of the responder's rules
+    std::vector<std::int64_t> sent_ns;      // by query
+    std::vector<std::int64_t> deadline_ns;  // by query
+    Rendezvous rendezvous;
+    std::atomic<Tsc> end{~Tsc{0}};  // when to stop listening; known once the last pair left
+};
+
+// One writer each, read when both have ended.
+struct alignas(64) PairWorkerCounts {
+    std::uint64_t pairs = 0;  // begun
+    std::uint64_t refused =
+        0;                    // frames that the driver did not take, or that there was no mbuf for
+    std::uint64_t split = 0;  // bursts of two of which the driver first took one
+};
+
+class PairWorker {
+  public:
+    enum class Role : std::uint8_t {
+        kAlone,     // sends both members, serves both sides
+        kLeader,    // reads the client ports; sends the first member (kTwoPorts) or both
+        kFollower,  // plays the responder; sends the second member (kTwoPorts) or nothing
+    };
+
+    PairWorker(PairRun& run, Role role);
+
+    // To be run by one lcore; returns 0.
+    int work() noexcept;
+    const PairWorkerCounts& counts() const { return counts_; }
+
+  private:
+    // A pair's frames, ready to go, or null where there was no mbuf.
+    using Pair = std::array<rte_mbuf*, 2>;
+
+    bool sends(std::size_t member) const noexcept;
+    bool sends_any() const noexcept { return sends(0) || sends(1); }
+    bool called_off() const noexcept;
+    void send_all() noexcept;
+    void listen() noexcept;
+    bool serve(Tsc wake) noexcept;
+    void serve_until(Tsc wake) noexcept;
+
+    void prepare(std::uint64_t pair, Pair& frames) noexcept;
+    bool depart(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept;
+    bool depart_by_two_ports(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept;
+    void depart_in_one_burst(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept;
+    void depart_in_turn(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept;
+    void send_burst(std::uint64_t pair, Pair& frames) noexcept;
+    void send_one(std::uint64_t pair, std::size_t member, rte_mbuf*& frame) noexcept;
+    void note_sent(std::uint64_t pair, std::size_t member, Tsc instant) noexcept;
+    void refuse(rte_mbuf*& frame) noexcept;
+
+    PairRun& run_;
+    Role role_;
+    Schedule schedule_;
+    Napper napper_;
+    Tsc skew_;
+    PairWorkerCounts counts_;
+};
+
+}  // namespace pathproof::traffic

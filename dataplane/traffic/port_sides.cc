@@ -1,0 +1,152 @@
+#include "dataplane/traffic/port_sides.h"
+
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace pathproof::traffic {
+namespace {
+
+// A frame out of a receive queue, freed at the end. VLAN tags that the driver took out are put
+// back: the frame is judged as it was on the wire.
+class Received {
+  public:
+    explicit Received(rte_mbuf* mbuf) noexcept : mbuf_(mbuf) {
+        if ((mbuf_->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0) {
+            rte_vlan_insert(&mbuf_);
+        }
+    }
+    Received(const Received&) = delete;
+    Received& operator=(const Received&) = delete;
+    ~Received() { rte_pktmbuf_free(mbuf_); }
+
+    // In one piece: a scattered frame is gathered in `scratch`, up to its size.
+    frame::Bytes bytes(std::span<std::uint8_t> scratch) const noexcept {
+        if (mbuf_->nb_segs == 1) {
+            return {rte_pktmbuf_mtod(mbuf_, const std::uint8_t*), rte_pktmbuf_data_len(mbuf_)};
+        }
+        const auto size = std::min<std::size_t>(rte_pktmbuf_pkt_len(mbuf_), scratch.size());
+        const void* gathered =
+            rte_pktmbuf_read(mbuf_, 0, static_cast<std::uint32_t>(size), scratch.data());
+        return {static_cast<const std::uint8_t*>(gathered), size};
+    }
+
+  private:
+    rte_mbuf* mbuf_;
+};
+
+template <typename Take>
+std::size_t each_received(port::Port& port, std::uint16_t most, Take take) noexcept {
+    std::array<rte_mbuf*, kMostInBurst> burst;
+    std::array<std::uint8_t, 9216> scratch;
+    const std::uint16_t count = port.rx_burst(0, burst.data(), std::min(most, kMostInBurst));
+    for (std::uint16_t i = 0; i < count; ++i) {
+        const Received received(burst[i]);
+        take(received.bytes(scratch));
+    }
+    return count;
+}
+
+}  // namespace
+
+ClientSide::ClientSide(std::vector<NumberedPort> ports, judge::Ledger& ledger, judge::Intake intake,
+                       std::uint32_t keep_misdelivered)
+    : ports_(std::move(ports)),
+      ledger_(ledger),
+      intake_(std::move(intake)),
+      misdelivered_(keep_misdelivered) {}
+
+std::size_t ClientSide::poll(const RunClock& clock, std::uint16_t most) noexcept {
+    std::size_t count = 0;
+    for (const NumberedPort& from : ports_) {
+        const std::int64_t now_ns = clock.now_ns();
+        count += each_received(*from.port, most,
+                               [&](frame::Bytes frame) { take(frame, from.number, now_ns); });
+    }
+    return count;
+}
+
+void ClientSide::take(frame::Bytes frame, std::size_t port, std::int64_t now_ns) noexcept {
+    const auto view = intake_.admit(frame, port, now_ns);
+    if (!view) {
+        return;
+    }
+    const frame::PacketView& packet = view->innermost();
+    judge::AnswerKind kind = judge::AnswerKind::kNotOurs;
+    if (judge::is_whole_udp(packet)) {
+        kind = ledger_.take(
+            {packet.source_endpoint(), packet.destination_endpoint(), packet.payload(frame)},
+            now_ns);
+    }
+    if (kind == judge::AnswerKind::kNotOurs) {
+        intake_.count_other(frame, *view);
+        return;
+    }
+    intake_.count_answer();
+    if (kind == judge::AnswerKind::kWrongSource) {
+        misdelivered_.keep(frame, port, now_ns, {});
+    }
+}
+
+std::size_t ServerSide::serve(const RunClock& clock, std::uint16_t most) noexcept {
+    const std::size_t received = receive(clock, most);
+    return received + send_due(clock, most);
+}
+
+std::size_t ServerSide::receive(const RunClock& clock, std::uint16_t most) noexcept {
+    const std::int64_t now_ns = clock.now_ns();
+    return each_received(*port_.port, most,
+                         [&](frame::Bytes frame) { responder_.take(frame, now_ns); });
+}
+
+std::size_t ServerSide::send_due(const RunClock& clock, std::uint16_t most) noexcept {
+    const std::int64_t now_ns = clock.now_ns();
+    std::size_t sent = 0;
+    while (sent < most) {
+        const auto due = responder_.next_due();
+        if (!due || *due > now_ns) {
+            break;
+        }
+        ++sent;
+        rte_mbuf* mbuf = rte_pktmbuf_alloc(port_.port->pool());
+        if (mbuf == nullptr) {
+            responder_.take_off(Responder::Outcome::kRefused);
+            continue;
+        }
+        const frame::Bytes answer = responder_.next_answer();
+        std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(answer.size())),
+                    answer.data(), answer.size());
+        if (port_.port->tx_burst(0, &mbuf, 1) == 1) {
+            responder_.take_off(Responder::Outcome::kSent);
+            continue;
+        }
+        rte_pktmbuf_free(mbuf);
+        responder_.take_off(Responder::Outcome::kRefused);
+    }
+    return sent;
+}
+
+Tsc ServerSide::next_due(const RunClock& clock, Tsc otherwise) const noexcept {
+    const auto due = responder_.next_due();
+    return due ? clock.at(*due) : otherwise;
+}
+
+std::uint64_t empty_queue(port::Port& port) noexcept {
+    std::array<rte_mbuf*, kMostInBurst> burst;
+    std::uint64_t total = 0;
+    // A queue that fills as fast as it is read must not hold the run up for ever.
+    for (unsigned round = 0; round < 4096; ++round) {
+        const std::uint16_t count = port.rx_burst(0, burst.data(), kMostInBurst);
+        if (count == 0) {
+            break;
+        }
+        rte_pktmbuf_free_bulk(burst.data(), count);
+        total += count;
+    }
+    return total;
+}
+
+}  // namespace pathproof::traffic

@@ -1,0 +1,209 @@
+#include "dataplane/traffic/responder.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "dataplane/traffic/reply.h"
+
+namespace pathproof::traffic {
+namespace {
+
+using frame::Bytes;
+using frame::DnsName;
+using frame::FrameView;
+
+constexpr std::uint8_t kOpcodeQuery = 0;
+constexpr std::uint8_t kHighestRcode = 15;
+
+Status check_rule(const AnswerRule& rule, std::size_t number) {
+    if (rule.rcode > kHighestRcode) {
+        return fail(ErrorCode::kBadInput, "answer rule {}: rcode {} is not in 0..15", number,
+                    rule.rcode);
+    }
+    if (rule.delay < Nanoseconds(0) || rule.delay > Responder::kLongestDelay) {
+        return fail(ErrorCode::kBadInput, "answer rule {}: a delay of {} ms is not in 0..10000 ms",
+                    number, rule.delay.count() / 1'000'000);
+    }
+    if (!(rule.loss >= 0 && rule.loss <= 1)) {
+        return fail(ErrorCode::kBadInput, "answer rule {}: a loss of {} is not in 0..1", number,
+                    rule.loss);
+    }
+    return {};
+}
+
+Result<judge::Expectation> expectation(const AnswerRule& rule, std::size_t number) {
+    if (Status checked = check_rule(rule, number); !checked) {
+        return pass_on(checked.error());
+    }
+    judge::Expectation made{.suffix = {},
+                            .qtype = rule.qtype,
+                            .rcode = static_cast<frame::Rcode>(rule.rcode),
+                            .cname = std::nullopt,
+                            .addresses = rule.addresses,
+                            .truncated = rule.truncated};
+    if (!rule.suffix.empty()) {
+        Result<DnsName> suffix = DnsName::from_text(rule.suffix);
+        if (!suffix) {
+            return fail(suffix.error(), "answer rule {}: suffix", number);
+        }
+        made.suffix = *suffix;
+    }
+    if (!rule.cname.empty()) {
+        Result<DnsName> cname = DnsName::from_text(rule.cname);
+        if (!cname) {
+            return fail(cname.error(), "answer rule {}: CNAME", number);
+        }
+        made.cname = *cname;
+    }
+    return made;
+}
+
+// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+std::uint64_t next_random(std::uint64_t& state) noexcept {
+    state += 0x9e3779b97f4a7c15;
+    std::uint64_t z = state;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+}  // namespace
+
+Result<std::vector<judge::Expectation>> expectations(std::span<const AnswerRule> rules) {
+    std::vector<judge::Expectation> made;
+    for (const AnswerRule& rule : rules) {
+        Result<judge::Expectation> one = expectation(rule, made.size() + 1);
+        if (!one) {
+            return pass_on(one.error());
+        }
+        made.push_back(std::move(*one));
+    }
+    return made;
+}
+
+Responder::Responder(const ResponderOptions& options)
+    : rules_(options.rules),
+      suffix_(options.suffix),
+      port_(options.port),
+      random_(options.seed),
+      slots_(options.pending),
+      free_slots_(options.pending),
+      arrivals_(options.numbered_queries),
+      intake_(options.tunnel_ports, options.keep_bad_frames) {
+    std::iota(free_slots_.begin(), free_slots_.end(), 0u);
+    heap_.reserve(options.pending);
+}
+
+Result<Responder> Responder::make(const ResponderOptions& options) {
+    Result<std::vector<judge::Expectation>> answers = expectations(options.rules);
+    if (!answers) {
+        return pass_on(answers.error());
+    }
+    Responder made(options);
+    made.answers_ = std::move(*answers);
+    return made;
+}
+
+bool Responder::later(const Waiting& a, const Waiting& b) noexcept {
+    return std::pair(a.due_ns, a.order) > std::pair(b.due_ns, b.order);
+}
+
+void Responder::take(Bytes frame, std::int64_t now_ns) noexcept {
+    const std::optional<FrameView> view = intake_.admit(frame, port_, now_ns);
+    if (!view) {
+        return;
+    }
+    const frame::PacketView& packet = view->innermost();
+    frame::DnsReader message(judge::is_whole_udp(packet) ? packet.payload(frame) : Bytes());
+    const auto question = message.next_question();
+    if (!question || message.header().response || message.header().opcode != kOpcodeQuery) {
+        intake_.count_other(frame, *view);
+        return;
+    }
+    intake_.count_answer();
+    ++counts_.queries;
+    note_arrival(*question, packet);
+    answer(frame, *view, *question, now_ns);
+}
+
+void Responder::note_arrival(const frame::DnsQuestion& question,
+                             const frame::PacketView& packet) noexcept {
+    const auto number = frame::sequence_of(question.name);
+    if (!number || *number >= arrivals_.size() || !question.name.is_under(suffix_)) {
+        return;
+    }
+    Arrival& arrival = arrivals_[*number];
+    if (arrival.copies == 0) {
+        arrival.server = packet.destination_endpoint();
+        arrival.client = packet.source_endpoint();
+    }
+    if (arrival.copies < std::numeric_limits<std::uint8_t>::max()) {
+        ++arrival.copies;
+    }
+}
+
+bool Responder::lose(double share) noexcept {
+    // 53 bits: what a double holds exactly.
+    return share > 0 && static_cast<double>(next_random(random_) >> 11) * 0x1p-53 < share;
+}
+
+void Responder::answer(Bytes frame, const FrameView& view, const frame::DnsQuestion& question,
+                       std::int64_t now_ns) noexcept {
+    const auto rule = judge::first_fit(answers_, question);
+    if (rule && lose(rules_[*rule].loss)) {
+        ++counts_.lost_on_purpose;
+        return;
+    }
+    if (free_slots_.empty()) {
+        ++counts_.no_room;
+        return;
+    }
+    const std::uint32_t number = free_slots_.back();
+    Slot& slot = slots_[number];
+    std::array<std::uint8_t, kAnswerBytes> message;
+    const Bytes query = view.innermost().payload(frame);
+    const std::size_t size = write(message, query, rule);
+    slot.size = static_cast<std::uint16_t>(
+        size == 0 ? 0 : write_reply(slot.bytes, frame, view, Bytes(message).first(size)));
+    if (slot.size == 0) {
+        ++counts_.no_room;
+        return;
+    }
+    free_slots_.pop_back();
+    const Nanoseconds delay = rule ? rules_[*rule].delay : Nanoseconds(0);
+    heap_.push_back({now_ns + delay.count(), order_++, number});
+    std::ranges::push_heap(heap_, later);
+}
+
+std::size_t Responder::write(std::span<std::uint8_t> out, Bytes query,
+                             std::optional<std::size_t> rule) const noexcept {
+    if (!rule) {
+        return frame::write_answer(out, query, {.rcode = frame::Rcode::kRefused});
+    }
+    const judge::Expectation& said = answers_[*rule];
+    return frame::write_answer(out, query,
+                               {.rcode = said.rcode,
+                                .truncated = said.truncated,
+                                .cname = said.cname ? &*said.cname : nullptr,
+                                .addresses = said.addresses});
+}
+
+std::optional<std::int64_t> Responder::next_due() const noexcept {
+    return heap_.empty() ? std::nullopt : std::optional(heap_.front().due_ns);
+}
+
+Bytes Responder::next_answer() const noexcept {
+    const Slot& slot = slots_[heap_.front().slot];
+    return Bytes(slot.bytes).first(slot.size);
+}
+
+void Responder::take_off(Outcome outcome) noexcept {
+    std::ranges::pop_heap(heap_, later);
+    free_slots_.push_back(heap_.back().slot);  // within the memory it began with
+    heap_.pop_back();
+    ++(outcome == Outcome::kSent ? counts_.answered : counts_.not_sent);
+}
+
+}  // namespace pathproof::traffic

@@ -1,0 +1,116 @@
+// The DNS server behind the DUT: answers each query as its rules say, after a delay of its own, and
+// notes where every numbered query arrived and from whom. It knows nothing of ports: frames in,
+// frames out when due.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/frame/dns.h"
+#include "dataplane/frame/view.h"
+#include "dataplane/judge/expectation.h"
+#include "dataplane/judge/intake.h"
+#include "dataplane/traffic/pair_plan.h"
+
+namespace pathproof::traffic {
+
+// The rules in the form in which the ledger compares answers with them. Errors name the rule and
+// its fault.
+Result<std::vector<judge::Expectation>> expectations(std::span<const AnswerRule> rules);
+
+struct ResponderOptions {
+    std::size_t port = 0;  // the number kept frames get
+    std::vector<AnswerRule> rules;
+    std::uint64_t seed = 1;
+    std::vector<std::uint16_t> tunnel_ports;  // UDP ports whose payload is VXLAN
+    std::size_t pending = 4096;               // answers that can wait at one time
+    std::uint64_t numbered_queries = 0;       // queries whose arrival is noted: q00000000 to this
+    frame::DnsName suffix;                    // under which numbered queries lie
+    std::uint32_t keep_bad_frames = 0;
+};
+
+// How a numbered query came.
+struct Arrival {
+    frame::Endpoint server;
+    frame::Endpoint client;
+    std::uint8_t copies = 0;  // saturates
+};
+
+// queries = answered + waiting + lost_on_purpose + no_room + not_sent.
+struct ResponderCounts {
+    std::uint64_t queries = 0;
+    std::uint64_t answered = 0;
+    std::uint64_t lost_on_purpose = 0;
+    std::uint64_t no_room = 0;   // every place for a waiting answer was taken
+    std::uint64_t not_sent = 0;  // the driver would not take the answer
+};
+
+class Responder {
+  public:
+    static constexpr Nanoseconds kLongestDelay = std::chrono::seconds(10);
+
+    // Errors (kBadInput): a rule's suffix, CNAME, delay, loss or rcode is out of its range.
+    static Result<Responder> make(const ResponderOptions& options);
+
+    // Reads a frame that arrived at `now_ns`. No allocation.
+    void take(frame::Bytes frame, std::int64_t now_ns) noexcept;
+
+    // When the next answer is to leave, if one waits.
+    std::optional<std::int64_t> next_due() const noexcept;
+    // The frame of that answer; valid until it is taken off as sent or as not sent.
+    frame::Bytes next_answer() const noexcept;
+    enum class Outcome : std::uint8_t { kSent, kRefused };
+    void take_off(Outcome outcome) noexcept;
+
+    std::size_t waiting() const { return heap_.size(); }
+    const ResponderCounts& counts() const { return counts_; }
+    // Frames received; its `answers` are the queries among them.
+    const judge::Intake& intake() const { return intake_; }
+    judge::Intake& intake() { return intake_; }
+    std::span<const Arrival> arrivals() const { return arrivals_; }
+
+  private:
+    // Room for a UDP answer of 512 bytes (RFC 1035 section 2.3.4) in a VLAN-tagged IPv6 VXLAN
+    // envelope.
+    static constexpr std::size_t kAnswerBytes = 512;
+    static constexpr std::size_t kFrameBytes = kAnswerBytes + 2 * (22 + 40 + 8) + 8;
+
+    struct Slot {
+        std::array<std::uint8_t, kFrameBytes> bytes;
+        std::uint16_t size = 0;
+    };
+    struct Waiting {
+        std::int64_t due_ns;
+        std::uint64_t order;  // answers due at one time leave in the order of their queries
+        std::uint32_t slot;
+    };
+    static bool later(const Waiting& a, const Waiting& b) noexcept;
+
+    explicit Responder(const ResponderOptions& options);
+
+    void answer(frame::Bytes frame, const frame::FrameView& view,
+                const frame::DnsQuestion& question, std::int64_t now_ns) noexcept;
+    void note_arrival(const frame::DnsQuestion& question, const frame::PacketView& packet) noexcept;
+    bool lose(double share) noexcept;
+    std::size_t write(std::span<std::uint8_t> out, frame::Bytes query,
+                      std::optional<std::size_t> rule) const noexcept;
+
+    std::vector<AnswerRule> rules_;
+    std::vector<judge::Expectation> answers_;  // one a rule
+    frame::DnsName suffix_;
+    std::size_t port_;
+    std::uint64_t random_;
+    std::uint64_t order_ = 0;
+    std::vector<Slot> slots_;
+    std::vector<std::uint32_t> free_slots_;
+    std::vector<Waiting> heap_;
+    std::vector<Arrival> arrivals_;
+    ResponderCounts counts_;
+    judge::Intake intake_;
+};
+
+}  // namespace pathproof::traffic
