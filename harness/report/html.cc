@@ -14,31 +14,6 @@ namespace {
 
 using namespace verdict;
 
-// JSON inside a script element: no character that could end the element or that XML treats
-// specially.
-std::string json_for_script(const RunResult& run) {
-    std::string safe;
-    for (char byte : json_text(run)) {
-        switch (byte) {
-            case '<':
-                safe += "\\u003c";
-                break;
-            case '>':
-                safe += "\\u003e";
-                break;
-            case '&':
-                safe += "\\u0026";
-                break;
-            case '\x7F':
-                safe += "\\u007f";
-                break;
-            default:
-                safe += byte;
-        }
-    }
-    return safe;
-}
-
 std::string head_html(const RunResult& run) {
     return fmt::format(
         "<!DOCTYPE html>\n"
@@ -116,7 +91,7 @@ std::string repeat_html(const RunResult& run) {
         R"(<dl class="meta"><div><dt>as typed</dt><dd><code>{}</code></dd></div>)"
         R"(<div><dt>seed</dt><dd><code>{}</code></dd></div>)"
         R"(<div><dt>pathproof</dt><dd>{}</dd></div><div><dt>started</dt><dd>{}</dd></div></dl>)"
-        R"(<p class="lead">The same seed sends the same packets in the same order. The whole result is in )"
+        R"(<p class="lead">The whole result is in )"
         R"(<a href="report.json">report.json</a> beside this page, and in this page itself.</p></section>)",
         escape_markup(run.repeat_command), escape_markup(run.command), run.seed,
         escape_markup(run.version), escape_markup(run.started_at));
@@ -159,8 +134,8 @@ std::string html_page(const RunResult& run) {
         R"(<section class="page" id="environment"><h2>Environment</h2><p class="lead">What this run ran on. )"
         R"(Each value stands with its source; a value that could not be read says so.</p><div class="groups">)" +
         environment_html(run.environment) + "</div></section></main>";
-    return html + "<script type=\"application/json\" id=\"report\">\n" + json_for_script(run) +
-           "</script></body></html>\n";
+    return html + "<script type=\"application/json\" id=\"report\">\n" +
+           json_in_markup(json_text(run)) + "</script></body></html>\n";
 }
 
 }  // namespace pathproof::report

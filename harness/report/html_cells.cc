@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <sstream>
 
 #include "harness/report/html_parts.h"
 #include "harness/report/matrix.h"
@@ -61,12 +61,23 @@ std::string marks_html(const Cell& cell, const std::vector<std::string>& probes)
     return items.empty() ? "" : "<ul class=\"marks\">" + items + "</ul>";
 }
 
+// Words that a browser does not break: it would part "--random-fully" after its hyphens.
+std::string whole_words(const std::string& text) {
+    std::string html;
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+        html += fmt::format(R"({}<span class="word">{}</span>)", html.empty() ? "" : " ",
+                            escape_markup(word));
+    }
+    return html;
+}
+
 std::string head_html(const std::string& axis, const std::string& value, const char* scope,
                       const char* span, std::size_t covers) {
     return fmt::format(
         R"(<th scope="{}" {}="{}"><span class="axis">{}</span> <span class="value">{}</span></th>)",
         covers > 1 ? fmt::format("{}group", scope) : scope, span, covers, escape_markup(axis),
-        escape_markup(value));
+        whole_words(value));
 }
 
 // How many neighbours from `from` on agree in all axes up to and including `level`: they share one
@@ -111,7 +122,7 @@ std::string grid_cell(const Cell& cell, const std::vector<std::string>& probes) 
     const Badge badge = badge_of(cell.verdict);
     std::string html =
         fmt::format(R"(<td class="cell {}"><div class="where">{}</div>{})", badge.tone,
-                    escape_markup(toggles_text(cell)), badge_html(badge));
+                    markup_with_code(toggles_text(cell)), badge_html(badge));
     if (!cell.cause.empty()) {
         html += fmt::format(R"( <span class="causeword">{}</span>)", escape_markup(cell.cause));
     }
@@ -138,12 +149,13 @@ std::string grid_html(const Matrix& matrix, const std::vector<std::string>& prob
     return html + "</tbody></table>";
 }
 
-std::string tally(const std::vector<Cell>& cells) {
+std::string tally(const Matrix& matrix) {
     std::string text;
     for (CellVerdict verdict : {CellVerdict::kFail, CellVerdict::kError, CellVerdict::kInconclusive,
                                 CellVerdict::kSkip, CellVerdict::kPass}) {
-        const auto count = std::count_if(cells.begin(), cells.end(),
-                                         [&](const Cell& cell) { return cell.verdict == verdict; });
+        const auto count =
+            std::count_if(matrix.cells.begin(), matrix.cells.end(),
+                          [&](const auto& entry) { return entry.second->verdict == verdict; });
         if (count > 0) {
             text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name(verdict));
         }
@@ -172,7 +184,7 @@ std::string grid_reasons(const Matrix& matrix) {
         items += fmt::format("<li>{} ", badge_html(badge_of(cells.front()->verdict)));
         for (const Cell* cell : cells) {
             items += fmt::format(R"(<span class="point">{}</span> )",
-                                 escape_markup(toggles_text(*cell)));
+                                 markup_with_code(toggles_text(*cell)));
         }
         items += fmt::format("<p>{}</p>", markup_with_code(cells.front()->reason));
         for (const Cell* cell : cells) {
@@ -276,7 +288,7 @@ std::string compared_toggles(const Cell& cell, const Cell& other) {
     for (const auto& toggle : cell.toggles) {
         const bool same =
             std::find(other.toggles.begin(), other.toggles.end(), toggle) != other.toggles.end();
-        const std::string text = escape_markup(toggle.first + " " + toggle.second);
+        const std::string text = markup_with_code(toggle.first + ": " + toggle.second);
         html += same ? "<span>" + text + "</span>" : "<strong>" + text + "</strong>";
     }
     return html.empty() ? escape_markup(cell.id) : html;
@@ -294,7 +306,7 @@ std::string cell_list_html(const std::vector<const Cell*>& cells) {
             html += fmt::format(R"(<span class="causeword">{}</span>)", escape_markup(cell->cause));
         }
         html += fmt::format(R"(</div><div class="what"><h5>{}</h5><p class="id">{}</p>)",
-                            escape_markup(toggles_text(*cell)),
+                            markup_with_code(toggles_text(*cell)),
                             cell->toggles.empty() ? "" : escape_markup(cell->id));
         html += fmt::format("<p>{}</p>{}</div>", markup_with_code(cell->reason),
                             evidence_html(cell->evidence));
@@ -319,7 +331,7 @@ std::string cells_html(const ScenarioResult& scenario, const std::string& anchor
         html += fmt::format(
             R"(<section class="block" id="{}-matrix"><h3>The matrix</h3><p class="lead">Each field is one )"
             R"(combination of settings: {}.{}</p>{})",
-            anchor, tally(scenario.cells), escape_markup(constants_text(matrix)),
+            anchor, tally(matrix), escape_markup(constants_text(matrix)),
             grid_html(matrix, probes));
         if (!probes.empty()) {
             html += R"(<p class="legend"><span class="mark ok">✓</span> the probe got through )"

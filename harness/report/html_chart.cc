@@ -53,8 +53,9 @@ const char* tone_of(Bar::Kind kind) {
 }
 
 std::string interval_words(const Bar& bar, const std::string& unit) {
-    return bar.interval ? fmt::format("95 %: {}{}", format_interval(*bar.interval, bar.value), unit)
-                        : std::string();
+    return bar.interval
+               ? fmt::format("95 % interval: {}{}", format_interval(*bar.interval, bar.value), unit)
+               : std::string();
 }
 
 std::string line(const char* kind, double x1, double x2, int y1, int y2) {
@@ -74,12 +75,12 @@ std::string whiskers(double low, double high) {
 std::string bar_html(const Bar& bar, double maximum, const std::string& unit) {
     const auto share = [&](double value) { return std::clamp(100 * value / maximum, 0.0, 100.0); };
     const std::string interval = interval_words(bar, unit);
-    std::string html =
-        fmt::format(R"(<div class="bar"><div class="name">{}</div>)"
-                    R"(<svg role="img" aria-label="{}: {}{}{}{}" width="100%" height="24">)"
-                    R"(<rect class="track" x="0" y="4" width="100%" height="16" rx="2"/>)",
-                    escape_markup(bar.label), escape_markup(bar.label), format_number(bar.value),
-                    escape_markup(unit), interval.empty() ? "" : "; ", escape_markup(interval));
+    std::string html = fmt::format(
+        R"(<div class="bar"><div class="name">{}</div>)"
+        R"(<svg role="img" aria-label="{}: {}{}{}{}" width="100%" height="24">)"
+        R"(<rect class="track" x="0" y="4" width="100%" height="16" rx="2"/>)",
+        escape_markup(bar.label), escape_markup(bar.label), format_number(bar.value),
+        escape_markup(unit), interval.empty() ? "" : "; 95 % interval: ", escape_markup(interval));
     for (int tick = 1; tick < kTicks; ++tick) {
         html += line("tick", 100.0 * tick / kTicks, 100.0 * tick / kTicks, 4, 20);
     }
@@ -93,14 +94,20 @@ std::string bar_html(const Bar& bar, double maximum, const std::string& unit) {
                               escape_markup(interval));
 }
 
+const char* anchor_of(int tick) {
+    return tick == 0 ? "start" : tick == kTicks ? "end" : "middle";
+}
+
 std::string axis_html(double maximum, const std::string& unit) {
-    std::string html =
-        R"(<div class="bar axisrow" aria-hidden="true"><div></div><div class="axis">)";
+    std::string html = R"(<div class="bar" aria-hidden="true"><div></div>)"
+                       R"(<svg class="axis" width="100%" height="18">)";
     for (int tick = 0; tick <= kTicks; ++tick) {
-        html += fmt::format("<span>{}{}</span>", format_number(maximum * tick / kTicks),
-                            tick == kTicks ? escape_markup(unit) : "");
+        html +=
+            fmt::format(R"(<text x="{}%" y="13" text-anchor="{}">{}{}</text>)", 100 * tick / kTicks,
+                        anchor_of(tick), format_number(maximum * tick / kTicks),
+                        tick == kTicks ? escape_markup(unit) : "");
     }
-    return html + "</div><div></div></div>";
+    return html + "</svg><div></div></div>";
 }
 
 }  // namespace
@@ -117,7 +124,7 @@ std::string chart_html(const Chart& chart) {
     }
     html += axis_html(maximum, unit);
     if (has_whiskers) {
-        html += R"(<p class="legend">The whiskers span the 95 % interval.</p>)";
+        html += R"(<p class="legend">Whiskers and small figures: the 95 % interval.</p>)";
     }
     return html + "</figure>";
 }

@@ -97,7 +97,7 @@ std::string explanation_html(const ScenarioResult& scenario) {
 std::string foot_html(const ScenarioResult& scenario) {
     const std::string lost =
         scenario.unexplained == 0
-            ? "Every loss and wrong answer that was counted is joined to its cause."
+            ? "No loss or wrong answer stayed without a cause."
             : fmt::format("{} lost or wrong answers could not be joined to a cause.",
                           scenario.unexplained);
     return fmt::format(R"(<p class="foot {}">{} The scenario took {} s.</p>{})",
@@ -165,7 +165,7 @@ std::string measure_html(const Measure& measure) {
                            escape_markup(format_value(measure)));
     }
     if (measure.interval && measure.value.is_number()) {
-        html += fmt::format(R"( <small>95 %: {}</small>)",
+        html += fmt::format(R"( <small>95 % interval: {}</small>)",
                             format_interval(*measure.interval, measure.value.get<double>()));
     }
     if (!measure.note.empty()) {

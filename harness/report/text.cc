@@ -118,6 +118,17 @@ std::string escape_markup(std::string_view text) {
     return escaped;
 }
 
+std::string json_in_markup(std::string_view json) {
+    std::string safe;
+    each_character(json, [&](const Character& character, std::string_view bytes) {
+        const char32_t code = character.code;
+        const bool plain =
+            allowed_in_markup(character) && code != '<' && code != '>' && code != '&';
+        safe += plain ? std::string(bytes) : fmt::format("\\u{:04x}", static_cast<unsigned>(code));
+    });
+    return safe;
+}
+
 std::string markup_with_code(std::string_view text) {
     std::string marked;
     while (true) {
@@ -178,7 +189,7 @@ std::string plural(std::size_t count, std::string_view noun) {
 std::string toggles_text(const verdict::Cell& cell) {
     std::string text;
     for (const auto& [axis, value] : cell.toggles) {
-        text += fmt::format("{}{} {}", text.empty() ? "" : " \u00B7 ", axis, value);
+        text += fmt::format("{}{}: {}", text.empty() ? "" : " \u00B7 ", axis, value);
     }
     return text.empty() ? cell.id : text;
 }

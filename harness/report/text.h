@@ -18,6 +18,10 @@ std::string clean_utf8(std::string_view text);
 // UTF-8).
 std::string escape_markup(std::string_view text);
 
+// JSON as it may stand in a script element: no character that could end the element or that XML
+// forbids or treats specially; a JSON parser reads the same values from it.
+std::string json_in_markup(std::string_view json);
+
 // As escape_markup, with `words between backticks` as code elements.
 std::string markup_with_code(std::string_view text);
 
@@ -33,7 +37,7 @@ std::string format_interval(const verdict::Interval& interval, double value);
 // "1 cell", "16 cells".
 std::string plural(std::size_t count, std::string_view noun);
 
-// "udpcsum on · outer SNAT none"; the id of a cell that has no toggles.
+// "outer SNAT: none · underlay tx: off"; the id of a cell that has no toggles.
 std::string toggles_text(const verdict::Cell& cell);
 
 // Breaks at blanks so that no line is longer than `width` characters unless one word is; every line

@@ -55,9 +55,8 @@ Interval fraction_interval(std::uint64_t hits, std::uint64_t trials) {
 Measure share(std::string name, std::string label, std::uint64_t hits, std::uint64_t trials) {
     Measure measure{.name = std::move(name), .label = std::move(label), .unit = "%"};
     if (!countable(hits, trials)) {
-        measure.note = trials == 0
-                           ? "not measured: nothing was tried"
-                           : fmt::format("not measured: {} counted in {} trials", hits, trials);
+        measure.note = trials == 0 ? "nothing was tried"
+                                   : fmt::format("{} counted in {} trials", hits, trials);
         return measure;
     }
     measure.value = percent(hits, trials);

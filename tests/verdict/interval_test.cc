@@ -79,6 +79,6 @@ BOOST_AUTO_TEST_CASE(a_share_of_nothing_was_not_measured) {
     const Measure measure = share("raced_share", "pairs that raced", 0, 0);
     BOOST_TEST(measure.value.is_null());
     BOOST_TEST(!measure.interval);
-    BOOST_TEST(measure.note == "not measured: nothing was tried");
+    BOOST_TEST(measure.note == "nothing was tried");
     BOOST_TEST(share("x", "x", 5, 3).value.is_null());
 }

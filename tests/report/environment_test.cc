@@ -1,0 +1,118 @@
+#include "harness/report/environment.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+using namespace pathproof::report;
+using pathproof::verdict::Fact;
+using pathproof::verdict::FactGroup;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A small machine of files.
+struct Machine {
+    std::string root = fs::temp_directory_path() / "pp-machine-XXXXXX";
+    Machine() {
+        BOOST_REQUIRE(mkdtemp(root.data()) != nullptr);
+        chmod(root.c_str(), 0755);
+    }
+    ~Machine() { fs::remove_all(root); }
+    void put(const std::string& path, const std::string& text) const {
+        fs::create_directories(fs::path(root + path).parent_path());
+        std::ofstream(root + path) << text;
+    }
+};
+
+Fact find(const std::vector<FactGroup>& groups, const std::string& name) {
+    for (const FactGroup& group : groups) {
+        for (const Fact& fact : group.facts) {
+            if (fact.name == name) {
+                return fact;
+            }
+        }
+    }
+    BOOST_FAIL("no fact named " << name);
+    return {};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(facts_are_read_with_their_source) {
+    const Machine machine;
+    machine.put("/proc/sys/kernel/osrelease", "6.1.0-test\n");
+    machine.put("/boot/config-6.1.0-test",
+                "CONFIG_VXLAN=m\n# CONFIG_VETH is not set\nCONFIG_HZ=250\n");
+    machine.put("/proc/sys/net/core/gro_normal_batch", "8\n");
+    machine.put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Test CPU 9\n\nprocessor\t: 1\n");
+    machine.put("/proc/meminfo", "MemTotal:  1024 kB\nHugePages_Total:       0\n");
+    machine.put("/sys/devices/system/cpu/vulnerabilities/spectre_v2", "Mitigation: Retpolines\n");
+    machine.put("/sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected\n");
+    machine.put("/etc/os-release", "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
+    const auto groups = read_environment(
+        {.pathproof_version = "0.1.0", .dpdk_version = "DPDK 22.11.8", .root = machine.root});
+    BOOST_TEST(find(groups, "release").value == "6.1.0-test");
+    BOOST_TEST(find(groups, "release").source == "/proc/sys/kernel/osrelease");
+    BOOST_TEST(find(groups, "CONFIG_VXLAN").value == "m");
+    BOOST_TEST(find(groups, "CONFIG_VXLAN").source == "/boot/config-6.1.0-test");
+    BOOST_TEST(find(groups, "CONFIG_VETH").value == "not set");
+    BOOST_TEST(find(groups, "net.core.gro_normal_batch").value == "8");
+    BOOST_TEST(find(groups, "model").value == "Test CPU 9");
+    BOOST_TEST(find(groups, "total").value == "1024 kB");
+    BOOST_TEST(find(groups, "mitigation: spectre_v2").value == "Mitigation: Retpolines");
+    BOOST_TEST(find(groups, "operating system").value == "Debian GNU/Linux 12 (bookworm)");
+    BOOST_TEST(find(groups, "DPDK").value == "DPDK 22.11.8");
+    BOOST_TEST(find(groups, "pathproof").value == "0.1.0");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_there_is_absent_and_never_guessed) {
+    const Machine machine;
+    const auto groups = read_environment({.pathproof_version = "0.1.0", .root = machine.root});
+    for (const char* name : {"release", "CONFIG_VXLAN", "net.core.gro_normal_batch", "model",
+                             "total", "mitigations", "operating system", "DPDK"}) {
+        const Fact fact = find(groups, name);
+        BOOST_TEST((fact.status == Fact::Status::kAbsent), name);
+        BOOST_TEST(fact.value.empty(), name);
+        BOOST_TEST(!fact.source.empty(), name);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_may_not_be_read_is_denied) {
+    const Machine machine;
+    machine.put("/secret", "value");
+    chmod((machine.root + "/secret").c_str(), 0);
+    const bool root = geteuid() == 0;
+    if (root) {
+        BOOST_REQUIRE(seteuid(65534) == 0);
+    }
+    const Fact fact = file_fact("secret", "/secret", machine.root);
+    if (root) {
+        BOOST_REQUIRE(seteuid(0) == 0);
+    }
+    BOOST_TEST((fact.status == Fact::Status::kDenied));
+    BOOST_TEST(fact.value.empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_file_was_read) {
+    const Machine machine;
+    machine.put("/empty", "\n");
+    const Fact fact = file_fact("empty", "/empty", machine.root);
+    BOOST_TEST((fact.status == Fact::Status::kRead));
+    BOOST_TEST(fact.value == "(empty)");
+}
+
+BOOST_AUTO_TEST_CASE(this_machine_has_a_kernel_and_no_host_name_in_its_facts) {
+    const auto groups = read_environment({.pathproof_version = "0.1.0"});
+    BOOST_TEST((find(groups, "release").status == Fact::Status::kRead));
+    for (const FactGroup& group : groups) {
+        for (const Fact& fact : group.facts) {
+            BOOST_TEST(fact.source.find("hostname") == std::string::npos);
+            BOOST_TEST(fact.source.find("serial") == std::string::npos);
+        }
+    }
+}

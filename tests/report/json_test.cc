@@ -1,0 +1,176 @@
+#include "harness/report/json.h"
+
+#include <boost/test/unit_test.hpp>
+#include <limits>
+#include <random>
+
+#include "harness/report/embedded.h"
+#include "samples.h"
+
+using namespace pathproof;
+using namespace pathproof::report;
+using namespace pathproof::report::test;
+using nlohmann::ordered_json;
+
+namespace {
+
+// The sample with one change made to it is refused, with words that name the place.
+void refused(const std::string& pointer, const ordered_json& value, const std::string& words) {
+    ordered_json document = ordered_json::parse(sample_text());
+    document[ordered_json::json_pointer(pointer)] = value;
+    const Status valid = validate(document.dump());
+    BOOST_REQUIRE_MESSAGE(!valid, pointer << " = " << value << " was accepted");
+    BOOST_TEST((valid.error().code == ErrorCode::kBadInput));
+    BOOST_TEST(valid.error().message.find(words) != std::string::npos, valid.error().message);
+}
+
+// Removing the member at the end of the pointer is noticed.
+void missed(const std::string& pointer) {
+    ordered_json document = ordered_json::parse(sample_text());
+    const ordered_json::json_pointer place(pointer);
+    document[place.parent_pointer()].erase(place.back());
+    BOOST_TEST(!validate(document.dump()), pointer << " may be missing");
+}
+
+void inconsistent(verdict::RunResult run, const std::string& words) {
+    const Status sound = check_consistency(run);
+    BOOST_REQUIRE_MESSAGE(!sound, "nothing wrong found, expected: " << words);
+    BOOST_TEST(sound.error().message.find(words) != std::string::npos, sound.error().message);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_sample_goes_round_without_loss) {
+    const auto run = from_json(sample_text());
+    BOOST_REQUIRE_MESSAGE(run, run.error().message);
+    BOOST_TEST((json_text(*run) == sample_text()), "it reads back otherwise");
+    BOOST_TEST(check_consistency(*run).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(the_names_that_scripts_rely_on_are_there) {
+    const ordered_json document = to_json(sample());
+    for (const char* name : {"schema", "verdict", "evidence_class", "command", "seed"}) {
+        BOOST_TEST(document.contains(name), name);
+    }
+    const ordered_json& scenario = document["scenarios"][0];
+    for (const char* name : {"id", "verdict", "cause", "cure"}) {
+        BOOST_TEST(scenario.contains(name), name);
+    }
+    const ordered_json& cell = scenario["cells"][0];
+    BOOST_TEST(cell["id"] == "vx-on.udpcsum.no-snat.eth0-on");
+    BOOST_TEST(cell["toggles"]["outer SNAT"] == "none");
+    BOOST_TEST(cell["verdict"] == "PASS");
+    BOOST_TEST(cell["measures"]["icmp"]["value"] == true);
+    BOOST_TEST(scenario["controls"][0].contains("id"));
+}
+
+BOOST_AUTO_TEST_CASE(toggles_keep_their_display_order) {
+    const auto again = from_json(json_text(sample()));
+    BOOST_REQUIRE(again);
+    const auto& toggles = again->scenarios[0].cells[0].toggles;
+    BOOST_REQUIRE(toggles.size() == 4);
+    BOOST_TEST(toggles[0].first == "vxlan tx");
+    BOOST_TEST(toggles[3].first == "underlay tx");
+}
+
+BOOST_AUTO_TEST_CASE(hostile_strings_and_the_largest_seed_give_a_valid_document) {
+    const std::string text = json_text(hostile());
+    const auto run = from_json(text);
+    BOOST_REQUIRE_MESSAGE(run, run.error().message);
+    BOOST_TEST(run->seed == 0xFFFFFFFFFFFFFFFF);
+    BOOST_TEST((json_text(*run) == text), "it reads back otherwise");
+}
+
+BOOST_AUTO_TEST_CASE(the_schema_refuses_what_it_does_not_know) {
+    refused("/extra", 1, "extra");
+    refused("/scenarios/0/extra", 1, "extra");
+    refused("/scenarios/0/cells/3/extra", 1, "extra");
+    refused("/scenarios/0/cells/3/measures/icmp/extra", 1, "extra");
+    refused("/environment/0/facts/0/extra", 1, "extra");
+    refused("/scenarios/1/charts/0/bars/0/extra", 1, "extra");
+}
+
+BOOST_AUTO_TEST_CASE(the_schema_refuses_wrong_words_and_types) {
+    refused("/schema", "pathproof-report/2", "schema");
+    refused("/verdict", "PASS", "verdict");
+    refused("/evidence_class", "real", "evidence_class");
+    refused("/started_at", "yesterday", "started_at");
+    refused("/seed", "7", "seed");
+    refused("/seconds", -1, "seconds");
+    refused("/reasons", ordered_json::array(), "reasons");
+    refused("/scenarios/0/verdict", "FAIL", "verdict");
+    refused("/scenarios/0/cells/0/verdict", "REPRODUCED", "verdict");
+    refused("/scenarios/0/cells/0/toggles/axis", 1, "axis");
+    refused("/scenarios/0/cells/0/measures/icmp/value", ordered_json::array(), "value");
+    refused("/scenarios/1/cells/0/measures/raced_share/interval", 5, "interval");
+    refused("/scenarios/0/unexplained", -1, "unexplained");
+    refused("/environment/0/facts/0/status", "guessed", "status");
+    refused("/scenarios/1/charts/0/bars/0/kind", "red", "kind");
+}
+
+BOOST_AUTO_TEST_CASE(the_schema_asks_for_every_field) {
+    const ordered_json document = ordered_json::parse(sample_text());
+    for (const std::string place :
+         {"", "/scenarios/0", "/scenarios/0/cells/0", "/scenarios/0/proofs/0",
+          "/scenarios/1/charts/0", "/scenarios/1/charts/0/bars/0", "/scenarios/0/evidence/0",
+          "/environment/0", "/environment/0/facts/0", "/scenarios/0/cells/0/measures/icmp"}) {
+        for (const auto& member : document[ordered_json::json_pointer(place)].items()) {
+            missed(place + "/" + member.key());
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(text_that_is_no_report_is_refused) {
+    for (const char* text : {"", "{", "[]", "null", "{}", "\xff"}) {
+        BOOST_TEST(!from_json(text), text);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(damaged_documents_are_refused_or_read_but_never_crash) {
+    std::mt19937 random(7);
+    const std::string whole = sample_text();
+    unsigned refusals = 0;
+    for (int round = 0; round < 150; ++round) {
+        std::string text = whole;
+        for (int times = 0; times < 3; ++times) {
+            text[random() % text.size()] = static_cast<char>(random());
+        }
+        refusals += from_json(text) ? 0 : 1;
+    }
+    BOOST_TEST(refusals > 0);
+    BOOST_TEST(!from_json(whole.substr(0, whole.size() / 2)));
+}
+
+BOOST_AUTO_TEST_CASE(names_that_would_be_lost_are_found) {
+    auto run = sample();
+    run.scenarios[0].cells[1].id = run.scenarios[0].cells[0].id;
+    inconsistent(run, "two cells or controls named");
+    run = sample();
+    run.scenarios[0].cells[0].measures[1].name = run.scenarios[0].cells[0].measures[0].name;
+    inconsistent(run, "measure 'icmp' twice");
+    run = sample();
+    run.scenarios[0].cells[0].toggles[1].first = run.scenarios[0].cells[0].toggles[0].first;
+    inconsistent(run, "toggle 'vxlan tx' twice");
+    run = sample();
+    run.scenarios[1].id = run.scenarios[0].id;
+    inconsistent(run, "two scenarios are named");
+    run = sample();
+    run.scenarios[0].after_cell = "nowhere";
+    inconsistent(run, "compares cell 'nowhere'");
+}
+
+BOOST_AUTO_TEST_CASE(values_that_would_be_said_wrongly_are_found) {
+    auto run = sample();
+    auto& measure = run.scenarios[1].cells[0].measures[0];
+    measure.interval = verdict::Interval{0.9994, 0.9996};  // a fraction beside a percentage
+    inconsistent(run, "outside its own interval");
+    measure.interval.reset();
+    measure.value = std::numeric_limits<double>::quiet_NaN();
+    inconsistent(run, "not a finite number");
+    run = sample();
+    run.scenarios[1].charts[0].bars[0].value = std::numeric_limits<double>::infinity();
+    inconsistent(run, "not a finite number");
+    run = sample();
+    run.scenarios[0].proofs[0].rows[0].pop_back();
+    inconsistent(run, "row of 6 fields for 7 columns");
+}

@@ -1,0 +1,99 @@
+#include <boost/test/unit_test.hpp>
+
+#include "harness/process/program.h"
+#include "harness/report/html.h"
+#include "harness/report/html_parts.h"
+#include "samples.h"
+
+using namespace pathproof;
+using namespace pathproof::report;
+using namespace pathproof::report::test;
+using namespace pathproof::verdict;
+
+namespace {
+
+bool well_formed(const std::string& page) {
+    const auto checked =
+        process::run_checked({"xmllint", "--nonet", "--noout", "-"}, {.input = page});
+    BOOST_TEST(checked.has_value(), (checked ? "" : checked.error().message));
+    return checked.has_value();
+}
+
+std::size_t occurrences(const std::string& text, const std::string& part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+        ++count;
+    }
+    return count;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(hostile_strings_are_harmless_on_the_page) {
+    const std::string page = html_page(hostile());
+    BOOST_TEST(well_formed(page));
+    // One script element: the data. It runs nothing.
+    BOOST_TEST(occurrences(page, "<script") == 1);
+    BOOST_TEST(occurrences(page, "</script>") == 1);
+    BOOST_TEST(occurrences(page, "<b onclick") == 0);
+    BOOST_TEST(occurrences(page, "href=\"javascript") == 0);
+    BOOST_TEST(occurrences(page, "href=\"evidence/..") == 0);
+    BOOST_TEST(occurrences(page, "\x1b") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(every_run_verdict_has_a_page_that_says_it) {
+    for (RunVerdict verdict : {RunVerdict::kQualified, RunVerdict::kQualifiedWithExceptions,
+                               RunVerdict::kNotQualified, RunVerdict::kIncomplete}) {
+        for (const char* evidence_class : {"physical", "virtual", "simulated"}) {
+            const std::string page =
+                html_page({.verdict = verdict, .evidence_class = evidence_class});
+            BOOST_TEST(well_formed(page));
+            BOOST_TEST(page.find("<h1>" + std::string(name(verdict)) + "</h1>") !=
+                       std::string::npos);
+            BOOST_TEST(page.find(subject_of(evidence_class)) != std::string::npos);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(only_physical_evidence_speaks_of_hardware) {
+    BOOST_TEST(std::string(subject_of("physical")).find("hardware") != std::string::npos);
+    BOOST_TEST(std::string(subject_of("virtual")).find("hardware") == std::string::npos);
+    BOOST_TEST(std::string(subject_of("simulated")).find("hardware") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(values_that_could_not_be_read_are_marked) {
+    const std::string html = environment_html(
+        {{"Group",
+          {{"a", "", Fact::Status::kAbsent, "x"}, {"b", "", Fact::Status::kDenied, "y"}}}});
+    BOOST_TEST(occurrences(html, "not present") == 1);
+    BOOST_TEST(occurrences(html, "permission denied") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_measure_without_value_is_not_shown_as_zero) {
+    const std::string html = measure_html({.value = nullptr, .unit = "ms"});
+    BOOST_TEST(html.find("not measured") != std::string::npos);
+    BOOST_TEST(html.find('0') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(before_and_after_falls_back_on_one_toggle_apart) {
+    ScenarioResult scenario = sample().scenarios[0];
+    scenario.before_cell.clear();
+    scenario.after_cell.clear();
+    const std::string html = before_after_html(scenario);
+    BOOST_TEST(occurrences(html, "<strong>") == 2);
+    BOOST_TEST(before_after_html({}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(bars_have_whiskers_only_with_an_interval_and_stay_on_the_axis) {
+    Chart chart{.title = "t", .unit = "%", .maximum = 50, .bars = {{.label = "a", .value = 80}}};
+    std::string html = chart_html(chart);
+    BOOST_TEST(occurrences(html, "whisker\"") == 0);
+    BOOST_TEST(html.find(R"(width="100.000%")") != std::string::npos);
+    chart.bars[0] = {.label = "a", .value = 20, .interval = Interval{10, 40}};
+    html = chart_html(chart);
+    BOOST_TEST(occurrences(html, "class=\"whisker\"") == 3);
+    BOOST_TEST(html.find(R"(class="whisker" x1="20.000%" x2="80.000%")") != std::string::npos);
+    chart.maximum = 0;  // from the data: 40
+    BOOST_TEST(chart_html(chart).find(R"(class="whisker" x1="25.000%" x2="100.000%")") !=
+               std::string::npos);
+}

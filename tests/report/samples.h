@@ -1,0 +1,75 @@
+// The stored sample and a run of hostile strings, for the tests of this folder.
+#pragma once
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "harness/report/json.h"
+
+namespace pathproof::report::test {
+
+inline std::string sample_text() {
+    std::ostringstream text;
+    text << std::ifstream(SAMPLE_JSON).rdbuf();
+    return text.str();
+}
+
+inline verdict::RunResult sample() {
+    auto run = from_json(sample_text());
+    return run ? std::move(*run) : verdict::RunResult{.lab = run.error().message};
+}
+
+// Everything that markup, JSON or a terminal could trip over.
+inline const std::string kHostile =
+    "</script><script>alert(1)</script> <b onclick='x'>\" & ]]> <!-- \x01\x1b[31m\x7f `code` "
+    "\xff\xfe "
+    "\xed\xa0\x80 \xc0\xaf \xef\xbf\xbf \u00e9\u4e2d\U0001F600";
+
+// A run in which every text is hostile.
+inline verdict::RunResult hostile() {
+    using namespace verdict;
+    const std::string& bad = kHostile;
+    const Cell cell{
+        .id = bad,
+        .toggles = {{bad, bad}, {bad + "2", "x"}},
+        .verdict = CellVerdict::kFail,
+        .reason = bad,
+        .cause = bad,
+        .measures = {{.name = bad, .label = bad, .value = bad, .unit = bad, .note = bad},
+                     {.name = "probe", .label = bad, .value = false, .note = bad},
+                     {.name = "none", .label = bad, .value = nullptr, .note = bad}},
+        .evidence = {{"evidence/../../" + bad, bad}, {"javascript:alert(1)", bad}}};
+    Cell control = cell;
+    control.id = bad + " control";
+    const Bar bar{
+        .label = bad, .value = 1, .interval = Interval{0.5, 1.5}, .kind = Bar::Kind::kBad};
+    const ScenarioResult scenario{.id = bad,
+                                  .title = bad,
+                                  .question = bad,
+                                  .verdict = ScenarioVerdict::kReproduced,
+                                  .headline = bad,
+                                  .cause = bad,
+                                  .cure = bad,
+                                  .explanation = {bad},
+                                  .cells = {cell},
+                                  .controls = {control},
+                                  .proofs = {{bad, {bad}, {{bad}}, bad}},
+                                  .charts = {{bad, bad, 0, {bar}}},
+                                  .evidence = {{bad, bad}}};
+    return {.verdict = RunVerdict::kIncomplete,
+            .reasons = {bad},
+            .evidence_class = "virtual",
+            .evidence_note = bad,
+            .command = bad,
+            .repeat_command = bad,
+            .seed = 0xFFFFFFFFFFFFFFFF,
+            .lab = bad,
+            .profile = bad,
+            .version = bad,
+            .started_at = "2026-11-21T04:00:00Z",
+            .environment = {{bad, {{bad, bad, Fact::Status::kRead, bad}}}},
+            .scenarios = {scenario}};
+}
+
+}  // namespace pathproof::report::test
