@@ -88,6 +88,11 @@ Result<std::optional<ServerSide>> make_server(std::span<port::Port> ports, const
         ServerSide({&ports[responder->port], responder->port}, std::move(*made)));
 }
 
+Result<QueryFrames> member_frames(const PairPlan& plan, std::size_t member) {
+    const PairMember& sender = plan.members[member];
+    return QueryFrames::make(frame_spec(sender, plan.service), plan.suffix, sender.qtype);
+}
+
 Result<std::optional<std::vector<judge::Expectation>>> rules_of(
     const std::optional<ResponderPlan>& responder) {
     if (!responder) {
@@ -318,11 +323,11 @@ Result<PairReport> run_pairs(port::Eal& eal, std::span<port::Port> ports, const 
     if (!server) {
         return pass_on(server.error());
     }
-    auto first = QueryFrames::make(plan.members[0], plan.service, plan.suffix);
+    auto first = member_frames(plan, 0);
     if (!first) {
         return pass_on(first.error());
     }
-    auto second = QueryFrames::make(plan.members[1], plan.service, plan.suffix);
+    auto second = member_frames(plan, 1);
     if (!second) {
         return pass_on(second.error());
     }

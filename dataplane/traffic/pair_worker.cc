@@ -131,11 +131,7 @@ void PairWorker::prepare(std::uint64_t pair, Pair& frames) noexcept {
             continue;
         }
         const std::uint64_t number = 2 * pair + member;
-        QueryFrames& writer = *run_.frames[member];
-        char* start =
-            rte_pktmbuf_append(frames[member], static_cast<std::uint16_t>(writer.bytes()));
-        writer.write({reinterpret_cast<std::uint8_t*>(start), writer.bytes()}, number,
-                     run_.book.query(number));
+        run_.frames[member]->write(*frames[member], number, run_.book.query(number));
     }
 }
 

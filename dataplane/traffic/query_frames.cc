@@ -1,19 +1,9 @@
 #include "dataplane/traffic/query_frames.h"
 
 #include <rte_mbuf.h>
-#include <rte_vxlan.h>
-
-#include <algorithm>
-#include <cstring>
-
-#include "dataplane/base/be.h"
 
 namespace pathproof::traffic {
 namespace {
-
-// RFC 7348 section 5: the I flag, bit 3 of the first octet.
-constexpr std::uint32_t kVniFlag = 0x08000000;
-constexpr std::size_t kDigitsOffset = frame::kDnsHeaderBytes + 2;  // length octet, 'q'
 
 // SplitMix64's last step: neighbouring numbers give ids that have nothing in common.
 std::uint64_t mixed(std::uint64_t z) {
@@ -22,13 +12,16 @@ std::uint64_t mixed(std::uint64_t z) {
     return z ^ (z >> 31);
 }
 
-Envelope carrier_envelope(const VxlanCarrier& carrier) {
-    Envelope envelope;
-    envelope.source = carrier.source;
-    envelope.destination = carrier.destination;
-    envelope.checksum = carrier.udp_checksum ? UdpChecksum::kFilled : UdpChecksum::kDisabled;
-    set_link(envelope, carrier.source_mac, carrier.destination_mac);
-    return envelope;
+frame::TunnelSpec tunnel_spec(const VxlanCarrier& carrier) {
+    frame::TunnelSpec tunnel;
+    tunnel.vni = carrier.vni;
+    tunnel.outer.source_mac = carrier.source_mac;
+    tunnel.outer.destination_mac = carrier.destination_mac;
+    tunnel.outer.source = carrier.source;
+    tunnel.outer.destination = carrier.destination;
+    tunnel.outer.transport_checksum =
+        carrier.udp_checksum ? frame::ChecksumMode::kSoftware : frame::ChecksumMode::kZero;
+    return tunnel;
 }
 
 }  // namespace
@@ -53,45 +46,50 @@ judge::QueryFacts PairBook::query(std::uint64_t number) const noexcept {
             .qtype = plan_.members[member].qtype};
 }
 
-Result<QueryFrames> QueryFrames::make(const PairMember& member, const frame::Endpoint& service,
-                                      const std::string& suffix) {
-    const Result<frame::DnsName> name = frame::sequence_name(0, suffix);
-    if (!name) {
-        return fail(name.error(), "query names under '{}'", suffix);
-    }
-    QueryFrames made;
-    made.packet_.source = {member.first_client, 0};
-    made.packet_.destination = service;
-    set_link(made.packet_, member.source_mac, member.destination_mac);
-    made.message_bytes_ = frame::write_query(made.message_, {.name = *name, .type = member.qtype});
+frame::FrameSpec frame_spec(const PairMember& member, const frame::Endpoint& service) {
+    frame::FrameSpec spec;
+    spec.packet.source_mac = member.source_mac;
+    spec.packet.destination_mac = member.destination_mac;
+    spec.packet.source = {member.first_client, 0};
+    spec.packet.destination = service;
     if (member.carrier) {
-        made.carrier_ = carrier_envelope(*member.carrier);
-        made.vni_ = member.carrier->vni;
+        spec.tunnel = tunnel_spec(*member.carrier);
     }
-    return made;
+    return spec;
 }
 
-std::size_t QueryFrames::bytes() const noexcept {
-    const std::size_t tunnel = carrier_ ? carrier_->bytes() + sizeof(rte_vxlan_hdr) : 0;
-    return tunnel + packet_.bytes() + message_bytes_;
+Result<QueryFrames> QueryFrames::make(const frame::FrameSpec& spec, const std::string& suffix,
+                                      std::uint16_t qtype) {
+    Result<frame::FrameTemplate> made = frame::FrameTemplate::make_dns(spec, suffix, qtype);
+    if (!made) {
+        return pass_on(made.error());
+    }
+    return QueryFrames(std::move(*made));
 }
 
-void QueryFrames::write(std::span<std::uint8_t> frame, std::uint64_t number,
-                        const judge::QueryFacts& query) noexcept {
-    const auto message = frame.last(message_bytes_);
-    const Be16 id(query.id);
-    std::memcpy(message_.data(), &id, sizeof id);
-    frame::write_sequence(std::span(message_).subspan<kDigitsOffset, 8>(),
-                          static_cast<std::uint32_t>(number));
-    std::copy_n(message_.begin(), message_bytes_, message.begin());
-    packet_.source = query.client;
-    const std::size_t tunnel = frame.size() - message_bytes_ - packet_.bytes();
-    write_headers(frame.subspan(tunnel), packet_);
-    if (carrier_) {
-        const rte_vxlan_hdr header{.vx_flags = Be32(kVniFlag).raw(),
-                                   .vx_vni = Be32(vni_ << 8).raw()};
-        std::memcpy(frame.data() + carrier_->bytes(), &header, sizeof header);
-        write_headers(frame, *carrier_);
+void QueryFrames::write(rte_mbuf& mbuf, std::uint64_t number,
+                        const judge::QueryFacts& query) const noexcept {
+    const auto sequence = static_cast<std::uint32_t>(number);
+    render(mbuf, {.source = query.client.address,
+                  .source_port = query.client.port,
+                  .dns = frame::FramePatch::Dns{query.id, sequence}});
+}
+
+void QueryFrames::write(rte_mbuf& mbuf, std::uint64_t number, const judge::QueryFacts& query,
+                        std::uint16_t outer_source_port) const noexcept {
+    const auto sequence = static_cast<std::uint32_t>(number);
+    render(mbuf, {.source = query.client.address,
+                  .source_port = query.client.port,
+                  .outer_source_port = outer_source_port,
+                  .dns = frame::FramePatch::Dns{query.id, sequence}});
+}
+
+void QueryFrames::render(rte_mbuf& mbuf, const frame::FramePatch& patch) const noexcept {
+    const auto size = static_cast<std::uint16_t>(template_.size());
+    char* start = rte_pktmbuf_append(&mbuf, size);
+    template_.render(reinterpret_cast<std::uint8_t*>(start), patch);
+    if (template_.offload().any()) {
+        frame::apply_offload(mbuf, template_.offload());
     }
 }
 

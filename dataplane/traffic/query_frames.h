@@ -1,17 +1,16 @@
-// The frames of one member's queries: headers and message that stay, and what changes from query to
-// query.
+// Queries by number, and their frames: a template, and what changes from one to the next.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
+#include <utility>
 
 #include "dataplane/base/result.h"
+#include "dataplane/frame/template.h"
 #include "dataplane/judge/ledger.h"
-#include "dataplane/traffic/envelope.h"
 #include "dataplane/traffic/pair_plan.h"
+
+struct rte_mbuf;
 
 namespace pathproof::traffic {
 
@@ -31,27 +30,28 @@ class PairBook : public judge::QueryBook {
     frame::DnsName suffix_;
 };
 
-// Used by one lcore: the message is patched in place before it is copied out.
+// What a member's frames look like, but for what changes from query to query.
+frame::FrameSpec frame_spec(const PairMember& member, const frame::Endpoint& service);
+
 class QueryFrames {
   public:
-    // Error: a suffix that leaves no room for the sequence in a name.
-    static Result<QueryFrames> make(const PairMember& member, const frame::Endpoint& service,
-                                    const std::string& suffix);
+    // Errors: what the template says of the specification, and a suffix that leaves a name no room.
+    static Result<QueryFrames> make(const frame::FrameSpec& spec, const std::string& suffix,
+                                    std::uint16_t qtype);
 
-    // All frames of one member are of one length.
-    std::size_t bytes() const noexcept;
-    // Writes the frame of query `number`; `frame` is of bytes() bytes.
-    void write(std::span<std::uint8_t> frame, std::uint64_t number,
-               const judge::QueryFacts& query) noexcept;
+    // Writes the frame of query `number` into an empty mbuf, offload requests included.
+    void write(rte_mbuf& mbuf, std::uint64_t number, const judge::QueryFacts& query) const noexcept;
+    // The same with another outer source port.
+    void write(rte_mbuf& mbuf, std::uint64_t number, const judge::QueryFacts& query,
+               std::uint16_t outer_source_port) const noexcept;
+
+    const frame::FrameTemplate& frame_template() const { return template_; }
 
   private:
-    QueryFrames() = default;
+    explicit QueryFrames(frame::FrameTemplate made) : template_(std::move(made)) {}
+    void render(rte_mbuf& mbuf, const frame::FramePatch& patch) const noexcept;
 
-    Envelope packet_;
-    std::optional<Envelope> carrier_;
-    std::uint32_t vni_ = 0;
-    std::array<std::uint8_t, 512> message_{};
-    std::size_t message_bytes_ = 0;
+    frame::FrameTemplate template_;
 };
 
 }  // namespace pathproof::traffic

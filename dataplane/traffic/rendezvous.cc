@@ -38,19 +38,19 @@ Tsc Rendezvous::lead(std::uint64_t pair, Tsc deadline, Tsc notice) noexcept {
 }
 
 void Rendezvous::call_off() noexcept {
-    named_.store(kCalledOff, std::memory_order_release);
+    called_off_.store(true, std::memory_order_release);
 }
 
 std::optional<Tsc> Rendezvous::follow(std::uint64_t pair) noexcept {
     ready_.store(pair + 1, std::memory_order_release);
     PatientSpin spin;
-    std::uint64_t named = named_.load(std::memory_order_acquire);
-    while (named <= pair) {
+    while (named_.load(std::memory_order_acquire) <= pair) {
+        // What was named before the calling off still holds: look once more after it.
+        if (called_off_.load(std::memory_order_acquire) &&
+            named_.load(std::memory_order_acquire) <= pair) {
+            return std::nullopt;
+        }
         spin.wait();
-        named = named_.load(std::memory_order_acquire);
-    }
-    if (named == kCalledOff) {
-        return std::nullopt;
     }
     return instant_;
 }
