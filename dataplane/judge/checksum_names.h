@@ -17,16 +17,18 @@ enum class ChecksumName : std::uint8_t {
     kPseudo,           // pseudo-header sum, not inverted: a partial checksum that nobody completed
     kPseudoNoLength,   // the same without the length (TSO preset)
     kPseudoInverted,   // complement of kPseudo
-    kFieldZero,        // TCP, ICMP or IPv4 field left 0
+    kFieldZero,        // TCP, ICMP or IPv4 field left 0; UDP over IPv6, where 0 is not allowed
     kZeroNotMangled,   // UDP computed 0 and sent as 0 instead of 0xffff (RFC 768)
     kComplement,       // the right value not inverted
     kStaleTuple,       // right for the packet before NAT: its original addresses and ports
-    kNatLco,           // port change never applied, address change applied with the wrong sign
+    kNatLco,           // port change never applied, address change applied with the wrong sign; where no
+                       // address changed that is kStaleTuple, and called so
     kNat0,             // a disabled (0) outer checksum "updated" by NAT: ~old + new, or 0xffff
     kOuterBeforeInner, // outer sum computed while the inner field held its pseudo-header sum or 0
     kPadData,          // trailing bytes after the IP packet summed as data
     kOddLastDropped,   // the last odd byte left out
     kSwapped,          // bytes of the right value swapped
+    kCarry,            // one more or less than the right value: an end-around carry lost or added twice
     kUnknown,          // no hypothesis, or more than one, fits
 };
 
@@ -40,7 +42,7 @@ struct OriginalTuple {
 };
 
 // Every hypothesis whose predicted value is the wire's for this layer of this frame. `original` adds the NAT
-// hypotheses; it speaks of the layer's own addresses. Empty when none fits. The finding must be kBad.
+// hypotheses; it speaks of the layer's own addresses. Empty when none fits, and unless the finding is kBad.
 std::vector<ChecksumName> matching_names(std::span<const std::uint8_t> frame,
                                          const ChecksumFinding& finding,
                                          const std::optional<OriginalTuple>& original);

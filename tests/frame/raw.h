@@ -34,7 +34,10 @@ inline void put32(Octets& to, std::size_t value) {
     put16(to, value & 0xffff);
 }
 inline void append(Octets& to, const Octets& more) {
-    to.insert(to.end(), more.begin(), more.end());
+    for (const std::uint8_t octet :
+         more) {  // g++ 12 warns of std::vector::insert here without reason
+        to.push_back(octet);
+    }
 }
 inline Octets joined(std::initializer_list<Octets> parts) {
     Octets all;

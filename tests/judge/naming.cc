@@ -1,0 +1,115 @@
+#include "tests/judge/naming.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+
+#include "dataplane/base/be.h"
+#include "dataplane/frame/checksum.h"
+
+namespace pathproof::judged {
+
+using namespace pathproof::judge;
+using frame::FrameSpec;
+using frame::FrameTemplate;
+using frame::PartialSum;
+using frame::Transport;
+
+std::string text(const std::vector<ChecksumName>& names) {
+    std::string out;
+    for (const ChecksumName each : names) {
+        out += std::string(out.empty() ? "" : " ") + name(each);
+    }
+    return out;
+}
+
+std::uint16_t word_at(const Octets& frame, std::size_t offset) {
+    return frame::view<Be16>(frame, offset)->value();
+}
+void put(Octets& frame, std::size_t offset, std::uint16_t value) {
+    frame[offset] = static_cast<std::uint8_t>(value >> 8);
+    frame[offset + 1] = static_cast<std::uint8_t>(value);
+}
+
+// The finding at one layer, whatever its state.
+ChecksumFinding at(const Octets& frame, const char* layer) {
+    const FrameVerdict verdict = verify_slowly(frame, kTunnelPorts);
+    for (const ChecksumFinding& finding : verdict.all()) {
+        if (std::strcmp(word(finding.layer), layer) == 0) {
+            return finding;
+        }
+    }
+    BOOST_FAIL(std::string(layer) + " was not judged: " + judged::text(verdict));
+    return {};
+}
+
+// The names of the checksum at one layer; the verifier must have called it bad.
+std::string names_at(const Octets& frame, const char* layer,
+                     const std::optional<OriginalTuple>& original) {
+    const ChecksumFinding finding = at(frame, layer);
+    BOOST_TEST((finding.state == ChecksumState::kBad), layer << ": " << finding.wire);
+    return text(matching_names(frame, finding, original));
+}
+
+// Sets the checksum at a layer to what `wrong` makes of the right one.
+Octets spoiled(Octets frame, const char* layer,
+               const std::function<std::uint16_t(std::uint16_t)>& wrong) {
+    const ChecksumFinding finding = at(frame, layer);
+    put(frame, finding.field_offset, wrong(finding.right));
+    return frame;
+}
+
+Octets payload(raw::Random& random, std::size_t size) {
+    Octets out(size);
+    for (std::uint8_t& byte : out) {
+        byte = random.octet();
+    }
+    return out;
+}
+
+FrameSpec tunnel_spec(raw::Random& random, Transport inner) {
+    FrameSpec spec;
+    spec.packet = {.source = *frame::parse_endpoint("10.42.0.5:40123"),
+                   .destination = *frame::parse_endpoint("10.42.1.9:8080"),
+                   .transport = inner};
+    spec.tunnel = frame::TunnelSpec{
+        .outer = {.source = *frame::parse_endpoint("198.51.100.1:7103"),
+                  .destination = *frame::parse_endpoint("198.51.100.2:4789")},
+        .vni = 4096,
+    };
+    spec.payload = payload(random, 20 + random.below(60) * 2);
+    return spec;
+}
+
+Octets rendered(const FrameSpec& spec) {
+    const auto model = FrameTemplate::make(spec);
+    BOOST_REQUIRE_MESSAGE(model, model.error().message);
+    Octets frame(model->size());
+    model->render(frame.data(), {});
+    return frame;
+}
+
+// The verdict over several frames, as the tool gives it.
+ChecksumName voted(const std::vector<Octets>& frames, const char* layer,
+                   const std::optional<OriginalTuple>& original) {
+    NameVote vote;
+    for (const Octets& frame : frames) {
+        const ChecksumFinding finding = at(frame, layer);
+        BOOST_TEST((finding.state == ChecksumState::kBad));
+        vote.add(finding, matching_names(frame, finding, original));
+    }
+    BOOST_TEST(vote.frames() == frames.size());
+    return vote.verdict();
+}
+
+// Adds `change` to the last word of the payload, so that the checksum at `layer` computes to
+// `right`.
+Octets computing(Octets frame, const char* layer, std::size_t spare, std::uint16_t right) {
+    const ChecksumFinding before = at(frame, layer);
+    const PartialSum word = frame::sum_word(word_at(frame, spare)) + frame::sum_word(before.right) +
+                            frame::without_word(right);
+    put(frame, spare, frame::folded(word));
+    BOOST_REQUIRE_EQUAL(at(frame, layer).right, right);
+    return frame;
+}
+
+}  // namespace pathproof::judged
