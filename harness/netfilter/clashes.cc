@@ -36,10 +36,10 @@ class Sorter {
         if (event.kind == EventKind::kNew) {
             begun_.insert(identity(event.entry));
             latest_[{event.entry.original, event.entry.zone}] = &event;
+            return;
         }
         // A hidden entry leaves __nf_conntrack_confirm before the NEW event is cached.
-        if (is_hidden(event.entry) && event.kind != EventKind::kNew &&
-            !begun_.contains(identity(event.entry))) {
+        if (is_hidden(event.entry) && !begun_.contains(identity(event.entry))) {
             take_hidden(event);
         }
     }

@@ -4,6 +4,8 @@
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include "harness/netfilter/clashes.h"
@@ -11,6 +13,7 @@
 #include "harness/netfilter/events.h"
 #include "harness/netfilter/stats.h"
 #include "harness/process/netns.h"
+#include "harness/process/program.h"
 #include "tests/netfilter/lab_namespace.h"
 #include "tests/netfilter/nfqueue.h"
 
@@ -188,4 +191,41 @@ BOOST_AUTO_TEST_CASE(packets_that_do_not_meet_make_no_clash) {
     const ClashReport report = find_clashes(log);
     BOOST_TEST(report.clashes.empty());
     BOOST_TEST(report.late_answers.empty());
+}
+
+BOOST_AUTO_TEST_CASE(watch_marks_the_hidden_entry) {
+    Race race;
+    process::ProgramOutput text, lines;
+    const auto watch = [&](const char* format, process::ProgramOutput& output) {
+        const auto ran =
+            process::run_program({std::getenv("PATHPROOF"), "inspect", "watch", "udp", "--duration",
+                                  "1.5", "--netns", race.space.name(), format});
+        BOOST_REQUIRE(ran);
+        output = *ran;
+    };
+    std::thread in_text(watch, "-oid", std::ref(text));
+    std::thread in_json(watch, "--json", std::ref(lines));
+    std::this_thread::sleep_for(500ms);
+    race.clash();
+    for (UdpSocket* backend : {race.first.get(), race.second.get()}) {
+        backend->send_to(backend->receive());
+    }
+    in_text.join();
+    in_json.join();
+    const auto count = [](const std::string& output, const std::string& mark) {
+        std::size_t found = 0;
+        for (std::size_t at = output.find(mark); at != std::string::npos;
+             at = output.find(mark, at + 1)) {
+            ++found;
+        }
+        return found;
+    };
+    // The hidden entry's update, and its destruction if it came in time; the winner's two events
+    // are not marked.
+    const std::size_t marked = count(text.out, " [NAT_CLASH]\n");
+    BOOST_TEST(marked >= 1U, text.out);
+    BOOST_TEST(count(text.out, "src=198.18.9.3 dst=198.18.9.1 sport=53 dport=40000") == marked,
+               text.out);
+    BOOST_TEST(count(text.out, "\n") == marked + 2, text.out);
+    BOOST_TEST(count(lines.out, "\"nat_clash\":true,\"time_ns\"") >= 1U, lines.out);
 }

@@ -70,6 +70,9 @@ BOOST_AUTO_TEST_CASE(prefixes_of_any_length_match_bit_by_bit) {
     made.original.source.address = frame::parse_ip("198.18.0.129").value();
     BOOST_TEST(selects({"src=198.18.0.128/25"}, made));
     BOOST_TEST(!selects({"src=198.18.0.0/25"}, made));
+    made.original.source.address = frame::parse_ip("198.18.0.193").value();
+    BOOST_TEST(selects({"src=198.18.0.128/25"}, made));
+    BOOST_TEST(!selects({"src=198.18.0.128/26"}, made));
     BOOST_TEST(selects({"src=0.0.0.0/0"}, made));
     BOOST_TEST(!selects({"src=::/0"}, made));
     made.original.source.address = frame::parse_ip("2001:db8::1").value();

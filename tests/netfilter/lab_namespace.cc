@@ -47,17 +47,18 @@ void Namespace::load(const std::vector<std::string>& lines) const {
     BOOST_REQUIRE_MESSAGE(output, output.error().message);
 }
 
-std::string without_timeout(const std::string& line) {
+std::string without_times(const std::string& line) {
     static const std::regex timeout(
         "^((?: *\\[[A-Z]+\\] )?(?:ipv[46] +\\d+ )?[a-z0-9]+ +\\d+ )\\d+ ");
-    return std::regex_replace(line, timeout, "$1T ");
+    static const std::regex age(" delta-time=\\d+");
+    return std::regex_replace(std::regex_replace(line, timeout, "$1T "), age, " delta-time=T");
 }
 
 std::vector<std::string> comparable(const std::string& text) {
     std::vector<std::string> lines;
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) {
-        lines.push_back(without_timeout(line));
+        lines.push_back(without_times(line));
     }
     std::sort(lines.begin(), lines.end());
     return lines;

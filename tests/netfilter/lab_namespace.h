@@ -27,9 +27,9 @@ class Namespace {
     std::string name_;
 };
 
-// Lines, sorted, with the time-out (which ticks) replaced by T.
+// Lines, sorted, with what ticks (time-out and age) replaced by T.
 std::vector<std::string> comparable(const std::string& text);
-std::string without_timeout(const std::string& line);
+std::string without_times(const std::string& line);
 
 // A few thousand entries of every kind that netlink can make.
 std::vector<std::string> mixed_table();
