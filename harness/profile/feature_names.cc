@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "harness/profile/profile.h"
+
+namespace pathproof::profile {
+namespace {
+
+// net/ethtool/common.c, netdev_features_strings: Linux 6.18, and names that left it after 4.9.
+// Sorted.
+constexpr std::array<std::string_view, 65> kNames{{
+    "esp-hw-offload",
+    "esp-tx-csum-hw-offload",
+    "fcoe-mtu",
+    "highdma",
+    "hsr-dup-offload",
+    "hsr-fwd-offload",
+    "hsr-tag-ins-offload",
+    "hsr-tag-rm-offload",
+    "hw-tc-offload",
+    "l2-fwd-offload",
+    "loopback",
+    "macsec-hw-offload",
+    "netns-local",
+    "rx-all",
+    "rx-checksum",
+    "rx-fcs",
+    "rx-gro",
+    "rx-gro-hw",
+    "rx-gro-list",
+    "rx-hashing",
+    "rx-lro",
+    "rx-ntuple-filter",
+    "rx-udp-gro-forwarding",
+    "rx-udp_tunnel-port-offload",
+    "rx-vlan-filter",
+    "rx-vlan-hw-parse",
+    "rx-vlan-stag-filter",
+    "rx-vlan-stag-hw-parse",
+    "tls-hw-record",
+    "tls-hw-rx-offload",
+    "tls-hw-tx-offload",
+    "tx-checksum-fcoe-crc",
+    "tx-checksum-ip-generic",
+    "tx-checksum-ipv4",
+    "tx-checksum-ipv6",
+    "tx-checksum-sctp",
+    "tx-esp-segmentation",
+    "tx-fcoe-segmentation",
+    "tx-generic-segmentation",
+    "tx-gre-csum-segmentation",
+    "tx-gre-segmentation",
+    "tx-gso-list",
+    "tx-gso-partial",
+    "tx-gso-robust",
+    "tx-ipip-segmentation",
+    "tx-ipxip4-segmentation",
+    "tx-ipxip6-segmentation",
+    "tx-nocache-copy",
+    "tx-scatter-gather",
+    "tx-scatter-gather-fraglist",
+    "tx-sctp-segmentation",
+    "tx-sit-segmentation",
+    "tx-tcp-accecn-segmentation",
+    "tx-tcp-ecn-segmentation",
+    "tx-tcp-mangleid-segmentation",
+    "tx-tcp-segmentation",
+    "tx-tcp6-segmentation",
+    "tx-tunnel-remcsum-segmentation",
+    "tx-udp-fragmentation",
+    "tx-udp-segmentation",
+    "tx-udp_tnl-csum-segmentation",
+    "tx-udp_tnl-segmentation",
+    "tx-vlan-hw-insert",
+    "tx-vlan-stag-hw-insert",
+    "vlan-challenged",
+}};
+static_assert(std::is_sorted(kNames.begin(), kNames.end()));
+
+}  // namespace
+
+bool is_feature_name(const std::string& name) {
+    return std::binary_search(kNames.begin(), kNames.end(), name);
+}
+
+}  // namespace pathproof::profile
