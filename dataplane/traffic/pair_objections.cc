@@ -1,14 +1,8 @@
 #include "dataplane/traffic/pair_objections.h"
 
 namespace pathproof::traffic {
-namespace {
 
 using judge::PairReport;
-
-// A run in which more departures are late has not kept its own schedule.
-constexpr double kLateShare = 0.10;
-
-}  // namespace
 
 void object_to_ports(std::span<port::Port> ports, PairReport& report) {
     for (std::size_t n = 0; n < ports.size(); ++n) {
@@ -36,7 +30,7 @@ void object_to_departures(const PairPlan& plan, const PairWorkerCounts& counts,
         report.objections.push_back(
             fmt::format("stopped after {} of {} pairs", counts.pairs, plan.pairs));
     }
-    if (static_cast<double>(left.late) > kLateShare * static_cast<double>(left.sent)) {
+    if (static_cast<double>(left.late) > plan.late_share_allowed * static_cast<double>(left.sent)) {
         report.objections.push_back(
             fmt::format("late departures {:.0f} % (the worst by {:.1f} ms)",
                         100.0 * static_cast<double>(left.late) / static_cast<double>(left.sent),

@@ -66,6 +66,9 @@ struct PairPlan {
     Nanoseconds answer_timeout = std::chrono::seconds(5);
     // Listened on after the last query left and the longest answer delay passed.
     Nanoseconds drain = std::chrono::milliseconds(300);
+    // A run in which a larger share of the queries left late is no result. Below 1 it watches the
+    // rate; what is measured pair by pair, such as a race, holds at any rate.
+    double late_share_allowed = 0.10;
     std::uint64_t seed = 1;
     std::uint32_t keep_bad_frames = 64;
 

@@ -1,5 +1,7 @@
 // pathproof qualify: the main job. All scenarios of a lab, one report.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -7,7 +9,6 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
-#include "harness/profile/profile.h"
 #include "harness/report/report.h"
 
 namespace pathproof::cli {
@@ -26,9 +27,6 @@ struct QualifyOptions {
 Result<SessionOptions> session_of(const QualifyOptions& options) {
     if (const Status known = check_lab(options.lab); !known) {
         return pass_on(known.error());
-    }
-    if (const auto profile = profile::find_profile(options.profile); !profile) {
-        return pass_on(profile.error());
     }
     SessionOptions session{.command = "pathproof qualify", .repeat_command = "", .profile = options.profile, .out_dir = options.out};
     session.lab = options.lab;
@@ -72,7 +70,7 @@ int run_qualify(const QualifyOptions& options) {
     if (const Status written = report::write_report(*result, options.out); !written) {
         return complain(written.error());
     }
-    fmt::print("{}", report::summary(*result));
+    fmt::print("{}", report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi : report::Colour::kNone));
     fmt::print("report: {}\n", std::filesystem::absolute(options.out + "/report.html").string());
     return verdict::exit_code(result->verdict);
 }

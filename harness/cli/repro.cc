@@ -1,5 +1,7 @@
 // pathproof repro: one scenario, with its cause and cure.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -69,7 +71,7 @@ int run_repro(const ReproOptions& options) {
     if (options.json) {
         fmt::print("{}\n", report::to_json(*result).dump());
     } else {
-        fmt::print("{}", report::summary(*result));
+        fmt::print("{}", report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi : report::Colour::kNone));
     }
     return exit_code_of(result->scenarios.front().verdict);
 }

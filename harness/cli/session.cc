@@ -9,8 +9,10 @@
 #include <mutex>
 #include <random>
 
+#include "dataplane/port/port.h"
 #include "harness/cli/progress.h"
 #include "harness/lab/journal.h"
+#include "harness/lab/lab_file.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
 #include "harness/report/environment.h"
@@ -93,7 +95,7 @@ class Run {
             result.verdict = verdict::RunVerdict::kIncomplete;
             result.reasons.insert(result.reasons.begin(), interruption);
         }
-        result.environment = report::environment(dpdk_version_);
+        result.environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION, .dpdk_version = dpdk_version_, .root = ""});
         result.environment.insert(result.environment.end(), devices_.begin(), devices_.end());
         return result;
     }
@@ -154,6 +156,22 @@ Result<std::vector<const scenario::Scenario*>> parse_scenarios(const std::string
         begin = end + 1;
     }
     return chosen;
+}
+
+Status check_lab(const std::string& lab) {
+    if (lab == "veth") {
+        return {};
+    }
+    if (!lab.ends_with(".toml")) {
+        return fail(ErrorCode::kBadInput, "unknown lab '{}'; there is: veth (built in)", lab);
+    }
+    if (const auto file = lab::load_lab_file(lab); !file) {
+        return pass_on(file.error());
+    }
+    return fail(ErrorCode::kNotSupported,
+                "{} is a valid lab file, but the scenarios of this version run on the built-in lab only (--lab veth); "
+                "generate, respond and wire take its ports by hand",
+                lab);
 }
 
 Result<verdict::RunResult> run_session(const SessionOptions& options) {

@@ -38,6 +38,8 @@ Cell race_cell(const std::string& id, std::vector<std::pair<std::string, std::st
         count_of("tester_lost", "frames lost by the tester itself", report.tester_lost),
         milliseconds_of("skew_p50", "time between a pair's two queries, median",
                         static_cast<double>(report.departures.skew_p50_ns) / 1e6),
+        count_of("late_departures", "queries that left more than 10 us after their instant", report.departures.late,
+                 "queries"),
         milliseconds_of("answer_p50", "time to the answer, median", static_cast<double>(report.latency.p50_ns) / 1e6),
     };
     const std::vector<std::string> objections = outcome.objections();

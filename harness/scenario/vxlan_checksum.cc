@@ -296,6 +296,7 @@ void pick_controls(Experiment& experiment) {
         for (const Cell& cell : experiment.cells) {
             if (cell.id == point.id()) {
                 experiment.controls.push_back(cell);
+                experiment.controls.back().id = "control." + cell.id;
             }
         }
     }

@@ -67,6 +67,7 @@ void fields(Archive& archive, PairPlan& plan) {
     archive("source_ports", plan.source_ports);
     archive("answer_timeout_ns", plan.answer_timeout);
     archive("drain_ns", plan.drain);
+    archive("late_share_allowed", plan.late_share_allowed);
     archive("seed", plan.seed);
     archive("keep_bad_frames", plan.keep_bad_frames);
 }
