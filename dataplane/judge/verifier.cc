@@ -30,13 +30,20 @@ std::uint16_t word_at(Bytes bytes, std::size_t offset) {
     return frame::view<Be16>(bytes, offset)->value();
 }
 
+// The sum of all but the 16-bit field at `field`. Taking the field out of a sum over everything
+// would not do: in one's complement that makes 0xffff of a message of zeros, whose sum is 0.
+frame::PartialSum sum_around(Bytes bytes, std::size_t field) {
+    return frame::sum_bytes(bytes.subspan(field + 2), frame::sum_bytes(bytes.first(field)));
+}
+
 // 0xffff is not what RFC 1624 leads to, where 0 is meant: unlike TCP's, the value is held to the
 // letter.
 ChecksumFinding judge_ipv4(Bytes bytes, const PacketView& packet, Depth depth) {
     const std::size_t field = packet.network_offset + offsetof(rte_ipv4_hdr, hdr_checksum);
     const std::uint16_t wire = word_at(bytes, field);
-    const auto sum = frame::sum_bytes(bytes.subspan(packet.network_offset, packet.network_length));
-    const std::uint16_t right = frame::checksum_of(sum + frame::without_word(wire));
+    const std::uint16_t right =
+        frame::checksum_of(sum_around(bytes.subspan(packet.network_offset, packet.network_length),
+                                      offsetof(rte_ipv4_hdr, hdr_checksum)));
     return {.layer = {depth, Protocol::kIpv4},
             .state = wire == right ? ChecksumState::kGood : ChecksumState::kBad,
             .field_offset = static_cast<std::uint16_t>(field),
@@ -65,9 +72,8 @@ Field field_of(Transport transport) {
     return {Protocol::kUdp, offsetof(rte_udp_hdr, dgram_cksum)};
 }
 
-std::uint16_t right_transport(Bytes bytes, const PacketView& packet, std::uint16_t wire) {
-    auto sum = frame::sum_bytes(bytes.subspan(packet.transport_offset, packet.transport_length),
-                                frame::without_word(wire));
+std::uint16_t right_transport(Bytes bytes, const PacketView& packet, std::size_t field) {
+    auto sum = sum_around(bytes.subspan(packet.transport_offset, packet.transport_length), field);
     if (packet.transport != Transport::kIcmp) {
         sum += frame::pseudo_header_sum(packet.source, packet.final_destination, packet.protocol,
                                         packet.transport_length);
@@ -102,7 +108,8 @@ void judge_transport(FrameVerdict& verdict, Bytes bytes, const PacketView& packe
     const Field place = field_of(packet.transport);
     const std::size_t field = packet.transport_offset + place.offset;
     const std::uint16_t wire = word_at(bytes, field);
-    const std::uint16_t right = verifiable(packet) ? right_transport(bytes, packet, wire) : 0;
+    const std::uint16_t right =
+        verifiable(packet) ? right_transport(bytes, packet, place.offset) : 0;
     add(verdict, {.layer = {depth, place.protocol},
                   .state = state_of(packet, depth, wire, right),
                   .field_offset = static_cast<std::uint16_t>(field),

@@ -227,6 +227,15 @@ BOOST_AUTO_TEST_CASE(an_ipv4_header_may_say_0_where_it_may_not_say_ffff) {
     BOOST_TEST((state(frame, "plain.ipv4") == ChecksumState::kBad));
 }
 
+// Found by fuzzing: the field taken out of the whole sum left 0xffff instead of 0. Linux drops such
+// a message too.
+BOOST_AUTO_TEST_CASE(an_icmp_message_of_zeros_is_bad_and_wants_ffff) {
+    Octets frame = raw::ethernet(0x0800, raw::ipv4({.protocol = 1}, Octets(16)));
+    BOOST_TEST((state(frame, "plain.icmp") == ChecksumState::kBad));
+    put(frame, 36, 0xffff);
+    BOOST_TEST((state(frame, "plain.icmp") == ChecksumState::kGood));
+}
+
 BOOST_AUTO_TEST_CASE(fragments_make_no_claim_about_their_transport) {
     const Octets datagram = raw::udp(1, 53, Octets(64, 3));
     const auto fragment = [&](std::uint16_t field) {

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Writes the seeds of the fuzz targets frame_view and dns_message into corpus/ beside this file.
+
+Each seed is a small valid message of one kind, so that mutations reach behind the first length checks.
+"""
+import pathlib
+import socket
+import struct
+
+CORPUS = pathlib.Path(__file__).parent / "corpus"
+IP4 = socket.inet_aton("198.18.0.1"), socket.inet_aton("198.18.1.2")
+IP6 = socket.inet_pton(socket.AF_INET6, "2001:db8::1"), socket.inet_pton(socket.AF_INET6, "2001:db8::2")
+
+
+def checksum(data):
+    data += b"\0" * (len(data) % 2)
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def fill(segment, offset, pseudo):
+    value = checksum(pseudo + segment)
+    return segment[:offset] + struct.pack(">H", value or 0xFFFF) + segment[offset + 2:]
+
+
+def pseudo(addresses, protocol, length):
+    return b"".join(addresses) + struct.pack(">IHBB", length, 0, 0, protocol)
+
+
+def udp(addresses, source, destination, data):
+    length = 8 + len(data)
+    segment = struct.pack(">4H", source, destination, length, 0) + data
+    return fill(segment, 6, pseudo(addresses, 17, length))
+
+
+def tcp(addresses, data, options=b""):
+    head = struct.pack(">HHIIBBHHH", 40000, 80, 1, 2, (5 + len(options) // 4) << 4, 0x18, 8192, 0, 0)
+    segment = head + options + data
+    return fill(segment, 16, pseudo(addresses, 6, len(segment)))
+
+
+def echo(kind, addresses=None):
+    segment = struct.pack(">BBHHH", kind, 0, 0, 7, 1) + b"ping data"
+    return fill(segment, 2, pseudo(addresses, 58, len(segment)) if addresses else b"")
+
+
+def ipv4(protocol, data, options=b"", fragment=0x4000):
+    ihl = 5 + len(options) // 4
+    head = struct.pack(">BBHHHBBH", 0x40 | ihl, 0, ihl * 4 + len(data), 1, fragment, 64, protocol, 0)
+    return fill(head + b"".join(IP4) + options, 10, b"") + data
+
+
+def ipv6(protocol, data):
+    return struct.pack(">IHBB", 6 << 28, len(data), protocol, 64) + b"".join(IP6) + data
+
+
+def ethernet(kind, data, tags=b""):
+    return bytes.fromhex("020000000002020000000001") + tags + struct.pack(">H", kind) + data
+
+
+def vxlan(inner):
+    return struct.pack(">II", 0x08000000, 42 << 8) + inner
+
+
+def name(text):
+    return b"".join(bytes([len(label)]) + label.encode() for label in text.split(".")) + b"\0"
+
+
+def message(flags, counts, *parts):
+    return struct.pack(">6H", 0x1234, flags, *counts) + b"".join(parts)
+
+
+def question(text, kind):
+    return name(text) + struct.pack(">HH", kind, 1)
+
+
+def record(owner, kind, data):
+    return owner + struct.pack(">HHIH", kind, 1, 30, len(data)) + data
+
+
+def frames():
+    inner4 = ethernet(0x0800, ipv4(6, tcp(IP4, b"inner data")))
+    inner6 = ethernet(0x86DD, ipv6(17, udp(IP6, 1, 53, b"inner")), b"\x81\x00\x00\x05")
+    options = bytes([44, 0, 1, 4, 0, 0, 0, 0])
+    atomic = bytes([17, 0, 0, 0, 1, 2, 3, 4])
+    route = bytes([6, 4, 4, 1, 1, 0, 0, 0]) + IP6[1] + IP6[0]
+    last_hop = (IP6[0], IP6[1])
+    return {
+        "udp4": ethernet(0x0800, ipv4(17, udp(IP4, 10000, 53, b"hello"))),
+        "tcp4-options": ethernet(0x0800, ipv4(6, tcp(IP4, b"x", b"\1\1\1\0"), b"\1\1\1\1\1\1\1\0")),
+        "icmp4-padded": ethernet(0x0800, ipv4(1, echo(8))) + b"\xee" * 9,
+        "udp4-fragment": ethernet(0x0800, ipv4(17, udp(IP4, 1, 53, b"start"), fragment=0x2000)),
+        "udp4-fragment-later": ethernet(0x0800, ipv4(17, b"the rest", fragment=0x0003)),
+        "udp6-headers": ethernet(0x86DD, ipv6(0, options + atomic + udp(IP6, 1, 53, b"odd"))),
+        "tcp6-route": ethernet(0x86DD, ipv6(43, route + tcp(last_hop, b"routed"))),
+        "icmp6": ethernet(0x86DD, ipv6(58, echo(128, IP6))),
+        "vlan-udp4": ethernet(0x0800, ipv4(17, udp(IP4, 1, 2, b"")), bytes.fromhex("88a8006481000007")),
+        "vxlan4-tcp4": ethernet(0x0800, ipv4(17, udp(IP4, 40000, 4789, vxlan(inner4 + b"\xaa\xbb")))),
+        "vxlan6-udp6": ethernet(0x86DD, ipv6(17, udp(IP6, 40000, 8472, vxlan(inner6)))),
+        "arp": ethernet(0x0806, bytes(28)),
+    }
+
+
+def messages():
+    asked = question("www.example.test", 1)
+    here = b"\xc0\x0c"
+    soa = name("ns.test") + b"\xc0\x10" + struct.pack(">5I", 1, 2, 3, 4, 5)
+    return {
+        "query-a": message(0x0100, (1, 0, 0, 0), asked),
+        "query-aaaa-edns": message(0x0100, (1, 0, 0, 1), question("q0000002a.pathproof.test", 28),
+                                   b"\0" + struct.pack(">HHIH", 41, 1232, 0, 0)),
+        "answer-a": message(0x8580, (1, 2, 0, 0), asked, record(here, 1, b"\xcb\0\x71\1"),
+                            record(here, 1, b"\xcb\0\x71\2")),
+        "answer-cname": message(0x8580, (1, 2, 0, 0), question("alias.test", 28),
+                                record(here, 5, b"\4real\xc0\x12"), record(b"\xc0\x28", 28, IP6[0])),
+        "answer-nxdomain": message(0x8183, (1, 0, 1, 0), asked, record(b"\xc0\x18", 6, soa)),
+        "answer-truncated": message(0x8380, (1, 0, 0, 0), asked),
+        "two-questions": message(0x0100, (2, 0, 0, 0), asked, b"\3foo\xc0\x10\0\x01\0\x01"),
+        "pointer-loop": message(0x0100, (1, 0, 0, 0), b"\1a\xc0\x0c\0\x01\0\x01"),
+        "longest-name": message(0x0100, (1, 0, 0, 0), question(".".join(["x" * 63] * 3 + ["y" * 61]), 1)),
+    }
+
+
+def main():
+    for target, seeds in (("frame_view", frames()), ("dns_message", messages())):
+        folder = CORPUS / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for seed, data in seeds.items():
+            (folder / seed).write_bytes(data)
+
+
+main()
