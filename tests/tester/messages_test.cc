@@ -55,6 +55,7 @@ traffic::PairPlan a_plan() {
     plan.source_ports = 64000;
     plan.answer_timeout = 1500ms;
     plan.drain = 7ms;
+    plan.late_share_allowed = 0.5;
     plan.seed = 0xffffffffffffffff;
     plan.keep_bad_frames = 3;
     return plan;
