@@ -53,9 +53,7 @@ const char* tone_of(Bar::Kind kind) {
 }
 
 std::string interval_words(const Bar& bar, const std::string& unit) {
-    return bar.interval
-               ? fmt::format("95 % interval: {}{}", format_interval(*bar.interval, bar.value), unit)
-               : std::string();
+    return bar.interval ? format_interval(*bar.interval, bar.value) + unit : std::string();
 }
 
 std::string line(const char* kind, double x1, double x2, int y1, int y2) {

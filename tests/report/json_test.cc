@@ -164,6 +164,8 @@ BOOST_AUTO_TEST_CASE(values_that_would_be_said_wrongly_are_found) {
     auto& measure = run.scenarios[1].cells[0].measures[0];
     measure.interval = verdict::Interval{0.9994, 0.9996};  // a fraction beside a percentage
     inconsistent(run, "outside its own interval");
+    measure.interval = verdict::Interval{99.96, 99.97};
+    inconsistent(run, "outside its own interval");
     measure.interval.reset();
     measure.value = std::numeric_limits<double>::quiet_NaN();
     inconsistent(run, "not a finite number");

@@ -75,6 +75,17 @@ BOOST_AUTO_TEST_CASE(a_measure_without_value_is_not_shown_as_zero) {
     BOOST_TEST(html.find('0') == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(only_paths_below_the_report_are_linked) {
+    BOOST_TEST(
+        evidence_html({{"evidence/a-1_b.pcapng", "x"}}).find("href=\"evidence/a-1_b.pcapng\"") !=
+        std::string::npos);
+    for (const char* path :
+         {"evidence/../../x", "/etc/x", "https://x", "javascript:x", "a b", ""}) {
+        const std::string html = evidence_html({{path, "x"}});
+        BOOST_TEST(html.find("href") == std::string::npos, path);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(before_and_after_falls_back_on_one_toggle_apart) {
     ScenarioResult scenario = sample().scenarios[0];
     scenario.before_cell.clear();

@@ -83,6 +83,10 @@ BOOST_AUTO_TEST_CASE(an_unwritable_folder_is_refused) {
     const Folder folder;
     fs::create_directory(folder.at("locked"));
     chmod(folder.at("locked").c_str(), 0555);
+    // Its evidence folder is there and writable, the folder of the report is not.
+    fs::create_directories(folder.at("half/evidence"));
+    chmod(folder.at("half/evidence").c_str(), 0777);
+    chmod(folder.at("half").c_str(), 0555);
     as_nobody([&] {
         for (const std::string& path : {folder.at("locked"), folder.at("locked/new")}) {
             const Status ready = prepare_output(path);
@@ -90,6 +94,7 @@ BOOST_AUTO_TEST_CASE(an_unwritable_folder_is_refused) {
             BOOST_TEST((ready.error().code == ErrorCode::kNotPermitted), ready.error().message);
             BOOST_TEST(ready.error().message.find("locked") != std::string::npos);
         }
+        BOOST_TEST(!prepare_output(folder.at("half")));
     });
 }
 

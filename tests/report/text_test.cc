@@ -26,6 +26,7 @@ BOOST_AUTO_TEST_CASE(valid_utf8_is_kept_and_the_rest_is_replaced_byte_by_byte) {
     // RFC 3629: overlong, surrogate, above U+10FFFF, cut short.
     BOOST_TEST(clean_utf8("\xc0\xaf") == repeated(kReplaced, 2));
     BOOST_TEST(clean_utf8("\xe0\x80\xaf") == repeated(kReplaced, 3));
+    BOOST_TEST(clean_utf8("\xf0\x80\x80\xaf") == repeated(kReplaced, 4));
     BOOST_TEST(clean_utf8("\xed\xa0\x80") == repeated(kReplaced, 3));
     BOOST_TEST(clean_utf8("\xf4\x90\x80\x80") == repeated(kReplaced, 4));
     BOOST_TEST(clean_utf8("\xe4\xb8") == repeated(kReplaced, 2));
