@@ -13,13 +13,15 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <set>
 #include <utility>
 
+#include "harness/lab/netns_names.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/recovery.h"
 #include "harness/lab/run_lock.h"
 #include "harness/lab/undo.h"
-#include "harness/process/program.h"
+#include "harness/process/netns.h"
 
 namespace pathproof::lab {
 namespace {
@@ -65,21 +67,26 @@ struct Journal::Impl {
 
     Impl(RunLock taken, std::string folder, KernelFiles kernel)
         : lock(std::move(taken)), directory(std::move(folder)), files(std::move(kernel)) {}
-    ~Impl() {
+    ~Impl() { let_go(); }
+
+    // From here on the journal, if it is still there, is nobody's, and others may run.
+    void let_go() {
         if (file >= 0) {
             close(file);
+            file = -1;
         }
+        lock.reset();
     }
 
-    // Members die in reverse order: the lock's folder goes last.
-    RunLock lock;
+    std::optional<RunLock> lock;
     std::string directory;
     KernelFiles files;
     JournalHeader header;
     int file = -1;
     State state = State::kOpen;
     std::vector<std::string> recovered;
-    std::recursive_mutex mutex;  // a signal's thread undoes while another one still builds
+    std::set<std::string> namespaces;  // made by this run
+    std::recursive_mutex mutex;        // a signal's thread undoes while another one still builds
 
     std::string path() const { return journal_path(directory, header.run_id); }
 
@@ -177,17 +184,23 @@ Status Journal::add_netns(const std::vector<std::string>& names) {
         return noted;
     }
     std::string lines;
-    std::string commands;
     for (const std::string& name : names) {
+        if (process::netns_exists(name)) {
+            return fail(ErrorCode::kFailed, "network namespace {} exists already and is not ours",
+                        name);
+        }
         lines += action_line({.kind = Kind::kNetns, .name = name});
-        commands += "netns add " + name + "\n";
     }
     if (const Status noted = impl_->append(lines); !noted) {
         return noted;
     }
-    const auto added = process::run_checked({"ip", "-batch", "-"}, {.input = commands});
-    return added ? Status()
-                 : fail(added.error(), "add network namespaces {}", fmt::join(names, ", "));
+    impl_->namespaces.insert(names.begin(), names.end());
+    for (const std::string& name : names) {
+        if (const Status made = create_netns(name); !made) {
+            return made;
+        }
+    }
+    return {};
 }
 
 Status Journal::remove_netns(const std::vector<std::string>& names) {
@@ -197,6 +210,9 @@ Status Journal::remove_netns(const std::vector<std::string>& names) {
     }
     std::string lines;
     for (const std::string& name : names) {
+        if (impl_->namespaces.count(name) == 0) {
+            continue;  // it could not be made: a namespace of this name is somebody else's
+        }
         if (const auto deleted = delete_netns(name); !deleted) {
             return pass_on(deleted.error());
         }
@@ -296,6 +312,7 @@ Status Journal::keep(const std::string& what) {
         return noted;
     }
     impl_->state = Impl::State::kKept;
+    impl_->let_go();
     return {};
 }
 
@@ -309,6 +326,7 @@ Status Journal::undo() {
     const UndoReport report = undo_content(content, impl_->files);
     const Status finished = finish_journal(impl_->path(), content, report);
     undo_netns_mount(impl_->directory);
+    impl_->let_go();
     if (!report.problems.empty()) {
         return fail(ErrorCode::kFailed, "{}; 'pathproof restore' tries again",
                     fmt::join(report.problems, "; "));

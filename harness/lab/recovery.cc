@@ -14,6 +14,7 @@
 #include <iterator>
 #include <utility>
 
+#include "harness/lab/netns_names.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/run_lock.h"
 

@@ -17,6 +17,8 @@
 namespace pathproof::lab {
 namespace {
 
+constexpr std::chrono::seconds kPatience{1};
+
 std::string lock_path(const std::string& directory) {
     return directory + "/lock";
 }
@@ -45,9 +47,7 @@ Failure held_by_another(const std::string& path) {
                 "another run has the lab ({} is locked); wait until it ends", path);
 }
 
-}  // namespace
-
-int open_locked(const std::string& path, int open_flags) {
+int open_locked_now(const std::string& path, int open_flags) {
     const int file = open(path.c_str(), open_flags | O_CLOEXEC, 0644);
     if (file < 0) {
         return -1;
@@ -64,6 +64,19 @@ int open_locked(const std::string& path, int open_flags) {
     close(file);
     errno = reason;
     return -1;
+}
+
+}  // namespace
+
+int open_locked(const std::string& path, int open_flags) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    for (;;) {
+        const int file = open_locked_now(path, open_flags);
+        if (file >= 0 || errno != EWOULDBLOCK || std::chrono::steady_clock::now() > deadline) {
+            return file;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
 }
 
 Result<RunLock> RunLock::take(const std::string& directory, const std::string& command_line) {

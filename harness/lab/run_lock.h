@@ -27,8 +27,9 @@ class RunLock {
     std::string directory_;
 };
 
-// Opens `path` and locks it without waiting. The descriptor, or -1: somebody else holds the lock
-// (EWOULDBLOCK) or the file went away (ENOENT).
+// Opens `path` and locks it. The descriptor, or -1: somebody else holds the lock (EWOULDBLOCK) or
+// the file went away (ENOENT). It tries for a second: a child that a killed process had just forked
+// holds its locks for the moment that it takes to die too.
 int open_locked(const std::string& path, int open_flags);
 
 }  // namespace pathproof::lab

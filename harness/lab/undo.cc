@@ -1,22 +1,15 @@
 #include "harness/lab/undo.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cctype>
 #include <cerrno>
-#include <charconv>
-#include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <thread>
-#include <utility>
 
+#include "harness/lab/netns_names.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 
@@ -25,58 +18,6 @@ namespace {
 
 using Kind = UndoAction::Kind;
 using Undone = Result<std::optional<std::string>>;
-
-constexpr const char* kNetnsFolder = "/run/netns";
-constexpr const char* kMountNote = "/netns-mount";
-
-std::string netns_path(const std::string& name) {
-    return std::string(kNetnsFolder) + "/" + name;
-}
-
-std::optional<pid_t> as_pid(const char* text) {
-    pid_t pid = 0;
-    const char* end = text + std::strlen(text);
-    const auto [stop, wrong] = std::from_chars(text, end, pid);
-    return wrong == std::errc() && stop == end ? std::optional(pid) : std::nullopt;
-}
-
-// The processes whose network namespace is the one of this inode; never ourselves.
-std::vector<pid_t> processes_in(const struct stat& netns) {
-    std::vector<pid_t> found;
-    DIR* processes = opendir("/proc");
-    if (processes == nullptr) {
-        return found;
-    }
-    while (const dirent* entry = readdir(processes)) {
-        const auto pid = as_pid(entry->d_name);
-        struct stat theirs {};
-        if (pid && *pid != getpid() &&
-            stat(fmt::format("/proc/{}/ns/net", *pid).c_str(), &theirs) == 0 &&
-            theirs.st_ino == netns.st_ino && theirs.st_dev == netns.st_dev) {
-            found.push_back(*pid);
-        }
-    }
-    closedir(processes);
-    return found;
-}
-
-// A process left in a nameless namespace would go on working on devices that nobody sees any more.
-std::size_t kill_processes_in(const struct stat& netns) {
-    std::size_t killed = 0;
-    // Again and again: what is being killed may still fork.
-    for (int round = 0; round < 100; ++round) {
-        const std::vector<pid_t> inside = processes_in(netns);
-        if (inside.empty()) {
-            return killed;
-        }
-        for (pid_t pid : inside) {
-            kill(pid, SIGKILL);
-        }
-        killed = std::max(killed, inside.size());
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return killed;
-}
 
 Result<std::string> sysctl_path(const std::string& name, const KernelFiles& files) {
     if (name.empty() || name.front() == '.' || name.front() == '/' ||
@@ -164,20 +105,6 @@ Undone undo_feature(const UndoAction& action) {
                 action.value, set->err);
 }
 
-bool is_mount_point(const char* path) {
-    struct statx about {};
-    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &about) != 0) {
-        return false;
-    }
-    return (about.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) == 0 ||
-           (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-}
-
-bool is_empty_folder(const char* path) {
-    std::error_code wrong;
-    return std::filesystem::is_empty(path, wrong) && !wrong;
-}
-
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
@@ -251,29 +178,6 @@ Status write_sysctl(const std::string& name, const std::string& value, const Ker
     return {};
 }
 
-Undone delete_netns(const std::string& name) {
-    struct stat netns {};
-    const std::string path = netns_path(name);
-    if (name.find('/') != std::string::npos || stat(path.c_str(), &netns) != 0) {
-        return std::nullopt;
-    }
-    const std::size_t killed = kill_processes_in(netns);
-    // As ip-netns(8) does. EINVAL: a name without a namespace, left by `ip netns add` cut short or
-    // by a reboot.
-    if (umount2(path.c_str(), MNT_DETACH) != 0 && errno != EINVAL) {
-        return fail(ErrorCode::kFailed, "delete network namespace {}: {}", name,
-                    std::strerror(errno));
-    }
-    if (unlink(path.c_str()) != 0 && errno != ENOENT) {
-        return fail(ErrorCode::kFailed, "delete {}: {}", path, std::strerror(errno));
-    }
-    if (killed == 0) {
-        return fmt::format("deleted network namespace {}", name);
-    }
-    return fmt::format("ended {} process{} in network namespace {} and deleted it", killed,
-                       killed == 1 ? "" : "es", name);
-}
-
 Undone undo_action(const UndoAction& action, const KernelFiles& files) {
     switch (action.kind) {
         case Kind::kNetns:
@@ -286,32 +190,6 @@ Undone undo_action(const UndoAction& action, const KernelFiles& files) {
             return undo_feature(action);
     }
     return std::nullopt;
-}
-
-Status note_netns_mount(const std::string& directory) {
-    if (is_mount_point(kNetnsFolder)) {
-        return {};
-    }
-    const bool there = access(kNetnsFolder, F_OK) == 0;
-    return write_file(directory + kMountNote, there ? "folder\n" : "nothing\n", O_CREAT | O_TRUNC);
-}
-
-std::optional<std::string> undo_netns_mount(const std::string& directory) {
-    const std::string note = directory + kMountNote;
-    const auto before = read_file(note);
-    if (!before || !is_empty_folder(kNetnsFolder)) {
-        return std::nullopt;  // not ours, or in use by others: the note stays for the next time
-    }
-    // Not MNT_DETACH: a namespace added at this moment by somebody else is mounted below and makes
-    // it busy.
-    if (is_mount_point(kNetnsFolder) && umount2(kNetnsFolder, UMOUNT_NOFOLLOW) != 0) {
-        return std::nullopt;
-    }
-    if (*before == "nothing\n") {
-        rmdir(kNetnsFolder);
-    }
-    unlink(note.c_str());
-    return fmt::format("unmounted {}", kNetnsFolder);
 }
 
 }  // namespace pathproof::lab

@@ -20,19 +20,10 @@ struct KernelFiles {
 // to do.
 Result<std::optional<std::string>> undo_action(const UndoAction& action, const KernelFiles& files);
 
-// Ends (SIGKILL) the processes that are in the named network namespace, then removes its name.
-// Gives what it did, or nothing when there is no such namespace.
-Result<std::optional<std::string>> delete_netns(const std::string& name);
-
 // A sysctl by its name with dots, as sysctl(8) takes it; white space at the end is cut off.
 Result<std::string> read_sysctl(const std::string& name, const KernelFiles& files);
 // Writes and reads back; an error says what the kernel made of it.
 Status write_sysctl(const std::string& name, const std::string& value, const KernelFiles& files);
-
-// ip-netns(8) makes /run/netns a mount point of its own before the first namespace and leaves it
-// behind. This notes in `directory` that it was not one yet, and puts that back once it is empty.
-Status note_netns_mount(const std::string& directory);
-std::optional<std::string> undo_netns_mount(const std::string& directory);
 
 // Reads a whole file (of any kind: /proc files have no size).
 Result<std::string> read_file(const std::string& path);

@@ -1,0 +1,324 @@
+#include "harness/lab/journal.h"
+
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <filesystem>
+#include <stdexcept>
+
+#include "harness/lab/undo.h"
+#include "harness/lab/veth_lab.h"
+#include "harness/process/child.h"
+#include "harness/process/netns.h"
+#include "tests/lab/support.h"
+#include "tests/lab/temp_folder.h"
+
+using namespace pathproof;
+using namespace pathproof::lab;
+
+namespace {
+
+std::unique_ptr<Journal> open_journal(const JournalOptions& options = {}) {
+    auto journal = Journal::open("pathproof test", options);
+    BOOST_REQUIRE_MESSAGE(journal, (journal ? "" : journal.error().message));
+    return std::move(*journal);
+}
+
+void write_memory(const TempFolder& folder, const std::string& available_kb,
+                  const std::string& free_pages, const std::string& page_kb = "2048") {
+    folder.write("proc/meminfo", "MemTotal:  9 kB\nMemAvailable:  " + available_kb +
+                                     " kB\nHugePages_Free: " + free_pages +
+                                     "\nHugepagesize:  " + page_kb + " kB\n");
+}
+
+// A run that builds an overlay, changes a sysctl, and then waits for its end.
+void run_until_killed(const TempFolder& folder, const Forked::Say& say) {
+    const auto journal = Journal::open("pathproof doomed", {.proc = folder.files().proc});
+    const auto overlay = Overlay::build(**journal);
+    const Status set = (*journal)->set_sysctl("net.core.gro_normal_batch", "1");
+    say(overlay && set ? (*journal)->run_id() : "");
+    pause();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(journal)
+
+BOOST_AUTO_TEST_CASE(nothing_is_left_after_a_normal_end) {
+    {
+        const auto journal = open_journal();
+        const auto overlay = Overlay::build(*journal);
+        BOOST_REQUIRE_MESSAGE(overlay, (overlay ? "" : overlay.error().message));
+        BOOST_TEST(netns_names().size() == 5U);
+        BOOST_TEST(std::filesystem::exists("/run/pathproof/" + journal->run_id() + ".journal"));
+    }
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_left_after_an_exception) {
+    BOOST_CHECK_THROW(
+        {
+            const auto journal = open_journal();
+            const auto box = NatBox::build(*journal);
+            BOOST_REQUIRE(box);
+            throw std::runtime_error("out of the middle");
+        },
+        std::runtime_error);
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(a_build_that_fails_in_the_middle_leaves_nothing) {
+    const auto journal = open_journal();
+    // The last of the names the overlay wants is taken: somebody else's namespace, which stays.
+    const std::string taken = "pp-" + journal->run_id() + "-pod-b";
+    shell("", "ip netns add " + taken);
+    const auto overlay = Overlay::build(*journal);
+    BOOST_REQUIRE(!overlay);
+    BOOST_TEST(contains(overlay.error().message, taken));
+    BOOST_REQUIRE(journal->undo());
+    BOOST_TEST((netns_names() == std::vector{taken}));
+    shell("", "ip netns del " + taken);
+    shell("", "umount /run/netns && rmdir /run/netns");
+}
+
+BOOST_AUTO_TEST_CASE(a_killed_run_is_undone_by_restore) {
+    const TempFolder folder;
+    folder.write("proc/sys/net/core/gro_normal_batch", "8\n");
+    Forked run([&](const Forked::Say& say) { run_until_killed(folder, say); });
+    const std::string run_id = run.hear();
+    BOOST_REQUIRE(!run_id.empty());
+
+    // A process that nobody ends with the run, as a tester's grandchild would be.
+    const std::string netns = "pp-" + run_id + "-tester";
+    Forked stray([&](const Forked::Say& say) {
+        say(process::enter_netns(netns, process::SysfsView::kKeep) ? "inside" : "");
+        pause();
+    });
+    BOOST_REQUIRE(stray.hear() == "inside");
+    BOOST_TEST(folder.read("proc/sys/net/core/gro_normal_batch") == "1\n");
+
+    run.signal(SIGKILL);
+    BOOST_TEST(run.wait() == 128 + SIGKILL);
+    BOOST_TEST(netns_names().size() == 5U);
+    const auto dead = list_runs();
+    BOOST_REQUIRE(dead);
+    BOOST_REQUIRE(dead->size() == 1U);
+    BOOST_TEST((dead->front().state == RunInfo::State::kDead));
+
+    const auto restored = restore_all({.proc = folder.files().proc});
+    BOOST_REQUIRE_MESSAGE(restored, (restored ? "" : restored.error().message));
+    BOOST_TEST(restored->size() == 7U);  // one sysctl, five namespaces, one mount
+    BOOST_TEST(contains(restored->front(), "gro_normal_batch back from 1 to 8"));
+    BOOST_TEST(contains(restored->front(), "pathproof doomed"));
+    BOOST_TEST(folder.read("proc/sys/net/core/gro_normal_batch") == "8\n");
+    BOOST_TEST(stray.wait() == 128 + SIGKILL);
+    check_nothing_left();
+
+    const auto again = restore_all({.proc = folder.files().proc});
+    BOOST_REQUIRE(again);
+    BOOST_TEST(again->empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_killed_run_is_undone_by_the_next_start) {
+    const TempFolder folder;
+    folder.write("proc/sys/net/core/gro_normal_batch", "8\n");
+    Forked run([&](const Forked::Say& say) { run_until_killed(folder, say); });
+    BOOST_REQUIRE(!run.hear().empty());
+    run.signal(SIGKILL);
+    run.wait();
+    {
+        const auto journal = open_journal({.proc = folder.files().proc});
+        BOOST_TEST(journal->recovered().size() == 7U);
+        BOOST_TEST(netns_names().empty());
+        BOOST_TEST(folder.read("proc/sys/net/core/gro_normal_batch") == "8\n");
+    }
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(two_runs_at_once_are_refused_and_the_live_one_is_not_touched) {
+    const TempFolder folder;
+    folder.write("proc/sys/net/core/gro_normal_batch", "8\n");
+    Forked run([&](const Forked::Say& say) { run_until_killed(folder, say); });
+    BOOST_REQUIRE(!run.hear().empty());
+
+    const auto second = Journal::open("pathproof second");
+    BOOST_REQUIRE(!second);
+    BOOST_TEST((second.error().code == ErrorCode::kUnavailable));
+    BOOST_TEST(contains(second.error().message, "pid " + std::to_string(run.pid())));
+    BOOST_TEST(contains(second.error().message, "'pathproof doomed'"));
+    const auto restored = restore_all();
+    BOOST_REQUIRE(!restored);
+    BOOST_TEST(contains(restored.error().message, "'pathproof doomed'"));
+
+    // Not even when somebody took the lock file away.
+    std::filesystem::remove("/run/pathproof/lock");
+    BOOST_TEST(restore_all().value_or(std::vector<std::string>{"?"}).empty());
+    BOOST_TEST(netns_names().size() == 5U);
+    BOOST_TEST(folder.read("proc/sys/net/core/gro_normal_batch") == "1\n");
+
+    run.signal(SIGKILL);
+    run.wait();
+    BOOST_REQUIRE(restore_all({.proc = folder.files().proc}));
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(the_mount_of_run_netns_stays_while_somebody_else_uses_it) {
+    {
+        const auto journal = open_journal();
+        BOOST_REQUIRE(journal->add_netns("pp-" + journal->run_id() + "-x"));
+        shell("", "ip netns add pp-somebody-else");
+    }
+    BOOST_TEST((netns_names() == std::vector<std::string>{"pp-somebody-else"}));
+    BOOST_TEST(shell_status("pp-somebody-else", "ip link show lo") == 0);
+    shell("", "ip netns del pp-somebody-else");
+    BOOST_REQUIRE(restore_all());
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(a_mount_of_run_netns_that_was_there_before_stays) {
+    shell("", "ip netns add pp-somebody-else && ip netns del pp-somebody-else");
+    {
+        const auto journal = open_journal();
+        BOOST_REQUIRE(journal->add_netns("pp-" + journal->run_id() + "-x"));
+    }
+    BOOST_TEST(netns_names().empty());
+    BOOST_TEST(shell_status("", "mountpoint -q /run/netns") == 0);
+    shell("", "umount /run/netns && rmdir /run/netns");
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(a_sysctl_set_twice_goes_back_to_its_first_value) {
+    const TempFolder folder;
+    folder.write("proc/sys/net/core/x", "8\n");
+    const auto journal = open_journal({.proc = folder.files().proc});
+    BOOST_REQUIRE(journal->set_sysctl("net.core.x", "1"));
+    BOOST_REQUIRE(journal->set_sysctl("net.core.x", "2"));
+    BOOST_TEST(folder.read("proc/sys/net/core/x") == "2\n");
+    BOOST_REQUIRE(journal->restore_sysctl("net.core.x"));
+    BOOST_TEST(folder.read("proc/sys/net/core/x") == "8\n");
+    // It is out of the journal: what somebody sets from now on is theirs.
+    folder.write("proc/sys/net/core/x", "5\n");
+    BOOST_REQUIRE(journal->undo());
+    BOOST_TEST(folder.read("proc/sys/net/core/x") == "5\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_sysctl_of_the_real_kernel_is_set_and_put_back) {
+    Forked alone([](const Forked::Say& say) {
+        unshare(CLONE_NEWNET);  // the sysctls of a namespace of our own
+        const auto journal = Journal::open("pathproof test");
+        const Status set = (*journal)->set_sysctl("net.ipv4.ip_default_ttl", "77");
+        say(set ? read_sysctl("net.ipv4.ip_default_ttl", {}).value_or("?") : set.error().message);
+        say((*journal)->undo() ? read_sysctl("net.ipv4.ip_default_ttl", {}).value_or("?")
+                               : "failed");
+    });
+    BOOST_TEST(alone.hear() == "77");
+    BOOST_TEST(alone.hear() == "64");
+    BOOST_TEST(alone.wait() == 0);
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(a_sysctl_the_kernel_lacks_or_refuses_is_an_error) {
+    const auto journal = open_journal();
+    BOOST_TEST((journal->set_sysctl("net.core.nosuch", "1").error().code == ErrorCode::kNotFound));
+    // Read-only for everybody: nothing changes on the machine.
+    const Status refused = journal->set_sysctl("kernel.ngroups_max", "1");
+    BOOST_REQUIRE(!refused);
+    BOOST_TEST(contains(refused.error().message, "kernel.ngroups_max"));
+}
+
+BOOST_AUTO_TEST_CASE(hugepages_are_raised_by_what_is_missing_and_put_back) {
+    const TempFolder folder;
+    folder.write("proc/sys/vm/nr_hugepages", "10\n");
+    write_memory(folder, "8000000", "4");
+    {
+        const auto journal = open_journal({.proc = folder.files().proc});
+        const auto got = journal->reserve_hugepages(64);
+        BOOST_REQUIRE(got);
+        BOOST_TEST(*got == 64U);
+        BOOST_TEST(folder.read("proc/sys/vm/nr_hugepages") == "38\n");  // 10 + 32 - 4
+    }
+    BOOST_TEST(folder.read("proc/sys/vm/nr_hugepages") == "10\n");
+}
+
+BOOST_AUTO_TEST_CASE(hugepages_take_at_most_half_of_the_memory_that_is_available) {
+    const TempFolder folder;
+    folder.write("proc/sys/vm/nr_hugepages", "0\n");
+    write_memory(folder, "81920", "0");
+    const auto journal = open_journal({.proc = folder.files().proc});
+    BOOST_TEST(journal->reserve_hugepages(1024).value_or(0) == 40U);
+    BOOST_TEST(folder.read("proc/sys/vm/nr_hugepages") == "20\n");
+}
+
+BOOST_AUTO_TEST_CASE(enough_free_hugepages_are_left_as_they_are) {
+    const TempFolder folder;
+    folder.write("proc/sys/vm/nr_hugepages", "600\n");
+    write_memory(folder, "8000000", "512");
+    const auto journal = open_journal({.proc = folder.files().proc});
+    BOOST_TEST(journal->reserve_hugepages(1024).value_or(0) == 1024U);
+    BOOST_TEST(folder.read("proc/sys/vm/nr_hugepages") == "600\n");
+    write_memory(folder, "8000000", "0", "1048576");
+    BOOST_TEST((journal->reserve_hugepages(1024).error().code == ErrorCode::kNotSupported));
+}
+
+BOOST_AUTO_TEST_CASE(a_noted_feature_is_set_back) {
+    shell("", "ip netns add pp-feature-test");
+    const std::string netns = "pp-feature-test";
+    shell(netns, "ip link add f0 type veth peer name f1");
+    {
+        const auto journal = open_journal();
+        BOOST_REQUIRE(journal->note_feature(netns, "f0", "tx-checksum-ip-generic", true));
+        BOOST_REQUIRE(journal->note_feature(netns, "gone", "tx-checksum-ip-generic", true));
+        shell(netns, "ethtool -K f0 tx-checksum-ip-generic off");
+        BOOST_TEST(contains(shell(netns, "ethtool -k f0"), "tx-checksum-ip-generic: off"));
+        const Status undone = journal->undo();
+        BOOST_REQUIRE_MESSAGE(undone, (undone ? "" : undone.error().message));
+    }
+    BOOST_TEST(contains(shell(netns, "ethtool -k f0"), "tx-checksum-ip-generic: on"));
+    shell("", "ip netns del pp-feature-test; umount /run/netns && rmdir /run/netns");
+}
+
+BOOST_AUTO_TEST_CASE(a_journal_that_was_undone_takes_no_more_changes) {
+    const auto journal = open_journal();
+    BOOST_REQUIRE(journal->undo());
+    const Status late = journal->add_netns("pp-" + journal->run_id() + "-late");
+    BOOST_REQUIRE(!late);
+    BOOST_TEST((late.error().code == ErrorCode::kUnavailable));
+    BOOST_TEST(netns_names().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_kept_lab_outlives_its_run_and_the_next_ones_until_it_is_taken_down) {
+    std::string run_id;
+    {
+        const auto journal = open_journal();
+        const auto box = NatBox::build(*journal);
+        BOOST_REQUIRE(box);
+        BOOST_REQUIRE(journal->keep("nat-box"));
+        run_id = journal->run_id();
+    }
+    {
+        const auto next = open_journal();
+        BOOST_TEST(next->recovered().empty());
+        const auto box = NatBox::build(*next);
+        BOOST_REQUIRE(box);
+        BOOST_TEST(netns_names().size() == 4U);
+    }
+    BOOST_TEST(restore_all().value_or(std::vector<std::string>{"?"}).empty());
+    BOOST_TEST(netns_names().size() == 2U);
+    const auto runs = list_runs();
+    BOOST_REQUIRE(runs);
+    BOOST_REQUIRE(runs->size() == 1U);
+    BOOST_TEST((runs->front().state == RunInfo::State::kKept));
+    BOOST_TEST(runs->front().what == "nat-box");
+    BOOST_TEST((runs->front().namespaces ==
+                std::vector<std::string>{"pp-" + run_id + "-tester", "pp-" + run_id + "-dut"}));
+
+    BOOST_TEST((take_down("beef").error().code == ErrorCode::kNotFound));
+    BOOST_TEST((take_down("../" + run_id).error().code == ErrorCode::kNotFound));
+    BOOST_REQUIRE(take_down(run_id));
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_SUITE_END()

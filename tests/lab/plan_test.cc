@@ -1,0 +1,156 @@
+#include "harness/lab/plan.h"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <set>
+#include <sstream>
+
+using namespace pathproof;
+using namespace pathproof::lab;
+using Snat = NatBoxOptions::Snat;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+        ++found;
+    }
+    return found;
+}
+
+std::string rules_with(unsigned backends, Snat snat = Snat::kNone) {
+    return nat_box_rules(nat_box_names("1a2b"), {.backends = backends, .snat = snat});
+}
+
+// The chance that a packet ends at each backend, by walking the service's chain as the kernel does.
+std::vector<double> shares(unsigned backends) {
+    std::istringstream lines(rules_with(backends));
+    std::vector<double> found;
+    double still_here = 1;
+    std::string line;
+    while (std::getline(lines, line)) {
+        if (!line.starts_with("-A KUBE-SVC-udp ")) {
+            continue;
+        }
+        const std::string key = "--probability ";
+        const std::size_t at = line.find(key);
+        const double taken = at == std::string::npos ? 1 : std::stod(line.substr(at + key.size()));
+        found.push_back(still_here * taken);
+        still_here *= 1 - taken;
+    }
+    return found;
+}
+
+std::string all_commands(const std::vector<Script>& scripts) {
+    std::string all;
+    for (const Script& script : scripts) {
+        all += script.commands;
+    }
+    return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(plan)
+
+BOOST_AUTO_TEST_CASE(every_namespace_carries_the_run_in_its_name) {
+    for (const std::string& name : namespaces_of(overlay_names("1a2b"))) {
+        BOOST_TEST(name.starts_with("pp-1a2b-"));
+    }
+    BOOST_TEST((namespaces_of(nat_box_names("1a2b")) ==
+                std::vector<std::string>{"pp-1a2b-tester", "pp-1a2b-dut"}));
+}
+
+BOOST_AUTO_TEST_CASE(each_backend_gets_an_equal_share) {
+    for (unsigned backends : {1U, 2U, 3U, 77U, kMostBackends}) {
+        const std::vector<double> found = shares(backends);
+        BOOST_REQUIRE(found.size() == backends);
+        for (double share : found) {
+            BOOST_TEST(share == 1.0 / backends, boost::test_tools::tolerance(1e-5));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(each_endpoint_chain_translates_to_its_own_backend) {
+    const std::string rules = rules_with(3);
+    BOOST_TEST(
+        has(rules, "-A KUBE-SEP-udp-0 -p udp -m udp -j DNAT --to-destination 203.0.113.2:53\n"));
+    BOOST_TEST(
+        has(rules, "-A KUBE-SEP-udp-2 -p udp -m udp -j DNAT --to-destination 203.0.113.4:53\n"));
+    BOOST_TEST(
+        has(rules, "-A KUBE-SEP-tcp-1 -p tcp -m tcp -j DNAT --to-destination 203.0.113.3:53\n"));
+    BOOST_TEST(count(rules, "DNAT") == 6U);
+    BOOST_TEST(count(rules, "COMMIT") == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(source_nat_is_as_asked) {
+    BOOST_TEST(!has(rules_with(2), "MASQUERADE"));
+    BOOST_TEST(has(rules_with(2, Snat::kMasquerade), "-o ds -j MASQUERADE\n"));
+    BOOST_TEST(
+        has(rules_with(2, Snat::kMasqueradeRandomFully), "-o ds -j MASQUERADE --random-fully\n"));
+}
+
+BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused_with_the_range) {
+    BOOST_TEST(check(NatBoxOptions{}).has_value());
+    BOOST_TEST(check({.backends = kMostBackends}).has_value());
+    for (const NatBoxOptions& options :
+         {NatBoxOptions{.backends = 0}, NatBoxOptions{.backends = kMostBackends + 1},
+          NatBoxOptions{.udp_timeout_s = 0}, NatBoxOptions{.udp_timeout_s = 100'000}}) {
+        const Status allowed = check(options);
+        BOOST_REQUIRE(!allowed);
+        BOOST_TEST((allowed.error().code == ErrorCode::kBadInput));
+        BOOST_TEST(has(allowed.error().message, "1 to "));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_overlay_follows_its_options) {
+    const OverlayNames names = overlay_names("1a2b");
+    const std::string with = all_commands(overlay_vxlans(names, {.udp_checksum = true}));
+    const std::string without = all_commands(overlay_vxlans(names, {.udp_checksum = false}));
+    BOOST_TEST(count(with, " udpcsum\n") == 2U);
+    BOOST_TEST(count(without, " noudpcsum\n") == 2U);
+    BOOST_TEST(has(overlay_rules(names, {.masquerade = true}),
+                   "-o eth0 -p udp -m udp --dport 4789 -j MASQUERADE --random-fully"));
+    BOOST_TEST(!has(overlay_rules(names, {.masquerade = false}), "MASQUERADE"));
+    BOOST_TEST(has(overlay_rules(names, {.masquerade = false}), "conntrack"));
+}
+
+BOOST_AUTO_TEST_CASE(a_vxlan_frame_of_a_full_inner_packet_fits_the_underlay) {
+    // RFC 7348: outer IPv4 20, UDP 8, VXLAN 8, inner Ethernet 14.
+    BOOST_TEST(kOverlayMtu + 20 + 8 + 8 + 14 <= kUnderlayMtu);
+    BOOST_TEST(has(all_commands(overlay_vxlans(overlay_names("1a2b"), {})), "mtu 1450 type vxlan"));
+}
+
+BOOST_AUTO_TEST_CASE(no_two_devices_share_a_mac_address) {
+    for (const std::string& commands : {overlay_links(overlay_names("1a2b")) +
+                                            all_commands(overlay_vxlans(overlay_names("1a2b"), {})),
+                                        nat_box_links(nat_box_names("1a2b"))}) {
+        std::istringstream words(commands);
+        std::set<std::string> seen;
+        std::string word;
+        while (words >> word) {
+            if (word == "address" && words >> word && word.find(':') != std::string::npos) {
+                BOOST_TEST(seen.insert(word).second, word);
+            }
+        }
+        BOOST_TEST(seen.size() >= 6U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(clients_servers_and_carried_clients_lie_in_their_networks) {
+    const NatBoxNames names = nat_box_names("1a2b");
+    BOOST_TEST(to_string(names.service) == "198.51.100.10:53");
+    BOOST_TEST((names.first_client[0].v4_host_order() >> 15) == (0xc6120000U >> 15));
+    BOOST_TEST((names.first_client[1].v4_host_order() >> 15) == (0xc6128000U >> 15));
+    BOOST_TEST((names.first_carried_client.v4_host_order() >> 16) == 0xc613U);
+    const auto backends = backend_addresses(kMostBackends);
+    BOOST_TEST(to_string(backends.front()) == "203.0.113.2");
+    BOOST_TEST(to_string(backends.back()) == "203.0.113.254");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,146 @@
+#include "tests/lab/support.h"
+
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/test/unit_test.hpp>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+
+#include "harness/process/netns.h"
+#include "harness/process/program.h"
+
+namespace pathproof::lab {
+
+std::string shell(const std::string& netns, const std::string& command) {
+    const auto ran = process::run_checked({"sh", "-c", command}, {.netns = netns});
+    BOOST_REQUIRE_MESSAGE(ran, (ran ? "" : ran.error().message));
+    return *ran;
+}
+
+int shell_status(const std::string& netns, const std::string& command) {
+    const auto ran = process::run_program({"sh", "-c", command}, {.netns = netns});
+    BOOST_REQUIRE_MESSAGE(ran, (ran ? "" : ran.error().message));
+    return ran->exit_status;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+std::vector<std::string> netns_names() {
+    std::vector<std::string> names;
+    std::error_code nothing;
+    for (const auto& entry : std::filesystem::directory_iterator("/run/netns", nothing)) {
+        names.push_back(entry.path().filename().string());
+    }
+    return names;
+}
+
+void check_nothing_left() {
+    BOOST_TEST(netns_names().empty());
+    BOOST_TEST(!std::filesystem::exists("/run/netns"));
+    BOOST_TEST(!std::filesystem::exists("/run/pathproof"));
+}
+
+Forked::Forked(const std::function<void(const Say&)>& work) {
+    std::array<int, 2> ends{-1, -1};
+    BOOST_REQUIRE(pipe(ends.data()) == 0);
+    pid_ = fork();
+    BOOST_REQUIRE(pid_ >= 0);
+    if (pid_ == 0) {
+        close(ends[0]);
+        work([&](const std::string& text) {
+            const std::string line = text + "\n";
+            if (write(ends[1], line.data(), line.size()) < 0) {
+                _exit(99);
+            }
+        });
+        _exit(0);
+    }
+    close(ends[1]);
+    ear_ = ends[0];
+}
+
+Forked::~Forked() {
+    if (pid_ > 0) {
+        kill(pid_, SIGKILL);
+        wait();
+    }
+    close(ear_);
+}
+
+std::string Forked::hear() {
+    std::string line;
+    char letter = 0;
+    while (read(ear_, &letter, 1) == 1 && letter != '\n') {
+        line += letter;
+    }
+    return line;
+}
+
+void Forked::signal(int number) {
+    BOOST_REQUIRE(kill(pid_, number) == 0);
+}
+
+int Forked::wait() {
+    int state = 0;
+    BOOST_REQUIRE(waitpid(pid_, &state, 0) == pid_);
+    pid_ = -1;
+    return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+}
+
+RawPort::RawPort(const std::string& netns, const std::string& device) {
+    const Status opened = process::in_netns(netns, [&]() -> Status {
+        socket_ = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+        sockaddr_ll where{};
+        where.sll_family = AF_PACKET;
+        where.sll_protocol = htons(ETH_P_ALL);
+        where.sll_ifindex = static_cast<int>(if_nametoindex(device.c_str()));
+        if (bind(socket_, reinterpret_cast<sockaddr*>(&where), sizeof where) != 0) {
+            return fail(ErrorCode::kFailed, "bind to {}", device);
+        }
+        return {};
+    });
+    BOOST_REQUIRE(opened);
+}
+
+RawPort::~RawPort() {
+    close(socket_);
+}
+
+void RawPort::send(std::span<const std::uint8_t> frame) {
+    BOOST_REQUIRE(::send(socket_, frame.data(), frame.size(), 0) ==
+                  static_cast<ssize_t>(frame.size()));
+}
+
+std::vector<std::vector<std::uint8_t>> RawPort::receive(int quiet_ms) {
+    std::vector<std::vector<std::uint8_t>> frames;
+    pollfd end{socket_, POLLIN, 0};
+    while (poll(&end, 1, quiet_ms) > 0) {
+        std::vector<std::uint8_t> frame(1 << 17);
+        sockaddr_ll from{};
+        socklen_t size = sizeof from;
+        const ssize_t got = recvfrom(socket_, frame.data(), frame.size(), 0,
+                                     reinterpret_cast<sockaddr*>(&from), &size);
+        if (got < 0 && errno == ENETDOWN) {
+            continue;  // said once when the device goes down
+        }
+        BOOST_REQUIRE(got >= 0);
+        if (from.sll_pkttype != PACKET_OUTGOING) {
+            frame.resize(static_cast<std::size_t>(got));
+            frames.push_back(std::move(frame));
+        }
+    }
+    return frames;
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,63 @@
+// Helpers of the tests that build real labs. They run with a /run of their own (lab_main.cc), so
+// that neither namespaces nor journals meet those of the machine.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/lab/journal.h"
+
+namespace pathproof::lab {
+
+// Runs a shell command in a namespace ("" : ours); fails the test when it fails.
+std::string shell(const std::string& netns, const std::string& command);
+// Its exit status, whatever that is.
+int shell_status(const std::string& netns, const std::string& command);
+
+bool contains(const std::string& text, const std::string& part);
+std::vector<std::string> netns_names();
+// Neither a namespace nor a journal nor a mount is left.
+void check_nothing_left();
+
+// A process of its own that runs `work`, with a way to say how far it is.
+class Forked {
+  public:
+    using Say = std::function<void(const std::string&)>;
+    explicit Forked(const std::function<void(const Say&)>& work);
+    Forked(const Forked&) = delete;
+    Forked& operator=(const Forked&) = delete;
+    ~Forked();  // SIGKILL if it still runs
+
+    pid_t pid() const { return pid_; }
+    std::string hear();       // waits for the next line it says; "" when it ended
+    void signal(int number);  // sends it
+    int wait();               // exit status, or 128 + signal number
+
+  private:
+    pid_t pid_ = -1;
+    int ear_ = -1;
+};
+
+// A raw packet socket on a device of a namespace.
+class RawPort {
+  public:
+    RawPort(const std::string& netns, const std::string& device);
+    RawPort(const RawPort&) = delete;
+    RawPort& operator=(const RawPort&) = delete;
+    ~RawPort();
+
+    void send(std::span<const std::uint8_t> frame);
+    // All frames that come in (not those sent here) until `quiet_ms` pass without one; whole,
+    // however long.
+    std::vector<std::vector<std::uint8_t>> receive(int quiet_ms);
+
+  private:
+    int socket_ = -1;
+};
+
+}  // namespace pathproof::lab

@@ -1,0 +1,187 @@
+// What is undone, in which order, and what stays in the journal: on files in the place of the
+// kernel's.
+#include "harness/lab/undo.h"
+
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "harness/lab/recovery.h"
+#include "harness/lab/run_lock.h"
+#include "tests/lab/temp_folder.h"
+
+using namespace pathproof;
+using namespace pathproof::lab;
+using Kind = UndoAction::Kind;
+
+namespace {
+
+UndoAction sysctl(const std::string& name, const std::string& value) {
+    return {.kind = Kind::kSysctl, .name = name, .value = value};
+}
+
+JournalContent of_this_boot(std::vector<UndoAction> actions) {
+    return {
+        .header = {.run_id = "1a2b", .pid = 1, .boot_id = "this-boot", .command = "pathproof x"},
+        .actions = std::move(actions)};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(undo)
+
+BOOST_AUTO_TEST_CASE(undoing_goes_backwards_so_the_oldest_value_wins) {
+    const TempFolder folder;
+    folder.write("proc/sys/net/core/x", "3\n");
+    const UndoReport report = undo_content(
+        of_this_boot({sysctl("net.core.x", "1"), sysctl("net.core.x", "2")}), folder.files());
+    BOOST_TEST(folder.read("proc/sys/net/core/x") == "1\n");
+    BOOST_TEST((report.done == std::vector<std::string>{"set sysctl net.core.x back from 3 to 2",
+                                                        "set sysctl net.core.x back from 2 to 1"}));
+    BOOST_TEST(report.problems.empty());
+}
+
+BOOST_AUTO_TEST_CASE(undoing_twice_does_nothing_the_second_time) {
+    const TempFolder folder;
+    folder.write("proc/sys/net/core/x", "3\n");
+    folder.write("proc/sys/vm/nr_hugepages", "64\n");
+    const JournalContent content =
+        of_this_boot({sysctl("net.core.x", "1"),
+                      {.kind = Kind::kHugepages, .name = "vm.nr_hugepages", .value = "10"},
+                      {.kind = Kind::kNetns, .name = "pp-no-such-namespace"},
+                      {.kind = Kind::kFeature,
+                       .name = "tx",
+                       .value = "on",
+                       .netns = "pp-no-such",
+                       .device = "vx"}});
+    BOOST_TEST(undo_content(content, folder.files()).done.size() == 2U);
+    const UndoReport again = undo_content(content, folder.files());
+    BOOST_TEST(again.done.empty());
+    BOOST_TEST(again.problems.empty());
+    BOOST_TEST(folder.read("proc/sys/vm/nr_hugepages") == "10\n");
+}
+
+BOOST_AUTO_TEST_CASE(hugepages_are_never_raised_by_undoing) {
+    const TempFolder folder;
+    folder.write("proc/sys/vm/nr_hugepages", "4\n");
+    const UndoReport report = undo_content(
+        of_this_boot({{.kind = Kind::kHugepages, .name = "vm.nr_hugepages", .value = "10"}}),
+        folder.files());
+    BOOST_TEST(report.done.empty());
+    BOOST_TEST(folder.read("proc/sys/vm/nr_hugepages") == "4\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_sysctl_whose_device_is_gone_is_done) {
+    const TempFolder folder;
+    const UndoReport report =
+        undo_content(of_this_boot({sysctl("net.ipv4.conf.gone.rp_filter", "1")}), folder.files());
+    BOOST_TEST(report.done.empty());
+    BOOST_TEST(report.problems.empty());
+    BOOST_TEST(report.left.empty());
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_undone_is_named_and_the_rest_is_undone_all_the_same) {
+    const TempFolder folder;
+    folder.write("proc/sys/net/core/x", "3\n");
+    folder.write("proc/sys/net/core/y", "3\n");
+    // A folder where the value should be cannot be read, by root neither.
+    folder.write("proc/sys/net/core/stuck/value", "3\n");
+    const JournalContent content = of_this_boot(
+        {sysctl("net.core.x", "1"), sysctl("net.core.stuck", "1"), sysctl("net.core.y", "1")});
+    const UndoReport report = undo_content(content, folder.files());
+    BOOST_TEST(folder.read("proc/sys/net/core/x") == "1\n");
+    BOOST_TEST(folder.read("proc/sys/net/core/y") == "1\n");
+    BOOST_REQUIRE(report.problems.size() == 1U);
+    BOOST_TEST(report.problems[0].find("net.core.stuck") != std::string::npos);
+
+    const std::string path = folder.path() + "/1a2b.journal";
+    BOOST_REQUIRE(finish_journal(path, content, report));
+    const JournalContent left = parse_journal(folder.read("1a2b.journal"));
+    BOOST_TEST((left.header == content.header));
+    BOOST_TEST((left.actions == std::vector{sysctl("net.core.stuck", "1")}));
+}
+
+BOOST_AUTO_TEST_CASE(values_of_before_a_reboot_are_left_alone) {
+    const TempFolder folder;
+    folder.write("proc/sys/net/core/x", "3\n");
+    JournalContent content = of_this_boot({sysctl("net.core.x", "1")});
+    content.header.boot_id = "the boot before";
+    const UndoReport report = undo_content(content, folder.files());
+    BOOST_TEST(report.done.empty());
+    BOOST_TEST(report.left.empty());
+    BOOST_TEST(folder.read("proc/sys/net/core/x") == "3\n");
+}
+
+BOOST_AUTO_TEST_CASE(recovery_undoes_dead_journals_and_leaves_kept_and_live_ones) {
+    const TempFolder folder;
+    const std::string run = folder.path() + "/run";
+    folder.write("proc/sys/a", "9\n");
+    folder.write("proc/sys/b", "9\n");
+    folder.write("proc/sys/c", "9\n");
+    const auto journal = [&](const std::string& name) {
+        const JournalContent content = of_this_boot({});
+        return header_line(content.header) + action_line(sysctl(name, "1"));
+    };
+    folder.write("run/aaaa.journal", journal("a") + R"({"undo":"sysctl","na)");
+    folder.write("run/bbbb.journal", journal("b") + kept_line("overlay"));
+    folder.write("run/cccc.journal", journal("c"));
+    const int live = open_locked(run + "/cccc.journal", O_RDWR);
+    BOOST_REQUIRE(live >= 0);
+
+    const UndoReport report = recover(run, folder.files());
+    BOOST_TEST(folder.read("proc/sys/a") == "1\n");
+    BOOST_TEST(folder.read("proc/sys/b") == "9\n");
+    BOOST_TEST(folder.read("proc/sys/c") == "9\n");
+    BOOST_TEST(!folder.has("run/aaaa.journal"));
+    BOOST_TEST(folder.has("run/bbbb.journal"));
+    BOOST_TEST(folder.has("run/cccc.journal"));
+    BOOST_REQUIRE(report.done.size() == 1U);
+    BOOST_TEST(report.done[0].find("left by run 1a2b ('pathproof x')") != std::string::npos);
+
+    const auto runs = list_runs({.directory = run});
+    BOOST_REQUIRE(runs);
+    BOOST_REQUIRE(runs->size() == 2U);
+    BOOST_TEST((runs->at(0).state == RunInfo::State::kKept));
+    BOOST_TEST((runs->at(1).state == RunInfo::State::kLive));
+
+    close(live);
+    BOOST_TEST(recover(run, folder.files()).done.size() == 1U);
+    BOOST_TEST(folder.read("proc/sys/c") == "1\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_line_that_cannot_be_read_is_shown_and_does_not_come_back) {
+    const TempFolder folder;
+    const std::string run = folder.path() + "/run";
+    folder.write("proc/sys/a", "9\n");
+    folder.write("run/aaaa.journal", header_line(of_this_boot({}).header) + "garbage\n" +
+                                         action_line(sysctl("a", "1")));
+    const UndoReport report = recover(run, folder.files());
+    BOOST_TEST(folder.read("proc/sys/a") == "1\n");
+    BOOST_REQUIRE(report.problems.size() == 1U);
+    BOOST_TEST(report.problems[0].find("'garbage'") != std::string::npos);
+    BOOST_TEST(recover(run, folder.files()).problems.empty());
+}
+
+BOOST_AUTO_TEST_CASE(sysctl_names_are_taken_as_sysctl_8_takes_them) {
+    const TempFolder folder;
+    folder.write("proc/sys/net/ipv4/conf/eth0.5/rp_filter", "2\n");
+    BOOST_TEST(read_sysctl("net.ipv4.conf.eth0/5.rp_filter", folder.files()).value_or("") == "2");
+    BOOST_TEST(read_sysctl("net/ipv4/conf/eth0.5/rp_filter", folder.files()).value_or("") == "2");
+    for (const char* name :
+         {"", "/etc/passwd", "..kernel", "net/../../secret", "net.core.nosuch"}) {
+        const auto value = read_sysctl(name, folder.files());
+        BOOST_TEST(!value, name);
+    }
+    BOOST_TEST(
+        (read_sysctl("net.core.nosuch", folder.files()).error().code == ErrorCode::kNotFound));
+}
+
+BOOST_AUTO_TEST_CASE(lists_compare_without_regard_to_tabs_and_blanks) {
+    const TempFolder folder;
+    folder.write("proc/sys/range", "1024\t65535\n");
+    const UndoReport report =
+        undo_content(of_this_boot({sysctl("range", "1024 65535")}), folder.files());
+    BOOST_TEST(report.done.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
