@@ -2,6 +2,7 @@
 
 #include <rte_cycles.h>
 #include <rte_pause.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -42,8 +43,16 @@ void Napper::nap(Tsc wake) noexcept {
     nanosleep(&span, nullptr);
 }
 
-void sharpen_sleep() noexcept {
+Promptness::Promptness() noexcept {
     prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+    const sched_param first{.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+    sched_setscheduler(0, SCHED_FIFO, &first);
+}
+
+Promptness::~Promptness() {
+    const sched_param ordinary{.sched_priority = 0};
+    sched_setscheduler(0, SCHED_OTHER, &ordinary);
+    prctl(PR_SET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL);  // 0: back to the default
 }
 
 }  // namespace pathproof::traffic

@@ -82,8 +82,19 @@ class Napper {
     Nanoseconds nap_ = kShortest;
 };
 
-// Lets the calling thread's sleeps end on time: the default timer slack of 50 us is as long as our
-// spin.
-void sharpen_sleep() noexcept;
+// While it lives, the calling thread's sleeps end on time: its timer slack, 50 us by default and as
+// long as our spin, is 1 ns; and if the machine permits (CAP_SYS_NICE) it goes before all ordinary
+// threads (SCHED_FIFO). Only for threads that sleep most of the time: it takes the CPU from the
+// DUT's own programs.
+class Promptness {
+  public:
+    Promptness() noexcept;
+    Promptness(const Promptness&) = delete;
+    Promptness& operator=(const Promptness&) = delete;
+    ~Promptness();
+};
+
+// Up to this rate of departures an lcore sleeps most of the time.
+inline constexpr double kPromptRate = 2'000;
 
 }  // namespace pathproof::traffic

@@ -38,7 +38,10 @@ bool PairWorker::sends(std::size_t member) const noexcept {
 }
 
 int PairWorker::work() noexcept {
-    sharpen_sleep();
+    std::optional<Promptness> prompt;
+    if (run_.plan.pairs_per_second <= kPromptRate) {
+        prompt.emplace();
+    }
     if (sends_any()) {
         send_all();
     }
