@@ -1,0 +1,97 @@
+#include "dataplane/judge/latency.h"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <random>
+#include <vector>
+
+using pathproof::judge::LatencyHistogram;
+
+BOOST_AUTO_TEST_SUITE(latency)
+
+BOOST_AUTO_TEST_CASE(nothing_counted_is_all_zero) {
+    const auto summary = LatencyHistogram().summary();
+    BOOST_TEST(summary.count == 0u);
+    BOOST_TEST(summary.p99_ns == 0);
+}
+
+BOOST_AUTO_TEST_CASE(one_time_is_its_own_minimum_median_and_maximum) {
+    LatencyHistogram histogram;
+    histogram.add(123'456);
+    const auto summary = histogram.summary();
+    BOOST_TEST(summary.min_ns == 123'456);
+    BOOST_TEST(summary.p50_ns == 123'456);
+    BOOST_TEST(summary.p99_ns == 123'456);
+    BOOST_TEST(summary.max_ns == 123'456);
+}
+
+BOOST_AUTO_TEST_CASE(
+    every_time_from_a_hundred_nanoseconds_to_a_minute_is_off_by_less_than_two_percent) {
+    for (double time = 100; time < 60e9; time *= 1.037) {
+        LatencyHistogram histogram;
+        const auto exact = static_cast<std::int64_t>(time);
+        histogram.add(exact);
+        histogram.add(60'000'000'000);  // so that the quantile is not held to what was seen
+        histogram.add(0);
+        const auto found = static_cast<double>(histogram.quantile_ns(0.5));
+        BOOST_TEST(std::abs(found - time) <= std::max(0.016 * time, 100.0),
+                   found << " for " << time);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_hundred_nanoseconds_are_told_apart) {
+    LatencyHistogram histogram;
+    histogram.add(1'000);
+    histogram.add(1'100);
+    histogram.add(1'200);
+    BOOST_TEST(histogram.quantile_ns(0.3) < 1'100);
+    BOOST_TEST(histogram.quantile_ns(0.5) >= 1'100);
+    BOOST_TEST(histogram.quantile_ns(0.5) < 1'200);
+}
+
+BOOST_AUTO_TEST_CASE(quantiles_agree_with_the_sorted_times) {
+    std::mt19937_64 random(7);
+    std::lognormal_distribution<double> times(11, 1.5);
+    LatencyHistogram histogram;
+    std::vector<std::int64_t> all;
+    for (int n = 0; n < 100'000; ++n) {
+        all.push_back(static_cast<std::int64_t>(times(random)));
+        histogram.add(all.back());
+    }
+    std::ranges::sort(all);
+    for (const double share : {0.01, 0.5, 0.9, 0.99, 0.999}) {
+        const auto exact = static_cast<double>(all[static_cast<std::size_t>(share * 1e5) - 1]);
+        BOOST_TEST(static_cast<double>(histogram.quantile_ns(share)) == exact,
+                   boost::test_tools::tolerance(0.02));
+    }
+    BOOST_TEST(histogram.summary().min_ns == all.front());
+    BOOST_TEST(histogram.summary().max_ns == all.back());
+}
+
+BOOST_AUTO_TEST_CASE(two_histograms_merge_into_what_one_would_have_been) {
+    LatencyHistogram one;
+    LatencyHistogram other;
+    LatencyHistogram both;
+    for (std::int64_t n = 1; n <= 1000; ++n) {
+        (n % 3 == 0 ? one : other).add(n * 777);
+        both.add(n * 777);
+    }
+    one.merge(other);
+    one.merge(LatencyHistogram());
+    BOOST_TEST(one.count() == both.count());
+    BOOST_TEST(one.summary().p50_ns == both.summary().p50_ns);
+    BOOST_TEST(one.summary().min_ns == 777);
+    BOOST_TEST(one.summary().max_ns == 777'000);
+}
+
+BOOST_AUTO_TEST_CASE(times_out_of_range_are_counted_at_the_ends) {
+    LatencyHistogram histogram;
+    histogram.add(-5);
+    histogram.add(INT64_MAX);
+    BOOST_TEST(histogram.count() == 2u);
+    BOOST_TEST(histogram.summary().min_ns == 0);
+    BOOST_TEST(histogram.summary().max_ns == INT64_MAX);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
