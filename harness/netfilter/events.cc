@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "harness/netfilter/kernel_filter.h"
+#include "harness/netfilter/netlink.h"
 #include "harness/netfilter/parse.h"
 #include "harness/netfilter/socket.h"
 
@@ -238,9 +239,8 @@ struct EventListener::Impl {
                 sink.overrun({record.time_ns, record.overruns});
                 return;
             }
-            int left = static_cast<int>(record.bytes);
-            const auto* message = reinterpret_cast<const nlmsghdr*>(bytes);
-            for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left)) {
+            MessageReader messages({bytes, record.bytes});
+            while (const nlmsghdr* message = messages.next()) {
                 give_message(*message, record.time_ns, sink);
             }
         });

@@ -31,6 +31,8 @@ json tuple_to(const Tuple& tuple) {
     if (tuple.icmp) {
         out["icmp"] = {
             {"type", tuple.icmp->type}, {"code", tuple.icmp->code}, {"id", tuple.icmp->id}};
+    }
+    if (tuple.icmp && tuple.source.port == 0 && tuple.destination.port == 0) {
         return out;
     }
     out["sport"] = tuple.source.port;

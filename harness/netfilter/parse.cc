@@ -12,8 +12,8 @@
 #include <cstring>
 #include <optional>
 
-#include "harness/netfilter/attributes.h"
 #include "harness/netfilter/names.h"
+#include "harness/netfilter/netlink.h"
 
 namespace pathproof::netfilter {
 namespace {
@@ -33,7 +33,7 @@ void read_address(const nlattr& attribute, frame::Family family, frame::IpAddres
     if (mnl_attr_get_payload_len(&attribute) < size) {
         return;
     }
-    out.family = family;
+    out = {.family = family, .bytes = {}};
     std::memcpy(out.bytes.data(), mnl_attr_get_payload(&attribute), size);
 }
 
@@ -322,9 +322,8 @@ MessageCounts parse_datagram(std::span<const std::byte> datagram) {
     MessageCounts counts;
     Event event;
     CpuStats stats;
-    int left = static_cast<int>(datagram.size());
-    const auto* message = reinterpret_cast<const nlmsghdr*>(datagram.data());
-    for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left)) {
+    MessageReader messages(datagram);
+    while (const nlmsghdr* message = messages.next()) {
         ++counts.messages;
         const bool readable =
             from_conntrack(*message) && (operation(*message) == IPCTNL_MSG_CT_GET_STATS_CPU

@@ -15,7 +15,7 @@ namespace pathproof::netfilter {
 
 enum class Parsed { kOk, kUnreadable };
 
-// Reads one message, whose header and length have been checked against the buffer (mnl_nlmsg_ok).
+// Reads one message, whose header and length have been checked against the buffer (MessageReader).
 // Unknown attributes are passed over. An entry has at least both tuples; without them it is
 // unreadable. `out` is overwritten and its strings reused, so that a dump does not allocate.
 Parsed parse_entry(const nlmsghdr& message, Entry& out);

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/netfilter/attributes.h"
+#include "harness/netfilter/netlink.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::netfilter {
@@ -83,7 +83,7 @@ Result<Progress> read_end(const nlmsghdr& message) {
     return Progress::kDone;
 }
 
-Result<std::size_t> receive(int fd, std::vector<char>& buffer) {
+Result<std::size_t> receive(int fd, std::vector<std::byte>& buffer) {
     while (true) {
         const ssize_t got = recv(fd, buffer.data(), buffer.size(), MSG_TRUNC);
         if (got >= 0 && static_cast<std::size_t>(got) <= buffer.size()) {
@@ -185,15 +185,14 @@ Status Socket::request(nlmsghdr& message, const MessageVisitor& visit) {
     if (mnl_socket_sendto(socket_.get(), &message, message.nlmsg_len) < 0) {
         return Failure(ctnetlink_error(errno, "ask ctnetlink", {}));
     }
-    std::vector<char> buffer(kReceiveBytes);
+    std::vector<std::byte> buffer(kReceiveBytes);
     while (true) {
         const auto got = receive(fd(), buffer);
         if (!got) {
             return pass_on(got.error());
         }
-        int left = static_cast<int>(*got);
-        const auto* answer = reinterpret_cast<const nlmsghdr*>(buffer.data());
-        for (; mnl_nlmsg_ok(answer, left); answer = mnl_nlmsg_next(answer, &left)) {
+        MessageReader answers({buffer.data(), *got});
+        while (const nlmsghdr* answer = answers.next()) {
             if (answer->nlmsg_seq != sequence_) {
                 continue;
             }

@@ -9,7 +9,7 @@
 
 #include <charconv>
 
-#include "harness/netfilter/attributes.h"
+#include "harness/netfilter/netlink.h"
 #include "harness/netfilter/parse.h"
 #include "harness/netfilter/socket.h"
 

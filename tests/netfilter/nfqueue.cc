@@ -10,7 +10,7 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 
-#include "harness/netfilter/attributes.h"
+#include "harness/netfilter/netlink.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::netfilter::lab {

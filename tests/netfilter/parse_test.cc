@@ -209,6 +209,15 @@ BOOST_AUTO_TEST_CASE(short_attributes_are_not_read_beyond_their_end) {
     BOOST_TEST((cut.original.source.address == frame::IpAddress{}));
 }
 
+BOOST_AUTO_TEST_CASE(the_last_of_two_addresses_leaves_nothing_of_the_first) {
+    const Tuple other = make_tuple("[2001:db8::1]:1", "[2001:db8::2]:2");
+    MessageBuilder builder;
+    builder.nested(CTA_TUPLE_ORIG,
+                   [&] { builder.addresses(other).addresses(kOriginal).ports(kOriginal); });
+    builder.tuple(CTA_TUPLE_REPLY, kReply);
+    BOOST_TEST((parsed(builder).original == kOriginal));
+}
+
 BOOST_AUTO_TEST_CASE(absurd_lengths_end_the_walk) {
     for (const std::uint16_t length : std::initializer_list<std::uint16_t>{0, 1, 3, 4096, 65535}) {
         MessageBuilder builder;
@@ -236,6 +245,16 @@ BOOST_AUTO_TEST_CASE(a_datagram_counts_messages_that_cannot_be_read) {
     const MessageCounts counts = parse_datagram(datagram);
     BOOST_TEST(counts.messages == 2U);
     BOOST_TEST(counts.unreadable == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_message_longer_than_its_datagram_is_none) {
+    for (const std::uint32_t length : {0U, 15U, 100'000U, 0x7fffffffU, 0x80000000U, 0xffffffffU}) {
+        MessageBuilder builder = full_message();
+        const std::size_t size = builder.datagram().size();
+        builder.message().nlmsg_len = length;
+        BOOST_TEST(parse_datagram({reinterpret_cast<const std::byte*>(&builder.message()), size})
+                       .messages == 0U);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_message_cut_anywhere_is_read_no_further) {

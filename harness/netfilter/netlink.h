@@ -1,15 +1,42 @@
-// Walking and reading netlink attributes: libmnl's checks in a form that C++ can use. For .cc files
-// of this room.
+// Walking netlink datagrams and attributes in C++, with libmnl underneath. For .cc files of this
+// room.
 #pragma once
 
 #include <libmnl/libmnl.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace pathproof::netfilter {
+
+// The messages of a datagram, as far as their lengths stay inside it. Not with mnl_nlmsg_ok: up to
+// libmnl 1.0.4 it takes a length above INT_MAX for a negative one and so for short enough.
+class MessageReader {
+  public:
+    explicit MessageReader(std::span<const std::byte> datagram) : rest_(datagram) {}
+
+    // The next message, or null at the end.
+    const nlmsghdr* next() {
+        if (rest_.size() < sizeof(nlmsghdr)) {
+            return nullptr;
+        }
+        const auto* message = reinterpret_cast<const nlmsghdr*>(rest_.data());
+        if (message->nlmsg_len < sizeof(nlmsghdr) || message->nlmsg_len > rest_.size()) {
+            return nullptr;
+        }
+        const std::size_t length = MNL_ALIGN(std::size_t{message->nlmsg_len});
+        rest_ = rest_.subspan(std::min(length, rest_.size()));
+        return message;
+    }
+
+  private:
+    std::span<const std::byte> rest_;
+};
 
 // Gives each attribute inside `length` bytes from `first` to `visit(type, attribute)`; mnl_attr_ok
 // keeps every step inside, and the walk stops at the first attribute that is not.
