@@ -109,6 +109,18 @@ Status prepare_folder() {
     return {};
 }
 
+// Not MNT_DETACH: a namespace added at this moment by somebody else is mounted below and makes it
+// busy. So does, for a moment, any thread that just looks up a name in it: hence more than one try.
+bool unmount_while_empty() {
+    for (int attempt = 0; attempt < 100 && is_empty_folder(kNetnsFolder); ++attempt) {
+        if (!is_mount_point(kNetnsFolder) || umount2(kNetnsFolder, UMOUNT_NOFOLLOW) == 0) {
+            return true;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+}
+
 }  // namespace
 
 Status create_netns(const std::string& name) {
@@ -169,9 +181,7 @@ std::optional<std::string> undo_netns_mount(const std::string& directory) {
     if (!before || !is_empty_folder(kNetnsFolder)) {
         return std::nullopt;  // not ours, or in use by others: the note stays for the next time
     }
-    // Not MNT_DETACH: a namespace added at this moment by somebody else is mounted below and makes
-    // it busy.
-    if (is_mount_point(kNetnsFolder) && umount2(kNetnsFolder, UMOUNT_NOFOLLOW) != 0) {
+    if (!unmount_while_empty()) {
         return std::nullopt;
     }
     if (*before == "nothing\n") {
