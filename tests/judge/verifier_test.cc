@@ -82,6 +82,15 @@ Octets with_computed(std::uint8_t protocol, std::uint16_t wanted) {
     return {};
 }
 
+// None to two hosts of a routing header, all different.
+Octets random_hosts(raw::Random& random) {
+    Octets hosts(random.below(3));
+    for (std::uint8_t& host : hosts) {
+        host = random.octet();
+    }
+    return hosts;
+}
+
 // Sums like a verifier with one mistake; used to show that the healthy frames would convict it.
 using BrokenSum = std::function<std::uint16_t(const Octets&, const frame::PacketView&)>;
 
@@ -283,7 +292,7 @@ BOOST_AUTO_TEST_CASE(ipv6_extension_headers_are_no_part_of_the_sum_but_the_last_
                                    raw::ipv6_options(44), raw::ipv6_fragment(6, 0), transport})));
     };
     BOOST_TEST((state(routed(4, 1, {9, 2}), "plain.tcp") == ChecksumState::kGood));
-    BOOST_TEST((state(routed(0, 1, {9}), "plain.tcp") == ChecksumState::kGood));
+    BOOST_TEST((state(routed(0, 1, {2, 9}), "plain.tcp") == ChecksumState::kGood));
     BOOST_TEST((state(routed(4, 0, {9, 2}), "plain.tcp") == ChecksumState::kBad));
     BOOST_TEST((state(routed(3, 1, {9}), "plain.tcp") == ChecksumState::kUnverifiable));
 }
@@ -336,7 +345,7 @@ BOOST_AUTO_TEST_CASE(judge_and_oracle_agree_on_chains_of_ipv6_headers) {
             raw::append(
                 chain,
                 kinds[k] == 43 ? raw::ipv6_route(next, static_cast<std::uint8_t>(random() % 5),
-                                                 random.octet() % 3 & 1, Octets(random() % 3, 9))
+                                                 random.octet() % 3 & 1, random_hosts(random))
                 : kinds[k] == 44
                     ? raw::ipv6_fragment(next, random() % 4 == 0 ? random.word() : std::uint16_t{0})
                     : raw::ipv6_options(next, static_cast<std::uint8_t>(1 + random() % 2)));
@@ -407,6 +416,52 @@ BOOST_AUTO_TEST_CASE(traffic_that_carries_no_internet_checksum_is_passed_over) {
         BOOST_TEST(all_good(verdict));
     }
     BOOST_TEST(both(raw::ethernet(0x0806, Octets(46))).count == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_icmp_error_is_judged_by_itself_and_not_by_what_it_quotes) {
+    Octets quoted = raw::ipv4({}, raw::udp(1, 2, raw::text("quoted")));
+    seal_ipv4(quoted);
+    quoted.resize(28);  // B11: cut behind the UDP header, and its destination rewritten by NAT
+    quoted[19] ^= 0x55;
+    const Octets frame = plain4({.protocol = 1}, raw::icmp(3, 0, quoted));
+    BOOST_TEST(all_good(both(frame)), text(both(frame)));
+    BOOST_TEST(both(frame).count == 2);
+}
+
+// B17, B18: what a router and a NAT change, and how RFC 1624 brings the sums after it.
+BOOST_AUTO_TEST_CASE(a_packet_that_was_routed_and_translated_rightly_is_good) {
+    raw::Random random(8);
+    for (int i = 0; i < 5'000; ++i) {
+        Octets frame =
+            plain4({.source = random()}, raw::udp(random.word(), 53, Octets(random.below(60), 7)));
+        const auto rewrite = [&](std::size_t at, std::uint16_t value,
+                                 std::vector<std::size_t> fields) {
+            const std::uint16_t old_word = frame::view<Be16>(frame, at)->value();
+            for (const std::size_t field : fields) {
+                const std::uint16_t sum = frame::view<Be16>(frame, field)->value();
+                const std::uint16_t updated = frame::updated_checksum(sum, old_word, value);
+                put(frame, field, field == 40 && updated == 0 ? 0xffff : updated);
+            }
+            put(frame, at, value);
+        };
+        rewrite(22, static_cast<std::uint16_t>(63 << 8 | 17), {24});  // TTL
+        rewrite(26, random.word(), {24, 40});                         // source address
+        rewrite(28, random.word(), {24, 40});
+        rewrite(34, random.word(), {40});  // source port
+        BOOST_REQUIRE_MESSAGE(all_good(both(frame)), text(both(frame)));
+    }
+}
+
+// B21, draft-smith-vxlan-group-policy: the G flag, a group and VNI 0 are legal.
+BOOST_AUTO_TEST_CASE(a_tunnel_header_with_a_group_is_no_reason_for_alarm) {
+    Octets inner = raw::ipv4({}, raw::udp(1, 2, raw::text("abc")));
+    seal_ipv4(inner);
+    Octets header = raw::vxlan(0, raw::ethernet(0x0800, inner));
+    header[0] = 0x88;
+    put(header, 2, 0x1234);
+    const FrameVerdict verdict = both(plain4({}, raw::udp(3, 4789, header)));
+    BOOST_TEST(all_good(verdict));
+    BOOST_TEST(verdict.count == 4);
 }
 
 BOOST_AUTO_TEST_CASE(layers_have_names_and_words_of_their_own) {
