@@ -21,6 +21,19 @@ int complain(const Error& error) {
 
 }  // namespace pathproof::cli
 
+namespace {
+
+bool is_command(const CLI::App& app, const std::string& word) {
+    for (const CLI::App* command : app.get_subcommands(nullptr)) {
+        if (command->check_name(word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     using namespace pathproof::cli;
     CLI::App app{"pathproof: proves whether a NIC, driver, kernel and CNI carry every packet right"};
@@ -48,6 +61,10 @@ int main(int argc, char** argv) {
     } catch (const CLI::CallForVersion& version) {
         return app.exit(version);
     } catch (const CLI::ParseError& wrong) {
+        if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1])) {
+            fmt::print(stderr, "pathproof: unknown command '{}'\nTry 'pathproof --help'.\n", argv[1]);
+            return 2;
+        }
         fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",
                    wrong.what());
         return 2;

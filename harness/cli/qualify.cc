@@ -28,7 +28,11 @@ Result<SessionOptions> session_of(const QualifyOptions& options) {
     if (const Status known = check_lab(options.lab); !known) {
         return pass_on(known.error());
     }
-    SessionOptions session{.command = "pathproof qualify", .repeat_command = "", .profile = options.profile, .out_dir = options.out};
+    auto profile = profile::find_profile(profile::profile_directory(), options.profile);
+    if (!profile) {
+        return pass_on(profile.error());
+    }
+    SessionOptions session{.command = "", .repeat_command = "", .profile = std::move(*profile), .out_dir = options.out};
     session.lab = options.lab;
     session.seed = options.seed;
     session.pairs = options.pairs;

@@ -45,7 +45,7 @@ int run_repro(const ReproOptions& options) {
     if (scenarios->size() != 1) {
         return complain({ErrorCode::kBadInput, "repro takes one scenario; qualify --only takes several"});
     }
-    SessionOptions session{.command = "", .repeat_command = "", .profile = "", .out_dir = options.out};
+    SessionOptions session{.command = "", .repeat_command = "", .out_dir = options.out};
     session.repeat_command = fmt::format("pathproof repro {} --lab {}", options.scenario, options.lab);
     if (options.pairs != 0) {
         session.repeat_command += fmt::format(" --pairs {}", options.pairs);
@@ -69,7 +69,7 @@ int run_repro(const ReproOptions& options) {
         }
     }
     if (options.json) {
-        fmt::print("{}\n", report::to_json(*result).dump());
+        fmt::print("{}\n", report::to_json(*result).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     } else {
         fmt::print("{}", report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi : report::Colour::kNone));
     }

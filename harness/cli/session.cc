@@ -68,7 +68,7 @@ class Run {
         result_.seed = options.seed;
         result_.repeat_command = fmt::format("{} --seed {}", options.repeat_command, options.seed);
         result_.lab = options.lab;
-        result_.profile = options.profile;
+        result_.profile = options.profile ? options.profile->id : "";
         result_.version = PATHPROOF_VERSION;
         result_.started_at = utc_now();
         result_.evidence_class = port::evidence_name(port::Evidence::kVirtual);
@@ -205,7 +205,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                                .out_dir = seeded.out_dir};
     {
         StderrProgress progress;
-        scenario::Context context{**journal, progress, settings, run.environment(), run.dpdk_version()};
+        scenario::Context context{**journal, progress, settings, run.environment(), seeded.profile, run.dpdk_version()};
         for (const scenario::Scenario* scenario : seeded.scenarios) {
             auto result = scenario->run(context);
             run.add(result ? std::move(*result) : not_made(*scenario, result.error()));

@@ -1,10 +1,12 @@
 // What `qualify` and `repro` share: the run of some scenarios on a lab, from the first check to the put-back machine.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/profile/profile.h"
 #include "harness/scenario/scenario.h"
 #include "harness/verdict/result.h"
 
@@ -14,7 +16,7 @@ struct SessionOptions {
     std::string command;         // as typed
     std::string repeat_command;  // without the seed, which is added
     std::string lab = "veth";
-    std::string profile;
+    std::optional<profile::Profile> profile;
     std::vector<const scenario::Scenario*> scenarios;
     std::string out_dir;
     std::uint64_t seed = 0;   // 0: drawn

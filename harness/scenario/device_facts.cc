@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/profile/compare.h"
+
 namespace pathproof::scenario {
 namespace {
 
@@ -40,6 +42,28 @@ Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string&
                                         std::string(feature.active ? "on" : "off") +
                                             (feature.never_changed || !feature.available ? " [fixed]" : ""),
                                         "ETHTOOL_GFEATURES"));
+    }
+    return group;
+}
+
+Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string& device,
+                                         const profile::Profile& profile) {
+    const auto features = agent.features(device);
+    if (!features) {
+        return pass_on(features.error());
+    }
+    const std::vector<profile::Finding> findings = profile::compare(profile, *features);
+    verdict::FactGroup group{.title = fmt::format("Profile {} against {}: {}", profile.id, device,
+                                                  profile::agrees(findings) ? "nothing missing, nothing unexpected"
+                                                                            : "the driver offers something else"),
+                             .facts = {}};
+    for (const profile::Finding& finding : findings) {
+        if (finding.kind != profile::Finding::Kind::kUnlisted) {
+            group.facts.push_back(read_fact(finding.feature,
+                                            fmt::format("{}: expected {}, found {}", profile::name(finding.kind),
+                                                        finding.expected, finding.found),
+                                            "nicprofiles and ETHTOOL_GFEATURES"));
+        }
     }
     return group;
 }

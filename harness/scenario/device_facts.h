@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "harness/agent/client.h"
+#include "harness/profile/profile.h"
 #include "harness/tester/client.h"
 #include "harness/verdict/result.h"
 
@@ -13,6 +14,10 @@ namespace pathproof::scenario {
 // Driver, bus, link and every offload feature ("on", "off", "on [fixed]") as the agent reads them.
 Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string& device,
                                         const std::string& title);
+
+// What the profile expects of a device beside what its driver offers, feature by feature.
+Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string& device,
+                                         const profile::Profile& profile);
 
 // Driver, evidence class and offloads of the tester's own ports.
 verdict::FactGroup port_facts(const std::vector<port::PortInfo>& ports, const std::string& title);

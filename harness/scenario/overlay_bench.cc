@@ -237,6 +237,13 @@ Status OverlayBench::describe(std::vector<verdict::FactGroup>& environment) {
         }
         environment.push_back(std::move(*group));
     }
+    if (context_.profile) {
+        auto group = profile_facts(*node_a_, names().underlay, *context_.profile);
+        if (!group) {
+            return pass_on(group.error());
+        }
+        environment.push_back(std::move(*group));
+    }
     environment.push_back(port_facts(tester_->ports(), "Tester ports of the overlay lab"));
     return {};
 }

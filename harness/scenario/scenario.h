@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "dataplane/base/result.h"
 #include "harness/lab/journal.h"
+#include "harness/profile/profile.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::scenario {
@@ -33,6 +35,7 @@ struct Context {
     Progress& progress;
     const Options& options;
     std::vector<verdict::FactGroup>& environment;  // scenarios add what they know of the DUT's devices
+    const std::optional<profile::Profile>& profile;  // what the DUT's NIC is expected to offload
     std::string& dpdk_version;                     // told by the first tester
 };
 

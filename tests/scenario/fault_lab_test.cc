@@ -1,0 +1,186 @@
+// Bad input, and processes that die in the middle: a sentence, the right exit status, and the machine as it was found.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/scenario/lab_run.h"
+
+using namespace pathproof;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A run in the background, its stderr in a file.
+class Background {
+  public:
+    Background(std::vector<std::string> arguments, std::string log) : log_(std::move(log)) {
+        arguments.insert(arguments.begin(), binary());
+        pid_ = fork();
+        if (pid_ == 0) {
+            freopen("/dev/null", "w", stdout);
+            freopen(log_.c_str(), "w", stderr);
+            std::vector<char*> words;
+            for (std::string& word : arguments) {
+                words.push_back(word.data());
+            }
+            words.push_back(nullptr);
+            execv(words[0], words.data());
+            _exit(127);
+        }
+    }
+    ~Background() {
+        if (pid_ > 0) {
+            kill(pid_, SIGKILL);
+            waitpid(pid_, nullptr, 0);
+        }
+    }
+    pid_t pid() const { return pid_; }
+    // Waits until the log holds `text`.
+    void wait_for(const std::string& text) const {
+        for (int waited = 0; waited < 600; ++waited) {
+            if (log().find(text) != std::string::npos) {
+                return;
+            }
+            std::this_thread::sleep_for(50ms);
+        }
+        BOOST_REQUIRE_MESSAGE(false, "the run never said '" << text << "': " << log());
+    }
+    std::string log() const {
+        std::ifstream file(log_);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+    // Waits for its end; the exit status, or 128 + the signal.
+    int end() {
+        int state = 0;
+        waitpid(pid_, &state, 0);
+        pid_ = -1;
+        return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+    }
+
+  private:
+    pid_t pid_ = -1;
+    std::string log_;
+};
+
+// A child of `parent` that runs the command `word`.
+pid_t child_running(pid_t parent, const std::string& word) {
+    for (int waited = 0; waited < 200; ++waited) {
+        for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(parent) + "/task")) {
+            std::ifstream children(task.path() / "children");
+            for (pid_t child = 0; children >> child;) {
+                std::ifstream command("/proc/" + std::to_string(child) + "/cmdline");
+                const std::string line{std::istreambuf_iterator<char>(command), {}};
+                if (line.find(word) != std::string::npos) {
+                    return child;
+                }
+            }
+        }
+        std::this_thread::sleep_for(20ms);
+    }
+    BOOST_REQUIRE_MESSAGE(false, "no child runs " << word);
+    return -1;
+}
+
+void expect_refusal(const std::vector<std::string>& arguments, const std::string& part) {
+    const auto run = pathproof_run(arguments);
+    BOOST_TEST(run.exit_status == 2, run.err);
+    BOOST_TEST(run.err.find(part) != std::string::npos, run.err);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(bad_input_is_refused_with_a_sentence_and_nothing_is_changed) {
+    const MachineState before = MachineState::read();
+    const Scratch scratch;
+    const std::string out = scratch.path() + "/report";
+    expect_refusal({"repro", "no-such-scenario"}, "vxlan-checksum, dns-race");
+    expect_refusal({"qualify", "--only", "dns-race,nonsense", "--out", out}, "unknown scenario 'nonsense'");
+    expect_refusal({"qualify", "--lab", "no-such-lab", "--out", out}, "unknown lab 'no-such-lab'");
+    expect_refusal({"qualify", "--profile", "no-such-profile", "--out", out}, "no-such-profile");
+    expect_refusal({"qualify", "--pairs", "many", "--out", out}, "--pairs");
+    expect_refusal({"frobnicate"}, "frobnicate");
+    std::ofstream(scratch.path() + "/lab.toml") << "name = \"x\"\n[dut]\nssh = 5\n";
+    expect_refusal({"qualify", "--lab", scratch.path() + "/lab.toml", "--out", out}, "lab.toml:3:");
+    std::ofstream(scratch.path() + "/file") << "a file";
+    expect_refusal({"qualify", "--out", scratch.path() + "/file"}, scratch.path() + "/file");
+    BOOST_TEST(MachineState::read() == before);
+    BOOST_TEST(!std::filesystem::exists(out));
+}
+
+BOOST_AUTO_TEST_CASE(without_root_the_need_for_it_is_said_at_once) {
+    const Scratch scratch;
+    const auto run = process::run_program({"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", binary(),
+                                           "repro", "dns-race"});
+    BOOST_REQUIRE(run);
+    BOOST_TEST(run->exit_status == 2, run->err);
+    BOOST_TEST(run->err.find("root") != std::string::npos, run->err);
+}
+
+BOOST_AUTO_TEST_CASE(a_second_run_at_the_same_time_is_refused_and_the_first_goes_on) {
+    const MachineState before = MachineState::read();
+    const Scratch scratch;
+    Background first({"repro", "vxlan-checksum"}, scratch.path() + "/log");
+    first.wait_for("1/");
+    const auto second = pathproof_run({"repro", "dns-race"});
+    BOOST_TEST(second.exit_status == 3, second.err);
+    BOOST_TEST(second.err.find(std::to_string(first.pid())) != std::string::npos, second.err);
+    kill(first.pid(), SIGINT);
+    BOOST_TEST(first.end() == 3);
+    BOOST_TEST(MachineState::read() == before);
+}
+
+BOOST_AUTO_TEST_CASE(ctrl_c_puts_the_machine_back_and_keeps_a_report_that_says_incomplete) {
+    const MachineState before = MachineState::read();
+    const Scratch scratch;
+    const std::string out = scratch.path() + "/report";
+    Background run({"qualify", "--out", out}, scratch.path() + "/log");
+    run.wait_for("2/");
+    kill(run.pid(), SIGINT);
+    BOOST_TEST(run.end() == 3, run.log());
+    BOOST_TEST(MachineState::read() == before);
+    std::ifstream file(out + "/report.json");
+    const auto report = nlohmann::json::parse(file, nullptr, false);
+    BOOST_REQUIRE_MESSAGE(report.is_object(), run.log());
+    BOOST_TEST(report["verdict"] == "INCOMPLETE");
+}
+
+BOOST_AUTO_TEST_CASE(after_kill_9_of_the_controller_restore_puts_the_machine_back) {
+    const MachineState before = MachineState::read();
+    const Scratch scratch;
+    Background run({"qualify", "--only", "dns-race", "--out", scratch.path() + "/report"}, scratch.path() + "/log");
+    // In the cell whose sysctl is changed outside any namespace.
+    run.wait_for("list-of-one");
+    std::this_thread::sleep_for(200ms);
+    kill(run.pid(), SIGKILL);
+    run.end();
+    BOOST_TEST(MachineState::read() != before);
+    const auto restored = pathproof_run({"restore"});
+    BOOST_TEST(restored.exit_status == 0, restored.err);
+    BOOST_TEST(restored.out.find("gro_normal_batch") != std::string::npos, restored.out);
+    BOOST_TEST(MachineState::read() == before);
+    BOOST_TEST(pathproof_run({"restore"}).exit_status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(after_kill_9_of_the_tester_or_an_agent_the_run_says_so_and_ends_incomplete) {
+    const MachineState before = MachineState::read();
+    for (const char* victim : {"tester", "agent"}) {
+        const Scratch scratch;
+        const std::string out = scratch.path() + "/report";
+        Background run({"qualify", "--only", "dns-race", "--out", out}, scratch.path() + "/log");
+        run.wait_for("2/15");
+        kill(child_running(run.pid(), victim), SIGKILL);
+        BOOST_TEST(run.end() == 3, run.log());
+        std::ifstream file(out + "/report.json");
+        const auto report = nlohmann::json::parse(file, nullptr, false);
+        BOOST_REQUIRE_MESSAGE(report.is_object(), run.log());
+        BOOST_TEST(report["verdict"] == "INCOMPLETE");
+        BOOST_TEST(report["scenarios"][0]["headline"].get<std::string>().find(victim) != std::string::npos,
+                   report["scenarios"][0]["headline"]);
+        BOOST_TEST(MachineState::read() == before);
+    }
+}
