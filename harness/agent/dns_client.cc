@@ -135,6 +135,20 @@ int send_together(int socket, const std::vector<Question*>& questions) {
     return sendmmsg(socket, headers.data(), static_cast<unsigned>(questions.size()), MSG_NOSIGNAL);
 }
 
+// As glibc, sends what a first sendmmsg left over by itself: an ICMP refusal of the first query
+// stops the call after one of the two, and is not reported (__sys_sendmmsg).
+int send_all(int socket, std::vector<Question*> questions, Lookup& lookup) {
+    while (!questions.empty()) {
+        const int sent = send_together(socket, questions);
+        if (sent < 0) {
+            return errno;
+        }
+        lookup.sent += static_cast<std::uint64_t>(sent);
+        questions.erase(questions.begin(), questions.begin() + sent);
+    }
+    return 0;
+}
+
 // Waits until `wanted` answers are there. Returns 0, ETIMEDOUT, or the errno that an ICMP message
 // brought.
 int await_datagrams(int socket, Lookup& lookup, std::size_t wanted, const Deadline& deadline) {
@@ -159,11 +173,9 @@ int try_udp(int socket, Lookup& lookup, Pace pace, milliseconds timeout) {
     std::vector<Question*> open = open_questions(lookup);
     if (pace == Pace::kBothAtOnce) {
         const std::size_t wanted = lookup.answered() + open.size();
-        const int sent = send_together(socket, open);
-        if (sent < 0) {
-            return errno;
+        if (const int refused = send_all(socket, open, lookup)) {
+            return refused;
         }
-        lookup.sent += static_cast<std::uint64_t>(sent);
         return await_datagrams(socket, lookup, wanted, deadline);
     }
     for (Question* question : open) {

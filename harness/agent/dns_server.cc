@@ -114,7 +114,7 @@ struct DnsServer::Impl {
     Fd udp;
     Fd tcp;
     std::map<int, std::shared_ptr<Connection>> connections;
-    std::unique_ptr<Reactor> reactor;  // last: its thread ends before what it uses
+    std::unique_ptr<Reactor> reactor;
 
     Status bind_both();
     Bytes answer(std::span<const std::uint8_t> query, std::size_t most_bytes) const;
@@ -309,8 +309,11 @@ void DnsServer::Impl::close(Connection& connection) {
 
 DnsServer::DnsServer() : impl_(std::make_unique<Impl>()) {}
 
+// Stopped first: callbacks use the members until then.
 DnsServer::~DnsServer() {
-    impl_->reactor.reset();
+    if (impl_->reactor) {
+        impl_->reactor->stop();
+    }
 }
 
 const frame::Endpoint& DnsServer::endpoint() const {

@@ -137,11 +137,11 @@ Result<std::vector<FeatureRequest>> expand_features(
 
 std::vector<std::string> close_matches(std::string_view word,
                                        const std::vector<std::string>& candidates) {
-    const std::size_t tolerated = std::max<std::size_t>(1, word.size() / 4);
+    const std::size_t tolerated = word.size() < 2 ? 0 : std::max<std::size_t>(1, word.size() / 4);
     std::vector<std::pair<std::size_t, std::string>> ranked;
     for (const std::string& candidate : candidates) {
         const std::size_t distance = edit_distance(word, candidate);
-        const bool begins_with_it = word.size() >= 2 && candidate.starts_with(word);
+        const bool begins_with_it = !word.empty() && candidate.starts_with(word);
         if (distance <= tolerated || begins_with_it) {
             ranked.emplace_back(distance, candidate);
         }

@@ -62,7 +62,7 @@ struct TransferServer::Impl {
     Fd listener;
     std::vector<std::uint8_t> chunk = std::vector<std::uint8_t>(kChunkBytes);
     std::map<int, std::unique_ptr<Upload>> uploads;
-    std::unique_ptr<Reactor> reactor;  // last: its thread ends before what it uses
+    std::unique_ptr<Reactor> reactor;
 
     void accepted(Fd socket);
     void serve(int descriptor);
@@ -109,8 +109,11 @@ void TransferServer::Impl::finish(int descriptor) {
 
 TransferServer::TransferServer() : impl_(std::make_unique<Impl>()) {}
 
+// Stopped first: callbacks use the members until then.
 TransferServer::~TransferServer() {
-    impl_->reactor.reset();
+    if (impl_->reactor) {
+        impl_->reactor->stop();
+    }
 }
 
 const frame::Endpoint& TransferServer::endpoint() const {

@@ -1,0 +1,129 @@
+#include "harness/agent/message.h"
+
+#include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace pathproof;
+using namespace pathproof::agent;
+using nlohmann::json;
+
+namespace {
+
+frame::Endpoint endpoint(const char* text) {
+    return frame::parse_endpoint(text).value();
+}
+frame::IpAddress ip(const char* text) {
+    return frame::parse_ip(text).value();
+}
+
+// Through the text, as between two processes.
+json sent(const json& message) {
+    return json::parse(message.dump());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(messages)
+
+BOOST_AUTO_TEST_CASE(results_come_back_as_they_were) {
+    const std::vector<Feature> features{{"rx-checksum", true, false, true, false},
+                                        {"tx-lockless", false, true, false, true}};
+    BOOST_TEST((sent(features).get<std::vector<Feature>>() == features));
+
+    const FeatureChange change{"tx-tcp-segmentation", true, false, false};
+    const auto change_back = sent(change).get<FeatureChange>();
+    BOOST_TEST(change_back.name == change.name);
+    BOOST_TEST((change_back.before && !change_back.after && !change_back.asked));
+
+    const ProbeResult probe{true, "2 answers in 0.4 ms", 0.4, 2, ~std::uint64_t{0}};
+    const auto probe_back = sent(probe).get<ProbeResult>();
+    BOOST_TEST(probe_back.outcome == probe.outcome);
+    BOOST_TEST(probe_back.milliseconds == probe.milliseconds);
+    BOOST_TEST((probe_back.ok && probe_back.sent == 2 && probe_back.received == probe.received));
+}
+
+BOOST_AUTO_TEST_CASE(a_device_comes_back_with_statistics_in_their_order) {
+    DeviceInfo info;
+    info.name = "vxlan.calico";
+    info.driver = "vxlan";
+    info.mac = frame::parse_mac("02:00:00:00:00:01").value();
+    info.permanent_mac = frame::parse_mac("02:00:00:00:00:02").value();
+    info.mtu = 1450;
+    info.link_up = true;
+    info.statistics = {{"z", 1}, {"a", 2}, {"z", 3}};
+    const auto back = device_from_json(sent(device_to_json(info)));
+    BOOST_REQUIRE(back);
+    BOOST_TEST(back->name == info.name);
+    BOOST_TEST((back->mac == info.mac && back->permanent_mac == info.permanent_mac));
+    BOOST_TEST((back->statistics == info.statistics));
+    BOOST_TEST(back->speed_mbps == -1);
+    info.permanent_mac.reset();
+    BOOST_TEST(!device_from_json(sent(device_to_json(info)))->permanent_mac);
+}
+
+BOOST_AUTO_TEST_CASE(requests_come_back_as_they_were) {
+    const auto ping = ping_from_json(sent(ping_to_json({.destination = ip("2001:db8::7"),
+                                                        .count = 9,
+                                                        .payload_bytes = 1400,
+                                                        .interval = milliseconds(3)})));
+    BOOST_REQUIRE(ping);
+    BOOST_TEST((ping->destination == ip("2001:db8::7") && ping->count == 9 &&
+                ping->payload_bytes == 1400));
+    BOOST_TEST((ping->interval == milliseconds(3) && ping->timeout == milliseconds(1000)));
+
+    const auto lookup = lookup_from_json(sent(lookup_to_json(
+        {.server = endpoint("[2001:db8::1]:53"), .name = "a.test", .tcp = true, .attempts = 2})));
+    BOOST_REQUIRE(lookup);
+    BOOST_TEST(
+        (lookup->server == endpoint("[2001:db8::1]:53") && lookup->tcp && lookup->attempts == 2));
+
+    const auto transfer = transfer_from_json(
+        sent(transfer_to_json({.server = endpoint("198.18.0.1:9"), .bytes = 1ULL << 40})));
+    BOOST_REQUIRE(transfer);
+    BOOST_TEST((transfer->server == endpoint("198.18.0.1:9") && transfer->bytes == 1ULL << 40));
+
+    const auto server =
+        dns_server_from_json(sent(dns_server_to_json({.listen = endpoint("198.18.0.1:53"),
+                                                      .address = ip("203.0.113.1"),
+                                                      .address6 = ip("2001:db8::2"),
+                                                      .delay = milliseconds(1500)})));
+    BOOST_REQUIRE(server);
+    BOOST_TEST((server->address6 == ip("2001:db8::2") && server->delay == milliseconds(1500)));
+
+    const ConntrackFilter filter = filter_from_json(sent(filter_to_json(
+        {.protocol = std::uint8_t{17}, .original_destination_port = std::uint16_t{53}})));
+    BOOST_TEST((filter.protocol == 17 && filter.original_destination_port == 53));
+    BOOST_TEST(!filter_from_json(sent(filter_to_json({}))).protocol);
+}
+
+BOOST_AUTO_TEST_CASE(an_event_log_comes_back_as_it_was) {
+    netfilter::EventLog log;
+    log.overruns = 3;
+    log.events.resize(2);
+    log.events[1].kind = netfilter::EventKind::kDestroy;
+    log.events[1].time_ns = 1763692000123456789;
+    log.events[1].entry.id = 77;
+    log.events[1].entry.status = netfilter::status::kNatClash;
+    log.events[1].entry.original.source = endpoint("198.18.0.2:4000");
+    const netfilter::EventLog back = event_log_from_json(sent(event_log_to_json(log)));
+    BOOST_TEST(back.overruns == 3U);
+    BOOST_REQUIRE(back.events.size() == 2U);
+    BOOST_TEST((back.events[1].entry == log.events[1].entry));
+    BOOST_TEST(back.events[1].time_ns == log.events[1].time_ns);
+    BOOST_TEST((back.events[1].kind == netfilter::EventKind::kDestroy));
+}
+
+BOOST_AUTO_TEST_CASE(wrong_addresses_and_durations_are_bad_input) {
+    json request = transfer_to_json({.server = endpoint("198.18.0.1:9")});
+    request["server"] = "198.18.0.1";
+    BOOST_TEST((transfer_from_json(request).error().code == ErrorCode::kBadInput));
+    request = transfer_to_json({.server = endpoint("198.18.0.1:9")});
+    request["timeout_ms"] = -1;
+    BOOST_TEST((transfer_from_json(request).error().code == ErrorCode::kBadInput));
+    request["timeout_ms"] = 3'600'001;
+    BOOST_TEST(!transfer_from_json(request));
+    request.erase("timeout_ms");
+    BOOST_CHECK_THROW((void)transfer_from_json(request), json::exception);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
