@@ -113,16 +113,6 @@ std::vector<PortCounters> read_counters(std::span<port::Port> ports) {
     return counters;
 }
 
-PortCounters difference(const PortCounters& before, const PortCounters& after) {
-    return {.rx_packets = after.rx_packets - before.rx_packets,
-            .tx_packets = after.tx_packets - before.tx_packets,
-            .rx_missed = after.rx_missed - before.rx_missed,
-            .rx_no_mbuf = after.rx_no_mbuf - before.rx_no_mbuf,
-            .rx_errors = after.rx_errors - before.rx_errors,
-            .tx_errors = after.tx_errors - before.tx_errors,
-            .tx_refused = after.tx_refused - before.tx_refused};
-}
-
 void fill_records(const PairRun& run, const judge::Ledger& ledger, PairReport& report) {
     report.records.resize(run.book.queries());
     judge::LatencyHistogram latency;
@@ -180,7 +170,7 @@ class PairSession {
                .clients = &clients_,
                .server = server_ ? &*server_ : nullptr,
                .longest_delay = longest_delay(responder),
-               .sent_ns = std::vector<std::int64_t>(book_.queries(), kNotSent),
+               .sent_ns = std::vector<std::int64_t>(book_.queries(), kNeverSent),
                .deadline_ns = std::vector<std::int64_t>(book_.queries(), 0)},
           responder_port_(responder ? std::optional(responder->port) : std::nullopt) {}
     PairSession(const PairSession&) = delete;

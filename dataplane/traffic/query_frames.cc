@@ -26,6 +26,10 @@ frame::TunnelSpec tunnel_spec(const VxlanCarrier& carrier) {
 
 }  // namespace
 
+std::uint16_t query_id(std::uint64_t seed, std::uint64_t number) noexcept {
+    return static_cast<std::uint16_t>(mixed(seed * 0x9e3779b97f4a7c15 + number));
+}
+
 Result<PairBook> PairBook::make(const PairPlan& plan) {
     // All names are of one length: what holds for the first holds for all.
     const Result<frame::DnsName> name = frame::sequence_name(0, plan.suffix);
@@ -42,7 +46,7 @@ Result<PairBook> PairBook::make(const PairPlan& plan) {
 judge::QueryFacts PairBook::query(std::uint64_t number) const noexcept {
     const std::size_t member = number % 2;
     return {.client = plan_.client(number / 2, member),
-            .id = static_cast<std::uint16_t>(mixed(plan_.seed * 0x9e3779b97f4a7c15 + number)),
+            .id = query_id(plan_.seed, number),
             .qtype = plan_.members[member].qtype};
 }
 

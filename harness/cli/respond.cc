@@ -1,7 +1,183 @@
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/frame/dns.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/data_port.h"
+#include "harness/cli/traffic_text.h"
 
 namespace pathproof::cli {
+namespace {
 
-void add_respond(CLI::App&, Command&) {}
+using traffic::AnswerRule;
+
+struct RespondOptions {
+    DataPortOptions port;
+    std::vector<std::string> rules;
+    std::vector<std::uint16_t> vxlan_ports = {4789};
+    std::uint64_t seed = 1;
+    double seconds = 0;  // 0: until a signal
+    bool json = false;
+};
+
+// Answers of 660 bytes that may wait at one time.
+constexpr std::size_t kPending = 100'000;
+
+Result<double> number(const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) {
+        return fail(ErrorCode::kBadInput, "'{}' is not a number", text);
+    }
+    return value;
+}
+
+Status set_type(AnswerRule& rule, const std::string& text) {
+    if (text != "A" && text != "AAAA" && text != "any") {
+        return fail(ErrorCode::kBadInput, "type '{}' is none of A, AAAA and any", text);
+    }
+    rule.qtype = text == "A" ? frame::kDnsTypeA : text == "AAAA" ? frame::kDnsTypeAaaa : 0;
+    return {};
+}
+
+Status set_rcode(AnswerRule& rule, const std::string& text) {
+    constexpr std::array kNames = {"NOERROR",  "FORMERR", "SERVFAIL",
+                                   "NXDOMAIN", "NOTIMP",  "REFUSED"};
+    for (std::size_t n = 0; n < kNames.size(); ++n) {
+        if (text == kNames[n]) {
+            rule.rcode = static_cast<std::uint8_t>(n);
+            return {};
+        }
+    }
+    return fail(ErrorCode::kBadInput, "rcode '{}' is none of {}", text, fmt::join(kNames, ", "));
+}
+
+Status set_number(AnswerRule& rule, const std::string& key, const std::string& text) {
+    const Result<double> value = number(text);
+    if (!value) {
+        return fail(value.error(), "{}", key);
+    }
+    if (key == "loss") {
+        rule.loss = *value;
+        return {};
+    }
+    // Beyond 10 s is refused with the rule's number later on; what no clock holds, here.
+    if (!(*value >= 0 && *value <= 1e6)) {
+        return fail(ErrorCode::kBadInput, "a delay of {} ms is not in 0..10000 ms", text);
+    }
+    rule.delay = traffic::Nanoseconds(static_cast<std::int64_t>(*value * 1e6));
+    return {};
+}
+
+Status set(AnswerRule& rule, const std::string& key, const std::string& value) {
+    if (key == "suffix") {
+        rule.suffix = value;
+    } else if (key == "cname") {
+        rule.cname = value;
+    } else if (key == "tc" && value.empty()) {
+        rule.truncated = true;
+    } else if (key == "type") {
+        return set_type(rule, value);
+    } else if (key == "rcode") {
+        return set_rcode(rule, value);
+    } else if (key == "delay-ms" || key == "loss") {
+        return set_number(rule, key, value);
+    } else if (key == "address") {
+        const auto address = frame::parse_ip(value);
+        if (!address) {
+            return pass_on(address.error());
+        }
+        rule.addresses.push_back(*address);
+    } else {
+        return fail(
+            ErrorCode::kBadInput,
+            "'{}' is none of suffix=, type=, address=, cname=, rcode=, delay-ms=, loss= and tc",
+            key);
+    }
+    return {};
+}
+
+// "type=A,address=192.0.2.1,delay-ms=200"
+Result<AnswerRule> parse_rule(const std::string& text) {
+    AnswerRule rule;
+    for (const std::string& part : CLI::detail::split(text, ',')) {
+        const std::size_t equals = std::min(part.find('='), part.size());
+        const std::string value = part.substr(std::min(equals + 1, part.size()));
+        if (const Status status = set(rule, part.substr(0, equals), value); !status) {
+            return fail(status.error(), "--rule {}", text);
+        }
+    }
+    return rule;
+}
+
+Result<traffic::ResponderOptions> responder_options(const RespondOptions& options) {
+    traffic::ResponderOptions made{
+        .seed = options.seed, .tunnel_ports = options.vxlan_ports, .pending = kPending};
+    for (const std::string& text : options.rules) {
+        const Result<AnswerRule> rule = parse_rule(text);
+        if (!rule) {
+            return pass_on(rule.error());
+        }
+        made.rules.push_back(*rule);
+    }
+    if (const auto possible = traffic::expectations(made.rules); !possible) {
+        return pass_on(possible.error());
+    }
+    return made;
+}
+
+int run(const RespondOptions& options) {
+    const auto responder = responder_options(options);
+    if (!responder) {
+        return complain(responder.error());
+    }
+    const std::atomic<bool>& stop = stop_on_signals();
+    Result<DataPort> data = DataPort::open(options.port);
+    if (!data) {
+        return complain(data.error());
+    }
+    const port::PortInfo& info = data->port.info();
+    fmt::print(stderr, "answering on {} ({}){}\n", info.name, info.driver,
+               options.seconds > 0 ? "" : "; Ctrl-C ends it");
+    const traffic::Nanoseconds duration(static_cast<std::int64_t>(options.seconds * 1e9));
+    const auto report = traffic::run_responder(data->eal, data->port, *responder, duration, stop);
+    if (!report) {
+        return complain(report.error());
+    }
+    fmt::print("{}", options.json ? respond_json(*report, info).dump() + "\n"
+                                  : respond_table(*report, info));
+    return report->objections.empty() ? 0 : 3;
+}
+
+}  // namespace
+
+void add_respond(CLI::App& app, Command& chosen) {
+    auto options = std::make_shared<RespondOptions>();
+    CLI::App* command = app.add_subcommand(
+        "respond",
+        "Answer DNS queries on a port as rules say; it answers no ARP: use static neighbours");
+    command
+        ->add_option("port", options->port.port,
+                     "kernel interface, DPDK vdev (net_tap,iface=t0) or PCI address")
+        ->required();
+    command
+        ->add_option("--rule", options->rules,
+                     "[suffix=NAME][,type=A|AAAA|any][,address=IP]...[,cname=NAME][,rcode=NXDOMAIN]"
+                     "[,delay-ms=N][,loss=SHARE][,tc]; the first that fits counts, none: REFUSED")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->required();
+    command->add_option("--netns", options->port.netns, "network namespace in which the port is");
+    command->add_option("--cpu", options->port.cpu, "CPU of the lcore (default 0)")
+        ->check(CLI::NonNegativeNumber);
+    command->add_option("--duration", options->seconds, "seconds; without it until Ctrl-C")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--vxlan-port", options->vxlan_ports,
+                        "UDP ports that carry VXLAN (default 4789)");
+    command->add_option("--seed", options->seed, "for losses (default 1)");
+    command->add_flag("--json", options->json, "print the result as one JSON object");
+    command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+}
 
 }  // namespace pathproof::cli
