@@ -1,0 +1,411 @@
+// Probes, counters, sysctls and conntrack through agents in two namespaces.
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "tests/agent/lab.h"
+
+using namespace pathproof;
+using namespace pathproof::agent;
+using namespace pathproof::agent::test;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+ProbeResult value(const Result<ProbeResult>& result) {
+    BOOST_REQUIRE_MESSAGE(result, result.error().message);
+    return *result;
+}
+
+void require(const Status& status) {
+    BOOST_REQUIRE_MESSAGE(status, status.error().message);
+}
+
+// `nstat -asz` without history: every counter's absolute value, zeros too; names as
+// "UdpInDatagrams".
+std::map<std::string, std::uint64_t> nstat(const std::string& netns) {
+    std::map<std::string, std::uint64_t> counters;
+    std::istringstream lines(run_in(netns, "nstat -asz"));
+    std::string line;
+    while (std::getline(lines, line)) {
+        std::istringstream words(line);
+        std::string name;
+        std::uint64_t count = 0;
+        if (words >> name >> count && name.front() != '#') {
+            counters[name] = count;
+        }
+    }
+    return counters;
+}
+
+std::string name_of_nstat(std::string name) {
+    std::erase(name, '.');
+    return name;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(probes)
+
+BOOST_AUTO_TEST_CASE(ping_works_over_veth_and_vxlan_in_both_families) {
+    const Lab lab;
+    const auto agent = agent_in(lab.a);
+    for (const char* destination :
+         {"198.18.77.2", "2001:db8:77::2", "198.19.77.2", "127.0.0.1", "::1"}) {
+        for (std::uint32_t payload : {0U, 56U, 1399U, 8000U}) {
+            const ProbeResult result = value(agent->ping({.destination = ip(destination),
+                                                          .count = 3,
+                                                          .payload_bytes = payload,
+                                                          .interval = milliseconds(5)}));
+            BOOST_TEST(result.ok, destination << " " << payload << ": " << result.outcome);
+            BOOST_TEST(result.received == 3U);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(ping_fails_when_the_peer_is_down_or_unreachable) {
+    const Lab lab;
+    const auto agent = agent_in(lab.a);
+    const ProbeResult nowhere = value(agent->ping({.destination = ip("203.0.113.9"), .count = 1}));
+    BOOST_TEST(!nowhere.ok);
+    BOOST_TEST(contains(nowhere.outcome, "network is unreachable"), nowhere.outcome);
+    run_in(lab.b, "ip link set e0 down");
+    const ProbeResult down = value(agent->ping({.destination = ip("198.18.77.2"),
+                                                .count = 2,
+                                                .interval = milliseconds(10),
+                                                .timeout = milliseconds(300)}));
+    BOOST_TEST(!down.ok);
+    BOOST_TEST(down.received == 0U);
+    BOOST_TEST(contains(down.outcome, "0 of 2 echo requests answered"), down.outcome);
+}
+
+BOOST_AUTO_TEST_CASE(ping_sees_a_payload_changed_by_the_path) {
+    const Lab lab;
+    const auto agent = agent_in(lab.a);
+    // A filter that answers in the peer's place would be long; the kernel's own netem changes one
+    // bit of a packet and the checksums then drop it: seen as loss, never as a good answer.
+    const auto netem = process::run_program({"ip", "netns", "exec", lab.b, "tc", "qdisc", "add",
+                                             "dev", "e0", "root", "netem", "corrupt", "100%"});
+    if (!netem || netem->exit_status != 0) {
+        BOOST_TEST_MESSAGE("not checked: this kernel has no netem");
+        return;
+    }
+    const ProbeResult result = value(agent->ping({.destination = ip("198.18.77.2"),
+                                                  .count = 10,
+                                                  .payload_bytes = 1000,
+                                                  .interval = milliseconds(5),
+                                                  .timeout = milliseconds(200)}));
+    BOOST_TEST(!result.ok, result.outcome);
+}
+
+BOOST_AUTO_TEST_CASE(dns_and_transfers_run_between_two_agents) {
+    const Lab lab;
+    const auto client = agent_in(lab.a);
+    const auto server = agent_in(lab.b);
+    for (const std::string host : {"198.18.77.2", "[2001:db8:77::2]", "198.19.77.2"}) {
+        require(server->start_dns_server({.listen = endpoint(host + ":53"),
+                                          .address = ip("203.0.113.5"),
+                                          .address6 = ip("2001:db8::5"),
+                                          .delay = milliseconds(0)}));
+        require(server->start_transfer_server(endpoint(host + ":5001")));
+        for (bool tcp : {false, true}) {
+            const ProbeResult lookup = value(client->dns_lookup(
+                {.server = endpoint(host + ":53"), .name = "pod.test", .tcp = tcp}));
+            BOOST_TEST(lookup.ok, lookup.outcome);
+        }
+        const ProbeResult transfer =
+            value(client->tcp_transfer({.server = endpoint(host + ":5001")}));
+        BOOST_TEST(transfer.ok, transfer.outcome);
+        BOOST_TEST(transfer.received == 1'000'000U);
+    }
+    require(server->stop_servers());
+    BOOST_TEST(contains(
+        value(client->tcp_transfer({.server = endpoint("198.18.77.2:5001")})).outcome, "refused"));
+}
+
+// A server of many addresses must answer from the one it was asked at, or connected sockets refuse
+// the answer.
+BOOST_AUTO_TEST_CASE(a_dns_server_on_every_address_answers_from_the_one_asked) {
+    const Lab lab;
+    run_in(lab.b, "ip address add 198.18.77.99/24 dev e0");
+    run_in(lab.b, "ip address add 2001:db8:77::99/64 dev e0 nodad");
+    const auto client = agent_in(lab.a);
+    const auto server = agent_in(lab.b);
+    for (const std::string any : {"0.0.0.0", "[::]"}) {
+        require(server->start_dns_server({.listen = endpoint(any + ":53"),
+                                          .address = ip("203.0.113.5"),
+                                          .address6 = {},
+                                          .delay = milliseconds(10)}));
+    }
+    for (const std::string asked : {"198.18.77.99", "[2001:db8:77::99]", "198.18.77.2"}) {
+        const ProbeResult lookup = value(client->dns_lookup(
+            {.server = endpoint(asked + ":53"), .name = "pod.test", .timeout = milliseconds(500)}));
+        BOOST_TEST(lookup.ok, asked << ": " << lookup.outcome);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(dropped_packets_run_into_the_timeouts_asked_for) {
+    const Lab lab;
+    const auto client = agent_in(lab.a);
+    const auto server = agent_in(lab.b);
+    require(server->start_transfer_server(endpoint("198.18.77.2:5001")));
+    require(server->start_dns_server(
+        {.listen = endpoint("198.18.77.2:53"), .address = ip("203.0.113.5"), .address6 = {}}));
+    const auto within = [](const ProbeResult& result, double least, double most) {
+        BOOST_TEST(!result.ok);
+        BOOST_TEST(result.milliseconds >= least, result.outcome);
+        BOOST_TEST(result.milliseconds < most, result.outcome);
+    };
+
+    // Data is dropped, handshakes are not: the transfer connects and then stalls.
+    run_in(lab.b, "iptables -A INPUT -p tcp --dport 5001 -m length --length 200:65535 -j DROP");
+    const ProbeResult stalled = value(client->tcp_transfer(
+        {.server = endpoint("198.18.77.2:5001"), .timeout = milliseconds(400)}));
+    within(stalled, 400, 4000);
+    BOOST_TEST(contains(stalled.outcome, "no progress for 400 ms, 0 of 1000000 bytes acknowledged"),
+               stalled.outcome);
+
+    run_in(lab.b, "iptables -I INPUT -j DROP");
+    const ProbeResult transfer = value(client->tcp_transfer(
+        {.server = endpoint("198.18.77.2:5001"), .timeout = milliseconds(400)}));
+    within(transfer, 400, 1500);
+    BOOST_TEST(transfer.outcome == "connect timed out after 400 ms");
+    const ProbeResult udp = value(client->dns_lookup(
+        {.server = endpoint("198.18.77.2:53"), .name = "pod.test", .timeout = milliseconds(300)}));
+    within(udp, 300, 1500);
+    BOOST_TEST(udp.outcome == "no answer for A and AAAA within 300 ms");
+    const ProbeResult tcp = value(client->dns_lookup({.server = endpoint("198.18.77.2:53"),
+                                                      .name = "pod.test",
+                                                      .tcp = true,
+                                                      .timeout = milliseconds(300)}));
+    within(tcp, 300, 1500);
+    BOOST_TEST(contains(tcp.outcome, "connect timed out after 300 ms"), tcp.outcome);
+    const ProbeResult ping = value(
+        client->ping({.destination = ip("198.18.77.2"), .count = 1, .timeout = milliseconds(250)}));
+    BOOST_TEST(ping.outcome == "0 of 1 echo requests answered");
+}
+
+BOOST_AUTO_TEST_CASE(probes_that_wait_do_not_hold_up_other_requests) {
+    const Lab lab;
+    const auto agent = agent_in(lab.a);
+    run_in(lab.b, "iptables -I INPUT -j DROP");
+    std::thread waiting([&] {
+        (void)agent->dns_lookup({.server = endpoint("198.18.77.2:53"),
+                                 .name = "pod.test",
+                                 .timeout = milliseconds(1500)});
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    BOOST_TEST(agent->counters().has_value());
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)));
+    waiting.join();
+}
+
+BOOST_AUTO_TEST_CASE(counters_are_those_of_nstat) {
+    const Lab lab;
+    const auto agent = agent_in(lab.a);
+    const auto before = agent->counters();
+    BOOST_REQUIRE(before);
+    BOOST_REQUIRE(
+        agent->ping({.destination = ip("198.18.77.2"), .count = 5, .interval = milliseconds(1)}));
+    const auto after = agent->counters();
+    BOOST_REQUIRE(after);
+    const CounterSet grown = delta(*before, *after);
+    BOOST_TEST(grown.at("Icmp.OutEchos") == 5U);
+    BOOST_TEST(grown.at("Icmp.InEchoReps") == 5U);
+    BOOST_TEST(after->contains("Udp.InCsumErrors"));
+    BOOST_TEST(after->contains("TcpExt.ListenOverflows"));
+    BOOST_TEST(after->contains("Udp6InCsumErrors"));
+    BOOST_TEST(grown.at("e0.rx_packets") >= 5U);
+    BOOST_TEST(!after->contains("eth0.rx_packets"));  // the devices of this namespace only
+
+    const auto theirs = nstat(lab.a);
+    BOOST_TEST(theirs.size() > 200U);
+    std::size_t compared = 0;
+    for (const auto& [name, count] : *after) {
+        const auto found = theirs.find(name_of_nstat(name));
+        // Multicast listener reports of IPv6 come by themselves while we look.
+        if (found != theirs.end() && !name.starts_with("Ip6") && !name.starts_with("Icmp6")) {
+            BOOST_TEST(found->second == count,
+                       name << ": " << count << " is not " << found->second);
+            ++compared;
+        }
+    }
+    BOOST_TEST(compared > 150U);
+}
+
+BOOST_AUTO_TEST_CASE(sysctls_of_the_namespace_are_read_and_written) {
+    const Lab lab;
+    const auto a = agent_in(lab.a);
+    const auto b = agent_in(lab.b);
+    require(a->write_sysctl("net.ipv4.ip_forward", "1"));
+    BOOST_TEST(a->read_sysctl("net.ipv4.ip_forward").value() == "1");
+    BOOST_TEST(b->read_sysctl("net.ipv4.ip_forward").value() == "0");
+    // The device's name has a dot.
+    require(a->write_sysctl("net.ipv4.conf.vx.pp.rp_filter", "2"));
+    BOOST_TEST(contains(run_in(lab.a, "cat /proc/sys/net/ipv4/conf/vx.pp/rp_filter"), "2"));
+    const Status wrong = a->write_sysctl("net.ipv4.ip_forward", "perhaps");
+    BOOST_REQUIRE(!wrong);
+    BOOST_TEST((wrong.error().code == ErrorCode::kBadInput), wrong.error().message);
+    BOOST_TEST((a->write_sysctl("kernel.hostname", "x").error().code == ErrorCode::kBadInput));
+}
+
+BOOST_AUTO_TEST_CASE(rps_is_set_for_the_device_of_the_namespace) {
+    const Lab lab;
+    const auto agent = agent_in(lab.a);
+    require(agent->set_rps("e0", "1"));
+    BOOST_TEST(contains(run_in(lab.a, "cat /sys/class/net/e0/queues/rx-0/rps_cpus"), "1"));
+    require(agent->set_rps("e0", "0"));
+    BOOST_TEST(!contains(run_in(lab.a, "cat /sys/class/net/e0/queues/rx-0/rps_cpus"), "1"));
+}
+
+BOOST_AUTO_TEST_CASE(conntrack_is_that_of_the_namespace) {
+    const Lab lab;
+    run_in(lab.a,
+           "iptables -t nat -A POSTROUTING -p udp --dport 53 -j SNAT --to-source 198.18.77.50");
+    run_in(lab.a, "ip address add 198.18.77.50/24 dev e0");
+    const auto agent = agent_in(lab.a);
+    const auto server = agent_in(lab.b);
+    require(server->start_dns_server(
+        {.listen = endpoint("198.18.77.2:53"), .address = ip("203.0.113.5"), .address6 = {}}));
+    const ConntrackFilter dns{.protocol = std::uint8_t{17},
+                              .original_destination_port = std::uint16_t{53}};
+    require(agent->start_events(dns));
+    BOOST_TEST(!agent->start_events(dns));  // one listener at a time
+    BOOST_TEST(
+        value(agent->dns_lookup({.server = endpoint("198.18.77.2:53"), .name = "pod.test"})).ok);
+    BOOST_TEST(value(agent->ping({.destination = ip("198.18.77.2"), .count = 1})).ok);
+    const auto entries = agent->conntrack_dump(dns);
+    BOOST_REQUIRE_MESSAGE(entries, entries.error().message);
+    BOOST_REQUIRE(entries->size() == 1U);
+    BOOST_TEST((entries->front().reply.destination.address == ip("198.18.77.50")));
+    BOOST_TEST((entries->front().status & netfilter::status::kSrcNat) != 0U);
+    BOOST_TEST(agent->conntrack_dump()->size() == 2U);  // the echo too
+    const auto log = agent->stop_events();
+    BOOST_REQUIRE_MESSAGE(log, log.error().message);
+    BOOST_TEST(log->overruns == 0U);
+    BOOST_REQUIRE(log->events.size() >= 2U);
+    BOOST_TEST((log->events.front().kind == netfilter::EventKind::kNew));
+    BOOST_TEST((log->events.front().entry.original == entries->front().original));
+    BOOST_TEST((agent->stop_events().error().code == ErrorCode::kUnavailable));
+    const auto stats = agent->conntrack_stats();
+    BOOST_REQUIRE_MESSAGE(stats, stats.error().message);
+    BOOST_TEST(!stats->empty());
+    require(agent->conntrack_flush());
+    BOOST_TEST(agent->conntrack_dump()->empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(life)
+
+BOOST_AUTO_TEST_CASE(a_killed_agent_is_a_clear_error) {
+    const Lab lab;
+    const auto agent = agent_in(lab.a);
+    run_in(lab.b, "iptables -I INPUT -j DROP");
+    std::thread killer([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        kill(agent->pid(), SIGKILL);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    const auto interrupted =
+        agent->dns_lookup({.server = endpoint("198.18.77.2:53"), .name = "pod.test"});
+    killer.join();
+    BOOST_REQUIRE(!interrupted);
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < std::chrono::seconds(2)));
+    BOOST_TEST((interrupted.error().code == ErrorCode::kUnavailable));
+    BOOST_TEST(contains(interrupted.error().message, "agent in namespace " + lab.a),
+               interrupted.error().message);
+    BOOST_TEST(contains(interrupted.error().message, "ended before it answered"),
+               interrupted.error().message);
+    BOOST_TEST(!agent->alive());
+    BOOST_TEST(contains(agent->counters().error().message, "no longer running"));
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_and_its_servers_end_with_their_client) {
+    const Lab lab;
+    pid_t pid = 0;
+    {
+        const auto agent = agent_in(lab.a);
+        pid = agent->pid();
+        require(agent->start_dns_server(
+            {.listen = endpoint("198.18.77.1:53"), .address = ip("203.0.113.5"), .address6 = {}}));
+        require(agent->start_events());
+        BOOST_TEST(kill(pid, 0) == 0);
+    }
+    BOOST_TEST(kill(pid, 0) != 0);
+    BOOST_TEST(!contains(run_in(lab.a, "ss -lun"), ":53"));
+}
+
+BOOST_AUTO_TEST_CASE(a_namespace_that_does_not_exist_is_named) {
+    const auto agent = Client::start_in_netns("pp-agent-no-such");
+    BOOST_REQUIRE(!agent);
+    BOOST_TEST((agent.error().code == ErrorCode::kNotFound));
+    BOOST_TEST(contains(agent.error().message, "pp-agent-no-such"));
+}
+
+BOOST_AUTO_TEST_CASE(two_agents_speak_of_their_own_namespaces) {
+    const Lab lab;
+    const auto a = agent_in(lab.a);
+    const auto b = agent_in(lab.b);
+    BOOST_TEST(a->who() != b->who());
+    BOOST_REQUIRE(a->set_features("e0", {{"tx", false}}));
+    const auto is_on = [](Client& agent) {
+        const auto features = agent.features("e0");
+        BOOST_REQUIRE_MESSAGE(features, features.error().message);
+        for (const Feature& feature : *features) {
+            if (feature.name == "tx-checksum-ip-generic") {
+                return feature.active;
+            }
+        }
+        return false;
+    };
+    BOOST_TEST(!is_on(*a));
+    BOOST_TEST(is_on(*b));
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_behind_a_command_works_as_over_ssh) {
+    const Lab lab;
+    const char* binary = std::getenv("PATHPROOF_BINARY");
+    BOOST_REQUIRE_MESSAGE(binary != nullptr, "PATHPROOF_BINARY must name the built binary");
+    // A remote shell may print a line of its own before the agent speaks.
+    const auto agent = Client::start_command(
+        {"ip", "netns", "exec", lab.a, "sh", "-c", "echo Welcome; exec \"$0\" agent", binary});
+    BOOST_REQUIRE_MESSAGE(agent, agent.error().message);
+    BOOST_TEST(contains((*agent)->who(), "ip netns exec"));
+    BOOST_TEST((*agent)->features("vx.pp").has_value());
+    BOOST_TEST(value((*agent)->ping({.destination = ip("198.18.77.2"), .count = 1})).ok);
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_is_no_agent_is_said) {
+    const auto none = Client::start_command({"pathproof-no-such-program"});
+    BOOST_REQUIRE(!none);
+    BOOST_TEST(contains(none.error().message, "pathproof-no-such-program"), none.error().message);
+    const auto ends = Client::start_command({"true"});
+    BOOST_REQUIRE(!ends);
+    BOOST_TEST((ends.error().code == ErrorCode::kUnavailable));
+    const auto other = Client::start_command(
+        {"sh", "-c", "read line; echo '{\"id\":1,\"ok\":\"hi\"}'; read line"});
+    BOOST_REQUIRE(!other);
+    BOOST_TEST(contains(other.error().message, "no pathproof agent"), other.error().message);
+    BOOST_TEST(!Client::start_command({}));
+}
+
+BOOST_AUTO_TEST_CASE(answers_that_make_no_sense_are_errors_not_exceptions) {
+    const auto agent =
+        Client::start_command({"sh", "-c",
+                               "read a; echo '{\"id\":1,\"ok\":{\"agent\":\"pathproof\"}}'; read "
+                               "b; echo '{\"id\":2,\"ok\":17}'; read c"});
+    BOOST_REQUIRE_MESSAGE(agent, agent.error().message);
+    const auto features = (*agent)->features("e0");
+    BOOST_REQUIRE(!features);
+    BOOST_TEST((features.error().code == ErrorCode::kFailed));
+    BOOST_TEST(contains(features.error().message, "cannot read"), features.error().message);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
