@@ -294,6 +294,26 @@ std::string compared_toggles(const Cell& cell, const Cell& other) {
     return html.empty() ? escape_markup(cell.id) : html;
 }
 
+bool is_zero(const Measure& measure) { return measure.value.is_number() && measure.value == 0; }
+
+// Zeros say that something did not happen: they are there, but folded away.
+std::string measures_html(const std::vector<Measure>& measures) {
+    std::string shown;
+    std::string zeros;
+    for (const Measure& measure : measures) {
+        (is_zero(measure) ? zeros : shown) += fmt::format(
+            "<div><dt>{}</dt><dd>{}</dd></div>", escape_markup(measure.label), measure_html(measure));
+    }
+    std::string html = "<div class=\"figures\">";
+    if (!shown.empty()) {
+        html += "<dl class=\"measures\">" + shown + "</dl>";
+    }
+    if (!zeros.empty()) {
+        html += "<details><summary>Counted zero</summary><dl class=\"measures\">" + zeros + "</dl></details>";
+    }
+    return html + "</div>";
+}
+
 }  // namespace
 
 std::string cell_list_html(const std::vector<const Cell*>& cells) {
@@ -310,12 +330,7 @@ std::string cell_list_html(const std::vector<const Cell*>& cells) {
                             cell->toggles.empty() ? "" : escape_markup(cell->id));
         html += fmt::format("<p>{}</p>{}</div>", markup_with_code(cell->reason),
                             evidence_html(cell->evidence));
-        html += "<dl class=\"measures\">";
-        for (const Measure& measure : cell->measures) {
-            html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_markup(measure.label),
-                                measure_html(measure));
-        }
-        html += "</dl></li>";
+        html += measures_html(cell->measures) + "</li>";
     }
     return html + "</ul>";
 }
@@ -361,11 +376,14 @@ std::string before_after_html(const ScenarioResult& scenario) {
         badge_html(badge_of(after->verdict)), compared_toggles(*after, *before));
     for (const Measure& measure : before->measures) {
         const Measure* cured = find_measure(*after, measure.name);
+        if (is_zero(measure) && cured != nullptr && is_zero(*cured)) {
+            continue;
+        }
         html += fmt::format(R"(<tr><th scope="row">{}</th><td>{}</td><td>{}</td></tr>)",
                             escape_markup(measure.label), measure_html(measure),
                             cured == nullptr ? "not measured" : measure_html(*cured));
     }
-    return html + "</tbody></table></section>";
+    return html + "</tbody></table><p class=\"legend\">What was counted zero in both is left out.</p></section>";
 }
 
 }  // namespace pathproof::report

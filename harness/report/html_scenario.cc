@@ -52,8 +52,11 @@ std::string scrolled(const std::string& label, const std::string& table) {
 
 std::string card(const char* kind, const std::string& title, const std::string& text,
                  const std::string& foot) {
-    return fmt::format(R"(<div class="card {}"><h3>{}</h3><p>{}</p>{}</div>)", kind, title,
-                       markup_with_code(text), foot);
+    std::string paragraphs;
+    for (const std::string& line : lines_of(text)) {
+        paragraphs += "<p>" + markup_with_code(line) + "</p>";
+    }
+    return fmt::format(R"(<div class="card {}"><h3>{}</h3>{}{}</div>)", kind, title, paragraphs, foot);
 }
 
 std::string cause_and_cure(const ScenarioResult& scenario) {

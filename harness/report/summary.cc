@@ -49,7 +49,11 @@ std::string painted(const char* words, Tone tone, Colour colour) {
 }
 
 std::string labelled(const char* label, const std::string& text) {
-    return fmt::format("  {:<{}}{}\n", label, kLabel - 2, wrap(text, kWidth, kLabel));
+    std::string lines;
+    for (const std::string& line : lines_of(text)) {
+        lines += fmt::format("  {:<{}}{}\n", lines.empty() ? label : "", kLabel - 2, wrap(line, kWidth, kLabel));
+    }
+    return lines;
 }
 
 std::string of_scenario(const ScenarioResult& scenario, Colour colour) {

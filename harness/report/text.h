@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 #include <string_view>
 
 #include "harness/verdict/result.h"
@@ -44,5 +45,8 @@ std::string toggles_text(const verdict::Cell& cell);
 // but the first starts with `indent` blanks, and the first is taken to start at column `indent`.
 // Control characters (a terminal would obey them) become U+FFFD.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent);
+
+// The lines of a text, without their line ends; a text without any is one line.
+std::vector<std::string> lines_of(const std::string& text);
 
 }  // namespace pathproof::report

@@ -83,6 +83,8 @@ Result<verdict::ScenarioResult> run_dns_race(Context& context) {
         append(result.proofs, experiment->proofs);
         append(result.charts, experiment->charts);
     }
+    result.before_cell = "late-answer.1500ms";
+    result.after_cell = "cure.single-request-reopen";
     result.cure_shown = reproduced && cures_shown;
     if (any_error(result) || any_control_failed(result)) {
         result.verdict = verdict::ScenarioVerdict::kInconclusive;

@@ -105,7 +105,7 @@ Result<RaceExperiment> run_late_answer(Context& context, NatBench& bench) {
         experiment.cause =
             "The loser of a clash lives in a hidden entry (NAT_CLASH) for exactly 1 s. A slower answer is not translated "
             "back and comes from the backend's own address; the client waits 5 s for nothing. insert_failed and drop stay 0.";
-        experiment.cure = "options single-request-reopen (a socket for each query)";
+        experiment.cure = "`options single-request-reopen` in resolv.conf: a socket for each query";
     }
     return experiment;
 }

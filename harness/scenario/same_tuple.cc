@@ -47,7 +47,6 @@ class SameTuple {
     RaceExperiment experiment_;
     verdict::Chart chart_{.title = "Pairs of one 5-tuple that met the race", .unit = "%", .maximum = 100, .bars = {}};
     std::uint64_t raced_ = 0;
-    std::uint64_t hidden_ = 0;
     std::uint64_t lost_ = 0;
     bool control_raced_ = false;
     bool error_ = false;
@@ -84,7 +83,6 @@ Status SameTuple::measure(const Case& which, const traffic::PairPlan& plan) {
         experiment_.controls.push_back(std::move(cell));
     } else {
         raced_ += raced;
-        hidden_ += found.hidden_entries;
         lost_ += found.lost;
         experiment_.cells.push_back(std::move(cell));
     }
@@ -223,16 +221,15 @@ void SameTuple::conclude() {
         return;
     }
     experiment_.headline = fmt::format(
-        "Same 5-tuple: {} of {} pairs raced on two CPUs; the kernel resolved the clashes ({} by a hidden entry), {} "
-        "queries were lost.",
-        chart_.bars.empty() ? 0 : static_cast<std::uint64_t>(chart_.bars[0].value * static_cast<double>(pairs_) / 100 + 0.5),
-        pairs_, hidden_, lost_);
+        "Same 5-tuple: {:.1f} % of A/AAAA pairs from two CPUs met inside conntrack; the kernel resolved every clash in "
+        "time and {} queries were lost.",
+        chart_.bars.front().value, lost_);
     experiment_.cause =
         "A and AAAA leave one socket together. Both packets pass conntrack's lookup before either entry is confirmed, so "
         "each gets an entry and, by the Service's random rule, a backend of its own. The second to be confirmed clashes.";
     experiment_.cure =
-        "options single-request or single-request-reopen in resolv.conf, use-vc, one address family, or NOTRACK with a "
-        "node-local resolver";
+        "`options single-request` (shown here) or `single-request-reopen` in resolv.conf; use-vc, one address family, or "
+        "NOTRACK with a node-local resolver";
     experiment_.explanation.push_back(
         "It does not take two CPUs: a driver that hands packets up in lists (napi_gro_receive, here gro_cells of the "
         "vxlan device) sends both packets of a pair through PREROUTING before the first is confirmed. With "

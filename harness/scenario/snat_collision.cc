@@ -93,7 +93,7 @@ Result<RaceExperiment> run_snat_collision(Context& context, NatBench& bench) {
         experiment.cause =
             "MASQUERADE keeps a client's source port if it looks free. Two clients with one source port that start "
             "together both find it free; the entry inserted second is refused and its packet dropped (insert_failed).";
-        experiment.cure = "-j MASQUERADE --random-fully";
+        experiment.cure = "`-j MASQUERADE --random-fully`";
     }
     return experiment;
 }

@@ -61,10 +61,10 @@ verdict::Measure probe_measure(const std::string& name, const std::string& label
 
 std::vector<verdict::Measure> measures_of(const OverlayObservation& seen) {
     return {
-        probe_measure("probe_icmp", "ICMP echo", seen.ping),
+        probe_measure("probe_icmp", "ping", seen.ping),
         probe_measure("probe_dns_udp", "DNS over UDP", seen.dns_udp),
         probe_measure("probe_dns_tcp", "DNS over TCP", seen.dns_tcp),
-        probe_measure("probe_tcp_1mb", "TCP transfer of 1 MB", seen.transfer),
+        probe_measure("probe_tcp_1mb", "1 MB over TCP", seen.transfer),
         count_of("wire_frames", "frames that crossed the wire",
                  seen.wire.directions[0].received + seen.wire.directions[1].received, "frames"),
         count_of("wire_bad_frames", "of them with a wrong checksum", seen.bad_frames(), "frames"),
@@ -273,6 +273,8 @@ Status run_cure(Context& context, OverlayBench& bench, Experiment& experiment) {
         if (!cell) {
             return pass_on(cell.error());
         }
+        cell->toggles.emplace_back("cure, applied to the running lab",
+                                   step.on ? "flag back on" : "ethtool -K vx tx-checksum-ip-generic off");
         (step.on ? experiment.fails_again : experiment.cured) =
             cell->verdict == (step.on ? CellVerdict::kFail : CellVerdict::kPass);
         experiment.cells.push_back(std::move(*cell));
@@ -322,18 +324,21 @@ bool any_cell(const std::vector<Cell>& cells, CellVerdict verdict) {
 
 void explain(const Experiment& experiment, const lab::OverlayNames& names, verdict::ScenarioResult& result) {
     const OverlayObservation& seen = experiment.failing;
+    result.before_cell = kSuspect.id();
+    result.after_cell = "cure.flag-off";
     result.headline = fmt::format(
-        "With tx offload on the vxlan device, outer UDP checksums on and SNAT of the tunnel's packets, {}: {} of {} "
-        "wrong checksums are right for the source port before NAT.",
-        survivors(seen), seen.checksums.stale_port,
-        seen.checksums.stale_port + seen.checksums.left_partial + seen.checksums.unexplained);
+        "Between pods on the overlay, {}. The kernel sent {} of {} packets with a wrong outer UDP checksum; each of {} is "
+        "the right one for the source port that the packet had before NAT.",
+        survivors(seen), seen.bad_frames(),
+        seen.wire.directions[0].received + seen.wire.directions[1].received,
+        seen.checksums.stale_port == seen.bad_frames() ? "them" : fmt::format("{}", seen.checksums.stale_port));
     result.cause =
         "The outer UDP checksum is computed once, by local checksum offload, for the source port that the vxlan "
         "device chose. SNAT then changes that port, but because the packet's inner checksum is still to be completed "
         "(CHECKSUM_PARTIAL) the kernel takes the outer one to be unfinished too and leaves it alone. The receiving "
         "node drops the packet (Udp.InCsumErrors).";
     result.cure = fmt::format(
-        "ethtool -K {} tx-checksum-ip-generic off on every node. Seen in this run: {}; with the flag back on {}.",
+        "`ethtool -K {} tx-checksum-ip-generic off` on every node. Seen in this run: {}; with the flag back on {}.",
         names.vxlan, experiment.cured ? "all four probes work and no checksum is wrong" : "it did NOT help",
         experiment.fails_again ? "the failure is back" : "the failure did NOT come back");
     result.cure_shown = experiment.cured && experiment.fails_again && experiment.flag_back;
