@@ -58,6 +58,15 @@ Status read(T& into, Result<T> parsed, const char* option) {
     return {};
 }
 
+// CLI::PositiveNumber says it with the 308 digits of the largest double.
+const CLI::Validator kAboveZero(
+    [](std::string& text) {
+        double value = 0;
+        const bool right = CLI::detail::lexical_cast(text, value) && value > 0;
+        return right ? std::string() : fmt::format("'{}' is not a number above 0", text);
+    },
+    "NUMBER > 0");
+
 // An end point, whose port may be left out.
 Result<frame::Endpoint> endpoint(const std::string& text, std::uint16_t default_port) {
     if (const auto address = frame::parse_ip(text)) {
@@ -263,9 +272,8 @@ void add_amounts(CLI::App& command, GenerateOptions& options) {
                     "queries, or pairs with --pairs (default 1000, or as --duration says)")
         ->check(CLI::PositiveNumber);
     command.add_option("--rate", options.rate, "queries, or pairs, per second (default 1000)")
-        ->check(CLI::PositiveNumber);
-    command.add_option("--duration", options.seconds, "seconds to send for")
-        ->check(CLI::PositiveNumber);
+        ->check(kAboveZero);
+    command.add_option("--duration", options.seconds, "seconds to send for")->check(kAboveZero);
     command.add_flag("--pairs", options.pairs,
                      "an A and an AAAA query at a time, from one socket in one burst");
     command.add_option("--type", options.type, "of single queries (default A)")
@@ -273,9 +281,9 @@ void add_amounts(CLI::App& command, GenerateOptions& options) {
     command.add_option("--suffix", options.suffix,
                        "queries ask for qNNNNNNNN.SUFFIX (default pathproof.test)");
     command.add_option("--timeout", options.timeout_s, "seconds after which an answer is late (5)")
-        ->check(CLI::PositiveNumber);
+        ->check(kAboveZero);
     command.add_option("--drain", options.drain_s, "seconds to listen after the last query (0.3)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(CLI::Range(0.0, 3600.0));
     command.add_option("--seed", options.seed, "for DNS ids and random checksums (default 1)");
 }
 

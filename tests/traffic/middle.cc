@@ -33,6 +33,13 @@ std::span<port::Port> ring_ports() {
     return rings().ports;
 }
 
+port::RingEnd& first_client_end() {
+    return rings().ends[0];
+}
+port::RingEnd& server_end() {
+    return rings().ends[2];
+}
+
 Middle::Middle(Hook hook) : hook_(std::move(hook)) {
     for (port::RingEnd& end : rings().ends) {
         end.left();  // of a run before

@@ -23,6 +23,10 @@ using Hook = std::function<Frames(Way, const Frame&)>;
 // Ports 0 and 1 are clients, port 2 the server; made once for the process.
 std::span<port::Port> ring_ports();
 
+// The test's end of port 0, for tests that do without a middle.
+port::RingEnd& first_client_end();
+port::RingEnd& server_end();
+
 class Middle {
   public:
     explicit Middle(Hook hook);
