@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
@@ -41,8 +42,20 @@ std::string text_of(const json& object, const char* key) {
     return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// The elements of a list of objects; nothing for what is none.
+std::vector<json> objects_in(const json& object, const char* key) {
+    std::vector<json> found;
+    const auto list = object.find(key);
+    if (list != object.end() && list->is_array()) {
+        std::copy_if(list->begin(), list->end(), std::back_inserter(found),
+                     [](const json& element) { return element.is_object(); });
+    }
+    return found;
+}
+
 bool rides_on_another(const json& device) {
-    const json kind = device.value("/linkinfo/info_kind"_json_pointer, json());
+    const auto info = device.find("linkinfo");
+    const std::string kind = info != device.end() ? text_of(*info, "info_kind") : "";
     return kind == "vlan" || kind == "macvlan" || kind == "macvtap" || kind == "ipvlan";
 }
 
@@ -51,10 +64,12 @@ Seen see(const json& device) {
     seen.use.name = text_of(device, "ifname");
     seen.master = text_of(device, "master");
     seen.lower = rides_on_another(device) ? text_of(device, "link") : "";
-    for (const json& address : device.value("addr_info", json::array())) {
+    for (const json& address : objects_in(device, "addr_info")) {
+        const auto length = address.find("prefixlen");
         const auto ip = frame::parse_ip(text_of(address, "local"));
-        if (ip && text_of(address, "scope") != "link") {
-            seen.use.addresses.push_back({*ip, address.value("prefixlen", 0U)});
+        if (ip && length != address.end() && length->is_number_unsigned() &&
+            text_of(address, "scope") != "link") {
+            seen.use.addresses.push_back({*ip, length->get<unsigned>()});
         }
     }
     return seen;
@@ -62,8 +77,11 @@ Seen see(const json& device) {
 
 void mark_routes(const json& routes, std::vector<Seen>& devices) {
     for (const json& route : routes) {
+        if (!route.is_object()) {
+            continue;
+        }
         std::vector<std::string> through{text_of(route, "dev")};
-        for (const json& hop : route.value("nexthops", json::array())) {
+        for (const json& hop : objects_in(route, "nexthops")) {
             through.push_back(text_of(hop, "dev"));
         }
         for (Seen& seen : devices) {

@@ -83,7 +83,7 @@ std::string vxlan_commands(const OverlayNames& names, const OverlayOptions& opti
         "link set {0} up\n"
         "address add {8}/30 dev {0}\n"
         "neigh replace {9} lladdr {10} nud permanent dev {0}\n"
-        "route replace {11}/24 via {9} dev {0} onlink\n",
+        "route replace {11}/24 via {9} dev {0}\n",
         names.vxlan, to_string(side.vxlan_mac), kOverlayMtu, names.vni, names.vxlan_port,
         to_string(side.node_address), to_string(far.node_address),
         options.udp_checksum ? "udpcsum" : "noudpcsum", to_string(side.vxlan_address),
