@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "harness/process/netns.h"
 #include "harness/process/program.h"
 
 namespace pathproof::lab {
@@ -20,6 +21,7 @@ constexpr const char* kMark = "%%";
 // One program, so that another host is asked once. A part that cannot be read fails the whole: an
 // SSH session that was not looked for must not count as one that is not there.
 constexpr const char* kAsk = R"sh(
+PATH=$PATH:/usr/sbin:/sbin
 ip -json -details address show && echo '%%' &&
 ip -json -4 route show table all default && echo '%%' &&
 ip -json -6 route show table all default && echo '%%' &&
@@ -194,14 +196,21 @@ Result<MachineUse> take_apart(const std::string& answer) {
     return parse_use(parts[0], parts[1], parts[2], parts[3], parts[4]);
 }
 
-Result<MachineUse> ask(const std::vector<std::string>& argv, const process::ProgramOptions& options,
+// Gives the questions to a shell on its standard input: what shell a user of another host has does
+// not matter then.
+Result<MachineUse> ask(const std::vector<std::string>& shell, const std::string& netns,
                        const std::string& whom) {
-    const auto answer = process::run_checked(argv, options);
+    const auto answer = process::run_program(shell, {.netns = netns, .input = kAsk});
     if (!answer) {
-        return fail(ErrorCode::kUnavailable, "look at the network devices of {}: {}", whom,
-                    answer.error().message);
+        return fail(answer.error(), "look at the network devices of {}", whom);
     }
-    return take_apart(*answer);
+    if (answer->exit_status != 0) {
+        return fail(ErrorCode::kUnavailable, "look at the network devices of {}: {}", whom,
+                    answer->err.empty()
+                        ? fmt::format("exit status {}", answer->exit_status)
+                        : answer->err.substr(0, answer->err.find_last_not_of('\n') + 1));
+    }
+    return take_apart(answer->out);
 }
 
 // The reasons why a device must not be touched.
@@ -275,13 +284,17 @@ Result<MachineUse> parse_use(const std::string& addresses_json, const std::strin
 }
 
 Result<MachineUse> local_use(const std::string& netns) {
-    return ask({"sh", "-c", kAsk}, {.netns = netns},
-               netns.empty() ? "this machine" : "network namespace " + netns);
+    if (!netns.empty() && !process::netns_exists(netns)) {
+        return fail(ErrorCode::kNotFound,
+                    "network namespace '{}' does not exist; 'ip netns' lists them", netns);
+    }
+    return ask({"sh", "-s"}, netns, netns.empty() ? "this machine" : "network namespace " + netns);
 }
 
 Result<MachineUse> remote_use(const std::string& ssh_host) {
-    return ask({"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", ssh_host, kAsk}, {},
-               ssh_host);
+    return ask(
+        {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", ssh_host, "sh", "-s"}, "",
+        ssh_host);
 }
 
 Status check_tester_ports(const LabFile& lab, const MachineUse& tester) {

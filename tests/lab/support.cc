@@ -93,7 +93,17 @@ void Forked::signal(int number) {
 
 int Forked::wait() {
     int state = 0;
-    BOOST_REQUIRE(waitpid(pid_, &state, 0) == pid_);
+    pid_t ended = 0;
+    for (int waited_ms = 0; waited_ms < 10'000 && ended == 0; waited_ms += 5) {
+        ended = waitpid(pid_, &state, WNOHANG);
+        usleep(ended == 0 ? 5000 : 0);
+    }
+    if (ended == 0) {
+        BOOST_ERROR("process " << pid_ << " did not end within 10 s");
+        kill(pid_, SIGKILL);
+        ended = waitpid(pid_, &state, 0);
+    }
+    BOOST_REQUIRE(ended == pid_);
     pid_ = -1;
     return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
