@@ -47,7 +47,6 @@ class Lab {
         ip_command("link add e0 netns " + a + " type veth peer name e0 netns " + b);
         set_up(a, "1", "2");
         set_up(b, "2", "1");
-        wait_for_links();
     }
     ~Lab() {
         (void)process::run_program({"ip", "netns", "del", a});
@@ -59,9 +58,8 @@ class Lab {
     const std::string a;  // 198.18.77.1, 2001:db8:77::1; over vxlan 198.19.77.1
     const std::string b;  // the same with .2
 
-  private:
-    // The kernel announces carriers from a work queue, at most once a second (linkwatch_event);
-    // IPv6 addresses work from then on.
+    // For tests with IPv6. The kernel announces carriers from a work queue, at most once a second
+    // (linkwatch_event); IPv6 addresses work from then on, IPv4 at once.
     void wait_for_links() const {
         for (const std::string& netns : {a, b}) {
             for (int waited_ms = 0; run_in(netns, "cat /sys/class/net/e0/operstate") != "up\n";
@@ -72,6 +70,7 @@ class Lab {
         }
     }
 
+  private:
     static void ip_command(const std::string& line) {
         std::vector<std::string> argv{"ip"};
         std::string word;
