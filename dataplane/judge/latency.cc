@@ -34,16 +34,6 @@ void LatencyHistogram::add(std::int64_t nanoseconds) noexcept {
     ++count_;
 }
 
-void LatencyHistogram::merge(const LatencyHistogram& other) noexcept {
-    if (other.count_ == 0) {
-        return;
-    }
-    std::transform(bins_.begin(), bins_.end(), other.bins_.begin(), bins_.begin(), std::plus<>());
-    min_ns_ = count_ == 0 ? other.min_ns_ : std::min(min_ns_, other.min_ns_);
-    max_ns_ = std::max(max_ns_, other.max_ns_);
-    count_ += other.count_;
-}
-
 std::int64_t LatencyHistogram::quantile_ns(double share) const {
     if (count_ == 0) {
         return 0;

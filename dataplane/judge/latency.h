@@ -16,7 +16,6 @@ class LatencyHistogram {
     // Counts one time. Negative ones count as 0, those beyond the last bin (about two minutes) in
     // the last.
     void add(std::int64_t nanoseconds) noexcept;
-    void merge(const LatencyHistogram& other) noexcept;
 
     std::uint64_t count() const { return count_; }
     // The smallest time that at least `share` (0 to 1) of all do not exceed: the middle of its bin,

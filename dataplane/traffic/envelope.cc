@@ -1,6 +1,5 @@
 #include "dataplane/traffic/envelope.h"
 
-#include <rte_ether.h>
 #include <rte_ip.h>
 #include <rte_udp.h>
 
@@ -61,16 +60,6 @@ std::uint16_t checksum_of(frame::Bytes udp, const Envelope& envelope) {
 
 std::size_t Envelope::bytes() const noexcept {
     return link_bytes + ip_bytes(*this) + sizeof(rte_udp_hdr);
-}
-
-void set_link(Envelope& envelope, const frame::MacAddress& source,
-              const frame::MacAddress& destination) noexcept {
-    rte_ether_hdr ethernet{};
-    std::memcpy(&ethernet.dst_addr, destination.bytes.data(), RTE_ETHER_ADDR_LEN);
-    std::memcpy(&ethernet.src_addr, source.bytes.data(), RTE_ETHER_ADDR_LEN);
-    ethernet.ether_type = Be16(is_v4(envelope) ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6).raw();
-    std::memcpy(envelope.link.data(), &ethernet, sizeof ethernet);
-    envelope.link_bytes = sizeof ethernet;
 }
 
 void write_headers(std::span<std::uint8_t> frame, const Envelope& envelope) noexcept {

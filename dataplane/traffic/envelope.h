@@ -23,10 +23,6 @@ struct Envelope {
     std::size_t bytes() const noexcept;
 };
 
-// An Ethernet header without tags, for the family's EtherType.
-void set_link(Envelope& envelope, const frame::MacAddress& source,
-              const frame::MacAddress& destination) noexcept;
-
 // Writes the headers to `frame`, whose payload stands in its place behind them: envelope.bytes()
 // further on, to the end. The frame must not be longer than an IP packet can be.
 void write_headers(std::span<std::uint8_t> frame, const Envelope& envelope) noexcept;

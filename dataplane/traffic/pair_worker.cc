@@ -197,9 +197,8 @@ void PairWorker::send_burst(std::uint64_t pair, Pair& frames) noexcept {
 
 void PairWorker::depart_in_turn(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept {
     run_.deadline_ns[2 * pair] = run_.clock.at_ns(deadline);
-    const Tsc first = spin_until(deadline);
-    send_one(pair, 0, frames[0]);
-    const Tsc second = first + skew_;
+    spin_until(deadline);
+    const Tsc second = send_one(pair, 0, frames[0]) + skew_;
     run_.deadline_ns[2 * pair + 1] = run_.clock.at_ns(second);
     if (run_.plan.skew > 2 * (kSpin + kOversleep)) {
         serve_until(second);
@@ -208,21 +207,22 @@ void PairWorker::depart_in_turn(std::uint64_t pair, Tsc deadline, Pair& frames) 
     send_one(pair, 1, frames[1]);
 }
 
-void PairWorker::send_one(std::uint64_t pair, std::size_t member, rte_mbuf*& frame) noexcept {
+// Says when the frame left, or when it was given up.
+Tsc PairWorker::send_one(std::uint64_t pair, std::size_t member, rte_mbuf*& frame) noexcept {
+    Tsc instant = tsc_now();
     if (frame == nullptr) {
-        return;
+        return instant;
     }
-    const Tsc give_up = tsc_now() + static_cast<Tsc>(run_.clock.tsc.cycles(kRetry));
-    for (;;) {
-        const Tsc instant = tsc_now();
+    const Tsc give_up = instant + static_cast<Tsc>(run_.clock.tsc.cycles(kRetry));
+    for (;; instant = tsc_now()) {
         if (run_.from[member].port->tx_burst(0, &frame, 1) == 1) {
             frame = nullptr;
             note_sent(pair, member, instant);
-            return;
+            return instant;
         }
         if (instant >= give_up) {
             refuse(frame);
-            return;
+            return instant;
         }
     }
 }

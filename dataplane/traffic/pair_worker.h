@@ -71,7 +71,7 @@ class PairWorker {
     void depart_in_one_burst(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept;
     void depart_in_turn(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept;
     void send_burst(std::uint64_t pair, Pair& frames) noexcept;
-    void send_one(std::uint64_t pair, std::size_t member, rte_mbuf*& frame) noexcept;
+    Tsc send_one(std::uint64_t pair, std::size_t member, rte_mbuf*& frame) noexcept;
     void note_sent(std::uint64_t pair, std::size_t member, Tsc instant) noexcept;
     void refuse(rte_mbuf*& frame) noexcept;
 

@@ -69,22 +69,6 @@ BOOST_AUTO_TEST_CASE(quantiles_agree_with_the_sorted_times) {
     BOOST_TEST(histogram.summary().max_ns == all.back());
 }
 
-BOOST_AUTO_TEST_CASE(two_histograms_merge_into_what_one_would_have_been) {
-    LatencyHistogram one;
-    LatencyHistogram other;
-    LatencyHistogram both;
-    for (std::int64_t n = 1; n <= 1000; ++n) {
-        (n % 3 == 0 ? one : other).add(n * 777);
-        both.add(n * 777);
-    }
-    one.merge(other);
-    one.merge(LatencyHistogram());
-    BOOST_TEST(one.count() == both.count());
-    BOOST_TEST(one.summary().p50_ns == both.summary().p50_ns);
-    BOOST_TEST(one.summary().min_ns == 777);
-    BOOST_TEST(one.summary().max_ns == 777'000);
-}
-
 BOOST_AUTO_TEST_CASE(times_out_of_range_are_counted_at_the_ends) {
     LatencyHistogram histogram;
     histogram.add(-5);

@@ -168,6 +168,21 @@ BOOST_AUTO_TEST_CASE(a_question_without_a_rule_expects_refused) {
     BOOST_TEST((ledger.take(answered.datagram(), 0) == AnswerKind::kWrong));
 }
 
+BOOST_AUTO_TEST_CASE(an_expected_cname_must_be_there_and_lead_where_it_should) {
+    const frame::DnsName wanted = frame::DnsName::from_text("www.example.org").value();
+    const frame::DnsName other = frame::DnsName::from_text("www.example.com").value();
+    TenQueries book;
+    Ledger ledger(book, kService, {{{.cname = wanted, .addresses = {kAddress}}}});
+    const auto take = [&](std::uint32_t number, const frame::DnsName* cname) {
+        const Message message(
+            {.number = number, .content = {.cname = cname, .addresses = {&kAddress, 1}}});
+        return ledger.take(message.datagram(), 0);
+    };
+    BOOST_TEST((take(1, &wanted) == AnswerKind::kRight));
+    BOOST_TEST((take(2, &other) == AnswerKind::kWrong));
+    BOOST_TEST((take(3, nullptr) == AnswerKind::kWrong));
+}
+
 BOOST_AUTO_TEST_CASE(totals_count_every_query_once_and_every_answer_once) {
     Bench bench;
     bench.take({.number = 0}, 50);

@@ -14,7 +14,7 @@ struct Rings {
 
     Rings() {
         for (const char* name : {"c0", "c1", "s0"}) {
-            port::RingPort ring = port::RingPort::make(name, 4096);
+            port::RingPort ring = port::RingPort::make(name, kRingSize);
             ports.push_back(std::move(ring.port));
             ends.push_back(ring.end);
         }

@@ -20,6 +20,9 @@ enum class Way { kToServer, kToClient };
 // Gives the frames to deliver instead of one that came; none: it is lost.
 using Hook = std::function<Frames(Way, const Frame&)>;
 
+// Holds one frame less; the ports' pools hold more.
+inline constexpr unsigned kRingSize = 2048;
+
 // Ports 0 and 1 are clients, port 2 the server; made once for the process.
 std::span<port::Port> ring_ports();
 

@@ -192,6 +192,20 @@ BOOST_AUTO_TEST_CASE(a_stream_that_is_stopped_is_partial_and_counts_what_left) {
     BOOST_TEST(state(report, QueryState::kAnswered) + report.unanswered() == report.sent);
 }
 
+BOOST_AUTO_TEST_CASE(what_the_driver_does_not_take_is_refused_not_sent) {
+    ring_ports();
+    first_client_end().left();
+    StreamPlan plan = small_stream();
+    plan.groups = kRingSize + 49;  // nobody empties the ring
+    plan.groups_per_second = 100'000;
+    plan.drain = 1ms;
+    const StreamReport report = run(plan);
+    BOOST_TEST(report.sent == kRingSize - 1);
+    BOOST_TEST(report.refused == 50u);
+    BOOST_TEST(report.port.tx_packets == report.sent);
+    BOOST_TEST(report.unanswered() == report.sent);
+}
+
 BOOST_AUTO_TEST_CASE(a_rate_that_is_not_reached_is_said) {
     ring_ports();
     FarEnd far({});
