@@ -112,7 +112,9 @@ struct ConntrackFilter {
 
 class Client {
   public:
-    // Starts an agent in a named network namespace. `cpus`: where it may run; empty: anywhere.
+    // Starts an agent in a named network namespace. `cpus`: where it may run; empty: anywhere. It
+    // ends with the calling thread at the latest (process::Child), so call this from one that lives
+    // as long as it should.
     static Result<std::unique_ptr<Client>> start_in_netns(const std::string& netns,
                                                           const std::vector<int>& cpus = {});
     // Starts `argv` (for example {"ssh", "root@dut", "pathproof", "agent"}).
