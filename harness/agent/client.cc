@@ -69,7 +69,7 @@ Result<std::unique_ptr<Client>> Client::start(const std::vector<std::string>& ar
                                               const std::vector<int>& cpus,
                                               const std::string& who) {
     Result<process::Child> child =
-        process::Child::start(argv, {.netns = netns, .cpus = cpus, .stderr_prefix = {}});
+        process::Child::start(argv, {.netns = netns, .cpus = cpus});
     if (!child) {
         return pass_on(child.error());
     }

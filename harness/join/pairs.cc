@@ -80,7 +80,9 @@ void explain_misdelivery(const Index& index, const Endpoint& client, const Query
     }
 }
 
-// The query never reached a server. Its pair's other half must hold the entry that it clashed with.
+// The query never reached a server and got no entry of its own. The other half of its pair holds the entry that it
+// clashed with if that entry has the port which both would have kept; --random-fully draws ports, and the drawn one of
+// a packet that was dropped is told by nobody.
 void explain_loss(const Index& index, const Endpoint& client, const Endpoint& partner,
                   const QueryRecord& record, QueryStory& story) {
     if (record.server_saw != 0) {
@@ -92,13 +94,13 @@ void explain_loss(const Index& index, const Endpoint& client, const Endpoint& pa
     if (other.inserted == nullptr || (!one_tuple && own.inserted != nullptr)) {
         return;
     }
-    // Two clients: the winner's reply tuple goes to the port that the loser would have kept as well.
-    if (!one_tuple && other.inserted->reply.destination.port != client.port) {
-        return;
-    }
     story.fate = Fate::kDroppedAtInsertion;
-    story.winner = describe(*other.inserted);
-    story.event = one_tuple ? "one NEW for the two packets" : "no NEW for this query; NEW for the winner";
+    if (one_tuple || other.inserted->reply.destination.port == client.port) {
+        story.winner = describe(*other.inserted);
+        story.event = one_tuple ? "one NEW for the two packets" : "no NEW for this query; NEW for the winner";
+    } else {
+        story.event = "no NEW for this query; the drawn port of a dropped packet is not told";
+    }
 }
 
 QueryStory tell(const Index& index, const traffic::PairPlan& plan, const QueryRecord& record) {

@@ -14,7 +14,6 @@ namespace pathproof::process {
 struct ChildOptions {
     std::string netns;          // named network namespace; empty: the caller's
     std::vector<int> cpus;      // CPUs it may run on; empty: all of the caller's
-    std::string stderr_prefix;  // empty: its stderr is ours
 };
 
 class Child {

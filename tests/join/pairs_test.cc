@@ -160,13 +160,19 @@ BOOST_AUTO_TEST_CASE(no_more_queries_are_blamed_on_insertion_than_the_kernel_cou
     BOOST_TEST(found.unexplained == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_is_no_collision_when_the_winner_got_another_port_or_both_were_inserted) {
-    Bench other_port(kClientB);
-    other_port.half(0, QueryState::kAnswered, kBackend1);
-    other_port.half(1, QueryState::kNever, kNowhere);
-    other_port.event(EventKind::kNew, kClientA, kBackend1, 0, 33'333);
-    BOOST_TEST(other_port.join(1).unexplained == 1u);
+BOOST_AUTO_TEST_CASE(with_drawn_ports_a_failed_insertion_names_no_winner) {
+    Bench drawn(kClientB);
+    drawn.half(0, QueryState::kAnswered, kBackend1);
+    drawn.half(1, QueryState::kNever, kNowhere);
+    drawn.event(EventKind::kNew, kClientA, kBackend1, 0, 33'333);
+    const auto found = drawn.join(1);
+    BOOST_TEST(found.dropped_at_insertion == 1u);
+    BOOST_REQUIRE(found.stories.size() == 1u);
+    BOOST_TEST(found.stories[0].winner.empty());
+    BOOST_TEST(drawn.join(0).unexplained == 1u);
+}
 
+BOOST_AUTO_TEST_CASE(a_loss_is_no_collision_when_both_were_inserted) {
     Bench both_inserted(kClientB);
     both_inserted.half(0, QueryState::kAnswered, kBackend1);
     both_inserted.half(1, QueryState::kNever, kNowhere);

