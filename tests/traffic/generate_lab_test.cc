@@ -70,14 +70,15 @@ struct Cable {
     // good, 0 bad, 3 not present.
     std::map<std::string, int> judged(const std::string& options) const {
         const std::string file = (folder / "sent.pcap").string();
-        // The drain is tcpdump's time to write the last frame.
+        // The drain is tcpdump's time to write the last frame (-U: at once). In immediate mode it
+        // can sleep through a SIGINT until the next frame.
         shell("ip netns exec " + b + " tcpdump -Z root --immediate-mode -i g1 -U -w " + file +
               " 2>" + file +
               ".err & t=$!; "
               "while ! grep -q 'listening on' " +
               file + ".err; do sleep 0.02; done; " + pathproof_binary() + " generate g0 --netns " +
               a + " --destination-mac 02:70:70:00:01:01 --rate 2000 --drain 0.3 " + options +
-              " >/dev/null; kill -INT $t; wait $t || true");
+              " >/dev/null; kill -KILL $t; wait $t || true");
         std::istringstream lines(
             shell("tshark -r " + file +
                   " -o udp.check_checksum:TRUE -o ip.check_checksum:TRUE "
