@@ -1,0 +1,14 @@
+// The sub-commands of `pathproof inspect`: one file each. `add_x` declares the sub-command's
+// options on `inspect`; when it is the one that was typed, parsing sets `chosen` to the function
+// that runs it.
+#pragma once
+
+#include "harness/cli/commands.h"
+
+namespace pathproof::cli::inspect {
+
+void add_dump(CLI::App& inspect, Command& chosen);
+void add_watch(CLI::App& inspect, Command& chosen);
+void add_stats(CLI::App& inspect, Command& chosen);
+
+}  // namespace pathproof::cli::inspect

@@ -1,0 +1,17 @@
+// pathproof inspect: what netfilter's connection tracking holds, does and counts in a namespace.
+#include <CLI/CLI.hpp>
+
+#include "harness/cli/inspect/commands.h"
+
+namespace pathproof::cli {
+
+void add_inspect(CLI::App& app, Command& chosen) {
+    CLI::App* inspect = app.add_subcommand(
+        "inspect", "conntrack entries, events and counters of a network namespace");
+    inspect->require_subcommand(1);
+    inspect::add_dump(*inspect, chosen);
+    inspect::add_watch(*inspect, chosen);
+    inspect::add_stats(*inspect, chosen);
+}
+
+}  // namespace pathproof::cli

@@ -1,0 +1,135 @@
+#include "harness/cli/inspect/output.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/commands.h"
+#include "harness/netfilter/filter.h"
+
+namespace pathproof::cli::inspect {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+
+constexpr std::size_t kFlushBytes = 64 * 1024;
+
+volatile std::sig_atomic_t signalled = 0;
+
+// Text of the kernel (a helper's name) is not held to be UTF-8.
+template <typename T>
+void put_json(Output& output, const T& value) {
+    output.line() += json(value).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void add_common(CLI::App& app, CommonOptions& options) {
+    app.add_option("--netns", options.netns,
+                   "network namespace by its name in 'ip netns' (default: this one)");
+    app.add_flag("--json", options.json, "one JSON object a line");
+}
+
+void add_filter_words(CLI::App& app, std::vector<std::string>& words) {
+    app.add_option("filter", words, "filter words, see below");
+    app.footer(netfilter::filter_help());
+}
+
+Clock::time_point Limits::deadline() const {
+    if (!duration_s) {
+        return Clock::time_point::max();
+    }
+    return Clock::now() +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*duration_s));
+}
+
+void add_limits(CLI::App& app, Limits& limits, const std::string& counted) {
+    app.add_option("--duration", limits.duration_s, "end after so many seconds")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--count", limits.count, "end after so many " + counted)
+        ->check(CLI::PositiveNumber);
+}
+
+void catch_signals() {
+    struct sigaction on_signal {};
+    on_signal.sa_handler = [](int) { signalled = 1; };
+    sigaction(SIGINT, &on_signal, nullptr);
+    sigaction(SIGTERM, &on_signal, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+bool interrupted() {
+    return signalled != 0;
+}
+
+void sleep_until(Clock::time_point wake) {
+    while (!interrupted() && Clock::now() < wake) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now());
+        usleep(static_cast<useconds_t>(std::min<std::int64_t>(left.count(), 100) * 1000));
+    }
+}
+
+void Output::end_line() {
+    buffer_ += '\n';
+    if (buffer_.size() >= kFlushBytes) {
+        flush();
+    }
+}
+
+void Output::flush() {
+    std::size_t done = 0;
+    while (open() && done < buffer_.size()) {
+        const ssize_t written = write(STDOUT_FILENO, buffer_.data() + done, buffer_.size() - done);
+        if (written >= 0) {
+            done += static_cast<std::size_t>(written);
+        } else if (errno != EINTR) {
+            problem_ = errno;
+        }
+    }
+    buffer_.clear();
+}
+
+int Output::exit_code(int otherwise) const {
+    if (problem_ == 0 || problem_ == EPIPE) {
+        return otherwise;
+    }
+    return complain(
+        {ErrorCode::kFailed, fmt::format("write to standard output: {}", std::strerror(problem_))});
+}
+
+void put(Output& output, const netfilter::Entry& entry, const netfilter::TextOptions& text,
+         Format format) {
+    if (format == Format::kJson) {
+        put_json(output, entry);
+    } else {
+        append_text(output.line(), entry, text);
+    }
+    output.end_line();
+}
+
+void put(Output& output, const netfilter::Event& event, const netfilter::TextOptions& text,
+         Format format) {
+    if (format == Format::kJson) {
+        put_json(output, event);
+    } else {
+        append_text(output.line(), event, text);
+    }
+    output.end_line();
+}
+
+void put(Output& output, const netfilter::CpuStats& stats, Format format) {
+    if (format == Format::kJson) {
+        put_json(output, stats);
+    } else {
+        append_text(output.line(), stats);
+    }
+    output.end_line();
+}
+
+}  // namespace pathproof::cli::inspect

@@ -1,0 +1,82 @@
+// What the sub-commands of `pathproof inspect` share: options, signals, and lines on standard
+// output.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/netfilter/text.h"
+
+namespace CLI {
+class App;
+}
+
+namespace pathproof::cli::inspect {
+
+inline constexpr int kDone = 0;
+inline constexpr int kIncomplete = 3;
+
+// How values are printed.
+enum class Format { kText, kJson };
+
+struct CommonOptions {
+    std::string netns;  // empty: the caller's
+    bool json = false;
+
+    Format format() const { return json ? Format::kJson : Format::kText; }
+};
+// --netns and --json.
+void add_common(CLI::App& app, CommonOptions& options);
+
+// The positional filter words, explained at the end of --help; parse_filter() reads them.
+void add_filter_words(CLI::App& app, std::vector<std::string>& words);
+
+struct Limits {
+    std::optional<double> duration_s;
+    std::optional<std::uint64_t> count;
+
+    // When --duration is over, counted from now; never without one.
+    std::chrono::steady_clock::time_point deadline() const;
+};
+// --duration and --count; `counted` says of what ("events").
+void add_limits(CLI::App& app, Limits& limits, const std::string& counted);
+
+// From here on SIGINT and SIGTERM only set interrupted(), and a reader that went away ("| head")
+// shows as EPIPE.
+void catch_signals();
+bool interrupted();
+
+// Sleeps until `wake` or an interrupt.
+void sleep_until(std::chrono::steady_clock::time_point wake);
+
+// Lines to standard output; they go out when flushed or when enough have gathered.
+class Output {
+  public:
+    // Where the next line is written, without its end.
+    std::string& line() { return buffer_; }
+    void end_line();
+    void flush();
+
+    // False when nobody reads any more or the output failed.
+    bool open() const { return problem_ == 0; }
+
+    // The exit code `otherwise`, unless the output failed: then that is said on stderr. A reader
+    // that went away is no failure.
+    int exit_code(int otherwise) const;
+
+  private:
+    std::string buffer_;
+    int problem_ = 0;
+};
+
+// Puts a line: text as conntrack(8) has it, or one JSON object.
+void put(Output& output, const netfilter::Entry& entry, const netfilter::TextOptions& text,
+         Format format);
+void put(Output& output, const netfilter::Event& event, const netfilter::TextOptions& text,
+         Format format);
+void put(Output& output, const netfilter::CpuStats& stats, Format format);
+
+}  // namespace pathproof::cli::inspect
