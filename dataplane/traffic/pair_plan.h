@@ -54,6 +54,10 @@ struct PairPlan {
     Nanoseconds skew{0};
     std::array<PairMember, 2> members;
     frame::Endpoint service;  // where queries go
+    // kTwoPorts: shortly before each pair, both members' ways are made warm by a frame that the DUT
+    // drops (see warm_up.h). On a busy machine pairs that left together otherwise reach conntrack
+    // up to 20 us apart.
+    bool warm_up = true;
     // Query n = 2 * pair + member asks for qNNNNNNNN.SUFFIX, n in hexadecimal, so that NAT cannot
     // hide which one it was.
     std::string suffix = "pathproof.test";

@@ -6,6 +6,7 @@
 #include "dataplane/port/eal.h"
 #include "dataplane/traffic/pair_objections.h"
 #include "dataplane/traffic/pair_worker.h"
+#include "dataplane/traffic/warm_up.h"
 
 namespace pathproof::traffic {
 namespace {
@@ -146,13 +147,16 @@ void add_frames(std::vector<judge::KeptFrame>& to, std::vector<judge::KeptFrame>
     }
 }
 
+using WarmUps = std::array<std::optional<frame::FrameTemplate>, 2>;
+
 // Everything of one run, in memory that stays where it is.
 class PairSession {
   public:
     PairSession(std::span<port::Port> ports, const PairPlan& plan,
                 const std::optional<ResponderPlan>& responder, const std::atomic<bool>& stop,
                 const PairBook& book, std::optional<std::vector<judge::Expectation>> rules,
-                std::optional<ServerSide> server, std::array<QueryFrames, 2> frames)
+                std::optional<ServerSide> server, std::array<QueryFrames, 2> frames,
+                WarmUps warm_ups)
         : ports_(ports),
           book_(book),
           ledger_(book_, plan.service, std::move(rules)),
@@ -160,6 +164,7 @@ class PairSession {
                    judge::Intake(tunnel_ports(plan), plan.keep_bad_frames), plan.keep_bad_frames),
           server_(std::move(server)),
           frames_(std::move(frames)),
+          warm_ups_(std::move(warm_ups)),
           run_{.plan = plan,
                .book = book_,
                .stop = stop,
@@ -167,6 +172,8 @@ class PairSession {
                .from = {NumberedPort{&ports[plan.members[0].port], plan.members[0].port},
                         NumberedPort{&ports[plan.members[1].port], plan.members[1].port}},
                .frames = {&frames_[0], &frames_[1]},
+               .warm_up = {warm_ups_[0] ? &*warm_ups_[0] : nullptr,
+                           warm_ups_[1] ? &*warm_ups_[1] : nullptr},
                .clients = &clients_,
                .server = server_ ? &*server_ : nullptr,
                .longest_delay = longest_delay(responder),
@@ -235,6 +242,7 @@ class PairSession {
         }
         counts_ = {.pairs = leader.counts().pairs,
                    .refused = leader.counts().refused + follower.counts().refused,
+                   .warm_ups = leader.counts().warm_ups + follower.counts().warm_ups,
                    .split = leader.counts().split};
         return launched;
     }
@@ -270,7 +278,8 @@ class PairSession {
         object_to_departures(run_.plan, counts_, report);
         object_to_ports(ports_, report);
         object_to_account(account({run_.from[0].number, run_.from[1].number}, report),
-                          report.client.received, report.departures.sent, report);
+                          report.client.received, report.departures.sent + counts_.warm_ups,
+                          report);
         if (server_) {
             const ResponderCounts& counts = server_->responder().counts();
             object_to_responder(counts, report);
@@ -288,6 +297,7 @@ class PairSession {
     ClientSide clients_;
     std::optional<ServerSide> server_;
     std::array<QueryFrames, 2> frames_;
+    WarmUps warm_ups_;
     PairRun run_;
     std::optional<std::size_t> responder_port_;
     PairWorkerCounts counts_;
@@ -321,8 +331,17 @@ Result<PairReport> run_pairs(port::Eal& eal, std::span<port::Port> ports, const 
     if (!second) {
         return pass_on(second.error());
     }
+    auto warm_up_first = warm_up_frame(plan, 0);
+    if (!warm_up_first) {
+        return pass_on(warm_up_first.error());
+    }
+    auto warm_up_second = warm_up_frame(plan, 1);
+    if (!warm_up_second) {
+        return pass_on(warm_up_second.error());
+    }
     PairSession session(ports, plan, responder, stop, *book, std::move(*rules), std::move(*server),
-                        {std::move(*first), std::move(*second)});
+                        {std::move(*first), std::move(*second)},
+                        {std::move(*warm_up_first), std::move(*warm_up_second)});
     return session.execute(eal);
 }
 

@@ -138,6 +138,22 @@ void PairWorker::prepare(std::uint64_t pair, Pair& frames) noexcept {
     }
 }
 
+void PairWorker::warm_up(std::size_t member) noexcept {
+    const frame::FrameTemplate* made = run_.warm_up[member];
+    port::Port& port = *run_.from[member].port;
+    rte_mbuf* frame = made != nullptr ? rte_pktmbuf_alloc(port.pool()) : nullptr;
+    if (frame == nullptr) {
+        return;
+    }
+    char* start = rte_pktmbuf_append(frame, static_cast<std::uint16_t>(made->size()));
+    made->render(reinterpret_cast<std::uint8_t*>(start), {});
+    if (port.tx_burst(0, &frame, 1) == 1) {
+        ++counts_.warm_ups;
+        return;
+    }
+    rte_pktmbuf_free(frame);
+}
+
 // False when the run was called off.
 bool PairWorker::depart(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept {
     switch (run_.plan.departure) {
@@ -155,6 +171,7 @@ bool PairWorker::depart(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept
 
 bool PairWorker::depart_by_two_ports(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept {
     const std::size_t member = role_ == Role::kFollower ? 1 : 0;
+    warm_up(member);
     const std::int64_t ahead = std::max<std::int64_t>(0, -run_.plan.skew.count());
     const auto notice = static_cast<Tsc>(run_.clock.tsc.cycles(kNotice + Nanoseconds(ahead)));
     std::optional<Tsc> instant =

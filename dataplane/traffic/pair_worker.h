@@ -22,6 +22,7 @@ struct PairRun {
     Tsc first_deadline = 0;
     std::array<NumberedPort, 2> from;  // where each member leaves
     std::array<QueryFrames*, 2> frames;
+    std::array<const frame::FrameTemplate*, 2> warm_up{};  // null: none
     ClientSide* clients = nullptr;
     ServerSide* server = nullptr;           // null: answers come from elsewhere
     Nanoseconds longest_delay{0};           // of the responder's rules
@@ -35,8 +36,9 @@ struct PairRun {
 struct alignas(64) PairWorkerCounts {
     std::uint64_t pairs = 0;  // begun
     std::uint64_t refused =
-        0;                    // frames that the driver did not take, or that there was no mbuf for
-    std::uint64_t split = 0;  // bursts of two of which the driver first took one
+        0;  // frames that the driver did not take, or that there was no mbuf for
+    std::uint64_t warm_ups = 0;  // frames sent to make the way warm
+    std::uint64_t split = 0;     // bursts of two of which the driver first took one
 };
 
 class PairWorker {
@@ -66,6 +68,7 @@ class PairWorker {
     void serve_until(Tsc wake) noexcept;
 
     void prepare(std::uint64_t pair, Pair& frames) noexcept;
+    void warm_up(std::size_t member) noexcept;
     bool depart(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept;
     bool depart_by_two_ports(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept;
     void depart_in_one_burst(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept;

@@ -62,6 +62,7 @@ void fields(Archive& archive, PairPlan& plan) {
     archive("skew_ns", plan.skew);
     archive("members", plan.members);
     archive("service", plan.service);
+    archive("warm_up", plan.warm_up);
     archive("suffix", plan.suffix);
     archive("first_source_port", plan.first_source_port);
     archive("source_ports", plan.source_ports);

@@ -91,6 +91,7 @@ PairPlan small_plan() {
         member.qtype = n == 0 ? frame::kDnsTypeA : frame::kDnsTypeAaaa;
     }
     plan.source_ports = 60;
+    plan.warm_up = false;  // hooks expect queries
     plan.drain = std::chrono::milliseconds(100);
     return plan;
 }

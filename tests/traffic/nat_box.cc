@@ -64,6 +64,10 @@ NatBox::~NatBox() {
     }
 }
 
+std::string NatBox::in_dut(const std::string& script) const {
+    return shell(dut_, script);
+}
+
 std::uint64_t NatBox::conntrack(const std::string& counter) const {
     const std::string text = shell(dut_, "conntrack -S");
     const std::regex value(counter + "=([0-9]+)");

@@ -305,6 +305,27 @@ BOOST_AUTO_TEST_CASE(pairs_over_ipv6_are_answered) {
     BOOST_TEST(report.count(QueryState::kAnswered) == 200u);
 }
 
+BOOST_AUTO_TEST_CASE(warm_up_frames_are_right_come_from_nowhere_and_count_as_nothing) {
+    PairPlan plan = small_plan();
+    plan.warm_up = true;
+    std::atomic<unsigned> from_nowhere = 0;
+    std::atomic<unsigned> wrong = 0;
+    const PairReport report = run(plan, small_responder(), [&](Way way, const Frame& frame) {
+        const auto source = frame::parse_frame(frame, {}).outer.source;
+        from_nowhere += way == Way::kToServer && source == ip("255.255.255.255") ? 1 : 0;
+        wrong += is_right(frame) ? 0 : 1;
+        return Frames{frame};
+    });
+    require_sound(report);
+    BOOST_TEST(from_nowhere == 200u);
+    BOOST_TEST(wrong == 0u);
+    BOOST_TEST(report.departures.sent == 200u);
+    BOOST_TEST(report.count(QueryState::kAnswered) == 200u);
+    BOOST_TEST(report.server.answers == 200u);
+    BOOST_TEST(report.server.other_traffic == 200u);
+    BOOST_TEST(report.client.received == 200u);
+}
+
 BOOST_AUTO_TEST_CASE(a_run_that_is_stopped_says_so_and_still_balances) {
     PairPlan plan = small_plan();
     plan.pairs = 100'000;

@@ -82,8 +82,8 @@ BOOST_TEST_GLOBAL_FIXTURE(Bench);
 BOOST_AUTO_TEST_CASE(pairs_by_two_ports_race_in_the_duts_conntrack) {
     const Outcome outcome = run(Bench::current->box.plan(2000), Bench::current->box.responder());
     BOOST_TEST_MESSAGE("clashes " << outcome.clashes);
-    // 99 % on a quiet machine; on a busy one a lcore that lost its CPU lets its partner go ahead alone.
-    BOOST_TEST(outcome.clashes > 400u);
+    // 99 % wherever both lcores keep their CPUs; the rest is for machines that take one away.
+    BOOST_TEST(outcome.clashes > 1000u);
     BOOST_TEST(outcome.clashes <= 2000u);
     BOOST_TEST(outcome.report.departures.sent == 4000u);
     BOOST_TEST(outcome.report.count(QueryState::kAnswered) == 4000u);
@@ -105,6 +105,29 @@ BOOST_AUTO_TEST_CASE(queries_meet_both_backends_and_the_report_says_which) {
     }
     BOOST_TEST(met[0] > 100u);
     BOOST_TEST(met[1] > 100u);
+}
+
+BOOST_AUTO_TEST_CASE(warm_up_frames_leave_no_trace_in_the_dut_but_received_packets) {
+    NatBox& box = Bench::current->box;
+    PairPlan plan = box.plan(200);
+    plan.first_source_port = 25'000;
+    plan.pairs_per_second = 500;
+    const auto traces = [&] {
+        return box.in_dut(
+            // Whatever counts errors, drops or ICMP; conntrack -S but for what the queries
+            // themselves move.
+            "nstat -asz | grep -E "
+            "'^(Ip6?|Icmp6?|Udp6?|IpExt|TcpExt).*(Err|Discard|Drop|Fail|NoRoutes|Filter|OutMsgs) ';"
+            "conntrack -S | grep -oE '(invalid|insert_failed|drop|early_drop|error)=[0-9]+';"
+            "conntrack -L 2>/dev/null | grep -c 255.255.255.255 || true");
+    };
+    const std::string before = traces();
+    const Outcome outcome = run(plan, box.responder());
+    BOOST_TEST(outcome.report.count(QueryState::kAnswered) == 400u);
+    BOOST_TEST(outcome.report.client.other_traffic == 0u);
+    BOOST_TEST(outcome.report.server.other_traffic == 0u);
+    BOOST_TEST(before.find("IcmpOutMsgs") != std::string::npos);
+    BOOST_TEST(before == traces());
 }
 
 BOOST_AUTO_TEST_CASE(pairs_in_one_burst_do_not_race) {
