@@ -4,6 +4,7 @@
 
 #include "harness/scenario/measures.h"
 #include "harness/scenario/race_experiments.h"
+#include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -78,7 +79,7 @@ Result<RaceExperiment> run_late_answer(Context& context, NatBench& bench) {
         experiment.unexplained += found.unexplained;
         // The cure's pairs are two flows: a different backend for each is no race.
         const std::uint64_t base = which.own_sockets ? found.pairs : found.met_two_backends;
-        chart.bars.push_back(share_bar(which.label, std::min(found.with_misdelivery, base), base,
+        chart.bars.push_back(verdict::share_bar(which.label, std::min(found.with_misdelivery, base), base,
                                        found.with_misdelivery == 0 ? Bar::Kind::kGood : Bar::Kind::kBad));
         if (which.own_sockets) {
             experiment.cure_shown = cell.verdict == CellVerdict::kPass;

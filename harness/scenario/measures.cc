@@ -4,7 +4,6 @@
 #include <cstring>
 #include <fstream>
 
-#include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
 
@@ -21,20 +20,6 @@ Measure words_of(const std::string& name, const std::string& label, const std::s
 
 Measure milliseconds_of(const std::string& name, const std::string& label, double value) {
     return {.name = name, .label = label, .value = value, .unit = "ms", .note = ""};
-}
-
-Measure share_of(const std::string& name, const std::string& label, std::uint64_t hits,
-                 std::uint64_t trials) {
-    Measure measure{.name = name, .label = label, .value = nullptr, .unit = "%", .note = ""};
-    if (trials == 0) {
-        measure.note = "not measured: nothing was tried";
-        return measure;
-    }
-    const verdict::Interval interval = verdict::fraction_interval(hits, trials);
-    measure.value = 100.0 * static_cast<double>(hits) / static_cast<double>(trials);
-    measure.interval = verdict::Interval{100.0 * interval.low, 100.0 * interval.high};
-    measure.note = fmt::format("{} of {}", hits, trials);
-    return measure;
 }
 
 std::string percent(std::uint64_t hits, std::uint64_t trials) {

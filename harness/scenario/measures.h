@@ -15,11 +15,7 @@ verdict::Measure count_of(const std::string& name, const std::string& label, std
                           const std::string& unit = "");
 verdict::Measure words_of(const std::string& name, const std::string& label, const std::string& value);
 verdict::Measure milliseconds_of(const std::string& name, const std::string& label, double value);
-// hits / trials in percent, with its 95 % interval in percent.
-verdict::Measure share_of(const std::string& name, const std::string& label, std::uint64_t hits,
-                          std::uint64_t trials);
-
-// "99.95 %" for a measure made by share_of.
+// hits / trials as "99.95 %"; for headlines. As a measure it is verdict::share().
 std::string percent(std::uint64_t hits, std::uint64_t trials);
 
 // Writes evidence/NAME below `out_dir` and gives its entry; an empty `out_dir` keeps nothing.

@@ -16,10 +16,10 @@ Cell race_cell(const std::string& id, std::vector<std::pair<std::string, std::st
     Cell cell{.id = id, .toggles = std::move(toggles), .verdict = CellVerdict::kPass, .reason = "", .cause = ""};
     cell.measures = {
         count_of("pairs", "query pairs sent", found.pairs, "pairs"),
-        share_of("raced_share", "pairs that met the race (clash_resolve per pair)", outcome.counter("clash_resolve"),
+        verdict::share("raced_share", "pairs that met the race (clash_resolve per pair)", outcome.counter("clash_resolve"),
                  found.pairs),
-        share_of("lost_pair_share", "pairs that lost a query", found.with_loss, found.pairs),
-        share_of("misdelivered_pair_share", "pairs with an answer that came back un-translated", found.with_misdelivery,
+        verdict::share("lost_pair_share", "pairs that lost a query", found.with_loss, found.pairs),
+        verdict::share("misdelivered_pair_share", "pairs with an answer that came back un-translated", found.with_misdelivery,
                  found.pairs),
         count_of("clash_resolve", "conntrack clash_resolve", outcome.counter("clash_resolve")),
         count_of("insert_failed", "conntrack insert_failed", outcome.counter("insert_failed")),
@@ -95,14 +95,6 @@ verdict::Proof story_proof(const std::string& title, const PairOutcome& outcome)
                     found.lost, found.misdelivered, found.dropped_at_insertion, outcome.counter("insert_failed"),
                     found.untranslated, found.unexplained);
     return proof;
-}
-
-verdict::Bar share_bar(const std::string& label, std::uint64_t hits, std::uint64_t trials, verdict::Bar::Kind kind) {
-    const verdict::Interval interval = verdict::fraction_interval(hits, trials);
-    return {.label = label,
-            .value = trials == 0 ? 0 : 100.0 * static_cast<double>(hits) / static_cast<double>(trials),
-            .interval = verdict::Interval{100 * interval.low, 100 * interval.high},
-            .kind = kind};
 }
 
 }  // namespace pathproof::scenario

@@ -43,6 +43,5 @@ verdict::Cell race_cell(const std::string& id, std::vector<std::pair<std::string
 Status keep_race_evidence(const Context& context, const PairOutcome& outcome, verdict::Cell& cell);
 // The queries that did not end well, each beside the event that tells why.
 verdict::Proof story_proof(const std::string& title, const PairOutcome& outcome);
-verdict::Bar share_bar(const std::string& label, std::uint64_t hits, std::uint64_t trials, verdict::Bar::Kind kind);
 
 }  // namespace pathproof::scenario

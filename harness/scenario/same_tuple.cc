@@ -3,6 +3,7 @@
 
 #include "harness/scenario/measures.h"
 #include "harness/scenario/race_experiments.h"
+#include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -76,7 +77,7 @@ Status SameTuple::measure(const Case& which, const traffic::PairPlan& plan) {
     }
     error_ |= cell.verdict == CellVerdict::kError;
     experiment_.unexplained += found.unexplained + found.two_backends_without_hidden;
-    chart_.bars.push_back(share_bar(which.label, std::min(raced, found.pairs), found.pairs,
+    chart_.bars.push_back(verdict::share_bar(which.label, std::min(raced, found.pairs), found.pairs,
                                     raced == 0 ? Bar::Kind::kGood : Bar::Kind::kBad));
     if (which.control) {
         control_raced_ |= raced != 0;

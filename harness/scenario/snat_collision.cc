@@ -3,6 +3,7 @@
 
 #include "harness/scenario/measures.h"
 #include "harness/scenario/race_experiments.h"
+#include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -75,7 +76,7 @@ Result<RaceExperiment> run_snat_collision(Context& context, NatBench& bench) {
         // Every failed insertion must be a lost query of ours, and the other way round.
         experiment.unexplained += found.unexplained + (failed > found.lost ? failed - found.lost : 0);
         error |= cell.verdict == CellVerdict::kError;
-        chart.bars.push_back(share_bar(which.label, found.with_loss, found.pairs,
+        chart.bars.push_back(verdict::share_bar(which.label, found.with_loss, found.pairs,
                                        found.with_loss == 0 ? Bar::Kind::kGood : Bar::Kind::kBad));
         if (is_control) {
             control_lost |= found.lost != 0 && !by_chance;
