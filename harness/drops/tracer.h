@@ -1,0 +1,45 @@
+// Listening to the kernel's drops: the tracepoint skb:kfree_skb, read through perf_event_open(2).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "dataplane/base/result.h"
+#include "harness/drops/summary.h"
+
+namespace pathproof::drops {
+
+struct TraceOptions {
+    // The namespace whose drops are wanted (empty: the caller's). The tracepoint does not carry it:
+    // a small BPF program reads it from the packet's device, socket or route. Where that cannot be
+    // loaded all drops of the machine are counted and the summary says why.
+    std::string netns;
+    Scope scope = Scope::kNamespace;  // kMachine: all namespaces, whatever `netns` says
+    // Where the events wait for us, for each CPU; rounded up to a power of two.
+    std::size_t buffer_bytes = std::size_t{1} << 20;
+};
+
+// Counts from the return of start() on. A thread of its own drains the buffers, so that nothing has
+// to be called in time.
+class DropTracer {
+  public:
+    // Needs CAP_PERFMON or root (kNotPermitted), a kernel of 5.17 or later with perf events and
+    // tracefs (kNotSupported): each error is one sentence that says what is missing.
+    static Result<std::unique_ptr<DropTracer>> start(const TraceOptions& options);
+    DropTracer(const DropTracer&) = delete;
+    DropTracer& operator=(const DropTracer&) = delete;
+    ~DropTracer();
+
+    // What has been counted up to now, all that the kernel has handed over included.
+    DropSummary poll();
+    // Ends the tracing, counts what was still waiting, and gives the final figures.
+    DropSummary stop();
+
+  private:
+    DropTracer();
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pathproof::drops
