@@ -1,0 +1,88 @@
+// How the backends behind a service address answer, as plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/frame/address.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::monitor {
+
+enum class BackendVerdict {
+    kHealthy,
+    kSlow,      // answers, but the middle answer takes longer than BackendRules::slow_after
+    kLossy,     // leaves more of its flows unanswered than BackendRules::lossy_share
+    kRefusing,  // answers nearly nothing, and most of what it leaves drew ICMP errors or resets
+    kDead,      // answers nearly nothing, and nobody says why: silence
+    kTooFew,    // fewer flows than BackendRules::enough
+};
+const char* name(BackendVerdict verdict);  // "healthy", ..., "too few flows to tell"
+
+// When which verdict is given. Shares are of the flows judged: those answered, those that ended
+// unanswered, and those that have waited longer than `patience_ns`.
+struct BackendRules {
+    std::uint64_t enough = 20;
+    double dead_share = 0.9;
+    double lossy_share = 0.1;
+    std::int64_t patience_ns = 1'000'000'000;
+    // A raced query's hidden entry lives for one second: a later answer is lost to its client.
+    std::int64_t slow_after_ns = 1'000'000'000;
+    // Verdicts and answer times are of the last minute or so, so that a backend that dies is named
+    // soon.
+    std::int64_t window_ns = 60'000'000'000;
+};
+
+// A backend of a service. Counts of flows.
+struct BackendHealth {
+    frame::Endpoint address;    // reply source; the service itself where nothing translates
+    std::uint64_t flows = 0;    // seen since the start, and in the table then
+    std::int64_t in_table = 0;  // entries now, as far as the events tell
+    // Of the window:
+    std::uint64_t judged = 0;
+    std::uint64_t unanswered = 0;  // [UNREPLIED], SYN_SENT
+    std::uint64_t refused = 0;     // of these: ICMP errors or TCP resets came instead of answers
+    verdict::Interval unanswered_share;            // 95 %, 0 to 1
+    std::optional<std::int64_t> median_answer_ns;  // of the last answers timed
+    std::optional<std::int64_t> slowest_tenth_ns;  // 90 % of these answers were faster
+    std::string last_refusal;  // "port unreachable from 10.1.0.3", "reset"; empty: none seen
+    BackendVerdict verdict = BackendVerdict::kTooFew;
+
+    double unanswered_fraction() const;  // 0 when nothing was judged
+};
+
+struct ServiceHealth {
+    frame::Endpoint address;  // original destination
+    std::uint8_t protocol = 0;
+    std::uint64_t flows = 0;  // the sums over its backends
+    std::int64_t in_table = 0;
+    std::uint64_t judged = 0;
+    std::uint64_t unanswered = 0;
+    std::vector<BackendHealth> backends;  // most flows first
+};
+
+// Refusals of packets that never became a flow: a REJECT rule on this machine drops a first packet
+// before its entry is confirmed (kube-proxy does so for a service without endpoints).
+struct StrayRefusal {
+    frame::Endpoint destination;  // of the refused packets
+    std::uint8_t protocol = 0;
+    std::string refusal;
+    std::uint64_t packets = 0;
+};
+
+struct BackendReport {
+    std::vector<ServiceHealth> services;  // most flows first
+    std::vector<StrayRefusal> stray_refusals;
+    // Flows of services beyond the bound on their number, and flows forgotten before they could be
+    // judged because too many waited at once.
+    std::uint64_t flows_left_out = 0;
+    std::uint64_t flows_forgotten = 0;
+    // Where refusals were looked for, or why they were not: then kDead may also be a refusal.
+    bool refusals_watched = false;
+    std::string refusals_source;
+    std::uint64_t refusals_lost = 0;  // packets that the watching socket had no room for
+};
+
+}  // namespace pathproof::monitor

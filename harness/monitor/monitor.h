@@ -1,0 +1,50 @@
+// Following a namespace's connection tracking: events, counters, clashes, backends and drops, kept
+// up to date by a thread of its own.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "dataplane/base/result.h"
+#include "harness/monitor/snapshot.h"
+#include "harness/netfilter/filter.h"
+
+namespace pathproof::monitor {
+
+enum class Part { kLeave, kFollow };
+
+struct MonitorOptions {
+    std::string netns;  // empty: the caller's
+    // Which flows count as events, services and clashes; counters and drops are the namespace's.
+    netfilter::Filter filter;
+    std::chrono::milliseconds counters_every{1000};
+    Part backends = Part::kFollow;
+    Part refusals = Part::kFollow;  // a packet socket that sees ICMP errors and resets only
+    Part drops = Part::kLeave;      // the tracepoint costs the machine something for each drop
+    // Also destinations that nothing translates, as services with themselves as backend.
+    Part untranslated = Part::kLeave;
+    BackendRules rules;
+    std::size_t last = 64;  // how many clashes, late answers and gaps a snapshot holds
+};
+
+class Monitor {
+  public:
+    // Reads the table once, for the backends of flows that are there already. Errors: those of
+    // netfilter::EventListener::start(). Refusals and drops that cannot be followed are no error:
+    // the snapshot says why.
+    static Result<std::unique_ptr<Monitor>> start(const MonitorOptions& options);
+    Monitor(const Monitor&) = delete;
+    Monitor& operator=(const Monitor&) = delete;
+    ~Monitor();
+
+    // May be called from any thread; waits for at most a batch of events to be taken in.
+    Snapshot snapshot() const;
+
+  private:
+    Monitor();
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pathproof::monitor

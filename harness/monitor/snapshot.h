@@ -1,0 +1,80 @@
+// All that is known of a namespace's connection tracking at one moment, as one plain value: what
+// `inspect top` shows and `inspect export` serves.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/drops/summary.h"
+#include "harness/monitor/backend.h"
+#include "harness/netfilter/clashes.h"
+#include "harness/netfilter/stats.h"
+
+namespace pathproof::monitor {
+
+// Counted since the monitor's start.
+struct EventTotals {
+    std::uint64_t created = 0;    // NEW
+    std::uint64_t updated = 0;    // UPDATE
+    std::uint64_t destroyed = 0;  // DESTROY
+    // Of these three: lost in an overrun and found afterwards by comparing with the table.
+    std::uint64_t missed = 0;
+    std::uint64_t overruns = 0;    // ENOBUFS
+    std::uint64_t unreadable = 0;  // messages that no event could be read from
+};
+
+// Per second, over the last `seconds`. Not measured yet when `seconds` is 0.
+struct Rates {
+    double seconds = 0;
+    double created = 0;
+    double updated = 0;
+    double destroyed = 0;
+    double clashes = 0;        // hidden entries found
+    double clash_resolve = 0;  // the kernel's counter: merged ones too
+    double insert_failed = 0;
+    double drop = 0;
+};
+
+// A place in the stream of events where some are missing.
+struct Gap {
+    std::int64_t from_ns = 0;   // CLOCK_REALTIME: the last event before it
+    std::int64_t until_ns = 0;  // when the state was right again, or the first event after it
+    bool reconciled = false;    // the table was read again and compared
+    std::uint64_t missed_created = 0;
+    std::uint64_t missed_updated = 0;
+    std::uint64_t missed_destroyed = 0;
+};
+
+struct Snapshot {
+    std::string netns;         // empty: the caller's
+    std::string kernel;        // release
+    std::int64_t time_ns = 0;  // CLOCK_REALTIME
+    double seconds = 0;        // since the start
+
+    netfilter::TableSize table;
+    std::vector<netfilter::CpuStats> cpus;              // counters as the kernel gives them
+    std::vector<netfilter::CpuStats> cpus_since_start;  // their growth
+
+    EventTotals events;
+    Rates rates;
+    std::vector<Gap> gaps;  // the last few, newest first
+
+    netfilter::ClashCounts clashes;
+    std::vector<netfilter::Clash> last_clashes;            // the last few, newest first
+    std::vector<netfilter::LateAnswer> last_late_answers;  // the last few, newest first
+
+    BackendReport backends;
+
+    std::optional<drops::DropSummary> drops;
+    std::string drops_missing;  // without `drops`: why, in one sentence; empty: not asked for
+
+    // A source failed and this sentence says which: its figures are the last that were read.
+    std::string failure;
+
+    // Clash counts are lower bounds after an overrun.
+    bool counts_are_lower_bounds() const { return events.overruns > 0 || events.unreadable > 0; }
+};
+
+}  // namespace pathproof::monitor
