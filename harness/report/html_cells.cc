@@ -316,12 +316,14 @@ std::string measures_html(const std::vector<Measure>& measures) {
 
 }  // namespace
 
-std::string cell_list_html(const std::vector<const Cell*>& cells) {
+std::string cell_list_html(const std::vector<const Cell*>& cells, const std::string& anchor) {
     std::string html = "<ul class=\"celllist\">";
-    for (const Cell* cell : cells) {
+    for (std::size_t at = 0; at < cells.size(); ++at) {
+        const Cell* cell = cells[at];
         const Badge badge = badge_of(cell->verdict);
-        html +=
-            fmt::format(R"(<li class="{}"><div class="verdict">{})", badge.tone, badge_html(badge));
+        html += fmt::format(R"(<li{} class="{}"><div class="verdict">{})",
+                            anchor.empty() ? "" : fmt::format(R"( id="{}-c{}")", anchor, at + 1),
+                            badge.tone, badge_html(badge));
         if (!cell->cause.empty()) {
             html += fmt::format(R"(<span class="causeword">{}</span>)", escape_markup(cell->cause));
         }
@@ -358,9 +360,20 @@ std::string cells_html(const ScenarioResult& scenario, const std::string& anchor
     if (!matrix.rest.empty()) {
         html += fmt::format(R"(<section class="block"><h3>{}</h3>{}</section>)",
                             matrix.empty() ? "What was run" : "Further cells",
-                            cell_list_html(matrix.rest));
+                            cell_list_html(matrix.rest, anchor));
     }
     return html;
+}
+
+std::string cell_target(const ScenarioResult& scenario, const std::string& anchor,
+                        const std::string& cell_id) {
+    const auto rest = lay_out(scenario.cells).rest;
+    for (std::size_t at = 0; at < rest.size(); ++at) {
+        if (rest[at]->id == cell_id) {
+            return fmt::format("{}-c{}", anchor, at + 1);
+        }
+    }
+    return "";
 }
 
 std::string before_after_html(const ScenarioResult& scenario) {

@@ -26,13 +26,21 @@ std::string measure_html(const verdict::Measure& measure);
 // The cells: as a grid with toggles on two axes where they form one, the others as a list. `anchor`
 // starts their element ids.
 std::string cells_html(const verdict::ScenarioResult& scenario, const std::string& anchor);
-std::string cell_list_html(const std::vector<const verdict::Cell*>& cells);
+// `anchor` empty: the cells are nobody's target.
+std::string cell_list_html(const std::vector<const verdict::Cell*>& cells, const std::string& anchor = "");
+// The element id of a cell in the list made by cells_html; empty for a cell that is not in it.
+std::string cell_target(const verdict::ScenarioResult& scenario, const std::string& anchor,
+                        const std::string& cell_id);
 
 // A failing cell beside the same one cured; empty when the result has no such pair.
 std::string before_after_html(const verdict::ScenarioResult& scenario);
 
 // Bars with whiskers as inline SVG.
 std::string chart_html(const verdict::Chart& chart);
+
+// Profile, driver and wire side by side, with links to the cells.
+std::string truth_tables_html(const verdict::ScenarioResult& scenario, const std::string& anchor);
+std::string calibration_html(const verdict::Calibration& calibration);
 
 std::string proof_html(const verdict::Proof& proof);
 std::string evidence_html(const std::vector<verdict::EvidenceFile>& files);

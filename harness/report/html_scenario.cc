@@ -239,7 +239,11 @@ std::string scenario_html(const ScenarioResult& scenario, const std::string& anc
         markup_with_code(scenario.question), badge.tone, markup_with_code(scenario.headline));
     html += cause_and_cure(scenario);
     html += before_after_html(scenario);
+    html += truth_tables_html(scenario, anchor);
     html += cells_html(scenario, anchor);
+    if (scenario.calibration) {
+        html += calibration_html(*scenario.calibration);
+    }
     if (!scenario.charts.empty()) {
         html += R"(<section class="block"><h3>In figures</h3>)";
         for (const Chart& chart : scenario.charts) {

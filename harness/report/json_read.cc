@@ -84,6 +84,78 @@ Chart to_chart(const ordered_json& from) {
             list<Bar>(from.at("bars"), to_bar)};
 }
 
+Observation to_observation(const ordered_json& from) {
+    return {.observed = from_name(from.at("observed"),
+                                  {Observed::kNotTested, Observed::kRight, Observed::kWrong,
+                                   Observed::kByDesign, Observed::kRefused}),
+            .frames = from.at("frames"),
+            .wrong = from.at("wrong"),
+            .names = from.at("names"),
+            .cell = from.at("cell"),
+            .note = from.at("note")};
+}
+
+KnownErratum to_erratum(const ordered_json& from) {
+    return {.id = from.at("id"),
+            .title = from.at("title"),
+            .workaround = from.at("workaround"),
+            .source = from.at("source"),
+            .certainty = from.at("certainty")};
+}
+
+TruthRow to_truth_row(const ordered_json& from) {
+    return {.offload = from.at("offload"),
+            .direction = from.at("direction"),
+            .expected = from.at("expected"),
+            .advertised = from.at("advertised"),
+            .observed = list<Observation>(from.at("observed"), to_observation),
+            .finding = from.at("finding"),
+            .errata = list<KnownErratum>(from.at("errata"), to_erratum)};
+}
+
+TruthTable to_truth_table(const ordered_json& from) {
+    return {.title = from.at("title"),
+            .device = from.at("device"),
+            .conditions = from.at("conditions"),
+            .rows = list<TruthRow>(from.at("rows"), to_truth_row),
+            .excluded = from.at("excluded")};
+}
+
+CalibrationRow to_calibration_row(const ordered_json& from) {
+    using Score = CalibrationRow::Score;
+    const auto score = [&](const char* key) {
+        return from_name(from.at(key), {Score::kNo, Score::kYes, Score::kNotApplicable});
+    };
+    return {.id = from.at("id"),
+            .fault = from.at("fault"),
+            .detected = score("detected"),
+            .named = score("named"),
+            .located = score("located"),
+            .given_name = from.at("given_name"),
+            .changed = from.at("changed"),
+            .caught = from.at("caught"),
+            .note = from.at("note")};
+}
+
+Calibration::Confusion to_confusion(const ordered_json& from) {
+    return {.planted = from.at("planted"), .given = from.at("given"), .count = from.at("count")};
+}
+
+Calibration to_calibration(const ordered_json& from) {
+    return {.instrument = from.at("instrument"),
+            .seed = from.at("seed"),
+            .faults = list<CalibrationRow>(from.at("faults"), to_calibration_row),
+            .open_world = list<CalibrationRow>(from.at("open_world"), to_calibration_row),
+            .judge_mutants = list<CalibrationRow>(from.at("judge_mutants"), to_calibration_row),
+            .healthy_frames = from.at("healthy_frames"),
+            .false_alarms = from.at("false_alarms"),
+            .pairs = from.at("pairs"),
+            .pairs_both_named = from.at("pairs_both_named"),
+            .pairs_masked = from.at("pairs_masked"),
+            .pairs_missed = from.at("pairs_missed"),
+            .confusion = list<Calibration::Confusion>(from.at("confusion"), to_confusion)};
+}
+
 ScenarioResult to_scenario(const ordered_json& from) {
     ScenarioResult scenario;
     scenario.id = from.at("id");
@@ -103,6 +175,10 @@ ScenarioResult to_scenario(const ordered_json& from) {
     scenario.controls = list<Cell>(from.at("controls"), to_cell);
     scenario.proofs = list<Proof>(from.at("proofs"), to_proof);
     scenario.charts = list<Chart>(from.at("charts"), to_chart);
+    scenario.truth_tables = list<TruthTable>(from.at("truth_tables"), to_truth_table);
+    if (!from.at("calibration").is_null()) {
+        scenario.calibration = to_calibration(from.at("calibration"));
+    }
     scenario.unexplained = from.at("unexplained");
     scenario.evidence = list<EvidenceFile>(from.at("evidence"), to_evidence);
     scenario.seconds = from.at("seconds");

@@ -89,6 +89,72 @@ ordered_json of_chart(const Chart& chart) {
             {"bars", list(chart.bars, of_bar)}};
 }
 
+ordered_json of_observation(const Observation& observation) {
+    return {{"observed", name(observation.observed)}, {"frames", observation.frames},
+            {"wrong", observation.wrong},             {"names", observation.names},
+            {"cell", observation.cell},               {"note", observation.note}};
+}
+
+ordered_json of_erratum(const KnownErratum& erratum) {
+    return {{"id", erratum.id},
+            {"title", erratum.title},
+            {"workaround", erratum.workaround},
+            {"source", erratum.source},
+            {"certainty", erratum.certainty}};
+}
+
+ordered_json of_truth_row(const TruthRow& row) {
+    return {{"offload", row.offload},
+            {"direction", row.direction},
+            {"expected", row.expected},
+            {"advertised", row.advertised},
+            {"observed", list(row.observed, of_observation)},
+            {"finding", row.finding},
+            {"errata", list(row.errata, of_erratum)}};
+}
+
+ordered_json of_truth_table(const TruthTable& table) {
+    return {{"title", table.title},
+            {"device", table.device},
+            {"conditions", table.conditions},
+            {"rows", list(table.rows, of_truth_row)},
+            {"excluded", table.excluded}};
+}
+
+ordered_json of_calibration_row(const CalibrationRow& row) {
+    return {{"id", row.id},
+            {"fault", row.fault},
+            {"detected", name(row.detected)},
+            {"named", name(row.named)},
+            {"located", name(row.located)},
+            {"given_name", row.given_name},
+            {"changed", row.changed},
+            {"caught", row.caught},
+            {"note", row.note}};
+}
+
+ordered_json of_confusion(const Calibration::Confusion& confusion) {
+    return {{"planted", confusion.planted}, {"given", confusion.given}, {"count", confusion.count}};
+}
+
+ordered_json of_calibration(const std::optional<Calibration>& calibration) {
+    if (!calibration) {
+        return nullptr;
+    }
+    return {{"instrument", calibration->instrument},
+            {"seed", calibration->seed},
+            {"faults", list(calibration->faults, of_calibration_row)},
+            {"open_world", list(calibration->open_world, of_calibration_row)},
+            {"judge_mutants", list(calibration->judge_mutants, of_calibration_row)},
+            {"healthy_frames", calibration->healthy_frames},
+            {"false_alarms", calibration->false_alarms},
+            {"pairs", calibration->pairs},
+            {"pairs_both_named", calibration->pairs_both_named},
+            {"pairs_masked", calibration->pairs_masked},
+            {"pairs_missed", calibration->pairs_missed},
+            {"confusion", list(calibration->confusion, of_confusion)}};
+}
+
 ordered_json of_scenario(const ScenarioResult& scenario) {
     return {{"id", scenario.id},
             {"title", scenario.title},
@@ -105,6 +171,8 @@ ordered_json of_scenario(const ScenarioResult& scenario) {
             {"controls", list(scenario.controls, of_cell)},
             {"proofs", list(scenario.proofs, of_proof)},
             {"charts", list(scenario.charts, of_chart)},
+            {"truth_tables", list(scenario.truth_tables, of_truth_table)},
+            {"calibration", of_calibration(scenario.calibration)},
             {"unexplained", scenario.unexplained},
             {"evidence", list(scenario.evidence, of_evidence)},
             {"seconds", scenario.seconds}};

@@ -57,4 +57,32 @@ int exit_code(RunVerdict verdict) {
     return 3;
 }
 
+const char* name(Observed observed) {
+    switch (observed) {
+        case Observed::kRight:
+            return "right";
+        case Observed::kWrong:
+            return "wrong";
+        case Observed::kByDesign:
+            return "by design";
+        case Observed::kRefused:
+            return "refused";
+        case Observed::kNotTested:
+            return "not tested";
+    }
+    return "not tested";
+}
+
+const char* name(CalibrationRow::Score score) {
+    switch (score) {
+        case CalibrationRow::Score::kYes:
+            return "yes";
+        case CalibrationRow::Score::kNo:
+            return "no";
+        case CalibrationRow::Score::kNotApplicable:
+            return "n/a";
+    }
+    return "n/a";
+}
+
 }  // namespace pathproof::verdict

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/verdict/truth_table.h"
+
 namespace pathproof::verdict {
 
 enum class CellVerdict { kPass, kFail, kError, kSkip, kInconclusive };
@@ -97,6 +99,8 @@ struct ScenarioResult {
     std::vector<Cell> controls;
     std::vector<Proof> proofs;
     std::vector<Chart> charts;
+    std::vector<TruthTable> truth_tables;
+    std::optional<Calibration> calibration;
     std::uint64_t unexplained = 0;  // losses or wrong answers that could not be joined to a cause
     std::vector<EvidenceFile> evidence;
     double seconds = 0;

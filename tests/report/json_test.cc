@@ -47,6 +47,44 @@ BOOST_AUTO_TEST_CASE(the_sample_goes_round_without_loss) {
     BOOST_TEST(check_consistency(*run).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(truth_tables_and_calibration_go_round_without_loss) {
+    using namespace verdict;
+    using Score = CalibrationRow::Score;
+    RunResult run = sample();
+    ScenarioResult& scenario = run.scenarios[0];
+    scenario.truth_tables = {{.title = "t",
+                              .device = "d",
+                              .conditions = {"c"},
+                              .rows = {{"tx-checksum-ipv4",
+                                        "Tx",
+                                        "required",
+                                        "on",
+                                        {{Observed::kByDesign, 9, 2, {"PSEUDO"}, "cell", "note"}},
+                                        "finding",
+                                        {{"E1", "title", "do", "src", "sure"}}}},
+                              .excluded = "3/n"}};
+    const CalibrationRow row{
+        "F01", "tx.outer.udp.NAT0", Score::kYes, Score::kNo, Score::kNotApplicable, "NAT0", 5, 4,
+        "n"};
+    scenario.calibration = Calibration{.instrument = "software NIC",
+                                       .seed = 7,
+                                       .faults = {row},
+                                       .open_world = {row},
+                                       .judge_mutants = {row},
+                                       .healthy_frames = 3,
+                                       .false_alarms = 2,
+                                       .pairs = 9,
+                                       .pairs_both_named = 4,
+                                       .pairs_masked = 3,
+                                       .pairs_missed = 2,
+                                       .confusion = {{"NAT0", "UNKNOWN", 1}}};
+    const std::string text = json_text(run);
+    const auto again = from_json(text);
+    BOOST_REQUIRE_MESSAGE(again, again.error().message);
+    BOOST_TEST((json_text(*again) == text));
+    BOOST_TEST(again->scenarios[0].calibration->faults[0].caught == 4u);
+}
+
 BOOST_AUTO_TEST_CASE(the_names_that_scripts_rely_on_are_there) {
     const ordered_json document = to_json(sample());
     for (const char* name : {"schema", "verdict", "evidence_class", "command", "seed"}) {

@@ -108,3 +108,53 @@ BOOST_AUTO_TEST_CASE(bars_have_whiskers_only_with_an_interval_and_stay_on_the_ax
     BOOST_TEST(chart_html(chart).find(R"(class="whisker" x1="25.000%" x2="100.000%")") !=
                std::string::npos);
 }
+
+BOOST_AUTO_TEST_CASE(a_truth_table_shows_a_field_for_each_condition_and_leads_to_its_cell) {
+    ScenarioResult scenario;
+    scenario.cells = {{.id = "a", .verdict = CellVerdict::kPass},
+                      {.id = "b", .verdict = CellVerdict::kFail}};
+    scenario.truth_tables = {
+        {.title = "t",
+         .conditions = {"plain", "VXLAN", "GENEVE"},
+         .rows = {{.offload = "tx-checksum-ipv4",
+                   .expected = "",
+                   .advertised = "on",
+                   .observed = {{.observed = Observed::kRight, .frames = 1000},
+                                {.observed = Observed::kWrong,
+                                 .frames = 1000,
+                                 .wrong = 7,
+                                 .names = {"PSEUDO", "UNKNOWN"},
+                                 .cell = "b"}},
+                   .finding = "inner checksums are left unfinished",
+                   .errata = {{"E04", "title", "ethtool -K", "source", "driver matches"}}}}}};
+    const std::string html = truth_tables_html(scenario, "s1");
+    BOOST_TEST(occurrences(html, "<td class=\"seen") == 3);
+    BOOST_TEST(occurrences(html, "seen good") == 1);
+    BOOST_TEST(occurrences(html, "seen bad") == 1);
+    BOOST_TEST(
+        html.find("<a href=\"#s1-c2\">PSEUDO +1</a><small>7 of 1,000</small>") != std::string::npos,
+        html);
+    BOOST_TEST(html.find("not said") != std::string::npos);
+    BOOST_TEST(html.find("E04") != std::string::npos);
+    BOOST_TEST(cells_html(scenario, "s1").find("id=\"s1-c2\"") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_calibration_counts_only_what_a_score_applies_to) {
+    using Score = CalibrationRow::Score;
+    const Calibration calibration{.instrument = "software NIC",
+                                  .faults = {{.id = "F01",
+                                              .detected = Score::kYes,
+                                              .named = Score::kYes,
+                                              .located = Score::kNo},
+                                             {.id = "F47",
+                                              .detected = Score::kYes,
+                                              .named = Score::kNotApplicable,
+                                              .located = Score::kYes}},
+                                  .healthy_frames = 3'000'000};
+    const std::string html = calibration_html(calibration);
+    BOOST_TEST(well_formed(html));
+    BOOST_TEST(html.find("detected</dt><dd><span class=\"figure\">2 of 2") != std::string::npos);
+    BOOST_TEST(html.find("their name</dt><dd><span class=\"figure\">1 of 1") != std::string::npos);
+    BOOST_TEST(html.find("show in</dt><dd><span class=\"figure\">1 of 2") != std::string::npos);
+    BOOST_TEST(html.find("0 in 3,000,000") != std::string::npos);
+}

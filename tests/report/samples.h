@@ -44,6 +44,19 @@ inline verdict::RunResult hostile() {
     control.id = bad + " control";
     const Bar bar{
         .label = bad, .value = 1, .interval = Interval{0.5, 1.5}, .kind = Bar::Kind::kBad};
+    const CalibrationRow row{.id = bad, .fault = bad, .given_name = bad, .note = bad};
+    const TruthTable table{
+        .title = bad,
+        .device = bad,
+        .conditions = {bad, bad},
+        .rows = {{.offload = bad,
+                  .direction = bad,
+                  .expected = bad,
+                  .advertised = bad,
+                  .observed = {{Observed::kWrong, 2, 1, {bad, bad}, bad, bad}},
+                  .finding = bad,
+                  .errata = {{bad, bad, bad, bad, bad}}}},
+        .excluded = bad};
     const ScenarioResult scenario{.id = bad,
                                   .title = bad,
                                   .question = bad,
@@ -56,6 +69,12 @@ inline verdict::RunResult hostile() {
                                   .controls = {control},
                                   .proofs = {{bad, {bad}, {{bad}}, bad}},
                                   .charts = {{bad, bad, 0, {bar}}},
+                                  .truth_tables = {table},
+                                  .calibration = Calibration{.instrument = bad,
+                                                             .faults = {row},
+                                                             .open_world = {row},
+                                                             .judge_mutants = {row},
+                                                             .confusion = {{bad, bad, 1}}},
                                   .evidence = {{bad, bad}}};
     return {.verdict = RunVerdict::kIncomplete,
             .reasons = {bad},
