@@ -1,5 +1,5 @@
-// The Internet checksum read literally from RFC 1071, byte by byte, for judging others. It is slow,
-// and shares no code with checksum.h nor with DPDK.
+// The Internet checksum read literally from RFC 1071, byte by byte, and SCTP's CRC32c bit by bit,
+// for judging others. They are slow, and share no code with checksum.h, crc32c.h nor DPDK.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,17 @@ class OracleSum {
   private:
     std::uint16_t sum_ = 0;
     bool high_ = true;
+};
+
+// The remainder of a division of polynomials (RFC 9260 appendix A), one bit a step.
+class OracleCrc32c {
+  public:
+    void add(std::span<const std::uint8_t> bytes) noexcept;
+    // As SCTP sends it: its four bytes read in the order in which they are sent.
+    std::uint32_t sctp_checksum() const noexcept;
+
+  private:
+    std::uint32_t divided_ = 0xffffffff;
 };
 
 }  // namespace pathproof::frame

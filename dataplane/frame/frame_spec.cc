@@ -39,6 +39,9 @@ std::uint16_t transport_bytes(Transport transport) {
         case Transport::kUdp:
         case Transport::kNone:
         case Transport::kOther:
+        case Transport::kSctp:
+        case Transport::kUdpLite:
+        case Transport::kGre:
             break;
     }
     return sizeof(rte_udp_hdr);
@@ -55,6 +58,9 @@ std::uint8_t protocol_of(Transport transport) {
         case Transport::kUdp:
         case Transport::kNone:
         case Transport::kOther:
+        case Transport::kSctp:
+        case Transport::kUdpLite:
+        case Transport::kGre:
             break;
     }
     return IPPROTO_UDP;
@@ -97,6 +103,9 @@ class FrameWriter {
             case Transport::kUdp:
             case Transport::kNone:
             case Transport::kOther:
+            case Transport::kSctp:
+            case Transport::kUdpLite:
+            case Transport::kGre:
                 write_udp(packet, layout.transport, length);
                 break;
         }
@@ -230,6 +239,9 @@ Status check_packet(const PacketSpec& packet, std::string_view which) {
             return {};
         case Transport::kNone:
         case Transport::kOther:
+        case Transport::kSctp:
+        case Transport::kUdpLite:
+        case Transport::kGre:
             break;
     }
     return fail(ErrorCode::kBadInput, "{}: only UDP, TCP and ICMP echo can be written", which);

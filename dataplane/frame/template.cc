@@ -32,6 +32,9 @@ std::uint8_t protocol_of(Transport transport) {
         case Transport::kIcmp:
         case Transport::kNone:
         case Transport::kOther:
+        case Transport::kSctp:
+        case Transport::kUdpLite:
+        case Transport::kGre:
             break;
     }
     return IPPROTO_UDP;
@@ -47,6 +50,9 @@ std::size_t field_offset(Transport transport) {
         case Transport::kUdp:
         case Transport::kNone:
         case Transport::kOther:
+        case Transport::kSctp:
+        case Transport::kUdpLite:
+        case Transport::kGre:
             break;
     }
     return offsetof(rte_udp_hdr, dgram_cksum);

@@ -2,354 +2,195 @@
 
 #include <netinet/in.h>
 #include <rte_ether.h>
-#include <rte_icmp.h>
-#include <rte_ip.h>
-#include <rte_tcp.h>
-#include <rte_udp.h>
 #include <rte_vxlan.h>
 
 #include <algorithm>
 
 #include "dataplane/base/be.h"
+#include "dataplane/frame/packet_reader.h"
 
 namespace pathproof::frame {
 namespace {
 
-// As many as a sane sender writes (RFC 8200 section 4.1 lists seven); more are not followed, so
-// that offsets of headers always fit 16 bits.
-constexpr int kMostExtensionHeaders = 8;
-constexpr std::uint16_t kVlanTypes[] = {RTE_ETHER_TYPE_VLAN, RTE_ETHER_TYPE_QINQ, 0x9100};
-
-std::uint16_t host(rte_be16_t value) {
-    return __builtin_bswap16(value);
-}
-std::uint32_t host(rte_be32_t value) {
-    return __builtin_bswap32(value);
-}
-
-IpAddress ipv6_address(const std::uint8_t* bytes) {
-    IpAddress address{.family = Family::kIpv6, .bytes = {}};
-    std::memcpy(address.bytes.data(), bytes, 16);
-    return address;
-}
-
-bool is_vlan(std::uint16_t type) {
-    return std::ranges::find(kVlanTypes, type) != std::end(kVlanTypes);
-}
-
-// Reads the layers of one Ethernet frame, each step only if the one before found its header.
-class PacketReader {
-  public:
-    // The packet lies in `frame` from `offset` on; `frame` ends where the packet's own carrier
-    // ends.
-    PacketReader(Bytes frame, std::uint32_t offset, PacketView& packet) noexcept
-        : frame_(frame), packet_(packet), end_(static_cast<std::uint32_t>(frame.size())) {
-        packet_.ethernet_offset = offset;
-    }
-
-    void read() noexcept {
-        if (!read_ethernet()) {
-            packet_.malformed = Malformed::kShortEthernet;
-            return;
-        }
-        if (packet_.ethertype == RTE_ETHER_TYPE_IPV4) {
-            read_ipv4();
-        } else if (packet_.ethertype == RTE_ETHER_TYPE_IPV6) {
-            read_ipv6();
-        }
-    }
-
-  private:
-    bool read_ethernet() noexcept {
-        const auto header = view<rte_ether_hdr>(frame_, packet_.ethernet_offset);
-        if (!header) {
-            return false;
-        }
-        packet_.ethertype = host(header->ether_type);
-        packet_.network_offset = packet_.ethernet_offset + sizeof(rte_ether_hdr);
-        while (packet_.vlans < packet_.vlan.size() && is_vlan(packet_.ethertype)) {
-            const auto tag = view<rte_vlan_hdr>(frame_, packet_.network_offset);
-            if (!tag) {
-                return false;
-            }
-            packet_.vlan[packet_.vlans++] = host(tag->vlan_tci);
-            packet_.ethertype = host(tag->eth_proto);
-            packet_.network_offset += sizeof(rte_vlan_hdr);
-        }
-        return true;
-    }
-
-    void read_ipv4() noexcept {
-        const auto header = view<rte_ipv4_hdr>(frame_, packet_.network_offset);
-        if (!header || header->version_ihl >> 4 != 4) {
-            packet_.malformed = Malformed::kShortIp;
-            return;
-        }
-        const std::uint32_t length = (header->version_ihl & 0xfu) * 4;
-        if (length < sizeof(rte_ipv4_hdr) || length > end_ - packet_.network_offset) {
-            packet_.malformed = Malformed::kShortIp;
-            return;
-        }
-        packet_.network = Network::kIpv4;
-        packet_.network_length = length;
-        packet_.protocol = header->next_proto_id;
-        packet_.source = IpAddress::v4(host(header->src_addr));
-        packet_.destination = IpAddress::v4(host(header->dst_addr));
-        packet_.final_destination = packet_.destination;
-        packet_.final_destination_known = true;
-        packet_.fragment = fragment_of(host(header->fragment_offset) & RTE_IPV4_HDR_OFFSET_MASK,
-                                       host(header->fragment_offset) & RTE_IPV4_HDR_MF_FLAG);
-        end_network(host(header->total_length), length);
-        read_transport();
-    }
-
-    void read_ipv6() noexcept {
-        const auto header = view<rte_ipv6_hdr>(frame_, packet_.network_offset);
-        if (!header || host(header->vtc_flow) >> 28 != 6) {
-            packet_.malformed = Malformed::kShortIp;
-            return;
-        }
-        packet_.network = Network::kIpv6;
-        packet_.network_length = sizeof(rte_ipv6_hdr);
-        packet_.protocol = header->proto;
-        packet_.source = ipv6_address(header->src_addr);
-        packet_.destination = ipv6_address(header->dst_addr);
-        packet_.final_destination = packet_.destination;
-        packet_.final_destination_known = true;
-        end_network(sizeof(rte_ipv6_hdr) + host(header->payload_len), sizeof(rte_ipv6_hdr));
-        if (read_extension_headers()) {
-            read_transport();
-        }
-    }
-
-    // `length` is what the header says of the whole packet.
-    void end_network(std::uint32_t length, std::uint32_t least) noexcept {
-        const std::uint32_t there = end_ - packet_.network_offset;
-        if (length < least || length > there) {
-            packet_.malformed = Malformed::kShortIp;
-            length = there;
-        }
-        packet_.network_end = packet_.network_offset + length;
-        packet_.trailer_length = end_ - packet_.network_end;
-    }
-
-    static Fragment fragment_of(std::uint16_t offset, std::uint16_t more) noexcept {
-        if (offset != 0) {
-            return Fragment::kLater;
-        }
-        return more != 0 ? Fragment::kFirst : Fragment::kWhole;
-    }
-
-    std::uint32_t at() const noexcept { return packet_.network_offset + packet_.network_length; }
-    Bytes ip_packet() const noexcept { return frame_.first(packet_.network_end); }
-
-    void too_short_for_transport() noexcept {
-        if (packet_.malformed == Malformed::kNone) {
-            packet_.malformed = Malformed::kShortTransport;
-        }
-    }
-
-    // True if what follows is a transport header.
-    bool read_extension_headers() noexcept {
-        for (int count = 0; count <= kMostExtensionHeaders; ++count) {
-            switch (packet_.protocol) {
-                case IPPROTO_HOPOPTS:
-                case IPPROTO_DSTOPTS:
-                case IPPROTO_ROUTING:
-                    if (count == kMostExtensionHeaders || !read_options_or_routing()) {
-                        break;
-                    }
-                    continue;
-                case IPPROTO_FRAGMENT:
-                    if (count == kMostExtensionHeaders || !read_fragment_header()) {
-                        break;
-                    }
-                    if (packet_.fragment == Fragment::kLater) {
-                        return true;  // what follows is data, whatever its first byte says
-                    }
-                    continue;
-                default:
-                    return true;
-            }
-            break;
-        }
-        if (packet_.malformed == Malformed::kNone) {
-            packet_.transport = Transport::kOther;
-        }
-        return false;
-    }
-
-    bool read_options_or_routing() noexcept {
-        struct Start {
-            std::uint8_t next_header;
-            std::uint8_t length;  // in 8 bytes, without the first 8
-        };
-        const auto start = view<Start>(ip_packet(), at());
-        const std::uint32_t length = start ? 8 + 8u * start->length : 0;
-        if (!start || length > packet_.network_end - at()) {
-            too_short_for_transport();
-            return false;
-        }
-        if (packet_.protocol == IPPROTO_ROUTING) {
-            follow_route(frame_.subspan(at(), length));
-        }
-        packet_.protocol = start->next_header;
-        packet_.network_length += length;
-        return true;
-    }
-
-    void follow_route(Bytes header) noexcept {
-        const std::uint8_t type = header[2];
-        const std::uint8_t segments_left = header[3];
-        if (segments_left == 0) {
-            return;
-        }
-        const std::size_t addresses = (header.size() - 8) / 16;
-        const bool in_order = type == 0 || type == 2;  // RFC 2460 section 4.4, RFC 6275 section 6.4
-        const bool reversed = type == 4;  // RFC 8754 section 2: segment list [0] is the last
-        packet_.final_destination_known = (in_order || reversed) && addresses > 0;
-        if (packet_.final_destination_known) {
-            const std::size_t last = reversed ? 0 : addresses - 1;
-            packet_.final_destination = ipv6_address(header.data() + 8 + 16 * last);
-        }
-    }
-
-    bool read_fragment_header() noexcept {
-        struct FragmentHeader {
-            std::uint8_t next_header;
-            std::uint8_t reserved;
-            Be16 offset_and_more;
-            Be32 identification;
-        };
-        const auto header = view<FragmentHeader>(ip_packet(), at());
-        if (!header) {
-            too_short_for_transport();
-            return false;
-        }
-        const std::uint16_t field = header->offset_and_more.value();
-        packet_.fragment = fragment_of(field & 0xfff8, field & 1);
-        packet_.protocol = header->next_header;
-        packet_.network_length += sizeof(FragmentHeader);
-        return true;
-    }
-
-    void read_transport() noexcept {
-        if (packet_.fragment == Fragment::kLater) {
-            return;
-        }
-        packet_.transport_offset = at();
-        const bool ipv4 = packet_.network == Network::kIpv4;
-        if (packet_.protocol == IPPROTO_UDP) {
-            read_udp();
-        } else if (packet_.protocol == IPPROTO_TCP) {
-            read_tcp();
-        } else if (packet_.protocol == IPPROTO_ICMP && ipv4) {
-            read_icmp(Transport::kIcmp);
-        } else if (packet_.protocol == IPPROTO_ICMPV6 && !ipv4) {
-            read_icmp(Transport::kIcmpv6);
-        } else {
-            packet_.transport = Transport::kOther;
-        }
-    }
-
-    std::uint32_t room() const noexcept { return packet_.network_end - packet_.transport_offset; }
-
-    void set_transport(Transport transport, std::uint32_t length, std::uint32_t header) noexcept {
-        packet_.transport = transport;
-        packet_.transport_length = length;
-        packet_.payload_offset = packet_.transport_offset + header;
-        packet_.payload_length = length - header;
-    }
-
-    void read_udp() noexcept {
-        const auto header = view<rte_udp_hdr>(ip_packet(), packet_.transport_offset);
-        if (!header) {
-            too_short_for_transport();
-            return;
-        }
-        packet_.source_port = host(header->src_port);
-        packet_.destination_port = host(header->dst_port);
-        std::uint32_t length = host(header->dgram_len);
-        // A first fragment has the length of the whole datagram.
-        const bool fits = length <= room() || packet_.fragment == Fragment::kFirst;
-        if (length < sizeof(rte_udp_hdr) || !fits) {
-            too_short_for_transport();
-            length = room();
-        }
-        set_transport(Transport::kUdp, std::min(length, room()), sizeof(rte_udp_hdr));
-    }
-
-    void read_tcp() noexcept {
-        const auto header = view<rte_tcp_hdr>(ip_packet(), packet_.transport_offset);
-        if (!header) {
-            too_short_for_transport();
-            return;
-        }
-        packet_.source_port = host(header->src_port);
-        packet_.destination_port = host(header->dst_port);
-        std::uint32_t length = (header->data_off >> 4) * 4u;
-        if (length < sizeof(rte_tcp_hdr) || length > room()) {
-            too_short_for_transport();
-            length = sizeof(rte_tcp_hdr);
-        }
-        set_transport(Transport::kTcp, room(), length);
-    }
-
-    void read_icmp(Transport transport) noexcept {
-        const auto header = view<rte_icmp_hdr>(ip_packet(), packet_.transport_offset);
-        if (!header) {
-            too_short_for_transport();
-            return;
-        }
-        const bool echo = transport == Transport::kIcmp
-                              ? header->icmp_type == RTE_IP_ICMP_ECHO_REQUEST ||
-                                    header->icmp_type == RTE_IP_ICMP_ECHO_REPLY
-                              : header->icmp_type == 128 || header->icmp_type == 129;
-        if (echo) {
-            packet_.source_port = packet_.destination_port = host(header->icmp_ident);
-        }
-        set_transport(transport, room(), sizeof(rte_icmp_hdr));
-    }
-
-    Bytes frame_;
-    PacketView& packet_;
-    std::uint32_t end_;
+// What a tunnel header says of what follows it.
+struct Envelope {
+    std::uint32_t length = 0;
+    std::uint32_t vni = 0;
+    std::uint16_t carries = 0;  // an EtherType; RTE_ETHER_TYPE_TEB: an Ethernet frame
 };
+
+Bytes datagram_of(Bytes frame, const PacketView& outer) {
+    return frame.first(outer.payload_offset + outer.payload_length);
+}
+
+std::optional<Envelope> vxlan(Bytes frame, const PacketView& outer) noexcept {
+    const auto header = view<rte_vxlan_hdr>(datagram_of(frame, outer), outer.payload_offset);
+    constexpr std::uint32_t kVniPresent = 0x08000000;
+    if (!header || (__builtin_bswap32(header->vx_flags) & kVniPresent) == 0) {
+        return std::nullopt;
+    }
+    return Envelope{.length = sizeof(rte_vxlan_hdr),
+                    .vni = __builtin_bswap32(header->vx_vni) >> 8,
+                    .carries = RTE_ETHER_TYPE_TEB};
+}
+
+// draft-ietf-nvo3-vxlan-gpe section 3: without the P bit it is plain VXLAN; an OAM packet (O bit)
+// carries no user's frame.
+std::optional<Envelope> vxlan_gpe(Bytes frame, const PacketView& outer) noexcept {
+    struct Header {
+        std::uint8_t flags;
+        std::uint8_t reserved[2];
+        std::uint8_t next_protocol;
+        Be32 vni;
+    };
+    constexpr std::uint8_t kVersion = 0x30;
+    constexpr std::uint8_t kVniPresent = 0x08;
+    constexpr std::uint8_t kNextProtocol = 0x04;
+    constexpr std::uint8_t kOam = 0x01;
+    const auto header = view<Header>(datagram_of(frame, outer), outer.payload_offset);
+    if (!header || (header->flags & kVniPresent) == 0 || (header->flags & kVersion) != 0) {
+        return std::nullopt;
+    }
+    Envelope envelope{.length = sizeof(Header), .vni = header->vni.value() >> 8, .carries = 0};
+    const unsigned next = (header->flags & kNextProtocol) != 0 ? header->next_protocol : 3;
+    if ((header->flags & kOam) == 0) {
+        constexpr std::uint16_t kCarried[] = {0, RTE_ETHER_TYPE_IPV4, RTE_ETHER_TYPE_IPV6,
+                                              RTE_ETHER_TYPE_TEB};
+        envelope.carries = next < std::size(kCarried) ? kCarried[next] : std::uint16_t{0};
+    }
+    return envelope;
+}
+
+// RFC 8926 section 3.4.
+std::optional<Envelope> geneve(Bytes frame, const PacketView& outer) noexcept {
+    struct Header {
+        std::uint8_t version_and_length;
+        std::uint8_t flags;
+        Be16 protocol;
+        Be32 vni;
+    };
+    const Bytes datagram = datagram_of(frame, outer);
+    const auto header = view<Header>(datagram, outer.payload_offset);
+    if (!header || header->version_and_length >> 6 != 0) {
+        return std::nullopt;
+    }
+    const std::uint32_t length =
+        static_cast<std::uint32_t>(sizeof(Header)) + (header->version_and_length & 0x3fu) * 4;
+    if (length > datagram.size() - outer.payload_offset) {
+        return std::nullopt;
+    }
+    return Envelope{
+        .length = length, .vni = header->vni.value() >> 8, .carries = header->protocol.value()};
+}
+
+// Its header was read as a transport header before.
+std::optional<Envelope> gre(Bytes frame, const PacketView& outer) noexcept {
+    const std::uint32_t at = outer.transport_offset;
+    const std::uint16_t flags = view<Be16>(frame, at)->value();
+    const std::uint32_t key = at + ((flags & kGreChecksum) != 0 ? 8u : 4u);
+    return Envelope{.length = gre_length(flags),
+                    .vni = (flags & kGreKey) != 0 ? view<Be32>(frame, key)->value() : 0,
+                    .carries = view<Be16>(frame, at + 2)->value()};
+}
+
+std::uint16_t family_of(std::uint8_t protocol) noexcept {
+    return protocol == IPPROTO_IPIP ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6;
+}
+
+std::optional<Envelope> envelope_of(Bytes frame, const PacketView& outer, Tunnel tunnel) noexcept {
+    switch (tunnel) {
+        case Tunnel::kVxlan:
+            return vxlan(frame, outer);
+        case Tunnel::kVxlanGpe:
+            return vxlan_gpe(frame, outer);
+        case Tunnel::kGeneve:
+            return geneve(frame, outer);
+        case Tunnel::kGre:
+            return gre(frame, outer);
+        case Tunnel::kIpInIp:
+            return Envelope{.length = 0, .vni = 0, .carries = family_of(outer.protocol)};
+        case Tunnel::kNone:
+            break;
+    }
+    return std::nullopt;
+}
 
 void read_tunnel(Bytes frame, FrameView& result) noexcept {
     const PacketView& outer = result.outer;
-    const Bytes datagram = frame.first(outer.payload_offset + outer.payload_length);
-    const auto header = view<rte_vxlan_hdr>(datagram, outer.payload_offset);
-    constexpr std::uint32_t kVniPresent = 0x08000000;
-    if (!header || (host(header->vx_flags) & kVniPresent) == 0) {
+    const auto envelope = envelope_of(frame, outer, result.tunnel);
+    if (!envelope) {
         result.malformed =
             outer.malformed == Malformed::kNone ? Malformed::kShortTunnel : outer.malformed;
         return;
     }
+    const bool by_port = outer.transport == Transport::kUdp;
+    result.tunnel_offset = by_port ? outer.payload_offset : outer.transport_offset;
+    result.tunnel_length = envelope->length;
+    result.vni = envelope->vni;
+    const std::uint32_t inner = result.tunnel_offset + envelope->length;
+    const Bytes carrier = by_port ? datagram_of(frame, outer) : frame.first(outer.network_end);
+    if (envelope->carries == RTE_ETHER_TYPE_TEB) {
+        read_packet(carrier, inner, result.inner);
+    } else if (envelope->carries == RTE_ETHER_TYPE_IPV4 ||
+               envelope->carries == RTE_ETHER_TYPE_IPV6) {
+        read_ip_packet(carrier, inner, envelope->carries, result.inner);
+    } else {
+        return;
+    }
     result.has_inner = true;
-    result.tunnel_offset = outer.payload_offset;
-    result.vni = host(header->vx_vni) >> 8;
-    const auto inner_offset =
-        static_cast<std::uint32_t>(outer.payload_offset + sizeof(rte_vxlan_hdr));
-    PacketReader(datagram, inner_offset, result.inner).read();
     result.malformed =
         outer.malformed == Malformed::kNone ? result.inner.malformed : outer.malformed;
 }
 
-}  // namespace
+Tunnel ip_tunnel(const PacketView& outer) noexcept {
+    if (outer.transport == Transport::kGre) {
+        return Tunnel::kGre;
+    }
+    const bool ip_in_ip = outer.transport == Transport::kOther &&
+                          (outer.protocol == IPPROTO_IPIP || outer.protocol == IPPROTO_IPV6);
+    return ip_in_ip ? Tunnel::kIpInIp : Tunnel::kNone;
+}
 
-FrameView parse_frame(Bytes frame, std::span<const std::uint16_t> tunnel_ports) noexcept {
+template <typename KindOf>
+FrameView parse(Bytes frame, KindOf kind_of, IpTunnels ip_tunnels) noexcept {
     FrameView result;
-    PacketReader(frame, 0, result.outer).read();
-    result.malformed = result.outer.malformed;
+    read_packet(frame, 0, result.outer);
     const PacketView& outer = result.outer;
-    result.to_tunnel =
-        outer.transport == Transport::kUdp && outer.fragment == Fragment::kWhole &&
-        std::ranges::find(tunnel_ports, outer.destination_port) != tunnel_ports.end();
+    result.malformed = outer.malformed;
+    if (outer.fragment != Fragment::kWhole) {
+        return result;
+    }
+    if (outer.transport == Transport::kUdp) {
+        result.tunnel = kind_of(outer.destination_port);
+    } else if (ip_tunnels == IpTunnels::kFollowed) {
+        result.tunnel = ip_tunnel(outer);
+    }
+    result.to_tunnel = result.tunnel != Tunnel::kNone;
     if (result.to_tunnel) {
         read_tunnel(frame, result);
     }
     return result;
+}
+
+}  // namespace
+
+FrameView parse_frame(Bytes frame, const TunnelPorts& tunnels) noexcept {
+    return parse(
+        frame, [&](std::uint16_t port) { return tunnels.kind_of(port); }, tunnels.ip_tunnels());
+}
+
+FrameView parse_frame(Bytes frame, std::span<const std::uint16_t> vxlan_ports) noexcept {
+    const auto kind_of = [&](std::uint16_t port) {
+        const bool known = std::ranges::find(vxlan_ports, port) != vxlan_ports.end();
+        return known ? Tunnel::kVxlan : Tunnel::kNone;
+    };
+    return parse(frame, kind_of, IpTunnels::kIgnored);
+}
+
+const char* name(Tunnel tunnel) {
+    constexpr const char* kNames[kTunnels] = {"none",   "VXLAN", "VXLAN-GPE",
+                                              "GENEVE", "GRE",   "IP in IP"};
+    return kNames[static_cast<std::size_t>(tunnel)];
 }
 
 }  // namespace pathproof::frame

@@ -1,6 +1,6 @@
 // Reads a frame into layers: where each header lies, how long it is, who speaks to whom and on
 // which ports. Nothing is copied but addresses, nothing is allocated, and no byte beyond the frame
-// is read.
+// is read. Which UDP ports carry tunnels is the caller's knowledge (tunnel_ports.h).
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "dataplane/frame/address.h"
+#include "dataplane/frame/tunnel_ports.h"
 
 namespace pathproof::frame {
 
@@ -42,7 +43,10 @@ enum class Transport : std::uint8_t {
     kTcp,
     kIcmp,
     kIcmpv6,
-    kOther,  // SCTP, GRE, ESP, more extension headers than are followed, ...
+    kOther,  // ESP, OSPF, GRE of a version other than 0, more extension headers than are followed
+    kSctp,
+    kUdpLite,
+    kGre,  // of version 0 (RFC 2784), with or without key and sequence number (RFC 2890)
 };
 enum class Fragment : std::uint8_t { kWhole, kFirst, kLater };
 
@@ -51,14 +55,14 @@ enum class Malformed : std::uint8_t {
     kNone,
     kShortEthernet,
     kShortIp,         // header or length field beyond the frame
-    kShortTransport,  // UDP, TCP or ICMP header or length beyond the IP payload
-    kShortTunnel,     // VXLAN header cut short or its I flag not set
+    kShortTransport,  // transport header, length or coverage beyond the IP payload
+    kShortTunnel,     // tunnel header cut short, of an unknown version or, in VXLAN, without I flag
 };
 
-// One Ethernet frame: the whole one, or the one inside a tunnel. Offsets count from the start of
-// the outermost frame.
+// One Ethernet frame: the whole one, or the one inside a tunnel, which may be an IP packet without
+// Ethernet header. Offsets count from the start of the outermost frame.
 struct PacketView {
-    std::uint32_t ethernet_offset = 0;
+    std::uint32_t ethernet_offset = 0;  // without Ethernet header: where the IP packet starts
     std::uint32_t network_offset = 0;
     std::uint32_t network_length = 0;  // header with IPv4 options or IPv6 extension headers
     std::uint32_t network_end =
@@ -66,7 +70,9 @@ struct PacketView {
     std::uint32_t transport_offset = 0;
     std::uint32_t transport_length =
         0;  // header and data: UDP by its length field, others up to network_end
-    std::uint32_t payload_offset = 0;  // behind the UDP, TCP or ICMP header
+    std::uint32_t covered_length = 0;  // what the checksum is over: less than transport_length
+                                       // under UDP-Lite with partial coverage only (RFC 3828)
+    std::uint32_t payload_offset = 0;  // behind the transport header
     std::uint32_t payload_length = 0;
     std::uint32_t trailer_length = 0;  // bytes of the frame behind the IP packet: Ethernet padding
     std::uint16_t ethertype = 0;       // behind the VLAN tags
@@ -80,13 +86,14 @@ struct PacketView {
     // What the pseudo-header holds is known. False behind an IPv6 routing header of an unknown
     // type.
     bool final_destination_known = false;
-    std::uint16_t source_port = 0;  // UDP and TCP; ICMP echo: the identifier in both
+    std::uint16_t source_port = 0;  // not of GRE; ICMP echo: the identifier in both
     std::uint16_t destination_port = 0;
     IpAddress source;
     IpAddress destination;
     // RFC 8200 section 8.1: with hops left in a routing header, the pseudo-header has the last of
     // them.
     IpAddress final_destination;
+    bool has_ethernet = true;  // false: GRE, IP in IP or GENEVE and VXLAN-GPE around bare IP
 
     Bytes payload(Bytes frame) const { return frame.subspan(payload_offset, payload_length); }
     Endpoint source_endpoint() const { return {source, source_port}; }
@@ -96,16 +103,22 @@ struct PacketView {
 struct FrameView {
     PacketView outer;                 // or the only one
     PacketView inner;                 // meaningful if has_inner
-    std::uint32_t tunnel_offset = 0;  // of the VXLAN header
-    std::uint32_t vni = 0;
-    bool to_tunnel = false;                  // UDP to one of the tunnel ports
-    bool has_inner = false;                  // and a VXLAN header with its I flag set
+    Tunnel tunnel = Tunnel::kNone;    // by port or protocol number; its header may be broken
+    std::uint32_t tunnel_offset = 0;  // of the VXLAN, GENEVE or GRE header; IP in IP: of the inner
+                                      // IP header
+    std::uint32_t tunnel_length = 0;  // of that header with its options; IP in IP: 0
+    std::uint32_t vni = 0;            // GRE: the key, or 0 without one
+    bool to_tunnel = false;           // `tunnel` is not kNone
+    bool has_inner = false;           // and its header could be read, up to a known payload
     Malformed malformed = Malformed::kNone;  // the first reason, outermost first
 
     const PacketView& innermost() const { return has_inner ? inner : outer; }
 };
 
-// UDP to a port in `tunnel_ports` (host order) is read as VXLAN (RFC 7348), one level deep.
-FrameView parse_frame(Bytes frame, std::span<const std::uint16_t> tunnel_ports) noexcept;
+// Tunnels are followed one level deep, and not out of fragments.
+FrameView parse_frame(Bytes frame, const TunnelPorts& tunnels) noexcept;
+// The same with UDP to a port in `vxlan_ports` (host order) read as VXLAN (RFC 7348), and no other
+// tunnel.
+FrameView parse_frame(Bytes frame, std::span<const std::uint16_t> vxlan_ports) noexcept;
 
 }  // namespace pathproof::frame

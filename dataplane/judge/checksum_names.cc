@@ -58,8 +58,8 @@ std::optional<Suspect> locate(Bytes frame, const ChecksumFinding& finding,
                     .packet = inside ? view.inner : view.outer,
                     .inner = std::nullopt,
                     .protocol = finding.layer.protocol,
-                    .wire = finding.wire,
-                    .right = finding.right,
+                    .wire = static_cast<std::uint16_t>(finding.wire),
+                    .right = static_cast<std::uint16_t>(finding.right),
                     .original = original};
     if (!inside && view.has_inner) {
         suspect.inner = view.inner;
@@ -314,9 +314,9 @@ std::uint16_t checksum_for_tuple(std::span<const std::uint8_t> frame,
                                  const ChecksumFinding& finding, const OriginalTuple& original) {
     const std::optional<Suspect> suspect = locate(frame, finding, original);
     if (!suspect) {
-        return finding.right;
+        return static_cast<std::uint16_t>(finding.right);
     }
-    return stale_tuple(*suspect).value_or(finding.right);
+    return stale_tuple(*suspect).value_or(suspect->right);
 }
 
 void NameVote::add(const ChecksumFinding& finding, const std::vector<ChecksumName>& matching) {

@@ -65,7 +65,7 @@ class NameVote {
 
   private:
     std::uint64_t frames_ = 0;
-    std::vector<std::uint16_t> right_values_;
+    std::vector<std::uint32_t> right_values_;
     std::vector<ChecksumName> candidates_;
 };
 

@@ -31,6 +31,9 @@ bool is_icmp_error(Bytes frame, const FrameView& view) noexcept {
         case frame::Transport::kUdp:
         case frame::Transport::kTcp:
         case frame::Transport::kOther:
+        case frame::Transport::kSctp:
+        case frame::Transport::kUdpLite:
+        case frame::Transport::kGre:
             return false;
     }
     return false;

@@ -10,6 +10,8 @@
 
 #include "dataplane/base/be.h"
 #include "dataplane/frame/checksum.h"
+#include "dataplane/frame/crc32c.h"
+#include "dataplane/frame/packet_reader.h"
 
 namespace pathproof::judge {
 namespace {
@@ -51,6 +53,9 @@ ChecksumFinding judge_ipv4(Bytes bytes, const PacketView& packet, Depth depth) {
             .right = right};
 }
 
+constexpr std::size_t kSctpField = 8;  // RFC 9260 section 3.1
+constexpr std::size_t kGreField = 4;   // RFC 2784 section 2.1
+
 struct Field {
     Protocol protocol;
     std::size_t offset;  // from the start of the transport header
@@ -64,6 +69,12 @@ Field field_of(Transport transport) {
             return {Protocol::kIcmp, offsetof(rte_icmp_hdr, icmp_cksum)};
         case Transport::kIcmpv6:
             return {Protocol::kIcmpv6, offsetof(rte_icmp_hdr, icmp_cksum)};
+        case Transport::kSctp:
+            return {Protocol::kSctp, kSctpField};
+        case Transport::kUdpLite:
+            return {Protocol::kUdpLite, offsetof(rte_udp_hdr, dgram_cksum)};
+        case Transport::kGre:
+            return {Protocol::kGre, kGreField};
         case Transport::kUdp:
         case Transport::kOther:
         case Transport::kNone:
@@ -72,14 +83,34 @@ Field field_of(Transport transport) {
     return {Protocol::kUdp, offsetof(rte_udp_hdr, dgram_cksum)};
 }
 
-std::uint16_t right_transport(Bytes bytes, const PacketView& packet, std::size_t field) {
-    auto sum = sum_around(bytes.subspan(packet.transport_offset, packet.transport_length), field);
-    if (packet.transport != Transport::kIcmp) {
+bool has_pseudo_header(Transport transport) {
+    return transport != Transport::kIcmp && transport != Transport::kGre;
+}
+// RFC 768 and RFC 3828 section 3.1: a computed 0 is sent as 0xffff.
+bool mangles_zero(Transport transport) {
+    return transport == Transport::kUdp || transport == Transport::kUdpLite;
+}
+
+std::uint32_t right_sctp(Bytes covered) {
+    constexpr std::uint8_t kNothing[4] = {};
+    frame::Crc32c crc;
+    crc.add(covered.first(kSctpField));
+    crc.add(kNothing);
+    crc.add(covered.subspan(kSctpField + sizeof kNothing));
+    return crc.sctp_checksum();
+}
+
+std::uint32_t right_transport(Bytes bytes, const PacketView& packet, std::size_t field) {
+    const Bytes covered = bytes.subspan(packet.transport_offset, packet.covered_length);
+    if (packet.transport == Transport::kSctp) {
+        return right_sctp(covered);
+    }
+    auto sum = sum_around(covered, field);
+    if (has_pseudo_header(packet.transport)) {
         sum += frame::pseudo_header_sum(packet.source, packet.final_destination, packet.protocol,
                                         packet.transport_length);
     }
-    return packet.transport == Transport::kUdp ? frame::udp_checksum_of(sum)
-                                               : frame::checksum_of(sum);
+    return mangles_zero(packet.transport) ? frame::udp_checksum_of(sum) : frame::checksum_of(sum);
 }
 
 bool verifiable(const PacketView& packet) {
@@ -87,8 +118,8 @@ bool verifiable(const PacketView& packet) {
            packet.final_destination_known;
 }
 
-ChecksumState state_of(const PacketView& packet, Depth depth, std::uint16_t wire,
-                       std::uint16_t right) {
+ChecksumState state_of(const PacketView& packet, Depth depth, std::uint32_t wire,
+                       std::uint32_t right) {
     const bool zero_udp = packet.transport == Transport::kUdp && wire == 0;
     if (zero_udp && (packet.network == Network::kIpv4 || depth == Depth::kOuter)) {
         return ChecksumState::kDisabled;
@@ -97,18 +128,32 @@ ChecksumState state_of(const PacketView& packet, Depth depth, std::uint16_t wire
         return ChecksumState::kUnverifiable;
     }
     // A receiver adds the field to the sum, and 0 and 0xffff are one number in one's complement.
-    const bool same = wire == right || (right == 0 && wire == 0xffff);
+    const bool same =
+        wire == right || (right == 0 && wire == 0xffff && packet.transport != Transport::kSctp);
     return same ? ChecksumState::kGood : ChecksumState::kBad;
 }
 
-void judge_transport(FrameVerdict& verdict, Bytes bytes, const PacketView& packet, Depth depth) {
+std::uint32_t field_value(Bytes bytes, Protocol protocol, std::size_t field) {
+    return protocol == Protocol::kSctp ? frame::view<Be32>(bytes, field)->value()
+                                       : word_at(bytes, field);
+}
+
+bool carries_checksum(Bytes bytes, const PacketView& packet) {
     if (packet.transport == Transport::kNone || packet.transport == Transport::kOther) {
+        return false;
+    }
+    return packet.transport != Transport::kGre ||
+           (word_at(bytes, packet.transport_offset) & frame::kGreChecksum) != 0;
+}
+
+void judge_transport(FrameVerdict& verdict, Bytes bytes, const PacketView& packet, Depth depth) {
+    if (!carries_checksum(bytes, packet)) {
         return;
     }
     const Field place = field_of(packet.transport);
     const std::size_t field = packet.transport_offset + place.offset;
-    const std::uint16_t wire = word_at(bytes, field);
-    const std::uint16_t right =
+    const std::uint32_t wire = field_value(bytes, place.protocol, field);
+    const std::uint32_t right =
         verifiable(packet) ? right_transport(bytes, packet, place.offset) : 0;
     add(verdict, {.layer = {depth, place.protocol},
                   .state = state_of(packet, depth, wire, right),
@@ -120,29 +165,22 @@ void judge_transport(FrameVerdict& verdict, Bytes bytes, const PacketView& packe
 // Its transport header is in another frame, and so is the checksum.
 void note_later_fragment(FrameVerdict& verdict, const PacketView& packet, Depth depth) {
     const bool ipv4 = packet.network == Network::kIpv4;
-    Protocol protocol = Protocol::kUdp;
     switch (packet.protocol) {
         case IPPROTO_UDP:
-            break;
+            return add(verdict, {.layer = {depth, Protocol::kUdp}});
+        case IPPROTO_UDPLITE:
+            return add(verdict, {.layer = {depth, Protocol::kUdpLite}});
         case IPPROTO_TCP:
-            protocol = Protocol::kTcp;
-            break;
+            return add(verdict, {.layer = {depth, Protocol::kTcp}});
+        case IPPROTO_SCTP:
+            return add(verdict, {.layer = {depth, Protocol::kSctp}});
         case IPPROTO_ICMP:
-            if (!ipv4) {
-                return;
-            }
-            protocol = Protocol::kIcmp;
-            break;
+            return ipv4 ? add(verdict, {.layer = {depth, Protocol::kIcmp}}) : void();
         case IPPROTO_ICMPV6:
-            if (ipv4) {
-                return;
-            }
-            protocol = Protocol::kIcmpv6;
-            break;
-        default:
+            return ipv4 ? void() : add(verdict, {.layer = {depth, Protocol::kIcmpv6}});
+        default:  // GRE too: whether it has a checksum stands in the first fragment
             return;
     }
-    add(verdict, {.layer = {depth, protocol}});
 }
 
 void judge_packet(FrameVerdict& verdict, Bytes bytes, const PacketView& packet, Depth depth) {
@@ -169,8 +207,13 @@ FrameVerdict verify(std::span<const std::uint8_t> bytes, const frame::FrameView&
 }
 
 FrameVerdict verify(std::span<const std::uint8_t> bytes,
-                    std::span<const std::uint16_t> tunnel_ports) noexcept {
-    return verify(bytes, frame::parse_frame(bytes, tunnel_ports));
+                    const frame::TunnelPorts& tunnels) noexcept {
+    return verify(bytes, frame::parse_frame(bytes, tunnels));
+}
+
+FrameVerdict verify(std::span<const std::uint8_t> bytes,
+                    std::span<const std::uint16_t> vxlan_ports) noexcept {
+    return verify(bytes, frame::parse_frame(bytes, vxlan_ports));
 }
 
 }  // namespace pathproof::judge

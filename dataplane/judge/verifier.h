@@ -1,5 +1,6 @@
-// Judges every checksum of a frame, layer by layer, in software: IPv4 headers, UDP, TCP, ICMP and
-// ICMPv6, plain and on both sides of a VXLAN header. No NIC verdict is believed.
+// Judges every checksum of a frame, layer by layer, in software: IPv4 headers, UDP, UDP-Lite, TCP,
+// ICMP, ICMPv6, SCTP and GRE, plain and on both sides of a tunnel header. No NIC verdict is
+// believed.
 #pragma once
 
 #include <array>
@@ -12,7 +13,12 @@
 namespace pathproof::judge {
 
 enum class Depth : std::uint8_t { kPlain, kOuter, kInner };  // plain: the frame carries no tunnel
-enum class Protocol : std::uint8_t { kIpv4, kUdp, kTcp, kIcmp, kIcmpv6 };
+enum class Protocol : std::uint8_t { kIpv4, kUdp, kTcp, kIcmp, kIcmpv6, kSctp, kUdpLite, kGre };
+inline constexpr std::size_t kProtocolCount = 8;
+// Bytes of the checksum field: SCTP's is a CRC32c (RFC 9260), all others are of 16 bits.
+constexpr std::size_t field_size(Protocol protocol) {
+    return protocol == Protocol::kSctp ? 4 : 2;
+}
 
 // "outer UDP", "inner TCP", "IPv4": as reports print it. `word` gives "outer.udp", "inner.tcp",
 // "plain.ipv4".
@@ -21,9 +27,10 @@ struct Layer {
     Protocol protocol = Protocol::kIpv4;
     bool operator==(const Layer&) const = default;
 };
-inline constexpr std::size_t kLayerCount = 3 * 5;
+inline constexpr std::size_t kLayerCount = 3 * kProtocolCount;
 constexpr std::size_t index_of(Layer layer) {
-    return static_cast<std::size_t>(layer.depth) * 5 + static_cast<std::size_t>(layer.protocol);
+    return static_cast<std::size_t>(layer.depth) * kProtocolCount +
+           static_cast<std::size_t>(layer.protocol);
 }
 Layer layer_at(std::size_t index);
 const char* name(Layer layer);
@@ -43,8 +50,9 @@ struct ChecksumFinding {
     ChecksumState state = ChecksumState::kUnverifiable;
     std::uint16_t field_offset =
         0;  // bytes from the start of the frame; 0: a later fragment, no field here
-    std::uint16_t wire = 0;   // the value in the frame, host order
-    std::uint16_t right = 0;  // the value that a correct sender puts there; 0 if kUnverifiable
+    // The value in the frame, its bytes read in the order in which they are sent; of field_size().
+    std::uint32_t wire = 0;
+    std::uint32_t right = 0;  // the value that a correct sender puts there; 0 if kUnverifiable
     bool operator==(const ChecksumFinding&) const = default;
 };
 
@@ -52,8 +60,7 @@ struct ChecksumFinding {
 using Malformed = frame::Malformed;
 
 struct FrameVerdict {
-    static constexpr std::size_t kMost =
-        6;  // IPv4 + L4, twice; room for one tunnel in a tunnel's L3
+    static constexpr std::size_t kMost = 6;  // IPv4 + L4 or GRE, twice
     std::array<ChecksumFinding, kMost> findings{};
     std::uint8_t count = 0;
     Malformed malformed = Malformed::kNone;
@@ -63,15 +70,39 @@ struct FrameVerdict {
     bool any_bad() const;
 };
 
-// The oracle: byte-wise from RFC 1071, shares no code with the fast path or with rte_net.
-// UDP to a port in `tunnel_ports` (host order) is read as VXLAN.
-FrameVerdict verify_slowly(std::span<const std::uint8_t> frame,
-                           std::span<const std::uint16_t> tunnel_ports) noexcept;
+// Puts `finding.right` into the frame that `finding` is of. Nothing happens if the field is not in
+// it or the finding is kUnverifiable.
+void write_right(std::span<std::uint8_t> frame, const ChecksumFinding& finding) noexcept;
 
-// The same verdict from the word-wise sums of frame/checksum.h: what the receive path calls.
+// What receives and judges: word-wise sums of frame/checksum.h.
 FrameVerdict verify(std::span<const std::uint8_t> frame,
-                    std::span<const std::uint16_t> tunnel_ports) noexcept;
+                    const frame::TunnelPorts& tunnels) noexcept;
+// With UDP to a port in `vxlan_ports` (host order) read as VXLAN, and no other tunnel.
+FrameVerdict verify(std::span<const std::uint8_t> frame,
+                    std::span<const std::uint16_t> vxlan_ports) noexcept;
 // For a frame that was parsed already.
 FrameVerdict verify(std::span<const std::uint8_t> frame, const frame::FrameView& view) noexcept;
+
+// Mistakes that a judge could make. An oracle that makes one must turn healthy frames red: that
+// shows that green means something.
+enum class OracleMistake : std::uint8_t {
+    kNone,
+    kPaddingSummed,      // Ethernet padding counts as data
+    kOddByteLost,        // the last byte of an odd length is left out
+    kExtensionHeader,    // the pseudo-header has IPv6's own payload length and next header
+    kZeroRule,           // UDP's computed 0 is not sent as 0xffff, and 0 on the wire is a value
+    kCarryLost,          // carries out of 16 bits are not added in
+    kOptionsLeftOut,     // IPv4 headers are taken for 20 bytes
+    kFragmentVerified,   // a first fragment is judged as if it were whole
+    kTunnelZeroRefused,  // 0 under UDP over IPv6 is wrong outside of tunnels and on them alike
+};
+inline constexpr std::size_t kOracleMistakes = 9;
+const char* name(OracleMistake mistake);  // "padding-summed", ...
+
+// The oracle: byte-wise from RFC 1071, shares no code with the fast path or with rte_net.
+FrameVerdict verify_slowly(std::span<const std::uint8_t> frame, const frame::TunnelPorts& tunnels,
+                           OracleMistake mistake = OracleMistake::kNone) noexcept;
+FrameVerdict verify_slowly(std::span<const std::uint8_t> frame,
+                           std::span<const std::uint16_t> vxlan_ports) noexcept;
 
 }  // namespace pathproof::judge

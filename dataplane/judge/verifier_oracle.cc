@@ -1,357 +1,197 @@
-// The slow judge. It reads frames and sums bytes by itself, straight from the RFCs, so that a
-// mistake in the fast parser or the fast sums shows as a difference.
-#include <algorithm>
-#include <optional>
-
+// The slow judge: what oracle_reader.h found, summed byte by byte.
 #include "dataplane/frame/checksum_oracle.h"
-#include "dataplane/judge/verifier.h"
+#include "dataplane/judge/oracle_reader.h"
 
 namespace pathproof::judge {
 namespace {
 
-using Octets = std::span<const std::uint8_t>;
+using oracle::Inside;
+using oracle::Octets;
+using oracle::Packet;
 
-constexpr unsigned kMostExtensionHeaders = 8;
+// RFC 1071, or what is left of it without carries.
+class Sum {
+  public:
+    explicit Sum(OracleMistake mistake) : mistake_(mistake) {}
 
-unsigned word(Octets octets, std::size_t at) {
-    return octets[at] * 256u + octets[at + 1];
-}
+    void add(Octets octets) {
+        right_.add(octets);
+        for (const std::uint8_t octet : octets) {
+            without_carry_ = static_cast<std::uint16_t>(without_carry_ + octet * (high_ ? 256 : 1));
+            high_ = !high_;
+        }
+    }
+    std::uint16_t checksum() const {
+        return mistake_ == OracleMistake::kCarryLost ? static_cast<std::uint16_t>(~without_carry_)
+                                                     : right_.checksum();
+    }
 
-// What is known of one Ethernet frame and the IP packet in it.
-struct Packet {
-    Octets
-        octets;  // up to where its carrier ends; positions count from the start of the whole frame
-    Malformed malformed = Malformed::kNone;
-    bool ipv6 = false;
-    std::size_t ip = 0;         // where the IP header starts
-    std::size_t transport = 0;  // where the header behind it starts
-    std::size_t end = 0;        // where the IP packet ends
-    unsigned protocol = 256;    // 256: none that is judged
-    bool first_fragment = false;
-    bool later_fragment = false;
-    bool destination_known = true;
-    std::size_t final_destination = 0;  // where its bytes lie
-    std::optional<ChecksumFinding> ip_finding;
-    std::optional<ChecksumFinding> transport_finding;
-    std::size_t datagram_end = 0;  // of UDP
+  private:
+    OracleMistake mistake_;
+    frame::OracleSum right_;
+    std::uint16_t without_carry_ = 0;
+    bool high_ = true;
 };
 
-void mark(Packet& packet, Malformed reason) {
-    if (packet.malformed == Malformed::kNone) {
-        packet.malformed = reason;
-    }
-}
+constexpr std::uint8_t kZeros[4] = {};
 
-// The EtherType behind at most two VLAN tags, or nothing if the frame ends before it. Moves `at`
-// behind it.
-std::optional<unsigned> ethertype(Octets octets, std::size_t& at) {
-    at += 12;
-    for (int tags = 0;; ++tags) {
-        if (octets.size() < at + 2) {
-            return std::nullopt;
-        }
-        const unsigned type = word(octets, at);
-        at += 2;
-        const bool tag = type == 0x8100 || type == 0x88a8 || type == 0x9100;
-        if (!tag || tags == 2) {
-            return type;
-        }
-        at += 2;
-    }
-}
-
-void sum_but(frame::OracleSum& sum, Octets octets, std::size_t from, std::size_t to,
-             std::size_t field) {
-    constexpr std::uint8_t kZeros[2] = {};
+void sum_but(Sum& sum, Octets octets, std::size_t from, std::size_t to, std::size_t field) {
     sum.add(octets.subspan(from, field - from));
-    sum.add(kZeros);
+    sum.add({kZeros, 2});
     sum.add(octets.subspan(field + 2, to - field - 2));
 }
 
-void judge_ipv4_header(Packet& packet) {
+ChecksumFinding judge_ipv4_header(const Packet& packet, Depth depth, OracleMistake mistake) {
     const std::size_t field = packet.ip + 10;
-    frame::OracleSum sum;
-    sum_but(sum, packet.octets, packet.ip, packet.transport, field);
-    const unsigned wire = word(packet.octets, field);
-    packet.ip_finding = ChecksumFinding{
-        .layer = {Depth::kPlain, Protocol::kIpv4},
-        .state = wire == sum.checksum() ? ChecksumState::kGood : ChecksumState::kBad,
-        .field_offset = static_cast<std::uint16_t>(field),
-        .wire = static_cast<std::uint16_t>(wire),
-        .right = sum.checksum(),
-    };
+    const std::size_t length =
+        mistake == OracleMistake::kOptionsLeftOut ? 20 : packet.octets[packet.ip] % 16 * 4u;
+    Sum sum(mistake);
+    sum_but(sum, packet.octets, packet.ip, packet.ip + length, field);
+    const unsigned wire = oracle::word(packet.octets, field);
+    return {.layer = {depth, Protocol::kIpv4},
+            .state = wire == sum.checksum() ? ChecksumState::kGood : ChecksumState::kBad,
+            .field_offset = static_cast<std::uint16_t>(field),
+            .wire = wire,
+            .right = sum.checksum()};
 }
 
-// RFC 791.
-void read_ipv4(Packet& packet) {
-    const Octets octets = packet.octets;
-    const std::size_t room = octets.size() - packet.ip;
-    if (room < 20 || octets[packet.ip] / 16 != 4) {
-        return mark(packet, Malformed::kShortIp);
-    }
-    const std::size_t header = octets[packet.ip] % 16 * 4u;
-    if (header < 20 || header > room) {
-        return mark(packet, Malformed::kShortIp);
-    }
-    packet.transport = packet.ip + header;
-    const std::size_t total = word(octets, packet.ip + 2);
-    packet.end = packet.ip + total;
-    if (total < header || total > room) {
-        mark(packet, Malformed::kShortIp);
-        packet.end = octets.size();
-    }
-    judge_ipv4_header(packet);
-    const unsigned fragment = word(octets, packet.ip + 6);
-    packet.later_fragment = fragment % 0x2000 != 0;
-    packet.first_fragment = !packet.later_fragment && (fragment & 0x2000) != 0;
-    packet.protocol = octets[packet.ip + 9];
-    packet.final_destination = packet.ip + 16;
-}
-
-// RFC 8200 section 4.4, RFC 8754: where the address lies that the pseudo-header has.
-void follow_routing_header(Packet& packet, std::size_t length) {
-    const std::size_t at = packet.transport;
-    const unsigned type = packet.octets[at + 2];
-    const unsigned segments_left = packet.octets[at + 3];
-    if (segments_left == 0) {
-        return;
-    }
-    const std::size_t addresses = (length - 8) / 16;
-    if (addresses == 0 || (type != 0 && type != 2 && type != 4)) {
-        packet.destination_known = false;
-        return;
-    }
-    packet.destination_known = true;
-    packet.final_destination = at + 8 + (type == 4 ? 0 : (addresses - 1) * 16);
-}
-
-// Steps over one extension header; false if the packet ends within it.
-bool pass_extension_header(Packet& packet) {
-    const std::size_t at = packet.transport;
-    const std::size_t room = packet.end - at;
-    const bool is_fragment = packet.protocol == 44;
-    if (room < (is_fragment ? 8 : 2)) {
-        return false;
-    }
-    const std::size_t length = is_fragment ? 8 : 8 + packet.octets[at + 1] * 8u;
-    if (length > room) {
-        return false;
-    }
-    if (packet.protocol == 43) {
-        follow_routing_header(packet, length);
-    }
-    if (is_fragment) {
-        const unsigned field = word(packet.octets, at + 2);
-        packet.later_fragment = field / 8 != 0;
-        packet.first_fragment = !packet.later_fragment && field % 2 != 0;
-    }
-    packet.protocol = packet.octets[at];
-    packet.transport += length;
-    return true;
-}
-
-bool is_extension_header(unsigned protocol) {
-    return protocol == 0 || protocol == 43 || protocol == 44 || protocol == 60;
-}
-
-// RFC 8200.
-void read_ipv6(Packet& packet) {
-    const Octets octets = packet.octets;
-    const std::size_t room = octets.size() - packet.ip;
-    if (room < 40 || octets[packet.ip] / 16 != 6) {
-        return mark(packet, Malformed::kShortIp);
-    }
-    packet.ipv6 = true;
-    packet.transport = packet.ip + 40;
-    packet.end = packet.transport + word(octets, packet.ip + 4);
-    if (packet.end > octets.size()) {
-        mark(packet, Malformed::kShortIp);
-        packet.end = octets.size();
-    }
-    packet.protocol = octets[packet.ip + 6];
-    packet.final_destination = packet.ip + 24;
-    for (unsigned passed = 0; is_extension_header(packet.protocol) && !packet.later_fragment;) {
-        if (passed++ == kMostExtensionHeaders) {
-            packet.protocol = 256;
-        } else if (!pass_extension_header(packet)) {
-            mark(packet, Malformed::kShortTransport);
-            packet.protocol = 256;
-        }
-    }
-}
-
-std::optional<Protocol> judged_protocol(const Packet& packet) {
-    switch (packet.protocol) {
-        case 6:
-            return Protocol::kTcp;
-        case 17:
-            return Protocol::kUdp;
-        case 1:
-            return packet.ipv6 ? std::nullopt : std::optional(Protocol::kIcmp);
-        case 58:
-            return packet.ipv6 ? std::optional(Protocol::kIcmpv6) : std::nullopt;
-        default:
-            return std::nullopt;
-    }
-}
-
-void add_pseudo_header(frame::OracleSum& sum, const Packet& packet, std::size_t length) {
+void add_pseudo_header(Sum& sum, const Packet& packet, OracleMistake mistake) {
     const std::size_t size = packet.ipv6 ? 16 : 4;
     sum.add(packet.octets.subspan(packet.ip + (packet.ipv6 ? 8 : 12), size));
     sum.add(packet.octets.subspan(packet.final_destination, size));
+    std::size_t length = packet.length;
+    unsigned protocol = packet.protocol;
+    if (packet.ipv6 && mistake == OracleMistake::kExtensionHeader) {
+        length = oracle::word(packet.octets, packet.ip + 4);
+        protocol = packet.octets[packet.ip + 6];
+    }
     const std::uint8_t rest[] = {static_cast<std::uint8_t>(length >> 24),
                                  static_cast<std::uint8_t>(length >> 16),
                                  static_cast<std::uint8_t>(length >> 8),
                                  static_cast<std::uint8_t>(length),
                                  0,
-                                 static_cast<std::uint8_t>(packet.protocol)};
+                                 static_cast<std::uint8_t>(protocol)};
     sum.add(rest);
 }
 
-// The end of what the checksum covers. Marks lengths that cannot be.
-std::size_t covered_end(Packet& packet, Protocol protocol) {
-    const std::size_t room = packet.end - packet.transport;
-    if (protocol == Protocol::kTcp) {
-        const std::size_t header = packet.octets[packet.transport + 12] / 16 * 4u;
-        if (header < 20 || header > room) {
-            mark(packet, Malformed::kShortTransport);
-        }
-        return packet.end;
+// Where the sum ends; not before the field does.
+std::size_t end_of_sum(const Packet& packet, OracleMistake mistake) {
+    const bool odd = (packet.covered_end - packet.transport) % 2 != 0;
+    switch (mistake) {
+        case OracleMistake::kPaddingSummed:
+            return packet.octets.size();
+        case OracleMistake::kOddByteLost:
+            return odd ? packet.covered_end - 1 : packet.covered_end;
+        default:
+            return packet.covered_end;
     }
-    if (protocol != Protocol::kUdp) {
-        return packet.end;
-    }
-    const std::size_t length = word(packet.octets, packet.transport + 4);
-    if (length < 8 || (length > room && !packet.first_fragment)) {
-        mark(packet, Malformed::kShortTransport);
-        return packet.end;
-    }
-    return packet.transport + std::min(length, room);
 }
 
-std::uint16_t right_value(const Packet& packet, Protocol protocol, std::size_t field,
-                          std::size_t end) {
-    frame::OracleSum sum;
-    if (protocol != Protocol::kIcmp) {
-        add_pseudo_header(sum, packet, end - packet.transport);
-    }
-    sum_but(sum, packet.octets, packet.transport, end, field);
-    const bool zero_is_taken = protocol == Protocol::kUdp && sum.checksum() == 0;  // RFC 768
-    return zero_is_taken ? 0xffff : sum.checksum();
+std::uint32_t right_sctp(const Packet& packet, OracleMistake mistake) {
+    frame::OracleCrc32c crc;
+    crc.add(packet.octets.subspan(packet.transport, packet.field - packet.transport));
+    crc.add(kZeros);
+    const std::size_t rest = packet.field + sizeof kZeros;
+    crc.add(packet.octets.subspan(rest, end_of_sum(packet, mistake) - rest));
+    return crc.sctp_checksum();
 }
 
-ChecksumState transport_state(const ChecksumFinding& finding) {
-    const bool either_zero = finding.right == 0 && finding.wire == 0xffff;
+std::uint32_t right_value(const Packet& packet, OracleMistake mistake) {
+    if (packet.judged == Protocol::kSctp) {
+        return right_sctp(packet, mistake);
+    }
+    Sum sum(mistake);
+    if (packet.judged != Protocol::kIcmp && packet.judged != Protocol::kGre) {
+        add_pseudo_header(sum, packet, mistake);
+    }
+    sum_but(sum, packet.octets, packet.transport, end_of_sum(packet, mistake), packet.field);
+    const bool no_zero = packet.judged == Protocol::kUdp || packet.judged == Protocol::kUdpLite;
+    const bool mangled = no_zero && sum.checksum() == 0 && mistake != OracleMistake::kZeroRule;
+    return mangled ? 0xffff : sum.checksum();  // RFC 768, RFC 3828 section 3.1
+}
+
+// A receiver's sum over everything cannot tell 0 from 0xffff.
+ChecksumState compared(const ChecksumFinding& finding, OracleMistake mistake) {
+    const bool either_zero = finding.right == 0 && finding.wire == 0xffff &&
+                             finding.layer.protocol != Protocol::kSctp &&
+                             mistake != OracleMistake::kZeroRule;
     return finding.wire == finding.right || either_zero ? ChecksumState::kGood
                                                         : ChecksumState::kBad;
 }
 
-void judge_transport(Packet& packet) {
-    const std::optional<Protocol> protocol = judged_protocol(packet);
-    if (!protocol) {
-        return;
-    }
-    ChecksumFinding finding{.layer = {Depth::kPlain, *protocol}};
-    if (packet.later_fragment) {
-        packet.transport_finding = finding;
-        return;
-    }
-    const std::size_t header = *protocol == Protocol::kTcp ? 20 : 8;
-    if (packet.end - packet.transport < header) {
-        return mark(packet, Malformed::kShortTransport);
-    }
-    const std::size_t field_in_header =
-        *protocol == Protocol::kTcp ? 16 : (*protocol == Protocol::kUdp ? 6 : 2);
-    const std::size_t field = packet.transport + field_in_header;
-    const std::size_t end = covered_end(packet, *protocol);
-    packet.datagram_end = end;
-    finding.field_offset = static_cast<std::uint16_t>(field);
-    finding.wire = static_cast<std::uint16_t>(word(packet.octets, field));
-    if (packet.malformed == Malformed::kNone && !packet.first_fragment &&
-        packet.destination_known) {
-        finding.right = right_value(packet, *protocol, field, end);
-        finding.state = transport_state(finding);
-    }
-    packet.transport_finding = finding;
-}
-
-Packet read_packet(Octets octets, std::size_t start) {
-    Packet packet{.octets = octets};
-    std::size_t at = start;
-    const std::optional<unsigned> type = ethertype(octets, at);
-    if (!type) {
-        mark(packet, Malformed::kShortEthernet);
-        return packet;
-    }
-    packet.ip = at;
-    if (*type == 0x0800) {
-        read_ipv4(packet);
-    } else if (*type == 0x86dd) {
-        read_ipv6(packet);
-    }
-    judge_transport(packet);
-    return packet;
-}
-
 // Field 0 under UDP: no checksum was made, which IPv6 allows to the outside of a tunnel only (RFC
 // 6935).
-void settle_disabled(ChecksumFinding& finding, bool ipv6) {
+bool is_disabled(const ChecksumFinding& finding, bool ipv6, OracleMistake mistake) {
     if (finding.layer.protocol != Protocol::kUdp || finding.wire != 0 ||
-        finding.field_offset == 0) {
-        return;
+        mistake == OracleMistake::kZeroRule) {
+        return false;
     }
-    if (!ipv6 || finding.layer.depth == Depth::kOuter) {
-        finding.state = ChecksumState::kDisabled;
-    }
+    const bool agreed =
+        finding.layer.depth == Depth::kOuter && mistake != OracleMistake::kTunnelZeroRefused;
+    return !ipv6 || agreed;
 }
 
-void report(FrameVerdict& verdict, Packet& packet, Depth depth) {
-    for (auto* finding : {&packet.ip_finding, &packet.transport_finding}) {
-        if (*finding) {
-            (*finding)->layer.depth = depth;
-            settle_disabled(**finding, packet.ipv6);
-            verdict.findings[verdict.count++] = **finding;
-        }
+std::uint32_t field_value(const Packet& packet) {
+    const std::uint32_t first = oracle::word(packet.octets, packet.field);
+    return packet.judged == Protocol::kSctp
+               ? first << 16 | oracle::word(packet.octets, packet.field + 2)
+               : first;
+}
+
+ChecksumFinding judge_transport(const Packet& packet, Depth depth, OracleMistake mistake) {
+    ChecksumFinding finding{.layer = {depth, *packet.judged}};
+    if (packet.later_fragment) {
+        return finding;
+    }
+    finding.field_offset = static_cast<std::uint16_t>(packet.field);
+    finding.wire = field_value(packet);
+    const bool cut = packet.first_fragment && mistake != OracleMistake::kFragmentVerified;
+    if (packet.malformed == Malformed::kNone && !cut && packet.destination_known) {
+        finding.right = right_value(packet, mistake);
+        finding.state = compared(finding, mistake);
+    }
+    if (is_disabled(finding, packet.ipv6, mistake)) {
+        finding.state = ChecksumState::kDisabled;
+    }
+    return finding;
+}
+
+void report(FrameVerdict& verdict, const Packet& packet, Depth depth, OracleMistake mistake) {
+    if (packet.ipv4) {
+        verdict.findings[verdict.count++] = judge_ipv4_header(packet, depth, mistake);
+    }
+    if (packet.judged) {
+        verdict.findings[verdict.count++] = judge_transport(packet, depth, mistake);
     }
     if (verdict.malformed == Malformed::kNone) {
         verdict.malformed = packet.malformed;
     }
 }
 
-bool is_tunnel(const Packet& packet, std::span<const std::uint16_t> tunnel_ports) {
-    const auto& finding = packet.transport_finding;
-    if (!finding || finding->layer.protocol != Protocol::kUdp || packet.first_fragment ||
-        packet.later_fragment) {
-        return false;
+FrameVerdict judge(const Packet& outer, const Inside& inside, OracleMistake mistake) {
+    FrameVerdict verdict;
+    report(verdict, outer, inside.is_tunnel ? Depth::kOuter : Depth::kPlain, mistake);
+    if (verdict.malformed == Malformed::kNone) {
+        verdict.malformed = inside.malformed;
     }
-    const unsigned port = word(packet.octets, packet.transport + 2);
-    return std::any_of(tunnel_ports.begin(), tunnel_ports.end(),
-                       [port](std::uint16_t tunnel) { return tunnel == port; });
+    if (inside.packet) {
+        report(verdict, *inside.packet, Depth::kInner, mistake);
+    }
+    return verdict;
 }
 
 }  // namespace
 
+FrameVerdict verify_slowly(std::span<const std::uint8_t> bytes, const frame::TunnelPorts& tunnels,
+                           OracleMistake mistake) noexcept {
+    const Packet outer = oracle::read_frame(bytes, 0);
+    return judge(outer, oracle::read_inside(outer, tunnels), mistake);
+}
+
 FrameVerdict verify_slowly(std::span<const std::uint8_t> bytes,
-                           std::span<const std::uint16_t> tunnel_ports) noexcept {
-    FrameVerdict verdict;
-    Packet outer = read_packet(bytes, 0);
-    const bool tunnel = is_tunnel(outer, tunnel_ports);
-    report(verdict, outer, tunnel ? Depth::kOuter : Depth::kPlain);
-    if (!tunnel) {
-        return verdict;
-    }
-    // RFC 7348 section 5: eight bytes, the I flag in the first.
-    const std::size_t header = outer.transport + 8;
-    const Octets datagram = bytes.first(outer.datagram_end);
-    if (datagram.size() - header < 8 || (datagram[header] & 8) == 0) {
-        if (verdict.malformed == Malformed::kNone) {
-            verdict.malformed = Malformed::kShortTunnel;
-        }
-        return verdict;
-    }
-    Packet inner = read_packet(datagram, header + 8);
-    report(verdict, inner, Depth::kInner);
-    return verdict;
+                           std::span<const std::uint16_t> vxlan_ports) noexcept {
+    const Packet outer = oracle::read_frame(bytes, 0);
+    return judge(outer, oracle::read_inside(outer, vxlan_ports), OracleMistake::kNone);
 }
 
 }  // namespace pathproof::judge

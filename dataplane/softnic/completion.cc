@@ -41,6 +41,9 @@ std::optional<std::uint16_t> field_offset(const PacketView& packet) {
         case Transport::kIcmp:  // has no pseudo-header
         case Transport::kNone:
         case Transport::kOther:
+        case Transport::kSctp:
+        case Transport::kUdpLite:
+        case Transport::kGre:
             break;
     }
     return std::nullopt;
@@ -56,7 +59,7 @@ std::optional<std::uint16_t> completed_value(const PacketView& packet,
     for (const judge::ChecksumFinding& finding : verdict.all()) {
         if (finding.field_offset == *offset && finding.state == judge::ChecksumState::kBad &&
             finding.wire == pseudo_header_sum(packet)) {
-            return finding.right;
+            return static_cast<std::uint16_t>(finding.right);  // of 16 bits, as field_offset() has it
         }
     }
     return std::nullopt;

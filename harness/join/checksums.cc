@@ -34,6 +34,9 @@ const char* transport_name(frame::Transport transport) {
         case frame::Transport::kTcp: return "inner TCP";
         case frame::Transport::kIcmp: return "inner ICMP";
         case frame::Transport::kIcmpv6: return "inner ICMPv6";
+        case frame::Transport::kSctp: return "inner SCTP";
+        case frame::Transport::kUdpLite: return "inner UDP-Lite";
+        case frame::Transport::kGre: return "inner GRE";
         case frame::Transport::kNone:
         case frame::Transport::kOther: return "other inner traffic";
     }
@@ -88,8 +91,7 @@ void Join::add(const softnic::WireFrame& frame) {
             return;
         }
         add_finding(bytes, frame::parse_frame(bytes, tunnel_ports_), *innermost);
-        bytes[innermost->field_offset] = static_cast<std::uint8_t>(innermost->right >> 8);
-        bytes[innermost->field_offset + 1u] = static_cast<std::uint8_t>(innermost->right);
+        judge::write_right(bytes, *innermost);
     }
 }
 

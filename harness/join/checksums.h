@@ -28,9 +28,9 @@ struct ChecksumProof {
     std::string on_wire;   // "198.51.100.1:7103 > 198.51.100.2:4789"
     std::string original;  // the same flow before NAT, from conntrack; empty when there is no such entry
     std::string carries;   // "inner TCP"
-    std::uint16_t wire = 0;
-    std::uint16_t right = 0;
-    std::uint16_t predicted = 0;  // by the named cause; meaningful unless kUnexplained
+    std::uint32_t wire = 0;
+    std::uint32_t right = 0;
+    std::uint32_t predicted = 0;  // by the named cause; meaningful unless kUnexplained
     std::string names;            // every hypothesis that fits this one frame
 };
 

@@ -246,7 +246,7 @@ inline constexpr std::size_t kValues<judge::ChecksumState> = 4;
 template <>
 inline constexpr std::size_t kValues<judge::Depth> = 3;
 template <>
-inline constexpr std::size_t kValues<judge::Protocol> = 5;
+inline constexpr std::size_t kValues<judge::Protocol> = judge::kProtocolCount;
 template <>
 inline constexpr std::size_t kValues<softnic::WireMode> = 2;
 template <>

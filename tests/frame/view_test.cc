@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_ip_is_let_be) {
     BOOST_TEST((arp.malformed == Malformed::kNone));
     BOOST_TEST((arp.outer.network == Network::kNone));
     const FrameView sctp = parsed(raw::ethernet(kIp4, raw::ipv4({.protocol = 132}, Octets(20))));
-    BOOST_TEST((sctp.outer.transport == Transport::kOther));
+    BOOST_TEST((sctp.outer.transport == Transport::kSctp));
 }
 
 // Each prefix is copied to a heap block of exactly its size, so that a sanitizer build sees any

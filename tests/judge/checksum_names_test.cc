@@ -151,7 +151,8 @@ BOOST_AUTO_TEST_CASE(an_outer_sum_made_too_early_is_named) {
             FrameSpec early = tunnel_spec(random);
             const Octets healthy = rendered(early);
             early.packet.transport_checksum = pseudo ? ChecksumMode::kPseudo : ChecksumMode::kZero;
-            const std::uint16_t made_early = at(rendered(early), "outer.udp").wire;
+            const auto made_early =
+                static_cast<std::uint16_t>(at(rendered(early), "outer.udp").wire);
             frames.push_back(spoiled(healthy, "outer.udp", [&](auto) { return made_early; }));
         }
         BOOST_TEST((voted(frames, "outer.udp") == ChecksumName::kOuterBeforeInner));

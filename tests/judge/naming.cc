@@ -54,7 +54,7 @@ std::string names_at(const Octets& frame, const char* layer,
 Octets spoiled(Octets frame, const char* layer,
                const std::function<std::uint16_t(std::uint16_t)>& wrong) {
     const ChecksumFinding finding = at(frame, layer);
-    put(frame, finding.field_offset, wrong(finding.right));
+    put(frame, finding.field_offset, wrong(static_cast<std::uint16_t>(finding.right)));
     return frame;
 }
 
@@ -105,7 +105,8 @@ ChecksumName voted(const std::vector<Octets>& frames, const char* layer,
 // `right`.
 Octets computing(Octets frame, const char* layer, std::size_t spare, std::uint16_t right) {
     const ChecksumFinding before = at(frame, layer);
-    const PartialSum word = frame::sum_word(word_at(frame, spare)) + frame::sum_word(before.right) +
+    const PartialSum word = frame::sum_word(word_at(frame, spare)) +
+                            frame::sum_word(static_cast<std::uint16_t>(before.right)) +
                             frame::without_word(right);
     put(frame, spare, frame::folded(word));
     BOOST_REQUIRE_EQUAL(at(frame, layer).right, right);

@@ -406,9 +406,9 @@ BOOST_AUTO_TEST_CASE(a_verifier_without_the_zero_rule_would_convict_a_healthy_fr
 }
 
 BOOST_AUTO_TEST_CASE(traffic_that_carries_no_internet_checksum_is_passed_over) {
-    Octets sctp = raw::ipv4({.protocol = 132}, Octets(32, 9));  // B15: CRC32c
-    Octets lite = raw::ipv4({.protocol = 136}, Octets(32, 9));  // B16: partial coverage
-    for (Octets* ip : {&sctp, &lite}) {
+    Octets esp = raw::ipv4({.protocol = 50}, Octets(32, 9));
+    Octets pptp = raw::ipv4({.protocol = 47}, Octets(32, 9));  // GRE of version 1
+    for (Octets* ip : {&esp, &pptp}) {
         const std::uint16_t sum = frame::checksum_of(frame::sum_bytes(frame::Bytes(*ip).first(20)));
         put(*ip, 10, sum);
         const FrameVerdict verdict = both(raw::ethernet(0x0800, *ip));
