@@ -16,6 +16,8 @@ struct TraceOptions {
     // loaded all drops of the machine are counted and the summary says why.
     std::string netns;
     Scope scope = Scope::kNamespace;  // kMachine: all namespaces, whatever `netns` says
+    // Whether to read what only the packet itself tells: namespace, IP protocol, conntrack entry.
+    enum class Detail { kPacket, kEvent } detail = Detail::kPacket;
     // Where the events wait for us, for each CPU; rounded up to a power of two.
     std::size_t buffer_bytes = std::size_t{1} << 20;
 };

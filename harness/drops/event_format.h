@@ -1,0 +1,58 @@
+// Reading a tracepoint's own description, the file "format" that tracefs shows for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::drops {
+
+struct EventField {
+    std::string name;  // "location"
+    std::size_t offset = 0;
+    std::size_t size = 0;
+    bool operator==(const EventField&) const = default;
+};
+
+struct EventFormat {
+    std::string name;      // "kfree_skb"
+    std::uint64_t id = 0;  // what perf_event_open(2) calls the tracepoint
+    std::vector<EventField> fields;
+    std::string print_format;  // what follows "print fmt:"
+
+    const EventField* find(std::string_view field) const;
+};
+
+// Reads a format file (trace_events.c, f_show). Fields whose lines are not understood are left out:
+// what is needed of them is looked up by name. kNotSupported when it has no name, ID or field.
+Result<EventFormat> parse_event_format(std::string_view text);
+
+// The words that __print_symbolic() gives to the values of a field: {12, "NETFILTER_DROP"}. Empty
+// when the event does not print that field so.
+std::map<std::uint32_t, std::string> value_names(const EventFormat& format, std::string_view field);
+
+// Where skb:kfree_skb keeps what is counted, and the names of its reasons.
+struct DropEvent {
+    std::uint64_t id = 0;
+    std::size_t packet_offset = 0;    // 8 bytes: struct sk_buff *
+    std::size_t location_offset = 0;  // 8 bytes: the code address
+    std::size_t protocol_offset = 0;  // 2 bytes: the ethertype in host order
+    std::size_t reason_offset = 0;    // 4 bytes: enum skb_drop_reason
+    std::size_t end = 0;              // one beyond the last byte of these
+    std::map<std::uint32_t, std::string> reasons;
+    std::uint32_t not_specified = 0;  // the lowest reason; what lies below it is no drop
+
+    // "NETFILTER_DROP", or "reason 200" for a value without a name: other parts of the kernel have
+    // reasons of their own above 65535 (enum skb_drop_reason_subsys).
+    std::string reason_name(std::uint32_t reason) const;
+};
+
+// kNotSupported, with the kernel version that is needed, for an event without reasons.
+Result<DropEvent> drop_event(const EventFormat& format);
+
+}  // namespace pathproof::drops

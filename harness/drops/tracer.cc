@@ -1,0 +1,259 @@
+#include "harness/drops/tracer.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <thread>
+
+#include "harness/drops/perf_event.h"
+#include "harness/drops/tally.h"
+#include "harness/drops/tracefs.h"
+#include "harness/process/netns.h"
+
+namespace pathproof::drops {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Kind = PerfRing::Source::Kind;
+
+// Rings wake us when a quarter full; between that, drops are taken out this often.
+constexpr int kLongestWaitMs = 100;
+
+Result<std::uint32_t> netns_inode(const std::string& netns) {
+    std::uint32_t inode = 0;
+    const auto looked = process::in_netns(netns, [&]() -> Status {
+        struct stat file {};
+        if (stat("/proc/thread-self/ns/net", &file) != 0) {
+            return fail(ErrorCode::kFailed, "look at /proc/thread-self/ns/net: {}",
+                        std::strerror(errno));
+        }
+        inode = static_cast<std::uint32_t>(file.st_ino);
+        return {};
+    });
+    if (!looked) {
+        return pass_on(looked.error());
+    }
+    return inode;
+}
+
+std::int64_t clock_ns(clockid_t clock) {
+    timespec now{};
+    clock_gettime(clock, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// The program and the event that it runs at.
+struct Attached {
+    PacketProgram program;
+    PerfEvent event;
+};
+
+Result<Attached> attach_program(const DropEvent& event, std::optional<std::uint32_t> inode,
+                                int cpu) {
+    const auto layout = kernel_layout();
+    if (!layout) {
+        return pass_on(layout.error());
+    }
+    auto program = PacketProgram::load(event, *layout, inode);
+    if (!program) {
+        return pass_on(program.error());
+    }
+    auto counted = PerfEvent::count_tracepoint(event.id, cpu);
+    if (!counted) {
+        return pass_on(counted.error());
+    }
+    if (auto attached = counted->attach(program->fd()); !attached) {
+        return pass_on(attached.error());
+    }
+    return Attached{.program = std::move(*program), .event = std::move(*counted)};
+}
+
+}  // namespace
+
+struct DropTracer::Impl {
+    ~Impl() { end(); }
+
+    Status open(const TraceOptions& options);
+    void run();
+    void end();
+    DropSummary summary();
+
+  private:
+    Status open_rings(const DropEvent& event, std::size_t bytes);
+    void drain();
+
+    std::optional<Attached> attached_;
+    std::vector<PerfRing> rings_;
+    int stop_event_ = -1;
+    std::thread reader_;
+
+    std::mutex mutex_;  // guards what follows
+    std::optional<DropEvent> event_;
+    std::optional<Tally> tally_;
+    KernelSymbols symbols_;
+    std::string scope_reason_;
+    Clock::time_point started_;
+    std::optional<Clock::time_point> ended_;
+    std::int64_t to_realtime_ns_ = 0;
+};
+
+Status DropTracer::Impl::open(const TraceOptions& options) {
+    const auto inode = netns_inode(options.netns);
+    if (!inode) {
+        return pass_on(inode.error());
+    }
+    const auto text = read_event_format("skb/kfree_skb");
+    if (!text) {
+        return pass_on(text.error());
+    }
+    const auto format = parse_event_format(*text);
+    if (!format) {
+        return pass_on(format.error());
+    }
+    const auto event = drop_event(*format);
+    if (!event) {
+        return pass_on(event.error());
+    }
+    event_ = *event;
+    const std::vector<int> cpus = online_cpus();
+    if (cpus.empty()) {
+        return fail(ErrorCode::kFailed, "no CPU is listed in /sys/devices/system/cpu/online");
+    }
+    Scope scope = options.scope;
+    if (options.detail == TraceOptions::Detail::kPacket) {
+        auto attached = attach_program(
+            *event, scope == Scope::kNamespace ? std::optional(*inode) : std::nullopt, cpus[0]);
+        if (attached) {
+            attached_.emplace(std::move(*attached));
+        } else {
+            scope_reason_ = attached.error().message;
+        }
+    } else {
+        scope_reason_ = "the tracepoint does not carry it";
+    }
+    if (scope == Scope::kMachine) {
+        scope_reason_.clear();
+    }
+    tally_.emplace(*event, attached_ ? scope : Scope::kMachine);
+    return open_rings(*event, options.buffer_bytes);
+}
+
+Status DropTracer::Impl::open_rings(const DropEvent& event, std::size_t bytes) {
+    const PerfRing::Source source{.kind = attached_ ? Kind::kBpfOutput : Kind::kTracepoint,
+                                  .tracepoint_id = event.id};
+    for (const int cpu : online_cpus()) {
+        auto ring = PerfRing::open(source, cpu, bytes);
+        if (!ring) {
+            return pass_on(ring.error());
+        }
+        if (attached_) {
+            if (auto sent = attached_->program.send_to(cpu, ring->fd()); !sent) {
+                return sent;
+            }
+        }
+        rings_.push_back(std::move(*ring));
+    }
+    stop_event_ = eventfd(0, EFD_CLOEXEC);
+    if (stop_event_ < 0) {
+        return fail(ErrorCode::kFailed, "eventfd: {}", std::strerror(errno));
+    }
+    to_realtime_ns_ = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+    started_ = Clock::now();
+    for (PerfRing& ring : rings_) {
+        if (auto enabled = ring.event().enable(); !enabled) {
+            return enabled;
+        }
+    }
+    // Last, so that the program never finds a ring that is not ready.
+    return attached_ ? attached_->event.enable() : Status{};
+}
+
+void DropTracer::Impl::drain() {
+    const auto add = [this](std::int64_t time_ns, std::span<const std::byte> raw) {
+        const auto facts = attached_ ? read_program_output(raw) : read_tracepoint(raw, *event_);
+        if (facts) {
+            tally_->add(*facts, time_ns + to_realtime_ns_);
+        }
+    };
+    for (PerfRing& ring : rings_) {
+        ring.drain(add);
+    }
+}
+
+void DropTracer::Impl::run() {
+    reader_ = std::thread([this] {
+        std::vector<pollfd> waited{{.fd = stop_event_, .events = POLLIN, .revents = 0}};
+        for (const PerfRing& ring : rings_) {
+            waited.push_back({.fd = ring.fd(), .events = POLLIN, .revents = 0});
+        }
+        while ((waited[0].revents & POLLIN) == 0) {
+            ::poll(waited.data(), waited.size(), kLongestWaitMs);
+            const std::lock_guard lock(mutex_);
+            drain();
+        }
+    });
+}
+
+void DropTracer::Impl::end() {
+    if (!ended_ && reader_.joinable()) {
+        if (attached_) {
+            attached_->event.disable();
+        }
+        for (PerfRing& ring : rings_) {
+            ring.event().disable();
+        }
+        ended_ = Clock::now();
+        const std::uint64_t one = 1;
+        while (write(stop_event_, &one, sizeof one) < 0 && errno == EINTR) {
+        }
+        reader_.join();
+    }
+    if (stop_event_ >= 0) {
+        close(std::exchange(stop_event_, -1));
+    }
+}
+
+DropSummary DropTracer::Impl::summary() {
+    const std::lock_guard lock(mutex_);
+    drain();
+    DropSummary summary = tally_->summary(symbols_);
+    summary.scope_reason = scope_reason_;
+    summary.seconds =
+        std::chrono::duration<double>(ended_.value_or(Clock::now()) - started_).count();
+    for (const PerfRing& ring : rings_) {
+        summary.lost += ring.lost();
+    }
+    return summary;
+}
+
+DropTracer::DropTracer() : impl_(std::make_unique<Impl>()) {}
+
+DropTracer::~DropTracer() = default;
+
+Result<std::unique_ptr<DropTracer>> DropTracer::start(const TraceOptions& options) {
+    std::unique_ptr<DropTracer> tracer(new DropTracer());
+    if (auto opened = tracer->impl_->open(options); !opened) {
+        return pass_on(opened.error());
+    }
+    tracer->impl_->run();
+    return tracer;
+}
+
+DropSummary DropTracer::poll() {
+    return impl_->summary();
+}
+
+DropSummary DropTracer::stop() {
+    impl_->end();
+    return impl_->summary();
+}
+
+}  // namespace pathproof::drops
