@@ -43,14 +43,14 @@ std::string observation_html(const Observation& seen, const std::string& target)
         words += seen.names.size() > 1 ? fmt::format(" +{}", seen.names.size() - 1) : "";
     }
     const std::string counts =
-        seen.wrong > 0    ? fmt::format("{} of {}", format_number(static_cast<double>(seen.wrong)),
-                                        format_number(static_cast<double>(seen.frames)))
-        : seen.frames > 0 ? format_number(static_cast<double>(seen.frames))
-                          : "";
+        seen.wrong > 0 ? fmt::format("{} of {}", format_number(static_cast<double>(seen.wrong)),
+                                     format_number(static_cast<double>(seen.frames)))
+                       : "";
+    const std::string hint = fmt::format("{} judged{}{}", plural(seen.frames, "frame"),
+                                         seen.note.empty() ? "" : ": ", seen.note);
     return fmt::format(
         R"(<td class="seen {}" title="{}"><span aria-hidden="true">{}</span> {}<small>{}</small></td>)",
-        look.tone, escape_markup(seen.note), look.symbol, linked(escape_markup(words), target),
-        counts);
+        look.tone, escape_markup(hint), look.symbol, linked(escape_markup(words), target), counts);
 }
 
 std::string errata_html(const std::vector<KnownErratum>& errata) {
