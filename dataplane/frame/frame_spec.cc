@@ -1,209 +1,132 @@
 #include "dataplane/frame/frame_spec.h"
 
-#include <netinet/in.h>
 #include <rte_ether.h>
-#include <rte_icmp.h>
-#include <rte_ip.h>
-#include <rte_tcp.h>
-#include <rte_udp.h>
-#include <rte_vxlan.h>
 
 #include <algorithm>
+
+#include "dataplane/frame/offload.h"
+#include "dataplane/frame/transport_shape.h"
 
 namespace pathproof::frame {
 namespace {
 
-constexpr std::size_t kMostBytes = 9000;
+constexpr std::size_t kMostBytes = 9234;  // jumbo frames of 9216 bytes and two VLAN tags are common
+constexpr std::size_t kMostSuperBytes = 65'535;  // what an IP length field and a 16-bit offset hold
+constexpr std::uint8_t kMostOptionBytes = 40;    // RFC 791 and RFC 9293: IHL, data offset of 15
+constexpr std::uint8_t kMostGeneveOptionBytes = 128;  // RFC 8926: 5 bits of length in one option
+constexpr std::uint16_t kMostMbufL2Bytes = 127;       // rte_mbuf_core.h, RTE_MBUF_L2_LEN_BITS
 constexpr std::array<const char*, kChecksumModes> kModeNames = {
     "software", "offload",           "zero",    "pseudo", "complement",
     "plus-one", "stale-source-port", "swapped", "random"};
 
-rte_be16_t net16(std::uint16_t host) {
-    return __builtin_bswap16(host);
-}
-rte_be32_t net32(std::uint32_t host) {
-    return __builtin_bswap32(host);
+std::uint16_t narrow(std::size_t offset) {
+    return static_cast<std::uint16_t>(offset);
 }
 
-bool is_ipv4(const PacketSpec& packet) {
-    return packet.source.address.family == Family::kIpv4;
-}
-
-std::uint16_t transport_bytes(Transport transport) {
-    switch (transport) {
-        case Transport::kTcp:
-            return sizeof(rte_tcp_hdr);
-        case Transport::kIcmp:
-        case Transport::kIcmpv6:
-            return sizeof(rte_icmp_hdr);
-        case Transport::kUdp:
-        case Transport::kNone:
-        case Transport::kOther:
-        case Transport::kSctp:
-        case Transport::kUdpLite:
-        case Transport::kGre:
-            break;
+std::size_t link_bytes(const PacketSpec& packet, Carries carries) {
+    if (carries == Carries::kIp) {
+        return 0;
     }
-    return sizeof(rte_udp_hdr);
+    return sizeof(rte_ether_hdr) + packet.vlans * sizeof(rte_vlan_hdr);
 }
 
-std::uint8_t protocol_of(Transport transport) {
-    switch (transport) {
-        case Transport::kTcp:
-            return IPPROTO_TCP;
-        case Transport::kIcmp:
-            return IPPROTO_ICMP;
-        case Transport::kIcmpv6:
-            return IPPROTO_ICMPV6;
-        case Transport::kUdp:
-        case Transport::kNone:
-        case Transport::kOther:
-        case Transport::kSctp:
-        case Transport::kUdpLite:
-        case Transport::kGre:
-            break;
-    }
-    return IPPROTO_UDP;
-}
-
-PacketLayout place(const PacketSpec& packet, std::size_t at) {
+PacketLayout place(const PacketSpec& packet, std::size_t at, Carries carries,
+                   std::uint16_t transport_bytes) {
     PacketLayout layout;
-    layout.ethernet = static_cast<std::uint16_t>(at);
-    at += sizeof(rte_ether_hdr) + packet.vlans * sizeof(rte_vlan_hdr);
-    layout.network = static_cast<std::uint16_t>(at);
-    at += is_ipv4(packet) ? sizeof(rte_ipv4_hdr) : sizeof(rte_ipv6_hdr);
-    layout.transport = static_cast<std::uint16_t>(at);
-    layout.payload = static_cast<std::uint16_t>(at + transport_bytes(packet.transport));
+    layout.ethernet = narrow(at);
+    layout.network = narrow(at + link_bytes(packet, carries));
+    layout.transport = narrow(layout.network + network_bytes(packet));
+    layout.payload = narrow(layout.transport + transport_bytes);
     return layout;
 }
 
-// Places headers into the frame; layout_of() made the room.
-class FrameWriter {
-  public:
-    FrameWriter(std::span<std::uint8_t> out, std::uint16_t end) : out_(out), end_(end) {}
+std::size_t packet_bytes(const PacketSpec& packet, Carries carries) {
+    return link_bytes(packet, carries) + network_bytes(packet) + shape_of(packet).header_bytes +
+           packet.trailer.size();
+}
 
-    void write(const PacketSpec& packet, const PacketLayout& layout) {
-        write_ethernet(packet, layout);
-        const auto length = static_cast<std::uint16_t>(end_ - layout.transport);
-        if (is_ipv4(packet)) {
-            write_ipv4(packet, layout);
-        } else {
-            write_ipv6(packet, layout, length);
-        }
-        switch (packet.transport) {
-            case Transport::kTcp:
-                write_tcp(packet, layout.transport);
-                break;
-            case Transport::kIcmp:
-                write_echo(packet, layout.transport, RTE_IP_ICMP_ECHO_REQUEST);
-                break;
-            case Transport::kIcmpv6:
-                write_echo(packet, layout.transport, 128);
-                break;
-            case Transport::kUdp:
-            case Transport::kNone:
-            case Transport::kOther:
-            case Transport::kSctp:
-            case Transport::kUdpLite:
-            case Transport::kGre:
-                write_udp(packet, layout.transport, length);
-                break;
-        }
+// The frame's length, wherever it may end.
+std::size_t bytes_of(const FrameSpec& spec) {
+    const Carries carries = spec.tunnel ? spec.tunnel->carries : Carries::kEthernet;
+    std::size_t bytes = packet_bytes(spec.packet, carries) + spec.payload.size();
+    if (spec.tunnel) {
+        bytes += packet_bytes(spec.tunnel->outer, Carries::kEthernet) +
+                 tunnel_header_bytes(*spec.tunnel);
     }
-    template <typename T>
-    void put(std::size_t offset, const T& header) {
-        std::memcpy(out_.data() + offset, &header, sizeof header);
+    return bytes;
+}
+
+Status check_options(const PacketSpec& packet, std::string_view which) {
+    if (packet.ipv4_option_bytes > kMostOptionBytes || packet.ipv4_option_bytes % 4 != 0 ||
+        packet.tcp_option_bytes > kMostOptionBytes || packet.tcp_option_bytes % 4 != 0) {
+        return fail(ErrorCode::kBadInput,
+                    "{}: {} bytes of IPv4 and {} of TCP options; both are multiples of 4 up to {}",
+                    which, packet.ipv4_option_bytes, packet.tcp_option_bytes, kMostOptionBytes);
     }
-
-  private:
-    void write_ethernet(const PacketSpec& packet, const PacketLayout& layout) {
-        rte_ether_hdr header{};
-        std::ranges::copy(packet.destination_mac.bytes, header.dst_addr.addr_bytes);
-        std::ranges::copy(packet.source_mac.bytes, header.src_addr.addr_bytes);
-        put(layout.ethernet, header);
-        std::size_t at = layout.ethernet + offsetof(rte_ether_hdr, ether_type);
-        for (std::size_t i = 0; i < packet.vlans; ++i, at += sizeof(rte_vlan_hdr)) {
-            put(at, net16(packet.vlan[i].type));
-            put(at + 2, net16(packet.vlan[i].control));
-        }
-        put(at, net16(is_ipv4(packet) ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6));
+    if (packet.tcp_option_bytes > 0 && packet.transport != Transport::kTcp) {
+        return fail(ErrorCode::kBadInput, "{}: TCP options without TCP", which);
     }
-
-    void write_ipv4(const PacketSpec& packet, const PacketLayout& layout) {
-        rte_ipv4_hdr header{};
-        header.version_ihl = RTE_IPV4_VHL_DEF;
-        header.type_of_service = packet.traffic_class;
-        header.total_length = net16(static_cast<std::uint16_t>(end_ - layout.network));
-        header.packet_id = net16(packet.identification);
-        header.fragment_offset = net16(RTE_IPV4_HDR_DF_FLAG);
-        header.time_to_live = packet.hop_limit;
-        header.next_proto_id = protocol_of(packet.transport);
-        header.src_addr = net32(packet.source.address.v4_host_order());
-        header.dst_addr = net32(packet.destination.address.v4_host_order());
-        put(layout.network, header);
+    if (is_ipv4(packet) && !packet.extensions.empty()) {
+        return fail(ErrorCode::kBadInput, "{}: extension headers need IPv6", which);
     }
-
-    void write_ipv6(const PacketSpec& packet, const PacketLayout& layout, std::uint16_t length) {
-        rte_ipv6_hdr header{};
-        header.vtc_flow = net32(0x60000000u | std::uint32_t{packet.traffic_class} << 20);
-        header.payload_len = net16(length);
-        header.proto = protocol_of(packet.transport);
-        header.hop_limits = packet.hop_limit;
-        std::ranges::copy(packet.source.address.bytes, header.src_addr);
-        std::ranges::copy(packet.destination.address.bytes, header.dst_addr);
-        put(layout.network, header);
+    if (!is_ipv4(packet) && packet.ipv4_option_bytes > 0) {
+        return fail(ErrorCode::kBadInput, "{}: IPv4 options need IPv4", which);
     }
-
-    void write_udp(const PacketSpec& packet, std::size_t at, std::uint16_t length) {
-        put(at, rte_udp_hdr{.src_port = net16(packet.source.port),
-                            .dst_port = net16(packet.destination.port),
-                            .dgram_len = net16(length),
-                            .dgram_cksum = 0});
+    if (packet.flow_label > 0xfffff) {
+        return fail(ErrorCode::kBadInput, "{}: flow label {} is over 20 bits", which,
+                    packet.flow_label);
     }
+    return {};
+}
 
-    void write_tcp(const PacketSpec& packet, std::size_t at) {
-        rte_tcp_hdr header{};
-        header.src_port = net16(packet.source.port);
-        header.dst_port = net16(packet.destination.port);
-        header.sent_seq = net32(packet.tcp_sequence);
-        header.recv_ack = net32(packet.tcp_acknowledgement);
-        header.data_off = sizeof(rte_tcp_hdr) / 4 << 4;
-        header.tcp_flags = packet.tcp_flags;
-        header.rx_win = 0xffff;
-        put(at, header);
+Status check_fragment(const PacketSpec& packet, std::string_view which) {
+    if (!packet.fragment) {
+        return {};
     }
-
-    void write_echo(const PacketSpec& packet, std::size_t at, std::uint8_t type) {
-        put(at, rte_icmp_hdr{.icmp_type = type,
-                             .icmp_code = 0,
-                             .icmp_cksum = 0,
-                             .icmp_ident = net16(packet.source.port),
-                             .icmp_seq_nb = net16(packet.destination.port)});
+    if (packet.transport != Transport::kOther) {
+        return fail(ErrorCode::kBadInput,
+                    "{}: a fragment's transport is opaque; give it as payload of protocol {}",
+                    which, shape_of(packet).protocol);
     }
+    if (packet.fragment->offset % 8 != 0) {
+        return fail(ErrorCode::kBadInput, "{}: fragment offset {} is no multiple of 8", which,
+                    packet.fragment->offset);
+    }
+    return {};
+}
 
-    std::span<std::uint8_t> out_;
-    std::uint16_t end_;
-};
-
-bool is_echo(const PacketSpec& packet) {
-    return packet.transport == Transport::kIcmp || packet.transport == Transport::kIcmpv6;
+Status check_sctp_mode(ChecksumMode mode, std::string_view which) {
+    switch (mode) {
+        case ChecksumMode::kSoftware:
+        case ChecksumMode::kOffload:
+        case ChecksumMode::kZero:
+        case ChecksumMode::kComplement:
+            return {};
+        case ChecksumMode::kPseudo:
+        case ChecksumMode::kPlusOne:
+        case ChecksumMode::kStaleSourcePort:
+        case ChecksumMode::kSwapped:
+        case ChecksumMode::kRandom:
+            break;
+    }
+    return fail(ErrorCode::kBadInput, "{}: SCTP has no checksum mode '{}'", which, name(mode));
 }
 
 Status check_modes(const PacketSpec& packet, std::string_view which, std::uint16_t stale_port) {
-    switch (packet.ip_checksum) {
-        case ChecksumMode::kPseudo:
-        case ChecksumMode::kStaleSourcePort:
-            return fail(
-                ErrorCode::kBadInput,
-                "{}: the IPv4 header checksum has no pseudo-header and no ports; choose another "
-                "mode than '{}'",
-                which, name(packet.ip_checksum));
-        default:
-            break;
+    if (packet.ip_checksum == ChecksumMode::kPseudo ||
+        packet.ip_checksum == ChecksumMode::kStaleSourcePort) {
+        return fail(
+            ErrorCode::kBadInput,
+            "{}: the IPv4 header checksum has no pseudo-header and no ports; choose another "
+            "mode than '{}'",
+            which, name(packet.ip_checksum));
     }
-    const bool no_ports = is_echo(packet);
     const ChecksumMode mode = packet.transport_checksum;
-    if (no_ports && (mode == ChecksumMode::kOffload || mode == ChecksumMode::kStaleSourcePort)) {
+    if (packet.transport == Transport::kSctp) {
+        return check_sctp_mode(mode, which);
+    }
+    if (is_echo(packet) &&
+        (mode == ChecksumMode::kOffload || mode == ChecksumMode::kStaleSourcePort)) {
         return fail(ErrorCode::kBadInput, "{}: ICMP has no checksum mode '{}'", which, name(mode));
     }
     if (packet.transport == Transport::kIcmp && mode == ChecksumMode::kPseudo) {
@@ -217,18 +140,12 @@ Status check_modes(const PacketSpec& packet, std::string_view which, std::uint16
     return {};
 }
 
-Status check_packet(const PacketSpec& packet, std::string_view which) {
-    if (packet.source.address.family != packet.destination.address.family) {
-        return fail(ErrorCode::kBadInput, "{}: source {} and destination {} are of two families",
-                    which, to_string(packet.source.address), to_string(packet.destination.address));
-    }
-    if (packet.vlans > packet.vlan.size()) {
-        return fail(ErrorCode::kBadInput, "{}: {} VLAN tags; at most {} can be written", which,
-                    packet.vlans, packet.vlan.size());
-    }
+Status check_transport(const PacketSpec& packet, std::string_view which) {
     switch (packet.transport) {
         case Transport::kUdp:
         case Transport::kTcp:
+        case Transport::kSctp:
+        case Transport::kOther:
             return {};
         case Transport::kIcmp:
         case Transport::kIcmpv6:
@@ -238,13 +155,99 @@ Status check_packet(const PacketSpec& packet, std::string_view which) {
             }
             return {};
         case Transport::kNone:
-        case Transport::kOther:
-        case Transport::kSctp:
         case Transport::kUdpLite:
         case Transport::kGre:
             break;
     }
-    return fail(ErrorCode::kBadInput, "{}: only UDP, TCP and ICMP echo can be written", which);
+    return fail(ErrorCode::kBadInput,
+                "{}: only UDP, TCP, SCTP, ICMP echo and opaque payloads can be written", which);
+}
+
+Status check_packet(const PacketSpec& packet, std::string_view which) {
+    if (packet.source.address.family != packet.destination.address.family) {
+        return fail(ErrorCode::kBadInput, "{}: source {} and destination {} are of two families",
+                    which, to_string(packet.source.address), to_string(packet.destination.address));
+    }
+    if (packet.vlans > packet.vlan.size()) {
+        return fail(ErrorCode::kBadInput, "{}: {} VLAN tags; at most {} can be written", which,
+                    packet.vlans, packet.vlan.size());
+    }
+    if (Status status = check_options(packet, which); !status) {
+        return status;
+    }
+    if (Status status = check_fragment(packet, which); !status) {
+        return status;
+    }
+    return check_transport(packet, which);
+}
+
+Status check_carried(const TunnelSpec& tunnel, const PacketSpec& inner) {
+    if (tunnel.carries == Carries::kIp && tunnel.kind == Tunnel::kVxlan) {
+        return fail(ErrorCode::kBadInput, "tunnel: VXLAN carries Ethernet frames only");
+    }
+    if (tunnel.carries == Carries::kEthernet && tunnel.kind == Tunnel::kIpInIp) {
+        return fail(ErrorCode::kBadInput, "tunnel: IP in IP carries IP packets only");
+    }
+    if (tunnel.carries == Carries::kIp && (inner.vlans > 0 || !inner.trailer.empty())) {
+        return fail(ErrorCode::kBadInput,
+                    "inner packet: VLAN tags and a trailer need an inner Ethernet frame");
+    }
+    return {};
+}
+
+Status check_tunnel(const TunnelSpec& tunnel, const FrameSpec& spec) {
+    const PacketSpec& outer = tunnel.outer;
+    const Transport wanted = over_udp(tunnel.kind) ? Transport::kUdp : Transport::kOther;
+    if (tunnel.kind == Tunnel::kNone || outer.transport != wanted || outer.fragment) {
+        return fail(ErrorCode::kBadInput,
+                    "outer packet: VXLAN goes over UDP, as VXLAN-GPE and GENEVE do, GRE and IP in "
+                    "IP over IP alone; none can be written as a fragment");
+    }
+    if (Status status = check_packet(outer, "outer packet"); !status) {
+        return status;
+    }
+    if (Status status = check_modes(outer, "outer packet", spec.stale_source_port); !status) {
+        return status;
+    }
+    if (tunnel.vni > 0xffffff) {
+        return fail(ErrorCode::kBadInput, "VNI {} is over 24 bits", tunnel.vni);
+    }
+    if (tunnel.geneve_option_bytes % 4 != 0 ||
+        tunnel.geneve_option_bytes > kMostGeneveOptionBytes) {
+        return fail(ErrorCode::kBadInput,
+                    "tunnel: {} bytes of GENEVE options; one option has a multiple of 4 up to {}",
+                    tunnel.geneve_option_bytes, kMostGeneveOptionBytes);
+    }
+    return check_carried(tunnel, spec.packet);
+}
+
+// A NIC that cuts writes each segment's IPv4 headers anew (rte_mbuf_core.h, RTE_MBUF_F_TX_TCP_SEG).
+bool headers_left_to_nic(const FrameSpec& spec) {
+    const auto left = [](const PacketSpec& packet) {
+        return !is_ipv4(packet) || packet.ip_checksum == ChecksumMode::kOffload;
+    };
+    return left(spec.packet) && (!spec.tunnel || left(spec.tunnel->outer));
+}
+
+Status check_segments(const FrameSpec& spec) {
+    if (spec.segment_bytes == 0) {
+        return {};
+    }
+    const PacketSpec& packet = spec.packet;
+    const bool offload = packet.transport_checksum == ChecksumMode::kOffload;
+    const bool known = packet.transport == Transport::kTcp || packet.transport == Transport::kUdp;
+    const bool asked = offload || packet.transport_checksum == ChecksumMode::kPseudo;
+    if (!known || !asked || !packet.trailer.empty()) {
+        return fail(ErrorCode::kBadInput,
+                    "only TCP and UDP are cut into segments, with the checksum mode 'offload' or "
+                    "'pseudo' and without trailer");
+    }
+    if (offload && !headers_left_to_nic(spec)) {
+        return fail(ErrorCode::kBadInput,
+                    "a NIC that cuts writes all IPv4 headers; give them the checksum mode "
+                    "'offload' too");
+    }
+    return {};
 }
 
 }  // namespace
@@ -263,14 +266,21 @@ std::optional<ChecksumMode> checksum_mode(std::string_view name) {
 
 FrameLayout layout_of(const FrameSpec& spec) noexcept {
     FrameLayout layout;
-    std::size_t inner = 0;
+    Carries carries = Carries::kEthernet;
     if (spec.tunnel) {
-        layout.outer = place(spec.tunnel->outer, 0);
-        layout.vxlan = layout.outer.payload;
-        inner = layout.vxlan + sizeof(rte_vxlan_hdr);
+        const TunnelSpec& tunnel = *spec.tunnel;
+        layout.outer = place(tunnel.outer, 0, carries, shape_of(tunnel.outer).header_bytes);
+        layout.tunnel = layout.outer.payload;
+        carries = tunnel.carries;
     }
-    layout.packet = place(spec.packet, inner);
-    layout.end = static_cast<std::uint16_t>(layout.packet.payload + spec.payload.size());
+    const std::size_t at = spec.tunnel ? layout.tunnel + tunnel_header_bytes(*spec.tunnel) : 0u;
+    layout.packet = place(spec.packet, at, carries, shape_of(spec.packet).header_bytes);
+    layout.packet.end = narrow(layout.packet.payload + spec.payload.size());
+    layout.end = narrow(layout.packet.end + spec.packet.trailer.size());
+    if (spec.tunnel) {
+        layout.outer.end = layout.end;
+        layout.end = narrow(layout.end + spec.tunnel->outer.trailer.size());
+    }
     return layout;
 }
 
@@ -283,38 +293,26 @@ Status check(const FrameSpec& spec) {
         return status;
     }
     if (spec.tunnel) {
-        const PacketSpec& outer = spec.tunnel->outer;
-        if (outer.transport != Transport::kUdp) {
-            return fail(ErrorCode::kBadInput, "outer packet: VXLAN goes over UDP");
-        }
-        if (Status status = check_packet(outer, "outer packet"); !status) {
+        if (Status status = check_tunnel(*spec.tunnel, spec); !status) {
             return status;
-        }
-        if (Status status = check_modes(outer, "outer packet", spec.stale_source_port); !status) {
-            return status;
-        }
-        if (spec.tunnel->vni > 0xffffff) {
-            return fail(ErrorCode::kBadInput, "VNI {} is over 24 bits", spec.tunnel->vni);
         }
     }
-    constexpr std::size_t kMostHeaders = 200;
-    if (spec.payload.size() > kMostBytes - kMostHeaders) {
-        return fail(ErrorCode::kBadInput, "a payload of {} bytes is over the {} that fit a frame",
-                    spec.payload.size(), kMostBytes - kMostHeaders);
+    if (Status status = check_segments(spec); !status) {
+        return status;
+    }
+    const std::size_t most = spec.segment_bytes > 0 ? kMostSuperBytes : kMostBytes;
+    if (const std::size_t bytes = bytes_of(spec); bytes > most) {
+        return fail(ErrorCode::kBadInput,
+                    "a payload of {} bytes makes a frame of {}; at most {} can be written",
+                    spec.payload.size(), bytes, most);
+    }
+    if (const std::uint16_t bytes = offload_request(spec).l2_len; bytes > kMostMbufL2Bytes) {
+        return fail(ErrorCode::kBadInput,
+                    "{} bytes between the outer and the inner IP header; an offload request can "
+                    "say {} at most, so use checksum modes other than 'offload'",
+                    bytes, kMostMbufL2Bytes);
     }
     return {};
-}
-
-void write_without_checksums(std::span<std::uint8_t> out, const FrameSpec& spec,
-                             const FrameLayout& layout) noexcept {
-    FrameWriter writer(out, layout.end);
-    if (spec.tunnel) {
-        writer.write(spec.tunnel->outer, layout.outer);
-        writer.put(layout.vxlan, rte_vxlan_hdr{.vx_flags = net32(0x08000000),
-                                               .vx_vni = net32(spec.tunnel->vni << 8)});
-    }
-    writer.write(spec.packet, layout.packet);
-    std::ranges::copy(spec.payload, out.data() + layout.packet.payload);
 }
 
 }  // namespace pathproof::frame

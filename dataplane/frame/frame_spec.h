@@ -9,6 +9,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
+#include "dataplane/frame/tunnel_ports.h"
 #include "dataplane/frame/view.h"
 
 namespace pathproof::frame {
@@ -39,31 +40,66 @@ struct VlanTag {
     bool operator==(const VlanTag&) const = default;
 };
 
+// IPv6 extension headers that a packet may carry in front of its transport, each written with what
+// its neighbours must skip to find the transport.
+enum class Extension : std::uint8_t {
+    kHopByHop,     // PadN only (RFC 8200 section 4.3)
+    kDestination,  // PadN only (RFC 8200 section 4.6)
+    kRouting,  // type 2 (RFC 6275 section 6.4) with one segment left: the pseudo-header then has
+               // PacketSpec::final_destination (RFC 8200 section 8.1)
+};
+
+// One piece of a datagram that was cut; its transport is kOther, its payload the piece.
+struct FragmentSpec {
+    std::uint16_t offset = 0;          // bytes from the start of what was cut, a multiple of 8
+    bool more = false;                 // pieces follow
+    std::uint32_t identification = 0;  // IPv6; an IPv4 packet has its own
+    bool operator==(const FragmentSpec&) const = default;
+};
+
 // The headers of one Ethernet frame.
 struct PacketSpec {
     MacAddress source_mac;
     MacAddress destination_mac;
     std::array<VlanTag, 2> vlan{};  // outermost first
     std::uint8_t vlans = 0;
-    Endpoint source;                        // ICMP echo: the port is the identifier
-    Endpoint destination;                   // ICMP echo: the port is the sequence number
-    Transport transport = Transport::kUdp;  // kIcmp and kIcmpv6: an echo request
+    Endpoint source;       // ICMP echo: the port is the identifier
+    Endpoint destination;  // ICMP echo: the port is the sequence number
+    // kIcmp and kIcmpv6: an echo request. kOther: no header, the payload is all that the IP packet
+    // carries, and `protocol` says what it is.
+    Transport transport = Transport::kUdp;
     std::uint8_t hop_limit = 64;
     std::uint8_t traffic_class = 0;
-    std::uint16_t identification = 0;  // IPv4; DF is set
+    std::uint16_t identification = 0;  // IPv4; DF is set unless it is a fragment
     std::uint32_t tcp_sequence = 1;
     std::uint32_t tcp_acknowledgement = 1;
     std::uint8_t tcp_flags = 0x18;                       // PSH, ACK
     ChecksumMode ip_checksum = ChecksumMode::kSoftware;  // IPv4 only
     ChecksumMode transport_checksum = ChecksumMode::kSoftware;
+    std::uint8_t protocol = 253;         // of kOther; 253 is for experiments (RFC 3692)
+    std::uint8_t ipv4_option_bytes = 0;  // NOPs (RFC 791); a multiple of 4 up to 40
+    std::uint8_t tcp_option_bytes = 0;   // timestamps if 12 or more, the rest NOPs; as above
+    std::vector<Extension> extensions;   // IPv6 only, in the order given
+    IpAddress final_destination;         // with Extension::kRouting only
+    std::uint32_t flow_label = 0;        // IPv6, 20 bits
+    std::optional<FragmentSpec> fragment;
+    std::vector<std::uint8_t> trailer;  // behind the IP packet: Ethernet padding
     bool operator==(const PacketSpec&) const = default;
 };
 
-// A VXLAN envelope: `outer` is UDP to the VTEP; its transport_checksum is kZero for a tunnel
-// without one.
+enum class Carries : std::uint8_t { kEthernet, kIp };
+
+// An envelope. `outer` is UDP to the tunnel's end point for VXLAN, VXLAN-GPE and GENEVE; its
+// transport_checksum is kZero for a tunnel without one. GRE and IP in IP have no transport of their
+// own: `outer` says kOther and its ports, protocol and transport_checksum do not matter.
 struct TunnelSpec {
     PacketSpec outer;
-    std::uint32_t vni = 0;
+    std::uint32_t vni = 0;  // VXLAN, VXLAN-GPE, GENEVE: 24 bits
+    Tunnel kind = Tunnel::kVxlan;
+    Carries carries = Carries::kEthernet;  // VXLAN: only Ethernet. IP in IP: only IP
+    std::uint8_t geneve_option_bytes = 0;  // one option (RFC 8926 section 3.5); a multiple of 4
+    std::optional<std::uint32_t> gre_key;  // RFC 2890
+    std::optional<std::uint16_t> group_policy;  // VXLAN: G flag and policy id (VXLAN-GBP draft)
     bool operator==(const TunnelSpec&) const = default;
 };
 
@@ -73,28 +109,33 @@ struct FrameSpec {
     std::vector<std::uint8_t> payload;
     std::uint16_t stale_source_port = 44'246;
     std::uint64_t seed = 1;
+    // Not 0: a super-frame of TCP or UDP that a NIC shall cut into segments with at most so many
+    // bytes of payload each (TSO, USO). Its transport checksum mode is kOffload, or kPseudo for
+    // receivers that want the pseudo-header's sum with the length in it, as Linux does.
+    std::uint16_t segment_bytes = 0;
     bool operator==(const FrameSpec&) const = default;
 };
 
-// Where the headers of one packet lie in the frame; all offsets are even.
+// Where the headers of one packet lie in the frame; all offsets but `end` are even.
 struct PacketLayout {
-    std::uint16_t ethernet = 0;
+    std::uint16_t ethernet = 0;  // without Ethernet header: where the IP header starts
     std::uint16_t network = 0;
     std::uint16_t transport = 0;
     std::uint16_t payload = 0;
+    std::uint16_t end = 0;  // of the IP packet: a trailer follows
 };
 
 struct FrameLayout {
-    PacketLayout packet;  // the inner one, if there is a tunnel
-    PacketLayout outer;   // meaningful in a tunnel only
-    std::uint16_t vxlan = 0;
-    std::uint16_t end = 0;  // the frame's length
+    PacketLayout packet;       // the inner one, if there is a tunnel
+    PacketLayout outer;        // meaningful in a tunnel only
+    std::uint16_t tunnel = 0;  // the VXLAN, GENEVE or GRE header; IP in IP: the inner IP header
+    std::uint16_t end = 0;     // the frame's length
 };
 
 FrameLayout layout_of(const FrameSpec& spec) noexcept;
 
 // Says what cannot be made: addresses of two families, a checksum mode that its protocol does not
-// know, a frame over 9000 bytes, a VNI over 24 bits.
+// know, a frame over 9234 bytes (64 KiB if it is to be cut), a VNI over 24 bits.
 Status check(const FrameSpec& spec);
 
 // Writes all of the frame but checksums (their fields are 0) into layout_of(spec).end bytes at

@@ -16,9 +16,10 @@ struct OffloadRequest {
         0;  // RTE_ETH_TX_OFFLOAD_*: what the port must have been opened with
     std::uint16_t outer_l2_len = 0;
     std::uint16_t outer_l3_len = 0;
-    std::uint16_t l2_len = 0;  // in a tunnel: outer UDP, VXLAN and inner Ethernet headers
+    std::uint16_t l2_len = 0;  // in a tunnel: outer UDP, tunnel and inner Ethernet headers
     std::uint16_t l3_len = 0;
     std::uint16_t l4_len = 0;
+    std::uint16_t segment_bytes = 0;  // rte_mbuf's tso_segsz; 0: not to be cut
 
     bool any() const { return mbuf_flags != 0; }
     bool operator==(const OffloadRequest&) const = default;

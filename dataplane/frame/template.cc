@@ -1,62 +1,18 @@
 #include "dataplane/frame/template.h"
 
-#include <netinet/in.h>
 #include <rte_icmp.h>
 #include <rte_ip.h>
-#include <rte_tcp.h>
 #include <rte_udp.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
+#include "dataplane/frame/crc32c.h"
+#include "dataplane/frame/transport_shape.h"
+
 namespace pathproof::frame {
 namespace {
-
-bool is_ipv4(const PacketSpec& packet) {
-    return packet.source.address.family == Family::kIpv4;
-}
-bool is_echo(const PacketSpec& packet) {
-    return packet.transport == Transport::kIcmp || packet.transport == Transport::kIcmpv6;
-}
-bool has_pseudo_header(const PacketSpec& packet) {
-    return packet.transport != Transport::kIcmp;
-}
-
-std::uint8_t protocol_of(Transport transport) {
-    switch (transport) {
-        case Transport::kTcp:
-            return IPPROTO_TCP;
-        case Transport::kIcmpv6:
-            return IPPROTO_ICMPV6;
-        case Transport::kUdp:
-        case Transport::kIcmp:
-        case Transport::kNone:
-        case Transport::kOther:
-        case Transport::kSctp:
-        case Transport::kUdpLite:
-        case Transport::kGre:
-            break;
-    }
-    return IPPROTO_UDP;
-}
-
-std::size_t field_offset(Transport transport) {
-    switch (transport) {
-        case Transport::kTcp:
-            return offsetof(rte_tcp_hdr, cksum);
-        case Transport::kIcmp:
-        case Transport::kIcmpv6:
-            return offsetof(rte_icmp_hdr, icmp_cksum);
-        case Transport::kUdp:
-        case Transport::kNone:
-        case Transport::kOther:
-        case Transport::kSctp:
-        case Transport::kUdpLite:
-        case Transport::kGre:
-            break;
-    }
-    return offsetof(rte_udp_hdr, dgram_cksum);
-}
 
 std::size_t source_port_offset(const PacketSpec& packet) {
     return is_echo(packet) ? offsetof(rte_icmp_hdr, icmp_ident) : offsetof(rte_udp_hdr, src_port);
@@ -115,6 +71,32 @@ std::uint16_t random_but_wrong(const FieldValues& values) {
             return value;
         }
     }
+}
+
+// Whose address the pseudo-header has (RFC 8200 section 8.1).
+const IpAddress& final_destination(const PacketSpec& packet) {
+    const bool routed =
+        std::ranges::find(packet.extensions, Extension::kRouting) != packet.extensions.end();
+    return routed ? packet.final_destination : packet.destination.address;
+}
+
+// What check() lets SCTP have in its field.
+std::uint32_t sctp_field_value(ChecksumMode mode, std::uint32_t right) {
+    switch (mode) {
+        case ChecksumMode::kOffload:
+        case ChecksumMode::kZero:
+            return 0;
+        case ChecksumMode::kComplement:
+            return ~right;
+        case ChecksumMode::kSoftware:
+        case ChecksumMode::kPseudo:
+        case ChecksumMode::kPlusOne:
+        case ChecksumMode::kStaleSourcePort:
+        case ChecksumMode::kSwapped:
+        case ChecksumMode::kRandom:
+            break;
+    }
+    return right;
 }
 
 constexpr std::size_t kDigitsInMessage =
@@ -190,12 +172,19 @@ FrameTemplate::Sums FrameTemplate::sums_of(const PacketSpec& packet,
     const Bytes frame = bytes_;
     Sums sums;
     if (is_ipv4(packet)) {
-        sums.header = sum_bytes(frame.subspan(layout.network, sizeof(rte_ipv4_hdr)));
+        sums.header = sum_bytes(frame.subspan(layout.network, network_bytes(packet)));
     }
-    const auto length = static_cast<std::uint32_t>(layout_.end - layout.transport);
-    if (has_pseudo_header(packet)) {
-        sums.pseudo = pseudo_header_sum(packet.source.address, packet.destination.address,
-                                        protocol_of(packet.transport), length);
+    const auto length = static_cast<std::uint32_t>(layout.end - layout.transport);
+    const TransportShape shape = shape_of(packet);
+    if (shape.pseudo_header == PseudoHeader::kSummed) {
+        const auto sum_with = [&](std::uint32_t counted) {
+            return pseudo_header_sum(packet.source.address, final_destination(packet),
+                                     shape.protocol, counted);
+        };
+        sums.pseudo = sum_with(length);
+        // rte_ipv4_phdr_cksum() and its IPv6 sister leave the length to a NIC that cuts TCP.
+        const bool cut = spec_.segment_bytes > 0 && spec_.packet.transport == Transport::kTcp;
+        sums.preset = sum_with(cut ? 0 : length);
     }
     sums.transport = sum_bytes(frame.subspan(layout.transport, length));
     return sums;
@@ -209,7 +198,7 @@ FrameTemplate::Change FrameTemplate::apply(std::uint8_t* out,
         change.address = replace(out + layout.network + source_address_offset(spec_.packet),
                                  {patch.source->bytes.data(), patch.source->size()});
     }
-    if (patch.source_port) {
+    if (patch.source_port && shape_of(spec_.packet).header_bytes > 0) {
         change.source_port = *patch.source_port;
         change.transport += replace_word(out + layout.transport + source_port_offset(spec_.packet),
                                          *patch.source_port);
@@ -238,16 +227,42 @@ PartialSum FrameTemplate::fill(std::uint8_t* out, const PacketSpec& packet,
         put(layout.network + offsetof(rte_ipv4_hdr, hdr_checksum), packet.ip_checksum,
             {.right = checksum_of(sums.header + change.address), .seed = spec_.seed});
     }
-    const PartialSum pseudo = has_pseudo_header(packet) ? sums.pseudo + change.address : 0;
+    if (packet.transport == Transport::kSctp) {
+        return on_wire + fill_sctp(out, packet, layout);
+    }
+    const TransportShape shape = shape_of(packet);
+    if (!shape.checksum_offset) {
+        return on_wire;
+    }
+    const bool summed = shape.pseudo_header == PseudoHeader::kSummed;
+    const PartialSum pseudo = summed ? sums.pseudo + change.address : 0;
     const PartialSum sum = pseudo + sums.transport + change.transport;
     const PartialSum stale_sum =
         sum + without_word(change.source_port) + sum_word(spec_.stale_source_port);
-    put(layout.transport + field_offset(packet.transport), packet.transport_checksum,
+    const bool preset = packet.transport_checksum == ChecksumMode::kOffload;
+    put(layout.transport + *shape.checksum_offset, packet.transport_checksum,
         {.right = transport_checksum(packet.transport, sum),
-         .offload = folded(pseudo),
+         .offload = folded(summed && preset ? sums.preset + change.address : pseudo),
          .stale = transport_checksum(packet.transport, stale_sum),
          .seed = spec_.seed});
     return on_wire;
+}
+
+PartialSum FrameTemplate::fill_sctp(std::uint8_t* out, const PacketSpec& packet,
+                                    const PacketLayout& layout) noexcept {
+    Crc32c crc;
+    crc.add({out + layout.transport, static_cast<std::size_t>(layout.end - layout.transport)});
+    const std::uint32_t right = crc.sctp_checksum();
+    const ChecksumMode mode = packet.transport_checksum;
+    std::uint8_t* const field = out + layout.transport + kSctpChecksumOffset;
+    const auto words_of = [](std::uint32_t value) {
+        return sum_word(static_cast<std::uint16_t>(value >> 16)) +
+               sum_word(static_cast<std::uint16_t>(value));
+    };
+    const std::uint32_t value = sctp_field_value(mode, right);
+    store_word(field, static_cast<std::uint16_t>(value >> 16));
+    store_word(field + 2, static_cast<std::uint16_t>(value));
+    return words_of(mode == ChecksumMode::kOffload ? right : value);
 }
 
 void FrameTemplate::render(std::uint8_t* out, const FramePatch& patch) const noexcept {
@@ -260,7 +275,7 @@ void FrameTemplate::render(std::uint8_t* out, const FramePatch& patch) const noe
     const PacketSpec& outer = spec_.tunnel->outer;
     Change around{.transport = inner.address + inner.transport + fields,
                   .source_port = outer.source.port};
-    if (patch.outer_source_port) {
+    if (patch.outer_source_port && shape_of(outer).header_bytes > 0) {
         around.source_port = *patch.outer_source_port;
         around.transport += replace_word(out + layout_.outer.transport, *patch.outer_source_port);
     }

@@ -19,8 +19,9 @@ namespace pathproof::frame {
 // What differs from frame to frame; what is not given stays as in the template.
 struct FramePatch {
     std::optional<IpAddress> source;                 // of the template's family
-    std::optional<std::uint16_t> source_port;        // ICMP echo: the identifier
-    std::optional<std::uint16_t> outer_source_port;  // without a tunnel: ignored
+    // ICMP echo: the identifier. Ignored without a transport header.
+    std::optional<std::uint16_t> source_port;
+    std::optional<std::uint16_t> outer_source_port;  // without a tunnel over UDP: ignored
     struct Dns {
         std::uint16_t id = 0;
         std::uint32_t sequence = 0;  // in the name: qNNNNNNNN
@@ -51,6 +52,7 @@ class FrameTemplate {
     struct Sums {
         PartialSum header = 0;     // IPv4
         PartialSum pseudo = 0;     // 0 for ICMP
+        PartialSum preset = 0;     // the pseudo-header as a NIC wants it: without length if it cuts
         PartialSum transport = 0;  // without the pseudo-header
     };
     // What a patch adds to the sums of the packet it changes.
@@ -66,6 +68,8 @@ class FrameTemplate {
     // Returns the sum of the packet's checksum fields, as they will be on the wire.
     PartialSum fill(std::uint8_t* out, const PacketSpec& packet, const PacketLayout& layout,
                     const Sums& sums, const Change& change) const noexcept;
+    static PartialSum fill_sctp(std::uint8_t* out, const PacketSpec& packet,
+                                const PacketLayout& layout) noexcept;
 
     FrameSpec spec_;
     FrameLayout layout_;

@@ -17,7 +17,7 @@ using raw::Octets;
 
 namespace {
 
-constexpr std::uint16_t kTunnelPorts[] = {4789};
+constexpr TunnelPorts kTunnelPorts = TunnelPorts::well_known();
 
 IpAddress random_address(raw::Random& random, Family family) {
     IpAddress address = family == Family::kIpv4 ? *parse_ip("198.18.0.0") : *parse_ip("2001:db8::");
@@ -45,15 +45,81 @@ PacketSpec random_packet(raw::Random& random, bool udp_only) {
     };
 }
 
+std::vector<std::uint8_t> random_trailer(raw::Random& random) {
+    std::vector<std::uint8_t> trailer(random.below(2) == 0 ? 0 : random.below(20));
+    for (std::uint8_t& byte : trailer) {
+        byte = random.octet();
+    }
+    return trailer;
+}
+
+// Options, extension headers, SCTP and opaque payloads.
+void add_rarities(raw::Random& random, PacketSpec& packet, bool transport_too) {
+    packet.trailer = random_trailer(random);
+    if (packet.source.address.family == Family::kIpv4) {
+        packet.ipv4_option_bytes = static_cast<std::uint8_t>(random.below(11) * 4);
+    } else {
+        packet.flow_label = random() >> 12;
+        packet.final_destination = random_address(random, Family::kIpv6);
+        for (std::size_t i = random.below(4); i > 0; --i) {
+            packet.extensions.push_back(static_cast<Extension>(i - 1));
+        }
+    }
+    if (transport_too && random.below(4) == 0) {
+        packet.transport = random.below(2) == 0 ? Transport::kSctp : Transport::kOther;
+    }
+    if (packet.transport == Transport::kTcp) {
+        packet.tcp_option_bytes = static_cast<std::uint8_t>(random.below(11) * 4);
+    }
+}
+
+TunnelSpec random_tunnel(raw::Random& random, PacketSpec& inner) {
+    TunnelSpec tunnel{.outer = random_packet(random, true), .vni = random() >> 8};
+    tunnel.kind = static_cast<Tunnel>(1 + random.below(kTunnels - 1));
+    add_rarities(random, tunnel.outer, false);
+    switch (tunnel.kind) {
+        case Tunnel::kNone:
+        case Tunnel::kVxlan:
+            if (random.below(2) == 0) {
+                tunnel.group_policy = random.word();
+            }
+            break;
+        case Tunnel::kVxlanGpe:
+            tunnel.outer.destination.port = 4790;
+            break;
+        case Tunnel::kGeneve:
+            tunnel.outer.destination.port = 6081;
+            tunnel.geneve_option_bytes = static_cast<std::uint8_t>(random.below(33) * 4);
+            break;
+        case Tunnel::kGre:
+            tunnel.outer.transport = Transport::kOther;
+            if (random.below(2) == 0) {
+                tunnel.gre_key = tunnel.vni;
+            }
+            break;
+        case Tunnel::kIpInIp:
+            tunnel.outer.transport = Transport::kOther;
+            break;
+    }
+    const bool either = tunnel.kind != Tunnel::kVxlan && tunnel.kind != Tunnel::kIpInIp;
+    if (tunnel.kind == Tunnel::kIpInIp || (either && random.below(2) == 0)) {
+        tunnel.carries = Carries::kIp;
+        inner.vlans = 0;
+        inner.trailer.clear();
+    }
+    return tunnel;
+}
+
 FrameSpec random_spec(raw::Random& random) {
     FrameSpec spec;
     spec.packet = random_packet(random, false);
+    add_rarities(random, spec.packet, true);
     spec.payload.resize(random.below(300));
     for (std::uint8_t& byte : spec.payload) {
         byte = random.octet();
     }
     if (random.below(2) == 0) {
-        spec.tunnel = TunnelSpec{.outer = random_packet(random, true), .vni = random() >> 8};
+        spec.tunnel = random_tunnel(random, spec.packet);
     }
     return spec;
 }
@@ -99,7 +165,8 @@ std::uint16_t oracle_transport(const Octets& frame, const PacketView& packet) {
     OracleSum sum;
     if (packet.transport != Transport::kIcmp) {
         sum.add({packet.source.bytes.data(), packet.source.size()});
-        sum.add({packet.destination.bytes.data(), packet.destination.size()});
+        const IpAddress& last = packet.final_destination;
+        sum.add({last.bytes.data(), last.size()});
         Octets rest;
         raw::put32(rest, packet.transport_length);
         raw::put16(rest, packet.protocol);
@@ -131,11 +198,52 @@ std::uint16_t oracle_ipv4(const Octets& frame, const PacketView& packet) {
     return sum.checksum();
 }
 
+// RFC 9260 appendix A, bit by bit; the field holds it with the least significant byte first.
+std::uint32_t slow_crc32c(Octets packet) {
+    std::fill_n(packet.begin() + 8, 4, std::uint8_t{0});
+    std::uint32_t rest = 0xffffffff;
+    for (const std::uint8_t byte : packet) {
+        rest ^= byte;
+        for (int bit = 0; bit < 8; ++bit) {
+            rest = rest >> 1 ^ ((rest & 1) != 0 ? 0x82f63b78 : 0);
+        }
+    }
+    return ~rest;
+}
+
+void check_sctp(const Octets& frame, const PacketView& packet) {
+    const Octets whole(frame.begin() + packet.transport_offset, frame.begin() + packet.network_end);
+    const auto field = view<Be32>(whole, 8);
+    BOOST_REQUIRE(field);
+    BOOST_REQUIRE_EQUAL(__builtin_bswap32(field->value()), slow_crc32c(whole));
+}
+
+bool has_16_bit_checksum(Transport transport) {
+    return transport == Transport::kUdp || transport == Transport::kTcp ||
+           transport == Transport::kIcmp || transport == Transport::kIcmpv6;
+}
+
 void check_packet(const Octets& frame, const PacketView& packet) {
-    BOOST_REQUIRE_EQUAL(wire_transport(frame, packet), oracle_transport(frame, packet));
+    if (packet.transport == Transport::kSctp) {
+        check_sctp(frame, packet);
+    } else if (has_16_bit_checksum(packet.transport)) {
+        BOOST_REQUIRE_EQUAL(wire_transport(frame, packet), oracle_transport(frame, packet));
+    }
     if (packet.network == Network::kIpv4) {
         BOOST_REQUIRE_EQUAL(view<Be16>(frame, packet.network_offset + 10)->value(),
                             oracle_ipv4(frame, packet));
+    }
+}
+
+void check_tunnel(const FrameView& view, const TunnelSpec& tunnel) {
+    BOOST_REQUIRE((view.tunnel == tunnel.kind));
+    BOOST_REQUIRE(view.inner.has_ethernet == (tunnel.carries == Carries::kEthernet));
+    BOOST_REQUIRE(view.outer.trailer_length == tunnel.outer.trailer.size());
+    if (tunnel.outer.transport == Transport::kUdp) {
+        BOOST_REQUIRE(view.vni == tunnel.vni);
+        BOOST_REQUIRE((view.outer.destination_endpoint() == tunnel.outer.destination));
+    } else if (tunnel.kind == Tunnel::kGre) {
+        BOOST_REQUIRE(view.vni == tunnel.gre_key.value_or(0));
     }
 }
 
@@ -158,26 +266,41 @@ FrameSpec simple_spec(bool tunnel = false) {
 
 }  // namespace
 
+// As rte_mbuf wants it: with all checksums, of which an outer UDP one may be off.
+void ask_for_segments(FrameSpec& spec) {
+    spec.segment_bytes = 100;
+    spec.packet.trailer.clear();
+    spec.packet.ip_checksum = ChecksumMode::kOffload;
+    spec.packet.transport_checksum = ChecksumMode::kOffload;
+    if (spec.tunnel) {
+        spec.tunnel->outer.ip_checksum = ChecksumMode::kOffload;
+        spec.tunnel->outer.transport_checksum = ChecksumMode::kOffload;
+    }
+}
+
 BOOST_AUTO_TEST_SUITE(frame_template)
 
 BOOST_AUTO_TEST_CASE(a_frame_is_read_back_as_it_was_specified) {
     raw::Random random(1);
     for (int round = 0; round < 2'000; ++round) {
         const FrameSpec spec = random_spec(random);
-        const Octets frame = rendered(made(spec));
+        const FrameTemplate model = made(spec);
+        const Octets frame = rendered(model);
         const FrameView view = parse_frame(frame, kTunnelPorts);
         BOOST_REQUIRE((view.malformed == Malformed::kNone));
         BOOST_REQUIRE(view.has_inner == spec.tunnel.has_value());
         const PacketView& packet = view.innermost();
         BOOST_REQUIRE((packet.source.bytes == spec.packet.source.address.bytes));
         BOOST_REQUIRE((packet.transport == spec.packet.transport));
-        BOOST_REQUIRE(packet.source_port == spec.packet.source.port);
+        const bool opaque = packet.transport == Transport::kOther;
+        BOOST_REQUIRE(opaque || packet.source_port == spec.packet.source.port);
         BOOST_REQUIRE(packet.vlans == spec.packet.vlans);
-        const Bytes payload = packet.payload(frame);
-        BOOST_REQUIRE(Octets(payload.begin(), payload.end()) == spec.payload);
+        BOOST_REQUIRE(packet.trailer_length == spec.packet.trailer.size());
+        const std::size_t at = model.layout().packet.payload;
+        BOOST_REQUIRE(opaque || packet.payload_offset == at);
+        BOOST_REQUIRE(std::equal(spec.payload.begin(), spec.payload.end(), frame.begin() + at));
         if (view.has_inner) {
-            BOOST_REQUIRE(view.vni == spec.tunnel->vni);
-            BOOST_REQUIRE((view.outer.destination_endpoint() == spec.tunnel->outer.destination));
+            check_tunnel(view, *spec.tunnel);
         }
     }
 }
@@ -259,6 +382,15 @@ BOOST_AUTO_TEST_CASE(offloaded_fields_hold_what_rte_net_prepares_and_the_mbuf_sa
             spec.tunnel->outer.ip_checksum = mode();
             spec.tunnel->outer.transport_checksum = mode();
         }
+        if (random.below(3) == 0) {
+            ask_for_segments(spec);
+        }
+        // rte_ipv6_phdr_cksum() takes length and protocol from the fixed header, which is wrong
+        // behind extension headers.
+        spec.packet.extensions.clear();
+        if (spec.tunnel) {
+            spec.tunnel->outer.extensions.clear();
+        }
         const auto model = FrameTemplate::make(spec);
         if (!model || !model->offload().any()) {
             continue;
@@ -309,6 +441,51 @@ BOOST_AUTO_TEST_CASE(an_offload_request_names_what_the_port_must_have) {
     BOOST_TEST(request.l2_len == 8 + 8 + 14);
 }
 
+BOOST_AUTO_TEST_CASE(a_super_frame_is_asked_to_be_cut_with_what_its_tunnel_takes) {
+    FrameSpec spec = simple_spec(true);
+    spec.packet.transport = Transport::kTcp;
+    spec.payload.resize(40'000);
+    ask_for_segments(spec);
+    const OffloadRequest request = made(spec).offload();
+    BOOST_TEST((request.mbuf_flags & RTE_MBUF_F_TX_TCP_SEG) != 0u);
+    BOOST_TEST((request.mbuf_flags & RTE_MBUF_F_TX_L4_MASK) == 0u);
+    BOOST_TEST((request.port_offloads & RTE_ETH_TX_OFFLOAD_VXLAN_TNL_TSO) != 0u);
+    BOOST_TEST(request.segment_bytes == 100);
+    spec.tunnel.reset();
+    spec.packet.transport = Transport::kUdp;
+    BOOST_TEST((made(spec).offload().port_offloads & RTE_ETH_TX_OFFLOAD_UDP_TSO) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(linux_and_rte_mbuf_preset_a_super_frame_differently) {
+    FrameSpec spec = simple_spec();
+    spec.packet.transport = Transport::kTcp;
+    ask_for_segments(spec);
+    const std::size_t field = 14 + 20 + 16;
+    const std::uint16_t without_length = view<Be16>(rendered(made(spec)), field)->value();
+    spec.packet.transport_checksum = ChecksumMode::kPseudo;
+    const std::uint16_t with_length = view<Be16>(rendered(made(spec)), field)->value();
+    BOOST_TEST(with_length == without_length + 20 + spec.payload.size());
+}
+
+BOOST_AUTO_TEST_CASE(a_fragment_says_where_its_piece_belongs) {
+    for (const Family family : {Family::kIpv4, Family::kIpv6}) {
+        FrameSpec spec = simple_spec();
+        const bool v4 = family == Family::kIpv4;
+        spec.packet.source = *parse_endpoint(v4 ? "198.18.0.1:0" : "[2001:db8::1]:0");
+        spec.packet.destination = *parse_endpoint(v4 ? "198.18.1.2:0" : "[2001:db8::2]:0");
+        spec.packet.transport = Transport::kOther;
+        spec.packet.protocol = 17;
+        spec.packet.fragment = FragmentSpec{.offset = 16, .more = true, .identification = 7};
+        const Octets frame = rendered(made(spec));
+        const PacketView packet = parse_frame(frame, kTunnelPorts).outer;
+        BOOST_TEST((packet.fragment == Fragment::kLater));
+        BOOST_TEST(packet.protocol == 17);
+        BOOST_TEST(packet.network_length + 14 + spec.payload.size() == frame.size());
+        const std::size_t field = v4 ? 14 + 6 : 14 + 40 + 2;
+        BOOST_TEST(view<Be16>(frame, field)->value() == (v4 ? 0x2000 | 2 : 16 | 1));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(wrong_values_are_what_their_names_say) {
     const FieldValues values{.right = 0x12ff, .offload = 0x7777, .stale = 0x8888, .seed = 5};
     BOOST_TEST(field_value(ChecksumMode::kSoftware, values) == 0x12ff);
@@ -353,9 +530,23 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_made_is_refused_with_the_reason) {
     says([](FrameSpec& s) { s.tunnel->vni = 1 << 24; }, "24 bits");
     says([](FrameSpec& s) { s.tunnel->outer.transport = Transport::kTcp; }, "VXLAN goes over UDP");
     says([](FrameSpec& s) { s.packet.vlans = 3; }, "VLAN tags");
-    says([](FrameSpec& s) { s.payload.resize(9000); }, "9000 bytes");
+    says([](FrameSpec& s) { s.payload.resize(9300); }, "9300 bytes");
     says([](FrameSpec& s) { s.packet.transport = Transport::kIcmpv6; }, "ICMPv6 over IPv6");
-    says([](FrameSpec& s) { s.packet.transport = Transport::kOther; }, "only UDP, TCP and ICMP");
+    says([](FrameSpec& s) { s.packet.transport = Transport::kGre; }, "only UDP, TCP, SCTP");
+    says([](FrameSpec& s) { s.tunnel->carries = Carries::kIp; }, "Ethernet frames only");
+    says([](FrameSpec& s) { s.tunnel->kind = Tunnel::kGre; }, "over IP alone");
+    says([](FrameSpec& s) { s.tunnel->geneve_option_bytes = 6; }, "GENEVE options");
+    says([](FrameSpec& s) { s.packet.ipv4_option_bytes = 44; }, "multiples of 4 up to 40");
+    says([](FrameSpec& s) { s.packet.tcp_option_bytes = 4; }, "TCP options without TCP");
+    says([](FrameSpec& s) { s.packet.extensions = {Extension::kHopByHop}; }, "need IPv6");
+    says([](FrameSpec& s) { s.packet.fragment = FragmentSpec{}; }, "opaque");
+    says([](FrameSpec& s) { s.segment_bytes = 100; }, "'offload' or 'pseudo'");
+    says(
+        [](FrameSpec& s) {
+            s.segment_bytes = 100;
+            s.packet.transport_checksum = ChecksumMode::kOffload;
+        },
+        "writes all IPv4 headers");
     says([](FrameSpec& s) { s.packet.ip_checksum = ChecksumMode::kPseudo; }, "no pseudo-header");
     says(
         [](FrameSpec& s) {
@@ -369,6 +560,13 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_made_is_refused_with_the_reason) {
             s.stale_source_port = s.packet.source.port;
         },
         "is the source port itself");
+    says(
+        [](FrameSpec& s) {
+            s.tunnel->kind = Tunnel::kGeneve;
+            s.tunnel->geneve_option_bytes = 124;
+            s.packet.transport_checksum = ChecksumMode::kOffload;
+        },
+        "can say 127 at most");
     FrameSpec with_payload = simple_spec();
     BOOST_TEST(!FrameTemplate::make_dns(with_payload, "test", 1));
     with_payload.payload.clear();
