@@ -1,150 +1,351 @@
 #include "harness/netfilter/clashes.h"
 
+#include <netinet/in.h>
+
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
+
+#include "harness/netfilter/flow_memory.h"
 
 namespace pathproof::netfilter {
 namespace {
 
 using TupleInZone = std::pair<Tuple, std::uint16_t>;
-// CTA_ID is a hash over the entry's address and tuples, and may come again: the tuples tell entries
-// apart.
-using Identity = std::tuple<std::uint32_t, Tuple, Tuple>;
+using Slot = FlowMemory::Slot;
+using Fate = Clash::Fate;
 
-Identity identity(const Entry& entry) {
-    return {entry.id, entry.original, entry.reply};
+// Far more backends than one namespace translates to; beyond, they are learnt anew.
+constexpr std::size_t kMostBackends = 65'536;
+
+bool is_translated(const Tuple& original, const Tuple& reply) {
+    return reply.source != original.destination || reply.destination != original.source;
 }
 
-bool is_hidden(const Entry& entry) {
-    return (entry.status & status::kNatClash) != 0;
+// Whether the kernel may resolve a clash of two such packets (nf_conntrack_l4proto.allow_clash). It
+// does not for these; any other protocol is followed, for kernels to come.
+bool may_clash(std::uint8_t protocol) {
+    switch (protocol) {
+        case IPPROTO_TCP:
+        case IPPROTO_SCTP:
+        case IPPROTO_DCCP:
+        case IPPROTO_ICMP:
+        case IPPROTO_ICMPV6:
+            return false;
+        default:
+            return true;
+    }
 }
 
-bool is_translated(const Entry& entry) {
-    return entry.reply.source != entry.original.destination ||
-           entry.reply.destination != entry.original.source;
+// A remembered flow that is a late answer: which one, and whether its clash is known.
+struct LateTag {
+    std::size_t number = 0;
+    bool joined = false;
+
+    static std::optional<LateTag> of(const RecentFlow& flow) {
+        if (flow.tag == 0) {
+            return std::nullopt;
+        }
+        return LateTag{(flow.tag >> 1) - 1, (flow.tag & 1) != 0};
+    }
+    std::uint32_t tag() const {
+        return static_cast<std::uint32_t>((number + 1) << 1 | (joined ? 1 : 0));
+    }
+};
+
+template <typename Value>
+void tell(const std::function<void(const Value&)>& listener, const Value& value) {
+    if (listener) {
+        listener(value);
+    }
 }
 
-// The flows that the log has seen begin, and what was hidden behind them.
-class Sorter {
+// The ends from which backends answer, of all translated flows.
+class BackendEnds {
   public:
-    explicit Sorter(ClashReport& report) : report_(report) {}
+    void learn(const Tuple& reply) {
+        if (ends_.size() >= kMostBackends) {
+            ends_.clear();
+        }
+        ends_.insert({reply.source, reply.protocol});
+    }
+    bool contains(const frame::Endpoint& end, std::uint8_t protocol) const {
+        return ends_.contains({end, protocol});
+    }
 
-    void take(const Event& event) {
-        if (event.kind == EventKind::kNew) {
-            begun_.insert(identity(event.entry));
-            latest_[{event.entry.original, event.entry.zone}] = &event;
-            return;
+  private:
+    std::set<std::pair<frame::Endpoint, std::uint8_t>> ends_;
+};
+
+// The last clashes, by number and by the tuple that their hidden entry expects replies with.
+class RecentClashes {
+  public:
+    explicit RecentClashes(std::size_t limit) : limit_(std::max<std::size_t>(limit, 1)) {}
+
+    // `not_before_ns`: an answer that came earlier was not for this clash.
+    Clash& add(Clash clash, std::int64_t not_before_ns) {
+        if (kept_.size() == limit_) {
+            forget_oldest();
         }
-        // A hidden entry leaves __nf_conntrack_confirm before the NEW event is cached.
-        if (is_hidden(event.entry) && !begun_.contains(identity(event.entry))) {
-            take_hidden(event);
-        }
+        by_reply_[key(clash.hidden)].push_back(clash.number);
+        kept_.push_back({std::move(clash), not_before_ns});
+        return kept_.back().clash;
+    }
+
+    Clash* find(std::size_t number) {
+        const std::size_t first = kept_.empty() ? number + 1 : kept_.front().clash.number;
+        return number < first ? nullptr : &kept_[number - first].clash;
+    }
+
+    std::int64_t not_before_ns(std::size_t number) const {
+        return kept_[number - kept_.front().clash.number].not_before_ns;
     }
 
     // The last clash whose hidden entry expects this flow's packets as replies and which was not
     // after the flow.
-    std::optional<std::size_t> clash_answered_by(const Event& event) const {
-        const auto found = clashes_by_reply_.find({event.entry.original, event.entry.zone});
-        if (found == clashes_by_reply_.end()) {
-            return std::nullopt;
+    const Clash* answered_by(const Event& event) const {
+        const auto found = by_reply_.find({event.entry.original, event.entry.zone});
+        if (found == by_reply_.end()) {
+            return nullptr;
         }
-        const auto clash =
-            std::find_if(found->second.rbegin(), found->second.rend(),
-                         [&](std::size_t index) { return not_before_[index] <= event.time_ns; });
-        return clash == found->second.rend() ? std::nullopt : std::optional(*clash);
+        for (auto number = found->second.rbegin(); number != found->second.rend(); ++number) {
+            const Kept& kept = kept_[*number - kept_.front().clash.number];
+            if (kept.not_before_ns <= event.time_ns) {
+                return &kept.clash;
+            }
+        }
+        return nullptr;
     }
 
   private:
-    void take_hidden(const Event& event) {
-        const auto [found, fresh] =
-            open_.try_emplace(identity(event.entry), report_.clashes.size());
-        if (fresh) {
-            begin_clash(event);
-        }
-        Clash& clash = report_.clashes[found->second];
-        clash.hidden = event.entry;
-        if ((event.entry.status & status::kSeenReply) != 0 &&
-            clash.fate != Clash::Fate::kAnswered) {
-            clash.fate = Clash::Fate::kAnswered;
-            clash.answered_ns = event.time_ns;
-        }
-        if (event.kind == EventKind::kDestroy) {
-            clash.destroyed_ns = event.time_ns;
-            clash.fate =
-                clash.fate == Clash::Fate::kAnswered ? clash.fate : Clash::Fate::kUnanswered;
-            open_.erase(found);
-        }
-    }
-
-    void begin_clash(const Event& event) {
+    struct Kept {
         Clash clash;
-        const auto winner = latest_.find({event.entry.original, event.entry.zone});
-        if (winner != latest_.end()) {
-            clash.winner = winner->second->entry;
+        std::int64_t not_before_ns;
+    };
+
+    static TupleInZone key(const Entry& hidden) { return {hidden.reply, hidden.zone}; }
+
+    void forget_oldest() {
+        const auto found = by_reply_.find(key(kept_.front().clash.hidden));
+        found->second.pop_front();
+        if (found->second.empty()) {
+            by_reply_.erase(found);
         }
-        not_before_.push_back(winner != latest_.end() ? winner->second->time_ns : INT64_MIN);
-        clashes_by_reply_[{event.entry.reply, event.entry.zone}].push_back(report_.clashes.size());
-        report_.clashes.push_back(std::move(clash));
+        kept_.pop_front();
     }
 
-    ClashReport& report_;
-    std::set<Identity> begun_;
-    std::map<TupleInZone, const Event*> latest_;  // NEW event by original tuple
-    std::map<Identity, std::size_t> open_;
-    std::map<TupleInZone, std::vector<std::size_t>> clashes_by_reply_;
-    // By clash: time of the winner's NEW event, if the log has it.
-    std::vector<std::int64_t> not_before_;
+    std::size_t limit_;
+    std::deque<Kept> kept_;  // numbers follow one another
+    std::map<TupleInZone, std::deque<std::size_t>> by_reply_;
 };
-
-// A client's end of a flow as a backend sees it, and the backends' own ends.
-struct Backends {
-    std::set<std::pair<frame::Endpoint, std::uint8_t>> endpoints;
-    std::map<std::pair<frame::Endpoint, std::uint8_t>, const Event*> translated_by_client;
-
-    void learn(const Event& event) {
-        const Entry& entry = event.entry;
-        if (!is_translated(entry)) {
-            return;
-        }
-        endpoints.insert({entry.reply.source, entry.reply.protocol});
-        translated_by_client[{entry.reply.destination, entry.reply.protocol}] = &event;
-    }
-
-    // The translated flow whose client a backend now speaks to from its own address, as a new flow.
-    const Event* flow_answered_by(const Entry& entry) const {
-        if (!endpoints.contains({entry.original.source, entry.original.protocol})) {
-            return nullptr;
-        }
-        const auto found =
-            translated_by_client.find({entry.original.destination, entry.original.protocol});
-        return found == translated_by_client.end() ? nullptr : found->second;
-    }
-};
-
-bool has_ports(const Entry& entry) {
-    return entry.original.source.port != 0;
-}
-
-void find_late_answers(const EventLog& log, const Sorter& sorter, ClashReport& report) {
-    Backends backends;
-    for (const Event& event : log.events) {
-        if (event.kind == EventKind::kNew && has_ports(event.entry)) {
-            const auto clash = sorter.clash_answered_by(event);
-            const Event* const known = backends.flow_answered_by(event.entry);
-            if (clash) {
-                report.late_answers.push_back({event, clash, std::nullopt});
-            } else if (known != nullptr) {
-                report.late_answers.push_back({event, std::nullopt, known->entry});
-            }
-        }
-        backends.learn(event);
-    }
-}
 
 }  // namespace
+
+const char* name(Clash::Fate fate) {
+    switch (fate) {
+        case Fate::kAnswered:
+            return "answered";
+        case Fate::kUnanswered:
+            return "unanswered";
+        case Fate::kOpen:
+            return "open";
+    }
+    return "open";
+}
+
+struct ClashTracker::Impl {
+    Impl(ClashSink told, const ClashLimits& bounds)
+        : sink(std::move(told)),
+          most_undestroyed(bounds.undestroyed),
+          flows(bounds.flows),
+          clashes(bounds.clashes) {}
+
+    void take(const Event& event) {
+        const Entry& entry = event.entry;
+        if (!may_clash(entry.original.protocol)) {
+            return;
+        }
+        if (event.kind == EventKind::kNew) {
+            begin_flow(event);
+        } else if ((entry.status & status::kNatClash) != 0 && !had_a_new_event(entry)) {
+            take_hidden(event);
+        }
+        if (is_translated(entry.original, entry.reply)) {
+            backends.learn(entry.reply);
+        }
+    }
+
+    // A hidden entry leaves __nf_conntrack_confirm before the NEW event is cached; an entry that
+    // had one carries the bit with another meaning.
+    bool had_a_new_event(const Entry& entry) const {
+        const auto same = [&](const RecentFlow& flow) { return same_entry(flow, entry); };
+        return flows.find_by_original(entry.original, same) != FlowMemory::kNone;
+    }
+
+    void begin_flow(const Event& event) {
+        RecentFlow flow = flow_of(event.entry, event.time_ns);
+        flow.tag = judge_late(event);
+        forgotten += flows.full() ? 1 : 0;
+        flows.add(flow);
+    }
+
+    // Tells of a late answer and gives its tag; 0 for any other flow.
+    std::uint32_t judge_late(const Event& event) {
+        const Tuple& tuple = event.entry.original;
+        if (tuple.source.port == 0) {
+            return 0;
+        }
+        LateAnswer late{.event = event, .number = counts.late_answers};
+        if (const Clash* clash = clashes.answered_by(event)) {
+            late.clash = clash->number;
+            ++counts.late_after_a_clash;
+        } else if (const Slot known = flow_answered_by(tuple); known != FlowMemory::kNone) {
+            late.known = entry_of(flows.at(known));
+        } else {
+            return 0;
+        }
+        ++counts.late_answers;
+        tell(sink.late_answer, late);
+        return LateTag{late.number, late.clash.has_value()}.tag();
+    }
+
+    // The translated flow whose client a backend now speaks to from its own address.
+    Slot flow_answered_by(const Tuple& tuple) const {
+        if (!backends.contains(tuple.source, tuple.protocol)) {
+            return FlowMemory::kNone;
+        }
+        return flows.find_by_client(tuple.destination, tuple.protocol, [](const RecentFlow& flow) {
+            return is_translated(flow.original, flow.reply);
+        });
+    }
+
+    // A clash that the lists have no room for any more still has its fate counted.
+    void take_hidden(const Event& event) {
+        const std::uint64_t identity = hash(event.entry);
+        const auto known = undestroyed.find(identity);
+        const bool fresh = known == undestroyed.end();
+        Progress progress = fresh ? begin_clash(event) : known->second;
+        Clash* const clash = clashes.find(progress.number);
+        if (clash != nullptr) {
+            clash->hidden = event.entry;
+        }
+        if (fresh) {
+            tell(sink.found, *clash);
+        }
+        settle(event, progress, clash);
+        if (event.kind == EventKind::kDestroy) {
+            undestroyed.erase(identity);
+            end_clash(event, clash);
+        } else if (!fresh || undestroyed.size() < most_undestroyed) {
+            undestroyed.insert_or_assign(identity, progress);
+        }
+        if (fresh) {
+            join_earlier_answer(*clash);
+        }
+    }
+
+    struct Progress {
+        std::size_t number = 0;
+        Fate fate = Fate::kOpen;
+    };
+
+    Progress begin_clash(const Event& event) {
+        Clash clash{.number = counts.hidden, .hidden = event.entry, .found_ns = event.time_ns};
+        const Slot winner = flows.find_by_original(
+            event.entry.original,
+            [&](const RecentFlow& flow) { return flow.zone == event.entry.zone; });
+        std::int64_t not_before_ns = INT64_MIN;
+        if (winner != FlowMemory::kNone) {
+            clash.winner = entry_of(flows.at(winner));
+            not_before_ns = flows.at(winner).time_ns;
+        } else {
+            ++counts.without_winner;
+        }
+        ++counts.hidden;
+        ++counts.open;
+        clashes.add(std::move(clash), not_before_ns);
+        return {counts.hidden - 1, Fate::kOpen};
+    }
+
+    // `clash` is null when it has been forgotten.
+    void settle(const Event& event, Progress& progress, Clash* clash) {
+        const bool answered = (event.entry.status & status::kSeenReply) != 0;
+        if (progress.fate != Fate::kOpen || (!answered && event.kind != EventKind::kDestroy)) {
+            return;
+        }
+        progress.fate = answered ? Fate::kAnswered : Fate::kUnanswered;
+        ++(answered ? counts.answered : counts.unanswered);
+        --counts.open;
+        if (clash == nullptr) {
+            return;
+        }
+        clash->fate = progress.fate;
+        if (answered) {
+            clash->answered_ns = event.time_ns;
+        }
+        tell(sink.settled, *clash);
+    }
+
+    void end_clash(const Event& event, Clash* clash) {
+        if (clash != nullptr) {
+            clash->destroyed_ns = event.time_ns;
+            tell(sink.destroyed, *clash);
+        }
+    }
+
+    // An answer that came before its hidden entry was heard of passed for an ordinary flow.
+    void join_earlier_answer(const Clash& clash) {
+        const Entry& hidden = clash.hidden;
+        const std::int64_t not_before_ns = clashes.not_before_ns(clash.number);
+        const Slot slot = flows.find_by_original(hidden.reply, [&](const RecentFlow& flow) {
+            return flow.zone == hidden.zone && flow.time_ns >= not_before_ns;
+        });
+        if (slot == FlowMemory::kNone || hidden.reply.source.port == 0) {
+            return;
+        }
+        RecentFlow& flow = flows.at(slot);
+        const auto before = LateTag::of(flow);
+        if (before && before->joined && !clash.winner) {
+            return;  // nothing says that this clash is the nearer one
+        }
+        const std::size_t number = before ? before->number : counts.late_answers++;
+        counts.late_after_a_clash += before && before->joined ? 0 : 1;
+        flow.tag = LateTag{number, true}.tag();
+        tell(sink.late_answer,
+             {.event = {.kind = EventKind::kNew, .time_ns = flow.time_ns, .entry = entry_of(flow)},
+              .clash = clash.number,
+              .number = number});
+    }
+
+    ClashSink sink;
+    std::size_t most_undestroyed;
+    TupleHash hash;
+    FlowMemory flows;  // NEW events
+    RecentClashes clashes;
+    std::unordered_map<std::uint64_t, Progress> undestroyed;  // by hash(entry)
+    BackendEnds backends;
+    ClashCounts counts;
+    std::uint64_t forgotten = 0;
+};
+
+ClashTracker::ClashTracker(ClashSink sink, ClashLimits limits)
+    : impl_(std::make_unique<Impl>(std::move(sink), limits)) {}
+ClashTracker::ClashTracker(ClashTracker&&) noexcept = default;
+ClashTracker& ClashTracker::operator=(ClashTracker&&) noexcept = default;
+ClashTracker::~ClashTracker() = default;
+
+void ClashTracker::take(const Event& event) {
+    impl_->take(event);
+}
+const ClashCounts& ClashTracker::counts() const {
+    return impl_->counts;
+}
+std::uint64_t ClashTracker::forgotten_flows() const {
+    return impl_->forgotten;
+}
 
 std::uint64_t ClashReport::count(Clash::Fate fate) const {
     return static_cast<std::uint64_t>(std::count_if(
@@ -154,11 +355,25 @@ std::uint64_t ClashReport::count(Clash::Fate fate) const {
 ClashReport find_clashes(const EventLog& log) {
     ClashReport report;
     report.overruns = log.overruns;
-    Sorter sorter(report);
+    const auto keep = [&](const Clash& clash) {
+        report.clashes.resize(std::max(report.clashes.size(), clash.number + 1));
+        report.clashes[clash.number] = clash;
+    };
+    const auto keep_late = [&](const LateAnswer& late) {
+        report.late_answers.resize(std::max(report.late_answers.size(), late.number + 1));
+        report.late_answers[late.number] = late;
+    };
+    const std::size_t all = std::max<std::size_t>(log.events.size(), 1);
+    ClashTracker tracker(
+        {.found = keep, .settled = keep, .destroyed = keep, .late_answer = keep_late},
+        {.flows = all, .clashes = all, .undestroyed = all});
     for (const Event& event : log.events) {
-        sorter.take(event);
+        tracker.take(event);
     }
-    find_late_answers(log, sorter, report);
+    std::stable_sort(report.late_answers.begin(), report.late_answers.end(),
+                     [](const LateAnswer& left, const LateAnswer& right) {
+                         return left.event.time_ns < right.event.time_ns;
+                     });
     return report;
 }
 

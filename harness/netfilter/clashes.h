@@ -56,19 +56,21 @@ struct ClashCounts {
 
 // What a tracker tells as it finds it. The references hold during the call only.
 struct ClashSink {
-    std::function<void(const Clash&)> found;    // the first event about a hidden entry
-    std::function<void(const Clash&)> settled;  // its fate is known; once for each clash
+    std::function<void(const Clash&)> found;      // the first event about a hidden entry
+    std::function<void(const Clash&)> settled;    // its fate is known; once for each clash
+    std::function<void(const Clash&)> destroyed;  // the entry has gone, after it was settled
     // Once for each late answer, and once more if its clash is found only afterwards: a hidden
     // entry that nobody answers is first heard of when it is destroyed.
     std::function<void(const LateAnswer&)> late_answer;
 };
 
-// How much a tracker keeps. What is beyond is forgotten, oldest first, and counted.
+// How much a tracker keeps. What is beyond is forgotten, oldest first.
 struct ClashLimits {
     // Flows that may turn out to be winners or late answers; about 160 bytes each. A hidden entry
     // is heard of up to a minute after its winner.
     std::size_t flows = std::size_t{1} << 18;
-    std::size_t clashes = std::size_t{1} << 14;  // that late answers may still come for
+    std::size_t clashes = std::size_t{1} << 14;      // that late answers may still come for
+    std::size_t undestroyed = std::size_t{1} << 20;  // hidden entries heard of and not gone yet
 };
 
 // Finds clashes event by event, in bounded memory. Protocols whose clashes the kernel never

@@ -1,5 +1,7 @@
 #include "harness/netfilter/clashes.h"
 
+#include <fmt/format.h>
+
 #include <boost/test/unit_test.hpp>
 
 #include "tests/netfilter/message_builder.h"
@@ -176,4 +178,123 @@ BOOST_AUTO_TEST_CASE(overruns_of_the_log_are_handed_on) {
     BOOST_TEST(report.overruns == 4U);
     BOOST_REQUIRE_EQUAL(report.clashes.size(), 1U);
     BOOST_TEST(!report.clashes[0].winner);
+}
+
+namespace {
+
+// What a tracker told, as words.
+struct Told {
+    std::vector<std::string> words;
+
+    ClashSink sink() {
+        const auto about = [this](const char* what) {
+            return [this, what](const Clash& clash) {
+                words.push_back(fmt::format("{} {} {}", what, clash.number, name(clash.fate)));
+            };
+        };
+        return {.found = about("found"),
+                .settled = about("settled"),
+                .destroyed = about("destroyed"),
+                .late_answer = [this](const LateAnswer& late) {
+                    words.push_back(fmt::format("late {} of {}", late.number,
+                                                late.clash ? std::to_string(*late.clash) : "?"));
+                }};
+    }
+};
+
+std::vector<std::string> told(const std::vector<std::pair<EventKind, Entry>>& events) {
+    Told listener;
+    ClashTracker tracker(listener.sink());
+    for (const Event& event : log_of(events).events) {
+        tracker.take(event);
+    }
+    return listener.words;
+}
+
+// The n-th of many clashes with tuples of its own.
+std::pair<Entry, Entry> pair_of_entries(unsigned n) {
+    const std::string client = fmt::format("198.18.{}.{}:4000", n / 250, n % 250);
+    return {make_entry(client, kService, kFirst, 2 * n + 1),
+            make_entry(client, kService, kSecond, 2 * n + 2, kHiddenBits)};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_clash_is_told_when_it_is_found_settled_and_gone) {
+    const std::vector<std::string> expected{"found 0 open", "settled 0 answered",
+                                            "destroyed 0 answered"};
+    BOOST_TEST(told({{kNew, kWinner},
+                     {kUpdate, answered(kHidden)},
+                     {kUpdate, answered(kHidden)},
+                     {kDestroy, answered(kHidden)}}) == expected,
+               boost::test_tools::per_element());
+    const std::vector<std::string> unanswered{"found 0 open", "settled 0 unanswered",
+                                              "destroyed 0 unanswered"};
+    BOOST_TEST(told({{kNew, kWinner}, {kUpdate, kHidden}, {kDestroy, kHidden}}) == unanswered,
+               boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_late_answer_is_told_again_when_its_clash_is_found_after_it) {
+    const Entry elsewhere = make_entry("198.18.0.2:1", kService, kSecond, 9);
+    const std::vector<std::string> expected{"late 0 of ?", "found 0 open", "settled 0 unanswered",
+                                            "destroyed 0 unanswered", "late 0 of 0"};
+    BOOST_TEST(told({{kNew, elsewhere},
+                     {kNew, kWinner},
+                     {kNew, flow("198.18.9.3:53", kClient)},
+                     {kDestroy, kHidden}}) == expected,
+               boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_before_the_winner_is_not_for_its_clash) {
+    const auto words =
+        told({{kNew, flow("198.18.9.3:53", kClient)}, {kNew, kWinner}, {kDestroy, kHidden}});
+    BOOST_TEST(words.size() == 3U);
+    BOOST_TEST(words.back() == "destroyed 0 unanswered");
+}
+
+BOOST_AUTO_TEST_CASE(protocols_that_cannot_clash_are_passed_over) {
+    Entry tcp = kHidden;
+    tcp.original.protocol = tcp.reply.protocol = IPPROTO_TCP;
+    BOOST_TEST(told({{kDestroy, tcp}}).empty());
+    Entry gre = kHidden;
+    gre.original.protocol = gre.reply.protocol = IPPROTO_GRE;
+    BOOST_TEST(told({{kDestroy, gre}}).size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(counts_stay_right_when_clashes_are_forgotten) {
+    Told listener;
+    ClashTracker tracker(listener.sink(), {.flows = 64, .clashes = 4});
+    constexpr unsigned kMany = 40;
+    std::vector<std::pair<EventKind, Entry>> events;
+    for (unsigned n = 0; n < kMany; ++n) {
+        const auto [winner, hidden] = pair_of_entries(n);
+        events.emplace_back(kNew, winner);
+        events.emplace_back(kUpdate, n % 2 == 0 ? answered(hidden) : hidden);
+    }
+    for (unsigned n = 0; n < kMany; ++n) {
+        const Entry hidden = pair_of_entries(n).second;
+        events.emplace_back(kDestroy, n % 2 == 0 ? answered(hidden) : hidden);
+    }
+    for (const Event& event : log_of(events).events) {
+        tracker.take(event);
+    }
+    const ClashCounts expected{.hidden = kMany, .answered = kMany / 2, .unanswered = kMany / 2};
+    BOOST_TEST((tracker.counts() == expected));
+    BOOST_TEST(tracker.forgotten_flows() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_winner_is_unknown_once_its_flow_is_forgotten) {
+    ClashTracker tracker({}, {.flows = 8});
+    std::vector<std::pair<EventKind, Entry>> events;
+    for (unsigned n = 0; n < 20; ++n) {
+        events.emplace_back(kNew, pair_of_entries(n).first);
+    }
+    events.emplace_back(kDestroy, pair_of_entries(3).second);
+    events.emplace_back(kDestroy, pair_of_entries(19).second);
+    for (const Event& event : log_of(events).events) {
+        tracker.take(event);
+    }
+    BOOST_TEST(tracker.counts().hidden == 2U);
+    BOOST_TEST(tracker.counts().without_winner == 1U);
+    BOOST_TEST(tracker.forgotten_flows() == 12U);
 }

@@ -1,0 +1,127 @@
+// What is remembered of recent flows, in bounded memory: found again by their original tuple or by
+// the client's end that a backend sees.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/netfilter/entry.h"
+
+namespace pathproof::netfilter {
+
+// The parts of an entry that tell whose it is; no strings, so that a flow costs about 160 bytes.
+struct RecentFlow {
+    Tuple original;
+    Tuple reply;
+    std::uint32_t id = 0;
+    std::uint32_t status = 0;
+    std::uint16_t zone = 0;
+    ZoneDirection zone_direction = ZoneDirection::kBoth;
+    std::int64_t time_ns = 0;
+    std::uint32_t tag = 0;  // the caller's
+};
+RecentFlow flow_of(const Entry& entry, std::int64_t time_ns);
+// What can be said again of the entry; the rest has its defaults.
+Entry entry_of(const RecentFlow& flow);
+
+// CTA_ID is a hash over the entry's address and tuples, and may come again: the tuples tell entries
+// apart.
+bool same_entry(const RecentFlow& flow, const Entry& entry);
+
+// Hashes tuples with a seed drawn at its making: they come from the network, and nobody outside may
+// know which ones meet in a table.
+class TupleHash {
+  public:
+    TupleHash();
+    std::uint64_t operator()(const Tuple& tuple) const;
+    std::uint64_t operator()(const frame::Endpoint& endpoint, std::uint8_t protocol) const;
+    // Of all that same_entry() compares.
+    std::uint64_t operator()(const Entry& entry) const;
+
+  private:
+    std::uint64_t seed_;
+};
+
+class FlowMemory {
+  public:
+    using Slot = std::uint32_t;
+    static constexpr Slot kNone = UINT32_MAX;
+    // Flows of one key that a search looks at: traffic that piles them up must not slow us down.
+    static constexpr std::size_t kDeepest = 64;
+
+    // Room for `limit` flows, at least one.
+    explicit FlowMemory(std::size_t limit);
+
+    std::size_t size() const { return size_; }
+    bool full() const { return size_ == limit_; }
+
+    // Makes room by forgetting the oldest when full; look at oldest() before if that matters.
+    Slot add(const RecentFlow& flow);
+    void erase(Slot slot);
+    RecentFlow& at(Slot slot) { return records_[slot].flow; }
+    const RecentFlow& at(Slot slot) const { return records_[slot].flow; }
+
+    // In the order they were added; kNone at the end.
+    Slot oldest() const { return oldest_; }
+    Slot younger_than(Slot slot) const { return records_[slot].links[kAge].next; }
+
+    // The youngest flow that `wanted(flow)` is true for, of those with this original tuple; kNone
+    // when there is none among the kDeepest youngest.
+    template <typename Wanted>
+    Slot find_by_original(const Tuple& original, const Wanted& wanted) const {
+        return find(kOriginal, hash_(original), [&](const RecentFlow& flow) {
+            return flow.original == original && wanted(flow);
+        });
+    }
+    // The same, of those whose replies go to this end of a client.
+    template <typename Wanted>
+    Slot find_by_client(const frame::Endpoint& client, std::uint8_t protocol,
+                        const Wanted& wanted) const {
+        return find(kClient, hash_(client, protocol), [&](const RecentFlow& flow) {
+            return flow.reply.destination == client && flow.reply.protocol == protocol &&
+                   wanted(flow);
+        });
+    }
+
+  private:
+    enum List : std::size_t { kOriginal, kClient, kAge, kLists };
+    struct Links {
+        Slot before = kNone;
+        Slot next = kNone;
+    };
+    struct Record {
+        RecentFlow flow;
+        Links links[kLists];
+    };
+
+    Slot take_slot();
+    Slot& head(List list, std::uint64_t hash) { return heads_[list][hash & mask_]; }
+    void link_front(List list, std::uint64_t hash, Slot slot);
+    void unlink(List list, std::uint64_t hash, Slot slot);
+    void append_youngest(Slot slot);
+    void remove_from_ages(Slot slot);
+
+    template <typename Wanted>
+    Slot find(List list, std::uint64_t hash, const Wanted& wanted) const {
+        Slot slot = heads_[list][hash & mask_];
+        for (std::size_t steps = 0; slot != kNone && steps < kDeepest; ++steps) {
+            if (wanted(records_[slot].flow)) {
+                return slot;
+            }
+            slot = records_[slot].links[list].next;
+        }
+        return kNone;
+    }
+
+    std::size_t limit_;
+    std::uint64_t mask_;
+    TupleHash hash_;
+    std::vector<Slot> heads_[2];  // of kOriginal and kClient
+    std::vector<Record> records_;
+    std::vector<Slot> free_;
+    Slot oldest_ = kNone;
+    Slot youngest_ = kNone;
+    std::size_t size_ = 0;
+};
+
+}  // namespace pathproof::netfilter
