@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "harness/netfilter/kernel_filter.h"
@@ -41,13 +42,14 @@ std::int64_t realtime_ns() {
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// What stands before each datagram in the backlog. An overrun has no bytes.
+// What stands before each datagram in the backlog. An overrun's bytes are an Overrun, a mark has
+// none.
 struct Record {
-    enum class Kind : std::uint32_t { kDatagram, kOverrun };
+    enum class Kind : std::uint32_t { kDatagram, kOverrun, kMark };
     std::int64_t time_ns = 0;
     Kind kind = Kind::kDatagram;
     std::uint32_t bytes = 0;
-    std::uint64_t overruns = 0;  // so far
+    std::uint64_t mark = 0;
 };
 
 // Datagrams as they came, one after the other; a chunk never moves once it is filled.
@@ -111,14 +113,14 @@ struct Batch {
 }  // namespace
 
 struct EventListener::Impl {
-    Impl(Socket opened, const ListenOptions& listen, std::size_t buffer_bytes, int stop_handle)
+    Impl(Socket opened, const ListenOptions& listen, std::size_t buffer_bytes, int wake_handle)
         : options(listen),
           granted(buffer_bytes),
           socket(std::move(opened)),
-          stop_event(stop_handle) {}
+          wake_event(wake_handle) {}
     ~Impl() {
         end();
-        close(stop_event);
+        close(wake_event);
     }
 
     void start() {
@@ -133,53 +135,74 @@ struct EventListener::Impl {
             const std::scoped_lock lock(mutex);
             stopping = true;
         }
-        const std::uint64_t one = 1;
-        [[maybe_unused]] const ssize_t written = write(stop_event, &one, sizeof one);
+        wake_reader();
         room.notify_all();
         reader.join();
+    }
+
+    void wake_reader() {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const ssize_t written = write(wake_event, &one, sizeof one);
     }
 
     // The reader thread: everything that waits in the socket, then poll.
     void drain() {
         Batch batch;
-        while (true) {
-            if (!take_all(batch)) {
-                return;
-            }
-            if (stop_asked()) {
-                return;
-            }
+        complete_until = realtime_ns();
+        while (take_all(batch)) {
             std::array<pollfd, 2> handles{pollfd{socket.fd(), POLLIN, 0},
-                                          pollfd{stop_event, POLLIN, 0}};
+                                          pollfd{wake_event, POLLIN, 0}};
             poll(handles.data(), handles.size(), -1);
-            if (handles[1].revents != 0 && !take_all(batch)) {
+            if (handles[1].revents != 0 && !answer_wake(batch)) {
                 return;
             }
         }
     }
 
-    bool stop_asked() {
-        const std::scoped_lock lock(mutex);
-        return stopping;
+    // Empties the socket after it was asked to, and puts the mark that was asked for behind. False
+    // when the thread is to end.
+    bool answer_wake(Batch& batch) {
+        std::uint64_t wakes = 0;
+        [[maybe_unused]] const ssize_t got = read(wake_event, &wakes, sizeof wakes);
+        std::optional<std::uint64_t> mark;
+        bool end = false;
+        {
+            const std::scoped_lock lock(mutex);
+            mark = std::exchange(wanted_mark, std::nullopt);
+            end = stopping;
+        }
+        if (!take_all(batch)) {
+            return false;
+        }
+        if (mark) {
+            append({realtime_ns(), Record::Kind::kMark, 0, *mark}, {});
+        }
+        return !end;
     }
 
     // False when the socket failed.
     bool take_all(Batch& batch) {
         while (true) {
             wait_for_room();
+            const std::int64_t asked = realtime_ns();
             const int got =
                 recvmmsg(socket.fd(), batch.headers.data(), kBatch, MSG_DONTWAIT, nullptr);
-            const int reason = errno;
-            const std::int64_t now = realtime_ns();
-            if (got >= 0) {
-                keep(batch, static_cast<std::size_t>(got), now);
-            } else if (reason == ENOBUFS) {
-                note_overrun(now);
-            } else if (reason == EAGAIN) {
-                return true;
-            } else if (reason != EINTR) {
+            const int reason = got < 0 ? errno : 0;
+            if (reason == ENOBUFS) {
+                note_overrun(asked);
+                continue;
+            }
+            if (reason == EINTR) {
+                continue;
+            }
+            if (reason != 0 && reason != EAGAIN) {
                 note_failure(reason);
                 return false;
+            }
+            keep(batch, static_cast<std::size_t>(std::max(got, 0)), realtime_ns());
+            note_complete(asked, got < static_cast<int>(kBatch) ? Queue::kEmpty : Queue::kMore);
+            if (reason == EAGAIN) {
+                return true;
             }
         }
     }
@@ -190,6 +213,9 @@ struct EventListener::Impl {
     }
 
     void keep(const Batch& batch, std::size_t count, std::int64_t now) {
+        if (count == 0) {
+            return;
+        }
         {
             const std::scoped_lock lock(mutex);
             for (std::size_t i = 0; i < count; ++i) {
@@ -198,19 +224,45 @@ struct EventListener::Impl {
                     ++unreadable;
                     continue;
                 }
-                backlog.append({now, Record::Kind::kDatagram, header.msg_len, overruns},
+                backlog.append({now, Record::Kind::kDatagram, header.msg_len, 0},
                                {batch.bytes.data() + i * kDatagramBytes, header.msg_len});
             }
         }
         arrived.notify_one();
     }
 
-    void note_overrun(std::int64_t now) {
+    void append(const Record& record, std::span<const std::byte> bytes) {
         {
             const std::scoped_lock lock(mutex);
-            backlog.append({now, Record::Kind::kOverrun, 0, ++overruns}, {});
+            backlog.append(record, bytes);
         }
         arrived.notify_one();
+    }
+
+    void note_overrun(std::int64_t now) {
+        ++overruns;
+        if (!open_overrun) {
+            open_overrun = Overrun{.time_ns = now, .from_ns = complete_until};
+        }
+        open_overrun->total = overruns;
+    }
+
+    enum class Queue { kEmpty, kMore };
+
+    // A call that was not told of an overrun: up to `asked` nothing was lost, or all that was lost
+    // lies before this place when the queue is empty.
+    void note_complete(std::int64_t asked, Queue queue) {
+        if (!open_overrun) {
+            complete_until = asked;
+            return;
+        }
+        if (queue == Queue::kMore) {
+            return;
+        }
+        complete_until = open_overrun->until_ns = realtime_ns();
+        append({complete_until, Record::Kind::kOverrun, sizeof(Overrun), 0},
+               std::as_bytes(std::span(&*open_overrun, 1)));
+        open_overrun.reset();
     }
 
     void note_failure(int reason) {
@@ -235,40 +287,55 @@ struct EventListener::Impl {
 
     void give(Backlog taken, const EventSink& sink) {
         taken.visit_and_free([&](const Record& record, const std::byte* bytes) {
-            if (record.kind == Record::Kind::kOverrun) {
-                sink.overrun({record.time_ns, record.overruns});
-                return;
-            }
-            MessageReader messages({bytes, record.bytes});
-            while (const nlmsghdr* message = messages.next()) {
-                give_message(*message, record.time_ns, sink);
+            switch (record.kind) {
+                case Record::Kind::kDatagram:
+                    give_datagram({bytes, record.bytes}, record.time_ns, sink);
+                    break;
+                case Record::Kind::kOverrun: {
+                    Overrun overrun;
+                    std::memcpy(&overrun, bytes, sizeof overrun);
+                    sink.overrun(overrun);
+                    break;
+                }
+                case Record::Kind::kMark:
+                    if (sink.mark) {
+                        sink.mark(record.mark);
+                    }
+                    break;
             }
         });
     }
 
-    void give_message(const nlmsghdr& message, std::int64_t time_ns, const EventSink& sink) {
-        if (parse_event(message, time_ns, event) == Parsed::kUnreadable) {
-            ++unreadable;
-            return;
-        }
-        if (matches(options.filter, event.entry)) {
-            sink.event(event);
+    void give_datagram(std::span<const std::byte> datagram, std::int64_t time_ns,
+                       const EventSink& sink) {
+        MessageReader messages(datagram);
+        while (const nlmsghdr* message = messages.next()) {
+            if (parse_event(*message, time_ns, event) == Parsed::kUnreadable) {
+                ++unreadable;
+            } else if (matches(options.filter, event.entry)) {
+                sink.event(event);
+            }
         }
     }
 
     const ListenOptions options;
     const std::size_t granted;
     Socket socket;
-    const int stop_event;
+    const int wake_event;
     Event event;  // reused from message to message
     std::atomic<std::uint64_t> overruns = 0;
     std::atomic<std::uint64_t> unreadable = 0;
+
+    // The reader's own.
+    std::int64_t complete_until = 0;  // nothing was lost before
+    std::optional<Overrun> open_overrun;
 
     std::mutex mutex;  // guards what follows
     std::condition_variable arrived;
     std::condition_variable room;
     Backlog backlog;
     bool stopping = false;
+    std::optional<std::uint64_t> wanted_mark;
     std::optional<Error> failure;
 
     std::thread reader;
@@ -297,12 +364,12 @@ Result<std::unique_ptr<EventListener>> EventListener::start(const ListenOptions&
             return pass_on(joined.error());
         }
     }
-    const int stop_event = eventfd(0, EFD_CLOEXEC);
-    if (stop_event < 0) {
+    const int wake_event = eventfd(0, EFD_CLOEXEC);
+    if (wake_event < 0) {
         return fail(ErrorCode::kFailed, "eventfd: {}", std::strerror(errno));
     }
     std::unique_ptr<EventListener> listener(new EventListener());
-    listener->impl_ = std::make_unique<Impl>(std::move(*socket), options, *granted, stop_event);
+    listener->impl_ = std::make_unique<Impl>(std::move(*socket), options, *granted, wake_event);
     listener->impl_->start();
     return listener;
 }
@@ -319,17 +386,33 @@ Status EventListener::deliver(std::chrono::milliseconds timeout, const EventSink
     return {};
 }
 
-Result<EventLog> EventListener::stop() {
+void EventListener::request_mark(std::uint64_t number) {
+    {
+        const std::scoped_lock lock(impl_->mutex);
+        impl_->wanted_mark = number;
+    }
+    impl_->wake_reader();
+}
+
+Status EventListener::stop(const EventSink& sink) {
     impl_->end();
-    EventLog log;
-    impl_->give(impl_->take(std::chrono::milliseconds(0)),
-                {.event = [&](const Event& event) { log.events.push_back(event); },
-                 .overrun = [](const Overrun&) {}});
-    log.overruns = impl_->overruns;
-    log.unreadable = impl_->unreadable;
+    impl_->give(impl_->take(std::chrono::milliseconds(0)), sink);
     if (impl_->failure) {
         return Failure(*impl_->failure);
     }
+    return {};
+}
+
+Result<EventLog> EventListener::stop() {
+    EventLog log;
+    if (auto ended = stop({.event = [&](const Event& event) { log.events.push_back(event); },
+                           .overrun = [](const Overrun&) {},
+                           .mark = {}});
+        !ended) {
+        return pass_on(ended.error());
+    }
+    log.overruns = impl_->overruns;
+    log.unreadable = impl_->unreadable;
     return log;
 }
 

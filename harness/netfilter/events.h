@@ -27,15 +27,20 @@ struct ListenOptions {
 };
 
 // The socket's buffer overran (ENOBUFS): an unknown number of events is missing at this place of
-// the stream.
+// the stream. From the first event that does not fit the kernel drops all of them until its queue
+// has been read empty (NETLINK_S_CONGESTED), and it tells of it before it gives what it had queued:
+// the place is where the reader found the queue empty. Times are CLOCK_REALTIME.
 struct Overrun {
-    std::int64_t time_ns = 0;  // CLOCK_REALTIME when we were told
-    std::uint64_t total = 0;   // overruns since the start, this one included
+    std::int64_t time_ns = 0;   // when we were told
+    std::uint64_t total = 0;    // overruns since the start, this one included
+    std::int64_t from_ns = 0;   // the last time before that nothing was missing
+    std::int64_t until_ns = 0;  // the queue was empty again
 };
 
 struct EventSink {
     std::function<void(const Event&)> event;
     std::function<void(const Overrun&)> overrun;
+    std::function<void(std::uint64_t)> mark;  // see request_mark()
 };
 
 // Listens from the return of start() on. A thread of its own does nothing but drain the socket;
@@ -51,9 +56,15 @@ class EventListener {
     // in order. An error means that the socket failed: nothing more will come.
     Status deliver(std::chrono::milliseconds timeout, const EventSink& sink);
 
+    // Asks the reader to empty the socket once more and then to put a mark behind everything that
+    // it has read: what happened before this call lies before the mark.
+    void request_mark(std::uint64_t number);
+
     // Takes out of the kernel what is still queued, ends the thread, and gives everything that was
     // not delivered before, filtered.
     Result<EventLog> stop();
+    // As above, but gives the rest to the sink.
+    Status stop(const EventSink& sink);
 
     std::uint64_t overruns() const;
     std::uint64_t unreadable() const;

@@ -299,6 +299,14 @@ bool matches(const Filter& filter, const Entry& entry) {
            (entry.status & filter.status_clear) == 0;
 }
 
+Filter stable_part(const Filter& filter) {
+    Filter stable = filter;
+    stable.mark.reset();
+    stable.status_set = 0;
+    stable.status_clear = 0;
+    return stable;
+}
+
 Result<Filter> parse_filter(const std::vector<std::string>& words) {
     Filter filter;
     for (const std::string& word : words) {

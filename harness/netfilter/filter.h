@@ -46,6 +46,10 @@ struct Filter {
 
 bool matches(const Filter& filter, const Entry& entry);
 
+// The filter without what can change about a flow: mark and status. A flow that matches this part
+// once matches it for ever.
+Filter stable_part(const Filter& filter);
+
 // Reads words such as "udp", "dport=53", "src=198.18.0.0/15", "reply-src=10.1.0.2",
 // "mark=0x10/0xff", "status=seen_reply,!assured". An error names the word and says which are
 // allowed.

@@ -192,6 +192,9 @@ void to_json(json& out, const Event& event) {
         out["cause_port"] = event.cause_port;
     }
     put(out, "kernel_time_ns", event.kernel_time_ns);
+    if (event.missed) {
+        out["missed"] = true;
+    }
 }
 
 void from_json(const json& in, Event& event) {
@@ -201,6 +204,7 @@ void from_json(const json& in, Event& event) {
     event.entry = in.at("entry").get<Entry>();
     event.cause_port = in.value("cause_port", std::uint32_t{0});
     take(in, "kernel_time_ns", event.kernel_time_ns);
+    event.missed = in.value("missed", false);
 }
 
 void to_json(json& out, const CpuStats& stats) {

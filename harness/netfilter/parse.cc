@@ -288,6 +288,7 @@ Parsed parse_event(const nlmsghdr& message, std::int64_t time_ns, Event& out) {
     out.time_ns = time_ns;
     out.cause_port = message.nlmsg_pid;
     out.kernel_time_ns.reset();
+    out.missed = false;
     if (parse_entry(message, out.entry) == Parsed::kUnreadable) {
         return Parsed::kUnreadable;
     }

@@ -1,0 +1,64 @@
+// Keeps the state of a conntrack table from its events, and finds what lost events must have said
+// by comparing the state with the table.
+//
+// The order of things after a gap: begin_table() at the gap's place in the stream of events,
+// in_table() for each entry of the table read then, end_table(), event() for the events that follow
+// the gap in the stream, and settle() when all that came in before the table had been read is
+// through. What the table shows and none of those events has explained is a missed event. Gaps that
+// come before settle() need their own begin_table() to end_table() only if they are younger than
+// the last one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+
+#include "harness/netfilter/entry.h"
+#include "harness/netfilter/flow_table.h"
+
+namespace pathproof::netfilter {
+
+class Reconciler {
+  public:
+    struct Missed {
+        EventKind kind = EventKind::kNew;
+        Entry entry;               // as far as it is known
+        bool unannounced = false;  // the end of a flow that was there before watching began
+    };
+    using MissedSink = std::function<void(const Missed&)>;
+
+    // What the table holds when watching begins; nothing is missed. Events may have come before.
+    void initial(const Entry& entry);
+
+    // Applies an event. Gives to `missed` what must have happened before it and was not told: only
+    // after a gap.
+    void event(const Event& event, const MissedSink& missed);
+
+    // From now on events may be missing.
+    void gap() { gap_seen_ = true; }
+    void begin_table();
+    void in_table(const Entry& entry);
+    // A table that changed its size while it was read may lack entries that exist.
+    enum class Table { kWhole, kMayLackEntries };
+    void end_table(Table table);
+    void settle(const MissedSink& missed);
+
+    FlowTable& flows() { return flows_; }
+    const FlowTable& flows() const { return flows_; }
+
+  private:
+    void on_new(Flow* flow, const Event& event, const MissedSink& missed);
+    void on_update(Flow* flow, const Event& event, const MissedSink& missed);
+    void on_destroy(Flow* flow, const Event& event, const MissedSink& missed);
+    void settle(Flow& flow, const MissedSink& missed);
+    void renew(Flow& flow);
+    void give(EventKind kind, const Flow& flow, const MissedSink& missed) const;
+
+    FlowTable flows_;
+    // What the table says of flows that are kGoneNew; the flow itself still says how the earlier
+    // one was.
+    std::unordered_map<const Flow*, Entry> later_;
+    bool gap_seen_ = false;
+};
+
+}  // namespace pathproof::netfilter

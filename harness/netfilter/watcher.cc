@@ -1,0 +1,255 @@
+#include "harness/netfilter/watcher.h"
+
+#include <ctime>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "harness/netfilter/dump.h"
+#include "harness/netfilter/reconcile.h"
+
+namespace pathproof::netfilter {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A table that changes its size under the reader is read again, so many times at most.
+constexpr int kReadings = 3;
+// An entry can be seen in the table shortly before its event is sent (__nf_conntrack_confirm
+// inserts first).
+constexpr auto kEventsLag = 20ms;
+// How long finish() waits for the reader's mark.
+constexpr auto kLastMark = 5s;
+
+std::int64_t realtime_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace
+
+void EventCounts::count(EventKind kind) {
+    switch (kind) {
+        case EventKind::kNew:
+            ++created;
+            return;
+        case EventKind::kUpdate:
+            ++updated;
+            return;
+        case EventKind::kDestroy:
+            ++destroyed;
+            return;
+    }
+}
+
+struct Watcher::Impl {
+    Impl(const WatchOptions& wanted, std::unique_ptr<EventListener> started)
+        : options(wanted), stable(stable_part(wanted.filter)), listener(std::move(started)) {}
+
+    Status read_initial() {
+        if (options.state == WatchOptions::State::kNone) {
+            return {};
+        }
+        const auto read = dump(options.netns, stable, [&](const Entry& entry) {
+            reconciler.initial(entry);
+            return Next::kContinue;
+        });
+        return read ? Status() : Status(pass_on(read.error()));
+    }
+
+    EventSink sink_for(const WatchSink& sink) {
+        return {.event = [this, &sink](const Event& event) { on_event(event, sink); },
+                .overrun = [this, &sink](const Overrun& overrun) { on_overrun(overrun, sink); },
+                .mark = [this, &sink](std::uint64_t number) { on_mark(number, sink); }};
+    }
+
+    Reconciler::MissedSink missed_sink(const WatchSink& sink) {
+        return [this, &sink](const Reconciler::Missed& missed) { on_missed(missed, sink); };
+    }
+
+    void on_event(const Event& event, const WatchSink& sink) {
+        if (options.state == WatchOptions::State::kKeep) {
+            reconciler.event(event, missed_sink(sink));
+        }
+        if (matches(options.filter, event.entry)) {
+            totals.shown.count(event.kind);
+            sink.event(event);
+        }
+    }
+
+    void on_missed(const Reconciler::Missed& missed, const WatchSink& sink) {
+        if (!matches(options.filter, missed.entry)) {
+            return;
+        }
+        totals.missed.count(missed.kind);
+        if (gap) {
+            gap->missed.count(missed.kind);
+            gap->missed_unannounced += missed.unannounced ? 1 : 0;
+        }
+        Event event;
+        event.kind = missed.kind;
+        event.time_ns = realtime_ns();
+        event.entry = missed.entry;
+        event.missed = true;
+        sink.event(event);
+    }
+
+    void on_overrun(const Overrun& overrun, const WatchSink& sink) {
+        reconciler.gap();
+        const bool follows = gap.has_value();
+        if (!follows) {
+            gap = Gap{.number = ++totals.gaps, .from_ns = overrun.from_ns};
+        }
+        gap->until_ns = overrun.until_ns;
+        if (options.state == WatchOptions::State::kNone) {
+            leave_open("no state of the table is kept", sink);
+            return;
+        }
+        // A table that was read after these events were lost needs no second reading.
+        if (follows && overrun.until_ns < table_begun_ns) {
+            return;
+        }
+        if (!follows) {
+            sink.gap(*gap);
+        }
+        read_table(sink);
+    }
+
+    void read_table(const WatchSink& sink) {
+        for (int reading = 1; reading <= kReadings; ++reading) {
+            table_begun_ns = realtime_ns();
+            reconciler.begin_table();
+            const auto read = dump(options.netns, stable, [&](const Entry& entry) {
+                reconciler.in_table(entry);
+                return Next::kContinue;
+            });
+            if (!read) {
+                leave_open(read.error().message, sink);
+                return;
+            }
+            if (!read->interrupted) {
+                reconciler.end_table(Reconciler::Table::kWhole);
+                break;
+            }
+            if (reading == kReadings) {
+                reconciler.end_table(Reconciler::Table::kMayLackEntries);
+                gap->problem = "the table changed its size while it was read";
+            }
+        }
+        std::this_thread::sleep_for(kEventsLag);
+        listener->request_mark(++wanted_mark);
+    }
+
+    void on_mark(std::uint64_t number, const WatchSink& sink) {
+        if (!gap || number != wanted_mark) {
+            return;
+        }
+        reconciler.settle(missed_sink(sink));
+        gap->stage = gap->problem.empty() ? Gap::Stage::kReconciled : Gap::Stage::kOpen;
+        end_gap(sink);
+    }
+
+    void leave_open(const std::string& problem, const WatchSink& sink) {
+        gap->stage = Gap::Stage::kOpen;
+        gap->problem = problem;
+        end_gap(sink);
+    }
+
+    void end_gap(const WatchSink& sink) {
+        totals.gaps_open += gap->stage == Gap::Stage::kOpen ? 1 : 0;
+        const Gap ended = *std::exchange(gap, std::nullopt);
+        sink.gap(ended);
+    }
+
+    void take_counters() {
+        totals.overruns = listener->overruns();
+        totals.unreadable = listener->unreadable();
+    }
+
+    Status poll(std::chrono::milliseconds timeout, const WatchSink& sink) {
+        auto delivered = listener->deliver(timeout, sink_for(sink));
+        take_counters();
+        return delivered;
+    }
+
+    Status finish(const WatchSink& sink) {
+        const auto until = std::chrono::steady_clock::now() + kLastMark;
+        Status polled = poll(0ms, sink);
+        while (polled && gap && std::chrono::steady_clock::now() < until) {
+            polled = poll(50ms, sink);
+        }
+        auto stopped = listener->stop(
+            {.event = [&](const Event& event) { on_event(event, sink); },
+             .overrun = [&](const Overrun& overrun) { on_last_overrun(overrun, sink); },
+             .mark = [&](std::uint64_t number) { on_mark(number, sink); }});
+        if (gap) {
+            leave_open("watching ended", sink);
+        }
+        take_counters();
+        return polled ? stopped : polled;
+    }
+
+    void on_last_overrun(const Overrun& overrun, const WatchSink& sink) {
+        if (!gap) {
+            gap = Gap{.number = ++totals.gaps, .from_ns = overrun.from_ns};
+        }
+        gap->until_ns = overrun.until_ns;
+        leave_open("watching ended", sink);
+    }
+
+    const WatchOptions options;
+    const Filter stable;
+    const std::unique_ptr<EventListener> listener;
+    Reconciler reconciler;
+    WatchTotals totals;
+    std::optional<Gap> gap;           // the one that is being reconciled
+    std::int64_t table_begun_ns = 0;  // the last reading of the table
+    std::uint64_t wanted_mark = 0;
+};
+
+Watcher::Watcher() = default;
+Watcher::~Watcher() = default;
+
+Result<std::unique_ptr<Watcher>> Watcher::start(const WatchOptions& options) {
+    auto listener = EventListener::start({.netns = options.netns,
+                                          .filter = stable_part(options.filter),
+                                          .receive_buffer_bytes = options.receive_buffer_bytes,
+                                          .backlog_bytes = options.backlog_bytes});
+    if (!listener) {
+        return pass_on(listener.error());
+    }
+    std::unique_ptr<Watcher> watcher(new Watcher());
+    watcher->impl_ = std::make_unique<Impl>(options, std::move(*listener));
+    if (auto read = watcher->impl_->read_initial(); !read) {
+        return pass_on(read.error());
+    }
+    return watcher;
+}
+
+Status Watcher::poll(std::chrono::milliseconds timeout, const WatchSink& sink) {
+    return impl_->poll(timeout, sink);
+}
+
+Status Watcher::finish(const WatchSink& sink) {
+    return impl_->finish(sink);
+}
+
+const WatchTotals& Watcher::totals() const {
+    return impl_->totals;
+}
+
+std::size_t Watcher::receive_buffer_bytes() const {
+    return impl_->listener->receive_buffer_bytes();
+}
+
+std::uint64_t Watcher::flows() const {
+    return impl_->reconciler.flows().size();
+}
+
+void Watcher::each_flow(const std::function<void(const Entry&)>& visit) const {
+    const FlowTable& flows = impl_->reconciler.flows();
+    flows.each([&](const Flow& flow) { visit(flows.entry(flow)); });
+}
+
+}  // namespace pathproof::netfilter
