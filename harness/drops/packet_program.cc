@@ -27,6 +27,7 @@ struct Output {
 static_assert(sizeof(Output) == 24, "no padding: the program has to write each byte");
 constexpr std::uint8_t kToldProtocol = 1;
 constexpr std::uint8_t kToldEntry = 2;
+constexpr std::uint8_t kLookedForEntry = 4;
 
 // The program's stack, below the frame pointer: the output, then eight bytes that are read into.
 constexpr std::int16_t kOutputAt = -static_cast<std::int16_t>(sizeof(Output));
@@ -153,6 +154,7 @@ class Writer {
 
     void read_entry(const KernelLayout::Conntrack& conntrack) {
         const auto none = code_.label();
+        code_.store(Width::k1, Register::frame, output_at(offsetof(Output, told)), kLookedForEntry);
         read(Width::k8, 8, kPointer, kPacket, conntrack.skb_entry);
         code_.arithmetic(Arithmetic::kAnd, kPointer, kEntryPointer);
         code_.jump_if(kPointer, Compare::kEqual, 0, none);
@@ -160,7 +162,8 @@ class Writer {
         read(Width::k8, 8, kNumber, kPointer, conntrack.entry_status);
         code_.store(Width::k4, Register::frame, output_at(offsetof(Output, conntrack_status)),
                     kNumber);
-        code_.store(Width::k1, Register::frame, output_at(offsetof(Output, told)), kToldEntry);
+        code_.store(Width::k1, Register::frame, output_at(offsetof(Output, told)),
+                    kLookedForEntry | kToldEntry);
         code_.place(none);
     }
 
@@ -243,6 +246,7 @@ std::optional<PacketFacts> read_program_output(std::span<const std::byte> raw) {
     if (output.netns_inode != 0) {
         facts.netns_inode = output.netns_inode;
     }
+    facts.looked_at = (output.told & kLookedForEntry) != 0;
     if (output.told & kToldEntry) {
         facts.conntrack_status = output.conntrack_status;
     }

@@ -22,6 +22,8 @@ struct PacketFacts {
     // Of the namespace (stat(2) of its file below /proc/PID/ns). Nothing when the packet had
     // neither device nor socket nor route.
     std::optional<std::uint32_t> netns_inode;
+    // Whether the packet's conntrack entry was looked for: not where only the event is known.
+    bool looked_at = false;
     // IPS_* bits (linux/netfilter/nf_conntrack_common.h); nothing when the packet had no entry.
     std::optional<std::uint32_t> conntrack_status;
     bool operator==(const PacketFacts&) const = default;

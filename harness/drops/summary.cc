@@ -2,8 +2,37 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace pathproof::drops {
+namespace {
+
+void most_first(std::vector<DropCount>& counts) {
+    std::stable_sort(counts.begin(), counts.end(),
+                     [](const DropCount& a, const DropCount& b) { return a.packets > b.packets; });
+}
+
+auto kind(const DropCount& count) {
+    return std::tie(count.reason, count.location, count.protocol, count.flow);
+}
+
+}  // namespace
+
+const char* name(FlowState state) {
+    switch (state) {
+        case FlowState::kUntold:
+            return "";
+        case FlowState::kNone:
+            return "no entry";
+        case FlowState::kNew:
+            return "new";
+        case FlowState::kNewPastNat:
+            return "new past NAT";
+        case FlowState::kKnown:
+            return "known";
+    }
+    return "";
+}
 
 std::vector<DropCount> by_reason(const std::vector<DropCount>& counts) {
     std::map<std::string, std::uint64_t> packets;
@@ -14,9 +43,28 @@ std::vector<DropCount> by_reason(const std::vector<DropCount>& counts) {
     for (const auto& [reason, number] : packets) {
         reasons.push_back({.reason = reason, .location = {}, .protocol = {}, .packets = number});
     }
-    std::stable_sort(reasons.begin(), reasons.end(),
-                     [](const DropCount& a, const DropCount& b) { return a.packets > b.packets; });
+    most_first(reasons);
     return reasons;
+}
+
+std::vector<DropCount> growth(const std::vector<DropCount>& before,
+                              const std::vector<DropCount>& after) {
+    const auto less = [](const DropCount* a, const DropCount* b) { return kind(*a) < kind(*b); };
+    std::map<const DropCount*, std::uint64_t, decltype(less)> earlier(less);
+    for (const DropCount& count : before) {
+        earlier[&count] += count.packets;
+    }
+    std::vector<DropCount> grown;
+    for (const DropCount& count : after) {
+        const auto known = earlier.find(&count);
+        const std::uint64_t had = known == earlier.end() ? 0 : known->second;
+        if (count.packets > had) {
+            grown.push_back(count);
+            grown.back().packets -= had;
+        }
+    }
+    most_first(grown);
+    return grown;
 }
 
 }  // namespace pathproof::drops

@@ -13,6 +13,16 @@ enum class Scope {
     kMachine,    // those of all namespaces of this machine
 };
 
+// What conntrack knew of a packet's flow. Told only where each packet is looked at.
+enum class FlowState {
+    kUntold,
+    kNone,        // no entry: untracked, invalid, or refused because the table was full
+    kNew,         // the flow's first packet: its entry was not in the table yet
+    kNewPastNat,  // the same, past source NAT: only confirmation comes after that
+    kKnown,       // a flow of the table
+};
+const char* name(FlowState state);  // "", "no entry", "new", "new past NAT", "known"
+
 // One kind of drop and how many packets met it.
 struct DropCount {
     // As the kernel prints it ("NETFILTER_DROP"), or "reason 200" for one that it does not name.
@@ -21,6 +31,7 @@ struct DropCount {
     std::string location;
     // "ip/udp", "ip6/tcp", "ip" where the layer above is not known, "arp", "ethertype 0x88cc".
     std::string protocol;
+    FlowState flow = FlowState::kUntold;
     std::uint64_t packets = 0;
     bool operator==(const DropCount&) const = default;
 };
@@ -31,20 +42,6 @@ struct Drop {
     std::string reason;
     std::string location;
     std::string protocol;
-};
-
-// How far conntrack had come with the packets of reason NETFILTER_DROP. Told only where `Scope` can
-// be kNamespace; else all of them are in `untold`.
-struct NetfilterDrops {
-    std::uint64_t total = 0;
-    std::uint64_t without_entry = 0;  // untracked, invalid, or refused because the table was full
-    // New flows whose entry was not in the table yet: dropped by a rule on the way or at
-    // confirmation.
-    std::uint64_t unconfirmed = 0;
-    // Of these, past source NAT: only confirmation comes after (__nf_conntrack_confirm).
-    std::uint64_t unconfirmed_past_nat = 0;
-    std::uint64_t confirmed = 0;  // packets of flows in the table: dropped by a rule
-    std::uint64_t untold = 0;
 };
 
 struct DropSummary {
@@ -67,11 +64,14 @@ struct DropSummary {
 
     std::vector<DropCount> counts;  // most packets first
     std::vector<Drop> last;         // the last few, newest first
-    NetfilterDrops netfilter;
 };
 
-// Drops added up over locations and protocols, most packets first; `location` and `protocol` are
-// empty.
+// Drops added up by reason, most packets first; the other members that tell kinds apart are empty.
 std::vector<DropCount> by_reason(const std::vector<DropCount>& counts);
+
+// The counts of `after` less those of `before`, most packets first; kinds that did not grow are
+// left out.
+std::vector<DropCount> growth(const std::vector<DropCount>& before,
+                              const std::vector<DropCount>& after);
 
 }  // namespace pathproof::drops

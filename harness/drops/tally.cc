@@ -33,6 +33,20 @@ std::string protocol_word(std::uint16_t ethertype, std::optional<std::uint8_t> i
                              : fmt::format("{}/{}", word, name);
 }
 
+FlowState flow_state(const PacketFacts& facts) {
+    if (!facts.looked_at) {
+        return FlowState::kUntold;
+    }
+    const std::uint32_t status = facts.conntrack_status.value_or(IPS_TEMPLATE);
+    if (status & IPS_TEMPLATE) {
+        return FlowState::kNone;  // what iptables -j CT gives a packet before its entry is found
+    }
+    if (status & IPS_CONFIRMED) {
+        return FlowState::kKnown;
+    }
+    return status & IPS_SRC_NAT_DONE ? FlowState::kNewPastNat : FlowState::kNew;
+}
+
 void Tally::add(const PacketFacts& facts, std::int64_t time_ns) {
     if (facts.reason < event_.not_specified) {
         return;  // SKB_NOT_DROPPED_YET and SKB_CONSUMED are no drops
@@ -47,11 +61,11 @@ void Tally::add(const PacketFacts& facts, std::int64_t time_ns) {
         return;
     }
     ++drops_;
-    count_netfilter(facts);
     const Kind kind{.reason = facts.reason,
                     .location = facts.location,
                     .ethertype = facts.ethertype,
-                    .ip_protocol = facts.ip_protocol};
+                    .ip_protocol = facts.ip_protocol,
+                    .flow = flow_state(facts)};
     last_.push_front({.time_ns = time_ns, .kind = kind});
     if (last_.size() > kMostLast) {
         last_.pop_back();
@@ -65,32 +79,12 @@ void Tally::add(const PacketFacts& facts, std::int64_t time_ns) {
     }
 }
 
-void Tally::count_netfilter(const PacketFacts& facts) {
-    if (event_.reason_name(facts.reason) != "NETFILTER_DROP") {
-        return;
-    }
-    ++netfilter_.total;
-    if (!facts.netns_inode) {
-        ++netfilter_.untold;
-        return;
-    }
-    const std::uint32_t status = facts.conntrack_status.value_or(IPS_TEMPLATE);
-    // A template (iptables -j CT) is no entry, and neither is an untracked packet's.
-    if (status & IPS_TEMPLATE) {
-        ++netfilter_.without_entry;
-    } else if (status & IPS_CONFIRMED) {
-        ++netfilter_.confirmed;
-    } else {
-        ++netfilter_.unconfirmed;
-        netfilter_.unconfirmed_past_nat += (status & IPS_SRC_NAT_DONE) != 0;
-    }
-}
-
 DropCount Tally::named(const Kind& kind, std::uint64_t packets,
                        const KernelSymbols& symbols) const {
     return {.reason = event_.reason_name(kind.reason),
             .location = symbols.name(kind.location),
             .protocol = protocol_word(kind.ethertype, kind.ip_protocol),
+            .flow = kind.flow,
             .packets = packets};
 }
 
@@ -108,8 +102,7 @@ DropSummary Tally::summary(KernelSymbols& symbols) const {
                         .drops = drops_,
                         .unspecified = unspecified_,
                         .nowhere = nowhere_,
-                        .other_kinds = other_kinds_,
-                        .netfilter = netfilter_};
+                        .other_kinds = other_kinds_};
     for (const auto& [kind, packets] : kinds_) {
         summary.counts.push_back(named(kind, packets, symbols));
     }

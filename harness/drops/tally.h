@@ -18,6 +18,9 @@ namespace pathproof::drops {
 // for a packet whose kind nobody had set.
 std::string protocol_word(std::uint16_t ethertype, std::optional<std::uint8_t> ip_protocol);
 
+// From the packet's conntrack status.
+FlowState flow_state(const PacketFacts& facts);
+
 class Tally {
   public:
     // With kNamespace, packets that tell no namespace are not among those counted.
@@ -36,6 +39,7 @@ class Tally {
         std::uint64_t location;
         std::uint16_t ethertype;
         std::optional<std::uint8_t> ip_protocol;
+        FlowState flow;
         auto operator<=>(const Kind&) const = default;
     };
     struct Last {
@@ -46,7 +50,6 @@ class Tally {
     static constexpr std::size_t kMostKinds = 4096;
     static constexpr std::size_t kMostLast = 32;
 
-    void count_netfilter(const PacketFacts& facts);
     DropCount named(const Kind& kind, std::uint64_t packets, const KernelSymbols& symbols) const;
 
     const DropEvent event_;
@@ -57,7 +60,6 @@ class Tally {
     std::uint64_t unspecified_ = 0;
     std::uint64_t nowhere_ = 0;
     std::uint64_t other_kinds_ = 0;
-    NetfilterDrops netfilter_;
 };
 
 }  // namespace pathproof::drops

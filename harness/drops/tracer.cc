@@ -210,7 +210,10 @@ void DropTracer::Impl::end() {
         for (PerfRing& ring : rings_) {
             ring.event().disable();
         }
-        ended_ = Clock::now();
+        {
+            const std::lock_guard lock(mutex_);
+            ended_ = Clock::now();
+        }
         const std::uint64_t one = 1;
         while (write(stop_event_, &one, sizeof one) < 0 && errno == EINTR) {
         }
