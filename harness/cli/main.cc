@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
     add_wire(app, chosen);
     add_lab(app, chosen);
     add_profile(app, chosen);
+    add_bench(app, chosen);
     add_restore(app, chosen);
     add_agent(app, chosen);
     add_tester(app, chosen);

@@ -1,0 +1,79 @@
+#include "harness/bench/output_file.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace pathproof::bench {
+namespace {
+
+constexpr std::size_t kChunk = 256 * 1024;
+
+}  // namespace
+
+Result<OutputFile> OutputFile::make() {
+    const int file = memfd_create("pathproof-bench", MFD_CLOEXEC);
+    if (file < 0) {
+        return fail(ErrorCode::kFailed, "make a file in memory: {}", std::strerror(errno));
+    }
+    return OutputFile(file);
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+
+OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
+    std::swap(file_, other.file_);
+    return *this;
+}
+
+OutputFile::~OutputFile() {
+    if (file_ >= 0) {
+        close(file_);
+    }
+}
+
+Status OutputFile::each_line(const std::function<void(std::string_view)>& visit) const {
+    std::string buffer(kChunk, '\0');
+    std::string begun;  // of a line that goes on in the next chunk
+    off_t offset = 0;
+    while (true) {
+        const ssize_t got = pread(file_, buffer.data(), buffer.size(), offset);
+        if (got < 0) {
+            return fail(ErrorCode::kFailed, "read back what was measured: {}",
+                        std::strerror(errno));
+        }
+        if (got == 0) {
+            break;
+        }
+        offset += got;
+        std::string_view rest(buffer.data(), static_cast<std::size_t>(got));
+        for (std::size_t end = rest.find('\n'); end != std::string_view::npos;
+             end = rest.find('\n')) {
+            if (begun.empty()) {
+                visit(rest.substr(0, end));
+            } else {
+                begun += rest.substr(0, end);
+                visit(begun);
+                begun.clear();
+            }
+            rest.remove_prefix(end + 1);
+        }
+        begun += rest;
+    }
+    if (!begun.empty()) {
+        visit(begun);
+    }
+    return {};
+}
+
+std::string OutputFile::text(std::size_t most) const {
+    std::string buffer(most, '\0');
+    const ssize_t got = pread(file_, buffer.data(), buffer.size(), 0);
+    buffer.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return buffer;
+}
+
+}  // namespace pathproof::bench

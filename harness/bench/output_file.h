@@ -1,0 +1,37 @@
+// What a measured program writes: a file in memory, which is gone with its last user however that
+// one ends.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::bench {
+
+class OutputFile {
+  public:
+    // An anonymous file in memory (memfd_create): writing it costs the same for every program and
+    // waits for no disk.
+    static Result<OutputFile> make();
+    OutputFile(OutputFile&& other) noexcept;
+    OutputFile& operator=(OutputFile&& other) noexcept;
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
+    ~OutputFile();
+
+    int fd() const { return file_; }
+    // Gives each line without its end; a last one that has none too. Memory stays small whatever
+    // the file's size.
+    Status each_line(const std::function<void(std::string_view)>& visit) const;
+    // The first `most` bytes.
+    std::string text(std::size_t most = 64 * 1024) const;
+
+  private:
+    explicit OutputFile(int file) : file_(file) {}
+
+    int file_ = -1;
+};
+
+}  // namespace pathproof::bench
