@@ -269,13 +269,13 @@ BOOST_AUTO_TEST_CASE(only_what_is_bad_is_named) {
     const Octets frame = rendered(tunnel_spec(random));
     const FrameVerdict verdict = verify_slowly(frame, kTunnelPorts);
     for (const ChecksumFinding& finding : verdict.all()) {
-        BOOST_TEST(matching_names(frame, finding, {}).empty());
+        BOOST_TEST(matching_names(frame, finding, std::nullopt).empty());
     }
     const ChecksumFinding nowhere{.layer = {Depth::kInner, Protocol::kTcp},
                                   .state = ChecksumState::kBad,
                                   .field_offset = 9999};
-    BOOST_TEST(matching_names(frame, nowhere, {}).empty());
-    BOOST_TEST(matching_names(Octets(10), nowhere, {}).empty());
+    BOOST_TEST(matching_names(frame, nowhere, std::nullopt).empty());
+    BOOST_TEST(matching_names(Octets(10), nowhere, std::nullopt).empty());
 }
 
 BOOST_AUTO_TEST_CASE(every_name_has_words_of_its_own) {

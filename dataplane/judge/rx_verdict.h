@@ -1,0 +1,127 @@
+// What a receiver claimed of a frame's checksums, held against what they are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/judge/verifier.h"
+
+namespace pathproof::judge {
+
+// As RTE_MBUF_F_RX_*_CKSUM_* word it; the kernel's TP_STATUS_CSUM_VALID is kGood, CSUMNOTREADY is
+// kNone, and neither of them is kUnknown.
+enum class RxClaim : std::uint8_t {
+    kUnknown,  // no claim is made
+    kGood,
+    kBad,
+    kNone,  // the field is not right, and the data is known to be good (a partial checksum)
+};
+
+// Claims by layer. `ip` and `l4` are of the innermost packet if the receiver reads the tunnel, of
+// the outer one if it does not: `sees_tunnel` tells which.
+enum class SeesTunnel : std::uint8_t { kNo, kYes };
+struct RxClaims {
+    RxClaim ip = RxClaim::kUnknown;
+    RxClaim l4 = RxClaim::kUnknown;
+    RxClaim outer_ip = RxClaim::kUnknown;
+    RxClaim outer_l4 = RxClaim::kUnknown;
+    SeesTunnel sees_tunnel = SeesTunnel::kYes;
+};
+
+enum class RxFault : std::uint8_t {
+    kGoodOnBad,      // RX_GOOD_ON_BAD
+    kBadOnGood,      // RX_BAD_ON_GOOD
+    kUnknownAlways,  // RX_UNKNOWN_ALWAYS: no claim in any frame where one was promised
+    kLayerSwap,      // RX_LAYER_SWAP: what is wrong with one layer is said of another
+    kDropBad,        // RX_DROP_BAD: frames with a bad checksum do not arrive
+    kDropGood,       // DROP: healthy frames of one kind do not arrive
+    kHealed,         // RX_HEALED: a bad checksum or damaged data was sent, good ones arrived
+    kCounterLies,    // COUNTER_LIES
+};
+inline constexpr std::size_t kRxFaults = 8;
+const char* name(RxFault fault);
+
+enum class RxLayer : std::uint8_t { kIp, kL4, kOuterIp, kOuterL4 };
+inline constexpr std::size_t kRxLayers = 4;
+const char* name(RxLayer layer);  // "ip", "l4", "outer.ip", "outer.l4"
+
+// The truth in the words of a claim: kUnknown where nothing can be said (no such layer, a
+// fragment). A UDP checksum of 0 where that is legal is kNone: every claim but kBad is right then.
+struct RxTruth {
+    std::array<RxClaim, kRxLayers> layers{};
+};
+RxTruth rx_truth(const FrameVerdict& verdict, SeesTunnel sees_tunnel);
+
+struct RxFinding {
+    RxFault fault = RxFault::kGoodOnBad;
+    RxLayer layer = RxLayer::kL4;  // whose claim is wrong; kHealed and the drops: kL4
+    RxClaim claimed = RxClaim::kUnknown;
+    RxClaim truth = RxClaim::kUnknown;
+    bool operator==(const RxFinding&) const = default;
+};
+
+// One frame. `verdict`: of the bytes that were sent. kUnknown claims are no fault of one frame
+// (B14).
+std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims& claims);
+// kHealed, if what arrived is right where what was sent is not.
+std::optional<RxFinding> judge_healing(std::span<const std::uint8_t> sent,
+                                       std::span<const std::uint8_t> arrived,
+                                       const frame::TunnelPorts& tunnels);
+
+// What a receiver promises to do; a claim that was not promised may always be unknown.
+struct RxPromise {
+    std::array<bool, kRxLayers> judges{};  // by RxLayer
+};
+
+// Many frames of one kind of traffic.
+class RxJudge {
+  public:
+    explicit RxJudge(RxPromise promise) : promise_(promise) {}
+
+    void delivered(const FrameVerdict& sent, const RxClaims& claims);
+    void not_delivered(const FrameVerdict& sent);
+    void healed(const RxFinding& finding);
+
+    struct Count {
+        RxFault fault = RxFault::kGoodOnBad;
+        RxLayer layer = RxLayer::kL4;
+        std::uint64_t frames = 0;
+        bool operator==(const Count&) const = default;
+    };
+    // kUnknownAlways only over at least three frames; kDropBad only if at least three bad frames,
+    // and all of them, were lost while good ones came through; kDropGood if all good ones were
+    // lost.
+    std::vector<Count> faults() const;
+    std::uint64_t frames() const { return frames_; }
+    // Frames sent with at least one bad checksum: what an honest counter counts.
+    std::uint64_t bad_frames() const { return bad_frames_; }
+
+  private:
+    struct LayerTally {
+        std::uint64_t verifiable = 0;
+        std::uint64_t claimed = 0;
+    };
+    RxPromise promise_;
+    std::uint64_t frames_ = 0;
+    std::uint64_t bad_frames_ = 0;
+    std::uint64_t good_lost_ = 0;
+    std::uint64_t bad_lost_ = 0;
+    std::array<LayerTally, kRxLayers> layers_{};
+    std::array<std::array<std::uint64_t, kRxLayers>, kRxFaults> faults_{};
+};
+
+// A counter's delta against the judge's own count of the same frames: kCounterLies if they differ.
+// `allowed`: counts that do not belong to the traffic under test.
+struct CounterReading {
+    std::string name;  // "rx_csum_bad"
+    std::uint64_t delta = 0;
+    std::uint64_t counted = 0;  // by the judge
+    std::uint64_t allowed = 0;
+};
+std::optional<std::string> counter_lie(const CounterReading& reading);  // a sentence
+
+}  // namespace pathproof::judge
