@@ -19,7 +19,7 @@ enum class BackendVerdict {
     kDead,      // answers nearly nothing, and nobody says why: silence
     kTooFew,    // fewer flows than BackendRules::enough
 };
-const char* name(BackendVerdict verdict);  // "healthy", ..., "too few flows to tell"
+const char* name(BackendVerdict verdict);  // "healthy", ..., "too few"
 
 // When which verdict is given. Shares are of the flows judged: those answered, those that ended
 // unanswered, and those that have waited longer than `patience_ns`.
@@ -53,6 +53,9 @@ struct BackendHealth {
     double unanswered_fraction() const;  // 0 when nothing was judged
 };
 
+// By the rules above, from the counts and the median; fills in the interval and the verdict.
+void judge(BackendHealth& health, const BackendRules& rules);
+
 struct ServiceHealth {
     frame::Endpoint address;  // original destination
     std::uint8_t protocol = 0;
@@ -63,13 +66,14 @@ struct ServiceHealth {
     std::vector<BackendHealth> backends;  // most flows first
 };
 
-// Refusals of packets that never became a flow: a REJECT rule on this machine drops a first packet
-// before its entry is confirmed (kube-proxy does so for a service without endpoints).
+// Refusals that this machine itself sent for packets of which no unanswered flow is known. A REJECT
+// rule drops a first packet before its entry is confirmed, so that conntrack never shows it
+// (kube-proxy has such rules for services without endpoints).
 struct StrayRefusal {
     frame::Endpoint destination;  // of the refused packets
     std::uint8_t protocol = 0;
-    std::string refusal;
-    std::uint64_t packets = 0;
+    std::string refusal;        // as BackendHealth::last_refusal
+    std::uint64_t packets = 0;  // equal ones that follow closely count once
 };
 
 struct BackendReport {

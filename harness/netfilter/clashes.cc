@@ -157,8 +157,9 @@ const char* name(Clash::Fate fate) {
 }
 
 struct ClashTracker::Impl {
-    Impl(ClashSink told, const ClashLimits& bounds)
+    Impl(ClashSink told, const ClashLimits& bounds, Filter wanted)
         : sink(std::move(told)),
+          filter(std::move(wanted)),
           most_undestroyed(bounds.undestroyed),
           flows(bounds.flows),
           clashes(bounds.clashes) {}
@@ -170,7 +171,8 @@ struct ClashTracker::Impl {
         }
         if (event.kind == EventKind::kNew) {
             begin_flow(event);
-        } else if ((entry.status & status::kNatClash) != 0 && !had_a_new_event(entry)) {
+        } else if ((entry.status & status::kNatClash) != 0 && matches(filter, entry) &&
+                   !had_a_new_event(entry)) {
             take_hidden(event);
         }
         if (is_translated(entry.original, entry.reply)) {
@@ -217,9 +219,10 @@ struct ClashTracker::Impl {
         if (!backends.contains(tuple.source, tuple.protocol)) {
             return FlowMemory::kNone;
         }
-        return flows.find_by_client(tuple.destination, tuple.protocol, [](const RecentFlow& flow) {
-            return is_translated(flow.original, flow.reply);
-        });
+        const auto wanted = [this](const RecentFlow& flow) {
+            return is_translated(flow.original, flow.reply) && matches(filter, entry_of(flow));
+        };
+        return flows.find_by_client(tuple.destination, tuple.protocol, wanted);
     }
 
     // A clash that the lists have no room for any more still has its fate counted.
@@ -321,6 +324,7 @@ struct ClashTracker::Impl {
     }
 
     ClashSink sink;
+    Filter filter;
     std::size_t most_undestroyed;
     TupleHash hash;
     FlowMemory flows;  // NEW events
@@ -331,8 +335,8 @@ struct ClashTracker::Impl {
     std::uint64_t forgotten = 0;
 };
 
-ClashTracker::ClashTracker(ClashSink sink, ClashLimits limits)
-    : impl_(std::make_unique<Impl>(std::move(sink), limits)) {}
+ClashTracker::ClashTracker(ClashSink sink, ClashLimits limits, Filter filter)
+    : impl_(std::make_unique<Impl>(std::move(sink), limits, std::move(filter))) {}
 ClashTracker::ClashTracker(ClashTracker&&) noexcept = default;
 ClashTracker& ClashTracker::operator=(ClashTracker&&) noexcept = default;
 ClashTracker::~ClashTracker() = default;

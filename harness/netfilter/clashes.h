@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/netfilter/entry.h"
+#include "harness/netfilter/filter.h"
 
 namespace pathproof::netfilter {
 
@@ -77,7 +78,9 @@ struct ClashLimits {
 // resolves (TCP, SCTP, DCCP, ICMP) cost nothing.
 class ClashTracker {
   public:
-    explicit ClashTracker(ClashSink sink = {}, ClashLimits limits = {});
+    // Only clashes whose hidden entry matches `filter`, and late answers to such a clash or flow.
+    // The events must not be filtered by what a late answer does not share: its service address.
+    explicit ClashTracker(ClashSink sink = {}, ClashLimits limits = {}, Filter filter = {});
     ClashTracker(ClashTracker&&) noexcept;
     ClashTracker& operator=(ClashTracker&&) noexcept;
     ~ClashTracker();

@@ -1,0 +1,208 @@
+#include "harness/monitor/refusal_listener.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <set>
+
+#include "harness/process/netns.h"
+
+namespace pathproof::monitor {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Outer and quoted IPv6 headers, ICMP header and ports, with room for IPv4 options.
+constexpr std::uint32_t kSnapBytes = 160;
+constexpr int kReceiveBuffer = 4 << 20;
+constexpr auto kAddressesGoodFor = std::chrono::seconds(5);
+
+constexpr std::uint32_t kProtocol = static_cast<std::uint32_t>(SKF_AD_OFF + SKF_AD_PROTOCOL);
+
+// Instructions of the filter that others jump to.
+enum At : std::uint8_t { kIpv6 = 13, kTcp = 11, kTcpv6 = 18, kNo = 20, kYes = 21 };
+// A jump from an instruction to another counts those between them.
+constexpr std::uint8_t jump(int from, At to) {
+    return static_cast<std::uint8_t>(to - from - 1);
+}
+
+// clang-format off
+// Unfragmented ICMP and ICMPv6 "destination unreachable" and TCP segments with RST, by offsets from
+// the IP header (a SOCK_DGRAM packet socket).
+sock_filter kProgram[] = {
+    /*  0 */ BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kProtocol),
+    /*  1 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 1, 0),
+    /*  2 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, jump(2, kIpv6), jump(2, kNo)),
+    /*  3 */ BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 6),
+    /*  4 */ BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x1fff, jump(4, kNo), 0),
+    /*  5 */ BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
+    /*  6 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 9),
+    /*  7 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, jump(7, kTcp), 0),
+    /*  8 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMP, 0, jump(8, kNo)),
+    /*  9 */ BPF_STMT(BPF_LD | BPF_B | BPF_IND, 0),
+    /* 10 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 3, jump(10, kYes), jump(10, kNo)),
+    /* kTcp */ BPF_STMT(BPF_LD | BPF_B | BPF_IND, 13),
+    /* 12 */ BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x04, jump(12, kYes), jump(12, kNo)),
+    /* kIpv6 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 6),
+    /* 14 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, jump(14, kTcpv6), 0),
+    /* 15 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMPV6, 0, jump(15, kNo)),
+    /* 16 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 40),
+    /* 17 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, jump(17, kYes), jump(17, kNo)),
+    /* kTcpv6 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 53),
+    /* 19 */ BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x04, jump(19, kYes), jump(19, kNo)),
+    /* kNo */ BPF_STMT(BPF_RET | BPF_K, 0),
+    /* kYes */ BPF_STMT(BPF_RET | BPF_K, kSnapBytes),
+};
+// clang-format on
+
+Result<int> open_socket(const std::string& netns) {
+    int handle = -1;
+    int reason = 0;
+    const auto opened = process::in_netns(netns, [&]() -> Status {
+        // No protocol yet: nothing comes in before the filter is attached.
+        handle = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        reason = errno;
+        return {};
+    });
+    if (!opened) {
+        return pass_on(opened.error());
+    }
+    if (handle >= 0) {
+        return handle;
+    }
+    if (reason == EPERM) {
+        return fail(ErrorCode::kNotPermitted,
+                    "ICMP errors and resets cannot be watched: a packet socket needs CAP_NET_RAW");
+    }
+    return fail(ErrorCode::kNotSupported,
+                "ICMP errors and resets cannot be watched: packet socket: {}",
+                std::strerror(reason));
+}
+
+Status listen(int handle) {
+    const sock_fprog filter{std::size(kProgram), kProgram};
+    sockaddr_ll all{};
+    all.sll_family = AF_PACKET;
+    all.sll_protocol = htons(ETH_P_ALL);
+    if (setsockopt(handle, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0 ||
+        bind(handle, reinterpret_cast<const sockaddr*>(&all), sizeof all) != 0) {
+        return fail(ErrorCode::kFailed, "ICMP errors and resets cannot be watched: {}",
+                    std::strerror(errno));
+    }
+    // Without the capability for more the default stays.
+    (void)setsockopt(handle, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer);
+    return {};
+}
+
+}  // namespace
+
+struct RefusalListener::Impl {
+    explicit Impl(std::string space) : netns(std::move(space)) {}
+    ~Impl() { close(handle); }
+
+    Sender sender_of(const sockaddr_ll& from, const Refusal& refusal) {
+        if (from.sll_pkttype != PACKET_OUTGOING) {
+            return Sender::kElsewhere;
+        }
+        if (Clock::now() >= addresses_until) {
+            read_addresses();
+        }
+        return addresses.contains(refusal.by) ? Sender::kHere : Sender::kElsewhere;
+    }
+
+    void read_addresses() {
+        addresses.clear();
+        addresses_until = Clock::now() + kAddressesGoodFor;
+        (void)process::in_netns(netns, [&]() -> Status {
+            ifaddrs* all = nullptr;
+            if (getifaddrs(&all) != 0) {
+                return {};
+            }
+            for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+                add_address(one->ifa_addr);
+            }
+            freeifaddrs(all);
+            return {};
+        });
+    }
+
+    void add_address(const sockaddr* address) {
+        frame::IpAddress value;
+        if (address == nullptr) {
+            return;
+        }
+        if (address->sa_family == AF_INET) {
+            std::memcpy(value.bytes.data(),
+                        &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, 4);
+        } else if (address->sa_family == AF_INET6) {
+            value.family = frame::Family::kIpv6;
+            std::memcpy(value.bytes.data(),
+                        &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, 16);
+        } else {
+            return;
+        }
+        addresses.insert(value);
+    }
+
+    const std::string netns;
+    int handle = -1;
+    std::uint64_t lost = 0;
+    std::set<frame::IpAddress> addresses;  // of the namespace's devices
+    Clock::time_point addresses_until;
+};
+
+RefusalListener::RefusalListener() = default;
+RefusalListener::~RefusalListener() = default;
+
+Result<std::unique_ptr<RefusalListener>> RefusalListener::start(const std::string& netns) {
+    const auto handle = open_socket(netns);
+    if (!handle) {
+        return pass_on(handle.error());
+    }
+    std::unique_ptr<RefusalListener> listener(new RefusalListener());
+    listener->impl_ = std::make_unique<Impl>(netns);
+    listener->impl_->handle = *handle;
+    if (const auto listening = listen(*handle); !listening) {
+        return pass_on(listening.error());
+    }
+    return listener;
+}
+
+void RefusalListener::drain(const std::function<void(const Refusal&, Sender)>& visit) {
+    std::array<std::byte, kSnapBytes> packet;
+    while (true) {
+        sockaddr_ll from{};
+        socklen_t length = sizeof from;
+        const ssize_t got = recvfrom(impl_->handle, packet.data(), packet.size(), 0,
+                                     reinterpret_cast<sockaddr*>(&from), &length);
+        if (got < 0) {
+            return;
+        }
+        const auto refusal = parse_refusal(std::span(packet).first(static_cast<std::size_t>(got)));
+        if (refusal) {
+            visit(*refusal, impl_->sender_of(from, *refusal));
+        }
+    }
+}
+
+std::uint64_t RefusalListener::lost() {
+    tpacket_stats fresh{};
+    socklen_t length = sizeof fresh;
+    // Reading resets the kernel's count.
+    if (getsockopt(impl_->handle, SOL_PACKET, PACKET_STATISTICS, &fresh, &length) == 0) {
+        impl_->lost += fresh.tp_drops;
+    }
+    return impl_->lost;
+}
+
+}  // namespace pathproof::monitor
