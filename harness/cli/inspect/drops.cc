@@ -1,0 +1,258 @@
+// pathproof inspect drops: which packets the kernel dropped, why and where, beside what conntrack
+// counted in the same time.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/inspect/commands.h"
+#include "harness/cli/inspect/output.h"
+#include "harness/drops/agreement.h"
+#include "harness/drops/tracer.h"
+#include "harness/netfilter/stats.h"
+
+namespace pathproof::cli::inspect {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+struct DropsOptions {
+    CommonOptions common;
+    std::optional<double> duration_s;
+    std::optional<double> interval_s;
+    bool all_namespaces = false;
+};
+
+// conntrack's counters of the namespace, or why they cannot be read.
+using Counters = Result<std::vector<netfilter::CpuStats>>;
+
+std::string scope_text(const drops::DropSummary& summary, const DropsOptions& options) {
+    if (summary.scope == drops::Scope::kNamespace) {
+        return options.common.netns.empty() ? "this network namespace"
+                                            : "network namespace " + options.common.netns;
+    }
+    return summary.scope_reason.empty()
+               ? "all namespaces of this machine"
+               : fmt::format(
+                     "all namespaces of this machine, for a packet's own cannot be told: {}",
+                     summary.scope_reason);
+}
+
+json to_json(const drops::DropCount& count) {
+    json line{{"reason", count.reason},
+              {"location", count.location},
+              {"protocol", count.protocol},
+              {"packets", count.packets}};
+    if (count.flow != drops::FlowState::kUntold) {
+        line["flow"] = name(count.flow);
+    }
+    return line;
+}
+
+json to_json(const std::vector<drops::DropCount>& counts) {
+    json lines = json::array();
+    for (const drops::DropCount& count : counts) {
+        lines.push_back(to_json(count));
+    }
+    return lines;
+}
+
+std::string to_text(const std::vector<drops::DropCount>& counts) {
+    std::size_t reason = 6, location = 8, protocol = 8;
+    for (const drops::DropCount& count : counts) {
+        reason = std::max(reason, count.reason.size());
+        location = std::max(location, count.location.size());
+        protocol = std::max(protocol, count.protocol.size());
+    }
+    const auto line = [&](const auto& packets, std::string_view why, std::string_view where,
+                          std::string_view what, std::string_view flow) {
+        std::string text = fmt::format("{:>10}  {:<{}}  {:<{}}  {:<{}}  {}", packets, why, reason,
+                                       where, location, what, protocol, flow);
+        text.erase(text.find_last_not_of(' ') + 1);
+        return text + "\n";
+    };
+    std::string text = line("packets", "reason", "location", "protocol", "flow");
+    for (const drops::DropCount& count : counts) {
+        text += line(count.packets, count.reason, count.location, count.protocol, name(count.flow));
+    }
+    return text;
+}
+
+// What else there is to say about the counts, a line each.
+std::string remarks(const drops::DropSummary& summary) {
+    std::string text;
+    if (summary.unspecified > 0) {
+        text += fmt::format(
+            "{} frees gave no reason (NOT_SPECIFIED): not counted, many of them are no loss\n",
+            summary.unspecified);
+    }
+    if (summary.nowhere > 0) {
+        text += fmt::format(
+            "{} drops on this machine told no namespace (no device, socket or route): not "
+            "counted\n",
+            summary.nowhere);
+    }
+    if (summary.other_kinds > 0) {
+        text += fmt::format("{} drops were of further kinds\n", summary.other_kinds);
+    }
+    if (summary.lost > 0) {
+        text += fmt::format("{} events were lost: the counts are lower bounds\n", summary.lost);
+    }
+    return text;
+}
+
+json to_json(const drops::DropSummary& summary, const DropsOptions& options) {
+    json reasons = json::object();
+    for (const drops::DropCount& count : by_reason(summary.counts)) {
+        reasons[count.reason] = count.packets;
+    }
+    const bool one = summary.scope == drops::Scope::kNamespace;
+    return {{"kernel", netfilter::running_kernel_release()},
+            {"scope", one ? "namespace" : "machine"},
+            {"scope_reason", summary.scope_reason},
+            {"netns", options.common.netns},
+            {"seconds", summary.seconds},
+            {"drops", summary.drops},
+            {"reasons", reasons},
+            {"counts", to_json(summary.counts)},
+            {"unspecified", summary.unspecified},
+            {"nowhere", summary.nowhere},
+            {"other_kinds", summary.other_kinds},
+            {"lost", summary.lost}};
+}
+
+json to_json(const drops::Agreement& agreement, const std::string& sentence) {
+    return {{"insert_failed", agreement.insert_failed},
+            {"drop", agreement.drop},
+            {"chaintoolong", agreement.chain_too_long},
+            {"refused", agreement.refused},
+            {"seen", agreement.seen},
+            {"seen_past_nat", agreement.seen_past_nat},
+            {"by_rules", agreement.by_rules},
+            {"difference", agreement.difference()},
+            {"agree", agreement.agree()},
+            {"sentence", sentence}};
+}
+
+void put_summary(Output& output, const drops::DropSummary& summary, const Counters& before,
+                 const Counters& after, const DropsOptions& options) {
+    std::optional<drops::Agreement> agreement;
+    std::string sentence;
+    if (before && after) {
+        agreement = compare(summary, netfilter::delta(*before, *after));
+        sentence = explain(*agreement, summary);
+    } else {
+        sentence = "not compared: " + (before ? after : before).error().message;
+    }
+    if (options.common.json) {
+        json line = to_json(summary, options);
+        line["conntrack"] =
+            agreement ? to_json(*agreement, sentence) : json{{"not_compared", sentence}};
+        output.line() += line.dump(-1, ' ', false, json::error_handler_t::replace);
+    } else {
+        output.line() += fmt::format("{} packets dropped for a reason in {:.1f} s, {}\n",
+                                     summary.drops, summary.seconds, scope_text(summary, options));
+        if (!summary.counts.empty()) {
+            output.line() += to_text(summary.counts);
+        }
+        output.line() +=
+            remarks(summary) + "NETFILTER_DROP beside conntrack's counters: " + sentence;
+    }
+    output.end_line();
+    output.flush();
+}
+
+// The drops since the summary before.
+void put_interval(Output& output, const drops::DropSummary& before, const drops::DropSummary& now,
+                  const DropsOptions& options) {
+    const auto grown = growth(before.counts, now.counts);
+    const std::uint64_t drops = now.drops - before.drops;
+    const double seconds = now.seconds - before.seconds;
+    if (options.common.json) {
+        output.line() += json{{"interval_s", seconds},
+                              {"drops", drops},
+                              {"counts", to_json(grown)},
+                              {"lost", now.lost - before.lost}}
+                             .dump(-1, ' ', false, json::error_handler_t::replace);
+        output.end_line();
+    } else if (drops > 0) {
+        output.line() +=
+            fmt::format("{} packets dropped in {:.1f} s\n{}", drops, seconds, to_text(grown));
+        output.end_line();
+    }
+    output.flush();
+}
+
+// Until interrupted, the duration is over or nobody reads any more.
+void follow(drops::DropTracer& tracer, Output& output, const DropsOptions& options) {
+    const auto deadline = Limits{.duration_s = options.duration_s, .count = {}}.deadline();
+    auto next = Clock::now();
+    drops::DropSummary last;
+    while (!interrupted() && output.open() && Clock::now() < deadline) {
+        if (!options.interval_s) {
+            sleep_until(deadline);
+            continue;
+        }
+        next += std::chrono::duration_cast<Clock::duration>(
+            std::chrono::duration<double>(*options.interval_s));
+        sleep_until(std::min(next, deadline));
+        drops::DropSummary now = tracer.poll();
+        put_interval(output, last, now, options);
+        last = std::move(now);
+    }
+}
+
+// What this machine cannot do or does not allow makes the answer incomplete; a wrong name is bad
+// input.
+int not_available(const Error& error) {
+    const bool missing =
+        error.code == ErrorCode::kNotPermitted || error.code == ErrorCode::kNotSupported;
+    const int code = complain(error);
+    return missing ? kIncomplete : code;
+}
+
+int run_drops(const DropsOptions& options) {
+    catch_signals();
+    const auto scope = options.all_namespaces ? drops::Scope::kMachine : drops::Scope::kNamespace;
+    auto tracer = drops::DropTracer::start({.netns = options.common.netns, .scope = scope});
+    if (!tracer) {
+        return not_available(tracer.error());
+    }
+    const Counters before = netfilter::cpu_stats(options.common.netns);
+    fmt::print(stderr, "pathproof: counting drops (skb:kfree_skb) of {}{}\n",
+               scope_text((*tracer)->poll(), options),
+               options.duration_s ? "" : ", until interrupted");
+    Output output;
+    follow(**tracer, output, options);
+    const drops::DropSummary summary = (*tracer)->stop();
+    const Counters after = netfilter::cpu_stats(options.common.netns);
+    put_summary(output, summary, before, after, options);
+    return output.exit_code(summary.lost > 0 ? kIncomplete : kDone);
+}
+
+}  // namespace
+
+void add_drops(CLI::App& inspect, Command& chosen) {
+    const auto options = std::make_shared<DropsOptions>();
+    CLI::App* app = inspect.add_subcommand(
+        "drops", "packets that the kernel drops: why, where and of which protocol");
+    add_common(*app, options->common);
+    app->add_option("--duration", options->duration_s,
+                    "end after so many seconds (default: when interrupted)")
+        ->check(CLI::PositiveNumber);
+    app->add_option("--interval", options->interval_s,
+                    "also print the drops of every so many seconds")
+        ->check(CLI::PositiveNumber);
+    app->add_flag("--all-netns", options->all_namespaces,
+                  "count the drops of all namespaces of this machine");
+    app->footer(
+        "Needs root (CAP_PERFMON, CAP_BPF) and Linux 5.17 or later. Where the kernel does not let "
+        "a\n"
+        "packet's namespace be read, the drops of the whole machine are counted and the output "
+        "says\n"
+        "so. Exit codes: 0 done, 2 bad input, 3 drops are not available here or events were lost.");
+    app->callback([&chosen, options] { chosen = [options] { return run_drops(*options); }; });
+}
+
+}  // namespace pathproof::cli::inspect
