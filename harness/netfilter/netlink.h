@@ -38,22 +38,41 @@ class MessageReader {
     std::span<const std::byte> rest_;
 };
 
-// Gives each attribute inside `length` bytes from `first` to `visit(type, attribute)`; mnl_attr_ok
-// keeps every step inside, and the walk stops at the first attribute that is not.
+// Inline, where libmnl has calls into a shared library: an entry has about forty attributes, a dump
+// a million entries.
+inline std::uint16_t attribute_type(const nlattr& attribute) {
+    return attribute.nla_type & NLA_TYPE_MASK;
+}
+inline const std::byte* payload(const nlattr& attribute) {
+    return reinterpret_cast<const std::byte*>(&attribute) + NLA_HDRLEN;
+}
+inline std::size_t payload_bytes(const nlattr& attribute) {
+    return attribute.nla_len - std::size_t{NLA_HDRLEN};
+}
+
+// Gives each attribute inside `length` bytes from `first` to `visit(type, attribute)`; the walk
+// stops at the first attribute that does not lie inside.
 template <typename Visit>
 void each_attribute(const void* first, std::size_t length, const Visit& visit) {
-    int left = static_cast<int>(length);
-    const auto* attribute = static_cast<const nlattr*>(first);
-    while (mnl_attr_ok(attribute, left)) {
-        visit(mnl_attr_get_type(attribute), *attribute);
-        left -= static_cast<int>(MNL_ALIGN(attribute->nla_len));
-        attribute = mnl_attr_next(attribute);
+    const auto* at = static_cast<const std::byte*>(first);
+    while (length >= NLA_HDRLEN) {
+        const auto& attribute = *reinterpret_cast<const nlattr*>(at);
+        if (attribute.nla_len < NLA_HDRLEN || attribute.nla_len > length) {
+            return;
+        }
+        visit(attribute_type(attribute), attribute);
+        const std::size_t step = NLA_ALIGN(std::size_t{attribute.nla_len});
+        if (step >= length) {
+            return;
+        }
+        length -= step;
+        at += step;
     }
 }
 
 template <typename Visit>
 void each_nested(const nlattr& parent, const Visit& visit) {
-    each_attribute(mnl_attr_get_payload(&parent), mnl_attr_get_payload_len(&parent), visit);
+    each_attribute(payload(parent), payload_bytes(parent), visit);
 }
 
 // Attributes of a message behind its header of `header_bytes`; none when the message is too short
@@ -62,7 +81,7 @@ template <typename Visit>
 void each_in_message(const nlmsghdr& message, std::size_t header_bytes, const Visit& visit) {
     const std::size_t header = MNL_NLMSG_HDRLEN + MNL_ALIGN(header_bytes);
     if (message.nlmsg_len > header) {
-        each_attribute(mnl_nlmsg_get_payload_offset(&message, header_bytes),
+        each_attribute(reinterpret_cast<const std::byte*>(&message) + header,
                        message.nlmsg_len - header, visit);
     }
 }
@@ -71,11 +90,11 @@ void each_in_message(const nlmsghdr& message, std::size_t header_bytes, const Vi
 // append to attributes.
 template <typename T>
 std::optional<T> load_be(const nlattr& attribute) {
-    if (mnl_attr_get_payload_len(&attribute) < sizeof(T)) {
+    if (payload_bytes(attribute) < sizeof(T)) {
         return std::nullopt;
     }
     T value;
-    std::memcpy(&value, mnl_attr_get_payload(&attribute), sizeof value);
+    std::memcpy(&value, payload(attribute), sizeof value);
     if constexpr (sizeof(T) == 2) {
         return __builtin_bswap16(value);
     } else if constexpr (sizeof(T) == 4) {
@@ -90,8 +109,8 @@ std::optional<T> load_be(const nlattr& attribute) {
 
 // A string that may or may not end in a zero byte.
 inline std::string_view load_text(const nlattr& attribute) {
-    const char* text = static_cast<const char*>(mnl_attr_get_payload(&attribute));
-    return {text, strnlen(text, mnl_attr_get_payload_len(&attribute))};
+    const char* text = reinterpret_cast<const char*>(payload(attribute));
+    return {text, strnlen(text, payload_bytes(attribute))};
 }
 
 }  // namespace pathproof::netfilter

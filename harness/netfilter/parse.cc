@@ -30,11 +30,11 @@ void keep(const std::optional<T>& read, T& out) {
 
 void read_address(const nlattr& attribute, frame::Family family, frame::IpAddress& out) {
     const std::size_t size = family == frame::Family::kIpv4 ? 4 : 16;
-    if (mnl_attr_get_payload_len(&attribute) < size) {
+    if (payload_bytes(attribute) < size) {
         return;
     }
     out = {.family = family, .bytes = {}};
-    std::memcpy(out.bytes.data(), mnl_attr_get_payload(&attribute), size);
+    std::memcpy(out.bytes.data(), payload(attribute), size);
 }
 
 bool read_addresses(const nlattr& parent, Tuple& out) {
@@ -176,25 +176,30 @@ void read_timestamps(const nlattr& parent, Entry& entry) {
 }
 
 void read_labels(const nlattr& attribute, std::vector<std::uint8_t>& out) {
-    const auto* bytes = static_cast<const std::uint8_t*>(mnl_attr_get_payload(&attribute));
-    out.assign(bytes, bytes + mnl_attr_get_payload_len(&attribute));
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(payload(attribute));
+    out.assign(bytes, bytes + payload_bytes(attribute));
 }
 
 // Empties an entry but keeps the memory of its strings.
 void clear(Entry& entry) {
-    std::string state = std::move(entry.protocol_state);
-    std::string helper = std::move(entry.helper);
-    std::string context = std::move(entry.security_context);
-    std::vector<std::uint8_t> labels = std::move(entry.labels);
-    state.clear();
-    helper.clear();
-    context.clear();
-    labels.clear();
-    entry = Entry{};
-    entry.protocol_state = std::move(state);
-    entry.helper = std::move(helper);
-    entry.security_context = std::move(context);
-    entry.labels = std::move(labels);
+    entry.id = 0;
+    entry.original = Tuple{};
+    entry.reply = Tuple{};
+    entry.status = 0;
+    entry.timeout_s.reset();
+    entry.mark = 0;
+    entry.mark_reported = false;
+    entry.zone = 0;
+    entry.zone_direction = ZoneDirection::kBoth;
+    entry.protocol_state.clear();
+    entry.helper.clear();
+    entry.labels.clear();
+    entry.original_counters.reset();
+    entry.reply_counters.reset();
+    entry.started_ns.reset();
+    entry.stopped_ns.reset();
+    entry.use.reset();
+    entry.security_context.clear();
 }
 
 void read_plain_attribute(std::uint16_t type, const nlattr& attribute, Entry& out) {

@@ -5,11 +5,13 @@
 #include <libnetfilter_conntrack/libnetfilter_conntrack.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <utility>
 
+#include "harness/netfilter/digits.h"
 #include "harness/netfilter/names.h"
 
 namespace pathproof::netfilter {
@@ -18,67 +20,100 @@ namespace {
 constexpr std::uint32_t kHardwareOffload = 1u << 15;
 constexpr std::uint64_t kNanosecondsInSecond = 1'000'000'000;
 
-void append_number(std::string& out, std::uint64_t number) {
-    const fmt::format_int digits(number);
-    out.append(digits.data(), digits.size());
-}
+// Gathers a line in a buffer of its own, because appending many small pieces to a string costs more
+// than writing them.
+class Pen {
+  public:
+    explicit Pen(std::string& out) : out_(out) {}
+    Pen(const Pen&) = delete;
+    Pen& operator=(const Pen&) = delete;
+    ~Pen() { flush(); }
 
-void append_field(std::string& out, std::string_view name, std::uint64_t number) {
-    out += name;
-    append_number(out, number);
-    out += ' ';
-}
+    Pen& text(std::string_view text) {
+        if (text.size() > kRoom) {
+            flush();
+            out_ += text;
+            return *this;
+        }
+        make_room(text.size());
+        std::memcpy(at_, text.data(), text.size());
+        at_ += text.size();
+        return *this;
+    }
+    Pen& number(std::uint64_t number) {
+        make_room(kLongestNumber);
+        at_ = put_number(at_, number);
+        return *this;
+    }
+    Pen& ip(const frame::IpAddress& address) {
+        make_room(kLongestIp);
+        at_ = put_ip(at_, address);
+        return *this;
+    }
+    Pen& blank() {
+        make_room(1);
+        *at_++ = ' ';
+        return *this;
+    }
+    // "name=4 "
+    Pen& field(std::string_view name, std::uint64_t value) {
+        return text(name).number(value).blank();
+    }
+    // "name=word "
+    Pen& field(std::string_view name, std::string_view value) {
+        return text(name).text(value).blank();
+    }
+    // Takes back the last letter.
+    void back() {
+        flush();
+        out_.pop_back();
+    }
 
-void append_hex_field(std::string& out, std::string_view name, unsigned number) {
-    out += name;
-    fmt::format_to(std::back_inserter(out), "0x{:x} ", number);
-}
+  private:
+    static constexpr std::size_t kRoom = 512;
+
+    void make_room(std::size_t bytes) {
+        if (static_cast<std::size_t>(buffer_ + kRoom - at_) < bytes) {
+            flush();
+        }
+    }
+    void flush() {
+        out_.append(buffer_, at_);
+        at_ = buffer_;
+    }
+
+    std::string& out_;
+    char* at_ = buffer_;
+    char buffer_[kRoom];
+};
 
 // "udp      17 ": the word in eight columns.
-void append_word(std::string& out, std::string_view word, unsigned number) {
-    out += word;
-    if (word.size() < 8) {
-        out.append(8 - word.size(), ' ');
-    }
-    out += ' ';
-    append_number(out, number);
-    out += ' ';
+void append_word(Pen& pen, std::string_view word, unsigned number) {
+    constexpr std::string_view kBlanks = "        ";
+    pen.text(word).text(kBlanks.substr(std::min(word.size(), kBlanks.size())));
+    pen.blank().number(number).blank();
 }
 
-void append_address(std::string& out, const frame::IpAddress& address) {
-    if (address.family == frame::Family::kIpv4) {
-        for (std::size_t i = 0; i < 4; ++i) {
-            if (i > 0) {
-                out += '.';
-            }
-            append_number(out, address.bytes[i]);
-        }
-        return;
-    }
-    char text[INET6_ADDRSTRLEN];
-    out += inet_ntop(AF_INET6, address.bytes.data(), text, sizeof text);
-}
-
-void append_ports(std::string& out, const Tuple& tuple) {
+void append_ports(Pen& pen, const Tuple& tuple) {
     switch (tuple.protocol) {
         case IPPROTO_TCP:
         case IPPROTO_UDP:
         case IPPROTO_UDPLITE:
         case IPPROTO_SCTP:
         case IPPROTO_DCCP:
-            append_field(out, "sport=", tuple.source.port);
-            append_field(out, "dport=", tuple.destination.port);
+            pen.field("sport=", tuple.source.port);
+            pen.field("dport=", tuple.destination.port);
             break;
         case IPPROTO_GRE:
-            append_hex_field(out, "srckey=", tuple.source.port);
-            append_hex_field(out, "dstkey=", tuple.destination.port);
+            pen.field("srckey=", fmt::format("0x{:x}", tuple.source.port));
+            pen.field("dstkey=", fmt::format("0x{:x}", tuple.destination.port));
             break;
         case IPPROTO_ICMP:
         case IPPROTO_ICMPV6: {
             const Tuple::Icmp icmp = tuple.icmp.value_or(Tuple::Icmp{});
-            append_field(out, "type=", icmp.type);
-            append_field(out, "code=", icmp.code);
-            append_field(out, "id=", icmp.id);
+            pen.field("type=", icmp.type);
+            pen.field("code=", icmp.code);
+            pen.field("id=", icmp.id);
             break;
         }
         default:
@@ -86,114 +121,124 @@ void append_ports(std::string& out, const Tuple& tuple) {
     }
 }
 
-void append_tuple(std::string& out, const Tuple& tuple) {
-    out += "src=";
-    append_address(out, tuple.source.address);
-    out += " dst=";
-    append_address(out, tuple.destination.address);
-    out += ' ';
-    append_ports(out, tuple);
+void append_tuple(Pen& pen, const Tuple& tuple) {
+    pen.text("src=").ip(tuple.source.address).text(" dst=").ip(tuple.destination.address).blank();
+    append_ports(pen, tuple);
 }
 
-void append_counters(std::string& out, const std::optional<Counters>& counters) {
+void append_counters(Pen& pen, const std::optional<Counters>& counters) {
     if (counters) {
-        append_field(out, "packets=", counters->packets);
-        append_field(out, "bytes=", counters->bytes);
+        pen.field("packets=", counters->packets);
+        pen.field("bytes=", counters->bytes);
     }
 }
 
-void append_original(std::string& out, const Entry& entry) {
-    append_tuple(out, entry.original);
+void append_original(Pen& pen, const Entry& entry) {
+    append_tuple(pen, entry.original);
     if (entry.zone_direction == ZoneDirection::kOriginal) {
-        append_field(out, "zone-orig=", entry.zone);
+        pen.field("zone-orig=", entry.zone);
     }
-    append_counters(out, entry.original_counters);
+    append_counters(pen, entry.original_counters);
     if (entry.status != 0 && (entry.status & status::kSeenReply) == 0) {
-        out += "[UNREPLIED] ";
+        pen.text("[UNREPLIED] ");
     }
 }
 
-void append_reply(std::string& out, const Entry& entry) {
-    append_tuple(out, entry.reply);
+void append_reply(Pen& pen, const Entry& entry) {
+    append_tuple(pen, entry.reply);
     if (entry.zone_direction == ZoneDirection::kReply) {
-        append_field(out, "zone-reply=", entry.zone);
+        pen.field("zone-reply=", entry.zone);
     }
-    append_counters(out, entry.reply_counters);
+    append_counters(pen, entry.reply_counters);
     if (entry.status & kHardwareOffload) {
-        out += "[HW_OFFLOAD] ";
+        pen.text("[HW_OFFLOAD] ");
     } else if (entry.status & status::kOffload) {
-        out += "[OFFLOAD] ";
+        pen.text("[OFFLOAD] ");
     } else if (entry.status & status::kAssured) {
-        out += "[ASSURED] ";
+        pen.text("[ASSURED] ");
     }
 }
 
 // "[start=Sat Nov 21 03:52:05 2026] ", local time as ctime(3) has it.
-void append_time(std::string& out, std::string_view name, std::uint64_t time_ns) {
+void append_time(Pen& pen, std::string_view name, std::uint64_t time_ns) {
     const std::time_t seconds = static_cast<std::time_t>(time_ns / kNanosecondsInSecond);
     std::tm parts{};
     char text[64];
     localtime_r(&seconds, &parts);
     const std::size_t length = std::strftime(text, sizeof text, "%a %b %e %H:%M:%S %Y", &parts);
-    fmt::format_to(std::back_inserter(out), "[{}={}] ", name, std::string_view(text, length));
+    pen.text("[").text(name).text("=").text({text, length}).text("] ");
 }
 
-void append_times(std::string& out, const Entry& entry, const TextOptions& options) {
+void append_times(Pen& pen, const Entry& entry, const TextOptions& options) {
     if (entry.started_ns) {
         const std::uint64_t until = entry.stopped_ns
                                         ? *entry.stopped_ns / kNanosecondsInSecond
                                         : static_cast<std::uint64_t>(std::time(nullptr));
-        append_field(out, "delta-time=", until - *entry.started_ns / kNanosecondsInSecond);
+        pen.field("delta-time=", until - *entry.started_ns / kNanosecondsInSecond);
     }
     if (options.kernel_times == TextOptions::Column::kHide) {
         return;
     }
     if (entry.started_ns) {
-        append_time(out, "start", *entry.started_ns);
+        append_time(pen, "start", *entry.started_ns);
     }
     if (entry.stopped_ns) {
-        append_time(out, "stop", *entry.stopped_ns);
+        append_time(pen, "stop", *entry.stopped_ns);
     }
 }
 
-void append_labels(std::string& out, const Entry& entry, const LabelNames* labels) {
+// Bits without a name are left out; when none has one the line says "labels " as conntrack(8) does.
+void append_labels(Pen& pen, const Entry& entry, const LabelNames* labels) {
     if (labels == nullptr || entry.labels.empty()) {
         return;
     }
-    out += "labels=";
+    std::string words;
     for (unsigned bit = 0; bit < entry.labels.size() * 8; ++bit) {
         if ((entry.labels[bit / 8] >> bit % 8 & 1) == 0) {
             continue;
         }
         if (const std::string name = labels->name(bit); !name.empty()) {
-            out += name;
-            out += ',';
+            words += words.empty() ? '=' : ',';
+            words += name;
         }
     }
-    out.back() = ' ';
+    pen.text("labels").text(words).blank();
 }
 
-void append_rest(std::string& out, const Entry& entry, const TextOptions& options) {
+void append_status(Pen& pen, std::uint32_t bits) {
+    pen.text("status=");
+    const char* between = "";
+    for (const std::string& name : status_names(bits)) {
+        pen.text(between).text(name);
+        between = ",";
+    }
+    pen.blank();
+}
+
+void append_rest(Pen& pen, const Entry& entry, const TextOptions& options) {
     if (entry.mark_reported) {
-        append_field(out, "mark=", entry.mark);
+        pen.field("mark=", entry.mark);
     }
     if (!entry.security_context.empty()) {
-        fmt::format_to(std::back_inserter(out), "secctx={} ", entry.security_context);
+        pen.field("secctx=", entry.security_context);
     }
     if (entry.zone_direction == ZoneDirection::kBoth && entry.zone != 0) {
-        append_field(out, "zone=", entry.zone);
+        pen.field("zone=", entry.zone);
     }
-    append_times(out, entry, options);
+    append_times(pen, entry, options);
     if (!entry.helper.empty()) {
-        fmt::format_to(std::back_inserter(out), "helper={} ", entry.helper);
+        pen.field("helper=", entry.helper);
     }
     if (entry.use) {
-        append_field(out, "use=", *entry.use);
+        pen.field("use=", *entry.use);
     }
     if (options.id == TextOptions::Column::kShow) {
-        append_field(out, "id=", entry.id);
+        pen.field("id=", entry.id);
     }
-    append_labels(out, entry, options.labels);
+    append_labels(pen, entry, options.labels);
+    if (options.status_names == TextOptions::Column::kShow) {
+        append_status(pen, entry.status);
+    }
 }
 
 // "    [NEW] ": right-aligned in nine columns.
@@ -214,23 +259,22 @@ void append_clash_mark(std::string& out, const Entry& entry, const TextOptions& 
 
 // The columns of an entry, without a blank at the end.
 void append_columns(std::string& out, const Entry& entry, const TextOptions& options) {
+    Pen pen(out);
     if (options.layer3 == TextOptions::Column::kShow) {
         const bool ipv4 = entry.original.source.address.family == frame::Family::kIpv4;
-        append_word(out, ipv4 ? "ipv4" : "ipv6", ipv4 ? AF_INET : AF_INET6);
+        append_word(pen, ipv4 ? "ipv4" : "ipv6", ipv4 ? AF_INET : AF_INET6);
     }
-    append_word(out, protocol_name(entry.original.protocol), entry.original.protocol);
+    append_word(pen, protocol_name(entry.original.protocol), entry.original.protocol);
     if (entry.timeout_s) {
-        append_number(out, *entry.timeout_s);
-        out += ' ';
+        pen.number(*entry.timeout_s).blank();
     }
     if (!entry.protocol_state.empty()) {
-        out += entry.protocol_state;
-        out += ' ';
+        pen.text(entry.protocol_state).blank();
     }
-    append_original(out, entry);
-    append_reply(out, entry);
-    append_rest(out, entry, options);
-    out.pop_back();
+    append_original(pen, entry);
+    append_reply(pen, entry);
+    append_rest(pen, entry, options);
+    pen.back();
 }
 
 }  // namespace
@@ -262,6 +306,11 @@ std::string LabelNames::name(unsigned bit) const {
     return text == nullptr ? std::string() : std::string(text);
 }
 
+std::optional<unsigned> LabelNames::bit(const std::string& name) const {
+    const int found = nfct_labelmap_get_bit(map_->names.get(), name.c_str());
+    return found < 0 ? std::nullopt : std::optional(static_cast<unsigned>(found));
+}
+
 void append_text(std::string& out, const Entry& entry, const TextOptions& options) {
     append_columns(out, entry, options);
     append_clash_mark(out, entry, options);
@@ -277,6 +326,9 @@ void append_text(std::string& out, const Event& event, const TextOptions& option
         fmt::format_to(std::back_inserter(out), " [USERSPACE] portid={}", event.cause_port);
     }
     append_clash_mark(out, event.entry, options);
+    if (event.missed) {
+        out += " [MISSED]";
+    }
 }
 
 void append_text(std::string& out, const CpuStats& stats) {

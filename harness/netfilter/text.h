@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "dataplane/base/result.h"
@@ -19,6 +20,8 @@ class LabelNames {
     ~LabelNames();
     // Empty for a label without a name.
     std::string name(unsigned bit) const;
+    // Nothing for a name that no label has.
+    std::optional<unsigned> bit(const std::string& name) const;
 
   private:
     struct Map;
@@ -36,9 +39,12 @@ struct TextOptions {
     // Not a column of conntrack(8): [NAT_CLASH] at the end of the hidden entry of a resolved clash.
     Column nat_clash = Column::kHide;
     const LabelNames* labels = nullptr;  // -o labels
+    // Not a column of conntrack(8) either: status=SEEN_REPLY,ASSURED,CONFIRMED.
+    Column status_names = Column::kHide;
 };
 
-// Appends the line without its end; nothing is allocated but what `out` needs to grow.
+// Appends the line without its end; nothing is allocated but what `out` needs to grow. A missed
+// event has [MISSED] at its end.
 void append_text(std::string& out, const Entry& entry, const TextOptions& options = {});
 void append_text(std::string& out, const Event& event, const TextOptions& options = {});
 // "cpu=0   \tfound=0 invalid=0 ...", as `conntrack -S`.

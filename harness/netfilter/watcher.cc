@@ -43,6 +43,18 @@ void EventCounts::count(EventKind kind) {
     }
 }
 
+bool EventKinds::has(EventKind kind) const {
+    switch (kind) {
+        case EventKind::kNew:
+            return created;
+        case EventKind::kUpdate:
+            return updated;
+        case EventKind::kDestroy:
+            return destroyed;
+    }
+    return true;
+}
+
 struct Watcher::Impl {
     Impl(const WatchOptions& wanted, std::unique_ptr<EventListener> started)
         : options(wanted), stable(stable_part(wanted.filter)), listener(std::move(started)) {}
@@ -72,14 +84,14 @@ struct Watcher::Impl {
         if (options.state == WatchOptions::State::kKeep) {
             reconciler.event(event, missed_sink(sink));
         }
-        if (matches(options.filter, event.entry)) {
+        if (options.kinds.has(event.kind) && matches(options.filter, event.entry)) {
             totals.shown.count(event.kind);
             sink.event(event);
         }
     }
 
     void on_missed(const Reconciler::Missed& missed, const WatchSink& sink) {
-        if (!matches(options.filter, missed.entry)) {
+        if (!options.kinds.has(missed.kind) || !matches(options.filter, missed.entry)) {
             return;
         }
         totals.missed.count(missed.kind);

@@ -53,9 +53,18 @@ struct WatchSink {
     std::function<void(const Gap&)> gap;
 };
 
+// Which kinds of events the sink is given, and the totals count.
+struct EventKinds {
+    bool created = true;
+    bool updated = true;
+    bool destroyed = true;
+    bool has(EventKind kind) const;
+};
+
 struct WatchOptions {
     std::string netns;  // empty: the caller's
     Filter filter;
+    EventKinds kinds;
     std::size_t receive_buffer_bytes = 64u << 20;  // as in ListenOptions
     std::size_t backlog_bytes = 1u << 30;
     enum class State {

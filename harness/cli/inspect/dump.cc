@@ -4,9 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "harness/cli/inspect/columns.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
+#include "harness/cli/inspect/printer.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -16,7 +16,7 @@ using namespace netfilter;
 struct DumpOptions {
     CommonOptions common;
     std::vector<std::string> words;
-    std::vector<std::string> columns;
+    PrintOptions print;
 };
 
 int run_dump(const DumpOptions& options) {
@@ -24,14 +24,15 @@ int run_dump(const DumpOptions& options) {
     if (!filter) {
         return complain(filter.error());
     }
-    const auto columns = parse_columns(options.columns);
-    if (!columns) {
-        return complain(columns.error());
+    const auto printer = Printer::make(CsvFormat::Rows::kEntries, options.common, options.print);
+    if (!printer) {
+        return complain(printer.error());
     }
     catch_signals();
     Output output;
+    printer->put_header(output);
     const auto summary = dump(options.common.netns, *filter, [&](const Entry& entry) {
-        put(output, entry, columns->text, options.common.format());
+        printer->put(output, entry);
         return output.open() && !interrupted() ? Next::kContinue : Next::kStop;
     });
     output.flush();
@@ -54,7 +55,7 @@ void add_dump(CLI::App& inspect, Command& chosen) {
     CLI::App* app = inspect.add_subcommand("dump", "every entry of the table, as 'conntrack -L'");
     add_common(*app, options->common);
     add_filter_words(*app, options->words);
-    add_columns(*app, options->columns);
+    add_print_options(*app, options->print);
     app->callback([&chosen, options] { chosen = [options] { return run_dump(*options); }; });
 }
 

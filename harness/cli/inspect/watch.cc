@@ -2,47 +2,69 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "harness/cli/inspect/columns.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
-#include "harness/netfilter/events.h"
+#include "harness/cli/inspect/printer.h"
+#include "harness/netfilter/filter.h"
+#include "harness/netfilter/watcher.h"
 
 namespace pathproof::cli::inspect {
 namespace {
 
 using namespace netfilter;
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-struct WatchOptions {
+struct WatchCommand {
     CommonOptions common;
     std::vector<std::string> words;
-    std::vector<std::string> columns;
+    PrintOptions print;
     Limits limits;
+    std::vector<std::string> kinds;
+    std::size_t buffer_bytes = WatchOptions{}.receive_buffer_bytes;
+    bool no_state = false;
 };
+
+Result<EventKinds> parse_kinds(const std::vector<std::string>& words) {
+    if (words.empty()) {
+        return EventKinds{};
+    }
+    EventKinds kinds{.created = false, .updated = false, .destroyed = false};
+    for (const std::string& word : words) {
+        if (word == "new") {
+            kinds.created = true;
+        } else if (word == "update") {
+            kinds.updated = true;
+        } else if (word == "destroy") {
+            kinds.destroyed = true;
+        } else {
+            return fail(ErrorCode::kBadInput, "--events '{}': allowed are new, update, destroy",
+                        word);
+        }
+    }
+    return kinds;
+}
 
 // Prints events until it has been enough.
 class Watch {
   public:
-    Watch(const WatchOptions& options, const TextOptions& text) : options_(options), text_(text) {}
+    Watch(const WatchCommand& command, const Printer& printer)
+        : command_(command), printer_(printer) {}
 
-    int run(EventListener& listener) {
-        const EventSink sink{.event = [this](const Event& event) { show(event); },
-                             .overrun = [this](const Overrun& overrun) { show(overrun); }};
+    int run(Watcher& watcher) {
+        printer_.put_header(output_);
         while (!finished()) {
-            const auto delivered = listener.deliver(wait(), sink);
+            const auto polled = watcher.poll(wait(), sink_);
             output_.flush();
-            if (!delivered) {
-                return complain(delivered.error());
+            if (!polled) {
+                return complain(polled.error());
             }
         }
-        return end(listener);
+        return end(watcher);
     }
 
   private:
-    bool enough() const { return options_.limits.count && shown_ >= *options_.limits.count; }
+    bool enough() const { return command_.limits.count && shown_ >= *command_.limits.count; }
 
     bool finished() const {
         return interrupted() || !output_.open() || enough() || Clock::now() >= deadline_;
@@ -58,77 +80,110 @@ class Watch {
         if (enough()) {
             return;
         }
-        put(output_, event, text_, options_.common.format());
+        printer_.put(output_, event);
         ++shown_;
     }
 
-    void show(const Overrun& overrun) {
+    void show(const Gap& gap) {
+        printer_.put(output_, gap);
         output_.flush();
-        fmt::print(
-            stderr,
-            "pathproof: events were lost here: the receive buffer overran (ENOBUFS), {} so far\n",
-            overrun.total);
-        if (options_.common.json) {
-            output_.line() +=
-                json{{"overrun", {{"time_ns", overrun.time_ns}, {"total", overrun.total}}}}.dump();
-            output_.end_line();
+        if (gap.stage == Gap::Stage::kNoticed) {
+            fmt::print(stderr,
+                       "pathproof: events were lost here: the receive buffer overran (ENOBUFS); "
+                       "the table is read again\n");
+        } else if (gap.stage == Gap::Stage::kOpen) {
+            fmt::print(stderr, "pathproof: gap {} could not be closed: {}\n", gap.number,
+                       gap.problem);
         }
     }
 
     // What had come in before the end is shown too.
-    int end(EventListener& listener) {
-        const auto rest = listener.stop();
-        if (!rest) {
-            return complain(rest.error());
-        }
-        for (const Event& event : rest->events) {
-            show(event);
-        }
+    int end(Watcher& watcher) {
+        const auto finished = watcher.finish(sink_);
+        const WatchTotals& totals = watcher.totals();
+        printer_.put_summary(output_, totals);
         output_.flush();
-        fmt::print(stderr, "pathproof: {} events shown, {} overruns\n", shown_, rest->overruns);
-        if (rest->unreadable > 0) {
-            fmt::print(stderr, "pathproof: {} messages of the kernel could not be read as events\n",
-                       rest->unreadable);
+        if (!finished) {
+            return complain(finished.error());
         }
-        return output_.exit_code(rest->overruns + rest->unreadable > 0 ? kIncomplete : kDone);
+        fmt::print(stderr,
+                   "pathproof: {} events shown, {} overruns: {} NEW, {} UPDATE, {} DESTROY\n",
+                   shown_, totals.overruns, totals.shown.created, totals.shown.updated,
+                   totals.shown.destroyed);
+        if (totals.gaps > 0) {
+            fmt::print(stderr,
+                       "pathproof: {} gaps, {} of them not closed; missed events found: {} NEW, {} "
+                       "UPDATE, {} DESTROY\n",
+                       totals.gaps, totals.gaps_open, totals.missed.created, totals.missed.updated,
+                       totals.missed.destroyed);
+        }
+        if (totals.unreadable > 0) {
+            fmt::print(stderr, "pathproof: {} messages of the kernel could not be read as events\n",
+                       totals.unreadable);
+        }
+        return output_.exit_code(totals.overruns + totals.unreadable > 0 ? kIncomplete : kDone);
     }
 
-    const WatchOptions& options_;
-    const TextOptions& text_;
-    const Clock::time_point deadline_ = options_.limits.deadline();
+    const WatchCommand& command_;
+    const Printer& printer_;
+    const Clock::time_point deadline_ = command_.limits.deadline();
+    const WatchSink sink_{.event = [this](const Event& event) { show(event); },
+                          .gap = [this](const Gap& gap) { show(gap); }};
     Output output_;
     std::uint64_t shown_ = 0;
 };
 
-int run_watch(const WatchOptions& options) {
-    const auto filter = parse_filter(options.words);
+int run_watch(const WatchCommand& command) {
+    const auto filter = parse_filter(command.words);
     if (!filter) {
         return complain(filter.error());
     }
-    const auto columns = parse_columns(options.columns);
-    if (!columns) {
-        return complain(columns.error());
+    const auto kinds = parse_kinds(command.kinds);
+    if (!kinds) {
+        return complain(kinds.error());
+    }
+    const auto printer = Printer::make(CsvFormat::Rows::kEvents, command.common, command.print);
+    if (!printer) {
+        return complain(printer.error());
     }
     catch_signals();
-    auto listener = EventListener::start({.netns = options.common.netns, .filter = *filter});
-    if (!listener) {
-        return complain(listener.error());
+    auto watcher = Watcher::start(
+        {.netns = command.common.netns,
+         .filter = *filter,
+         .kinds = *kinds,
+         .receive_buffer_bytes = command.buffer_bytes,
+         .state = command.no_state ? WatchOptions::State::kNone : WatchOptions::State::kKeep});
+    if (!watcher) {
+        return complain(watcher.error());
     }
-    fmt::print(stderr, "pathproof: listening with a receive buffer of {} KiB\n",
-               (*listener)->receive_buffer_bytes() / 1024);
-    return Watch(options, columns->text).run(**listener);
+    fmt::print(stderr, "pathproof: listening with a receive buffer of {} KiB",
+               (*watcher)->receive_buffer_bytes() / 1024);
+    fmt::print(
+        stderr, "{}\n",
+        command.no_state ? "" : fmt::format("; {} flows are there already", (*watcher)->flows()));
+    return Watch(command, *printer).run(**watcher);
 }
 
 }  // namespace
 
 void add_watch(CLI::App& inspect, Command& chosen) {
-    const auto options = std::make_shared<WatchOptions>();
-    CLI::App* app = inspect.add_subcommand("watch", "events as they happen, as 'conntrack -E'");
-    add_common(*app, options->common);
-    add_filter_words(*app, options->words);
-    add_columns(*app, options->columns);
-    add_limits(*app, options->limits, "events");
-    app->callback([&chosen, options] { chosen = [options] { return run_watch(*options); }; });
+    const auto command = std::make_shared<WatchCommand>();
+    CLI::App* app = inspect.add_subcommand(
+        "watch", "events as they happen, as 'conntrack -E'; lost ones are found again");
+    add_common(*app, command->common);
+    add_filter_words(*app, command->words);
+    add_print_options(*app, command->print);
+    add_limits(*app, command->limits, "events");
+    app->add_option("--events", command->kinds, "only these: new, update, destroy")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    app->add_option("--buffer-size", command->buffer_bytes,
+                    "bytes of the kernel's receive buffer (default 64 MiB)")
+        ->check(CLI::Range(std::size_t{2048}, std::size_t{1} << 30));
+    app->add_flag(
+        "--no-state", command->no_state,
+        "keep no state of the table: gaps are marked, what was lost in them is not found");
+    app->callback([&chosen, command] { chosen = [command] { return run_watch(*command); }; });
 }
 
 }  // namespace pathproof::cli::inspect

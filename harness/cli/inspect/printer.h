@@ -1,0 +1,56 @@
+// How entries and events are printed: text with the columns that -o asks for, JSON lines, or CSV.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/cli/inspect/output.h"
+#include "harness/netfilter/csv.h"
+#include "harness/netfilter/text.h"
+#include "harness/netfilter/watcher.h"
+
+namespace CLI {
+class App;
+}
+
+namespace pathproof::cli::inspect {
+
+struct PrintOptions {
+    std::vector<std::string> columns;
+    bool csv = false;
+};
+// -o, --output and --csv.
+void add_print_options(CLI::App& app, PrintOptions& options);
+
+// What the names ask of the text, and the label names that one of them needs.
+struct Columns {
+    netfilter::TextOptions text{.nat_clash = netfilter::TextOptions::Column::kShow};
+    std::unique_ptr<netfilter::LabelNames> labels;
+};
+Result<Columns> parse_columns(const std::vector<std::string>& names);
+
+// Puts entries or events in the form that was asked for.
+class Printer {
+  public:
+    // An error says which columns there are.
+    static Result<Printer> make(netfilter::CsvFormat::Rows rows, const CommonOptions& common,
+                                const PrintOptions& options);
+
+    void put_header(Output& output) const;
+    void put(Output& output, const netfilter::Entry& entry) const;
+    void put(Output& output, const netfilter::Event& event) const;
+    void put(Output& output, const netfilter::Gap& gap) const;
+    // What came, at the end; text says it on stderr only.
+    void put_summary(Output& output, const netfilter::WatchTotals& totals) const;
+
+  private:
+    enum class Form { kText, kJson, kCsv };
+
+    Form form_ = Form::kText;
+    Columns columns_;
+    netfilter::CsvFormat csv_;
+};
+
+}  // namespace pathproof::cli::inspect

@@ -1,0 +1,32 @@
+// Numbers and addresses as text, into a buffer that has room for them: what a dump of a million
+// entries spends its time on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "dataplane/frame/address.h"
+
+namespace pathproof::netfilter {
+
+// The most that put_number() and put_ip() write.
+inline constexpr std::size_t kLongestNumber = 20;
+inline constexpr std::size_t kLongestIp = 45;
+
+// Each writes at `out`, without a zero byte, and gives the place behind.
+char* put_number(char* out, std::uint64_t number);
+// As inet_ntop(3) has it.
+char* put_ip(char* out, const frame::IpAddress& address);
+
+inline void append_number(std::string& out, std::uint64_t number) {
+    char text[kLongestNumber];
+    out.append(text, put_number(text, number));
+}
+
+inline void append_ip(std::string& out, const frame::IpAddress& address) {
+    char text[kLongestIp];
+    out.append(text, put_ip(text, address));
+}
+
+}  // namespace pathproof::netfilter
