@@ -13,7 +13,7 @@ enum class Scope {
     kMachine,    // those of all namespaces of this machine
 };
 
-// What conntrack knew of a packet's flow. Told only where each packet is looked at.
+// What conntrack knew of a packet's flow. Told for NETFILTER_DROP, where each packet is looked at.
 enum class FlowState {
     kUntold,
     kNone,        // no entry: untracked, invalid, or refused because the table was full

@@ -33,6 +33,14 @@ std::string protocol_word(std::uint16_t ethertype, std::optional<std::uint8_t> i
                              : fmt::format("{}/{}", word, name);
 }
 
+Tally::Tally(DropEvent event, Scope scope) : event_(std::move(event)), scope_(scope) {
+    for (const auto& [reason, name] : event_.reasons) {
+        if (name == "NETFILTER_DROP") {
+            netfilter_drop_ = reason;
+        }
+    }
+}
+
 FlowState flow_state(const PacketFacts& facts) {
     if (!facts.looked_at) {
         return FlowState::kUntold;
@@ -61,11 +69,12 @@ void Tally::add(const PacketFacts& facts, std::int64_t time_ns) {
         return;
     }
     ++drops_;
-    const Kind kind{.reason = facts.reason,
-                    .location = facts.location,
-                    .ethertype = facts.ethertype,
-                    .ip_protocol = facts.ip_protocol,
-                    .flow = flow_state(facts)};
+    const Kind kind{
+        .reason = facts.reason,
+        .location = facts.location,
+        .ethertype = facts.ethertype,
+        .ip_protocol = facts.ip_protocol,
+        .flow = facts.reason == netfilter_drop_ ? flow_state(facts) : FlowState::kUntold};
     last_.push_front({.time_ns = time_ns, .kind = kind});
     if (last_.size() > kMostLast) {
         last_.pop_back();

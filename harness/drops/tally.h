@@ -24,7 +24,7 @@ FlowState flow_state(const PacketFacts& facts);
 class Tally {
   public:
     // With kNamespace, packets that tell no namespace are not among those counted.
-    Tally(DropEvent event, Scope scope) : event_(std::move(event)), scope_(scope) {}
+    Tally(DropEvent event, Scope scope);
 
     // `time_ns` is CLOCK_REALTIME.
     void add(const PacketFacts& facts, std::int64_t time_ns);
@@ -54,6 +54,9 @@ class Tally {
 
     const DropEvent event_;
     const Scope scope_;
+    // Packets that go to a socket have lost their conntrack entry on the way (nf_reset_ct): what it
+    // was is told for this reason only.
+    std::optional<std::uint32_t> netfilter_drop_;
     std::map<Kind, std::uint64_t> kinds_;
     std::deque<Last> last_;  // newest first
     std::uint64_t drops_ = 0;

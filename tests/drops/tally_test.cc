@@ -99,6 +99,12 @@ BOOST_AUTO_TEST_CASE(the_flow_is_what_its_conntrack_entry_says) {
     BOOST_TEST((flow_state(facts) == FlowState::kUntold));
 }
 
+BOOST_AUTO_TEST_CASE(the_flow_is_told_for_drops_by_netfilter_only) {
+    Tally tally(kEvent, Scope::kNamespace);
+    tally.add(dropped(3), 0);
+    BOOST_TEST((summary(tally).counts[0].flow == FlowState::kUntold));
+}
+
 BOOST_AUTO_TEST_CASE(what_is_kept_does_not_grow_with_the_number_of_drops) {
     Tally tally(kEvent, Scope::kNamespace);
     PacketFacts facts = dropped(12);
