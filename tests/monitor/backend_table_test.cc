@@ -1,0 +1,302 @@
+#include "harness/monitor/backend_table.h"
+
+#include <fmt/format.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/netfilter/message_builder.h"
+
+using namespace pathproof;
+using namespace pathproof::monitor;
+using netfilter::Entry;
+using netfilter::EventKind;
+namespace status = netfilter::status;
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kStart = 1'000 * kSecond;
+constexpr const char* kService = "10.96.0.10:53";
+
+Entry flow(unsigned client, const char* backend, std::uint8_t protocol = IPPROTO_UDP) {
+    Entry entry = netfilter::make_entry(fmt::format("198.18.0.1:{}", 10'000 + client), kService,
+                                        backend, client + 1);
+    entry.original.protocol = entry.reply.protocol = protocol;
+    return entry;
+}
+
+Entry answered(Entry entry) {
+    entry.status |= status::kSeenReply;
+    return entry;
+}
+
+Refusal refusal_of(const netfilter::Tuple& packet, const char* what = "port unreachable") {
+    return {packet, packet.destination.address, what};
+}
+
+// The refused packet as the backend saw it.
+netfilter::Tuple translated(const Entry& entry) {
+    return {entry.reply.destination, entry.reply.source, entry.reply.protocol, std::nullopt};
+}
+
+struct Fixture {
+    BackendTableOptions options;
+    BackendTable table{options};
+    std::int64_t now = kStart;
+
+    Fixture() = default;
+    explicit Fixture(const BackendTableOptions& given) : options(given) {}
+
+    void tell(EventKind kind, const Entry& entry, std::uint32_t cause_port = 0,
+              bool missed = false) {
+        table.take({.kind = kind,
+                    .time_ns = now,
+                    .entry = entry,
+                    .cause_port = cause_port,
+                    .kernel_time_ns = {},
+                    .missed = missed});
+    }
+
+    // The only backend of the only service.
+    BackendHealth only() const {
+        const BackendReport report = table.report(now);
+        BOOST_REQUIRE_EQUAL(report.services.size(), 1U);
+        BOOST_REQUIRE_EQUAL(report.services[0].backends.size(), 1U);
+        return report.services[0].backends[0];
+    }
+};
+
+constexpr const char* kBackend = "10.1.0.2:53";
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(answered_flows_make_a_healthy_backend_with_its_answer_time, Fixture) {
+    for (unsigned i = 0; i < 30; ++i) {
+        tell(EventKind::kNew, flow(i, kBackend));
+        now += 5'000'000;
+        tell(EventKind::kUpdate, answered(flow(i, kBackend)));
+    }
+    const BackendHealth health = only();
+    BOOST_TEST(health.flows == 30U);
+    BOOST_TEST(health.in_table == 30);
+    BOOST_TEST(health.judged == 30U);
+    BOOST_TEST(health.unanswered == 0U);
+    BOOST_TEST(health.median_answer_ns.value_or(0) == 5'000'000);
+    BOOST_TEST(health.unanswered_share.high == 0.1);
+    BOOST_TEST((health.verdict == BackendVerdict::kHealthy));
+}
+
+BOOST_FIXTURE_TEST_CASE(flows_count_as_unanswered_only_after_some_patience, Fixture) {
+    for (unsigned i = 0; i < 30; ++i) {
+        tell(EventKind::kNew, flow(i, kBackend));
+    }
+    BOOST_TEST(only().judged == 0U);
+    now += options.rules.patience_ns;
+    BOOST_TEST(only().unanswered == 30U);
+    BOOST_TEST((only().verdict == BackendVerdict::kDead));
+    // Late is not never.
+    for (unsigned i = 0; i < 30; ++i) {
+        tell(EventKind::kUpdate, answered(flow(i, kBackend)));
+    }
+    BOOST_TEST(only().unanswered == 0U);
+    BOOST_TEST(only().judged == 30U);
+}
+
+BOOST_FIXTURE_TEST_CASE(slow_answers_make_a_slow_backend, Fixture) {
+    for (unsigned i = 0; i < 30; ++i) {
+        tell(EventKind::kNew, flow(i, kBackend));
+        now += options.rules.slow_after_ns + 1;
+        tell(EventKind::kUpdate, answered(flow(i, kBackend)));
+    }
+    BOOST_TEST((only().verdict == BackendVerdict::kSlow));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_flow_destroyed_without_an_answer_stays_counted, Fixture) {
+    for (unsigned i = 0; i < 20; ++i) {
+        tell(EventKind::kNew, flow(i, kBackend));
+        now += kSecond / 100;
+        tell(EventKind::kDestroy, flow(i, kBackend));
+    }
+    BOOST_TEST(only().unanswered == 20U);
+    BOOST_TEST(only().in_table == 0);
+    BOOST_TEST((only().verdict == BackendVerdict::kDead));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_flow_that_somebody_deleted_or_whose_end_was_missed_is_not_judged,
+                        Fixture) {
+    tell(EventKind::kNew, flow(0, kBackend));
+    tell(EventKind::kDestroy, flow(0, kBackend), 4711);
+    tell(EventKind::kNew, flow(1, kBackend));
+    tell(EventKind::kDestroy, flow(1, kBackend), 0, true);
+    BOOST_TEST(only().judged == 0U);
+    BOOST_TEST(table.report(now).flows_forgotten == 2U);
+}
+
+BOOST_FIXTURE_TEST_CASE(icmp_errors_tell_refusing_from_dead, Fixture) {
+    for (unsigned i = 0; i < 30; ++i) {
+        const Entry entry = flow(i, kBackend);
+        tell(EventKind::kNew, entry);
+        // Seen before and after translation: one refusal of one flow.
+        table.take(refusal_of(translated(entry)), Sender::kElsewhere, now);
+        table.take(refusal_of(entry.original), Sender::kElsewhere, now);
+    }
+    const BackendHealth health = only();
+    BOOST_TEST(health.refused == 30U);
+    BOOST_TEST(health.unanswered == 30U);
+    BOOST_TEST((health.verdict == BackendVerdict::kRefusing));
+    BOOST_TEST(health.last_refusal == "port unreachable from 10.96.0.10");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_refusal_that_comes_before_its_flow_is_known_is_kept_for_it, Fixture) {
+    for (unsigned i = 0; i < 30; ++i) {
+        const Entry entry = flow(i, "10.1.0.3:80", IPPROTO_TCP);
+        table.take(refusal_of(translated(entry), "reset"), Sender::kElsewhere, now);
+        tell(EventKind::kNew, entry);
+        tell(EventKind::kDestroy, entry);
+    }
+    BOOST_TEST((only().verdict == BackendVerdict::kRefusing));
+    BOOST_TEST(only().last_refusal == "reset");
+}
+
+BOOST_FIXTURE_TEST_CASE(few_refusals_among_much_silence_leave_a_backend_dead, Fixture) {
+    for (unsigned i = 0; i < 30; ++i) {
+        tell(EventKind::kNew, flow(i, kBackend));
+        if (i < 15) {
+            table.take(refusal_of(flow(i, kBackend).original), Sender::kElsewhere, now);
+        }
+    }
+    now += options.rules.patience_ns;
+    BOOST_TEST(only().refused == 15U);
+    BOOST_TEST((only().verdict == BackendVerdict::kDead));
+}
+
+BOOST_FIXTURE_TEST_CASE(only_refusals_sent_here_and_of_no_flow_are_strays, Fixture) {
+    tell(EventKind::kNew, flow(0, kBackend));
+    table.take(refusal_of(flow(0, kBackend).original), Sender::kHere, now);
+    table.take(refusal_of(flow(1, kBackend).original), Sender::kElsewhere, now);
+    table.take(refusal_of(flow(2, kBackend).original), Sender::kHere, now);
+    table.take(refusal_of(flow(2, kBackend).original), Sender::kHere, now);
+    table.take(refusal_of(flow(3, kBackend).original), Sender::kHere, now);
+    BOOST_TEST(table.report(now).stray_refusals.empty());
+    now += 3 * kSecond;
+    table.tick(now);
+    const auto strays = table.report(now).stray_refusals;
+    BOOST_REQUIRE_EQUAL(strays.size(), 1U);
+    BOOST_TEST(strays[0].packets == 2U);
+    BOOST_TEST(frame::to_string(strays[0].destination) == kService);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_old_past_fades_and_a_backend_that_dies_is_named, Fixture) {
+    for (unsigned i = 0; i < 1000; ++i) {
+        tell(EventKind::kNew, flow(i, kBackend));
+        tell(EventKind::kUpdate, answered(flow(i, kBackend)));
+    }
+    BOOST_TEST((only().verdict == BackendVerdict::kHealthy));
+    now += options.rules.window_ns + kSecond;
+    for (unsigned i = 1000; i < 1030; ++i) {
+        tell(EventKind::kNew, flow(i, kBackend));
+    }
+    now += options.rules.patience_ns;
+    BOOST_TEST(only().judged == 30U);
+    BOOST_TEST(only().flows == 1030U);
+    BOOST_TEST((only().verdict == BackendVerdict::kDead));
+}
+
+BOOST_FIXTURE_TEST_CASE(entries_of_a_dump_count_once, Fixture) {
+    table.seed(flow(0, kBackend), now);
+    table.seed(answered(flow(1, kBackend)), now);
+    // Their events were queued while the table was read.
+    tell(EventKind::kNew, flow(0, kBackend));
+    tell(EventKind::kNew, flow(1, kBackend));
+    tell(EventKind::kNew, flow(2, kBackend));
+    BOOST_TEST(only().flows == 3U);
+    // The same tuples again, after the first entry has gone.
+    tell(EventKind::kDestroy, answered(flow(1, kBackend)));
+    tell(EventKind::kNew, flow(1, kBackend));
+    BOOST_TEST(only().flows == 4U);
+    BOOST_TEST(only().in_table == 3);
+}
+
+BOOST_FIXTURE_TEST_CASE(hidden_entries_of_clashes_are_left_out, Fixture) {
+    Entry hidden = flow(0, kBackend);
+    hidden.status |= status::kNatClash;
+    tell(EventKind::kUpdate, answered(hidden));
+    tell(EventKind::kDestroy, hidden);
+    BOOST_TEST(table.report(now).services.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(backends_are_grouped_by_service_and_protocol, Fixture) {
+    tell(EventKind::kNew, flow(0, "10.1.0.2:53"));
+    for (unsigned i = 1; i < 4; ++i) {
+        tell(EventKind::kNew, flow(i, "10.1.0.3:53"));
+    }
+    for (unsigned i = 0; i < 9; ++i) {
+        tell(EventKind::kNew, flow(i, "10.1.0.2:53", IPPROTO_TCP));
+    }
+    const BackendReport report = table.report(now);
+    BOOST_REQUIRE_EQUAL(report.services.size(), 2U);
+    BOOST_TEST(report.services[0].protocol == IPPROTO_TCP);
+    BOOST_TEST(report.services[1].flows == 4U);
+    BOOST_REQUIRE_EQUAL(report.services[1].backends.size(), 2U);
+    BOOST_TEST(frame::to_string(report.services[1].backends[0].address) == "10.1.0.3:53");
+}
+
+BOOST_AUTO_TEST_CASE(destinations_without_translation_are_shown_only_when_asked_for) {
+    Entry direct = flow(0, kService);
+    BackendTable translated_only({});
+    translated_only.take({.kind = EventKind::kNew, .time_ns = kStart, .entry = direct});
+    BOOST_TEST(translated_only.report(kStart).services.empty());
+    BackendTable all({.rules = {}, .scope = BackendTableOptions::Scope::kAll});
+    all.take({.kind = EventKind::kNew, .time_ns = kStart, .entry = direct});
+    BOOST_TEST(all.report(kStart).services.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(too_many_backends_are_counted_and_idle_ones_make_room) {
+    BackendTable table({.rules = {}, .backends = 2});
+    const auto tell = [&](EventKind kind, unsigned client, std::int64_t time_ns) {
+        const std::string backend = fmt::format("10.1.0.{}:53", client + 2);
+        table.take({.kind = kind, .time_ns = time_ns, .entry = flow(client, backend.c_str())});
+    };
+    for (unsigned i = 0; i < 3; ++i) {
+        tell(EventKind::kNew, i, kStart);
+    }
+    BOOST_TEST(table.report(kStart).flows_left_out == 1U);
+    tell(EventKind::kDestroy, 0, kStart);
+    const std::int64_t later = kStart + BackendRules().window_ns + kSecond;
+    tell(EventKind::kNew, 3, later);
+    const BackendReport report = table.report(later);
+    BOOST_TEST(report.flows_left_out == 1U);
+    BOOST_REQUIRE_EQUAL(report.services.size(), 1U);
+    BOOST_REQUIRE_EQUAL(report.services[0].backends.size(), 2U);
+    BOOST_TEST(frame::to_string(report.services[0].backends[1].address) == "10.1.0.5:53");
+}
+
+BOOST_AUTO_TEST_CASE(too_many_waiting_flows_are_judged_or_counted_as_forgotten) {
+    BackendTable table({.rules = {}, .waiting = 4});
+    for (unsigned i = 0; i < 6; ++i) {
+        table.take({.kind = EventKind::kNew, .time_ns = kStart, .entry = flow(i, kBackend)});
+    }
+    BOOST_TEST(table.report(kStart).flows_forgotten == 2U);
+    const std::int64_t later = kStart + 2 * kSecond;
+    table.take({.kind = EventKind::kNew, .time_ns = later, .entry = flow(6, kBackend)});
+    const BackendReport report = table.report(later);
+    BOOST_TEST(report.flows_forgotten == 2U);
+    BOOST_TEST(report.services[0].backends[0].unanswered == 4U);
+}
+
+BOOST_AUTO_TEST_CASE(verdicts_follow_their_rules) {
+    const auto verdict = [](std::uint64_t judged, std::uint64_t unanswered, std::uint64_t refused) {
+        BackendHealth health{.judged = judged, .unanswered = unanswered, .refused = refused};
+        judge(health, {});
+        return health.verdict;
+    };
+    BOOST_TEST((verdict(19, 19, 0) == BackendVerdict::kTooFew));
+    BOOST_TEST((verdict(20, 20, 0) == BackendVerdict::kDead));
+    BOOST_TEST((verdict(20, 18, 0) == BackendVerdict::kLossy));
+    BOOST_TEST((verdict(20, 19, 0) == BackendVerdict::kDead));
+    BOOST_TEST((verdict(20, 20, 10) == BackendVerdict::kDead));
+    BOOST_TEST((verdict(20, 20, 11) == BackendVerdict::kRefusing));
+    BOOST_TEST((verdict(20, 3, 3) == BackendVerdict::kLossy));
+    BOOST_TEST((verdict(20, 2, 2) == BackendVerdict::kHealthy));
+    BOOST_TEST((verdict(0, 0, 0) == BackendVerdict::kTooFew));
+}
