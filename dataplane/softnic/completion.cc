@@ -59,7 +59,8 @@ std::optional<std::uint16_t> completed_value(const PacketView& packet,
     for (const judge::ChecksumFinding& finding : verdict.all()) {
         if (finding.field_offset == *offset && finding.state == judge::ChecksumState::kBad &&
             finding.wire == pseudo_header_sum(packet)) {
-            return static_cast<std::uint16_t>(finding.right);  // of 16 bits, as field_offset() has it
+            // Of 16 bits: field_offset() knows no other fields.
+            return static_cast<std::uint16_t>(finding.right);
         }
     }
     return std::nullopt;

@@ -1,0 +1,25 @@
+// Big-endian integers in a frame, read and written in place. The caller has checked the offsets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace pathproof::softnic {
+
+inline std::uint16_t get16(std::span<const std::uint8_t> bytes, std::size_t at) noexcept {
+    return static_cast<std::uint16_t>(bytes[at] << 8 | bytes[at + 1]);
+}
+inline std::uint32_t get32(std::span<const std::uint8_t> bytes, std::size_t at) noexcept {
+    return static_cast<std::uint32_t>(get16(bytes, at)) << 16 | get16(bytes, at + 2);
+}
+inline void put16(std::span<std::uint8_t> bytes, std::size_t at, std::uint32_t value) noexcept {
+    bytes[at] = static_cast<std::uint8_t>(value >> 8);
+    bytes[at + 1] = static_cast<std::uint8_t>(value);
+}
+inline void put32(std::span<std::uint8_t> bytes, std::size_t at, std::uint32_t value) noexcept {
+    put16(bytes, at, value >> 16);
+    put16(bytes, at + 2, value);
+}
+
+}  // namespace pathproof::softnic

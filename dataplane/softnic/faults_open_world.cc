@@ -1,0 +1,156 @@
+// Mistakes that nobody has published: who names wrong values must leave these unnamed.
+#include <bit>
+
+#include "dataplane/softnic/bytes.h"
+#include "dataplane/softnic/mechanisms.h"
+
+namespace pathproof::softnic {
+namespace {
+
+std::uint16_t right(Bytes frame, const Target& target) {
+    return static_cast<std::uint16_t>(right_value(frame, *target.packet, *target.site));
+}
+
+std::uint32_t constant(const TxCase&, Bytes, const Target&) {
+    return 0x5a17;
+}
+
+std::uint32_t plus_k(const TxCase&, Bytes frame, const Target& target) {
+    WordSum sum;
+    sum.add_word(right(frame, target));
+    sum.add_word(0x0137);
+    return sum.folded();
+}
+
+std::uint32_t xor_k(const TxCase&, Bytes frame, const Target& target) {
+    return right(frame, target) ^ 0x0810u;
+}
+
+std::uint32_t random_value(const TxCase& at, Bytes, const Target&) {
+    return static_cast<std::uint16_t>(at.draw >> 32);
+}
+
+std::uint32_t nibbles(const TxCase&, Bytes frame, const Target& target) {
+    return std::rotl(right(frame, target), 4);
+}
+
+std::uint32_t bits_reversed(const TxCase&, Bytes frame, const Target& target) {
+    std::uint32_t value = right(frame, target);
+    std::uint32_t reversed = 0;
+    for (int bit = 0; bit < 16; ++bit, value >>= 1) {
+        reversed = reversed << 1 | (value & 1);
+    }
+    return reversed;
+}
+
+// The data behind the transport header, or what there is of it.
+Bytes data(Bytes frame, const Target& target) {
+    return frame.subspan(target.packet->payload, target.site->end - target.packet->payload);
+}
+
+std::uint32_t half_of_data(const TxCase&, Bytes frame, const Target& target) {
+    const Bytes all = data(frame, target);
+    WordSum sum = sum_of(frame, *target.packet, *target.site);
+    WordSum second_half;
+    second_half.add(all.subspan(all.size() / 4 * 2));
+    sum.add_word(~static_cast<std::uint32_t>(second_half.folded()));
+    return field_value(*target.site, sum);
+}
+
+std::uint32_t every_second_word(const TxCase&, Bytes frame, const Target& target) {
+    const Bytes all = data(frame, target);
+    WordSum sum = sum_of(frame, *target.packet, *target.site);
+    for (std::size_t at = 2; at + 2 <= all.size(); at += 4) {
+        sum.add_word(~static_cast<std::uint32_t>(get16(all, at)));
+    }
+    return field_value(*target.site, sum);
+}
+
+std::uint32_t data_twice(const TxCase&, Bytes frame, const Target& target) {
+    WordSum sum = sum_of(frame, *target.packet, *target.site);
+    sum.add(data(frame, target));
+    return field_value(*target.site, sum);
+}
+
+std::uint32_t of_frame_before(const TxCase& at, Bytes, const Target&) {
+    return at.memory;
+}
+std::uint32_t remember_right(const TxCase&, Bytes frame, const Target& target) {
+    return right(frame, target);
+}
+
+std::uint32_t with_hop_limit(const TxCase&, Bytes frame, const Target& target) {
+    const PacketPlace& packet = *target.packet;
+    WordSum sum = sum_of(frame, packet, *target.site);
+    sum.add_word(frame[packet.l3 + (packet.family == 4 ? 8u : 7u)] * 256u);
+    return field_value(*target.site, sum);
+}
+
+std::uint32_t with_length_squared(const TxCase&, Bytes frame, const Target& target) {
+    const std::uint32_t length = target.site->length();
+    WordSum sum = sum_of(frame, *target.packet, *target.site);
+    sum.add_word(length * length);
+    return field_value(*target.site, sum);
+}
+
+std::uint32_t with_source_mac(const TxCase&, Bytes frame, const Target& target) {
+    WordSum sum = sum_of(frame, *target.packet, *target.site);
+    sum.add(frame.subspan(6, 6));
+    return field_value(*target.site, sum);
+}
+
+constexpr Mechanism kMechanisms[] = {
+    {.name = "CONSTANT", .meaning = "always the same value", .value = constant},
+    {.name = "PLUS_K", .meaning = "the right value and 0x137", .value = plus_k},
+    {.name = "XOR_K", .meaning = "two bits of the right value change", .value = xor_k},
+    {.name = "RANDOM", .meaning = "a value drawn for each frame", .value = random_value},
+    {.name = "NIBBLES", .meaning = "the right value turned by four bits", .value = nibbles},
+    {.name = "BITS_REVERSED", .meaning = "the right value, last bit first", .value = bits_reversed},
+    {.name = "HALF_OF_DATA",
+     .meaning = "the second half of the data is not summed",
+     .value = half_of_data},
+    {.name = "SECOND_WORDS",
+     .meaning = "every second word of the data is not summed",
+     .value = every_second_word},
+    {.name = "DATA_TWICE", .meaning = "the data is summed twice", .value = data_twice},
+    {.name = "FRAME_BEFORE",
+     .meaning = "the right value of the frame before",
+     .value = of_frame_before,
+     .remember = remember_right},
+    {.name = "HOP_LIMIT", .meaning = "the hop limit is summed as well", .value = with_hop_limit},
+    {.name = "LENGTH_SQUARED",
+     .meaning = "the square of the length is summed as well",
+     .value = with_length_squared},
+    {.name = "SOURCE_MAC",
+     .meaning = "the frame's source MAC address is summed as well",
+     .value = with_source_mac},
+};
+
+constexpr FaultModel kModels[] = {
+    {"X01", "tx.innermost.l4.CONSTANT", "always the same checksum", ""},
+    {"X02", "tx.innermost.l4.PLUS_K", "a constant added", ""},
+    {"X03", "tx.innermost.l4.XOR_K", "two bits changed", ""},
+    {"X04", "tx.innermost.l4.RANDOM", "noise", ""},
+    {"X05", "tx.innermost.l4.NIBBLES", "the value turned by four bits", ""},
+    {"X06", "tx.innermost.l4.BITS_REVERSED", "the bits reversed", ""},
+    {"X07", "tx.innermost.l4.HALF_OF_DATA@payload>=4", "half of the data summed", ""},
+    {"X08", "tx.innermost.l4.SECOND_WORDS@payload>=4", "every second word skipped", ""},
+    {"X09", "tx.innermost.l4.DATA_TWICE@payload>=1", "the data summed twice", ""},
+    {"X10", "tx.innermost.l4.FRAME_BEFORE", "the checksum of the frame before", ""},
+    {"X11", "tx.innermost.l4.HOP_LIMIT", "the hop limit summed", ""},
+    {"X12", "tx.innermost.l4.LENGTH_SQUARED", "the length squared summed", ""},
+    {"X13", "tx.innermost.l4.SOURCE_MAC", "the source MAC summed", ""},
+    {"X14", "tx.outer.udp.XOR_K", "two bits changed outside the tunnel", ""},
+};
+
+}  // namespace
+
+std::span<const Mechanism> open_world_mechanisms() {
+    return kMechanisms;
+}
+
+std::span<const FaultModel> open_world_models() {
+    return kModels;
+}
+
+}  // namespace pathproof::softnic

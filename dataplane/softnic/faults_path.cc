@@ -1,0 +1,150 @@
+// Bytes and frames that change or vanish on the way, and counters that do not count what they say.
+#include "dataplane/softnic/mechanisms.h"
+
+namespace pathproof::softnic {
+namespace {
+
+constexpr FaultDirection kWire = FaultDirection::kWire;
+constexpr FaultDirection kRx = FaultDirection::kRx;
+
+std::uint32_t payload_bytes(const PacketPlace& packet) {
+    return packet.l4 + packet.l4_length - packet.payload;
+}
+
+bool has_payload(const TxCase&, Bytes, const Target& target) {
+    return target.packet->ip() && payload_bytes(*target.packet) != 0;
+}
+
+void flip_bit(const TxCase& at, Span frame, const Target& target) {
+    const PacketPlace& packet = *target.packet;
+    const auto bits = std::uint64_t{payload_bytes(packet)} * 8;
+    const std::uint64_t bit = at.draw % bits;
+    frame[packet.payload + bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+}
+
+void mend(Span frame, const PacketPlace& packet) {
+    const auto site = transport_site(packet);
+    const bool off = site && site->kind == SiteKind::kUdp && value_at(frame, *site) == 0;
+    if (!off && packet.fragment == FragmentKind::kWhole) {
+        fill(frame, packet, site);
+    }
+}
+
+bool has_mendable_payload(const TxCase& at, Bytes frame, const Target& target) {
+    return has_payload(at, frame, target) && transport_site(*target.packet).has_value() &&
+           target.packet->fragment == FragmentKind::kWhole;
+}
+
+// A payload that went wrong inside the NIC, before its checksums were made.
+void flip_and_mend(const TxCase& at, Span frame, const Target& target) {
+    flip_bit(at, frame, target);
+    if (at.places.tunnel != TunnelKind::kNone) {
+        mend(frame, at.places.inner);
+    }
+    mend(frame, at.places.outer);
+}
+
+bool any_bad(const RxVerdict& verdict) {
+    return verdict.ip == RxClaim::kBad || verdict.l4 == RxClaim::kBad ||
+           verdict.outer_ip == RxClaim::kBad || verdict.outer_l4 == RxClaim::kBad;
+}
+
+bool always(const RxCase&, const Target&) {
+    return true;
+}
+bool bad_somewhere(const RxCase& at, const Target&) {
+    return any_bad(at.result.verdict);
+}
+bool healthy(const RxCase& at, const Target&) {
+    return !any_bad(at.truth);
+}
+
+void drop(RxCase& at, const Target&) {
+    at.result.delivery = RxResult::Delivery::kDropped;
+}
+
+void count_one_bad(RxCase& at, const Target&) {
+    ++at.counters.rx_csum_bad;
+    ++at.counters.rx_l4_csum_bad;
+}
+
+void count_none_bad(RxCase& at, const Target&) {
+    NicCounters& counters = at.counters;
+    counters.rx_csum_bad = 0;
+    counters.rx_ip_csum_bad = 0;
+    counters.rx_l4_csum_bad = 0;
+    counters.rx_outer_ip_csum_bad = 0;
+    counters.rx_outer_l4_csum_bad = 0;
+}
+
+constexpr Mechanism kMechanisms[] = {
+    {.name = "FLIP",
+     .direction = kWire,
+     .fields = kPayloadOnly,
+     .meaning = "one bit of the payload changes on the wire",
+     .needs = Needs::kPacket,
+     .redo = Redo::kNone,
+     .applies = has_payload,
+     .act = flip_bit},
+    {.name = "HEALED",
+     .direction = kWire,
+     .fields = kPayloadOnly,
+     .meaning = "one bit of the payload changes, and the checksums are right for it",
+     .needs = Needs::kPacket,
+     .redo = Redo::kNone,
+     .applies = has_mendable_payload,
+     .act = flip_and_mend},
+    {.name = "LOSE",
+     .direction = kWire,
+     .fields = kFrameOnly,
+     .meaning = "the frame is lost",
+     .needs = Needs::kFrame,
+     .redo = Redo::kNone,
+     .move = FrameMove::kLose},
+    {.name = "DUPLICATE",
+     .direction = kWire,
+     .fields = kFrameOnly,
+     .meaning = "the frame comes twice",
+     .needs = Needs::kFrame,
+     .redo = Redo::kNone,
+     .move = FrameMove::kDuplicate},
+    {.name = "REORDER",
+     .direction = kWire,
+     .fields = kFrameOnly,
+     .meaning = "a segment comes after the next one",
+     .needs = Needs::kFrame,
+     .redo = Redo::kNone,
+     .move = FrameMove::kSwapWithNext},
+    {.name = "DROP",
+     .direction = kRx,
+     .fields = kFrameOnly,
+     .meaning = "the receiver drops the frame",
+     .applies_rx = always,
+     .act_on_verdict = drop},
+    {.name = "DROP_BAD",
+     .direction = kRx,
+     .fields = kFrameOnly,
+     .meaning = "the receiver drops a frame with a bad checksum",
+     .applies_rx = bad_somewhere,
+     .act_on_verdict = drop},
+    {.name = "COUNT_HEALTHY",
+     .direction = kRx,
+     .fields = kCounterOnly,
+     .meaning = "rx_csum_bad counts frames that are good",
+     .applies_rx = healthy,
+     .act_on_verdict = count_one_bad},
+    {.name = "STUCK_ZERO",
+     .direction = kRx,
+     .fields = kCounterOnly,
+     .meaning = "rx_csum_bad stays 0",
+     .applies_rx = bad_somewhere,
+     .act_on_verdict = count_none_bad},
+};
+
+}  // namespace
+
+std::span<const Mechanism> path_mechanisms() {
+    return kMechanisms;
+}
+
+}  // namespace pathproof::softnic

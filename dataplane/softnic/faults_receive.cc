@@ -1,0 +1,143 @@
+// What a receiver says that is not so.
+#include <utility>
+
+#include "dataplane/softnic/mechanisms.h"
+
+namespace pathproof::softnic {
+namespace {
+
+constexpr FaultDirection kRx = FaultDirection::kRx;
+
+RxClaim claim(const RxVerdict& verdict, const Target& target) {
+    const bool ip = target.field == FaultField::kIp;
+    if (target.depth == Depth::kOuter) {
+        return ip ? verdict.outer_ip : verdict.outer_l4;
+    }
+    return ip ? verdict.ip : verdict.l4;
+}
+
+void set_claim(RxVerdict& verdict, const Target& target, RxClaim claim) {
+    const bool ip = target.field == FaultField::kIp;
+    if (target.depth == Depth::kOuter) {
+        (ip ? verdict.outer_ip : verdict.outer_l4) = claim;
+    } else {
+        (ip ? verdict.ip : verdict.l4) = claim;
+    }
+}
+
+// For `l4` any IP packet, ICMP and fragments as well; the others need their field.
+bool speaks_of(const Target& target) {
+    return target.field == FaultField::kL4 ? target.packet->ip() : target.site.has_value();
+}
+
+template <RxClaim what>
+bool claims(const RxCase& at, const Target& target) {
+    return speaks_of(target) && claim(at.result.verdict, target) == what;
+}
+
+bool claims_anything(const RxCase& at, const Target& target) {
+    return speaks_of(target) && claim(at.result.verdict, target) != RxClaim::kUnknown;
+}
+
+bool not_bad(const RxCase& at, const Target& target) {
+    return speaks_of(target) && claim(at.result.verdict, target) != RxClaim::kBad;
+}
+
+template <RxClaim what>
+void say(RxCase& at, const Target& target) {
+    set_claim(at.result.verdict, target, what);
+}
+
+bool in_tunnel(const RxCase& at, const Target& target) {
+    return at.places.tunnel != TunnelKind::kNone && target.packet->ip();
+}
+
+void swap_layers(RxCase& at, const Target& target) {
+    RxVerdict& verdict = at.result.verdict;
+    if (target.field == FaultField::kIp) {
+        std::swap(verdict.ip, verdict.outer_ip);
+    } else {
+        std::swap(verdict.l4, verdict.outer_l4);
+    }
+}
+
+// The packet's own IP header is bad as well.
+bool behind_bad_ip(const RxCase& at, const Target& target) {
+    Target header = target;
+    header.field = FaultField::kIp;
+    return claims<RxClaim::kBad>(at, target) && claim(at.result.verdict, header) == RxClaim::kBad;
+}
+
+bool bad_transport(const RxCase& at, const Target& target) {
+    const bool known = transport_site(*target.packet).has_value();
+    Target transport = target;
+    transport.field = FaultField::kL4;
+    return known && claim(at.result.verdict, transport) == RxClaim::kBad;
+}
+
+// The receiver mends the checksum of a wrong payload and passes it on as good.
+void heal(RxCase& at, const Target& target) {
+    const Site site = *transport_site(*target.packet);
+    const auto stripped = static_cast<std::uint32_t>(at.wire.size() - at.result.bytes.size());
+    Site moved = site;
+    moved.at -= stripped;
+    set_value(at.result.bytes, moved, right_value(at.wire, *target.packet, site));
+    Target transport = target;
+    transport.field = FaultField::kL4;
+    set_claim(at.result.verdict, transport, RxClaim::kGood);
+}
+
+constexpr FieldSet kClaims = kTransports | kIpOnly;
+
+constexpr Mechanism kMechanisms[] = {
+    {.name = "GOOD_ON_BAD",
+     .direction = kRx,
+     .fields = kClaims,
+     .meaning = "a bad checksum is reported good",
+     .applies_rx = claims<RxClaim::kBad>,
+     .act_on_verdict = say<RxClaim::kGood>},
+    {.name = "BAD_ON_GOOD",
+     .direction = kRx,
+     .fields = kClaims,
+     .meaning = "what is good, or cannot be checked, is reported bad",
+     .applies_rx = not_bad,
+     .act_on_verdict = say<RxClaim::kBad>},
+    {.name = "UNKNOWN_ALWAYS",
+     .direction = kRx,
+     .fields = kClaims,
+     .meaning = "nothing is ever reported",
+     .applies_rx = claims_anything,
+     .act_on_verdict = say<RxClaim::kUnknown>},
+    {.name = "DEFAULT_GOOD",
+     .direction = kRx,
+     .fields = kClaims,
+     .meaning = "what was not checked is reported good",
+     .applies_rx = claims<RxClaim::kUnknown>,
+     .act_on_verdict = say<RxClaim::kGood>},
+    {.name = "LAYER_SWAP",
+     .direction = kRx,
+     .fields = field_bit(FaultField::kL4) | kIpOnly,
+     .meaning = "the outer verdict is reported for the inner packet and the other way round",
+     .applies_rx = in_tunnel,
+     .act_on_verdict = swap_layers},
+    {.name = "L4_LOST",
+     .direction = kRx,
+     .fields = field_bit(FaultField::kL4),
+     .meaning = "a bad transport checksum behind a bad IP header is reported good",
+     .applies_rx = behind_bad_ip,
+     .act_on_verdict = say<RxClaim::kGood>},
+    {.name = "HEALED",
+     .direction = kRx,
+     .fields = kPayloadOnly,
+     .meaning = "the checksum of a wrong payload is mended, and reported good",
+     .applies_rx = bad_transport,
+     .act_on_verdict = heal},
+};
+
+}  // namespace
+
+std::span<const Mechanism> receive_mechanisms() {
+    return kMechanisms;
+}
+
+}  // namespace pathproof::softnic

@@ -1,0 +1,146 @@
+// Segments with headers, or checksums, that are not their own.
+#include <netinet/in.h>
+
+#include "dataplane/softnic/bytes.h"
+#include "dataplane/softnic/mechanisms.h"
+
+namespace pathproof::softnic {
+namespace {
+
+constexpr std::uint8_t kFin = 0x01;
+constexpr std::uint8_t kPush = 0x08;
+constexpr std::uint8_t kCwr = 0x80;
+
+bool one_of_several(const TxCase& at, Bytes, const Target&) {
+    return at.segments > 1;
+}
+
+const PacketPlace& super_packet(const TxCase& at, const Target& target) {
+    return target.depth == Depth::kInner ? at.handed.places.inner : at.handed.places.outer;
+}
+
+std::uint32_t sum_of_super_frame(const TxCase& at, Bytes, const Target& target) {
+    const PacketPlace& packet = super_packet(at, target);
+    const auto site = transport_site(packet);
+    return site ? right_value(at.handed.bytes, packet, *site) : 0;
+}
+
+// A field of 16 bits leaves as the super-frame has it.
+void keep_field(const TxCase& at, Span frame, std::uint32_t field) {
+    put16(frame, field, get16(at.handed.bytes, field));
+}
+
+void keep_total_length(const TxCase& at, Span frame, const Target& target) {
+    keep_field(at, frame, target.packet->l3 + (target.packet->family == 4 ? 2u : 4u));
+}
+
+bool has_udp_length(const TxCase& at, Bytes, const Target& target) {
+    return at.segments > 1 && target.packet->transport == IPPROTO_UDP;
+}
+void keep_udp_length(const TxCase& at, Span frame, const Target& target) {
+    keep_field(at, frame, target.packet->l4 + 4);
+}
+
+bool has_identification(const TxCase& at, Bytes, const Target& target) {
+    return at.segments > 1 && target.packet->family == 4;
+}
+void keep_identification(const TxCase& at, Span frame, const Target& target) {
+    keep_field(at, frame, target.packet->l3 + 4);
+}
+
+bool is_tcp_segment(const TxCase& at, Bytes, const Target& target) {
+    return at.segments > 1 && target.packet->transport == IPPROTO_TCP;
+}
+
+template <std::uint8_t flag>
+void keep_flag(const TxCase& at, Span frame, const Target& target) {
+    const std::uint32_t flags = target.packet->l4 + 13;
+    frame[flags] = static_cast<std::uint8_t>(frame[flags] | (at.handed.bytes[flags] & flag));
+}
+
+void keep_sequence(const TxCase& at, Span frame, const Target& target) {
+    const std::uint32_t field = target.packet->l4 + 4;
+    put32(frame, field, get32(at.handed.bytes, field));
+}
+
+bool is_last(const TxCase& at, Bytes, const Target& target) {
+    return at.segments > 1 && at.segment + 1 == at.segments && target.depth != Depth::kOuter;
+}
+
+// The pseudo-header's length as if the last segment were a full one.
+std::uint32_t length_of_full_segment(const TxCase& at, Bytes frame, const Target& target) {
+    const PacketPlace& packet = *target.packet;
+    const std::uint32_t header = packet.payload - packet.l4;
+    WordSum sum = sum_of(frame, packet, *target.site);
+    sum.add_word(~target.site->length());
+    sum.add_word(header + at.given.request.tso_segsz);
+    return field_value(*target.site, sum);
+}
+
+constexpr Mechanism kMechanisms[] = {
+    {.name = "SUPERPKT",
+     .meaning = "every segment has the super-frame's checksum",
+     .applies = one_of_several,
+     .value = sum_of_super_frame},
+    {.name = "SEG_MSS_LEN",
+     .meaning = "the last segment is summed with the length of a full one",
+     .applies = is_last,
+     .value = length_of_full_segment},
+    {.name = "SEG_TOT_LEN",
+     .fields = kSegmentOnly,
+     .meaning = "every segment has the super-frame's IP length",
+     .needs = Needs::kPacket,
+     .redo = Redo::kIp,
+     .applies = one_of_several,
+     .act = keep_total_length},
+    {.name = "SEG_UDP_LEN",
+     .fields = kSegmentOnly,
+     .meaning = "every segment has the super-frame's UDP length",
+     .needs = Needs::kPacket,
+     .redo = Redo::kNone,
+     .applies = has_udp_length,
+     .act = keep_udp_length},
+    {.name = "SEG_ID_STUCK",
+     .fields = kSegmentOnly,
+     .meaning = "every segment has the super-frame's IP identification",
+     .needs = Needs::kPacket,
+     .redo = Redo::kIp,
+     .applies = has_identification,
+     .act = keep_identification},
+    {.name = "SEG_PSH",
+     .fields = kSegmentOnly,
+     .meaning = "every segment has the super-frame's PSH flag",
+     .needs = Needs::kPacket,
+     .redo = Redo::kAll,
+     .applies = is_tcp_segment,
+     .act = keep_flag<kPush>},
+    {.name = "SEG_FIN",
+     .fields = kSegmentOnly,
+     .meaning = "every segment has the super-frame's FIN flag",
+     .needs = Needs::kPacket,
+     .redo = Redo::kAll,
+     .applies = is_tcp_segment,
+     .act = keep_flag<kFin>},
+    {.name = "SEG_CWR",
+     .fields = kSegmentOnly,
+     .meaning = "every segment has the super-frame's CWR flag",
+     .needs = Needs::kPacket,
+     .redo = Redo::kAll,
+     .applies = is_tcp_segment,
+     .act = keep_flag<kCwr>},
+    {.name = "SEG_SEQ",
+     .fields = kSegmentOnly,
+     .meaning = "every segment has the super-frame's sequence number",
+     .needs = Needs::kPacket,
+     .redo = Redo::kAll,
+     .applies = is_tcp_segment,
+     .act = keep_sequence},
+};
+
+}  // namespace
+
+std::span<const Mechanism> segment_mechanisms() {
+    return kMechanisms;
+}
+
+}  // namespace pathproof::softnic
