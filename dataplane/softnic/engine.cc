@@ -60,7 +60,7 @@ const char* sentence(Refusal refusal) {
             return "a transport checksum or segmentation was asked for an IP fragment: sum it in "
                    "software before fragmentation";
         case Refusal::kMssMissing:
-            return "segmentation with a tso_segsz that is too small";
+            return "segmentation with segment_bytes (tso_segsz) below what the NIC can do";
         case Refusal::kIpChecksumMissing:
             return "segmentation over IPv4 changes its header: ask for its checksum (IP_CKSUM, "
                    "OUTER_IP_CKSUM) as well";

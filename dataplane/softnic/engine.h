@@ -36,11 +36,11 @@ struct NicLimits {
     bool operator==(const NicLimits&) const = default;
 };
 
-// What is asked of the NIC, in the terms of rte_mbuf.
+// What is asked of the NIC, in the terms of rte_mbuf. The lengths describe the frame as handed
+// over; offload.segment_bytes is looked at with RTE_MBUF_F_TX_{TCP,UDP}_SEG only.
 struct TxRequest {
     frame::OffloadRequest offload;
-    std::uint16_t tso_segsz = 0;  // payload bytes of a segment; RTE_MBUF_F_TX_{TCP,UDP}_SEG only
-    std::uint16_t vlan_tci = 0;   // RTE_MBUF_F_TX_VLAN and _QINQ: the (inner) tag to insert
+    std::uint16_t vlan_tci = 0;        // RTE_MBUF_F_TX_VLAN and _QINQ: the (inner) tag to insert
     std::uint16_t vlan_tci_outer = 0;  // RTE_MBUF_F_TX_QINQ only
     bool operator==(const TxRequest&) const = default;
 };
@@ -67,7 +67,7 @@ enum class Refusal : std::uint8_t {
     kNoNetworkHeader,       // the lengths do not lead to the IP header that the flags name
     kNoTransportHeader,     // nor to the UDP, TCP or SCTP header
     kFragment,              // a transport checksum or segmentation of an IP fragment
-    kMssMissing,            // segmentation with tso_segsz below smallest_mss
+    kMssMissing,            // segmentation with segment_bytes below smallest_mss
     kIpChecksumMissing,     // segmentation over IPv4 without IP_CKSUM or OUTER_IP_CKSUM
     kOuterChecksumMissing,  // segmentation in a tunnel whose UDP checksum is on, not
                             // OUTER_UDP_CKSUM

@@ -183,7 +183,7 @@ void add_request(Facts& facts, const TxFrame& given, const Origin& origin) {
     facts[Fact::kSegmented] = is_segmented(request);
     facts[Fact::kTso] = asked(RTE_MBUF_F_TX_TCP_SEG);
     facts[Fact::kUso] = asked(RTE_MBUF_F_TX_UDP_SEG);
-    facts[Fact::kMss] = is_segmented(request) ? request.tso_segsz : 0;
+    facts[Fact::kMss] = is_segmented(request) ? request.offload.segment_bytes : 0;
     facts[Fact::kFirstSegment] = origin.segments > 1 && origin.segment == 0;
     facts[Fact::kLastSegment] = origin.segments > 1 && origin.segment + 1 == origin.segments;
     facts[Fact::kBuffers] =

@@ -73,7 +73,7 @@ std::uint32_t length_of_full_segment(const TxCase& at, Bytes frame, const Target
     const std::uint32_t header = packet.payload - packet.l4;
     WordSum sum = sum_of(frame, packet, *target.site);
     sum.add_word(~target.site->length());
-    sum.add_word(header + at.given.request.tso_segsz);
+    sum.add_word(header + at.given.request.offload.segment_bytes);
     return field_value(*target.site, sum);
 }
 

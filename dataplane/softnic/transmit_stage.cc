@@ -123,7 +123,7 @@ Refusal check_tunnel_segmentation(Bytes frame, const Places& places, const TxReq
 Refusal check_segmentation(Bytes frame, const Places& places, const TxRequest& request,
                            const NicLimits& limits) {
     const PacketPlace& packet = places.innermost();
-    if (request.tso_segsz < limits.smallest_mss) {
+    if (request.offload.segment_bytes < limits.smallest_mss) {
         return Refusal::kMssMissing;
     }
     if (packet.payload != packet.l4 + request.offload.l4_len) {
@@ -135,7 +135,7 @@ Refusal check_segmentation(Bytes frame, const Places& places, const TxRequest& r
     if (has_trailer(places)) {
         return Refusal::kTrailer;
     }
-    const Cut cut = cut_of(places, request.tso_segsz);
+    const Cut cut = cut_of(places, request.offload.segment_bytes);
     if (cut.header + cut.length(0) > limits.longest_frame) {
         return Refusal::kTooLong;
     }
@@ -290,7 +290,7 @@ void emit(const HandedOver& handed, const TxRequest& request, const NicLimits& l
         emit_whole(handed, request, limits, frames.front());
         return;
     }
-    const Cut cut = cut_of(handed.places, request.tso_segsz);
+    const Cut cut = cut_of(handed.places, request.offload.segment_bytes);
     frames.resize(cut.segments());
     for (std::uint32_t segment = 0; segment < frames.size(); ++segment) {
         emit_segment(handed, request, limits, cut, segment, frames[segment]);
