@@ -1,0 +1,67 @@
+#include "dataplane/matrix/matrix.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace pathproof::matrix {
+namespace {
+
+Values to_values(const Row& row) {
+    const auto values = values_of(row);
+    return {values.begin(), values.end()};
+}
+
+Row to_row(const Values& values) {
+    return row_of(std::span<const std::uint8_t, kDimensions>(values.data(), kDimensions));
+}
+
+// be2net's be_lancer_xmit_workarounds(): a short IPv4 frame, padded, whose tag the NIC inserts.
+DirectedRow short_with_inserted_tag(Length length, Trailer trailer) {
+    return {"be2net: total length of short frames changed by VLAN insertion (E41)",
+            {.vlan = Vlan::kOneInserted,
+             .length = length,
+             .trailer = trailer,
+             .handover = Handover::kInner}};
+}
+
+// hns3: UDP over IPv4 in VXLAN over IPv6 with every checksum offloaded.
+DirectedRow all_offloads_over_ipv6(Handover handover) {
+    return {"hns3: a wrong field changed in VXLAN over IPv6 with three offloads (E39)",
+            {.encap = Encap::kVxlanOverIpv6,
+             .outer_checksum = OuterChecksum::kComputed,
+             .tunnel_port = TunnelPort::k4789,
+             .handover = handover}};
+}
+
+}  // namespace
+
+std::vector<DirectedRow> directed_rows(Direction direction) {
+    if (direction == Direction::kReceive) {
+        return {};
+    }
+    return {short_with_inserted_tag(Length::k1, Trailer::kZero),
+            short_with_inserted_tag(Length::k17, Trailer::kNonZero),
+            short_with_inserted_tag(Length::k2, Trailer::kNone),
+            all_offloads_over_ipv6(Handover::kBoth), all_offloads_over_ipv6(Handover::kInner)};
+}
+
+Matrix make_matrix(const DutLimits& limits, Direction direction, Strength strength,
+                   std::uint64_t seed) {
+    Matrix matrix{.direction = direction, .strength = strength, .seed = seed, .limits = limits};
+    std::vector<Values> directed;
+    for (const DirectedRow& wanted : directed_rows(direction)) {
+        if (const auto why = objection(wanted.row, limits, direction)) {
+            matrix.left_out.push_back(fmt::format("{}: {}", wanted.why, *why));
+        } else {
+            directed.push_back(to_values(wanted.row));
+        }
+    }
+    const CoveringArray array = cover(space_for(limits, direction), strength, seed, directed);
+    matrix.directed = directed.size();
+    matrix.feasible_tuples = array.feasible_tuples;
+    std::ranges::transform(array.rows, std::back_inserter(matrix.rows), to_row);
+    return matrix;
+}
+
+}  // namespace pathproof::matrix
