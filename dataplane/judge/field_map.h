@@ -17,7 +17,6 @@ struct Field {
     std::string name;  // "outer.ip.total_length", "tunnel.vni", "inner.tcp.flags", "tcp.flags", ...
     std::uint32_t offset = 0;  // bytes from the start of the frame
     std::uint32_t length = 0;  // bytes
-    std::uint32_t mask = 0;    // of fields shorter than their bytes: the bits that belong; 0: all
     FieldKind kind = FieldKind::kHeader;
 };
 

@@ -105,9 +105,13 @@ class RxJudge {
         std::uint64_t verifiable = 0;
         std::uint64_t claimed = 0;
     };
+    void count(RxFault fault, RxLayer layer, std::uint64_t frames);
+
     RxPromise promise_;
     std::uint64_t frames_ = 0;
     std::uint64_t bad_frames_ = 0;
+    std::uint64_t good_delivered_ = 0;
+    std::uint64_t bad_delivered_ = 0;
     std::uint64_t good_lost_ = 0;
     std::uint64_t bad_lost_ = 0;
     std::array<LayerTally, kRxLayers> layers_{};

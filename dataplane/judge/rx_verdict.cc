@@ -1,0 +1,197 @@
+#include "dataplane/judge/rx_verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace pathproof::judge {
+namespace {
+
+// So few frames show nothing: a receiver may have missed them for other reasons.
+constexpr std::uint64_t kEnough = 3;
+
+constexpr std::size_t index(RxLayer layer) {
+    return static_cast<std::size_t>(layer);
+}
+constexpr std::size_t index(RxFault fault) {
+    return static_cast<std::size_t>(fault);
+}
+
+RxClaim claim_of(ChecksumState state) {
+    switch (state) {
+        case ChecksumState::kGood:
+            return RxClaim::kGood;
+        case ChecksumState::kBad:
+            return RxClaim::kBad;
+        case ChecksumState::kDisabled:
+            return RxClaim::kNone;
+        case ChecksumState::kUnverifiable:
+            break;
+    }
+    return RxClaim::kUnknown;
+}
+
+// Where a receiver says what it found there. GRE's checksum has no place in a claim.
+std::optional<RxLayer> place_of(const ChecksumFinding& finding, SeesTunnel sees_tunnel) {
+    const Depth depth = finding.layer.depth;
+    const bool hidden = depth == Depth::kInner && sees_tunnel == SeesTunnel::kNo;
+    if (hidden || finding.layer.protocol == Protocol::kGre) {
+        return std::nullopt;
+    }
+    const bool outer = depth == Depth::kOuter && sees_tunnel == SeesTunnel::kYes;
+    if (finding.layer.protocol == Protocol::kIpv4) {
+        return outer ? RxLayer::kOuterIp : RxLayer::kIp;
+    }
+    return outer ? RxLayer::kOuterL4 : RxLayer::kL4;
+}
+
+std::array<RxClaim, kRxLayers> by_layer(const RxClaims& claims) {
+    return {claims.ip, claims.l4, claims.outer_ip, claims.outer_l4};
+}
+
+bool claims_integrity(RxClaim claim) {
+    return claim == RxClaim::kGood || claim == RxClaim::kNone;
+}
+
+}  // namespace
+
+const char* name(RxFault fault) {
+    constexpr const char* kNames[kRxFaults] = {
+        "RX_GOOD_ON_BAD", "RX_BAD_ON_GOOD", "RX_UNKNOWN_ALWAYS", "RX_LAYER_SWAP",
+        "RX_DROP_BAD",    "DROP",           "RX_HEALED",         "COUNTER_LIES"};
+    return kNames[index(fault)];
+}
+
+const char* name(RxLayer layer) {
+    constexpr const char* kNames[kRxLayers] = {"ip", "l4", "outer.ip", "outer.l4"};
+    return kNames[index(layer)];
+}
+
+RxTruth rx_truth(const FrameVerdict& verdict, SeesTunnel sees_tunnel) {
+    RxTruth truth;
+    for (const ChecksumFinding& finding : verdict.all()) {
+        if (const auto place = place_of(finding, sees_tunnel)) {
+            truth.layers[index(*place)] = claim_of(finding.state);
+        }
+    }
+    return truth;
+}
+
+std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims& claims) {
+    const RxTruth truth = rx_truth(verdict, claims.sees_tunnel);
+    const auto claimed = by_layer(claims);
+    std::vector<std::size_t> missed;
+    std::vector<std::size_t> invented;
+    for (std::size_t i = 0; i < kRxLayers; ++i) {
+        const bool bad = truth.layers[i] == RxClaim::kBad;
+        const bool called_bad = claimed[i] == RxClaim::kBad;
+        if (bad && !called_bad) {
+            missed.push_back(i);
+        } else if (!bad && called_bad) {
+            invented.push_back(i);
+        }
+    }
+    std::vector<RxFinding> findings;
+    const auto report = [&](RxFault fault, std::size_t i) {
+        findings.push_back({fault, static_cast<RxLayer>(i), claimed[i], truth.layers[i]});
+    };
+    const std::size_t swapped = std::min(missed.size(), invented.size());
+    for (std::size_t n = 0; n < invented.size(); ++n) {
+        report(n < swapped ? RxFault::kLayerSwap : RxFault::kBadOnGood, invented[n]);
+    }
+    for (std::size_t n = swapped; n < missed.size(); ++n) {
+        if (claims_integrity(claimed[missed[n]])) {
+            report(RxFault::kGoodOnBad, missed[n]);
+        }
+    }
+    return findings;
+}
+
+std::optional<RxFinding> judge_healing(std::span<const std::uint8_t> sent,
+                                       std::span<const std::uint8_t> arrived,
+                                       const frame::TunnelPorts& tunnels) {
+    const FrameVerdict before = verify(sent, tunnels);
+    const FrameVerdict after = verify(arrived, tunnels);
+    for (const ChecksumFinding& bad : before.all()) {
+        const auto again = std::ranges::find(after.all(), bad.layer, &ChecksumFinding::layer);
+        const bool healed = bad.state == ChecksumState::kBad && again != after.all().end() &&
+                            again->state == ChecksumState::kGood;
+        if (healed) {
+            return RxFinding{RxFault::kHealed,
+                             place_of(bad, SeesTunnel::kYes).value_or(RxLayer::kL4), RxClaim::kGood,
+                             RxClaim::kBad};
+        }
+    }
+    return std::nullopt;
+}
+
+void RxJudge::delivered(const FrameVerdict& sent, const RxClaims& claims) {
+    ++frames_;
+    bad_frames_ += sent.any_bad() ? 1 : 0;
+    (sent.any_bad() ? bad_delivered_ : good_delivered_) += 1;
+    const RxTruth truth = rx_truth(sent, claims.sees_tunnel);
+    const auto claimed = by_layer(claims);
+    for (std::size_t i = 0; i < kRxLayers; ++i) {
+        const bool verifiable =
+            truth.layers[i] == RxClaim::kGood || truth.layers[i] == RxClaim::kBad;
+        layers_[i].verifiable += verifiable ? 1 : 0;
+        layers_[i].claimed += verifiable && claimed[i] != RxClaim::kUnknown ? 1 : 0;
+    }
+    for (const RxFinding& finding : judge_claims(sent, claims)) {
+        count(finding.fault, finding.layer, 1);
+    }
+}
+
+void RxJudge::not_delivered(const FrameVerdict& sent) {
+    ++frames_;
+    bad_frames_ += sent.any_bad() ? 1 : 0;
+    (sent.any_bad() ? bad_lost_ : good_lost_) += 1;
+}
+
+void RxJudge::healed(const RxFinding& finding) {
+    count(RxFault::kHealed, finding.layer, 1);
+}
+
+void RxJudge::count(RxFault fault, RxLayer layer, std::uint64_t frames) {
+    faults_[index(fault)][index(layer)] += frames;
+}
+
+std::vector<RxJudge::Count> RxJudge::faults() const {
+    std::vector<Count> counts;
+    for (std::size_t fault = 0; fault < kRxFaults; ++fault) {
+        for (std::size_t layer = 0; layer < kRxLayers; ++layer) {
+            if (faults_[fault][layer] != 0) {
+                counts.push_back({static_cast<RxFault>(fault), static_cast<RxLayer>(layer),
+                                  faults_[fault][layer]});
+            }
+        }
+    }
+    for (std::size_t i = 0; i < kRxLayers; ++i) {
+        const bool silent = layers_[i].verifiable >= kEnough && layers_[i].claimed == 0;
+        if (promise_.judges[i] && silent) {
+            counts.push_back(
+                {RxFault::kUnknownAlways, static_cast<RxLayer>(i), layers_[i].verifiable});
+        }
+    }
+    // Frames of both sorts that get lost here and there are loss, not a verdict.
+    if (bad_lost_ >= kEnough && bad_delivered_ == 0 && good_delivered_ > 0) {
+        counts.push_back({RxFault::kDropBad, RxLayer::kL4, bad_lost_});
+    }
+    if (good_lost_ >= kEnough && good_delivered_ == 0) {
+        counts.push_back({RxFault::kDropGood, RxLayer::kL4, good_lost_});
+    }
+    return counts;
+}
+
+std::optional<std::string> counter_lie(const CounterReading& reading) {
+    if (reading.delta >= reading.counted && reading.delta <= reading.counted + reading.allowed) {
+        return std::nullopt;
+    }
+    return fmt::format("{} went up by {} where {}{} frames were to be counted", reading.name,
+                       reading.delta, reading.counted,
+                       reading.allowed == 0
+                           ? std::string()
+                           : fmt::format(" to {}", reading.counted + reading.allowed));
+}
+
+}  // namespace pathproof::judge
