@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "dataplane/frame/offload.h"
 #include "dataplane/frame/transport_shape.h"
 
 namespace pathproof::frame {
@@ -14,7 +13,6 @@ constexpr std::size_t kMostBytes = 9234;  // jumbo frames of 9216 bytes and two 
 constexpr std::size_t kMostSuperBytes = 65'535;  // what an IP length field and a 16-bit offset hold
 constexpr std::uint8_t kMostOptionBytes = 40;    // RFC 791 and RFC 9293: IHL, data offset of 15
 constexpr std::uint8_t kMostGeneveOptionBytes = 128;  // RFC 8926: 5 bits of length in one option
-constexpr std::uint16_t kMostMbufL2Bytes = 127;       // rte_mbuf_core.h, RTE_MBUF_L2_LEN_BITS
 constexpr std::array<const char*, kChecksumModes> kModeNames = {
     "software", "offload",           "zero",    "pseudo", "complement",
     "plus-one", "stale-source-port", "swapped", "random"};
@@ -305,12 +303,6 @@ Status check(const FrameSpec& spec) {
         return fail(ErrorCode::kBadInput,
                     "a payload of {} bytes makes a frame of {}; at most {} can be written",
                     spec.payload.size(), bytes, most);
-    }
-    if (const std::uint16_t bytes = offload_request(spec).l2_len; bytes > kMostMbufL2Bytes) {
-        return fail(ErrorCode::kBadInput,
-                    "{} bytes between the outer and the inner IP header; an offload request can "
-                    "say {} at most, so use checksum modes other than 'offload'",
-                    bytes, kMostMbufL2Bytes);
     }
     return {};
 }

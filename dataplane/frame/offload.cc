@@ -3,6 +3,8 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include <algorithm>
+
 #include "dataplane/frame/transport_shape.h"
 
 namespace pathproof::frame {
@@ -136,6 +138,24 @@ OffloadRequest offload_request(const FrameSpec& spec) noexcept {
     request.l3_len = length(layout.packet.network, layout.packet.transport);
     request.l4_len = length(layout.packet.transport, layout.packet.payload);
     return request;
+}
+
+Status check(const OffloadRequest& request) {
+    constexpr std::uint16_t kMostL2 = (1u << RTE_MBUF_L2_LEN_BITS) - 1;
+    constexpr std::uint16_t kMostL3 = (1u << RTE_MBUF_L3_LEN_BITS) - 1;
+    if (request.l2_len > kMostL2) {
+        return fail(ErrorCode::kBadInput,
+                    "{} bytes between the outer and the inner IP header; an mbuf can say {} at "
+                    "most, so use checksum modes other than 'offload'",
+                    request.l2_len, kMostL2);
+    }
+    if (request.l3_len > kMostL3 || request.outer_l3_len > kMostL3) {
+        return fail(ErrorCode::kBadInput,
+                    "{} bytes of IP header; an mbuf can say {} at most, so use fewer extension "
+                    "headers",
+                    std::max(request.l3_len, request.outer_l3_len), kMostL3);
+    }
+    return {};
 }
 
 void apply_offload(rte_mbuf& frame, const OffloadRequest& request) noexcept {

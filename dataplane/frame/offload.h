@@ -25,6 +25,9 @@ struct OffloadRequest {
     bool operator==(const OffloadRequest&) const = default;
 };
 
+// Says what does not fit the bits that rte_mbuf has for a length.
+Status check(const OffloadRequest& request);
+
 // Empty if no checksum mode of the frame is kOffload.
 OffloadRequest offload_request(const FrameSpec& spec) noexcept;
 

@@ -93,6 +93,8 @@ constexpr Rule kPayloadRules[] = {
      "what looks like a tunnel has room for inner headers"},
     {Dimension::kBuffers, set_of(Buffers::kOddBoundary), Dimension::kLength,
      all_but(Length::k0, Length::k1, Length::k2), "an odd boundary lies inside the payload"},
+    {Dimension::kLength, set_of(Length::kMtu, Length::k9000), Dimension::kTrailer,
+     all_but(Trailer::kInnerZero, Trailer::kInnerNonZero), "a full packet has no room inside"},
     {Dimension::kFragmentation, set_of(Fragmentation::kThree), Dimension::kLength, kLong,
      "three fragments need more than 48 bytes"},
     {Dimension::kFragmentation, set_of(Fragmentation::kThree), Dimension::kSegmentation,

@@ -1,0 +1,34 @@
+// What a NIC is asked to do with a frame, in the terms of struct virtio_net_hdr: as a packet socket
+// with PACKET_VNET_HDR takes it (packet(7), linux/virtio_net.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "dataplane/frame/frame_spec.h"
+
+namespace pathproof::frame {
+
+struct VirtioRequest {
+    std::uint8_t flags = 0;           // VIRTIO_NET_HDR_F_*
+    std::uint8_t gso_type = 0;        // VIRTIO_NET_HDR_GSO_*
+    std::uint16_t header_length = 0;  // bytes that the kernel keeps together; 0: its own choice
+    std::uint16_t gso_size = 0;       // payload bytes of a segment
+    std::uint16_t csum_start = 0;     // from where the checksum is over all that follows
+    std::uint16_t csum_offset = 0;    // of its field, from csum_start
+
+    bool any() const { return flags != 0 || gso_type != 0; }
+    bool operator==(const VirtioRequest&) const = default;
+};
+
+inline constexpr std::size_t kVirtioHeaderBytes = 10;
+// The header as it stands in front of the frame, in the machine's byte order (legacy virtio).
+std::array<std::uint8_t, kVirtioHeaderBytes> to_bytes(const VirtioRequest& request) noexcept;
+VirtioRequest virtio_from_bytes(std::span<const std::uint8_t, kVirtioHeaderBytes> bytes) noexcept;
+
+// Of the one transport checksum that the frame leaves to the NIC: the inner one, if both are left.
+// Its mode is kOffload, or kPseudo in a super-frame (Linux wants the length in the pseudo-header's
+// sum). IP header checksums and SCTP's are not of this world. Empty if nothing is asked for.
+VirtioRequest virtio_request(const FrameSpec& spec) noexcept;
+
+}  // namespace pathproof::frame

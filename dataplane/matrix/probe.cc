@@ -1,0 +1,284 @@
+#include "dataplane/matrix/probe.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+#include "dataplane/frame/template.h"
+#include "dataplane/frame/transport_shape.h"
+#include "dataplane/matrix/row_spec.h"
+
+namespace pathproof::matrix {
+namespace {
+
+using frame::FrameSpec;
+
+constexpr std::uint16_t kFirstFlagsOnly = 0x80;  // CWR (RFC 3168 section 6.1.2)
+constexpr std::uint16_t kLastFlagsOnly = 0x09;   // PSH, FIN
+constexpr std::uint16_t kPortBeforeNat = 33'000;
+constexpr std::uint32_t kAddressBeforeNat = 9;  // so many hosts further on
+constexpr std::size_t kOddBytes = 7;
+
+struct Rendered {
+    FrameBytes bytes;
+    frame::OffloadRequest request;
+    frame::FrameLayout layout;
+};
+
+Result<Rendered> render(const FrameSpec& spec) {
+    const auto made = frame::FrameTemplate::make(spec);
+    if (!made) {
+        return pass_on(made.error());
+    }
+    Rendered result{FrameBytes(made->size()), made->offload(), made->layout()};
+    made->render(result.bytes.data(), {});
+    return result;
+}
+
+// Lengths of the buffers; the headers stay together, as drivers ask for.
+std::vector<std::uint32_t> split(const Rendered& frame, Buffers how, std::uint16_t most) {
+    const auto total = static_cast<std::uint32_t>(frame.bytes.size());
+    const std::uint32_t headers = frame.layout.packet.payload;
+    if (how == Buffers::kOne || headers >= total) {
+        return {};
+    }
+    if (how == Buffers::kHeaderSplit) {
+        return {headers, total - headers};
+    }
+    if (how == Buffers::kOddBoundary) {
+        const auto odd = static_cast<std::uint32_t>(total - headers > kOddBytes ? kOddBytes : 1);
+        return total - headers > odd
+                   ? std::vector<std::uint32_t>{headers, odd, total - headers - odd}
+                   : std::vector<std::uint32_t>{headers, total - headers};
+    }
+    std::vector<std::uint32_t> buffers{headers};
+    std::uint32_t left = total - headers;
+    for (std::uint32_t places = most - 1u; left > 0; --places) {
+        const std::uint32_t share = (left + places - 1) / places;
+        buffers.push_back(share);
+        left -= share;
+    }
+    return buffers;
+}
+
+// Takes the outermost tag out of the frame: the NIC shall put it there.
+void leave_tag_to_nic(FrameSpec& spec) {
+    (spec.tunnel ? spec.tunnel->outer : spec.packet).vlans = 0;
+}
+
+Result<HandedFrame> hand(FrameSpec spec, const Row& row, const DutLimits& limits) {
+    const bool inserted = row.vlan == Vlan::kOneInserted;
+    if (inserted) {
+        leave_tag_to_nic(spec);
+    }
+    hand_over(spec, row, limits.kind);
+    Result<Rendered> frame = render(spec);
+    if (!frame) {
+        return pass_on(frame.error());
+    }
+    if (limits.kind != DutKind::kKernelDevice) {
+        if (Status said = frame::check(frame->request); !said) {
+            return pass_on(said.error());
+        }
+    }
+    HandedFrame handed{.request = frame->request,
+                       .buffers = split(*frame, row.buffers, limits.most_buffers),
+                       .virtio = frame::virtio_request(spec)};
+    if (inserted) {
+        handed.request.mbuf_flags |= RTE_MBUF_F_TX_VLAN;
+        handed.request.port_offloads |= RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
+        handed.vlan_tci = kInsertedTag;
+    }
+    if (!handed.buffers.empty()) {
+        handed.request.port_offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+        handed.virtio.header_length = static_cast<std::uint16_t>(handed.buffers.front());
+    }
+    handed.bytes = std::move(frame->bytes);
+    return handed;
+}
+
+// Segment `number` of a super-frame, as RFC 9293 has it: sequence advanced, PSH and FIN at the end,
+// CWR at the beginning. The identifications count up.
+FrameSpec segment_of(const FrameSpec& whole, std::size_t number, std::size_t segment_bytes) {
+    FrameSpec segment = whole;
+    const std::size_t begin = number * segment_bytes;
+    const std::size_t end = std::min(begin + segment_bytes, whole.payload.size());
+    segment.payload.assign(whole.payload.begin() + static_cast<std::ptrdiff_t>(begin),
+                           whole.payload.begin() + static_cast<std::ptrdiff_t>(end));
+    frame::PacketSpec& packet = segment.packet;
+    packet.tcp_sequence += static_cast<std::uint32_t>(begin);
+    packet.identification = static_cast<std::uint16_t>(packet.identification + number);
+    if (begin > 0) {
+        packet.tcp_flags &= static_cast<std::uint8_t>(~kFirstFlagsOnly);
+    }
+    if (end < whole.payload.size()) {
+        packet.tcp_flags &= static_cast<std::uint8_t>(~kLastFlagsOnly);
+    }
+    if (segment.tunnel) {
+        std::uint16_t& outer = segment.tunnel->outer.identification;
+        outer = static_cast<std::uint16_t>(outer + number);
+    }
+    return segment;
+}
+
+// The three pieces of the datagram that `whole`, without its tunnel, is.
+std::vector<FrameSpec> fragments_of(const FrameSpec& whole, const Rendered& alone) {
+    const std::size_t begin = alone.layout.packet.transport;
+    const std::size_t bytes = alone.layout.packet.end - begin;
+    const std::size_t piece = (bytes / 3 + 7) & ~std::size_t{7};
+    std::vector<FrameSpec> fragments;
+    for (std::size_t at = 0; at < bytes; at += piece) {
+        FrameSpec fragment = whole;
+        fragment.packet.fragment = frame::FragmentSpec{.offset = static_cast<std::uint16_t>(at),
+                                                       .more = at + piece < bytes,
+                                                       .identification = whole.packet.flow_label};
+        const auto from = alone.bytes.begin() + static_cast<std::ptrdiff_t>(begin + at);
+        fragment.payload.assign(from,
+                                from + static_cast<std::ptrdiff_t>(std::min(piece, bytes - at)));
+        fragments.push_back(std::move(fragment));
+    }
+    return fragments;
+}
+
+std::optional<frame::Endpoint> before_nat(const FrameSpec& spec, Nat nat) {
+    if (nat == Nat::kNone || !spec.tunnel) {
+        return std::nullopt;
+    }
+    frame::Endpoint source = spec.tunnel->outer.source;
+    source.port = static_cast<std::uint16_t>(kPortBeforeNat + source.port % 16'000);
+    if (nat == Nat::kSource) {
+        source.address = source.address.plus(kAddressBeforeNat);
+    }
+    return source;
+}
+
+Status add_plain(Probe& probe, const FrameSpec& spec, const Row& row, const DutLimits& limits) {
+    const Result<Rendered> intended = render(spec);
+    if (!intended) {
+        return pass_on(intended.error());
+    }
+    Result<HandedFrame> handed = hand(spec, row, limits);
+    if (!handed) {
+        return pass_on(handed.error());
+    }
+    probe.intended.push_back(intended->bytes);
+    probe.handed.push_back(std::move(*handed));
+    return {};
+}
+
+Status add_segments(Probe& probe, const FrameSpec& spec, const Row& row, const DutLimits& limits) {
+    Result<HandedFrame> handed = hand(spec, row, limits);
+    if (!handed) {
+        return pass_on(handed.error());
+    }
+    probe.handed.push_back(std::move(*handed));
+    probe.segment_bytes = segment_bytes_of(row, spec);
+    for (std::size_t n = 0; n * probe.segment_bytes < spec.payload.size(); ++n) {
+        const Result<Rendered> segment = render(segment_of(spec, n, probe.segment_bytes));
+        if (!segment) {
+            return pass_on(segment.error());
+        }
+        probe.intended.push_back(segment->bytes);
+    }
+    return {};
+}
+
+Status add_fragments(Probe& probe, const FrameSpec& spec, const Row& row, const DutLimits& limits) {
+    const Result<Rendered> whole = render(spec);
+    FrameSpec untunnelled = spec;
+    untunnelled.tunnel.reset();
+    untunnelled.packet.trailer.clear();
+    const Result<Rendered> alone = render(untunnelled);
+    if (!whole || !alone) {
+        return pass_on(whole ? alone.error() : whole.error());
+    }
+    probe.whole = whole->bytes;
+    for (FrameSpec& fragment : fragments_of(spec, *alone)) {
+        fragment.packet.protocol = frame::shape_of(spec.packet).protocol;
+        fragment.packet.transport = frame::Transport::kOther;
+        fragment.packet.transport_checksum = frame::ChecksumMode::kSoftware;
+        fragment.packet.tcp_option_bytes = 0;
+        if (Status added = add_plain(probe, fragment, row, limits); !added) {
+            return added;
+        }
+    }
+    return {};
+}
+
+std::optional<std::uint32_t> distance(const frame::IpAddress& from, const frame::IpAddress& to) {
+    // The first addresses end in two zero bytes.
+    const auto offset =
+        static_cast<std::uint32_t>(to.bytes[to.size() - 2] << 8 | to.bytes[to.size() - 1]);
+    return from.family == to.family && from.plus(offset) == to ? std::optional(offset)
+                                                               : std::nullopt;
+}
+
+}  // namespace
+
+frame::TunnelPorts tunnels_of(const Row& row) {
+    frame::TunnelPorts tunnels(frame::IpTunnels::kFollowed);
+    switch (row.encap) {
+        case Encap::kNone:
+            return frame::TunnelPorts(frame::IpTunnels::kIgnored);
+        case Encap::kVxlanOverIpv4:
+        case Encap::kVxlanOverIpv6:
+            tunnels.add(4789, frame::Tunnel::kVxlan);
+            tunnels.add(8472, frame::Tunnel::kVxlan);
+            tunnels.add(8223, frame::Tunnel::kVxlan);
+            break;
+        case Encap::kGeneve:
+        case Encap::kGeneve40:
+        case Encap::kGeneve124:
+            tunnels.add(6081, frame::Tunnel::kGeneve);
+            tunnels.add(8223, frame::Tunnel::kGeneve);
+            break;
+        case Encap::kVxlanGpe:
+            tunnels.add(4790, frame::Tunnel::kVxlanGpe);
+            tunnels.add(8223, frame::Tunnel::kVxlanGpe);
+            break;
+        case Encap::kIpInIp:
+        case Encap::kGre:
+            break;
+    }
+    return tunnels;
+}
+
+Result<Probe> ProbeMaker::make(const Row& row, const Label& label) const {
+    FrameSpec spec = spec_of(row, label, addresses_, seed_);
+    Probe probe{.label = label, .tunnels = tunnels_of(row)};
+    probe.source_before_nat = before_nat(spec, row.nat);
+    if (direction_ == Direction::kReceive) {
+        make_mistakes(spec, row);
+    }
+    const auto add = row.fragmentation != Fragmentation::kNone ? add_fragments
+                     : row.segmentation != Segmentation::kNone ? add_segments
+                                                               : add_plain;
+    if (Status added = add(probe, spec, row, limits_); !added) {
+        return fail(added.error(), "row '{}'", describe(row));
+    }
+    return probe;
+}
+
+std::optional<Label> ProbeMaker::label_of(const frame::PacketView& innermost) const {
+    const bool v4 = innermost.network == frame::Network::kIpv4;
+    if (innermost.network == frame::Network::kNone) {
+        return std::nullopt;
+    }
+    const auto row = distance(v4 ? addresses_.source4 : addresses_.source6, innermost.source);
+    const auto index =
+        distance(v4 ? addresses_.destination4 : addresses_.destination6, innermost.destination);
+    if (!row || !index) {
+        return std::nullopt;
+    }
+    return Label{*row, *index};
+}
+
+softnic::TxFrame to_tx_frame(const HandedFrame& frame, const Probe& probe) {
+    return {.bytes = frame.bytes,
+            .request = {.offload = frame.request, .vlan_tci = frame.vlan_tci},
+            .buffers = frame.buffers,
+            .source_before_nat = probe.source_before_nat};
+}
+
+}  // namespace pathproof::matrix

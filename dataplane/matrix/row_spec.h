@@ -1,0 +1,25 @@
+// A row of the matrix as the specification of one frame.
+#pragma once
+
+#include "dataplane/matrix/probe.h"
+
+namespace pathproof::matrix {
+
+// The frame as a perfect sender makes it, everything in software; of a segmented row the
+// super-frame, of a fragmented one the whole datagram.
+frame::FrameSpec spec_of(const Row& row, const Label& label, const Addresses& addresses,
+                         std::uint64_t seed);
+
+// Payload bytes of one segment, or 0.
+std::uint16_t segment_bytes_of(const Row& row, const frame::FrameSpec& spec);
+
+// Changes checksum modes from software to what the row leaves to the device.
+void hand_over(frame::FrameSpec& spec, const Row& row, DutKind kind);
+
+// Changes checksum modes to the row's mistakes.
+void make_mistakes(frame::FrameSpec& spec, const Row& row);
+
+// The control information of the tag that the NIC inserts.
+inline constexpr std::uint16_t kInsertedTag = 100;
+
+}  // namespace pathproof::matrix
