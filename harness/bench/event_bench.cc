@@ -147,7 +147,7 @@ Figures figures_of(const Passage& passage) {
 
 // What the reader printed, held against the flows that were made.
 Status add_reader_figures(const MeasuredRun& run, Figures& figures) {
-    const auto seen = read_watch_output(run.out);
+    const auto seen = read_watch_output(run.out, run.err);
     if (!seen) {
         return pass_on(seen.error());
     }
@@ -156,7 +156,7 @@ Status add_reader_figures(const MeasuredRun& run, Figures& figures) {
     const auto missed = static_cast<double>(seen->new_missed);
     figures["new_live"] = live;
     figures["new_missed"] = missed;
-    figures["gaps"] = static_cast<double>(seen->gaps);
+    figures["gaps"] = static_cast<double>(seen->gaps());
     figures["unseen"] = std::max(0.0, flows - live - missed);
     figures["cpu_s"] = run.cost.user_s + run.cost.system_s;
     figures["rss_mib"] = static_cast<double>(run.cost.peak_rss_bytes) / kMebibyte;

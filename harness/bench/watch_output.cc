@@ -1,27 +1,47 @@
 #include "harness/bench/watch_output.h"
 
+#include <algorithm>
+#include <charconv>
+
 namespace pathproof::bench {
+namespace {
+
+constexpr std::string_view kNew = "[NEW]";
+constexpr std::string_view kMissed = " [MISSED]";
+constexpr std::string_view kGap = "# gap ";
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace
 
 void count_line(std::string_view line, WatchCount& count) {
-    constexpr std::string_view kNew = "[NEW]";
     const std::size_t begin = line.find_first_not_of(' ');
     if (begin == std::string_view::npos) {
         return;
     }
     line.remove_prefix(begin);
-    if (line.starts_with("[GAP]")) {
-        ++count.gaps;
-    } else if (line.starts_with(kNew)) {
-        const bool missed = line.find("[MISSED]") != std::string_view::npos;
-        ++(missed ? count.new_missed : count.new_live);
+    if (line.starts_with(kNew)) {
+        ++(line.ends_with(kMissed) ? count.new_missed : count.new_live);
+    } else if (line.starts_with(kGap)) {
+        std::uint64_t number = 0;
+        std::from_chars(line.data() + kGap.size(), line.data() + line.size(), number);
+        count.last_gap = std::max(count.last_gap, number);
     }
 }
 
-Result<WatchCount> read_watch_output(const OutputFile& out) {
+Result<WatchCount> read_watch_output(const OutputFile& out, const OutputFile& err) {
     WatchCount count;
     const Status read = out.each_line([&](std::string_view line) { count_line(line, count); });
     if (!read) {
         return pass_on(read.error());
+    }
+    const Status warned = err.each_line([&](std::string_view line) {
+        count.warnings += contains(line, "ENOBUFS") ? 1 : 0;
+    });
+    if (!warned) {
+        return pass_on(warned.error());
     }
     return count;
 }

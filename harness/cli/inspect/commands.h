@@ -10,6 +10,7 @@ namespace pathproof::cli::inspect {
 void add_dump(CLI::App& inspect, Command& chosen);
 void add_watch(CLI::App& inspect, Command& chosen);
 void add_stats(CLI::App& inspect, Command& chosen);
+void add_top(CLI::App& inspect, Command& chosen);
 void add_drops(CLI::App& inspect, Command& chosen);
 
 }  // namespace pathproof::cli::inspect

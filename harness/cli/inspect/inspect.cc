@@ -12,6 +12,7 @@ void add_inspect(CLI::App& app, Command& chosen) {
     inspect::add_dump(*inspect, chosen);
     inspect::add_watch(*inspect, chosen);
     inspect::add_stats(*inspect, chosen);
+    inspect::add_top(*inspect, chosen);
     inspect::add_drops(*inspect, chosen);
 }
 

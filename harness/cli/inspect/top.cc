@@ -1,0 +1,158 @@
+// pathproof inspect top: a terminal view of a namespace's connection tracking, to leave running.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <memory>
+
+#include "harness/cli/inspect/commands.h"
+#include "harness/cli/inspect/output.h"
+#include "harness/monitor/monitor.h"
+#include "harness/netfilter/filter.h"
+#include "harness/screen/terminal.h"
+#include "harness/screen/view.h"
+
+namespace pathproof::cli::inspect {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Input = screen::Terminal::Input;
+
+// How late a key or a signal may be noticed.
+constexpr std::chrono::milliseconds kLook{100};
+
+struct TopOptions {
+    std::string netns;
+    std::vector<std::string> words;
+    double interval_s = 1;
+    monitor::Part drops = monitor::Part::kFollow;
+    monitor::Part untranslated = monitor::Part::kLeave;
+};
+
+// A terminal that goes away or is quit by hand ends us as Ctrl-C does: with the terminal put back.
+void catch_terminal_signals() {
+    catch_signals();
+    struct sigaction as_interrupt {};
+    sigaction(SIGINT, nullptr, &as_interrupt);
+    sigaction(SIGHUP, &as_interrupt, nullptr);
+    sigaction(SIGQUIT, &as_interrupt, nullptr);
+}
+
+// The monitor's threads take no signals: they are for the thread that holds the terminal.
+Result<std::unique_ptr<monitor::Monitor>> start_monitor(const monitor::MonitorOptions& options) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    auto monitor = monitor::Monitor::start(options);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return monitor;
+}
+
+class Top {
+  public:
+    Top(const monitor::Monitor& monitor, screen::Terminal& terminal, Clock::duration interval)
+        : monitor_(monitor), terminal_(terminal), interval_(interval) {}
+
+    void run() {
+        while (!interrupted()) {
+            refresh();
+            terminal_.draw(screen::view(snapshot_, state_, terminal_.size()));
+            if (await_input() == screen::Then::kQuit) {
+                return;
+            }
+        }
+    }
+
+  private:
+    void refresh() {
+        const bool live = state_.refresh == screen::ViewState::Refresh::kLive;
+        if (live && Clock::now() >= next_) {
+            snapshot_ = monitor_.snapshot();
+            next_ = Clock::now() + interval_;
+        }
+    }
+
+    bool is_due() const {
+        return state_.refresh == screen::ViewState::Refresh::kLive && Clock::now() >= next_;
+    }
+
+    // Until something has to be drawn anew, or the end.
+    screen::Then await_input() {
+        while (!interrupted() && !is_due()) {
+            const Input input = terminal_.read(wait());
+            switch (input.kind) {
+                case Input::Kind::kKey:
+                    return screen::press(state_, input.key);
+                case Input::Kind::kResized:
+                    return screen::Then::kGoOn;
+                case Input::Kind::kClosed:
+                    return screen::Then::kQuit;
+                case Input::Kind::kNothing:
+                    break;
+            }
+        }
+        return screen::Then::kGoOn;
+    }
+
+    std::chrono::milliseconds wait() const {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_ - Clock::now());
+        return std::clamp(left, std::chrono::milliseconds(1), kLook);
+    }
+
+    const monitor::Monitor& monitor_;
+    screen::Terminal& terminal_;
+    const Clock::duration interval_;
+    Clock::time_point next_;
+    monitor::Snapshot snapshot_;
+    screen::ViewState state_;
+};
+
+int run_top(const TopOptions& options) {
+    if (const Status there = screen::Terminal::available(); !there) {
+        return complain(there.error());
+    }
+    const auto filter = netfilter::parse_filter(options.words);
+    if (!filter) {
+        return complain(filter.error());
+    }
+    const auto interval = std::chrono::duration<double>(options.interval_s);
+    catch_terminal_signals();
+    const auto monitor =
+        start_monitor({.netns = options.netns,
+                       .filter = *filter,
+                       .counters_every = std::chrono::ceil<std::chrono::milliseconds>(interval),
+                       .drops = options.drops,
+                       .untranslated = options.untranslated});
+    if (!monitor) {
+        return complain(monitor.error());
+    }
+    const auto terminal = screen::Terminal::open();
+    if (!terminal) {
+        return complain(terminal.error());
+    }
+    Top(**monitor, **terminal, std::chrono::duration_cast<Clock::duration>(interval)).run();
+    return kDone;
+}
+
+}  // namespace
+
+void add_top(CLI::App& inspect, Command& chosen) {
+    const auto options = std::make_shared<TopOptions>();
+    CLI::App* app = inspect.add_subcommand(
+        "top", "a view of it all for a terminal: table, rates, services, clashes, drops");
+    app->add_option("--netns", options->netns,
+                    "network namespace by its name in 'ip netns' (default: this one)");
+    app->add_option("--interval", options->interval_s, "seconds between updates (default 1)")
+        ->check(CLI::Range(0.1, 3600.0));
+    app->add_flag_callback(
+        "--no-drops", [options] { options->drops = monitor::Part::kLeave; },
+        "do not follow the kernel's drop tracepoint");
+    app->add_flag_callback(
+        "--untranslated", [options] { options->untranslated = monitor::Part::kFollow; },
+        "also show destinations that no rule translates, as services of their own");
+    add_filter_words(*app, options->words);
+    app->callback([&chosen, options] { chosen = [options] { return run_top(*options); }; });
+}
+
+}  // namespace pathproof::cli::inspect

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include "harness/screen/sections.h"
+
+namespace pathproof::screen {
+namespace {
+
+using monitor::Snapshot;
+
+constexpr std::size_t kLabel = 10;
+// Events go out early in a table that is nearly full, and new flows are refused in a full one.
+constexpr double kUseWarning = 0.75;
+constexpr double kUseBad = 0.95;
+
+Piece label(const std::string& text) {
+    return {left_column(text, kLabel), Style::kFaint};
+}
+
+// "name value", with the value in a colour when it should be zero and is not.
+enum class Wanted { kAny, kZero };
+void put(Line& line, const std::string& name, const std::string& value, bool is_zero,
+         Wanted wanted) {
+    const Style style =
+        is_zero ? Style::kPlain : (wanted == Wanted::kZero ? Style::kBad : Style::kStrong);
+    line.push_back({name + " ", Style::kPlain});
+    line.push_back({value, style});
+    line.push_back({"  ", Style::kPlain});
+}
+
+void put_rate(Line& line, const std::string& name, const monitor::Rates& rates, double value,
+              Wanted wanted) {
+    if (rates.seconds == 0) {
+        put(line, name, "-", true, wanted);
+    } else {
+        put(line, name, compact_rate(value), value == 0, wanted);
+    }
+}
+
+void put_count(Line& line, const std::string& name, std::uint64_t count, Wanted wanted) {
+    put(line, name, compact(count), count == 0, wanted);
+}
+
+Line table(const Snapshot& snapshot, std::size_t columns) {
+    const netfilter::TableSize& size = snapshot.table;
+    if (size.maximum == 0) {
+        return {
+            label("table"), {compact(size.entries), Style::kStrong}, {" entries", Style::kPlain}};
+    }
+    const double share = static_cast<double>(size.entries) / static_cast<double>(size.maximum);
+    const Style style = style_of_use(share);
+    const std::string text =
+        fmt::format("  {} of {}  {}", size.entries, size.maximum, percent(share));
+    const std::size_t used = kLabel + text.size() + 1;
+    const std::size_t room = columns > used ? columns - used : 0;
+    return {label("table"), {bar(share, room), style}, {text, style}};
+}
+
+Line flow_rates(const Snapshot& snapshot) {
+    const monitor::Rates& rates = snapshot.rates;
+    Line line{label("per s")};
+    put_rate(line, "new", rates, rates.created, Wanted::kAny);
+    put_rate(line, "destroy", rates, rates.destroyed, Wanted::kAny);
+    put_rate(line, "update", rates, rates.updated, Wanted::kAny);
+    put_rate(line, "clash_resolve", rates, rates.clash_resolve, Wanted::kAny);
+    return line;
+}
+
+Line loss_rates(const Snapshot& snapshot) {
+    const monitor::Rates& rates = snapshot.rates;
+    Line line{label("")};
+    put_rate(line, "insert_failed", rates, rates.insert_failed, Wanted::kZero);
+    put_rate(line, "drop", rates, rates.drop, Wanted::kZero);
+    put_rate(line, "hidden clashes", rates, rates.clashes, Wanted::kAny);
+    return line;
+}
+
+Line totals(const Snapshot& snapshot) {
+    Line line{label("total")};
+    put_count(line, "new", snapshot.events.created, Wanted::kAny);
+    put_count(line, "destroy", snapshot.events.destroyed, Wanted::kAny);
+    put_count(line, "insert_failed", total(snapshot.cpus_since_start, "insert_failed"),
+              Wanted::kZero);
+    put_count(line, "drop", total(snapshot.cpus_since_start, "drop"), Wanted::kZero);
+    return line;
+}
+
+// What the counts of this screen are worth.
+Line completeness(const Snapshot& snapshot) {
+    Line line{label("events")};
+    if (!snapshot.failure.empty()) {
+        line.push_back({snapshot.failure, Style::kBad});
+        return line;
+    }
+    if (!snapshot.counts_are_lower_bounds()) {
+        line.push_back({"none lost", Style::kGood});
+        return line;
+    }
+    line.push_back({fmt::format("{} overruns, {} missed events found again, {} unreadable",
+                                snapshot.events.overruns, compact(snapshot.events.missed),
+                                snapshot.events.unreadable),
+                    Style::kBad});
+    if (!snapshot.gaps.empty()) {
+        const monitor::Gap& gap = snapshot.gaps.front();
+        line.push_back({fmt::format("; last gap {}{}", clock_text(gap.from_ns),
+                                    gap.reconciled ? ", reconciled" : ""),
+                        Style::kWarning});
+    }
+    return line;
+}
+
+}  // namespace
+
+Style style_of_use(double share) {
+    if (share >= kUseBad) {
+        return Style::kBad;
+    }
+    return share >= kUseWarning ? Style::kWarning : Style::kGood;
+}
+
+Lines head(const Snapshot& snapshot, std::size_t columns) {
+    return {table(snapshot, columns), flow_rates(snapshot), loss_rates(snapshot), totals(snapshot),
+            completeness(snapshot)};
+}
+
+Lines help() {
+    const auto key = [](const std::string& keys, const std::string& what) {
+        return Line{{"  " + left_column(keys, 16), Style::kStrong}, {what, Style::kPlain}};
+    };
+    const auto note = [](const std::string& text) { return Line{{text, Style::kPlain}}; };
+    return {
+        note("Keys"),
+        key("q, Ctrl-C", "quit"),
+        key("p, space", "pause, and go on: counting goes on meanwhile"),
+        key("s", "sort services and backends by the next column"),
+        key("r", "reverse the order"),
+        key("/", "show only lines that hold a text; Enter takes it, Esc leaves it"),
+        key("Esc", "show all lines again"),
+        key("arrows, j, k", "move through the services; also Page Up, Page Down, Home"),
+        key("h, ?", "this page"),
+        {},
+        note("unanswered  share of the last minute's flows without an answer; state is drawn from "
+             "it"),
+        note("            dead: silence. refusing: ICMP errors or resets came instead of answers"),
+        note("clash       two packets of one flow met in conntrack; the loser's entry is hidden "
+             "and"),
+        note("            lives for 1 s. An answer after that is late: it arrives un-translated"),
+        note("red         something was lost: packets (insert_failed, drop) or events (overruns)"),
+        {},
+        note("Any key goes back."),
+    };
+}
+
+}  // namespace pathproof::screen

@@ -1,0 +1,224 @@
+#include "harness/screen/terminal.h"
+
+#define NCURSES_NOMACROS  // they would take the names of functions such as std::move
+#include <ncurses.h>
+#include <poll.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace pathproof::screen {
+namespace {
+
+constexpr std::array kFatal{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+constexpr int kEscapeDelayMs = 50;
+
+// For the handler of fatal signals: what the terminal was like, and how to leave its other screen.
+termios terminal_before;
+std::array<char, 128> leave_screen;
+std::size_t leave_screen_bytes = 0;
+
+// Only calls that are safe in a signal handler; SA_RESETHAND then lets the signal do its work.
+void put_back_and_die(int signal_number) {
+    [[maybe_unused]] const ssize_t written =
+        write(STDOUT_FILENO, leave_screen.data(), leave_screen_bytes);
+    tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+    raise(signal_number);
+}
+
+// Of the terminal that newterm() has just looked up.
+void remember_how_to_leave() {
+    std::string text;
+    for (const char* capability : {"cnorm", "sgr0", "rmcup", "rmkx"}) {
+        char name[8];
+        std::strncpy(name, capability, sizeof name - 1);
+        name[sizeof name - 1] = '\0';
+        const char* sequence = tigetstr(name);
+        if (sequence != nullptr && sequence != reinterpret_cast<const char*>(-1)) {
+            text += sequence;
+        }
+    }
+    leave_screen_bytes = text.copy(leave_screen.data(), leave_screen.size());
+}
+
+void catch_fatal_signals() {
+    struct sigaction action {};
+    action.sa_handler = put_back_and_die;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    for (const int signal_number : kFatal) {
+        sigaction(signal_number, &action, nullptr);
+    }
+}
+
+void let_fatal_signals_be() {
+    for (const int signal_number : kFatal) {
+        signal(signal_number, SIG_DFL);
+    }
+}
+
+enum Pair : short { kGreen = 1, kYellow, kRed };
+
+void prepare_colours() {
+    if (!has_colors() || std::getenv("NO_COLOR") != nullptr) {
+        return;
+    }
+    start_color();
+    use_default_colors();
+    init_pair(kGreen, COLOR_GREEN, -1);
+    init_pair(kYellow, COLOR_YELLOW, -1);
+    init_pair(kRed, COLOR_RED, -1);
+}
+
+// Each style can be told from the others without colour where that matters.
+chtype attributes(Style style) {
+    switch (style) {
+        case Style::kPlain:
+            return A_NORMAL;
+        case Style::kStrong:
+            return A_BOLD;
+        case Style::kFaint:
+            return A_DIM;
+        case Style::kGood:
+            return COLOR_PAIR(kGreen);
+        case Style::kWarning:
+            return COLOR_PAIR(kYellow) | A_BOLD;
+        case Style::kBad:
+            return COLOR_PAIR(kRed) | A_BOLD;
+        case Style::kBar:
+            return A_REVERSE;
+    }
+    return A_NORMAL;
+}
+
+std::optional<Key> key_of(int code) {
+    using Kind = Key::Kind;
+    switch (code) {
+        case KEY_UP:
+            return Key{Kind::kUp};
+        case KEY_DOWN:
+            return Key{Kind::kDown};
+        case KEY_PPAGE:
+            return Key{Kind::kPageUp};
+        case KEY_NPAGE:
+            return Key{Kind::kPageDown};
+        case KEY_HOME:
+            return Key{Kind::kHome};
+        case KEY_ENTER:
+        case '\n':
+        case '\r':
+            return Key{Kind::kEnter};
+        case KEY_BACKSPACE:
+        case 0x7f:
+        case '\b':
+            return Key{Kind::kBackspace};
+        case 0x1b:
+            return Key{Kind::kEscape};
+        default:
+            break;
+    }
+    if (code > 0 && code < 0x7f) {
+        return Key{Kind::kCharacter, static_cast<char>(code)};
+    }
+    return std::nullopt;
+}
+
+bool hung_up() {
+    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    return poll(&input, 1, 0) > 0 && (input.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+}  // namespace
+
+struct Terminal::Impl {
+    SCREEN* screen = nullptr;
+};
+
+Terminal::Terminal() : impl_(std::make_unique<Impl>()) {}
+
+Status Terminal::available() {
+    if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
+        return fail(ErrorCode::kBadInput,
+                    "'inspect top' needs a terminal on standard input and output; for a script "
+                    "there is 'pathproof inspect stats --json'");
+    }
+    return {};
+}
+
+Result<std::unique_ptr<Terminal>> Terminal::open() {
+    if (const Status there = available(); !there) {
+        return pass_on(there.error());
+    }
+    const char* kind = std::getenv("TERM");
+    tcgetattr(STDIN_FILENO, &terminal_before);
+    std::unique_ptr<Terminal> terminal(new Terminal);
+    // Not initscr(), which ends the process when $TERM is not known.
+    terminal->impl_->screen = newterm(nullptr, stdout, stdin);
+    if (terminal->impl_->screen == nullptr) {
+        return fail(ErrorCode::kBadInput,
+                    "the terminal TERM='{}' is not known here (terminfo); try TERM=xterm, or "
+                    "'pathproof inspect stats --json'",
+                    kind == nullptr ? "" : kind);
+    }
+    def_shell_mode();
+    remember_how_to_leave();
+    catch_fatal_signals();
+    prepare_colours();
+    set_escdelay(kEscapeDelayMs);
+    cbreak();
+    noecho();
+    nonl();
+    keypad(stdscr, TRUE);
+    curs_set(0);
+    return terminal;
+}
+
+Terminal::~Terminal() {
+    if (impl_->screen == nullptr) {
+        return;
+    }
+    endwin();
+    let_fatal_signals_be();
+    delscreen(impl_->screen);
+}
+
+Size Terminal::size() const {
+    return {.columns = static_cast<std::size_t>(std::max(getmaxx(stdscr), 0)),
+            .rows = static_cast<std::size_t>(std::max(getmaxy(stdscr), 0))};
+}
+
+void Terminal::draw(const Lines& lines) {
+    erase();
+    for (std::size_t row = 0; row < lines.size(); ++row) {
+        move(static_cast<int>(row), 0);
+        for (const Piece& piece : lines[row]) {
+            attrset(static_cast<int>(attributes(piece.style)));
+            addnstr(piece.text.data(), static_cast<int>(piece.text.size()));
+        }
+    }
+    attrset(A_NORMAL);
+    refresh();
+}
+
+Terminal::Input Terminal::read(std::chrono::milliseconds wait) {
+    timeout(static_cast<int>(wait.count()));
+    const int code = getch();
+    if (code == KEY_RESIZE) {
+        return {.kind = Input::Kind::kResized, .key = {}};
+    }
+    if (code == ERR) {
+        return {.kind = hung_up() ? Input::Kind::kClosed : Input::Kind::kNothing, .key = {}};
+    }
+    const auto key = key_of(code);
+    if (!key) {
+        return {};
+    }
+    return {.kind = Input::Kind::kKey, .key = *key};
+}
+
+}  // namespace pathproof::screen

@@ -1,0 +1,47 @@
+// A terminal for lines: ncurses underneath, put back whatever ends us.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "dataplane/base/result.h"
+#include "harness/screen/lines.h"
+#include "harness/screen/state.h"
+
+namespace pathproof::screen {
+
+class Terminal {
+  public:
+    // kBadInput, with what to do instead, when standard input or output is no terminal.
+    static Status available();
+    // Takes over standard input and output. kBadInput when they are no terminal, or when $TERM
+    // names one that is not known. The terminal is put back by the destructor, and by signals
+    // that end a process at once (SIGSEGV, SIGABRT, ...) before they do.
+    static Result<std::unique_ptr<Terminal>> open();
+    Terminal(const Terminal&) = delete;
+    Terminal& operator=(const Terminal&) = delete;
+    ~Terminal();
+
+    Size size() const;
+    void draw(const Lines& lines);
+
+    struct Input {
+        enum class Kind {
+            kNothing,  // the time is over, or a key without a meaning
+            kKey,
+            kResized,
+            kClosed,  // nobody is there any more
+        } kind = Kind::kNothing;
+        Key key;
+    };
+    // Waits for a key at most this long.
+    Input read(std::chrono::milliseconds wait);
+
+  private:
+    Terminal();
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pathproof::screen
