@@ -12,5 +12,6 @@ void add_watch(CLI::App& inspect, Command& chosen);
 void add_stats(CLI::App& inspect, Command& chosen);
 void add_top(CLI::App& inspect, Command& chosen);
 void add_drops(CLI::App& inspect, Command& chosen);
+void add_export(CLI::App& inspect, Command& chosen);
 
 }  // namespace pathproof::cli::inspect

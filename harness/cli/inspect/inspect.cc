@@ -14,6 +14,7 @@ void add_inspect(CLI::App& app, Command& chosen) {
     inspect::add_stats(*inspect, chosen);
     inspect::add_top(*inspect, chosen);
     inspect::add_drops(*inspect, chosen);
+    inspect::add_export(*inspect, chosen);
 }
 
 }  // namespace pathproof::cli

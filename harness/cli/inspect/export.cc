@@ -1,0 +1,206 @@
+// pathproof inspect export: the live figures of one or more namespaces for Prometheus and its kin.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+
+#include "harness/cli/inspect/commands.h"
+#include "harness/cli/inspect/output.h"
+#include "harness/metrics/catalogue.h"
+#include "harness/metrics/http_server.h"
+#include "harness/metrics/snapshot_text.h"
+#include "harness/metrics/text_file.h"
+#include "harness/monitor/monitor.h"
+
+namespace pathproof::cli::inspect {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Monitors = std::vector<std::unique_ptr<monitor::Monitor>>;
+
+constexpr const char* kDefaultListen = "127.0.0.1:9816";
+
+struct ExportOptions {
+    std::vector<std::string> netns;
+    std::optional<std::string> listen;  // not given: the default address, unless there is a file
+    std::string file;
+    std::string format;
+    double interval_s = 15;
+    std::optional<double> duration_s;
+    bool no_drops = false;
+    bool help_metrics = false;
+};
+
+Result<Monitors> start_monitors(const ExportOptions& options) {
+    std::vector<std::string> names = options.netns;
+    if (names.empty()) {
+        names.push_back("");
+    }
+    Monitors monitors;
+    for (const std::string& netns : names) {
+        if (std::count(names.begin(), names.end(), netns) > 1) {
+            return fail(ErrorCode::kBadInput, "--netns {} was given more than once", netns);
+        }
+        auto monitor = monitor::Monitor::start(
+            {.netns = netns,
+             .drops = options.no_drops ? monitor::Part::kLeave : monitor::Part::kFollow});
+        if (!monitor) {
+            return pass_on(monitor.error());
+        }
+        monitors.push_back(std::move(*monitor));
+    }
+    return monitors;
+}
+
+std::string text_of(const Monitors& monitors, metrics::Dialect dialect) {
+    std::vector<monitor::Snapshot> snapshots;
+    for (const auto& monitor : monitors) {
+        snapshots.push_back(monitor->snapshot());
+    }
+    return metrics::to_text(snapshots, {.dialect = dialect});
+}
+
+// Says once of each namespace when a source fails, and why drops are missing.
+class Complaints {
+  public:
+    void check(const Monitors& monitors) {
+        for (const auto& monitor : monitors) {
+            const monitor::Snapshot snapshot = monitor->snapshot();
+            say(snapshot, snapshot.drops_missing, missing_);
+            say(snapshot, snapshot.failure, failed_);
+        }
+    }
+    bool any_failure() const { return !failed_.empty(); }
+
+  private:
+    static void say(const monitor::Snapshot& snapshot, const std::string& sentence,
+                    std::map<std::string, std::string>& said) {
+        if (!sentence.empty() && said.emplace(snapshot.netns, sentence).second) {
+            fmt::print(stderr, "pathproof: {}{}\n",
+                       snapshot.netns.empty() ? "" : snapshot.netns + ": ", sentence);
+        }
+    }
+
+    std::map<std::string, std::string> missing_;
+    std::map<std::string, std::string> failed_;
+};
+
+Result<std::unique_ptr<metrics::HttpServer>> serve(const Monitors& monitors,
+                                                   const std::string& listen) {
+    const auto address = frame::parse_endpoint(listen);
+    if (!address) {
+        return fail(address.error(), "--listen '{}'", listen);
+    }
+    auto server = metrics::HttpServer::start(
+        *address, [&monitors](metrics::Dialect dialect) { return text_of(monitors, dialect); });
+    if (server) {
+        fmt::print(stderr, "pathproof: metrics at http://{}/metrics{}\n",
+                   frame::to_string((*server)->address()),
+                   metrics::is_loopback(address->address)
+                       ? ""
+                       : ", for everybody who can reach this address");
+    }
+    return server;
+}
+
+Result<metrics::Dialect> file_dialect(const std::string& format) {
+    if (format == "prometheus") {
+        return metrics::Dialect::kPrometheus;
+    }
+    if (format == "openmetrics") {
+        return metrics::Dialect::kOpenMetrics;
+    }
+    return fail(ErrorCode::kBadInput, "--format '{}': allowed are prometheus, openmetrics", format);
+}
+
+// Until interrupted or the duration is over; writes the file, where one is wanted, at the start, at
+// each interval and at the end.
+Status follow(const Monitors& monitors, const ExportOptions& options, metrics::Dialect dialect,
+              Complaints& complaints) {
+    const auto deadline = Limits{.duration_s = options.duration_s, .count = {}}.deadline();
+    const auto interval = std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(options.interval_s));
+    auto next = Clock::now();
+    for (;;) {
+        complaints.check(monitors);
+        if (!options.file.empty()) {
+            if (auto written = metrics::replace_file(options.file, text_of(monitors, dialect));
+                !written) {
+                return written;
+            }
+        }
+        if (interrupted() || Clock::now() >= deadline) {
+            return {};
+        }
+        next += interval;
+        sleep_until(std::min(next, deadline));
+    }
+}
+
+int run_export(const ExportOptions& options) {
+    if (options.help_metrics) {
+        Output output;
+        output.line() += metrics::describe_catalogue();
+        output.flush();
+        return output.exit_code(kDone);
+    }
+    const auto dialect = file_dialect(options.format);
+    if (!dialect) {
+        return complain(dialect.error());
+    }
+    catch_signals();
+    const auto monitors = start_monitors(options);
+    if (!monitors) {
+        return complain(monitors.error());
+    }
+    std::unique_ptr<metrics::HttpServer> server;
+    if (options.listen || options.file.empty()) {
+        auto started = serve(*monitors, options.listen.value_or(kDefaultListen));
+        if (!started) {
+            return complain(started.error());
+        }
+        server = std::move(*started);
+    }
+    Complaints complaints;
+    if (auto followed = follow(*monitors, options, *dialect, complaints); !followed) {
+        return complain(followed.error());
+    }
+    return complaints.any_failure() ? kIncomplete : kDone;
+}
+
+}  // namespace
+
+void add_export(CLI::App& inspect, Command& chosen) {
+    const auto options = std::make_shared<ExportOptions>();
+    options->format = "prometheus";
+    CLI::App* app = inspect.add_subcommand(
+        "export", "serve the live figures as OpenMetrics, or write them to a file");
+    app->add_option("--netns", options->netns,
+                    "network namespace by its name in 'ip netns'; may be given several times "
+                    "(default: this one)")
+        ->allow_extra_args(false);
+    app->add_option("--listen", options->listen,
+                    fmt::format("address and port to serve http://ADDRESS:PORT/metrics at "
+                                "(default: {}, or nowhere with --file)",
+                                kDefaultListen));
+    app->add_option("--file", options->file,
+                    "replace this file at each interval, for the node exporter's textfile "
+                    "collector (name it *.prom)");
+    app->add_option("--interval", options->interval_s, "seconds between two files")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app->add_option("--format", options->format,
+                    "of the file: prometheus (what the node exporter reads) or openmetrics")
+        ->capture_default_str();
+    app->add_option("--duration", options->duration_s,
+                    "end after so many seconds (default: when interrupted)")
+        ->check(CLI::PositiveNumber);
+    app->add_flag("--no-drops", options->no_drops,
+                  "do not listen to the kernel's drops (skb:kfree_skb)");
+    app->add_flag("--help-metrics", options->help_metrics,
+                  "print the name and meaning of each metric, and end");
+    app->callback([&chosen, options] { chosen = [options] { return run_export(*options); }; });
+}
+
+}  // namespace pathproof::cli::inspect

@@ -1,0 +1,151 @@
+#include "harness/metrics/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+
+namespace pathproof::metrics {
+namespace family {
+
+const Family kKernel{"pathproof_kernel", Type::kInfo, "", "Release of the running kernel."};
+const Family kUp{"pathproof_up", Type::kGauge, "",
+                 "1 while the namespace can be read; 0: the other figures are the last ones read."};
+const Family kSeconds{
+    "pathproof_uptime_seconds", Type::kGauge, "seconds",
+    "Time since the exporter began to count; all counters but those of nf_conntrack began at zero "
+    "then."};
+const Family kEntries{"pathproof_conntrack_entries", Type::kGauge, "",
+                      "Entries of the conntrack table, hidden ones of resolved clashes included."};
+const Family kEntriesLimit{"pathproof_conntrack_entries_limit", Type::kGauge, "",
+                           "How many entries the table may hold (nf_conntrack_max)."};
+const Family kEvents{"pathproof_conntrack_events", Type::kCounter, "",
+                     "Conntrack events by kind: new, update, destroy; those found missing after "
+                     "an overrun included."};
+const Family kEventsMissed{
+    "pathproof_conntrack_events_missed", Type::kCounter, "",
+    "Events lost in an overrun and found afterwards by comparing with the table."};
+const Family kEventOverruns{"pathproof_conntrack_event_overruns", Type::kCounter, "",
+                            "Gaps in the stream of events: the receive buffer overran (ENOBUFS)."};
+const Family kEventsUnreadable{"pathproof_conntrack_events_unreadable", Type::kCounter, "",
+                               "Messages of the kernel that no event could be read from."};
+const Family kClashes{"pathproof_conntrack_clashes", Type::kCounter, "",
+                      "Hidden entries of resolved clashes (NAT_CLASH); a lower bound when there "
+                      "were overruns."};
+const Family kClashesSettled{
+    "pathproof_conntrack_clashes_settled", Type::kCounter, "",
+    "Hidden entries whose fate is known: answered in time, or gone unanswered."};
+const Family kClashesOpen{"pathproof_conntrack_clashes_open", Type::kGauge, "",
+                          "Hidden entries whose fate is not known yet."};
+const Family kLateAnswers{
+    "pathproof_conntrack_late_answers", Type::kCounter, "",
+    "Answers that came after the entry that would have translated them: seen as new flows from a "
+    "backend. after_clash: whether that entry was a hidden one that was found."};
+const Family kBackendFlows{"pathproof_backend_flows", Type::kCounter, "",
+                           "Flows of a service to one of its backends."};
+const Family kBackendEntries{"pathproof_backend_entries", Type::kGauge, "",
+                             "Flows of a backend that are in the table now."};
+const Family kBackendJudged{"pathproof_backend_judged_flows", Type::kGauge, "",
+                            "Flows of the last minute or so that were answered, or waited long "
+                            "enough to say they were not."};
+const Family kBackendUnanswered{"pathproof_backend_unanswered_flows", Type::kGauge, "",
+                                "Of the flows judged: without any answer (UNREPLIED, SYN_SENT)."};
+const Family kBackendRefused{"pathproof_backend_refused_flows", Type::kGauge, "",
+                             "Of the unanswered: ICMP errors or TCP resets came instead."};
+const Family kBackendRatio{"pathproof_backend_unanswered_ratio", Type::kGauge, "ratio",
+                           "Share of unanswered flows among those judged, 0 to 1."};
+const Family kBackendRatioLow{"pathproof_backend_unanswered_low_ratio", Type::kGauge, "ratio",
+                              "Lower end of the share's 95 % interval."};
+const Family kBackendRatioHigh{"pathproof_backend_unanswered_high_ratio", Type::kGauge, "ratio",
+                               "Upper end of the share's 95 % interval."};
+const Family kBackendAnswer{"pathproof_backend_answer_median_seconds", Type::kGauge, "seconds",
+                            "Middle time to the first answer of the last flows timed."};
+const Family kBackendState{"pathproof_backend_state", Type::kStateSet, "",
+                           "What the backend's flows say of it."};
+const Family kBackendsLeftOut{
+    "pathproof_backends_left_out", Type::kGauge, "",
+    "Backends with fewer flows than those listed: the number of listed ones is bounded."};
+const Family kRefusalsWatched{
+    "pathproof_refusals_watched", Type::kGauge, "",
+    "1: refusals are told from silence; 0: a backend named dead may be one that refuses."};
+const Family kDropsAvailable{"pathproof_drops_available", Type::kGauge, "",
+                             "1 while the kernel's drops are counted."};
+const Family kDrops{"pathproof_drops", Type::kCounter, "",
+                    "Packets that the kernel dropped, by its reason. scope: namespace, or machine "
+                    "where a packet's namespace cannot be told."};
+const Family kDropsUnspecified{
+    "pathproof_drops_unspecified", Type::kCounter, "",
+    "Packets freed without a reason (NOT_SPECIFIED); many of them are no loss."};
+const Family kDropsNowhere{"pathproof_drops_nowhere", Type::kCounter, "",
+                           "Drops on this machine of packets that told no namespace."};
+const Family kDropEventsLost{
+    "pathproof_drop_events_lost", Type::kCounter, "",
+    "Drops that could not be handed over in time: the counts by reason are lower bounds."};
+
+}  // namespace family
+
+Family conntrack_counter(const std::string& counter, const std::string& meaning) {
+    std::string name = "pathproof_conntrack_";
+    for (const char letter : counter) {
+        name += std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
+    }
+    return {.name = name,
+            .type = Type::kCounter,
+            .unit = {},
+            .help = fmt::format(
+                "nf_conntrack's counter {}: {}", counter,
+                meaning.empty() ? "its meaning on this kernel is not known." : meaning)};
+}
+
+std::vector<Documented> catalogue() {
+    using namespace family;
+    const std::string backend = "service, protocol, backend";
+    Family counter = conntrack_counter("COUNTER",
+                                       "one metric for each counter of this kernel, "
+                                       "such as insert_failed, drop, clash_resolve.");
+    return {
+        {kKernel, "release"},
+        {kUp, ""},
+        {kSeconds, ""},
+        {kEntries, ""},
+        {kEntriesLimit, ""},
+        {std::move(counter), "cpu"},
+        {kEvents, "kind"},
+        {kEventsMissed, ""},
+        {kEventOverruns, ""},
+        {kEventsUnreadable, ""},
+        {kClashes, ""},
+        {kClashesSettled, "fate"},
+        {kClashesOpen, ""},
+        {kLateAnswers, "after_clash"},
+        {kBackendFlows, backend},
+        {kBackendEntries, backend},
+        {kBackendJudged, backend},
+        {kBackendUnanswered, backend},
+        {kBackendRefused, backend},
+        {kBackendRatio, backend},
+        {kBackendRatioLow, backend},
+        {kBackendRatioHigh, backend},
+        {kBackendAnswer, backend},
+        {kBackendState, backend + ", pathproof_backend_state"},
+        {kBackendsLeftOut, ""},
+        {kRefusalsWatched, ""},
+        {kDropsAvailable, ""},
+        {kDrops, "reason, scope"},
+        {kDropsUnspecified, ""},
+        {kDropsNowhere, ""},
+        {kDropEventsLost, ""},
+    };
+}
+
+std::string describe_catalogue() {
+    std::string text;
+    for (const auto& [family, labels] : catalogue()) {
+        std::string all = family.type == Type::kInfo ? "" : "netns";
+        all += (all.empty() || labels.empty() ? "" : ", ") + labels;
+        text += fmt::format("{}{{{}}}  {}\n    {}\n", sample_name(family), all, name(family.type),
+                            family.help);
+    }
+    return text;
+}
+
+}  // namespace pathproof::metrics

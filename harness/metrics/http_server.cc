@@ -1,0 +1,206 @@
+#include "harness/metrics/http_server.h"
+
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace pathproof::metrics {
+namespace {
+
+// Scrapers come one by one; what is more waits or is turned away.
+constexpr unsigned kMostConnections = 16;
+constexpr unsigned kIdleSeconds = 10;
+constexpr int kBacklog = 16;
+
+struct SocketAddress {
+    sockaddr_storage storage{};
+    socklen_t length = 0;
+
+    sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+SocketAddress to_socket_address(const frame::Endpoint& endpoint) {
+    SocketAddress address;
+    if (endpoint.address.family == frame::Family::kIpv4) {
+        sockaddr_in ip4{};
+        ip4.sin_family = AF_INET;
+        ip4.sin_port = htons(endpoint.port);
+        std::memcpy(&ip4.sin_addr, endpoint.address.bytes.data(), sizeof ip4.sin_addr);
+        std::memcpy(&address.storage, &ip4, sizeof ip4);
+        address.length = sizeof ip4;
+    } else {
+        sockaddr_in6 ip6{};
+        ip6.sin6_family = AF_INET6;
+        ip6.sin6_port = htons(endpoint.port);
+        std::memcpy(&ip6.sin6_addr, endpoint.address.bytes.data(), sizeof ip6.sin6_addr);
+        std::memcpy(&address.storage, &ip6, sizeof ip6);
+        address.length = sizeof ip6;
+    }
+    return address;
+}
+
+// The port that a socket is bound to.
+std::uint16_t bound_port(int fd) {
+    SocketAddress address;
+    address.length = sizeof address.storage;
+    if (getsockname(fd, address.get(), &address.length) != 0) {
+        return 0;
+    }
+    // Both families keep it in the same place.
+    sockaddr_in ip{};
+    std::memcpy(&ip, &address.storage, sizeof ip);
+    return ntohs(ip.sin_port);
+}
+
+Failure not_listening(const frame::Endpoint& listen, int problem) {
+    const std::string where = frame::to_string(listen);
+    switch (problem) {
+        case EADDRINUSE:
+            return fail(ErrorCode::kBadInput,
+                        "listen on {}: another program uses this address; choose another port",
+                        where);
+        case EADDRNOTAVAIL:
+            return fail(ErrorCode::kBadInput,
+                        "listen on {}: this machine has no such address; see 'ip address'", where);
+        case EACCES:
+            return fail(ErrorCode::kNotPermitted,
+                        "listen on {}: ports below 1024 need root; choose another port", where);
+        default:
+            return fail(ErrorCode::kFailed, "listen on {}: {}", where, std::strerror(problem));
+    }
+}
+
+// A socket that listens.
+Result<int> open_listener(const frame::Endpoint& listen) {
+    SocketAddress address = to_socket_address(listen);
+    const int fd = socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return not_listening(listen, errno);
+    }
+    const int yes = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(fd, address.get(), address.length) != 0 || ::listen(fd, kBacklog) != 0) {
+        const int problem = errno;
+        close(fd);
+        return not_listening(listen, problem);
+    }
+    return fd;
+}
+
+struct Answer {
+    unsigned status = MHD_HTTP_OK;
+    std::string type = "text/plain; charset=utf-8";
+    std::string body;
+};
+
+Answer answer_to(std::string_view method, std::string_view path, const std::string& accept,
+                 const HttpServer::Body& body) {
+    if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
+        return {.status = MHD_HTTP_METHOD_NOT_ALLOWED, .body = "only GET and HEAD are answered\n"};
+    }
+    if (path != "/metrics") {
+        return {.status = MHD_HTTP_NOT_FOUND, .body = "the metrics are at /metrics\n"};
+    }
+    const Dialect dialect = dialect_for(accept);
+    return {.type = content_type(dialect), .body = body(dialect)};
+}
+
+MHD_Result send(MHD_Connection* connection, Answer answer) {
+    MHD_Response* response = MHD_create_response_from_buffer(answer.body.size(), answer.body.data(),
+                                                             MHD_RESPMEM_MUST_COPY);
+    if (response == nullptr) {
+        return MHD_NO;
+    }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.type.c_str());
+    if (answer.status == MHD_HTTP_METHOD_NOT_ALLOWED) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    }
+    const MHD_Result queued = MHD_queue_response(connection, answer.status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+// Called when a request's head has come, again for each part of a body that it carries, and last
+// with none: answered then.
+MHD_Result on_request(void* context, MHD_Connection* connection, const char* url,
+                      const char* method, const char*, const char*, std::size_t* upload_bytes,
+                      void** state) {
+    static char seen;
+    if (*state == nullptr) {
+        *state = &seen;
+        return MHD_YES;
+    }
+    if (*upload_bytes > 0) {
+        *upload_bytes = 0;
+        return MHD_YES;
+    }
+    const char* accept =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    return send(connection, answer_to(method, url, accept != nullptr ? accept : "",
+                                      *static_cast<const HttpServer::Body*>(context)));
+}
+
+struct StopDaemon {
+    void operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
+};
+
+}  // namespace
+
+Dialect dialect_for(const std::string& accept) {
+    const bool open_metrics = accept.find("application/openmetrics-text") != std::string::npos;
+    const bool plain = accept.find("text/plain") != std::string::npos;
+    return plain && !open_metrics ? Dialect::kPrometheus : Dialect::kOpenMetrics;
+}
+
+bool is_loopback(const frame::IpAddress& address) {
+    if (address.family == frame::Family::kIpv4) {
+        return address.bytes[0] == 127;
+    }
+    frame::IpAddress loopback{.family = frame::Family::kIpv6};
+    loopback.bytes[15] = 1;
+    return address == loopback;
+}
+
+struct HttpServer::Impl {
+    Body body;
+    frame::Endpoint address;
+    std::unique_ptr<MHD_Daemon, StopDaemon> daemon;  // closes its socket
+};
+
+HttpServer::HttpServer() : impl_(std::make_unique<Impl>()) {}
+
+HttpServer::~HttpServer() = default;
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(const frame::Endpoint& listen, Body body) {
+    const auto fd = open_listener(listen);
+    if (!fd) {
+        return pass_on(fd.error());
+    }
+    std::unique_ptr<HttpServer> server(new HttpServer());
+    server->impl_->body = std::move(body);
+    server->impl_->address = {.address = listen.address, .port = bound_port(*fd)};
+    server->impl_->daemon.reset(MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, nullptr, nullptr, &on_request,
+        &server->impl_->body, MHD_OPTION_LISTEN_SOCKET, *fd, MHD_OPTION_CONNECTION_LIMIT,
+        kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END));
+    if (!server->impl_->daemon) {
+        const int problem = errno;
+        close(*fd);
+        return fail(ErrorCode::kFailed, "start the HTTP server on {}: {}",
+                    frame::to_string(server->impl_->address), std::strerror(problem));
+    }
+    return server;
+}
+
+frame::Endpoint HttpServer::address() const {
+    return impl_->address;
+}
+
+}  // namespace pathproof::metrics

@@ -1,0 +1,297 @@
+#include "harness/metrics/snapshot_text.h"
+
+#include <algorithm>
+#include <map>
+
+#include "harness/metrics/catalogue.h"
+#include "harness/netfilter/names.h"
+#include "harness/netfilter/stats.h"
+
+namespace pathproof::metrics {
+namespace {
+
+using monitor::BackendHealth;
+using monitor::BackendVerdict;
+using monitor::ServiceHealth;
+using monitor::Snapshot;
+
+struct ListedBackend {
+    Labels labels;  // netns, service, protocol, backend
+    const BackendHealth* health = nullptr;
+};
+
+const std::vector<std::string_view> kStates = {"healthy",  "slow", "lossy",
+                                               "refusing", "dead", "too_few"};
+
+std::string_view state_of(BackendVerdict verdict) {
+    switch (verdict) {
+        case BackendVerdict::kHealthy:
+            return "healthy";
+        case BackendVerdict::kSlow:
+            return "slow";
+        case BackendVerdict::kLossy:
+            return "lossy";
+        case BackendVerdict::kRefusing:
+            return "refusing";
+        case BackendVerdict::kDead:
+            return "dead";
+        case BackendVerdict::kTooFew:
+            return "too_few";
+    }
+    return "too_few";
+}
+
+Label netns_of(const Snapshot& snapshot) {
+    return {.name = "netns", .value = snapshot.netns};
+}
+
+double seconds(std::int64_t nanoseconds) {
+    return static_cast<double>(nanoseconds) / 1e9;
+}
+
+class Writer {
+  public:
+    Writer(std::span<const Snapshot> snapshots, const TextOptions& options)
+        : snapshots_(snapshots), text_(options.dialect) {
+        for (const Snapshot& snapshot : snapshots) {
+            list_backends(snapshot, options.most_backends);
+        }
+    }
+
+    std::string write() {
+        write_machine();
+        write_table();
+        write_counters();
+        write_events();
+        write_clashes();
+        write_backends();
+        write_drops();
+        return text_.finish();
+    }
+
+  private:
+    // One sample for each namespace, of what `value` gives for it.
+    template <typename Value>
+    void each(const Family& family, Value value) {
+        text_.begin(family);
+        for (const Snapshot& snapshot : snapshots_) {
+            text_.sample({netns_of(snapshot)}, value(snapshot));
+        }
+    }
+
+    void write_machine() {
+        text_.begin(family::kKernel);
+        if (!snapshots_.empty()) {
+            text_.sample({{.name = "release", .value = snapshots_[0].kernel}}, std::uint64_t{1});
+        }
+        each(family::kUp,
+             [](const Snapshot& snapshot) { return std::uint64_t{snapshot.failure.empty()}; });
+        each(family::kSeconds, [](const Snapshot& snapshot) { return snapshot.seconds; });
+    }
+
+    void write_table() {
+        each(family::kEntries, [](const Snapshot& snapshot) { return snapshot.table.entries; });
+        text_.begin(family::kEntriesLimit);
+        for (const Snapshot& snapshot : snapshots_) {
+            if (snapshot.table.maximum > 0) {
+                text_.sample({netns_of(snapshot)}, snapshot.table.maximum);
+            }
+        }
+    }
+
+    // Kernels differ in the counters they have, and all namespaces' samples of one stand together.
+    void write_counters() {
+        struct Sample {
+            Labels labels;
+            std::uint64_t value;
+        };
+        std::map<std::string, std::vector<Sample>> samples;
+        for (const Snapshot& snapshot : snapshots_) {
+            for (const netfilter::CpuStats& cpu : snapshot.cpus) {
+                const Labels labels{netns_of(snapshot),
+                                    {.name = "cpu", .value = std::to_string(cpu.cpu)}};
+                for (const auto& [counter, value] : cpu.counters) {
+                    samples[counter].push_back({.labels = labels, .value = value});
+                }
+            }
+        }
+        for (const auto& [counter, of_counter] : samples) {
+            text_.begin(conntrack_counter(counter, meaning(counter)));
+            for (const Sample& sample : of_counter) {
+                text_.sample(sample.labels, sample.value);
+            }
+        }
+    }
+
+    std::string meaning(const std::string& counter) const {
+        const auto kernel = netfilter::parse_kernel_release(snapshots_[0].kernel);
+        return kernel ? netfilter::counter_meaning(counter, *kernel) : std::string();
+    }
+
+    void write_events() {
+        text_.begin(family::kEvents);
+        for (const Snapshot& snapshot : snapshots_) {
+            const auto kind = [&](const char* word, std::uint64_t count) {
+                text_.sample({netns_of(snapshot), {.name = "kind", .value = word}}, count);
+            };
+            kind("new", snapshot.events.created);
+            kind("update", snapshot.events.updated);
+            kind("destroy", snapshot.events.destroyed);
+        }
+        each(family::kEventsMissed,
+             [](const Snapshot& snapshot) { return snapshot.events.missed; });
+        each(family::kEventOverruns,
+             [](const Snapshot& snapshot) { return snapshot.events.overruns; });
+        each(family::kEventsUnreadable,
+             [](const Snapshot& snapshot) { return snapshot.events.unreadable; });
+    }
+
+    void write_clashes() {
+        each(family::kClashes, [](const Snapshot& snapshot) { return snapshot.clashes.hidden; });
+        text_.begin(family::kClashesSettled);
+        for (const Snapshot& snapshot : snapshots_) {
+            const auto fate = [&](const char* word, std::uint64_t count) {
+                text_.sample({netns_of(snapshot), {.name = "fate", .value = word}}, count);
+            };
+            fate("answered", snapshot.clashes.answered);
+            fate("unanswered", snapshot.clashes.unanswered);
+        }
+        each(family::kClashesOpen, [](const Snapshot& snapshot) { return snapshot.clashes.open; });
+        text_.begin(family::kLateAnswers);
+        for (const Snapshot& snapshot : snapshots_) {
+            const std::uint64_t joined = snapshot.clashes.late_after_a_clash;
+            const auto after = [&](const char* word, std::uint64_t count) {
+                text_.sample({netns_of(snapshot), {.name = "after_clash", .value = word}}, count);
+            };
+            after("yes", joined);
+            after("no", snapshot.clashes.late_answers - joined);
+        }
+    }
+
+    void list_backends(const Snapshot& snapshot, std::size_t most) {
+        std::vector<ListedBackend> all;
+        for (const ServiceHealth& service : snapshot.backends.services) {
+            for (const BackendHealth& backend : service.backends) {
+                const std::string protocol(netfilter::protocol_name(service.protocol));
+                all.push_back(
+                    {.labels = {netns_of(snapshot),
+                                {.name = "service", .value = frame::to_string(service.address)},
+                                {.name = "protocol", .value = protocol},
+                                {.name = "backend", .value = frame::to_string(backend.address)}},
+                     .health = &backend});
+            }
+        }
+        std::stable_sort(all.begin(), all.end(),
+                         [](const ListedBackend& a, const ListedBackend& b) {
+                             return a.health->flows > b.health->flows;
+                         });
+        left_out_.push_back(all.size() > most ? all.size() - most : 0);
+        all.resize(std::min(all.size(), most));
+        std::move(all.begin(), all.end(), std::back_inserter(backends_));
+    }
+
+    // One sample for each backend listed.
+    template <typename Value>
+    void each_backend(const Family& family, Value value) {
+        text_.begin(family);
+        for (const ListedBackend& backend : backends_) {
+            text_.sample(backend.labels, value(*backend.health));
+        }
+    }
+
+    // The same for those with flows to judge: a share of nothing is no figure.
+    template <typename Value>
+    void each_judged_backend(const Family& family, Value value) {
+        text_.begin(family);
+        for (const ListedBackend& backend : backends_) {
+            if (backend.health->judged > 0) {
+                text_.sample(backend.labels, value(*backend.health));
+            }
+        }
+    }
+
+    void write_backends() {
+        each_backend(family::kBackendFlows, [](const auto& backend) { return backend.flows; });
+        each_backend(family::kBackendEntries,
+                     [](const auto& backend) { return static_cast<double>(backend.in_table); });
+        each_backend(family::kBackendJudged, [](const auto& backend) { return backend.judged; });
+        each_backend(family::kBackendUnanswered,
+                     [](const auto& backend) { return backend.unanswered; });
+        each_backend(family::kBackendRefused, [](const auto& backend) { return backend.refused; });
+        each_judged_backend(family::kBackendRatio,
+                            [](const auto& backend) { return backend.unanswered_fraction(); });
+        each_judged_backend(family::kBackendRatioLow,
+                            [](const auto& backend) { return backend.unanswered_share.low; });
+        each_judged_backend(family::kBackendRatioHigh,
+                            [](const auto& backend) { return backend.unanswered_share.high; });
+        text_.begin(family::kBackendAnswer);
+        for (const ListedBackend& backend : backends_) {
+            if (backend.health->median_answer_ns) {
+                text_.sample(backend.labels, seconds(*backend.health->median_answer_ns));
+            }
+        }
+        text_.begin(family::kBackendState);
+        for (const ListedBackend& backend : backends_) {
+            text_.states(backend.labels, kStates, state_of(backend.health->verdict));
+        }
+        text_.begin(family::kBackendsLeftOut);
+        for (std::size_t i = 0; i < snapshots_.size(); ++i) {
+            text_.sample({netns_of(snapshots_[i])}, std::uint64_t{left_out_[i]});
+        }
+        each(family::kRefusalsWatched, [](const Snapshot& snapshot) {
+            return std::uint64_t{snapshot.backends.refusals_watched};
+        });
+    }
+
+    // One sample for each namespace whose drops are counted, of what `value` gives for them.
+    template <typename Value>
+    void each_traced(const Family& family, Value value) {
+        text_.begin(family);
+        for (const Snapshot& snapshot : snapshots_) {
+            if (snapshot.drops) {
+                text_.sample({netns_of(snapshot)}, value(*snapshot.drops));
+            }
+        }
+    }
+
+    static Label scope_of(const drops::DropSummary& drops) {
+        const bool one = drops.scope == drops::Scope::kNamespace;
+        return {.name = "scope", .value = one ? "namespace" : "machine"};
+    }
+
+    void write_drops() {
+        each(family::kDropsAvailable,
+             [](const Snapshot& snapshot) { return std::uint64_t{snapshot.drops.has_value()}; });
+        text_.begin(family::kDrops);
+        for (const Snapshot& snapshot : snapshots_) {
+            if (!snapshot.drops) {
+                continue;
+            }
+            for (const drops::DropCount& count : by_reason(snapshot.drops->counts)) {
+                text_.sample({netns_of(snapshot),
+                              {.name = "reason", .value = count.reason},
+                              scope_of(*snapshot.drops)},
+                             count.packets);
+            }
+        }
+        each_traced(family::kDropsUnspecified,
+                    [](const drops::DropSummary& drops) { return drops.unspecified; });
+        each_traced(family::kDropsNowhere,
+                    [](const drops::DropSummary& drops) { return drops.nowhere; });
+        each_traced(family::kDropEventsLost,
+                    [](const drops::DropSummary& drops) { return drops.lost; });
+    }
+
+    const std::span<const Snapshot> snapshots_;
+    Exposition text_;
+    std::vector<ListedBackend> backends_;
+    std::vector<std::size_t> left_out_;  // of each snapshot
+};
+
+}  // namespace
+
+std::string to_text(std::span<const monitor::Snapshot> snapshots, const TextOptions& options) {
+    return Writer(snapshots, options).write();
+}
+
+}  // namespace pathproof::metrics
