@@ -23,10 +23,21 @@ PartialSum sum_bytes(Bytes bytes, PartialSum start) noexcept {
     return sum;
 }
 
+namespace {
+
+// An address has 4 or 16 bytes: no loop is needed, and most have 4.
+PartialSum address_sum(const IpAddress& address, PartialSum start) noexcept {
+    std::uint32_t words[4];
+    std::memcpy(words, address.bytes.data(), sizeof words);
+    const PartialSum first = start + words[0];
+    return address.family == Family::kIpv4 ? first : first + words[1] + words[2] + words[3];
+}
+
+}  // namespace
+
 PartialSum pseudo_header_sum(const IpAddress& source, const IpAddress& destination,
                              std::uint8_t protocol, std::uint32_t length) noexcept {
-    PartialSum sum = sum_bytes({source.bytes.data(), source.size()});
-    sum = sum_bytes({destination.bytes.data(), destination.size()}, sum);
+    PartialSum sum = address_sum(source, address_sum(destination, 0));
     sum += sum_word(static_cast<std::uint16_t>(length));
     sum += sum_word(static_cast<std::uint16_t>(length >> 16));
     return sum + sum_word(protocol);

@@ -67,7 +67,7 @@ void predict_buffers(const Suspect& suspect, Predictions& out) {
 void predict_crc(const Suspect& suspect, Predictions& out) {
     out.push_back({ChecksumName::kFieldZero, 0});
     const auto handed = same_checksum(suspect, suspect.evidence->handed_over);
-    if (handed && handed->wire != 0 && handed->wire != suspect.right) {
+    if (handed && handed->wire != 0 && handed->state != ChecksumState::kGood) {
         out.push_back({ChecksumName::kFieldKeep, handed->wire});
     }
     out.push_back({ChecksumName::kComplement, ~suspect.right});

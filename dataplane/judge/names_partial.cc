@@ -45,9 +45,11 @@ void predict_carry(const Suspect& suspect, Predictions& out) {
     add(static_cast<std::uint16_t>(~(words + pseudo_of(packet, packet.transport_length))));
 }
 
-// The field as handed over, unless that has a name of its own.
-bool has_own_name(const Suspect& suspect, std::uint32_t value) {
-    if (value == 0 || same(value, suspect.right)) {
+// The field as handed over, unless that has a name of its own. What was right for the frame that
+// was handed over is not called kept: the frame changed after it was summed.
+bool has_own_name(const Suspect& suspect, const ChecksumFinding& handed) {
+    const std::uint32_t value = handed.wire;
+    if (value == 0 || same(value, suspect.right) || handed.state == ChecksumState::kGood) {
         return true;
     }
     return suspect.has_pseudo_header() &&
@@ -86,7 +88,7 @@ void predict_partial(const Suspect& suspect, Predictions& out) {
         out.push_back({ChecksumName::kPseudoInverted, static_cast<std::uint16_t>(~pseudo)});
     }
     out.push_back({ChecksumName::kFieldZero, 0});
-    if (handed && !has_own_name(suspect, handed->wire)) {
+    if (handed && !has_own_name(suspect, *handed)) {
         out.push_back({ChecksumName::kFieldKeep, handed->wire});
     }
     out.push_back({ChecksumName::kComplement, static_cast<std::uint16_t>(~right)});

@@ -60,7 +60,7 @@ struct ChecksumFinding {
 using Malformed = frame::Malformed;
 
 struct FrameVerdict {
-    static constexpr std::size_t kMost = 6;  // IPv4 + L4 or GRE, twice
+    static constexpr std::size_t kMost = 4;  // IPv4 + transport or GRE, twice
     std::array<ChecksumFinding, kMost> findings{};
     std::uint8_t count = 0;
     Malformed malformed = Malformed::kNone;
