@@ -1,0 +1,216 @@
+#include "harness/metrics/snapshot_text.h"
+
+#include <boost/test/unit_test.hpp>
+#include <set>
+#include <sstream>
+
+#include "harness/metrics/catalogue.h"
+#include "tests/metrics/strict_parser.h"
+
+using namespace pathproof;
+using namespace pathproof::metrics;
+using monitor::BackendHealth;
+using monitor::BackendVerdict;
+using monitor::ServiceHealth;
+using monitor::Snapshot;
+
+namespace {
+
+BackendHealth backend(const char* address, std::uint64_t flows, BackendVerdict verdict) {
+    return {.address = frame::parse_endpoint(address).value(),
+            .flows = flows,
+            .in_table = 4,
+            .judged = 50,
+            .unanswered = 20,
+            .refused = 5,
+            .unanswered_share = {.low = 0.25, .high = 0.5},
+            .median_answer_ns = 2'500'000,
+            .verdict = verdict};
+}
+
+Snapshot snapshot(const std::string& netns) {
+    Snapshot snapshot{.netns = netns, .kernel = "6.18.44", .seconds = 12.5};
+    snapshot.table = {.entries = 60, .maximum = 262144};
+    snapshot.cpus = {{.cpu = 0, .counters = {{"insert_failed", 3}, {"drop", 4}}},
+                     {.cpu = 1, .counters = {{"insert_failed", 5}, {"drop", 6}}}};
+    snapshot.events = {.created = 100, .updated = 70, .destroyed = 40, .missed = 7, .overruns = 2};
+    snapshot.clashes = {.hidden = 9,
+                        .answered = 5,
+                        .unanswered = 3,
+                        .open = 1,
+                        .late_answers = 4,
+                        .late_after_a_clash = 3};
+    snapshot.backends.refusals_watched = true;
+    snapshot.backends.services = {
+        ServiceHealth{.address = frame::parse_endpoint("198.18.9.10:53").value(),
+                      .protocol = 17,
+                      .backends = {backend("198.18.9.2:53", 30, BackendVerdict::kHealthy),
+                                   backend("198.18.9.3:53", 20, BackendVerdict::kDead)}}};
+    snapshot.drops = drops::DropSummary{
+        .scope = drops::Scope::kNamespace,
+        .drops = 33,
+        .unspecified = 2,
+        .nowhere = 1,
+        .lost = 6,
+        .counts = {
+            {.reason = "NETFILTER_DROP", .location = "a", .protocol = "ip/udp", .packets = 20},
+            {.reason = "NETFILTER_DROP", .location = "b", .protocol = "ip/tcp", .packets = 10},
+            {.reason = "NO_SOCKET", .location = "c", .protocol = "ip/udp", .packets = 3}}};
+    return snapshot;
+}
+
+// What a strict parser reads of it.
+std::string read_back(const std::vector<Snapshot>& snapshots, const metrics::TextOptions& options) {
+    return test::parsed(to_text(snapshots, options), options.dialect);
+}
+
+bool has(const std::string& lines, const std::string& line) {
+    return ("\n" + lines).find("\n" + line + "\n") != std::string::npos;
+}
+
+std::size_t count(const std::string& lines, const std::string& words) {
+    std::size_t found = 0;
+    for (auto at = lines.find(words); at != std::string::npos; at = lines.find(words, at + 1)) {
+        ++found;
+    }
+    return found;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_figure_of_a_snapshot_is_exported) {
+    const std::string lines = read_back({snapshot("n")}, {});
+    const std::string backend =
+        "{netns=n,service=198.18.9.10:53,protocol=udp,backend=198.18.9.3:53";
+    for (
+        const std::string& line : {
+            std::string("pathproof_kernel info pathproof_kernel_info {release=6.18.44} 1"),
+            std::string("pathproof_up gauge pathproof_up {netns=n} 1"),
+            std::string("pathproof_uptime_seconds gauge pathproof_uptime_seconds {netns=n} 12.5"),
+            std::string(
+                "pathproof_conntrack_entries gauge pathproof_conntrack_entries {netns=n} 60"),
+            std::string("pathproof_conntrack_entries_limit gauge pathproof_conntrack_entries_limit "
+                        "{netns=n} 262144"),
+            std::string("pathproof_conntrack_insert_failed counter "
+                        "pathproof_conntrack_insert_failed_total {netns=n,cpu=1} 5"),
+            std::string("pathproof_conntrack_drop counter pathproof_conntrack_drop_total "
+                        "{netns=n,cpu=0} 4"),
+            std::string("pathproof_conntrack_events counter pathproof_conntrack_events_total "
+                        "{netns=n,kind=new} 100"),
+            std::string("pathproof_conntrack_events counter pathproof_conntrack_events_total "
+                        "{netns=n,kind=update} 70"),
+            std::string("pathproof_conntrack_events counter pathproof_conntrack_events_total "
+                        "{netns=n,kind=destroy} 40"),
+            std::string("pathproof_conntrack_events_missed counter "
+                        "pathproof_conntrack_events_missed_total {netns=n} 7"),
+            std::string("pathproof_conntrack_event_overruns counter "
+                        "pathproof_conntrack_event_overruns_total {netns=n} 2"),
+            std::string("pathproof_conntrack_clashes counter pathproof_conntrack_clashes_total "
+                        "{netns=n} 9"),
+            std::string("pathproof_conntrack_clashes_settled counter "
+                        "pathproof_conntrack_clashes_settled_total {netns=n,fate=answered} 5"),
+            std::string("pathproof_conntrack_clashes_settled counter "
+                        "pathproof_conntrack_clashes_settled_total {netns=n,fate=unanswered} 3"),
+            std::string("pathproof_conntrack_clashes_open gauge pathproof_conntrack_clashes_open "
+                        "{netns=n} 1"),
+            std::string("pathproof_conntrack_late_answers counter "
+                        "pathproof_conntrack_late_answers_total {netns=n,after_clash=yes} 3"),
+            std::string("pathproof_conntrack_late_answers counter "
+                        "pathproof_conntrack_late_answers_total {netns=n,after_clash=no} 1"),
+            "pathproof_backend_flows counter pathproof_backend_flows_total " + backend + "} 20",
+            "pathproof_backend_entries gauge pathproof_backend_entries " + backend + "} 4",
+            "pathproof_backend_refused_flows gauge pathproof_backend_refused_flows " + backend +
+                "} 5",
+            "pathproof_backend_unanswered_ratio gauge pathproof_backend_unanswered_ratio " +
+                backend + "} 0.4",
+            "pathproof_backend_unanswered_low_ratio gauge pathproof_backend_unanswered_low_ratio " +
+                backend + "} 0.25",
+            "pathproof_backend_answer_median_seconds gauge "
+            "pathproof_backend_answer_median_seconds " +
+                backend + "} 0.0025",
+            "pathproof_backend_state stateset pathproof_backend_state " + backend +
+                ",pathproof_backend_state=dead} 1",
+            "pathproof_backend_state stateset pathproof_backend_state " + backend +
+                ",pathproof_backend_state=healthy} 0",
+            std::string("pathproof_drops counter pathproof_drops_total "
+                        "{netns=n,reason=NETFILTER_DROP,scope=namespace} 30"),
+            std::string("pathproof_drops counter pathproof_drops_total "
+                        "{netns=n,reason=NO_SOCKET,scope=namespace} 3"),
+            std::string("pathproof_drops_unspecified counter pathproof_drops_unspecified_total "
+                        "{netns=n} 2"),
+            std::string("pathproof_drop_events_lost counter pathproof_drop_events_lost_total "
+                        "{netns=n} 6"),
+        }) {
+        BOOST_TEST(has(lines, line), line << " is not in\n" << lines);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(several_namespaces_share_each_family) {
+    Snapshot other = snapshot("");
+    other.failure = "the namespace is gone";
+    other.drops.reset();
+    const std::vector<Snapshot> both{snapshot("n"), other};
+    for (const Dialect dialect : {Dialect::kOpenMetrics, Dialect::kPrometheus}) {
+        const std::string text = to_text(both, {.dialect = dialect});
+        // The parser refuses a family that comes twice, in OpenMetrics.
+        const std::string lines = test::parsed(text, dialect);
+        BOOST_TEST(has(lines, "pathproof_up gauge pathproof_up {netns=n} 1"), lines);
+        BOOST_TEST(has(lines, "pathproof_up gauge pathproof_up {netns=} 0"), lines);
+        BOOST_TEST(count(text, "# TYPE pathproof_conntrack_insert_failed") == 1U);
+        BOOST_TEST(
+            has(lines, "pathproof_drops_available gauge pathproof_drops_available {netns=} 0"));
+        BOOST_TEST(count(lines, "pathproof_drops_total {netns=,") == 0U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_number_of_backends_listed_is_bounded_and_the_rest_is_counted) {
+    const std::string lines = read_back({snapshot("n")}, {.most_backends = 1});
+    BOOST_TEST(count(lines, "pathproof_backend_flows_total") == 1U);
+    BOOST_TEST(count(lines, "backend=198.18.9.2:53} 30\n") == 1U, lines);
+    BOOST_TEST(
+        has(lines, "pathproof_backends_left_out gauge pathproof_backends_left_out {netns=n} 1"));
+}
+
+BOOST_AUTO_TEST_CASE(a_share_of_nothing_is_no_figure) {
+    Snapshot empty = snapshot("n");
+    empty.table.maximum = 0;
+    for (BackendHealth& health : empty.backends.services[0].backends) {
+        health.judged = 0;
+        health.median_answer_ns.reset();
+    }
+    const std::string lines = read_back({empty}, {});
+    BOOST_TEST(count(lines, "_ratio ") == 0U);
+    BOOST_TEST(count(lines, "median") == 0U);
+    BOOST_TEST(count(lines, "entries_limit") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_counter_says_what_it_means_here_or_that_this_is_not_known) {
+    Snapshot unknown = snapshot("n");
+    unknown.cpus[0].counters.emplace_back("brand_new", 1);
+    const std::string text = to_text(std::vector{unknown}, {});
+    BOOST_TEST(count(text, "counter brand_new: its meaning on this kernel is not known.\n") == 1U);
+    BOOST_TEST(count(text,
+                     "# HELP pathproof_conntrack_insert_failed nf_conntrack's counter "
+                     "insert_failed: ") == 1U);
+    BOOST_TEST(count(text, "insert_failed: its meaning on this kernel is not known") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(every_metric_that_is_exported_is_in_the_catalogue) {
+    std::set<std::string> documented{"pathproof_conntrack_insert_failed",
+                                     "pathproof_conntrack_drop"};
+    for (const Documented& entry : catalogue()) {
+        BOOST_TEST(documented.insert(entry.family.name).second, entry.family.name);
+    }
+    std::istringstream lines(to_text(std::vector{snapshot("n")}, {}));
+    std::set<std::string> exported{"pathproof_conntrack_COUNTER"};
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("# TYPE ")) {
+            const std::string name = line.substr(7, line.find(' ', 7) - 7);
+            BOOST_TEST(documented.contains(name), name);
+            exported.insert(name);
+        }
+    }
+    BOOST_TEST(exported.size() == documented.size());
+    BOOST_TEST(describe_catalogue().find("pathproof_drops_total{netns, reason, scope}  counter") !=
+               std::string::npos);
+}
