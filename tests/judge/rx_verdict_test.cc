@@ -1,0 +1,181 @@
+#include "dataplane/judge/rx_verdict.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/judge/every_kind.h"
+
+using namespace pathproof;
+using namespace pathproof::judge;
+using namespace pathproof::judged;
+
+namespace {
+
+constexpr frame::TunnelPorts kTunnels = frame::TunnelPorts::well_known();
+constexpr RxClaim kGood = RxClaim::kGood;
+constexpr RxClaim kBad = RxClaim::kBad;
+constexpr RxClaim kUnknown = RxClaim::kUnknown;
+constexpr RxClaim kNone = RxClaim::kNone;
+
+Octets tunnel(raw::Random& random) {
+    Octets frame;
+    do {
+        frame = frame_of({.envelope = Envelope::kVxlan, .payload = 20}, random);
+    } while (verify_slowly(frame, kTunnels).findings[1].state == ChecksumState::kDisabled);
+    return frame;
+}
+
+// Findings of the frame: 0 outer IPv4, 1 outer UDP, 2 inner IPv4, 3 inner UDP; of a plain one 0, 1.
+Octets spoiled(Octets frame, std::size_t finding) {
+    frame[verify_slowly(frame, kTunnels).findings[finding].field_offset] ^= 0x41;
+    return frame;
+}
+
+FrameVerdict verdict(const Octets& frame) {
+    return verify_slowly(frame, kTunnels);
+}
+
+std::string text(const std::vector<RxFinding>& findings) {
+    std::string out;
+    for (const RxFinding& finding : findings) {
+        out += (out.empty() ? "" : " ") + std::string(name(finding.fault)) + "(" +
+               name(finding.layer) + ")";
+    }
+    return out;
+}
+
+std::string text(const RxJudge& judge) {
+    std::string out;
+    for (const RxJudge::Count& count : judge.faults()) {
+        out += (out.empty() ? "" : " ") + std::string(name(count.fault)) + "(" + name(count.layer) +
+               ")=" + std::to_string(count.frames);
+    }
+    return out;
+}
+
+constexpr RxPromise kAll{{true, true, true, true}};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(rx_verdict)
+
+BOOST_AUTO_TEST_CASE(claims_that_are_true_and_claims_that_are_not_made_are_no_fault) {
+    raw::Random random(71);
+    const Octets frame = tunnel(random);
+    BOOST_TEST(text(judge_claims(verdict(frame), {kGood, kGood, kGood, kGood})) == "");
+    BOOST_TEST(text(judge_claims(verdict(frame), {})) == "");  // B14
+    for (const std::size_t bad : {0u, 1u, 2u, 3u}) {
+        const FrameVerdict truth = verdict(spoiled(frame, bad));
+        const RxTruth layers = rx_truth(truth, SeesTunnel::kYes);
+        const auto& [ip, l4, outer_ip, outer_l4] = layers.layers;
+        BOOST_TEST(text(judge_claims(truth, {ip, l4, outer_ip, outer_l4})) == "");
+        BOOST_TEST(text(judge_claims(truth, {})) == "");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(good_on_bad_and_bad_on_good_are_found_in_each_layer) {
+    raw::Random random(72);
+    const Octets frame = tunnel(random);
+    BOOST_TEST(text(judge_claims(verdict(spoiled(frame, 3)), {kGood, kGood, kGood, kUnknown})) ==
+               "RX_GOOD_ON_BAD(l4)");
+    BOOST_TEST(text(judge_claims(verdict(spoiled(frame, 2)), {kGood, kGood, kGood, kUnknown})) ==
+               "RX_GOOD_ON_BAD(ip)");
+    BOOST_TEST(text(judge_claims(verdict(spoiled(frame, 0)), {kGood, kGood, kGood, kGood})) ==
+               "RX_GOOD_ON_BAD(outer.ip)");
+    // Integrity claimed without a right field is a claim as well (veth to 2016).
+    BOOST_TEST(text(judge_claims(verdict(spoiled(frame, 3)), {kGood, kNone, kGood, kUnknown})) ==
+               "RX_GOOD_ON_BAD(l4)");
+    BOOST_TEST(text(judge_claims(verdict(frame), {kBad, kGood, kGood, kGood})) ==
+               "RX_BAD_ON_GOOD(ip)");
+    BOOST_TEST(text(judge_claims(verdict(frame), {kGood, kGood, kGood, kBad})) ==
+               "RX_BAD_ON_GOOD(outer.l4)");
+    const Octets zero = frame_of({.upper = Upper::kUdpZero, .payload = 20}, random);
+    BOOST_TEST(text(judge_claims(verdict(zero), {kGood, kBad})) == "RX_BAD_ON_GOOD(l4)");
+    BOOST_TEST(text(judge_claims(verdict(zero), {kGood, kGood})) == "");
+}
+
+BOOST_AUTO_TEST_CASE(an_error_said_of_another_layer_is_a_swap) {
+    raw::Random random(73);
+    const Octets frame = tunnel(random);
+    BOOST_TEST(text(judge_claims(verdict(spoiled(frame, 0)), {kBad, kGood, kGood, kGood})) ==
+               "RX_LAYER_SWAP(ip)");
+    BOOST_TEST(text(judge_claims(verdict(spoiled(frame, 1)), {kGood, kBad, kUnknown, kUnknown})) ==
+               "RX_LAYER_SWAP(l4)");
+    // Two errors, of which one is said: L4 lost behind L3.
+    const Octets twice = spoiled(spoiled(frame, 2), 3);
+    BOOST_TEST(text(judge_claims(verdict(twice), {kBad, kGood, kGood, kUnknown})) ==
+               "RX_GOOD_ON_BAD(l4)");
+}
+
+BOOST_AUTO_TEST_CASE(a_receiver_that_knows_no_tunnel_is_judged_on_the_outer_packet) {
+    raw::Random random(74);
+    const Octets frame = spoiled(tunnel(random), 3);
+    RxClaims claims{.ip = kGood, .l4 = kUnknown, .sees_tunnel = SeesTunnel::kNo};
+    BOOST_TEST(text(judge_claims(verdict(frame), claims)) == "");
+    // The inner field is in the outer sum: that is wrong now, and the claim with it.
+    claims.l4 = kGood;
+    BOOST_TEST(text(judge_claims(verdict(frame), claims)) == "RX_GOOD_ON_BAD(l4)");
+}
+
+BOOST_AUTO_TEST_CASE(silence_over_many_frames_is_a_fault_only_where_more_was_promised) {
+    raw::Random random(75);
+    RxJudge silent(kAll);
+    RxJudge modest(RxPromise{});
+    for (int i = 0; i < 3; ++i) {
+        const FrameVerdict truth = verdict(frame_of({.payload = 20}, random));
+        silent.delivered(truth, {.ip = kGood, .l4 = kUnknown});
+        modest.delivered(truth, {.ip = kGood, .l4 = kUnknown});
+        BOOST_TEST(text(silent) == (i < 2 ? "" : "RX_UNKNOWN_ALWAYS(l4)=3"));
+    }
+    BOOST_TEST(text(modest) == "");
+    silent.delivered(verdict(frame_of({.payload = 20}, random)), {.ip = kGood, .l4 = kGood});
+    BOOST_TEST(text(silent) == "");
+}
+
+BOOST_AUTO_TEST_CASE(frames_lost_because_they_are_bad_are_told_from_loss) {
+    raw::Random random(76);
+    const FrameVerdict good = verdict(frame_of({.payload = 20}, random));
+    const FrameVerdict bad = verdict(spoiled(frame_of({.payload = 20}, random), 1));
+    RxJudge drops(kAll);
+    RxJudge loss(kAll);
+    for (int i = 0; i < 5; ++i) {
+        drops.delivered(good, {kGood, kGood});
+        drops.not_delivered(bad);
+        loss.delivered(good, {kGood, kGood});
+        loss.not_delivered(good);
+        loss.not_delivered(bad);
+        loss.delivered(bad, {kGood, kBad});
+    }
+    BOOST_TEST(text(drops) == "RX_DROP_BAD(l4)=5");
+    BOOST_TEST(text(loss) == "");
+    BOOST_TEST(drops.bad_frames() == 5u);
+    BOOST_TEST(drops.frames() == 10u);
+    RxJudge all_lost(kAll);
+    for (int i = 0; i < 3; ++i) {
+        all_lost.not_delivered(good);
+    }
+    BOOST_TEST(text(all_lost) == "DROP(l4)=3");
+}
+
+BOOST_AUTO_TEST_CASE(a_bad_frame_that_arrives_good_was_healed) {
+    raw::Random random(77);
+    const Octets frame = frame_of({.payload = 20}, random);
+    const Octets bad = spoiled(frame, 1);
+    const auto healed = judge_healing(bad, frame, kTunnels);
+    BOOST_REQUIRE(healed.has_value());
+    RxJudge judge(kAll);
+    judge.healed(*healed);
+    BOOST_TEST(text(judge) == "RX_HEALED(l4)=1");
+    BOOST_TEST(!judge_healing(bad, bad, kTunnels).has_value());
+    BOOST_TEST(!judge_healing(frame, frame, kTunnels).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_counter_is_believed_as_far_as_the_judge_counted_the_same) {
+    BOOST_TEST(!counter_lie({"rx_csum_bad", 5, 5, 0}).has_value());
+    BOOST_TEST(!counter_lie({"rx_csum_bad", 7, 5, 2}).has_value());
+    BOOST_TEST(*counter_lie({"rx_csum_bad", 0, 5, 0}) ==
+               "rx_csum_bad went up by 0 where 5 frames were to be counted");
+    BOOST_TEST(*counter_lie({"rx_csum_bad", 8, 5, 2}) ==
+               "rx_csum_bad went up by 8 where 5 to 7 frames were to be counted");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
