@@ -31,6 +31,11 @@ std::string why_fewer(const DropSummary& drops) {
     if (drops.nowhere > 0) {
         return fmt::format("{} dropped packets told no namespace", drops.nowhere);
     }
+    if (drops.unspecified > 0) {
+        return fmt::format(
+            "packets that had waited in an NFQUEUE are freed without a reason, as {} were",
+            drops.unspecified);
+    }
     return "unexplained, if they were not dropped between the readings of the two";
 }
 

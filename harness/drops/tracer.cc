@@ -95,14 +95,18 @@ struct DropTracer::Impl {
     int stop_event_ = -1;
     std::thread reader_;
 
-    std::mutex mutex_;  // guards what follows
+    // Written before the reader starts.
     std::optional<DropEvent> event_;
-    std::optional<Tally> tally_;
-    KernelSymbols symbols_;
     std::string scope_reason_;
     Clock::time_point started_;
-    std::optional<Clock::time_point> ended_;
     std::int64_t to_realtime_ns_ = 0;
+
+    std::mutex mutex_;  // guards the rings' reading ends and what follows
+    std::optional<Tally> tally_;
+    std::optional<Clock::time_point> ended_;
+
+    std::mutex summary_mutex_;  // guards the symbols; taken before the other one
+    KernelSymbols symbols_;
 };
 
 Status DropTracer::Impl::open(const TraceOptions& options) {
@@ -225,15 +229,21 @@ void DropTracer::Impl::end() {
 }
 
 DropSummary DropTracer::Impl::summary() {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard one_at_a_time(summary_mutex_);
+    std::unique_lock lock(mutex_);
     drain();
-    DropSummary summary = tally_->summary(symbols_);
-    summary.scope_reason = scope_reason_;
-    summary.seconds =
-        std::chrono::duration<double>(ended_.value_or(Clock::now()) - started_).count();
+    const Tally tally = *tally_;
+    const Clock::time_point until = ended_.value_or(Clock::now());
+    std::uint64_t lost = 0;
     for (const PerfRing& ring : rings_) {
-        summary.lost += ring.lost();
+        lost += ring.lost();
     }
+    // Looking symbols up takes a while, and the reader has to go on draining.
+    lock.unlock();
+    DropSummary summary = tally.summary(symbols_);
+    summary.scope_reason = scope_reason_;
+    summary.seconds = std::chrono::duration<double>(until - started_).count();
+    summary.lost = lost;
     return summary;
 }
 

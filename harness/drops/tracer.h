@@ -33,7 +33,8 @@ class DropTracer {
     DropTracer& operator=(const DropTracer&) = delete;
     ~DropTracer();
 
-    // What has been counted up to now, all that the kernel has handed over included.
+    // What has been counted up to now, all that the kernel has handed over included. From any
+    // thread.
     DropSummary poll();
     // Ends the tracing, counts what was still waiting, and gives the final figures.
     DropSummary stop();

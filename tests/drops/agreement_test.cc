@@ -76,6 +76,8 @@ BOOST_AUTO_TEST_CASE(a_difference_is_printed_with_what_it_can_come_from) {
     const Agreement fewer = compare(drops, counters(40, 40));
     BOOST_TEST(fewer.difference() == -10);
     BOOST_TEST(says(explain(fewer, drops), "10 fewer: unexplained"));
+    drops.unspecified = 11;
+    BOOST_TEST(says(explain(fewer, drops), "freed without a reason, as 11 were"));
     drops.lost = 12;
     BOOST_TEST(says(explain(fewer, drops), "10 fewer: 12 events were lost"));
 }
