@@ -3,7 +3,6 @@
 #include <rte_cycles.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>
-#include <rte_pause.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 
 #include "dataplane/port/capture.h"
 #include "dataplane/softnic/completion.h"
+#include "dataplane/softnic/port_loop.h"
 
 namespace pathproof::softnic {
 namespace {
@@ -111,35 +111,6 @@ std::int64_t unix_now() {
     clock_gettime(CLOCK_REALTIME, &now);
     return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
-
-port::PortCounters difference(const port::PortCounters& before, const port::PortCounters& after) {
-    return {.rx_packets = after.rx_packets - before.rx_packets,
-            .tx_packets = after.tx_packets - before.tx_packets,
-            .rx_missed = after.rx_missed - before.rx_missed,
-            .rx_no_mbuf = after.rx_no_mbuf - before.rx_no_mbuf,
-            .rx_errors = after.rx_errors - before.rx_errors,
-            .tx_errors = after.tx_errors - before.tx_errors,
-            .tx_refused = after.tx_refused - before.tx_refused};
-}
-
-// Gives the CPU away between polls that found nothing: at once for 20 us, after 5 ms without a
-// frame for 50 us.
-class Rest {
-  public:
-    void busy() noexcept { polls_ = 0; }
-    void idle() noexcept {
-        ++polls_;
-        if (polls_ < 32) {
-            rte_pause();
-            return;
-        }
-        const timespec pause{.tv_sec = 0, .tv_nsec = polls_ < 250 ? 20'000 : 50'000};
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
-    }
-
-  private:
-    unsigned polls_ = 0;
-};
 
 }  // namespace
 
@@ -264,24 +235,7 @@ void Wire::Impl::take_in(Side& side, rte_mbuf* frame, Burst& burst) noexcept {
 }
 
 void Wire::Impl::send(Side& side, Burst& burst) noexcept {
-    // A full ring empties within microseconds; a port that stays full for a millisecond is stuck.
-    const std::uint64_t patience = rte_get_tsc_hz() / 1000;
-    std::uint16_t sent = 0;
-    std::uint64_t since = 0;
-    while (sent < burst.count) {
-        sent = static_cast<std::uint16_t>(
-            sent + side.to->tx_burst(0, burst.frames.data() + sent,
-                                     static_cast<std::uint16_t>(burst.count - sent)));
-        if (sent == burst.count) {
-            break;
-        }
-        const std::uint64_t now = rte_rdtsc();
-        since = since == 0 ? now : since;
-        if (now - since > patience) {
-            break;
-        }
-        rte_pause();
-    }
+    const std::uint16_t sent = send_patiently(*side.to, {burst.frames.data(), burst.count});
     for (std::uint16_t index = 0; index < sent; ++index) {
         count(side.tally, burst.verdicts[index]);
     }

@@ -1,0 +1,244 @@
+#include "dataplane/softnic/nic_link.h"
+
+#include <rte_mbuf.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "dataplane/softnic/port_loop.h"
+#include "dataplane/softnic/source_nat.h"
+
+namespace pathproof::softnic {
+namespace {
+
+constexpr std::uint16_t kBurst = 32;
+constexpr std::size_t kLongest = 65536;  // set aside before the start
+
+// The frame as a driver sees it: bytes of all buffers, their lengths, the request.
+void read_mbuf(const rte_mbuf& mbuf, TxFrame& frame) noexcept {
+    frame.bytes.clear();
+    frame.buffers.clear();
+    for (const rte_mbuf* buffer = &mbuf; buffer != nullptr; buffer = buffer->next) {
+        const auto* bytes = rte_pktmbuf_mtod(buffer, const std::uint8_t*);
+        frame.bytes.insert(frame.bytes.end(), bytes, bytes + rte_pktmbuf_data_len(buffer));
+        frame.buffers.push_back(rte_pktmbuf_data_len(buffer));
+    }
+    frame.source_before_nat.reset();
+    frame.request = {.offload = {.mbuf_flags = mbuf.ol_flags & RTE_MBUF_F_TX_OFFLOAD_MASK,
+                                 .outer_l2_len = static_cast<std::uint16_t>(mbuf.outer_l2_len),
+                                 .outer_l3_len = static_cast<std::uint16_t>(mbuf.outer_l3_len),
+                                 .l2_len = static_cast<std::uint16_t>(mbuf.l2_len),
+                                 .l3_len = static_cast<std::uint16_t>(mbuf.l3_len),
+                                 .l4_len = static_cast<std::uint16_t>(mbuf.l4_len),
+                                 .segment_bytes = static_cast<std::uint16_t>(mbuf.tso_segsz)},
+                     .vlan_tci = mbuf.vlan_tci,
+                     .vlan_tci_outer = mbuf.vlan_tci_outer};
+}
+
+// Appends bytes to the chain's last buffer, and further buffers as they are needed.
+bool append(rte_mempool* pool, rte_mbuf* head, Bytes bytes) noexcept {
+    while (!bytes.empty()) {
+        rte_mbuf* last = rte_pktmbuf_lastseg(head);
+        const std::size_t room = rte_pktmbuf_tailroom(last);
+        if (room == 0) {
+            rte_mbuf* next = rte_pktmbuf_alloc(pool);
+            if (next == nullptr || rte_pktmbuf_chain(head, next) != 0) {
+                rte_pktmbuf_free(next);
+                return false;
+            }
+            continue;
+        }
+        const auto piece = static_cast<std::uint16_t>(std::min(room, bytes.size()));
+        std::memcpy(rte_pktmbuf_mtod_offset(last, void*, last->data_len), bytes.data(), piece);
+        last->data_len = static_cast<std::uint16_t>(last->data_len + piece);
+        head->pkt_len += piece;
+        bytes = bytes.subspan(piece);
+    }
+    return true;
+}
+
+// A fresh mbuf: nothing of the sent one is in it.
+rte_mbuf* write_mbuf(rte_mempool* pool, const RxResult& received) noexcept {
+    rte_mbuf* mbuf = rte_pktmbuf_alloc(pool);
+    if (mbuf == nullptr) {
+        return nullptr;
+    }
+    if (!append(pool, mbuf, received.bytes)) {
+        rte_pktmbuf_free(mbuf);
+        return nullptr;
+    }
+    mbuf->ol_flags = received.mbuf_flags;
+    mbuf->vlan_tci = received.vlan_tci;
+    return mbuf;
+}
+
+// One direction; a single lcore writes it.
+struct Side {
+    Side(port::Port& the_from, port::Port& the_to, const NicLinkPlan& plan,
+         std::optional<frame::Endpoint> nat)
+        : from(the_from), to(the_to), nic(plan.limits, plan.faults, plan.seed), source_nat(nat) {
+        frame.bytes.reserve(kLongest);
+        received.bytes.reserve(kLongest);
+    }
+
+    std::uint16_t pass() noexcept;
+    void carry(const rte_mbuf& mbuf) noexcept;
+    void flush() noexcept;
+
+    port::Port& from;
+    port::Port& to;
+    SoftNic nic;
+    std::optional<frame::Endpoint> source_nat;
+    NicLinkTally tally;
+    TxFrame frame;
+    TxResult sent;
+    RxResult received;
+    std::array<rte_mbuf*, kBurst> out{};
+    std::uint16_t out_count = 0;
+};
+
+std::uint16_t Side::pass() noexcept {
+    std::array<rte_mbuf*, kBurst> in;
+    const std::uint16_t got = from.rx_burst(0, in.data(), kBurst);
+    for (std::uint16_t index = 0; index < got; ++index) {
+        carry(*in[index]);
+        rte_pktmbuf_free(in[index]);
+    }
+    flush();
+    tally.taken += got;
+    return got;
+}
+
+void Side::carry(const rte_mbuf& mbuf) noexcept {
+    read_mbuf(mbuf, frame);
+    if (source_nat) {
+        translate_source(frame, *source_nat, nic.limits());
+    }
+    nic.transmit(frame, sent);
+    for (const WireFrameBytes& wire : sent.frames) {
+        nic.receive(wire, received);
+        if (received.delivery == RxResult::Delivery::kDropped) {
+            continue;
+        }
+        rte_mbuf* arrived = write_mbuf(to.pool(), received);
+        if (arrived == nullptr) {
+            ++tally.no_buffer;
+            continue;
+        }
+        out[out_count++] = arrived;
+        if (out_count == kBurst) {
+            flush();
+        }
+    }
+}
+
+void Side::flush() noexcept {
+    const std::uint16_t taken = send_patiently(to, {out.data(), out_count});
+    tally.delivered += taken;
+    tally.not_taken += out_count - taken;
+    if (taken < out_count) {
+        rte_pktmbuf_free_bulk(out.data() + taken, out_count - taken);
+    }
+    out_count = 0;
+}
+
+}  // namespace
+
+struct NicLink::Impl {
+    Impl(port::Eal& the_eal, unsigned on_worker, std::span<port::Port> of_ports,
+         const NicLinkPlan& plan)
+        : eal(the_eal),
+          worker(on_worker),
+          ports(of_ports),
+          sides{Side(ports[plan.port_a], ports[plan.port_b], plan, plan.source_nat),
+                Side(ports[plan.port_b], ports[plan.port_a], plan, {})} {}
+
+    int run() noexcept;
+    NicLinkReport report();
+
+    port::Eal& eal;
+    const unsigned worker;
+    const std::span<port::Port> ports;
+    std::array<Side, 2> sides;
+    std::vector<port::PortCounters> before;
+    std::atomic<bool> stopping = false;
+    bool stopped = false;
+};
+
+int NicLink::Impl::run() noexcept {
+    prctl(PR_SET_TIMERSLACK, 1);  // the default of 50 us would double each rest
+    Rest rest;
+    while (!stopping.load(std::memory_order_relaxed)) {
+        if (sides[0].pass() + sides[1].pass() != 0) {
+            rest.busy();
+        } else {
+            rest.idle();
+        }
+    }
+    for (int burst = 0; burst < 64 && sides[0].pass() + sides[1].pass() != 0; ++burst) {
+    }
+    return 0;
+}
+
+NicLinkReport NicLink::Impl::report() {
+    NicLinkReport report;
+    for (std::size_t index = 0; index < ports.size(); ++index) {
+        report.ports.push_back(difference(before[index], ports[index].counters()));
+    }
+    for (std::size_t index = 0; index < sides.size(); ++index) {
+        Side& side = sides[index];
+        side.tally.nic = side.nic.counters();
+        side.tally.fault_hits = side.nic.fault_hits();
+        report.directions[index] = side.tally;
+        const std::uint64_t lost = side.tally.no_buffer + side.tally.not_taken;
+        if (lost != 0) {
+            report.objections.push_back(fmt::format(
+                "{}: {} frames for port {} were lost by the link itself ({} without a buffer, {} "
+                "refused by the port); give the port more mbufs or send slower",
+                kSoftwareNicName, lost, side.to.info().name, side.tally.no_buffer,
+                side.tally.not_taken));
+        }
+    }
+    return report;
+}
+
+NicLink::NicLink() = default;
+
+NicLink::~NicLink() {
+    stop();
+}
+
+Result<std::unique_ptr<NicLink>> NicLink::start(port::Eal& eal, unsigned worker,
+                                                std::span<port::Port> ports,
+                                                const NicLinkPlan& plan) {
+    if (plan.port_a >= ports.size() || plan.port_b >= ports.size() || plan.port_a == plan.port_b) {
+        return fail(ErrorCode::kBadInput,
+                    "a {} lies between two different ports; {} and {} of {} were named",
+                    kSoftwareNicName, plan.port_a, plan.port_b, ports.size());
+    }
+    std::unique_ptr<NicLink> link(new NicLink);
+    link->impl_ = std::make_unique<Impl>(eal, worker, ports, plan);
+    Impl& impl = *link->impl_;
+    for (const port::Port& port : ports) {
+        impl.before.push_back(port.counters());
+    }
+    if (const Status launched = eal.launch(worker, [&impl] { return impl.run(); }); !launched) {
+        impl.stopped = true;
+        return pass_on(launched.error());
+    }
+    return link;
+}
+
+NicLinkReport NicLink::stop() {
+    if (!impl_ || impl_->stopped) {
+        return {};
+    }
+    impl_->stopped = true;
+    impl_->stopping = true;
+    impl_->eal.join(impl_->worker);
+    return impl_->report();
+}
+
+}  // namespace pathproof::softnic

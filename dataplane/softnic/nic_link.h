@@ -1,0 +1,70 @@
+// The software NIC between two DPDK ports: what comes in at one is sent by it (with the offload
+// request of the mbuf), crosses a wire as bytes, is received by it and goes out at the other, with
+// Rx flags. Stands in for hardware; every output of it says so.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/port/eal.h"
+#include "dataplane/port/port.h"
+#include "dataplane/softnic/soft_nic.h"
+
+namespace pathproof::softnic {
+
+struct NicLinkPlan {
+    std::size_t port_a = 0;  // indices into the ports that the tester opened
+    std::size_t port_b = 1;
+    NicLimits limits;
+    std::vector<Fault> faults;  // of both directions
+    std::uint64_t seed = 1;
+    // A NAT in front of the NIC, from a to b only: outermost sources become this.
+    std::optional<frame::Endpoint> source_nat;
+};
+
+// One direction.
+struct NicLinkTally {
+    std::uint64_t taken = 0;      // frames that came in at the port
+    std::uint64_t delivered = 0;  // frames that the far port took
+    std::uint64_t not_taken = 0;  // that it would not take
+    std::uint64_t no_buffer = 0;  // for which its pool had no mbuf: the link's own loss
+    NicCounters nic;              // as the NIC reports them: a counter fault falsifies these
+    std::vector<std::uint64_t> fault_hits;  // by fault, in the order of the plan
+};
+
+struct NicLinkReport {
+    std::string nic = kSoftwareNicName;
+    std::array<NicLinkTally, 2> directions{};  // a to b, b to a
+    std::vector<port::PortCounters> ports;     // deltas
+    // Not empty: why this is no faithful account.
+    std::vector<std::string> objections;
+};
+
+// At work on one worker lcore; it sleeps up to 50 us at a time when no frame comes.
+class NicLink {
+  public:
+    // Errors: a port index that does not exist, both the same, a worker that is busy. `ports` must
+    // outlive it.
+    static Result<std::unique_ptr<NicLink>> start(port::Eal& eal, unsigned worker,
+                                                  std::span<port::Port> ports,
+                                                  const NicLinkPlan& plan);
+    NicLink(const NicLink&) = delete;
+    NicLink& operator=(const NicLink&) = delete;
+    ~NicLink();
+
+    // Ends the forwarding and reports; what has come in is still forwarded. Once only.
+    NicLinkReport stop();
+
+  private:
+    NicLink();
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pathproof::softnic
