@@ -1,61 +1,235 @@
 #include "harness/netfilter/dump.h"
 
-#include <libmnl/libmnl.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <linux/netlink.h>
 #include <sys/socket.h>
 
-#include "harness/netfilter/kernel_filter.h"
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include "harness/netfilter/answer_reader.h"
+#include "harness/netfilter/kernel_probe.h"
+#include "harness/netfilter/netlink.h"
 #include "harness/netfilter/parse.h"
 #include "harness/netfilter/socket.h"
 
 namespace pathproof::netfilter {
 namespace {
 
-enum class FilterPlace { kKernel, kHere };
-
-Result<DumpSummary> dump_with(Socket& socket, const Filter& filter, FilterPlace place,
-                              const EntryVisitor& visit) {
-    alignas(nlmsghdr) char buffer[4096];
-    nlmsghdr& request = begin_request(buffer, IPCTNL_MSG_CT_GET, NLM_F_DUMP, kernel_family(filter));
-    if (place == FilterPlace::kKernel) {
-        add_dump_filter(request, filter);
+// Buckets of the table that all namespaces share; 0 when nobody says. The kernel sets no
+// NLM_F_DUMP_INTR when it moves entries to a table of another size.
+std::uint64_t table_buckets() {
+    std::uint64_t buckets = 0;
+    for (const char* path : {"/proc/sys/net/netfilter/nf_conntrack_buckets",
+                             "/sys/module/nf_conntrack/parameters/hashsize"}) {
+        if (std::ifstream(path) >> buckets) {
+            return buckets;
+        }
     }
-    DumpSummary summary;
-    Entry entry;
-    const auto read = socket.request(request, [&](const nlmsghdr& message) {
-        ++summary.received;
-        summary.interrupted |= (message.nlmsg_flags & NLM_F_DUMP_INTR) != 0;
-        if (parse_entry(message, entry) == Parsed::kUnreadable) {
+    return 0;
+}
+
+// Knows the entries that the kernel sends again. They are in one bucket, so that only the last ones
+// of a datagram can come again as the first ones of the next.
+class Repeats {
+  public:
+    // Of a message at its place in the datagram; the datagram before it must still be there.
+    bool known(const nlmsghdr& message, std::size_t place, std::uint32_t id) {
+        const bool repeated = place < kFirst && was_sent(message, id);
+        if (!repeated) {
+            last_[next_++ % kLast] = {&message, id};
+        }
+        return repeated;
+    }
+    void end_datagram() {
+        before_ = last_;
+        last_ = {};
+        next_ = 0;
+    }
+
+  private:
+    static constexpr std::size_t kFirst = 16;
+    static constexpr std::size_t kLast = 64;
+    struct Sent {
+        const nlmsghdr* message = nullptr;
+        std::uint32_t id = 0;
+    };
+
+    bool was_sent(const nlmsghdr& message, std::uint32_t id) {
+        return std::any_of(before_.begin(), before_.end(), [&](const Sent& sent) {
+            return sent.message != nullptr && sent.id == id && same_flow(*sent.message, message);
+        });
+    }
+
+    // An id alone may be of two flows.
+    bool same_flow(const nlmsghdr& one, const nlmsghdr& other) {
+        return parse_entry(one, one_) == Parsed::kOk && parse_entry(other, other_) == Parsed::kOk &&
+               one_.original == other_.original && one_.reply == other_.reply &&
+               one_.zone == other_.zone;
+    }
+
+    std::array<Sent, kLast> last_{};
+    std::array<Sent, kLast> before_{};
+    std::size_t next_ = 0;
+    Entry one_;
+    Entry other_;
+};
+
+// What is done with the messages of a dump.
+class DumpWork {
+  public:
+    virtual ~DumpWork() = default;
+    virtual Next message(const nlmsghdr& message, std::size_t place, DumpSummary& summary) = 0;
+    virtual void end_datagram() {}
+};
+
+class Visit final : public DumpWork {
+  public:
+    Visit(const Filter& filter, const EntryVisitor& visit)
+        : filter_(filter), filtered_(filter != Filter{}), visit_(visit) {}
+
+    Next message(const nlmsghdr& message, std::size_t place, DumpSummary& summary) override {
+        if (parse_entry(message, entry_) == Parsed::kUnreadable) {
             ++summary.unreadable;
             return Next::kContinue;
         }
-        if (!matches(filter, entry)) {
+        if (repeats_.known(message, place, entry_.id)) {
+            ++summary.repeated;
+            return Next::kContinue;
+        }
+        if (filtered_ && !matches(filter_, entry_)) {
             return Next::kContinue;
         }
         ++summary.entries;
-        return visit(entry);
-    });
-    if (!read) {
-        return pass_on(read.error());
+        return visit_(entry_);
+    }
+    void end_datagram() override { repeats_.end_datagram(); }
+
+  private:
+    const Filter& filter_;
+    const bool filtered_;
+    const EntryVisitor& visit_;
+    Repeats repeats_;
+    Entry entry_;
+};
+
+class Count final : public DumpWork {
+  public:
+    Next message(const nlmsghdr&, std::size_t, DumpSummary& summary) override {
+        ++summary.entries;
+        return Next::kContinue;
+    }
+};
+
+// Gives the messages of a datagram to the work until the kernel's end, which is kDone as the work's
+// stop is.
+Result<Progress> work_through(std::span<const std::byte> datagram, std::uint32_t sequence,
+                              DumpWork& work, DumpSummary& summary) {
+    MessageReader messages(datagram);
+    for (std::size_t place = 0; const nlmsghdr* message = messages.next(); ++place) {
+        if (message->nlmsg_seq != sequence) {
+            continue;
+        }
+        summary.interrupted |= (message->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+        if (message->nlmsg_type < NLMSG_MIN_TYPE) {
+            const auto progress = read_end(*message);
+            if (!progress || *progress == Progress::kDone) {
+                return progress;
+            }
+            continue;
+        }
+        ++summary.received;
+        if (work.message(*message, place, summary) == Next::kStop) {
+            return Progress::kDone;
+        }
+    }
+    work.end_datagram();
+    return Progress::kMore;
+}
+
+struct Request {
+    const Filter& filter;
+    const KernelFilterSupport& support;
+    DumpOptions options;
+};
+
+Result<DumpSummary> run(Socket& socket, const Request& asked, DumpWork& work) {
+    alignas(nlmsghdr) char buffer[4096];
+    nlmsghdr& request =
+        begin_request(buffer, IPCTNL_MSG_CT_GET, NLM_F_DUMP, kernel_family(asked.filter));
+    add_dump_filter(request, asked.filter, asked.support);
+    const std::uint64_t buckets = table_buckets();
+    const auto sequence = socket.send(request);
+    if (!sequence) {
+        return pass_on(sequence.error());
+    }
+    const auto reader = asked.options.reading == DumpOptions::Reading::kAhead
+                            ? read_ahead(socket, *sequence)
+                            : read_in_turn(socket);
+    DumpSummary summary;
+    while (true) {
+        const auto datagram = reader->next();
+        if (!datagram) {
+            return pass_on(datagram.error());
+        }
+        const auto progress = work_through(*datagram, *sequence, work, summary);
+        if (!progress) {
+            return pass_on(progress.error());
+        }
+        if (*progress == Progress::kDone) {
+            break;
+        }
+    }
+    summary.interrupted |= table_buckets() != buckets;
+    return summary;
+}
+
+KernelFilterSupport support_for(const Filter& filter) {
+    return has_clauses(filter) ? kernel_filter_support() : untried_kernel_filter();
+}
+
+KernelFilterSupport no_support() {
+    KernelFilterSupport support;
+    support.behaviour.fill(Behaviour::kRefuses);
+    return support;
+}
+
+Result<DumpSummary> run_in(const std::string& netns, const Filter& filter,
+                           const DumpOptions& options, DumpWork& work) {
+    auto socket = Socket::open(netns);
+    if (!socket) {
+        return pass_on(socket.error());
+    }
+    const KernelFilterSupport support = support_for(filter);
+    auto summary = run(*socket, {filter, support, options}, work);
+    // A kernel refuses before it sends the first entry, also a value that no entry can have (an
+    // ICMP type without answer).
+    if (!summary && summary.error().code == ErrorCode::kNotSupported && has_clauses(filter)) {
+        auto again = Socket::open(netns);
+        if (!again) {
+            return pass_on(again.error());
+        }
+        return run(*again, {filter, no_support(), options}, work);
     }
     return summary;
 }
 
 }  // namespace
 
-Result<DumpSummary> dump(const std::string& netns, const Filter& filter,
-                         const EntryVisitor& visit) {
-    auto socket = Socket::open(netns);
-    if (!socket) {
-        return pass_on(socket.error());
+Result<DumpSummary> dump(const std::string& netns, const Filter& filter, const EntryVisitor& visit,
+                         const DumpOptions& options) {
+    Visit work(filter, visit);
+    return run_in(netns, filter, options, work);
+}
+
+Result<DumpSummary> count_entries(const std::string& netns, const Filter& filter) {
+    const KernelFilterSupport support = support_for(filter);
+    if (!filter_shares(filter, support).here.empty()) {
+        return dump(netns, filter, [](const Entry&) { return Next::kContinue; });
     }
-    auto summary = dump_with(*socket, filter, FilterPlace::kKernel, visit);
-    // A kernel that does not know a filter attribute refuses before it sends the first entry.
-    if (!summary && summary.error().code == ErrorCode::kNotSupported) {
-        return dump_with(*socket, filter, FilterPlace::kHere, visit);
-    }
-    return summary;
+    Count work;
+    return run_in(netns, filter, {}, work);
 }
 
 Result<std::vector<Entry>> dump_all(const std::string& netns, const Filter& filter) {

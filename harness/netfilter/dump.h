@@ -19,18 +19,34 @@ struct DumpSummary {
     std::uint64_t entries = 0;     // given to the visitor
     std::uint64_t received = 0;    // sent by the kernel, after its filter and before ours
     std::uint64_t unreadable = 0;  // messages that no entry could be read from
-    bool interrupted =
-        false;  // the kernel says that the table changed under the dump (NLM_F_DUMP_INTR)
+    // Sent twice and given once: the kernel begins a bucket anew when the entry that it was to go
+    // on with is gone (ctnetlink_dump_table).
+    std::uint64_t repeated = 0;
+    // The table changed its size under the dump, or the kernel says that it changed
+    // (NLM_F_DUMP_INTR): entries may be missing or there twice.
+    bool interrupted = false;
+};
+
+struct DumpOptions {
+    enum class Reading {
+        kInTurn,  // receives when the visitor is done with what was received before
+        kAhead,   // a thread receives while the visitor works: for visitors that write
+    } reading = Reading::kInTurn;
 };
 
 // Reads the table of the namespace `netns` (empty: the caller's) and gives each entry that matches
 // to `visit`, which must not keep the reference. Memory does not grow with the table. What the
-// kernel can filter by itself is filtered there; every entry is checked against the whole filter
-// here. Hidden entries of resolved clashes are not in a dump (ctnetlink_dump_table lists the
-// original direction only).
-Result<DumpSummary> dump(const std::string& netns, const Filter& filter, const EntryVisitor& visit);
+// running kernel was found to filter rightly by itself is filtered there (kernel_filter_support());
+// every entry is checked against the whole filter here. Hidden entries of resolved clashes are not
+// in a dump (ctnetlink_dump_table lists the original direction only).
+Result<DumpSummary> dump(const std::string& netns, const Filter& filter, const EntryVisitor& visit,
+                         const DumpOptions& options = {});
 
-// As above, into memory.
+// How many entries match. Reads no more of a message than the filter needs: nothing when the kernel
+// does all of it.
+Result<DumpSummary> count_entries(const std::string& netns, const Filter& filter);
+
+// As dump(), into memory.
 Result<std::vector<Entry>> dump_all(const std::string& netns, const Filter& filter = {});
 
 // Deletes every entry of the namespace, hidden ones too (IPCTNL_MSG_CT_DELETE without a tuple).

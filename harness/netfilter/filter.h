@@ -16,6 +16,7 @@ struct AddressRange {
     frame::IpAddress address;
     std::uint8_t prefix_bits = 32;
     bool contains(const frame::IpAddress& other) const;
+    bool operator==(const AddressRange&) const = default;
 };
 
 struct TupleFilter {
@@ -23,11 +24,24 @@ struct TupleFilter {
     std::optional<AddressRange> destination;
     std::optional<std::uint16_t> source_port;
     std::optional<std::uint16_t> destination_port;
+    std::optional<std::uint8_t> icmp_type;
+    std::optional<std::uint8_t> icmp_code;
+    std::optional<std::uint16_t> icmp_id;
+    std::optional<std::uint16_t> zone;  // a zone that holds for this direction
+    bool operator==(const TupleFilter&) const = default;
 };
 
 struct MarkFilter {
     std::uint32_t value = 0;
     std::uint32_t mask = 0xffffffff;
+    bool operator==(const MarkFilter&) const = default;
+};
+
+// Entries whose source or destination is translated, to an address of the range when there is one.
+struct NatFilter {
+    enum class Kind { kSource, kDestination, kAny } kind = Kind::kAny;
+    std::optional<AddressRange> to;
+    bool operator==(const NatFilter&) const = default;
 };
 
 // All set fields must match; a default Filter matches every entry.
@@ -42,6 +56,13 @@ struct Filter {
     std::optional<MarkFilter> mark;
     std::uint32_t status_set = 0;    // bits that must be set
     std::uint32_t status_clear = 0;  // bits that must not be set
+    std::optional<NatFilter> nat;
+    std::optional<std::uint32_t> id;  // CTA_ID
+    std::string state;                // of the protocol: "ESTABLISHED"; empty: any
+    std::string helper;               // its name; empty: any
+    std::vector<unsigned> labels;     // bits that must all be set
+    std::string security_context;     // empty: any
+    bool operator==(const Filter&) const = default;
 };
 
 bool matches(const Filter& filter, const Entry& entry);

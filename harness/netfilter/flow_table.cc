@@ -102,14 +102,18 @@ Tuple load_tuple(const Flow& flow, Side side) {
     return tuple;
 }
 
+std::string label_bytes(const Entry& entry) {
+    return {entry.labels.begin(), entry.labels.end()};
+}
+
 std::uint32_t start_of(const Entry& entry) {
     return entry.started_ns ? static_cast<std::uint32_t>(*entry.started_ns >> 20) : 0;
 }
 
 }  // namespace
 
-template <typename Word, typename Number>
-Number Interner<Word, Number>::number(const Word& word) {
+template <typename Number>
+Number Interner<Number>::number(const std::string& word) {
     if (word.empty()) {
         return 0;
     }
@@ -250,7 +254,7 @@ void FlowTable::update(Flow& flow, const Entry& entry) {
         flow.helper = words_.number(entry.helper);
     }
     if (!entry.labels.empty()) {
-        flow.labels = label_sets_.number(entry.labels);
+        flow.labels = label_sets_.number(label_bytes(entry));
     }
 }
 
@@ -259,7 +263,7 @@ bool FlowTable::differs(const Flow& flow, const Entry& entry) {
     return ((flow.status ^ entry.status) & ~kSilentBits) != 0 || flow.mark != entry.mark ||
            differ(flow.state, words_.number(entry.protocol_state)) ||
            differ(flow.helper, words_.number(entry.helper)) ||
-           differ(flow.labels, label_sets_.number(entry.labels));
+           differ(flow.labels, label_sets_.number(label_bytes(entry)));
 }
 
 bool FlowTable::is_other(const Flow& flow, const Entry& entry) const {
@@ -280,7 +284,8 @@ Entry FlowTable::entry(const Flow& flow) const {
     entry.zone_direction = static_cast<ZoneDirection>(flow.zone_direction);
     entry.protocol_state = words_.word(flow.state);
     entry.helper = words_.word(flow.helper);
-    entry.labels = label_sets_.word(flow.labels);
+    const std::string& labels = label_sets_.word(flow.labels);
+    entry.labels.assign(labels.begin(), labels.end());
     return entry;
 }
 

@@ -49,15 +49,15 @@ struct Flow {
 
 // Words that occur again and again, by number. 0 is the empty word, and also what a word beyond the
 // last number gets.
-template <typename Word, typename Number>
+template <typename Number>
 class Interner {
   public:
-    Number number(const Word& word);
-    const Word& word(Number number) const { return words_[number]; }
+    Number number(const std::string& word);
+    const std::string& word(Number number) const { return words_[number]; }
 
   private:
-    std::vector<Word> words_{Word{}};
-    std::map<Word, Number> numbers_;
+    std::vector<std::string> words_{std::string()};
+    std::map<std::string, Number> numbers_;
 };
 
 // Equal pieces of memory by number; they never move.
@@ -122,8 +122,8 @@ class FlowTable {
     // the top bit says of which pool.
     std::vector<std::uint32_t> index_;
     std::size_t size_ = 0;
-    Interner<std::string, std::uint8_t> words_;
-    Interner<std::vector<std::uint8_t>, std::uint16_t> label_sets_;
+    Interner<std::uint8_t> words_;
+    Interner<std::uint16_t> label_sets_;
 };
 
 }  // namespace pathproof::netfilter

@@ -12,78 +12,82 @@
 #include <initializer_list>
 #include <memory>
 
+#include "harness/netfilter/tuple_message.h"
+
 namespace pathproof::netfilter {
 namespace {
 
-// CTA_FILTER_F_* of the kernel's nf_internals.h: which parts of the tuple are to be compared. They
-// are part of the netlink interface but in no uapi header.
-constexpr std::uint32_t kSourceAddress = 1u << 0;
-constexpr std::uint32_t kDestinationAddress = 1u << 1;
-constexpr std::uint32_t kProtocol = 1u << 3;
-constexpr std::uint32_t kSourcePort = 1u << 4;
-constexpr std::uint32_t kDestinationPort = 1u << 5;
-
-// Only a whole IPv4 address: ctnetlink_filter_match_tuple knows no prefixes, and compares IPv6
-// addresses the wrong way round up to at least 6.18 (it drops the entries that are equal).
-const frame::IpAddress* exact_ipv4(const std::optional<AddressRange>& range) {
-    const bool exact =
-        range && range->address.family == frame::Family::kIpv4 && range->prefix_bits == 32;
-    return exact ? &range->address : nullptr;
+// Only a whole address: ctnetlink_filter_match_tuple knows no prefixes.
+const frame::IpAddress* whole_address(const std::optional<AddressRange>& range,
+                                      const KernelFilterSupport& support) {
+    if (!range || range->prefix_bits != range->address.size() * 8) {
+        return nullptr;
+    }
+    const bool ipv4 = range->address.family == frame::Family::kIpv4;
+    return support.use(ipv4 ? Clause::kIpv4Address : Clause::kIpv6Address) ? &range->address
+                                                                           : nullptr;
 }
 
-bool has_ports(std::uint8_t protocol) {
-    return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
+std::uint32_t icmp_parts(std::uint8_t protocol, const TupleFilter& tuple) {
+    const bool v6 = protocol == IPPROTO_ICMPV6;
+    std::uint32_t parts = 0;
+    parts |= !tuple.icmp_type ? 0 : v6 ? part::kIcmpv6Type : part::kIcmpType;
+    parts |= !tuple.icmp_code ? 0 : v6 ? part::kIcmpv6Code : part::kIcmpCode;
+    parts |= !tuple.icmp_id ? 0 : v6 ? part::kIcmpv6Id : part::kIcmpId;
+    return parts;
 }
 
-std::uint32_t tuple_flags(const Filter& filter, const TupleFilter& tuple) {
-    std::uint32_t flags = 0;
-    flags |= exact_ipv4(tuple.source) ? kSourceAddress : 0;
-    flags |= exact_ipv4(tuple.destination) ? kDestinationAddress : 0;
-    if (!filter.protocol) {
-        return flags;
-    }
-    flags |= kProtocol;
-    if (has_ports(*filter.protocol)) {
-        flags |= tuple.source_port ? kSourcePort : 0;
-        flags |= tuple.destination_port ? kDestinationPort : 0;
-    }
-    return flags;
+std::uint32_t port_parts(const TupleFilter& tuple) {
+    return (tuple.source_port ? part::kSourcePort : 0) |
+           (tuple.destination_port ? part::kDestinationPort : 0);
 }
 
-void put_address(nlmsghdr& request, std::uint16_t type, const frame::IpAddress* address) {
-    if (address != nullptr) {
-        mnl_attr_put(&request, type, 4, address->bytes.data());
+// What the kernel compares of a tuple depends on the protocol that is asked for.
+std::uint32_t protocol_parts(std::uint8_t protocol, const TupleFilter& tuple,
+                             const KernelFilterSupport& support) {
+    switch (protocol) {
+        case IPPROTO_TCP:
+        case IPPROTO_UDP:
+            return support.use(Clause::kPorts) ? port_parts(tuple) : 0;
+        case IPPROTO_ICMP:
+            return support.use(Clause::kIcmp) ? icmp_parts(protocol, tuple) : 0;
+        case IPPROTO_ICMPV6:
+            return support.use(Clause::kIcmpv6) ? icmp_parts(protocol, tuple) : 0;
+        default:
+            return 0;
     }
 }
 
-void put_tuple(nlmsghdr& request, std::uint16_t type, std::uint32_t flags, const Filter& filter,
-               const TupleFilter& tuple) {
-    nlattr* outer = mnl_attr_nest_start(&request, type);
-    nlattr* addresses = mnl_attr_nest_start(&request, CTA_TUPLE_IP);
-    put_address(request, CTA_IP_V4_SRC, exact_ipv4(tuple.source));
-    put_address(request, CTA_IP_V4_DST, exact_ipv4(tuple.destination));
-    mnl_attr_nest_end(&request, addresses);
-    nlattr* protocol = mnl_attr_nest_start(&request, CTA_TUPLE_PROTO);
-    if (flags & kProtocol) {
-        mnl_attr_put_u8(&request, CTA_PROTO_NUM, *filter.protocol);
-    }
-    if (flags & kSourcePort) {
-        mnl_attr_put_u16(&request, CTA_PROTO_SRC_PORT, htons(*tuple.source_port));
-    }
-    if (flags & kDestinationPort) {
-        mnl_attr_put_u16(&request, CTA_PROTO_DST_PORT, htons(*tuple.destination_port));
-    }
-    mnl_attr_nest_end(&request, protocol);
-    mnl_attr_nest_end(&request, outer);
-}
-
-void add_tuple_filter(nlmsghdr& request, const Filter& filter) {
-    // ctnetlink_parse_tuple_filter refuses tuples without a family.
+// ctnetlink_parse_tuple_filter refuses tuples without a family, and anything of the protocol
+// without its number.
+std::uint32_t tuple_parts(const Filter& filter, const TupleFilter& tuple,
+                          const KernelFilterSupport& support) {
     if (kernel_family(filter) == AF_UNSPEC) {
-        return;
+        return 0;
     }
-    const std::uint32_t original = tuple_flags(filter, filter.original);
-    const std::uint32_t reply = tuple_flags(filter, filter.reply);
+    std::uint32_t parts = 0;
+    parts |= whole_address(tuple.source, support) ? part::kSourceAddress : 0;
+    parts |= whole_address(tuple.destination, support) ? part::kDestinationAddress : 0;
+    if (!filter.protocol || !support.use(Clause::kProtocol)) {
+        return parts;
+    }
+    return parts | part::kProtocol | protocol_parts(*filter.protocol, tuple, support);
+}
+
+Tuple wanted_tuple(const Filter& filter, const TupleFilter& tuple) {
+    const auto address = [](const std::optional<AddressRange>& range) {
+        return range ? range->address : frame::IpAddress{};
+    };
+    return {.source = {address(tuple.source), tuple.source_port.value_or(0)},
+            .destination = {address(tuple.destination), tuple.destination_port.value_or(0)},
+            .protocol = filter.protocol.value_or(0),
+            .icmp = Tuple::Icmp{tuple.icmp_type.value_or(0), tuple.icmp_code.value_or(0),
+                                tuple.icmp_id.value_or(0)}};
+}
+
+void add_tuple_filter(nlmsghdr& request, const Filter& filter, const KernelFilterSupport& support) {
+    const std::uint32_t original = tuple_parts(filter, filter.original, support);
+    const std::uint32_t reply = tuple_parts(filter, filter.reply, support);
     if (original == 0 && reply == 0) {
         return;
     }
@@ -92,10 +96,10 @@ void add_tuple_filter(nlmsghdr& request, const Filter& filter) {
     mnl_attr_put_u32(&request, CTA_FILTER_REPLY_FLAGS, reply);
     mnl_attr_nest_end(&request, flags);
     if (original != 0) {
-        put_tuple(request, CTA_TUPLE_ORIG, original, filter, filter.original);
+        put_tuple(request, CTA_TUPLE_ORIG, wanted_tuple(filter, filter.original), original);
     }
     if (reply != 0) {
-        put_tuple(request, CTA_TUPLE_REPLY, reply, filter, filter.reply);
+        put_tuple(request, CTA_TUPLE_REPLY, wanted_tuple(filter, filter.reply), reply);
     }
 }
 
@@ -136,19 +140,28 @@ std::uint8_t kernel_family(const Filter& filter) {
     return AF_UNSPEC;
 }
 
-void add_dump_filter(nlmsghdr& request, const Filter& filter) {
-    if (filter.mark) {
+bool has_clauses(const Filter& filter) {
+    KernelFilterSupport all;
+    all.behaviour.fill(Behaviour::kSelects);
+    return filter.mark || (filter.status_set | filter.status_clear) != 0 || filter.zone ||
+           tuple_parts(filter, filter.original, all) != 0 ||
+           tuple_parts(filter, filter.reply, all) != 0;
+}
+
+void add_dump_filter(nlmsghdr& request, const Filter& filter, const KernelFilterSupport& support) {
+    if (filter.mark && support.use(Clause::kMark)) {
         mnl_attr_put_u32(&request, CTA_MARK, htonl(filter.mark->value));
         mnl_attr_put_u32(&request, CTA_MARK_MASK, htonl(filter.mark->mask));
     }
-    if (const std::uint32_t mask = filter.status_set | filter.status_clear; mask != 0) {
+    const std::uint32_t mask = filter.status_set | filter.status_clear;
+    if (mask != 0 && support.use(Clause::kStatus)) {
         mnl_attr_put_u32(&request, CTA_STATUS, htonl(filter.status_set));
         mnl_attr_put_u32(&request, CTA_STATUS_MASK, htonl(mask));
     }
-    if (filter.zone) {
+    if (filter.zone && support.use(Clause::kZone)) {
         mnl_attr_put_u16(&request, CTA_ZONE, htons(*filter.zone));
     }
-    add_tuple_filter(request, filter);
+    add_tuple_filter(request, filter, support);
 }
 
 Status attach_event_filter(int socket, const Filter& filter) {

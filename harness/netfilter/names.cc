@@ -105,6 +105,27 @@ std::string_view dccp_state_name(std::uint8_t state) {
     return state_name(kDccpStates, state);
 }
 
+std::vector<std::string_view> protocol_state_names() {
+    std::vector<std::string_view> names;
+    const auto add = [&](const auto& states) {
+        for (const std::string_view state : states) {
+            if (std::find(names.begin(), names.end(), state) == names.end()) {
+                names.push_back(state);
+            }
+        }
+    };
+    add(kTcpStates);
+    add(kSctpStates);
+    add(kDccpStates);
+    return names;
+}
+
+std::optional<std::string_view> protocol_state_name(std::string_view word) {
+    const auto names = protocol_state_names();
+    const auto found = std::find(names.begin(), names.end(), canonical(word));
+    return found == names.end() ? std::nullopt : std::optional(*found);
+}
+
 std::span<const StatusBit> status_bits() {
     return kStatusBits;
 }

@@ -22,6 +22,10 @@ std::string_view tcp_state_name(std::uint8_t state);
 std::string_view sctp_state_name(std::uint8_t state);
 std::string_view dccp_state_name(std::uint8_t state);
 
+// All of them, each once, and the one that a word stands for in any case.
+std::vector<std::string_view> protocol_state_names();
+std::optional<std::string_view> protocol_state_name(std::string_view word);
+
 // A status bit by its name in the kernel without IPS_: {"NAT_CLASH", 0x1000}.
 struct StatusBit {
     std::string_view name;

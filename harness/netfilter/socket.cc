@@ -20,8 +20,6 @@
 namespace pathproof::netfilter {
 namespace {
 
-// netlink_dump fills as much as the reader offered last, up to 32 KiB (netlink_recvmsg).
-constexpr std::size_t kReceiveBytes = 32 * 1024;
 // The kernel answers at once; what takes this long does not come.
 constexpr timeval kAnswerTimeout{.tv_sec = 10, .tv_usec = 0};
 
@@ -53,10 +51,8 @@ std::string kernel_reason(const nlmsghdr& message, const nlmsgerr& error) {
     return reason;
 }
 
-enum class Progress { kMore, kDone };
+}  // namespace
 
-// The kernel's end of an answer: NLMSG_DONE (a dump, whose payload may be an error) or NLMSG_ERROR
-// (zero: success).
 Result<Progress> read_end(const nlmsghdr& message) {
     if (message.nlmsg_type == NLMSG_DONE) {
         int code = 0;
@@ -82,29 +78,6 @@ Result<Progress> read_end(const nlmsghdr& message) {
     }
     return Progress::kDone;
 }
-
-Result<std::size_t> receive(int fd, std::vector<std::byte>& buffer) {
-    while (true) {
-        const ssize_t got = recv(fd, buffer.data(), buffer.size(), MSG_TRUNC);
-        if (got >= 0 && static_cast<std::size_t>(got) <= buffer.size()) {
-            return static_cast<std::size_t>(got);
-        }
-        if (got >= 0) {
-            return fail(ErrorCode::kFailed,
-                        "ctnetlink sent a datagram of {} bytes, more than the {} it may", got,
-                        buffer.size());
-        }
-        if (errno == EAGAIN) {
-            return fail(ErrorCode::kUnavailable, "ctnetlink did not answer within {} s",
-                        kAnswerTimeout.tv_sec);
-        }
-        if (errno != EINTR) {
-            return Failure(ctnetlink_error(errno, "read from ctnetlink", {}));
-        }
-    }
-}
-
-}  // namespace
 
 Error ctnetlink_error(int error_number, const std::string& doing, const std::string& reason) {
     switch (error_number) {
@@ -180,20 +153,49 @@ Status Socket::join(unsigned group) {
     return {};
 }
 
-Status Socket::request(nlmsghdr& message, const MessageVisitor& visit) {
+Result<std::uint32_t> Socket::send(nlmsghdr& message) {
     message.nlmsg_seq = ++sequence_;
     if (mnl_socket_sendto(socket_.get(), &message, message.nlmsg_len) < 0) {
         return Failure(ctnetlink_error(errno, "ask ctnetlink", {}));
     }
-    std::vector<std::byte> buffer(kReceiveBytes);
+    return sequence_;
+}
+
+Result<std::span<const std::byte>> Socket::receive(std::span<std::byte> buffer) {
     while (true) {
-        const auto got = receive(fd(), buffer);
-        if (!got) {
-            return pass_on(got.error());
+        const ssize_t got = recv(fd(), buffer.data(), buffer.size(), MSG_TRUNC);
+        if (got >= 0 && static_cast<std::size_t>(got) <= buffer.size()) {
+            return buffer.first(static_cast<std::size_t>(got));
         }
-        MessageReader answers({buffer.data(), *got});
+        if (got >= 0) {
+            return fail(ErrorCode::kFailed,
+                        "ctnetlink sent a datagram of {} bytes, more than the {} it may", got,
+                        buffer.size());
+        }
+        if (errno == EAGAIN) {
+            return fail(ErrorCode::kUnavailable, "ctnetlink did not answer within {} s",
+                        kAnswerTimeout.tv_sec);
+        }
+        if (errno != EINTR) {
+            return Failure(ctnetlink_error(errno, "read from ctnetlink", {}));
+        }
+    }
+}
+
+Status Socket::request(nlmsghdr& message, const MessageVisitor& visit) {
+    const auto sequence = send(message);
+    if (!sequence) {
+        return pass_on(sequence.error());
+    }
+    std::vector<std::byte> buffer(kAnswerBytes);
+    while (true) {
+        const auto datagram = receive(buffer);
+        if (!datagram) {
+            return pass_on(datagram.error());
+        }
+        MessageReader answers(*datagram);
         while (const nlmsghdr* answer = answers.next()) {
-            if (answer->nlmsg_seq != sequence_) {
+            if (answer->nlmsg_seq != *sequence) {
                 continue;
             }
             const auto progress = read_end(*answer);

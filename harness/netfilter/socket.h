@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "dataplane/base/result.h"
@@ -28,6 +29,11 @@ class Socket {
     Result<std::size_t> set_receive_buffer(std::size_t bytes);
     Status join(unsigned group);
 
+    // Sends a request and gives its sequence number, which the messages of the answer carry.
+    Result<std::uint32_t> send(nlmsghdr& message);
+    // The next datagram, into `buffer`; what is too long for it is an error.
+    Result<std::span<const std::byte>> receive(std::span<std::byte> buffer);
+
     using MessageVisitor = std::function<Next(const nlmsghdr&)>;
     // Sends a request and gives every message of the answer to `visit`, until the kernel's end or
     // error message. Returns at the visitor's kStop without reading on: the socket is then fit for
@@ -43,6 +49,14 @@ class Socket {
     std::unique_ptr<mnl_socket, Close> socket_;
     std::uint32_t sequence_ = 0;
 };
+
+// netlink_dump() fills as much as the reader offered last, up to 32 KiB (netlink_recvmsg).
+inline constexpr std::size_t kAnswerBytes = 32 * 1024;
+
+// Whether a message of an answer is the kernel's end of it: NLMSG_DONE (of a dump, whose payload
+// may be an error) or NLMSG_ERROR (zero: success).
+enum class Progress { kMore, kDone };
+Result<Progress> read_end(const nlmsghdr& message);
 
 // The sentence for an errno that ctnetlink answered with: no CAP_NET_ADMIN, no ctnetlink in this
 // kernel, ... `reason` is the kernel's extended acknowledgement, or empty.
