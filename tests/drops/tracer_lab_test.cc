@@ -3,6 +3,7 @@
 #include "harness/drops/agreement.h"
 #include "harness/drops/tracer.h"
 #include "harness/netfilter/stats.h"
+#include "harness/process/program.h"
 #include "tests/drops/senders.h"
 #include "tests/netfilter/lab_namespace.h"
 
@@ -86,6 +87,33 @@ BOOST_AUTO_TEST_CASE(drops_of_another_namespace_are_left_out_unless_all_are_aske
     BOOST_TEST(of_all.scope_reason == "");
     // Other tests may drop at the same time.
     BOOST_TEST(packets(of_all, "NETFILTER_DROP") >= 430U);
+}
+
+BOOST_AUTO_TEST_CASE(a_packet_counts_where_it_was_dropped_not_where_it_was_sent) {
+    const Namespace sender("sender");
+    const Place receiver("receiver");
+    sender.run("ip link add e0 type veth peer name e0 netns " + receiver.name());
+    sender.run("ip address add 198.18.53.1/24 dev e0");
+    sender.run("ip link set e0 up");
+    receiver.run("ip address add 198.18.53.2/24 dev e0");
+    receiver.run("ip link set e0 up");
+    const auto at_sender = trace({.netns = sender.name()});
+    const auto at_receiver = trace({.netns = receiver.name()});
+    // Such a packet still has its socket, which is the sender's.
+    lab::send_udp(sender.name(), "198.18.53.2", kRefusedPort, 60);
+    BOOST_TEST(packets(at_receiver->stop(), "NETFILTER_DROP") == 60U);
+    BOOST_TEST(packets(at_sender->stop(), "NETFILTER_DROP") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_packet_dropped_on_its_way_out_counts_for_its_sender) {
+    const Place place("out");
+    place.run("iptables -A OUTPUT -p udp --dport 7 -j DROP");
+    const auto tracer = trace({.netns = place.name()});
+    // It has no device yet: its socket tells the namespace. The kernel answers with EPERM.
+    const auto refused = process::run_program(
+        {"bash", "-c", fmt::format("echo x > /dev/udp/{}/7", kAddress)}, {.netns = place.name()});
+    BOOST_TEST((refused && refused->exit_status != 0));
+    BOOST_TEST(packets(tracer->stop(), "NETFILTER_DROP") == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(without_the_program_the_machine_is_counted_and_the_summary_says_why) {
