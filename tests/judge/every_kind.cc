@@ -163,7 +163,7 @@ Octets ipv4_packet(Transport transport, Random& random, bool options, bool zero)
 Octets ipv6_packet(Transport transport, Random& random, bool extensions) {
     Addresses addresses{raw::ipv6_host(1), raw::ipv6_host(2)};
     const unsigned which = extensions ? 1 + random.below(7) : 0;
-    const std::vector<std::uint8_t> hops{7, 9};
+    const std::vector<std::uint8_t> hops{9};  // RFC 6275 section 6.4: exactly one
     if ((which & 2) != 0) {
         addresses.destination = raw::ipv6_host(hops.back());
     }
