@@ -64,6 +64,35 @@ def vxlan(inner):
     return struct.pack(">II", 0x08000000, 42 << 8) + inner
 
 
+def geneve(inner, options=b""):
+    return struct.pack(">BBHI", len(options) // 4, 0, 0x6558, 42 << 8) + options + inner
+
+
+def gre(inner):
+    return fill(struct.pack(">HHHHI", 0xA000, 0x0800, 0, 0, 42) + inner, 4, b"")
+
+
+def crc32c(data):
+    remainder = 0xFFFFFFFF
+    for byte in data:
+        remainder ^= byte
+        for _ in range(8):
+            remainder = remainder >> 1 ^ (0x82F63B78 if remainder & 1 else 0)
+    return remainder ^ 0xFFFFFFFF
+
+
+def sctp(data):
+    head = struct.pack(">HHI", 5000, 3868, 0x01020304)
+    chunk = struct.pack(">HHIHHI", 3, 16 + len(data), 1, 0, 0, 0) + data
+    return head + struct.pack("<I", crc32c(head + bytes(4) + chunk)) + chunk
+
+
+def udp_lite(addresses, coverage, data):
+    segment = struct.pack(">4H", 1, 2, coverage, 0) + data
+    covered = fill(segment[:coverage], 6, pseudo(addresses, 136, len(segment)))
+    return covered + segment[coverage:]
+
+
 def name(text):
     return b"".join(bytes([len(label)]) + label.encode() for label in text.split(".")) + b"\0"
 
@@ -100,6 +129,14 @@ def frames():
         "vxlan4-tcp4": ethernet(0x0800, ipv4(17, udp(IP4, 40000, 4789, vxlan(inner4 + b"\xaa\xbb")))),
         "vxlan6-udp6": ethernet(0x86DD, ipv6(17, udp(IP6, 40000, 8472, vxlan(inner6)))),
         "arp": ethernet(0x0806, bytes(28)),
+        "geneve4-tcp4": ethernet(0x0800, ipv4(17, udp(IP4, 40000, 6081, geneve(inner4, bytes([1, 2, 3, 1]) + bytes(4))))),
+        "vxlan-gpe4-udp4": ethernet(0x0800, ipv4(17, udp(IP4, 40000, 4790, struct.pack(
+            ">II", 0x0C000001, 42 << 8) + ipv4(17, udp(IP4, 1, 53, b"bare"))))),
+        "gre4-udp4": ethernet(0x0800, ipv4(47, gre(ipv4(17, udp(IP4, 1, 53, b"keyed"))))),
+        "ipip-tcp4": ethernet(0x0800, ipv4(4, ipv4(6, tcp(IP4, b"inside")))),
+        "6in4-udp6": ethernet(0x0800, ipv4(41, ipv6(17, udp(IP6, 1, 53, b"six")))),
+        "sctp4": ethernet(0x0800, ipv4(132, sctp(b"chunk"))),
+        "udplite6": ethernet(0x86DD, ipv6(136, udp_lite(IP6, 12, b"partly covered"))),
     }
 
 
