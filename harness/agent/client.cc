@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/agent/message.h"
+#include "harness/agent/offload_message.h"
 #include "harness/process/child.h"
 #include "harness/process/netns.h"
 #include "harness/process/rpc.h"
@@ -68,8 +69,7 @@ Result<std::unique_ptr<Client>> Client::start(const std::vector<std::string>& ar
                                               const std::string& netns,
                                               const std::vector<int>& cpus,
                                               const std::string& who) {
-    Result<process::Child> child =
-        process::Child::start(argv, {.netns = netns, .cpus = cpus});
+    Result<process::Child> child = process::Child::start(argv, {.netns = netns, .cpus = cpus});
     if (!child) {
         return pass_on(child.error());
     }
@@ -126,6 +126,35 @@ Result<DeviceInfo> Client::device(const std::string& device) {
     const auto info = decode(impl_->rpc.call("device", {{"device", device}}, kAnswerTime), who(),
                              device_from_json);
     return info ? *info : Result<DeviceInfo>(pass_on(info.error()));
+}
+
+Result<FeatureTrial> Client::try_feature(const std::string& device, const std::string& name,
+                                         bool on) {
+    return impl_->ask<FeatureTrial>("try_feature",
+                                    {{"device", device}, {"name", name}, {"on", on}});
+}
+
+Result<SendReport> Client::send_frames(const std::string& device,
+                                       const std::vector<OffloadFrame>& frames) {
+    return decode(
+        impl_->rpc.call("send_frames", {{"device", device}, {"frames", frames_to_json(frames)}},
+                        kBulkTime),
+        who(), send_report_from_json);
+}
+
+Status Client::start_capture(const CaptureOptions& options) {
+    return impl_->tell("start_capture", capture_options_to_json(options));
+}
+
+Result<Capture> Client::stop_capture() {
+    const auto capture = decode(impl_->rpc.call("stop_capture", json::object(), kBulkTime), who(),
+                                capture_from_json);
+    return capture ? *capture : Result<Capture>(pass_on(capture.error()));
+}
+
+Result<SendReport> Client::send_datagrams(const DatagramOptions& options) {
+    return decode(impl_->rpc.call("send_datagrams", datagrams_to_json(options), kBulkTime), who(),
+                  send_report_from_json);
 }
 
 Result<CounterSet> Client::counters() {

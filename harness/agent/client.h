@@ -12,6 +12,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
+#include "harness/agent/offload_frames.h"
 #include "harness/netfilter/entry.h"
 
 namespace pathproof::agent {
@@ -36,6 +37,26 @@ struct FeatureChange {
     bool before = false;
     bool after = false;
     bool asked = false;  // false: changed along with the ones asked for
+};
+
+// What came of asking a device for one feature.
+enum class TrialOutcome : std::uint8_t {
+    kTaken,    // it is so now
+    kAlready,  // it was so before
+    kFixed,    // [fixed]: not asked for
+    kRefused,  // the kernel said no
+    kIgnored,  // the kernel said yes, and nothing changed
+};
+inline constexpr std::size_t kTrialOutcomes = 5;
+const char* name(TrialOutcome outcome);  // "taken", "already so", "fixed", "refused", "ignored"
+std::optional<TrialOutcome> trial_outcome(const std::string& name);
+
+struct FeatureTrial {
+    std::string name;
+    bool wanted = false;
+    TrialOutcome outcome = TrialOutcome::kTaken;
+    std::string reason;                // of kRefused
+    std::vector<FeatureChange> along;  // other features that changed with it
 };
 
 struct DeviceInfo {
@@ -131,7 +152,18 @@ class Client {
     // changed.
     Result<std::vector<FeatureChange>> set_features(
         const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted);
+    // One feature, to see what the device makes of it: refusals and side effects are results.
+    Result<FeatureTrial> try_feature(const std::string& device, const std::string& name, bool on);
     Result<DeviceInfo> device(const std::string& device);
+
+    // Frames with exact offload metadata through packet sockets (offload_frames.h).
+    Result<SendReport> send_frames(const std::string& device,
+                                   const std::vector<OffloadFrame>& frames);
+    // Listens to what a device receives until stop_capture; one device at a time.
+    Status start_capture(const CaptureOptions& options);
+    Result<Capture> stop_capture();
+    // The same through an ordinary UDP socket.
+    Result<SendReport> send_datagrams(const DatagramOptions& options);
 
     // Counters of this namespace: /proc/net/{snmp,snmp6,netstat} and device statistics.
     Result<CounterSet> counters();

@@ -11,7 +11,10 @@
 #include "harness/agent/dns_client.h"
 #include "harness/agent/dns_server.h"
 #include "harness/agent/ethtool.h"
+#include "harness/agent/feature_trial.h"
 #include "harness/agent/message.h"
+#include "harness/agent/offload_frames.h"
+#include "harness/agent/offload_message.h"
 #include "harness/agent/ping.h"
 #include "harness/agent/sysctl.h"
 #include "harness/agent/transfer.h"
@@ -61,6 +64,10 @@ void add_device_operations(RpcServer& server) {
         using Wanted = std::vector<std::pair<std::string, bool>>;
         return answer(change_features(text_of(args, "device"), args.at("features").get<Wanted>()));
     });
+    server.on("try_feature", [](const json& args) {
+        return answer(
+            try_feature(text_of(args, "device"), text_of(args, "name"), args.at("on").get<bool>()));
+    });
     server.on("device", [](const json& args) -> Result<json> {
         const Result<DeviceInfo> info = read_device(text_of(args, "device"));
         if (!info) {
@@ -89,6 +96,73 @@ void add_probes(RpcServer& server) {
     server.on("tcp_transfer",
               [](const json& args) { return probe(transfer_from_json(args), tcp_transfer); });
 }
+
+// Frames with offload metadata, and at most one listener to a device.
+class OffloadFrames {
+  public:
+    void add_operations(RpcServer& server) {
+        server.on("send_frames", [](const json& args) { return send(args); });
+        server.on("send_datagrams", [](const json& args) { return send_by_socket(args); });
+        server.on("start_capture", [this](const json& args) { return start(args); });
+        server.on("stop_capture", [this](const json&) { return stop(); });
+    }
+
+  private:
+    static Result<json> report(const Result<SendReport>& sent) {
+        if (!sent) {
+            return pass_on(sent.error());
+        }
+        return send_report_to_json(*sent);
+    }
+
+    static Result<json> send(const json& args) {
+        const auto frames = frames_from_json(args.at("frames"));
+        if (!frames) {
+            return pass_on(frames.error());
+        }
+        return report(send_frames(text_of(args, "device"), *frames));
+    }
+
+    static Result<json> send_by_socket(const json& args) {
+        const auto options = datagrams_from_json(args);
+        if (!options) {
+            return pass_on(options.error());
+        }
+        return report(send_datagrams(*options));
+    }
+
+    Result<json> start(const json& args) {
+        const auto options = capture_options_from_json(args);
+        if (!options) {
+            return pass_on(options.error());
+        }
+        const std::lock_guard lock(mutex_);
+        if (listener_) {
+            return fail(ErrorCode::kUnavailable,
+                        "a device is being listened to already; stop that first");
+        }
+        auto listener = FrameListener::start(*options);
+        if (!listener) {
+            return pass_on(listener.error());
+        }
+        listener_ = std::move(*listener);
+        return json();
+    }
+
+    Result<json> stop() {
+        const std::lock_guard lock(mutex_);
+        if (!listener_) {
+            return fail(ErrorCode::kUnavailable,
+                        "no device is being listened to; start that first");
+        }
+        const Capture capture = listener_->stop();
+        listener_.reset();
+        return capture_to_json(capture);
+    }
+
+    std::mutex mutex_;
+    std::unique_ptr<FrameListener> listener_;
+};
 
 // The DNS and transfer servers that run, until they are stopped or the agent ends.
 class Servers {
@@ -201,6 +275,7 @@ class Conntrack {
 void serve(int input, int output) {
     Servers servers;
     Conntrack conntrack;
+    OffloadFrames offload_frames;
     RpcServer server;
     // The first question of a client: is this an agent, and does it run at all?
     server.on("hello", [](const json&) -> Result<json> {
@@ -211,6 +286,7 @@ void serve(int input, int output) {
     add_probes(server);
     servers.add_operations(server);
     conntrack.add_operations(server);
+    offload_frames.add_operations(server);
     server.serve(input, output);
 }
 

@@ -1,0 +1,94 @@
+#include "harness/agent/feature_trial.h"
+
+#include <algorithm>
+#include <array>
+
+#include "harness/agent/ethtool.h"
+#include "harness/agent/feature_names.h"
+
+namespace pathproof::agent {
+namespace {
+
+constexpr std::array<const char*, kTrialOutcomes> kOutcomeNames = {"taken", "already so", "fixed",
+                                                                   "refused", "ignored"};
+
+const Feature* find(const std::vector<Feature>& features, const std::string& name) {
+    const auto found = std::ranges::find(features, name, &Feature::name);
+    return found == features.end() ? nullptr : &*found;
+}
+
+Failure no_such_feature(const std::string& device, const std::string& name,
+                        const std::vector<Feature>& features) {
+    std::vector<std::string> names;
+    std::ranges::transform(features, std::back_inserter(names), &Feature::name);
+    return fail(ErrorCode::kNotFound, "{} has no feature '{}'; 'ethtool -k {}' lists them{}",
+                device, name, device, did_you_mean(name, names));
+}
+
+}  // namespace
+
+const char* name(TrialOutcome outcome) {
+    return kOutcomeNames[static_cast<std::size_t>(outcome)];
+}
+
+std::optional<TrialOutcome> trial_outcome(const std::string& name) {
+    const auto found = std::ranges::find(kOutcomeNames, name);
+    if (found == kOutcomeNames.end()) {
+        return std::nullopt;
+    }
+    return static_cast<TrialOutcome>(found - kOutcomeNames.begin());
+}
+
+std::vector<FeatureChange> differences(const std::vector<Feature>& before,
+                                       const std::vector<Feature>& after) {
+    std::vector<FeatureChange> changes;
+    for (const Feature& old : before) {
+        const Feature* now = find(after, old.name);
+        if (now != nullptr && now->active != old.active) {
+            changes.push_back({old.name, old.active, now->active, false});
+        }
+    }
+    return changes;
+}
+
+Result<FeatureTrial> try_feature(const std::string& device, const std::string& name, bool on) {
+    const Result<std::vector<Feature>> before = read_features(device);
+    if (!before) {
+        return pass_on(before.error());
+    }
+    const Feature* feature = find(*before, name);
+    if (feature == nullptr) {
+        return no_such_feature(device, name, *before);
+    }
+    FeatureTrial trial{.name = name, .wanted = on};
+    if (feature->never_changed) {
+        trial.outcome = TrialOutcome::kFixed;
+        return trial;
+    }
+    const bool already = feature->active == on && feature->requested == on;
+    const auto changed = change_features(device, {{name, on}});
+    if (!changed && changed.error().code != ErrorCode::kNotSupported) {
+        return pass_on(changed.error());
+    }
+    const Result<std::vector<Feature>> after = read_features(device);
+    if (!after) {
+        return pass_on(after.error());
+    }
+    for (const FeatureChange& change : differences(*before, *after)) {
+        if (change.name != name) {
+            trial.along.push_back(change);
+        }
+    }
+    if (!changed) {
+        trial.outcome = TrialOutcome::kRefused;
+        trial.reason = changed.error().message;
+        return trial;
+    }
+    const Feature* now = find(*after, name);
+    trial.outcome = now == nullptr || now->active != on ? TrialOutcome::kIgnored
+                    : already                           ? TrialOutcome::kAlready
+                                                        : TrialOutcome::kTaken;
+    return trial;
+}
+
+}  // namespace pathproof::agent

@@ -1,0 +1,144 @@
+#include "harness/agent/offload_frames.h"
+
+#include <linux/if_packet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "harness/agent/packet_socket.h"
+
+namespace pathproof::agent {
+namespace {
+
+constexpr std::uint16_t kIpv4 = 0x0800;
+constexpr std::uint16_t kIpv6 = 0x86dd;
+constexpr std::size_t kEthernetType = 12;
+constexpr int kUdpSegment = 103;  // UDP_SEGMENT (linux/udp.h)
+constexpr int kSendTime = 2000;   // milliseconds until a full queue counts as stuck
+constexpr int kSendBufferBytes = 4 << 20;
+
+// What the kernel shall take the frame for.
+std::uint16_t protocol_of(const std::vector<std::uint8_t>& bytes, bool ethernet) {
+    if (!ethernet) {
+        return !bytes.empty() && bytes[0] >> 4 == 6 ? kIpv6 : kIpv4;
+    }
+    if (bytes.size() < kEthernetType + 2) {
+        return 0;
+    }
+    return static_cast<std::uint16_t>(bytes[kEthernetType] << 8 | bytes[kEthernetType + 1]);
+}
+
+std::string reason_of(int number) {
+    const char* word = strerrorname_np(number);
+    return fmt::format("{} ({})", std::strerror(number), word != nullptr ? word : "no errno");
+}
+
+// 0, or the errno of a refusal. A full queue is waited for.
+int send_one(const PacketSocket& packet, const OffloadFrame& frame) {
+    std::array<std::uint8_t, frame::kVirtioHeaderBytes> header = frame::to_bytes(frame.request);
+    std::vector<std::uint8_t> bytes = frame.bytes;
+    iovec parts[] = {{header.data(), header.size()}, {bytes.data(), bytes.size()}};
+    sockaddr_ll address{};
+    address.sll_family = AF_PACKET;
+    address.sll_protocol = htons(protocol_of(frame.bytes, packet.ethernet));
+    address.sll_ifindex = packet.device_index;
+    msghdr message{};
+    message.msg_name = &address;
+    message.msg_namelen = sizeof address;
+    message.msg_iov = parts;
+    message.msg_iovlen = 2;
+    const Deadline deadline{std::chrono::milliseconds(kSendTime)};
+    for (;;) {
+        if (sendmsg(packet.socket.get(), &message, 0) >= 0) {
+            return 0;
+        }
+        const bool full = errno == EAGAIN || errno == ENOBUFS;
+        if (errno != EINTR && (!full || !wait_for(packet.socket.get(), POLLOUT, deadline))) {
+            return errno;
+        }
+        if (full && deadline.passed()) {
+            return ENOBUFS;
+        }
+    }
+}
+
+Status set_datagram_options(int socket, const DatagramOptions& options) {
+    setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kSendBufferBytes, sizeof kSendBufferBytes);
+    if (options.segment_bytes > 0) {
+        const int bytes = options.segment_bytes;
+        if (setsockopt(socket, IPPROTO_UDP, kUdpSegment, &bytes, sizeof bytes) != 0) {
+            return system_failure("set UDP_SEGMENT", errno);
+        }
+    }
+    if (options.checksum == UdpChecksum::kOff) {
+        if (options.destination.address.family == frame::Family::kIpv6) {
+            return fail(ErrorCode::kNotSupported,
+                        "UDP over IPv6 has a checksum; only tunnels may leave it out (RFC 6935)");
+        }
+        const int off = 1;
+        if (setsockopt(socket, SOL_SOCKET, SO_NO_CHECK, &off, sizeof off) != 0) {
+            return system_failure("set SO_NO_CHECK", errno);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<SendReport> send_frames(const std::string& device, const std::vector<OffloadFrame>& frames) {
+    const Result<PacketSocket> packet = open_packet_socket(device, PacketUse::kSend);
+    if (!packet) {
+        return pass_on(packet.error());
+    }
+    SendReport report;
+    for (std::uint32_t i = 0; i < frames.size(); ++i) {
+        const int refused = send_one(*packet, frames[i]);
+        if (refused == 0) {
+            ++report.sent;
+        } else {
+            report.refusals.push_back({i, reason_of(refused)});
+        }
+    }
+    return report;
+}
+
+Result<SendReport> send_datagrams(const DatagramOptions& options) {
+    const int family = socket_family(options.destination.address);
+    const Result<Fd> socket = open_socket(family, SOCK_DGRAM, 0);
+    if (!socket) {
+        return pass_on(socket.error());
+    }
+    if (Status done = set_datagram_options(socket->get(), options); !done) {
+        return pass_on(done.error());
+    }
+    const bool bound = options.source.port != 0 || !is_unspecified(options.source.address);
+    if (bound) {
+        SocketAddress address = to_socket_address(options.source);
+        if (bind(socket->get(), address.raw(), address.length) != 0) {
+            return system_failure("bind to " + frame::to_string(options.source), errno);
+        }
+    }
+    SocketAddress to = to_socket_address(options.destination);
+    SendReport report;
+    for (std::uint32_t i = 0; i < options.payloads.size(); ++i) {
+        const auto& payload = options.payloads[i];
+        const Deadline deadline{std::chrono::milliseconds(kSendTime)};
+        ssize_t sent = -1;
+        do {
+            sent = sendto(socket->get(), payload.data(), payload.size(), 0, to.raw(), to.length);
+        } while (sent < 0 && (errno == EINTR ||
+                              (errno == EAGAIN && wait_for(socket->get(), POLLOUT, deadline))));
+        if (sent >= 0) {
+            ++report.sent;
+        } else {
+            report.refusals.push_back({i, reason_of(errno)});
+        }
+    }
+    return report;
+}
+
+}  // namespace pathproof::agent

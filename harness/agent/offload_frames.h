@@ -1,0 +1,96 @@
+// Frames sent and received with their offload metadata, through packet sockets: the agent as the
+// sender and the receiver of the offload truth table. Each function speaks of the network namespace
+// of the calling thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/frame/address.h"
+#include "dataplane/frame/virtio_request.h"
+
+namespace pathproof::agent {
+
+// A frame and what the kernel shall ask of the device. On a device without Ethernet header (ipip,
+// gre, tun) it starts with the IP header.
+struct OffloadFrame {
+    std::vector<std::uint8_t> bytes;
+    frame::VirtioRequest request;
+    bool operator==(const OffloadFrame&) const = default;
+};
+
+struct SendRefusal {
+    std::uint32_t index = 0;  // of the frame in the request
+    std::string reason;       // the kernel's, with its errno name
+    bool operator==(const SendRefusal&) const = default;
+};
+struct SendReport {
+    std::uint64_t sent = 0;
+    std::vector<SendRefusal> refusals;
+};
+
+// Hands each frame to the device with PACKET_VNET_HDR. A frame that the kernel refuses is a value,
+// and the others go on. Errors: no such device, no permission.
+Result<SendReport> send_frames(const std::string& device, const std::vector<OffloadFrame>& frames);
+
+// What the kernel says of a received frame's transport checksum (PACKET_AUXDATA).
+enum class ChecksumStatus : std::uint8_t {
+    kUnknown,  // nothing was checked
+    kValid,    // TP_STATUS_CSUM_VALID
+    kPartial,  // TP_STATUS_CSUMNOTREADY: the field is not final, the data never left the machine
+};
+const char* name(ChecksumStatus status);  // "unknown", "valid", "partial"
+std::optional<ChecksumStatus> checksum_status(const std::string& name);
+
+struct CapturedFrame {
+    std::vector<std::uint8_t> bytes;
+    std::uint32_t length = 0;  // of the frame, however many bytes of it were kept
+    ChecksumStatus checksum = ChecksumStatus::kUnknown;
+    frame::VirtioRequest request;  // of a super-frame that GRO made, or with a partial checksum
+    std::optional<std::uint16_t> vlan_tci;  // a tag that the device took out
+    bool operator==(const CapturedFrame&) const = default;
+};
+
+struct CaptureOptions {
+    std::string device;
+    std::uint32_t most_frames = 16'384;  // more are counted, not kept
+    std::uint32_t most_bytes = 65'550;   // of each frame
+};
+
+struct Capture {
+    std::vector<CapturedFrame> frames;
+    std::uint64_t left_out = 0;  // beyond most_frames
+    std::uint64_t dropped = 0;   // by the kernel, for want of room in the socket
+};
+
+// Listens on a device from start() to stop(), to what the device receives, not to what is sent
+// through it.
+class FrameListener {
+  public:
+    static Result<std::unique_ptr<FrameListener>> start(const CaptureOptions& options);
+    ~FrameListener();
+    Capture stop();
+
+  private:
+    struct Impl;
+    explicit FrameListener(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+enum class UdpChecksum : std::uint8_t { kOn, kOff };  // kOff: SO_NO_CHECK, IPv4 only
+
+// Datagrams through an ordinary UDP socket: the kernel's own way to a device.
+struct DatagramOptions {
+    frame::Endpoint source;  // unspecified address or port 0: the kernel's choice
+    frame::Endpoint destination;
+    std::vector<std::vector<std::uint8_t>> payloads;
+    std::uint16_t segment_bytes = 0;  // not 0: UDP_SEGMENT, each payload is cut into datagrams
+    UdpChecksum checksum = UdpChecksum::kOn;
+};
+Result<SendReport> send_datagrams(const DatagramOptions& options);
+
+}  // namespace pathproof::agent

@@ -1,0 +1,79 @@
+#include "harness/agent/packet_socket.h"
+
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "harness/agent/interfaces.h"
+
+namespace pathproof::agent {
+namespace {
+
+constexpr std::uint16_t kEveryProtocol = 3;  // ETH_P_ALL
+constexpr int kReceiveBufferBytes = 64 << 20;
+
+Status set_on(int socket, int option, const char* what) {
+    const int on = 1;
+    if (setsockopt(socket, SOL_PACKET, option, &on, sizeof on) != 0) {
+        return system_failure(fmt::format("set {} on a packet socket", what), errno);
+    }
+    return {};
+}
+
+bool has_ethernet_header(int socket, const std::string& device) {
+    ifreq request{};
+    std::memcpy(request.ifr_name, device.c_str(), device.size());
+    if (ioctl(socket, SIOCGIFHWADDR, &request) != 0) {
+        return true;
+    }
+    return request.ifr_hwaddr.sa_family == ARPHRD_ETHER ||
+           request.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK;
+}
+
+Status prepare_to_receive(int socket) {
+    // Without CAP_NET_ADMIN the default size stays; what it loses is counted (PACKET_STATISTICS).
+    setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBufferBytes,
+               sizeof kReceiveBufferBytes);
+    if (Status done = set_on(socket, PACKET_AUXDATA, "PACKET_AUXDATA"); !done) {
+        return done;
+    }
+    return set_on(socket, PACKET_IGNORE_OUTGOING, "PACKET_IGNORE_OUTGOING");
+}
+
+}  // namespace
+
+Result<PacketSocket> open_packet_socket(const std::string& device, PacketUse use) {
+    if (Status there = require_interface(device); !there) {
+        return pass_on(there.error());
+    }
+    // Protocol 0 receives nothing until bind() says what.
+    Result<Fd> socket = open_socket(AF_PACKET, SOCK_RAW, 0);
+    if (!socket) {
+        return fail(socket.error(), "open a packet socket on {}", device);
+    }
+    const int descriptor = socket->get();
+    if (Status done = set_on(descriptor, PACKET_VNET_HDR, "PACKET_VNET_HDR"); !done) {
+        return pass_on(done.error());
+    }
+    if (use == PacketUse::kReceive) {
+        if (Status done = prepare_to_receive(descriptor); !done) {
+            return pass_on(done.error());
+        }
+    }
+    sockaddr_ll address{};
+    address.sll_family = AF_PACKET;
+    address.sll_protocol = use == PacketUse::kReceive ? htons(kEveryProtocol) : 0;
+    address.sll_ifindex = static_cast<int>(if_nametoindex(device.c_str()));
+    if (bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        return system_failure(fmt::format("bind a packet socket to {}", device), errno);
+    }
+    const bool ethernet = has_ethernet_header(descriptor, device);
+    return PacketSocket{std::move(*socket), address.sll_ifindex, ethernet};
+}
+
+}  // namespace pathproof::agent
