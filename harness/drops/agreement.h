@@ -14,11 +14,12 @@ namespace pathproof::drops {
 struct Agreement {
     // What conntrack counted (nf_conntrack_core.c). The kernels that give drop reasons at all count
     // a clash that was resolved elsewhere (clash_resolve): these are packets that were dropped.
-    std::uint64_t insert_failed =
-        0;                   // at confirmation: the tuple was taken, or the entry was dying
-    std::uint64_t drop = 0;  // the clashes among insert_failed, and packets that got no
-                             // entry: the table was full
-    std::uint64_t chain_too_long = 0;  // at confirmation: too many entries in one hash bucket
+    // At confirmation: the tuple was taken, or the entry was dying.
+    std::uint64_t insert_failed = 0;
+    // The clashes among insert_failed, and packets that got no entry as the table was full.
+    std::uint64_t drop = 0;
+    // At confirmation: too many entries in one hash bucket.
+    std::uint64_t chain_too_long = 0;
 
     // Packets that conntrack refused, by these counters.
     std::uint64_t refused = 0;
