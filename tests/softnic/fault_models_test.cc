@@ -6,6 +6,7 @@
 #include <set>
 
 #include "dataplane/frame/view.h"
+#include "dataplane/judge/verifier.h"
 #include "dataplane/softnic/mechanisms.h"
 #include "dataplane/softnic/soft_nic.h"
 #include "tests/softnic/fault_corpus.h"
@@ -254,6 +255,24 @@ BOOST_AUTO_TEST_CASE(each_spoils_some_frames_and_in_them_what_it_says) {
 
 BOOST_AUTO_TEST_CASE(so_do_those_of_the_open_world) {
     check_models(open_world_models());
+}
+
+BOOST_AUTO_TEST_CASE(a_healthy_nic_sends_the_whole_corpus_right) {
+    std::size_t verified = 0;
+    for (std::size_t which = 0; which < sending_corpus().size(); ++which) {
+        const TxFrame& given = sending_corpus()[which];
+        for (const WireFrameBytes& frame : sent_healthily()[which]) {
+            const auto tunnels = frame::TunnelPorts::well_known();
+            const bool taken_for_tunnel =
+                find_places(frame, {}, told_by(given.request)).tunnel == TunnelKind::kNone &&
+                frame::parse_frame(frame, tunnels).to_tunnel;
+            if (!taken_for_tunnel) {
+                BOOST_REQUIRE(!judge::verify_slowly(frame, tunnels).any_bad());
+                ++verified;
+            }
+        }
+    }
+    BOOST_TEST(verified > sending_corpus().size());
 }
 
 BOOST_AUTO_TEST_CASE(an_effect_is_told_apart_from_a_miss_and_from_an_equivalent_one) {

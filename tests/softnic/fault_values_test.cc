@@ -231,6 +231,67 @@ BOOST_AUTO_TEST_CASE(a_checksum_for_tcp_is_written_behind_the_udp_header) {
     BOOST_TEST(field_at(wire, 34 + 16) == field_at(in_software(spec), kPlainUdp));
 }
 
+// The field at `field` is left alone; the sum from `start` on stands at `written`.
+void check_misplaced(std::string_view fault, const FrameSpec& spec, std::size_t field,
+                     std::size_t start, std::size_t written) {
+    const TxFrame frame = handed_over(spec);
+    Frame expected = in_software(spec);
+    const Frame wire = sent_with(fault, frame);
+    expected[field] = frame.bytes[field];
+    expected[field + 1] = frame.bytes[field + 1];
+    OracleSum sum;
+    sum.add(Bytes(expected).subspan(start));
+    const std::uint16_t value = sum.checksum() == 0 ? 0xffff : sum.checksum();
+    expected[written] = static_cast<std::uint8_t>(value >> 8);
+    expected[written + 1] = static_cast<std::uint8_t>(value);
+    BOOST_TEST((wire == expected), fault);
+}
+
+BOOST_AUTO_TEST_CASE(a_sum_begun_at_the_wrong_place_is_written_at_the_wrong_place) {
+    check_misplaced("tx.inner.l4.TUNNEL_START@encap", vxlan_spec(40, ChecksumMode::kZero),
+                    kInnerTcp, 50, 66);
+    FrameSpec spec = plain(40);
+    spec.packet.ipv4_option_bytes = 8;
+    check_misplaced("tx.plain.l4.IPOPT_START@ipopt", spec, 48, 34, 40);
+    spec = plain(40);
+    spec.packet.vlans = 1;
+    check_misplaced("tx.plain.l4.VLAN_START@vlan==1", spec, 44, 34, 40);
+    check_misplaced("tx.plain.l4.VLAN_START_LATE@vlan==1", spec, 44, 42, 48);
+    spec.packet.vlans = 2;
+    check_misplaced("tx.plain.l4.QINQ_START@vlan==2", spec, 48, 34, 40);
+    spec = plain(40);
+    spec.packet.source.address = *frame::parse_ip("2001:db8::1");
+    spec.packet.destination.address = *frame::parse_ip("2001:db8::2");
+    spec.packet.extensions = {frame::Extension::kHopByHop};
+    check_misplaced("tx.plain.l4.EXTHDR_START@exthdr", spec, 68, 54, 60);
+}
+
+BOOST_AUTO_TEST_CASE(an_extension_header_in_the_pseudo_header_changes_length_and_protocol) {
+    FrameSpec spec = plain(40);
+    spec.packet.source.address = *frame::parse_ip("2001:db8::1");
+    spec.packet.destination.address = *frame::parse_ip("2001:db8::2");
+    spec.packet.extensions = {frame::Extension::kDestination};
+    const std::uint64_t right = field_at(in_software(spec), 68);
+    const std::uint64_t wire = field_at(sent_with("tx.plain.l4.EXTHDR_PSEUDO", spec), 68);
+    // 8 bytes more, protocol 60 for 17: the complement is that much less.
+    BOOST_TEST((wire + 8 + 60 - 17) % 0xffff == right % 0xffff);
+}
+
+BOOST_AUTO_TEST_CASE(swapped_layers_swap_both_ways) {
+    Frame frame = in_software(vxlan_spec(40, ChecksumMode::kSoftware));
+    frame[kOuterUdp] ^= 1;
+    frame[24] ^= 1;
+    SoftNic nic({}, {*parse_fault("rx.inner.l4.LAYER_SWAP@encap")});
+    RxResult got;
+    nic.receive(frame, got);
+    BOOST_TEST(
+        (got.verdict == RxVerdict{RxClaim::kGood, RxClaim::kBad, RxClaim::kBad, RxClaim::kGood}));
+    SoftNic headers({}, {*parse_fault("rx.inner.ip.LAYER_SWAP@encap")});
+    headers.receive(frame, got);
+    BOOST_TEST(
+        (got.verdict == RxVerdict{RxClaim::kBad, RxClaim::kGood, RxClaim::kGood, RxClaim::kBad}));
+}
+
 BOOST_AUTO_TEST_CASE(every_segment_gets_the_super_frames_checksum_if_it_is_not_made_anew) {
     FrameSpec spec = plain(300);
     spec.packet.transport = frame::Transport::kTcp;
@@ -243,6 +304,42 @@ BOOST_AUTO_TEST_CASE(every_segment_gets_the_super_frames_checksum_if_it_is_not_m
     BOOST_REQUIRE(sent.frames.size() == 3u);
     for (const Frame& segment : sent.frames) {
         BOOST_TEST(field_at(segment, 34 + 16) == of_all);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(segments_keep_the_super_frames_header_fields) {
+    struct Row {
+        const char* fault;
+        std::size_t v4;  // where the field lies in plain TCP over IPv4, and over IPv6
+        std::size_t v6;
+        std::size_t length;
+    };
+    for (const Row& row :
+         {Row{"tx.plain.seg.SEG_TOT_LEN", 16, 18, 2}, Row{"tx.plain.seg.SEG_ID_STUCK", 18, 0, 2},
+          Row{"tx.plain.seg.SEG_SEQ", 38, 58, 4}, Row{"tx.plain.seg.SEG_PSH", 47, 67, 1}}) {
+        for (const auto family : {frame::Family::kIpv4, frame::Family::kIpv6}) {
+            const bool v4 = family == frame::Family::kIpv4;
+            const std::size_t field = v4 ? row.v4 : row.v6;
+            if (field == 0) {
+                continue;
+            }
+            FrameSpec spec = plain(300);
+            spec.packet.source.address = *frame::parse_ip(v4 ? "198.18.0.1" : "2001:db8::1");
+            spec.packet.destination.address = *frame::parse_ip(v4 ? "198.18.0.2" : "2001:db8::2");
+            spec.packet.transport = frame::Transport::kTcp;
+            spec.packet.ip_checksum = v4 ? ChecksumMode::kOffload : ChecksumMode::kSoftware;
+            spec.segment_bytes = 100;
+            const TxFrame super = handed_over(spec);
+            SoftNic nic({}, {*parse_fault(row.fault)});
+            TxResult sent;
+            nic.transmit(super, sent);
+            BOOST_REQUIRE(sent.frames.size() == 3u && nic.fault_hits().front() == 3u);
+            for (const Frame& segment : sent.frames) {
+                BOOST_TEST(std::equal(segment.begin() + field, segment.begin() + field + row.length,
+                                      super.bytes.begin() + field),
+                           row.fault << " over " << (v4 ? "IPv4" : "IPv6"));
+            }
+        }
     }
 }
 
