@@ -1,6 +1,7 @@
 // What a profile expects beside what a driver offers.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,22 +15,57 @@ struct Finding {
         kAsExpected,
         kMissing,       // required, but the driver does not offer it
         kUnexpected,    // expected to be absent, but the driver offers it
+        kBroken,        // known to do wrong on this version, and switched on
+        kMaybeBroken,   // the same, on some of the family's devices or of the versions: a note
+        kExpired,       // was broken, and this version has the repair: a note
         kOtherDefault,  // offered as expected, but set otherwise than by default: a note
+        kOtherLimit,    // a figure differs from the profile's: a note
         kUnlisted,      // the driver offers it and the profile says nothing: a note
+        kNotJudged,     // the profile's claim is not for this version, or nothing was read: a note
     };
     Kind kind = Kind::kAsExpected;
     std::string feature;
-    std::string expected;  // "required, on by default"
-    std::string found;     // "on", "off", "on [fixed]", "off [fixed]", "not known to this kernel"
-    std::string why;       // the profile's reason
+    std::string expected;   // "required, on by default"
+    std::string found;      // "on", "off", "on [fixed]", "off [fixed]", "not known to this kernel"
+    std::string why;        // the profile's reason
+    std::string when = {};  // the profile's condition
+    std::string erratum = {};  // of the catalogue
+    std::string source = {};   // what the profile's claim rests on, in words
 };
 
 const char* name(Finding::Kind kind);
 
-// One finding for each feature that the profile lists, in its order, then the unlisted ones.
-std::vector<Finding> compare(const Profile& profile, const std::vector<agent::Feature>& features);
+// Which versions run; an empty one is not known, and counts as newer than any that a claim begins
+// with.
+struct Running {
+    std::string kernel;  // `uname -r`
+    std::string dpdk;    // "22.11.11"
+};
 
-// Whether nothing is missing and nothing unexpected; notes do not count.
+// One finding for each feature that the profile lists, in its order, then the unlisted ones.
+std::vector<Finding> compare(const Profile& profile, const std::vector<agent::Feature>& features,
+                             const Running& running = {});
+
+// The same of a DPDK port and the offloads that it can do, by the names that DPDK gives them.
+// Features are called "tx IPV4_CKSUM" and "rx IPV4_CKSUM".
+std::vector<Finding> compare_dpdk(const Profile& profile, const std::vector<std::string>& tx,
+                                  const std::vector<std::string>& rx, const Running& running = {});
+
+// The figures that were read from a live device; what is not in the map was not read.
+using LiveLimits = std::map<LimitKind, std::uint64_t>;
+std::vector<Finding> compare_limits(const std::vector<Limit>& limits, const LiveLimits& live);
+
+// Whether nothing is missing, unexpected or broken; notes do not count.
 bool agrees(const std::vector<Finding>& findings);
+
+enum class QuirkState {
+    kInForce,
+    kExpired,  // this version has outgrown it
+    kNotYet,   // this version is older than it
+    kUnknown,  // the version is not known
+};
+const char* name(QuirkState state);  // "in force", "expired", "not yet", "not known"
+// By the kernel's range where it has one, else by DPDK's; without either it is in force.
+QuirkState state_of(const Quirk& quirk, const Running& running);
 
 }  // namespace pathproof::profile

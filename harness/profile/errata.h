@@ -28,8 +28,9 @@ enum class Evidence {
 const char* name(Direction direction);
 const char* name(Evidence evidence);
 
-// What the defect looks like: `layer` and `name` in the words of the judge and of the fault models
-// ("outer.udp", "NAT0"). A name may carry an argument, "STALE(sport)".
+// What the defect looks like. `layer` is depth.protocol as the judge's word() has it ("outer.udp",
+// "plain.ipv4"); an entry of the catalogue may be broader ("innermost.l4", see layer_covers()).
+// `name` may carry an argument: "STALE(sport)".
 struct Signature {
     Direction direction = Direction::kTransmit;
     std::string layer;
@@ -88,8 +89,8 @@ struct Sighting {
 
 enum class Certainty {
     kDriverAndRange,  // the entry names this driver, and its versions cover this one
-    kDriver,          // the entry names this driver; whether its versions cover this one is open
-    kSignature,       // it looks the same, elsewhere: another driver or version, or not known
+    kDriver,     // the entry names this driver; whether it speaks of this version or chip is open
+    kSignature,  // it looks the same, elsewhere: another driver or version, or not known
 };
 
 const char* name(Certainty certainty);  // "driver and version", "driver", "signature only"
@@ -118,11 +119,20 @@ Result<std::vector<Erratum>> load_errata(const std::string& directory);
 // The entry of that id, or the only one whose id begins with it ("E01"); kNotFound says what to do.
 Result<Erratum> find_erratum(const std::string& directory, const std::string& id);
 
-// What is wrong with a set of entries beyond the form of each.
+// "tx.outer.udp.NAT0" taken apart; kBadInput says what is allowed.
+Result<Signature> parse_signature(const std::string& text);
+std::string to_text(const Signature& signature);
+
+// Whether `word` is a condition of the catalogue ("nat=outer"); if not, what is allowed.
+Status check_condition(const std::string& word);
+
+// What is wrong with a set of entries beyond the form of each: an id that is not the file's name, a
+// number (the E01 of E01-...) that stands twice.
 std::vector<std::string> lint(const std::vector<Erratum>& errata);
 
-// Layers: "outer.udp", "inner.tcp", "ip4". "l4" stands for any of tcp, udp, sctp, icmp; "ip" for
-// ip4 and ip6; "l3" is "ip".
+// Whether a layer of the catalogue is, or includes, one that was seen: "innermost" is inner or
+// plain, "outermost" outer or plain, "any" each of the three; "l4" is udp, tcp, sctp, icmp and
+// icmpv6, "ip" is ipv4 and ipv6.
 bool layer_covers(const std::string& general, const std::string& special);
 // "STALE" covers "STALE(sport)", and the other way round; two arguments must be equal.
 bool same_name(const std::string& a, const std::string& b);

@@ -78,10 +78,50 @@ constexpr std::array<std::string_view, 65> kNames{{
 }};
 static_assert(std::is_sorted(kNames.begin(), kNames.end()));
 
+// DPDK 22.11, lib/ethdev/rte_ethdev.c, eth_dev_tx_offload_names and eth_dev_rx_offload_names.
+// Sorted.
+constexpr std::array<std::string_view, 22> kDpdkTxNames{{
+    "GENEVE_TNL_TSO",  "GRE_TNL_TSO",    "IPIP_TNL_TSO", "IPV4_CKSUM",  "IP_TNL_TSO",
+    "MACSEC_INSERT",   "MBUF_FAST_FREE", "MT_LOCKFREE",  "MULTI_SEGS",  "OUTER_IPV4_CKSUM",
+    "OUTER_UDP_CKSUM", "QINQ_INSERT",    "SCTP_CKSUM",   "SECURITY",    "SEND_ON_TIMESTAMP",
+    "TCP_CKSUM",       "TCP_TSO",        "UDP_CKSUM",    "UDP_TNL_TSO", "UDP_TSO",
+    "VLAN_INSERT",     "VXLAN_TNL_TSO",
+}};
+constexpr std::array<std::string_view, 18> kDpdkRxNames{{
+    "BUFFER_SPLIT",
+    "IPV4_CKSUM",
+    "KEEP_CRC",
+    "MACSEC_STRIP",
+    "OUTER_IPV4_CKSUM",
+    "OUTER_UDP_CKSUM",
+    "QINQ_STRIP",
+    "RSS_HASH",
+    "SCATTER",
+    "SCTP_CKSUM",
+    "SECURITY",
+    "TCP_CKSUM",
+    "TCP_LRO",
+    "TIMESTAMP",
+    "UDP_CKSUM",
+    "VLAN_EXTEND",
+    "VLAN_FILTER",
+    "VLAN_STRIP",
+}};
+static_assert(std::is_sorted(kDpdkTxNames.begin(), kDpdkTxNames.end()));
+static_assert(std::is_sorted(kDpdkRxNames.begin(), kDpdkRxNames.end()));
+
 }  // namespace
 
 bool is_feature_name(const std::string& name) {
     return std::binary_search(kNames.begin(), kNames.end(), name);
+}
+
+bool is_dpdk_tx_offload(const std::string& name) {
+    return std::binary_search(kDpdkTxNames.begin(), kDpdkTxNames.end(), name);
+}
+
+bool is_dpdk_rx_offload(const std::string& name) {
+    return std::binary_search(kDpdkRxNames.begin(), kDpdkRxNames.end(), name);
 }
 
 }  // namespace pathproof::profile

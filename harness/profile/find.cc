@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "harness/profile/profile.h"
+#include "harness/profile/toml_reader.h"
 
 namespace pathproof::profile {
 
@@ -21,20 +22,12 @@ std::string profile_directory() {
 }
 
 Result<std::vector<Profile>> load_all(const std::string& directory) {
-    std::error_code wrong;
-    std::vector<std::string> paths;
-    for (const auto& entry : fs::directory_iterator(directory, wrong)) {
-        if (entry.path().extension() == ".toml") {
-            paths.push_back(entry.path());
-        }
-    }
-    if (wrong) {
-        return fail(ErrorCode::kNotFound,
-                    "cannot list the profiles in {}: {}; PATHPROOF_PROFILES names another folder",
-                    directory, wrong.message());
+    const auto paths = toml_files(directory, "profiles");
+    if (!paths) {
+        return pass_on(paths.error());
     }
     std::vector<Profile> profiles;
-    for (const std::string& path : paths) {
+    for (const std::string& path : *paths) {
         auto profile = load_profile(path);
         if (!profile) {
             return pass_on(profile.error());
@@ -60,6 +53,51 @@ Result<Profile> find_profile(const std::string& directory, const std::string& id
     }
     return fail(ErrorCode::kNotFound, "there is no profile '{}' in {}; there are: {}", id,
                 directory, ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", ")));
+}
+
+namespace {
+
+bool lists(const std::vector<std::string>& all, const std::string& one) {
+    return !one.empty() && std::find(all.begin(), all.end(), one) != all.end();
+}
+
+// How well [match] fits: 0 not at all, 2 with the PCI id.
+unsigned fit(const Match& match, const DeviceIdentity& device) {
+    const bool names_driver = !match.kernel_driver.empty() || !match.pmd.empty();
+    const bool driver =
+        lists(match.kernel_driver, device.kernel_driver) || lists(match.pmd, device.pmd);
+    const bool pci = lists(match.pci, device.pci);
+    if (names_driver && !driver) {
+        return 0;
+    }
+    if (pci) {
+        return 2;
+    }
+    // An id that is listed nowhere may be a newer card of the same driver; a driver that serves
+    // several families (net_e1000_em) is told apart by its ids.
+    return driver ? 1 : 0;
+}
+
+}  // namespace
+
+Result<Profile> matching_profile(const std::vector<Profile>& profiles,
+                                 const DeviceIdentity& device) {
+    const Profile* best = nullptr;
+    unsigned best_fit = 0;
+    for (const Profile& profile : profiles) {
+        if (const unsigned now = fit(profile.match, device); now > best_fit) {
+            best = &profile;
+            best_fit = now;
+        }
+    }
+    if (best != nullptr) {
+        return *best;
+    }
+    return fail(ErrorCode::kNotFound,
+                "no profile is for driver '{}'{}; choose one of 'pathproof profile list' with "
+                "--profile, or write one: 'pathproof profile probe' makes a draft",
+                device.kernel_driver.empty() ? device.pmd : device.kernel_driver,
+                device.pci.empty() ? "" : ", PCI id " + device.pci);
 }
 
 }  // namespace pathproof::profile

@@ -1,114 +1,17 @@
-// The only file that knows the TOML library, and the only place where its exceptions are caught.
-#include <fmt/ranges.h>
-#include <toml++/toml.h>
-
+// Profiles from TOML.
 #include <algorithm>
-#include <fstream>
 #include <initializer_list>
-#include <sstream>
 #include <string_view>
 
 #include "harness/profile/profile.h"
+#include "harness/profile/toml_reader.h"
 
 namespace pathproof::profile {
 namespace {
 
 constexpr const char* kSchema = "nicprofile/1";
-
-// Reads values and remembers the first thing that is wrong; what is read after that has no meaning.
-class Reader {
-  public:
-    explicit Reader(const std::string& file) : file_(file) {}
-
-    const Status& status() const { return status_; }
-
-    template <typename... Args>
-    void complain(const toml::source_region& where, fmt::format_string<Args...> text,
-                  Args&&... args) {
-        if (status_) {
-            status_ = fail(ErrorCode::kBadInput, "{}:{}:{}: {}", file_, where.begin.line,
-                           where.begin.column, fmt::format(text, std::forward<Args>(args)...));
-        }
-    }
-
-    void allow_only(const toml::table& table, std::initializer_list<std::string_view> allowed) {
-        for (const auto& [key, node] : table) {
-            if (std::find(allowed.begin(), allowed.end(), key.str()) == allowed.end()) {
-                complain(key.source(), "unknown key '{}'; allowed here: {}", key.str(),
-                         fmt::join(allowed, ", "));
-            }
-        }
-    }
-
-    const toml::node* require(const toml::table& table, std::string_view key) {
-        const toml::node* node = table.get(key);
-        if (node == nullptr) {
-            complain(table.source(), "'{}' is missing", key);
-        }
-        return node;
-    }
-
-    std::string text(const toml::node* node, std::string_view key) {
-        if (node == nullptr) {
-            return "";
-        }
-        if (!node->is_string() || node->as_string()->get().empty()) {
-            complain(node->source(), "'{}' wants a text that is not empty", key);
-            return "";
-        }
-        return node->as_string()->get();
-    }
-
-    std::string required_text(const toml::table& table, std::string_view key) {
-        return text(require(table, key), key);
-    }
-
-    // One of a few words; its position among them.
-    std::size_t word(const toml::table& table, std::string_view key,
-                     std::initializer_list<std::string_view> words) {
-        const toml::node* node = require(table, key);
-        const std::string found = text(node, key);
-        const auto* position = std::find(words.begin(), words.end(), found);
-        if (position != words.end()) {
-            return static_cast<std::size_t>(position - words.begin());
-        }
-        if (node != nullptr) {
-            complain(node->source(), "'{}' is '{}'; it may be: {}", key, found,
-                     fmt::join(words, ", "));
-        }
-        return 0;
-    }
-
-    std::vector<std::string> texts(const toml::table& table, std::string_view key) {
-        const toml::node* node = table.get(key);
-        if (node == nullptr) {
-            return {};
-        }
-        if (!node->is_array()) {
-            complain(node->source(), "'{}' wants a list of texts", key);
-            return {};
-        }
-        std::vector<std::string> all;
-        for (const toml::node& item : *node->as_array()) {
-            all.push_back(text(&item, key));
-        }
-        return all;
-    }
-
-    const toml::table& section(const toml::table& table, std::string_view key) {
-        static const toml::table kNone;
-        const toml::node* node = require(table, key);
-        if (node != nullptr && !node->is_table()) {
-            complain(node->source(), "'{}' wants a table", key);
-            return kNone;
-        }
-        return node == nullptr ? kNone : *node->as_table();
-    }
-
-  private:
-    const std::string& file_;
-    Status status_;
-};
+constexpr std::uint64_t kMaxSpeedMbps = 10'000'000;
+constexpr std::uint64_t kMaxLimit = 1ULL << 32;
 
 bool is_pci_id(const std::string& text) {
     const auto hexadecimal = [&](std::size_t from) {
@@ -121,109 +24,268 @@ bool is_pci_id(const std::string& text) {
     return text.size() == 9 && text[4] == ':' && hexadecimal(0) && hexadecimal(5);
 }
 
-Match read_match(Reader& reader, const toml::table& table) {
-    reader.allow_only(table, {"kernel_driver", "pmd", "pci"});
-    Match match{reader.texts(table, "kernel_driver"), reader.texts(table, "pmd"),
-                reader.texts(table, "pci")};
-    if (match.kernel_driver.empty() && match.pmd.empty() && match.pci.empty()) {
-        reader.complain(table.source(), "[match] names no device: give kernel_driver, pmd or pci");
+// Reads a profile's tables; knows the sources that claims may name.
+class ProfileReader {
+  public:
+    ProfileReader(TomlReader& reader, const toml::table& root) : reader_(reader), root_(root) {}
+
+    Profile read(const std::string& file);
+
+  private:
+    using IsName = bool (*)(const std::string&);
+
+    void read_sources();
+    std::string source(const toml::table& claim);
+    Match read_match(const toml::table& table);
+    OffloadExpectation read_offload(const toml::key& key, const toml::node& node, IsName is_name);
+    std::vector<OffloadExpectation> read_offloads(const toml::table* table, IsName is_name);
+    void read_all_offloads();
+    void read_link();
+    std::vector<Limit> read_limits(const toml::table* table);
+    void read_tunnels();
+    void read_quirks();
+    void read_provenance();
+
+    TomlReader& reader_;
+    const toml::table& root_;
+    Profile profile_;
+};
+
+void ProfileReader::read_sources() {
+    const toml::table& table = reader_.section(root_, "sources");
+    for (const auto& [key, node] : table) {
+        profile_.sources.emplace(key.str(), reader_.text(&node, key.str()));
     }
-    for (const std::string& id : match.pci) {
-        if (!is_pci_id(id)) {
-            reader.complain(
-                table.get("pci")->source(),
-                "'{}' is no PCI id; write vendor:device in small hexadecimal digits, as "
-                "8086:1592",
-                id);
+}
+
+std::string ProfileReader::source(const toml::table& claim) {
+    const std::string key = reader_.required_text(claim, "source");
+    if (!key.empty() && !profile_.sources.contains(key)) {
+        std::string known;
+        for (const auto& [name, text] : profile_.sources) {
+            known += known.empty() ? name : ", " + name;
         }
+        reader_.complain(claim.get("source")->source(),
+                         "source '{}' is not in [sources]; there are: {}", key, known);
+    }
+    return key;
+}
+
+Match ProfileReader::read_match(const toml::table& table) {
+    reader_.allow_only(table, {"kernel_driver", "pmd", "pci", "source"});
+    Match match{reader_.texts(table, "kernel_driver"), reader_.texts(table, "pmd"), {}, {}};
+    match.pci = reader_.texts(table, "pci", [&](const toml::node& node, const std::string& id) {
+        if (!is_pci_id(id)) {
+            reader_.complain(node.source(),
+                             "'{}' is no PCI id; write vendor:device in small hexadecimal digits, "
+                             "as 8086:1592",
+                             id);
+        }
+    });
+    if (match.kernel_driver.empty() && match.pmd.empty() && match.pci.empty()) {
+        reader_.complain(table.source(), "[match] names no device: give kernel_driver, pmd or pci");
+    }
+    if (!match.pci.empty()) {
+        match.source = source(table);
     }
     return match;
 }
 
-std::optional<bool> read_default(Reader& reader, const toml::table& table) {
-    if (!table.contains("default")) {
-        return std::nullopt;
-    }
-    return reader.word(table, "default", {"off", "on"}) == 1;
-}
-
-OffloadExpectation read_offload(Reader& reader, const toml::key& key, const toml::node& node) {
-    OffloadExpectation expectation{.name = std::string(key.str())};
-    if (!is_feature_name(expectation.name)) {
-        reader.complain(key.source(),
-                        "'{}' is no feature that Linux has; write single names as 'ethtool -k' and "
-                        "'pathproof offload show' print them",
-                        key.str());
-        return expectation;
+OffloadExpectation ProfileReader::read_offload(const toml::key& key, const toml::node& node,
+                                               IsName is_name) {
+    OffloadExpectation claim{.name = std::string(key.str())};
+    if (!is_name(claim.name)) {
+        reader_.complain(key.source(), "'{}' is {}", key.str(),
+                         is_name == is_feature_name
+                             ? "no feature that Linux has; write single names as 'ethtool -k' and "
+                               "'pathproof offload show' print them"
+                             : "no offload that DPDK has; write names as "
+                               "rte_eth_dev_tx_offload_name() and its Rx twin give them");
+        return claim;
     }
     if (!node.is_table()) {
-        reader.complain(node.source(), "'{}' wants a table: {{ expect = \"required\" }}",
-                        key.str());
-        return expectation;
+        reader_.complain(node.source(), "'{}' wants a table: {{ expect = \"required\" }}",
+                         key.str());
+        return claim;
     }
     const toml::table& table = *node.as_table();
-    reader.allow_only(table, {"expect", "default", "why"});
+    reader_.allow_only(table,
+                       {"expect", "default", "why", "when", "kernel", "dpdk", "erratum", "source"});
     constexpr Expectation kWords[] = {Expectation::kRequired, Expectation::kOptional,
-                                      Expectation::kAbsent};
-    expectation.expect = kWords[reader.word(table, "expect", {"required", "optional", "absent"})];
-    expectation.on_by_default = read_default(reader, table);
-    expectation.why = reader.text(table.get("why"), "why");
-    if (expectation.expect == Expectation::kAbsent && expectation.on_by_default) {
-        reader.complain(table.get("default")->source(), "a feature that is absent has no default");
+                                      Expectation::kAbsent, Expectation::kBroken};
+    claim.expect =
+        kWords[reader_.word(table, "expect", {"required", "optional", "absent", "broken"})];
+    if (table.contains("default")) {
+        claim.on_by_default = reader_.word(table, "default", {"off", "on"}) == 1;
     }
-    return expectation;
+    claim.why = reader_.optional_text(table, "why");
+    claim.when = reader_.optional_text(table, "when");
+    claim.kernel = reader_.versions(table, "kernel");
+    claim.dpdk = reader_.versions(table, "dpdk");
+    claim.erratum = reader_.optional_text(table, "erratum");
+    claim.source = source(table);
+    if (claim.expect == Expectation::kAbsent && claim.on_by_default) {
+        reader_.complain(table.get("default")->source(), "a feature that is absent has no default");
+    }
+    if (claim.expect == Expectation::kBroken && claim.why.empty() && claim.erratum.empty()) {
+        reader_.complain(table.source(), "a feature that is broken says how: 'why' or 'erratum'");
+    }
+    return claim;
 }
 
-std::vector<OffloadExpectation> read_offloads(Reader& reader, const toml::table& offload) {
-    reader.allow_only(offload, {"ethtool"});
+std::vector<OffloadExpectation> ProfileReader::read_offloads(const toml::table* table,
+                                                             IsName is_name) {
     std::vector<OffloadExpectation> all;
-    for (const auto& [key, node] : reader.section(offload, "ethtool")) {
-        all.push_back(read_offload(reader, key, node));
+    if (table == nullptr) {
+        return all;
+    }
+    for (const auto& [key, node] : *table) {
+        all.push_back(read_offload(key, node, is_name));
     }
     return all;
 }
 
-std::string read_date(Reader& reader, const toml::table& table) {
-    const toml::node* node = reader.require(table, "date");
-    if (node == nullptr) {
-        return "";
+// The version that was read for the claims: before it they are not made.
+void hold_since(std::vector<OffloadExpectation>& claims, const std::optional<Version>& from,
+                VersionRange OffloadExpectation::*range) {
+    for (OffloadExpectation& claim : claims) {
+        if ((claim.*range).everything()) {
+            (claim.*range).from = from;
+        }
     }
-    if (!node->is_date()) {
-        reader.complain(node->source(), "'date' wants a date without quotes, as 2026-11-21");
-        return "";
-    }
-    std::ostringstream text;
-    text << node->as_date()->get();
-    return text.str();
 }
 
-Provenance read_provenance(Reader& reader, const toml::table& table) {
-    reader.allow_only(table, {"source", "date", "reports"});
-    return {reader.required_text(table, "source"), read_date(reader, table),
-            reader.texts(table, "reports")};
+void ProfileReader::read_all_offloads() {
+    const toml::table& offload = reader_.section(root_, "offload");
+    reader_.allow_only(offload, {"ethtool", "dpdk", "kernel_from", "dpdk_from"});
+    profile_.offloads =
+        read_offloads(reader_.optional_section(offload, "ethtool"), is_feature_name);
+    hold_since(profile_.offloads, reader_.version(offload, "kernel_from"),
+               &OffloadExpectation::kernel);
+    if (const toml::table* dpdk = reader_.optional_section(offload, "dpdk"); dpdk != nullptr) {
+        reader_.allow_only(*dpdk, {"tx", "rx"});
+        profile_.dpdk_tx = read_offloads(reader_.optional_section(*dpdk, "tx"), is_dpdk_tx_offload);
+        profile_.dpdk_rx = read_offloads(reader_.optional_section(*dpdk, "rx"), is_dpdk_rx_offload);
+    }
+    const auto dpdk_from = reader_.version(offload, "dpdk_from");
+    hold_since(profile_.dpdk_tx, dpdk_from, &OffloadExpectation::dpdk);
+    hold_since(profile_.dpdk_rx, dpdk_from, &OffloadExpectation::dpdk);
+    if (profile_.offloads.empty() && profile_.dpdk_tx.empty() && profile_.dpdk_rx.empty()) {
+        reader_.complain(offload.source(), "[offload] expects nothing: give ethtool or dpdk");
+    }
 }
 
-Result<Profile> read_profile(const toml::table& root, const std::string& file) {
-    Reader reader(file);
-    reader.allow_only(root, {"schema", "id", "title", "status", "evidence_class", "match",
-                             "offload", "provenance"});
-    reader.word(root, "schema", {kSchema});
-    Profile profile;
-    profile.file = file;
-    profile.id = reader.required_text(root, "id");
-    profile.title = reader.required_text(root, "title");
-    profile.maturity = reader.word(root, "status", {"draft", "verified"}) == 1 ? Maturity::kVerified
-                                                                               : Maturity::kDraft;
+void ProfileReader::read_link() {
+    const toml::table* table = reader_.optional_section(root_, "link");
+    if (table == nullptr) {
+        return;
+    }
+    reader_.allow_only(*table, {"speeds_mbps", "why", "source"});
+    profile_.link = LinkSpeeds{.mbps = reader_.numbers(*table, "speeds_mbps", kMaxSpeedMbps),
+                               .why = reader_.optional_text(*table, "why"),
+                               .source = source(*table)};
+    if (profile_.link->mbps.empty()) {
+        reader_.complain(table->source(), "'speeds_mbps' is missing");
+    }
+}
+
+std::vector<Limit> ProfileReader::read_limits(const toml::table* table) {
+    std::vector<Limit> limits;
+    if (table == nullptr) {
+        return limits;
+    }
+    reader_.allow_only(*table,
+                       {"max_mtu", "rx_queues", "tx_queues", "tso_max_bytes", "tso_max_segments"});
+    for (const LimitKind kind : {LimitKind::kMaxMtu, LimitKind::kRxQueues, LimitKind::kTxQueues,
+                                 LimitKind::kTsoMaxBytes, LimitKind::kTsoMaxSegments}) {
+        const toml::table* claim = reader_.optional_section(*table, name(kind));
+        if (claim == nullptr) {
+            continue;
+        }
+        reader_.allow_only(*claim, {"value", "when", "why", "source"});
+        reader_.require(*claim, "value");
+        limits.push_back({.kind = kind,
+                          .value = reader_.number(*claim, "value", kMaxLimit).value_or(0),
+                          .when = reader_.optional_text(*claim, "when"),
+                          .why = reader_.optional_text(*claim, "why"),
+                          .source = source(*claim)});
+    }
+    return limits;
+}
+
+void ProfileReader::read_tunnels() {
+    const toml::table* table = reader_.optional_section(root_, "tunnel");
+    if (table == nullptr) {
+        return;
+    }
+    reader_.allow_only(*table, {"vxlan", "geneve"});
+    for (const auto& [key, node] : *table) {
+        const toml::table* claim = reader_.as_table(node, key.str());
+        if (claim == nullptr) {
+            continue;
+        }
+        reader_.allow_only(*claim, {"count", "fixed", "outer", "when", "why", "source"});
+        TunnelPorts ports{.protocol = std::string(key.str()),
+                          .count = reader_.number(*claim, "count", 65535),
+                          .fixed = reader_.ports(*claim, "fixed"),
+                          .outer = reader_.optional_text(*claim, "outer"),
+                          .when = reader_.optional_text(*claim, "when"),
+                          .why = reader_.optional_text(*claim, "why"),
+                          .source = source(*claim)};
+        if (claim->contains("outer")) {
+            reader_.word(*claim, "outer", {"ipv4", "ipv6"});
+        }
+        if (!ports.count && ports.fixed.empty()) {
+            reader_.complain(claim->source(), "'{}' says nothing of ports: give count or fixed",
+                             key.str());
+        }
+        profile_.tunnels.push_back(std::move(ports));
+    }
+}
+
+void ProfileReader::read_quirks() {
+    reader_.each_table(root_, "quirk", [&](const toml::table& table) {
+        reader_.allow_only(table, {"what", "kernel", "dpdk", "erratum", "source"});
+        profile_.quirks.push_back({.what = reader_.required_text(table, "what"),
+                                   .kernel = reader_.versions(table, "kernel"),
+                                   .dpdk = reader_.versions(table, "dpdk"),
+                                   .erratum = reader_.optional_text(table, "erratum"),
+                                   .source = source(table)});
+    });
+}
+
+void ProfileReader::read_provenance() {
+    const toml::table& table = reader_.section(root_, "provenance");
+    reader_.allow_only(table, {"source", "date", "reports"});
+    profile_.provenance = {reader_.required_text(table, "source"), reader_.date(table, "date"),
+                           reader_.texts(table, "reports")};
+}
+
+Profile ProfileReader::read(const std::string& file) {
+    reader_.allow_only(
+        root_, {"schema", "id", "title", "status", "evidence_class", "errata", "match", "sources",
+                "link", "limits", "dpdk_limits", "tunnel", "quirk", "offload", "provenance"});
+    reader_.word(root_, "schema", {kSchema});
+    profile_.file = file;
+    profile_.id = reader_.required_text(root_, "id");
+    profile_.title = reader_.required_text(root_, "title");
+    profile_.maturity = reader_.word(root_, "status", {"draft", "verified"}) == 1
+                            ? Maturity::kVerified
+                            : Maturity::kDraft;
     constexpr const char* kClasses[] = {"physical", "virtual", "simulated"};
-    profile.evidence_class =
-        kClasses[reader.word(root, "evidence_class", {"physical", "virtual", "simulated"})];
-    profile.match = read_match(reader, reader.section(root, "match"));
-    profile.offloads = read_offloads(reader, reader.section(root, "offload"));
-    profile.provenance = read_provenance(reader, reader.section(root, "provenance"));
-    if (!reader.status()) {
-        return pass_on(reader.status().error());
-    }
-    return profile;
+    profile_.evidence_class =
+        kClasses[reader_.word(root_, "evidence_class", {"physical", "virtual", "simulated"})];
+    profile_.errata = reader_.texts(root_, "errata");
+    read_sources();
+    profile_.match = read_match(reader_.section(root_, "match"));
+    read_link();
+    profile_.limits = read_limits(reader_.optional_section(root_, "limits"));
+    profile_.dpdk_limits = read_limits(reader_.optional_section(root_, "dpdk_limits"));
+    read_tunnels();
+    read_quirks();
+    read_all_offloads();
+    read_provenance();
+    return std::move(profile_);
 }
 
 }  // namespace
@@ -246,27 +308,40 @@ const char* name(Expectation expectation) {
             return "optional";
         case Expectation::kAbsent:
             return "absent";
+        case Expectation::kBroken:
+            return "broken";
     }
     return "optional";
 }
 
-Result<Profile> parse_profile(const std::string& text, const std::string& file) {
-    try {
-        return read_profile(toml::parse(text), file);
-    } catch (const toml::parse_error& wrong) {
-        return fail(ErrorCode::kBadInput, "{}:{}:{}: {}", file, wrong.source().begin.line,
-                    wrong.source().begin.column, wrong.description());
+const char* name(LimitKind kind) {
+    switch (kind) {
+        case LimitKind::kMaxMtu:
+            return "max_mtu";
+        case LimitKind::kRxQueues:
+            return "rx_queues";
+        case LimitKind::kTxQueues:
+            return "tx_queues";
+        case LimitKind::kTsoMaxBytes:
+            return "tso_max_bytes";
+        case LimitKind::kTsoMaxSegments:
+            return "tso_max_segments";
     }
+    return "max_mtu";
+}
+
+Result<Profile> parse_profile(const std::string& text, const std::string& file) {
+    return parse_toml<Profile>(text, file, [&](TomlReader& reader, const toml::table& root) {
+        return ProfileReader(reader, root).read(file);
+    });
 }
 
 Result<Profile> load_profile(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file) {
-        return fail(ErrorCode::kNotFound, "cannot read the profile {}", path);
+    const auto text = read_text(path, "profile");
+    if (!text) {
+        return pass_on(text.error());
     }
-    return parse_profile(text.str(), path);
+    return parse_profile(*text, path);
 }
 
 }  // namespace pathproof::profile

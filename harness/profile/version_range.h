@@ -19,7 +19,7 @@ struct Version {
 
 // The leading numbers of a version or of `uname -r`; nothing when it does not begin with two.
 std::optional<Version> parse_version(std::string_view text);
-std::string to_text(const Version& version);  // "5.7", "5.4.41"
+std::string to_text(const Version& version);  // "5.7", "5.4.41", "24.07"
 
 // From `from` (included; unset: from the beginning) to `fixed_in` (excluded; unset: no fix is
 // known). A repair that was carried to a stable series ends the span there as well.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "harness/profile/errata.h"
 #include "harness/profile/profile.h"
 
 using namespace pathproof;
@@ -28,8 +29,17 @@ void complains(const std::vector<Profile>& profiles, const std::string& words) {
 BOOST_AUTO_TEST_CASE(every_profile_that_is_shipped_is_read_and_has_no_fault) {
     const auto profiles = load_all(NICPROFILES);
     BOOST_REQUIRE_MESSAGE(profiles, profiles.error().message);
-    BOOST_TEST(profiles->size() >= 2);
+    BOOST_TEST(profiles->size() >= 20);
     for (const std::string& complaint : lint(*profiles)) {
+        BOOST_ERROR(complaint);
+    }
+    const auto errata = load_errata(NICPROFILES);
+    BOOST_REQUIRE_MESSAGE(errata, errata.error().message);
+    std::vector<std::string> ids;
+    for (const Erratum& erratum : *errata) {
+        ids.push_back(erratum.id);
+    }
+    for (const std::string& complaint : lint_errata(*profiles, ids)) {
         BOOST_ERROR(complaint);
     }
 }
@@ -49,7 +59,17 @@ BOOST_AUTO_TEST_CASE(faults_of_a_set_are_found) {
     Profile twin = card;
     twin.id = "twin";
     twin.file = "twin.toml";
-    complains({card, twin}, "pci 8086:1592 matches card.toml too");
+    complains({card, twin}, "kernel_driver a, pci 8086:1592 matches card.toml too");
+    twin.match.kernel_driver = {"b"};
+    BOOST_TEST(lint({card, twin}).empty());
+    Profile talkative = kind_of("t");
+    talkative.sources = {{"spare", "a book that nothing is taken from"}};
+    complains({talkative}, "t.toml: nothing names source 'spare'");
+    talkative.sources.clear();
+    talkative.errata = {"E99-none"};
+    BOOST_TEST(lint_errata({talkative}, {"E01-some"}) ==
+                   std::vector<std::string>{"t.toml: there is no erratum 'E99-none'"},
+               boost::test_tools::per_element());
     Profile bare = kind_of("v");
     bare.maturity = Maturity::kVerified;
     complains({bare}, "a verified profile names its reports");
@@ -67,11 +87,31 @@ BOOST_AUTO_TEST_CASE(the_folder_can_be_named_and_what_is_missing_is_said) {
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_profile_names_those_there_are) {
-    const auto missing = find_profile(NICPROFILES, "e1000");
+    const auto missing = find_profile(NICPROFILES, "e1001");
     BOOST_REQUIRE(!missing);
     BOOST_TEST((missing.error().code == ErrorCode::kNotFound));
-    BOOST_TEST(missing.error().message.find("there are: veth, vxlan") != std::string::npos);
+    BOOST_TEST(missing.error().message.find("there are: 8139cp, 8139too,") != std::string::npos);
     BOOST_TEST(find_profile(NICPROFILES, "veth")->id == "veth");
+}
+
+BOOST_AUTO_TEST_CASE(a_device_finds_the_profile_that_names_its_id) {
+    const auto profiles = load_all(NICPROFILES);
+    BOOST_REQUIRE(profiles);
+    const auto found = [&](const DeviceIdentity& device) {
+        const auto profile = matching_profile(*profiles, device);
+        return profile ? profile->id : profile.error().message;
+    };
+    BOOST_TEST(found({.kernel_driver = "veth"}) == "veth");
+    BOOST_TEST(found({.kernel_driver = "igc", .pci = "8086:15f3"}) == "igc");
+    BOOST_TEST(found({.kernel_driver = "sfc", .pci = "10ee:0100"}) == "sfc-ef100");
+    BOOST_TEST(found({.kernel_driver = "sfc", .pci = "1924:0a03"}) == "sfc");
+    BOOST_TEST(found({.pmd = "net_e1000_em", .pci = "8086:100e"}) == "e1000");
+    BOOST_TEST(found({.pmd = "net_e1000_em", .pci = "8086:10d3"}) == "e1000e");
+    // A card too new for the list, of a driver that is in it.
+    BOOST_TEST(found({.kernel_driver = "ice", .pci = "8086:ffff"}) == "ice");
+    const std::string none = found({.kernel_driver = "tulip", .pci = "1011:0009"});
+    BOOST_TEST(none.find("no profile is for driver 'tulip', PCI id 1011:0009") == 0, none);
+    BOOST_TEST(none.find("profile probe") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(linux_has_these_features) {
@@ -79,4 +119,8 @@ BOOST_AUTO_TEST_CASE(linux_has_these_features) {
     BOOST_TEST(is_feature_name("rx-udp_tunnel-port-offload"));
     BOOST_TEST(!is_feature_name("tx-checksumming"));
     BOOST_TEST(!is_feature_name(""));
+    BOOST_TEST(is_dpdk_tx_offload("OUTER_UDP_CKSUM"));
+    BOOST_TEST(!is_dpdk_tx_offload("VLAN_STRIP"));
+    BOOST_TEST(is_dpdk_rx_offload("VLAN_STRIP"));
+    BOOST_TEST(!is_dpdk_rx_offload("TCP_TSO"));
 }

@@ -1,0 +1,206 @@
+// pathproof profile errata
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "harness/cli/profile/commands.h"
+#include "harness/cli/profile/json.h"
+
+namespace pathproof::cli::profiles {
+namespace {
+
+using namespace profile;
+
+struct ErrataOptions {
+    std::string id;
+    std::string signature;
+    Sighting sighting;
+    std::uint16_t tunnel_port = 0;  // 0: not given
+    bool json = false;
+};
+
+int list(const ErrataOptions& options) {
+    const auto errata = load_errata(profile_directory());
+    if (!errata) {
+        return complain(errata.error());
+    }
+    for (const Erratum& erratum : *errata) {
+        if (options.json) {
+            fmt::print("{}\n", brief(erratum).dump());
+        } else {
+            fmt::print("{:<36} {:<9} {}\n", erratum.id, name(erratum.evidence()), erratum.title);
+        }
+    }
+    return 0;
+}
+
+void print_line(const char* label, const std::string& text) {
+    if (!text.empty()) {
+        fmt::print("{:<12} {}\n", label, text);
+    }
+}
+
+std::string describe(const Affected& affected) {
+    std::vector<std::string> parts;
+    const auto add = [&](const std::string& text) {
+        if (!text.empty()) {
+            parts.push_back(text);
+        }
+    };
+    const bool any = affected.kernel_driver == std::vector<std::string>{"*"};
+    add(any ? "any kernel driver" : fmt::format("{}", fmt::join(affected.kernel_driver, ", ")));
+    add(fmt::format("{}", fmt::join(affected.pmd, ", ")));
+    add(affected.hardware);
+    add(affected.software);
+    add(affected.firmware);
+    add(affected.kernel.everything() ? "" : "Linux " + to_text(affected.kernel));
+    add(affected.dpdk.everything() ? "" : "DPDK " + to_text(affected.dpdk));
+    if (!affected.only_ports.empty()) {
+        add(fmt::format("ports {} only", fmt::join(affected.only_ports, ", ")));
+    }
+    if (!affected.except_ports.empty()) {
+        add(fmt::format("ports other than {}", fmt::join(affected.except_ports, ", ")));
+    }
+    return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+void print_sources(const std::vector<Source>& sources) {
+    for (const Source& source : sources) {
+        fmt::print("{:<12} {} [{}]: {}\n", "source", source.reference, name(source.evidence),
+                   source.says);
+        print_line("", source.url);
+    }
+}
+
+void print_cure(const std::vector<std::string>& workaround, const std::string& advice) {
+    for (const std::string& command : workaround) {
+        print_line("workaround", command);
+    }
+    print_line("advice", advice);
+}
+
+void print_erratum(const Erratum& erratum) {
+    fmt::print("{}: {}\n", erratum.id, erratum.title);
+    for (const Signature& signature : erratum.signatures) {
+        print_line("signature", to_text(signature));
+    }
+    print_line("conditions", fmt::format("{}", fmt::join(erratum.conditions, " ")));
+    for (const Affected& affected : erratum.affected) {
+        print_line("affected", describe(affected));
+    }
+    print_line("seen", erratum.seen);
+    print_line("counters", fmt::format("{}", fmt::join(erratum.counters, "; ")));
+    print_cure(erratum.workaround, erratum.advice);
+    for (const std::string& fault : erratum.faults) {
+        print_line("fault model", fault);
+    }
+    print_sources(erratum.sources);
+    print_line("file", erratum.file);
+}
+
+int show(const ErrataOptions& options) {
+    const auto erratum = find_erratum(profile_directory(), options.id);
+    if (!erratum) {
+        return complain(erratum.error());
+    }
+    if (options.json) {
+        fmt::print("{}\n", in_full(*erratum).dump());
+    } else {
+        print_erratum(*erratum);
+    }
+    return 0;
+}
+
+void print_match(const ErratumMatch& match, bool json) {
+    if (!json) {
+        fmt::print("{}: {}\n", match.id, match.title);
+        print_line("certainty", fmt::format("{}: {}", name(match.certainty), match.why));
+        print_cure(match.workaround, match.advice);
+        print_sources(match.sources);
+        fmt::print("\n");
+        return;
+    }
+    nlohmann::ordered_json sources = nlohmann::ordered_json::array();
+    for (const Source& source : match.sources) {
+        sources.push_back({{"reference", source.reference}, {"url", source.url}});
+    }
+    const nlohmann::ordered_json line{{"id", match.id},
+                                      {"title", match.title},
+                                      {"certainty", name(match.certainty)},
+                                      {"why", match.why},
+                                      {"workaround", match.workaround},
+                                      {"advice", match.advice},
+                                      {"sources", std::move(sources)}};
+    fmt::print("{}\n", line.dump());
+}
+
+int match(const ErrataOptions& options) {
+    const auto signature = parse_signature(options.signature);
+    if (!signature) {
+        return complain(signature.error());
+    }
+    Sighting sighting = options.sighting;
+    sighting.signature = *signature;
+    if (options.tunnel_port != 0) {
+        sighting.tunnel_port = options.tunnel_port;
+    }
+    for (const std::string& condition : sighting.conditions) {
+        if (const Status known = check_condition(condition); !known) {
+            return complain(known.error());
+        }
+    }
+    const auto errata = load_errata(profile_directory());
+    if (!errata) {
+        return complain(errata.error());
+    }
+    const auto matches = match_errata(*errata, sighting);
+    for (const ErratumMatch& one : matches) {
+        print_match(one, options.json);
+    }
+    fmt::print(stderr, "{} documented defect{} look{} like {}\n", matches.size(),
+               matches.size() == 1 ? "" : "s", matches.size() == 1 ? "s" : "", options.signature);
+    return matches.empty() ? 1 : 0;
+}
+
+void add_json(CLI::App& command, ErrataOptions& options) {
+    command.add_flag("--json", options.json, "One JSON object a line");
+}
+
+void add_match(CLI::App& errata, const std::shared_ptr<ErrataOptions>& options, Command& chosen) {
+    CLI::App* app = errata.add_subcommand(
+        "match", "Look up what was seen on the wire; exit status 1 when nothing looks like it");
+    app->add_option("SIGNATURE", options->signature,
+                    "direction.depth.protocol.NAME, as tx.outer.udp.NAT0")
+        ->required();
+    Sighting& sighting = options->sighting;
+    app->add_option("--driver", sighting.driver, "Driver of the kernel or of DPDK (net_ice)");
+    app->add_option("--kernel", sighting.kernel, "Release of the kernel, as uname -r prints it");
+    app->add_option("--dpdk", sighting.dpdk, "Version of DPDK, as 22.11.5");
+    app->add_option("--tunnel-port", options->tunnel_port, "Destination port of the outer UDP")
+        ->check(CLI::Range(1, 65535));
+    app->add_option("--condition", sighting.conditions, "What held, as nat=outer; repeatable");
+    add_json(*app, *options);
+    app->callback([&chosen, options] { chosen = [options] { return match(*options); }; });
+}
+
+}  // namespace
+
+void add_errata(CLI::App& profile, Command& chosen) {
+    CLI::App* errata = profile.add_subcommand("errata", "The documented offload defects");
+    errata->require_subcommand(1);
+    const auto options = std::make_shared<ErrataOptions>();
+
+    CLI::App* list_app = errata->add_subcommand("list", "Print the errata there are");
+    add_json(*list_app, *options);
+    list_app->callback([&chosen, options] { chosen = [options] { return list(*options); }; });
+
+    CLI::App* show_app = errata->add_subcommand("show", "Print one erratum");
+    show_app->add_option("ID", options->id, "E01, or the whole id, or part of it")->required();
+    add_json(*show_app, *options);
+    show_app->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
+
+    add_match(*errata, options, chosen);
+}
+
+}  // namespace pathproof::cli::profiles

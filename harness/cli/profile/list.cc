@@ -1,0 +1,36 @@
+// pathproof profile list
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "harness/cli/profile/commands.h"
+#include "harness/cli/profile/json.h"
+
+namespace pathproof::cli::profiles {
+namespace {
+
+int list(const bool& json) {
+    const auto all = profile::load_all(profile::profile_directory());
+    if (!all) {
+        return complain(all.error());
+    }
+    for (const profile::Profile& profile : *all) {
+        if (json) {
+            fmt::print("{}\n", brief(profile).dump());
+        } else {
+            fmt::print("{:<16} {:<9} {:<10} {}\n", profile.id, name(profile.maturity),
+                       profile.evidence_class, profile.title);
+        }
+    }
+    return 0;
+}
+
+}  // namespace
+
+void add_list(CLI::App& profile, Command& chosen) {
+    const auto json = std::make_shared<bool>(false);
+    CLI::App* app = profile.add_subcommand("list", "Print the profiles there are");
+    app->add_flag("--json", *json, "One JSON object a line");
+    app->callback([&chosen, json] { chosen = [json] { return list(*json); }; });
+}
+
+}  // namespace pathproof::cli::profiles

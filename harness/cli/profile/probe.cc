@@ -1,0 +1,78 @@
+// pathproof profile probe
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <memory>
+
+#include "harness/cli/profile/commands.h"
+#include "harness/cli/profile/json.h"
+#include "harness/cli/profile/target.h"
+
+namespace pathproof::cli::profiles {
+namespace {
+
+struct ProbeOptions {
+    TargetOptions target;
+    std::string out;
+    bool json = false;
+};
+
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    std::array<char, 16> text{};
+    gmtime_r(&now, &parts);
+    std::strftime(text.data(), text.size(), "%Y-%m-%d", &parts);
+    return text.data();
+}
+
+// A file that is there may hold somebody's reviewed profile: it is not overwritten.
+Status write(const std::string& path, const std::string& text) {
+    if (std::ifstream(path)) {
+        return fail(ErrorCode::kBadInput, "{} exists: give --out another name", path);
+    }
+    std::ofstream file(path);
+    file << text << std::flush;
+    if (!file) {
+        return fail(ErrorCode::kBadInput, "cannot write {}: {}", path, std::strerror(errno));
+    }
+    return {};
+}
+
+int probe(const ProbeOptions& options) {
+    const auto device = read_target(options.target);
+    if (!device) {
+        return complain(device.error());
+    }
+    if (options.json) {
+        fmt::print("{}\n", of_device(*device).dump());
+        return 0;
+    }
+    const std::string draft = profile::draft(*device, today());
+    if (options.out.empty()) {
+        fmt::print("{}", draft);
+        return 0;
+    }
+    if (const Status written = write(options.out, draft); !written) {
+        return complain(written.error());
+    }
+    fmt::print(stderr, "{}: a draft; review it, then name it after its id\n", options.out);
+    return 0;
+}
+
+}  // namespace
+
+void add_probe(CLI::App& profile, Command& chosen) {
+    const auto options = std::make_shared<ProbeOptions>();
+    CLI::App* app =
+        profile.add_subcommand("probe", "Write a draft profile from what a device offers");
+    add_target(*app, options->target);
+    CLI::Option* out = app->add_option("--out", options->out, "File for the draft");
+    app->add_flag("--json", options->json, "What the device says, as one JSON object")
+        ->excludes(out);
+    app->callback([&chosen, options] { chosen = [options] { return probe(*options); }; });
+}
+
+}  // namespace pathproof::cli::profiles

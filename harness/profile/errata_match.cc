@@ -1,0 +1,187 @@
+// From what was seen on the wire to the documented defects that look like it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "harness/profile/errata.h"
+
+namespace pathproof::profile {
+namespace {
+
+bool lists(const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+bool looks_like(const Erratum& erratum, const Signature& seen) {
+    return std::any_of(
+        erratum.signatures.begin(), erratum.signatures.end(), [&](const Signature& known) {
+            return known.direction == seen.direction && layer_covers(known.layer, seen.layer) &&
+                   same_name(known.name, seen.name);
+        });
+}
+
+std::string key_of(const std::string& condition) {
+    return condition.substr(0, condition.find('='));
+}
+
+// encapsulation=any is every tunnel; else one key has one value.
+bool contradict(const std::string& wanted, const std::string& held) {
+    if (key_of(wanted) != key_of(held) || wanted == held) {
+        return false;
+    }
+    return !(wanted == "encapsulation=any" && held != "encapsulation=none");
+}
+
+bool contradicted(const Erratum& erratum, const std::vector<std::string>& held) {
+    return std::any_of(
+        erratum.conditions.begin(), erratum.conditions.end(), [&](const std::string& wanted) {
+            return std::any_of(held.begin(), held.end(),
+                               [&](const std::string& one) { return contradict(wanted, one); });
+        });
+}
+
+bool known_key(const std::vector<std::string>& held, const std::string& wanted) {
+    return std::any_of(held.begin(), held.end(),
+                       [&](const std::string& one) { return key_of(one) == key_of(wanted); });
+}
+
+std::vector<std::string> unknown_conditions(const Erratum& erratum,
+                                            const std::vector<std::string>& held) {
+    std::vector<std::string> open;
+    std::copy_if(erratum.conditions.begin(), erratum.conditions.end(), std::back_inserter(open),
+                 [&](const std::string& wanted) { return !known_key(held, wanted); });
+    return open;
+}
+
+bool port_fits(const Affected& affected, const std::optional<std::uint16_t>& port) {
+    if (!port) {
+        return true;
+    }
+    const auto has = [&](const std::vector<std::uint16_t>& ports) {
+        return std::find(ports.begin(), ports.end(), *port) != ports.end();
+    };
+    return (affected.only_ports.empty() || has(affected.only_ports)) && !has(affected.except_ports);
+}
+
+// DPDK calls its drivers net_x, and mlx4_pci and mlx5_pci.
+bool is_pmd(const std::string& driver) {
+    return driver.starts_with("net_") || driver.ends_with("_pci");
+}
+
+struct Judgement {
+    Certainty certainty = Certainty::kSignature;
+    std::string why;
+};
+
+// A stable release of a series that the entry does not speak of.
+bool perhaps_mended(const VersionRange& range, const Version& version) {
+    return range.fixed_in && version.patch > 0 &&
+           std::none_of(range.backports.begin(), range.backports.end(), [&](const Version& known) {
+               return known.major == version.major && known.minor == version.minor;
+           });
+}
+
+// Of the versions of one product.
+Judgement judge_range(const VersionRange& range, const std::string& running,
+                      const std::string& product, const std::string& driver) {
+    if (range.everything()) {
+        return {Certainty::kDriverAndRange,
+                fmt::format("it is known of {}; no version of {} is said to be free of it", driver,
+                            product)};
+    }
+    const auto version = parse_version(running);
+    if (!version) {
+        return {Certainty::kDriver, fmt::format("it is known of {}, {} {}; which runs is not known",
+                                                driver, product, to_text(range))};
+    }
+    if (range.contains(*version) && perhaps_mended(range, *version)) {
+        return {Certainty::kDriver,
+                fmt::format("it is known of {}, {} {}; {} runs, a stable series that may have got "
+                            "the repair",
+                            driver, product, to_text(range), running)};
+    }
+    if (range.contains(*version)) {
+        return {Certainty::kDriverAndRange, fmt::format("it is known of {}, {} {}; {} runs", driver,
+                                                        product, to_text(range), running)};
+    }
+    return {Certainty::kSignature,
+            fmt::format("it is known of {}, but {} {}, and {} runs: a repair that was lost, or "
+                        "another cause",
+                        driver, product, to_text(range), running)};
+}
+
+Judgement judge_affected(const Affected& affected, const Sighting& sighting) {
+    Judgement judgement;
+    if (!sighting.driver.empty() && lists(affected.pmd, sighting.driver)) {
+        judgement = judge_range(affected.dpdk, sighting.dpdk, "DPDK", sighting.driver);
+    } else if (!sighting.driver.empty() && lists(affected.kernel_driver, sighting.driver)) {
+        judgement = judge_range(affected.kernel, sighting.kernel, "Linux", sighting.driver);
+    } else if (lists(affected.kernel_driver, "*") && !is_pmd(sighting.driver)) {
+        judgement = judge_range(affected.kernel, sighting.kernel, "Linux", "any driver");
+    } else if (sighting.driver.empty()) {
+        judgement.why = "it looks like it; the driver is not known";
+    } else {
+        judgement.why =
+            fmt::format("it looks like it, but the entry does not name {}", sighting.driver);
+    }
+    // What no version says stays open: which chip, which firmware, which other program.
+    for (const auto& [what, text] : {std::pair{"only on", affected.hardware},
+                                     {"with firmware", affected.firmware},
+                                     {"with", affected.software}}) {
+        if (text.empty()) {
+            continue;
+        }
+        judgement.why += fmt::format("; {} {}", what, text);
+        judgement.certainty = std::max(judgement.certainty, Certainty::kDriver);
+    }
+    return judgement;
+}
+
+std::optional<Judgement> best_judgement(const Erratum& erratum, const Sighting& sighting) {
+    std::optional<Judgement> best;
+    for (const Affected& affected : erratum.affected) {
+        if (!port_fits(affected, sighting.tunnel_port)) {
+            continue;
+        }
+        Judgement judgement = judge_affected(affected, sighting);
+        if (!best || judgement.certainty < best->certainty) {
+            best = std::move(judgement);
+        }
+    }
+    return best;
+}
+
+}  // namespace
+
+std::vector<ErratumMatch> match_errata(const std::vector<Erratum>& errata,
+                                       const Sighting& sighting) {
+    std::vector<ErratumMatch> matches;
+    for (const Erratum& erratum : errata) {
+        if (!looks_like(erratum, sighting.signature) ||
+            contradicted(erratum, sighting.conditions)) {
+            continue;
+        }
+        auto judgement = best_judgement(erratum, sighting);
+        if (!judgement) {
+            continue;
+        }
+        const auto open = unknown_conditions(erratum, sighting.conditions);
+        if (!open.empty()) {
+            judgement->why += fmt::format("; provided that {}", fmt::join(open, ", "));
+        }
+        matches.push_back({.id = erratum.id,
+                           .title = erratum.title,
+                           .certainty = judgement->certainty,
+                           .why = judgement->why,
+                           .workaround = erratum.workaround,
+                           .advice = erratum.advice,
+                           .sources = erratum.sources});
+    }
+    std::stable_sort(
+        matches.begin(), matches.end(),
+        [](const ErratumMatch& a, const ErratumMatch& b) { return a.certainty < b.certainty; });
+    return matches;
+}
+
+}  // namespace pathproof::profile

@@ -1,0 +1,224 @@
+// The words of the catalogue: signatures, layers, conditions.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "harness/profile/errata.h"
+
+namespace pathproof::profile {
+namespace {
+
+// Wrong checksums, wrong headers, wrong verdicts and wrong paths, as the judge names them.
+constexpr auto kNames = std::to_array<std::string_view>({"CARRY",           "COMPLETE_WRONG",
+                                                         "COUNTER_LIES",    "DISABLED",
+                                                         "DOUBLE",          "DROP",
+                                                         "EXTHDR_PSEUDO",   "EXTHDR_START",
+                                                         "FIELD_KEEP",      "FIELD_ZERO",
+                                                         "FIRST_SEG_ONLY",  "FRAG_L4",
+                                                         "IPOPT_START",     "IPV4_FFFF",
+                                                         "LAST_SEG_ONLY",   "NAT0",
+                                                         "NAT_LCO",         "ODD_LAST_DROPPED",
+                                                         "ODD_LAST_LANE",   "OUTER_BEFORE_INNER",
+                                                         "PAD_DATA",        "PAD_LEN",
+                                                         "PAYLOAD",         "PORT_SPECIAL",
+                                                         "PORT_UNPARSED",   "PSEUDO",
+                                                         "PSEUDO_INV",      "PSEUDO_NOLEN",
+                                                         "RX_BAD_ON_GOOD",  "RX_DROP_BAD",
+                                                         "RX_GOOD_ON_BAD",  "RX_HEALED",
+                                                         "RX_LAYER_SWAP",   "RX_UNKNOWN_ALWAYS",
+                                                         "SEG_HDR",         "SLOW",
+                                                         "STALE",           "STALL",
+                                                         "SUPERPKT",        "SWAP",
+                                                         "UNKNOWN",         "VLAN_LOST",
+                                                         "VLAN_START",      "WRONG_FIELD",
+                                                         "ZERO_NOT_MANGLED"});
+constexpr auto kDepths =
+    std::to_array<std::string_view>({"any", "inner", "innermost", "outer", "outermost", "plain"});
+constexpr auto kProtocols = std::to_array<std::string_view>(
+    {"counter", "frame", "icmp", "icmpv6", "ip", "ipv4", "ipv6", "l4", "payload", "sctp", "seg",
+     "tcp", "udp", "gre", "udplite"});
+
+struct Condition {
+    std::string_view key;
+    std::string_view values;  // separated by spaces; empty: a whole number
+};
+constexpr auto kConditions = std::to_array<Condition>({
+    {"nat", "outer inner plain none"},
+    {"outer_checksum", "0 on"},
+    {"encapsulation", "any none vxlan vxlan-gpe geneve gre ipip"},
+    {"outer_family", "4 6"},
+    {"inner_family", "4 6"},
+    {"families", "mixed same"},
+    {"l4", "udp tcp sctp icmp other"},
+    {"padding", "zero nonzero none"},
+    {"vlan", "none single double inner inserted"},
+    {"fragment", "yes no"},
+    {"segmented", "tso uso no"},
+    {"options", "ip extension geneve none"},
+    {"checksum", "0 nonzero"},
+    {"length", "odd even short"},
+    {"buffers", "one many"},
+    {"df", "0 1"},
+    {"received", "coalesced single"},
+});
+
+template <typename Words>
+bool has(const Words& words, std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// "STALE(sport)": the name and its argument.
+std::pair<std::string, std::string> split_name(const std::string& name) {
+    const std::size_t open = name.find('(');
+    if (open == std::string::npos || name.back() != ')') {
+        return {name, ""};
+    }
+    return {name.substr(0, open), name.substr(open + 1, name.size() - open - 2)};
+}
+
+std::pair<std::string, std::string> split_layer(const std::string& layer) {
+    const std::size_t dot = layer.find('.');
+    if (dot == std::string::npos) {
+        return {"plain", layer};
+    }
+    return {layer.substr(0, dot), layer.substr(dot + 1)};
+}
+
+bool depth_covers(std::string_view general, std::string_view special) {
+    return general == special || general == "any" ||
+           (general == "innermost" && (special == "inner" || special == "plain")) ||
+           (general == "outermost" && (special == "outer" || special == "plain"));
+}
+
+bool protocol_covers(std::string_view general, std::string_view special) {
+    constexpr auto kL4 =
+        std::to_array<std::string_view>({"udp", "tcp", "sctp", "icmp", "icmpv6", "udplite"});
+    constexpr auto kIp = std::to_array<std::string_view>({"ipv4", "ipv6"});
+    return general == special || (general == "l4" && has(kL4, special)) ||
+           (general == "ip" && has(kIp, special));
+}
+
+Status check_layer(const std::string& layer) {
+    const auto [depth, protocol] = split_layer(layer);
+    if (has(kDepths, depth) && has(kProtocols, protocol)) {
+        return {};
+    }
+    return fail(ErrorCode::kBadInput,
+                "'{}' is no layer; write one of {} and, behind a dot, one of {}", layer,
+                fmt::join(kDepths, ", "), fmt::join(kProtocols, ", "));
+}
+
+std::optional<Direction> direction_named(std::string_view word) {
+    for (const Direction direction :
+         {Direction::kTransmit, Direction::kReceive, Direction::kPath}) {
+        if (word == name(direction)) {
+            return direction;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+const char* name(Direction direction) {
+    switch (direction) {
+        case Direction::kTransmit:
+            return "tx";
+        case Direction::kReceive:
+            return "rx";
+        case Direction::kPath:
+            return "path";
+    }
+    return "path";
+}
+
+const char* name(Evidence evidence) {
+    switch (evidence) {
+        case Evidence::kSource:
+            return "source";
+        case Evidence::kThread:
+            return "thread";
+        case Evidence::kChangelog:
+            return "changelog";
+    }
+    return "changelog";
+}
+
+const char* name(Certainty certainty) {
+    switch (certainty) {
+        case Certainty::kDriverAndRange:
+            return "driver and version";
+        case Certainty::kDriver:
+            return "driver";
+        case Certainty::kSignature:
+            return "signature only";
+    }
+    return "signature only";
+}
+
+Result<Signature> parse_signature(const std::string& text) {
+    const std::size_t argument = text.find('(');
+    const std::size_t last = text.rfind('.', argument);
+    const std::size_t first = text.find('.');
+    if (first == std::string::npos || first == last) {
+        return fail(ErrorCode::kBadInput,
+                    "'{}' is no signature; write direction.depth.protocol.NAME, as "
+                    "tx.outer.udp.NAT0",
+                    text);
+    }
+    const auto direction = direction_named(text.substr(0, first));
+    if (!direction) {
+        return fail(ErrorCode::kBadInput, "'{}' begins with no direction: tx, rx or path", text);
+    }
+    const Signature signature{*direction, text.substr(first + 1, last - first - 1),
+                              text.substr(last + 1)};
+    if (const Status known = check_layer(signature.layer); !known) {
+        return pass_on(known.error());
+    }
+    if (!has(kNames, split_name(signature.name).first)) {
+        return fail(ErrorCode::kBadInput, "'{}' is no name of a defect; there are: {}",
+                    signature.name, fmt::join(kNames, ", "));
+    }
+    return signature;
+}
+
+std::string to_text(const Signature& signature) {
+    return fmt::format("{}.{}.{}", name(signature.direction), signature.layer, signature.name);
+}
+
+Status check_condition(const std::string& word) {
+    const std::size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals);
+    const auto* condition = std::find_if(kConditions.begin(), kConditions.end(),
+                                         [&](const Condition& one) { return one.key == key; });
+    if (condition == kConditions.end() || equals == std::string::npos) {
+        std::vector<std::string_view> keys;
+        for (const Condition& one : kConditions) {
+            keys.push_back(one.key);
+        }
+        return fail(ErrorCode::kBadInput, "'{}' is no condition; write key=value with one of {}",
+                    word, fmt::join(keys, ", "));
+    }
+    const std::string value = fmt::format(" {} ", word.substr(equals + 1));
+    if (fmt::format(" {} ", condition->values).find(value) == std::string::npos || value == "  ") {
+        return fail(ErrorCode::kBadInput, "'{}' may be one of: {}", key, condition->values);
+    }
+    return {};
+}
+
+bool layer_covers(const std::string& general, const std::string& special) {
+    const auto [depth, protocol] = split_layer(general);
+    const auto [seen_depth, seen_protocol] = split_layer(special);
+    return depth_covers(depth, seen_depth) && protocol_covers(protocol, seen_protocol);
+}
+
+bool same_name(const std::string& a, const std::string& b) {
+    const auto [name, argument] = split_name(a);
+    const auto [other_name, other_argument] = split_name(b);
+    return name == other_name &&
+           (argument.empty() || other_argument.empty() || argument == other_argument);
+}
+
+}  // namespace pathproof::profile

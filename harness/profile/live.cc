@@ -1,0 +1,165 @@
+#include "harness/profile/live.h"
+
+#include <arpa/inet.h>
+#include <libmnl/libmnl.h>
+#include <linux/ethtool.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "harness/agent/ethtool.h"
+
+namespace pathproof::profile {
+namespace {
+
+std::string release() {
+    struct utsname names {};
+    return uname(&names) == 0 ? names.release : "";
+}
+
+std::string hexadecimal_id(const std::string& path) {
+    std::ifstream file(path);
+    std::string text;
+    file >> text;
+    return text.starts_with("0x") && text.size() == 6 ? text.substr(2) : "";
+}
+
+struct CloseSocket {
+    void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
+};
+using NetlinkSocket = std::unique_ptr<mnl_socket, CloseSocket>;
+
+int note_attribute(const nlattr* attribute, void* data) {
+    LiveLimits& limits = *static_cast<LiveLimits*>(data);
+    const auto note = [&](LimitKind kind) {
+        if (mnl_attr_validate(attribute, MNL_TYPE_U32) < 0) {
+            return;
+        }
+        // A driver that sets no limit gives 0, or all ones.
+        if (const std::uint32_t value = mnl_attr_get_u32(attribute);
+            value != 0 && value != UINT32_MAX) {
+            limits[kind] = value;
+        }
+    };
+    switch (mnl_attr_get_type(attribute)) {
+        case IFLA_MAX_MTU:
+            note(LimitKind::kMaxMtu);
+            break;
+        case IFLA_TSO_MAX_SIZE:
+            note(LimitKind::kTsoMaxBytes);
+            break;
+        case IFLA_TSO_MAX_SEGS:
+            note(LimitKind::kTsoMaxSegments);
+            break;
+        default:
+            break;
+    }
+    return MNL_CB_OK;
+}
+
+int note_link(const nlmsghdr* message, void* data) {
+    static_cast<void>(mnl_attr_parse(message, sizeof(ifinfomsg), note_attribute, data));
+    return MNL_CB_OK;
+}
+
+Status read_link_limits(const std::string& name, LiveLimits& limits) {
+    NetlinkSocket socket(mnl_socket_open(NETLINK_ROUTE));
+    if (!socket || mnl_socket_bind(socket.get(), 0, MNL_SOCKET_AUTOPID) < 0) {
+        return fail(ErrorCode::kFailed, "cannot open a netlink socket: {}", std::strerror(errno));
+    }
+    // The reply of a device with many virtual functions is longer than the library's usual buffer.
+    constexpr std::size_t kReplyBytes = 1 << 16;
+    std::vector<char> buffer(kReplyBytes);
+    nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
+    request->nlmsg_type = RTM_GETLINK;
+    request->nlmsg_flags = NLM_F_REQUEST;
+    request->nlmsg_seq = 1;
+    auto* link =
+        static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(request, sizeof(struct ifinfomsg)));
+    link->ifi_index = static_cast<int>(if_nametoindex(name.c_str()));
+    if (mnl_socket_sendto(socket.get(), request, request->nlmsg_len) < 0) {
+        return fail(ErrorCode::kFailed, "cannot ask for the limits of {}: {}", name,
+                    std::strerror(errno));
+    }
+    const ssize_t received = mnl_socket_recvfrom(socket.get(), buffer.data(), buffer.size());
+    const unsigned port = mnl_socket_get_portid(socket.get());
+    if (received < 0 || mnl_cb_run(buffer.data(), static_cast<std::size_t>(received), 1, port,
+                                   note_link, &limits) < 0) {
+        return fail(ErrorCode::kFailed, "the kernel does not tell the limits of {}: {}", name,
+                    std::strerror(errno));
+    }
+    return {};
+}
+
+// A driver without channels leaves the queues out.
+void read_channels(const std::string& name, LiveLimits& limits) {
+    const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (control < 0) {
+        return;
+    }
+    ethtool_channels channels{.cmd = ETHTOOL_GCHANNELS};
+    struct ifreq request {};
+    name.copy(request.ifr_name, IFNAMSIZ - 1);
+    request.ifr_data = reinterpret_cast<char*>(&channels);
+    if (ioctl(control, SIOCETHTOOL, &request) == 0) {
+        const auto note = [&](LimitKind kind, std::uint64_t most) {
+            if (most != 0) {
+                limits[kind] = most;
+            }
+        };
+        note(LimitKind::kRxQueues, std::uint64_t{channels.max_combined} + channels.max_rx);
+        note(LimitKind::kTxQueues, std::uint64_t{channels.max_combined} + channels.max_tx);
+    }
+    close(control);
+}
+
+}  // namespace
+
+std::string pci_id(const std::string& address) {
+    if (address.find(':') == std::string::npos || address.find('/') != std::string::npos) {
+        return "";
+    }
+    const std::string folder = "/sys/bus/pci/devices/" + address;
+    const std::string vendor = hexadecimal_id(folder + "/vendor");
+    const std::string device = hexadecimal_id(folder + "/device");
+    return vendor.empty() || device.empty() ? "" : vendor + ":" + device;
+}
+
+Result<LiveDevice> read_kernel_device(const std::string& name) {
+    const auto info = agent::read_device(name);
+    if (!info) {
+        return pass_on(info.error());
+    }
+    auto features = agent::read_features(name);
+    if (!features) {
+        return pass_on(features.error());
+    }
+    LiveDevice device{
+        .name = name,
+        .identity = {.kernel_driver = info->driver, .pmd = "", .pci = pci_id(info->bus)},
+        .firmware = info->firmware,
+        .features = std::move(*features),
+        .dpdk_tx = {},
+        .dpdk_rx = {},
+        .limits = {},
+        .speed_mbps = info->speed_mbps,
+        .running = {.kernel = release(), .dpdk = ""}};
+    if (const Status read = read_link_limits(name, device.limits); !read) {
+        return pass_on(read.error());
+    }
+    read_channels(name, device.limits);
+    return device;
+}
+
+}  // namespace pathproof::profile

@@ -1,0 +1,87 @@
+#include "harness/profile/version_range.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace pathproof::profile {
+namespace {
+
+// The number that `text` begins with, which is then taken off it.
+std::optional<unsigned> take_number(std::string_view& text) {
+    unsigned value = 0;
+    const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (wrong != std::errc()) {
+        return std::nullopt;
+    }
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return value;
+}
+
+bool take_dot(std::string_view& text) {
+    if (text.empty() || text.front() != '.') {
+        return false;
+    }
+    text.remove_prefix(1);
+    return true;
+}
+
+}  // namespace
+
+std::optional<Version> parse_version(std::string_view text) {
+    const auto major = take_number(text);
+    if (!major || !take_dot(text)) {
+        return std::nullopt;
+    }
+    const auto minor = take_number(text);
+    if (!minor) {
+        return std::nullopt;
+    }
+    const unsigned patch = take_dot(text) ? take_number(text).value_or(0) : 0;
+    return Version{*major, *minor, patch};
+}
+
+std::string to_text(const Version& version) {
+    // DPDK is numbered by year and month since 16.04; Linux is far from that.
+    constexpr unsigned kFirstYear = 16;
+    const std::string release = version.major < kFirstYear
+                                    ? fmt::format("{}.{}", version.major, version.minor)
+                                    : fmt::format("{}.{:02}", version.major, version.minor);
+    return version.patch == 0 ? release : fmt::format("{}.{}", release, version.patch);
+}
+
+bool VersionRange::contains(const Version& version) const {
+    if (from && version < *from) {
+        return false;
+    }
+    if (fixed_in && version >= *fixed_in) {
+        return false;
+    }
+    return std::none_of(backports.begin(), backports.end(), [&](const Version& repaired) {
+        return version.major == repaired.major && version.minor == repaired.minor &&
+               version.patch >= repaired.patch;
+    });
+}
+
+std::string to_text(const VersionRange& range) {
+    std::string text = "all versions";
+    if (range.from && range.fixed_in) {
+        text = fmt::format("{} to before {}", to_text(*range.from), to_text(*range.fixed_in));
+    } else if (range.from) {
+        text = fmt::format("from {}", to_text(*range.from));
+    } else if (range.fixed_in) {
+        text = fmt::format("before {}", to_text(*range.fixed_in));
+    }
+    if (range.backports.empty()) {
+        return text;
+    }
+    std::vector<std::string> repaired;
+    for (const Version& version : range.backports) {
+        repaired.push_back(to_text(version));
+    }
+    return fmt::format("{} (mended in {} too)", text, fmt::join(repaired, ", "));
+}
+
+}  // namespace pathproof::profile
