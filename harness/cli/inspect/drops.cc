@@ -17,6 +17,11 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
+// Seconds.
+constexpr double kShortestInterval = 0.01;
+constexpr double kLongestInterval = 86'400;
+constexpr double kLongestDuration = 1e9;
+
 struct DropsOptions {
     CommonOptions common;
     std::optional<double> duration_s;
@@ -240,10 +245,10 @@ void add_drops(CLI::App& inspect, Command& chosen) {
     add_common(*app, options->common);
     app->add_option("--duration", options->duration_s,
                     "end after so many seconds (default: when interrupted)")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(kShortestInterval, kLongestDuration));
     app->add_option("--interval", options->interval_s,
                     "also print the drops of every so many seconds")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(kShortestInterval, kLongestInterval));
     app->add_flag("--all-netns", options->all_namespaces,
                   "count the drops of all namespaces of this machine");
     app->footer(

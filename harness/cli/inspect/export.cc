@@ -20,6 +20,10 @@ using Clock = std::chrono::steady_clock;
 using Monitors = std::vector<std::unique_ptr<monitor::Monitor>>;
 
 constexpr const char* kDefaultListen = "127.0.0.1:9816";
+// Seconds.
+constexpr double kShortestInterval = 0.01;
+constexpr double kLongestInterval = 86'400;
+constexpr double kLongestDuration = 1e9;
 
 struct ExportOptions {
     std::vector<std::string> netns;
@@ -189,13 +193,13 @@ void add_export(CLI::App& inspect, Command& chosen) {
                     "collector (name it *.prom)");
     app->add_option("--interval", options->interval_s, "seconds between two files")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(kShortestInterval, kLongestInterval));
     app->add_option("--format", options->format,
                     "of the file: prometheus (what the node exporter reads) or openmetrics")
         ->capture_default_str();
     app->add_option("--duration", options->duration_s,
                     "end after so many seconds (default: when interrupted)")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(kShortestInterval, kLongestDuration));
     app->add_flag("--no-drops", options->no_drops,
                   "do not listen to the kernel's drops (skb:kfree_skb)");
     app->add_flag("--help-metrics", options->help_metrics,
