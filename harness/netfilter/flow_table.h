@@ -24,6 +24,7 @@ enum class Pending : std::uint8_t {
     kGone,     // it is not in the table
     kGoneNew,  // it ended, and one of the same id and tuples is in the table
     kNewGone,  // it was in the table once and is so no more
+    kEnded,    // was kGoneNew, and one of the two ended: if the earlier one, the NEW event follows
 };
 
 // The part of a kept flow that has no addresses. Flows stand in chunks that never move, so that a

@@ -15,6 +15,7 @@ Pending when_in_table(Pending pending) {
             return Pending::kGoneNew;
         case Pending::kNew:
         case Pending::kNewGone:
+        case Pending::kEnded:
             return Pending::kNew;
         case Pending::kNothing:
         case Pending::kChanged:
@@ -24,8 +25,26 @@ Pending when_in_table(Pending pending) {
 }
 
 Pending when_not_in_table(Pending pending) {
+    if (pending == Pending::kEnded) {
+        return pending;
+    }
     const bool untold = pending == Pending::kNew || pending == Pending::kNewGone;
     return untold ? Pending::kNewGone : Pending::kGone;
+}
+
+// What an event says of an entry that is known, as FlowTable::update().
+void take_over(Entry& known, const Entry& news) {
+    known.status = news.status != 0 ? news.status : known.status;
+    known.mark = news.mark;
+    if (!news.protocol_state.empty()) {
+        known.protocol_state = news.protocol_state;
+    }
+    if (!news.helper.empty()) {
+        known.helper = news.helper;
+    }
+    if (!news.labels.empty()) {
+        known.labels = news.labels;
+    }
 }
 
 }  // namespace
@@ -34,6 +53,7 @@ void Reconciler::initial(const Entry& entry) {
     if (is_hidden(entry)) {
         return;
     }
+    begun_ = false;
     // An event that came before may be older than what the table says now.
     if (Flow* known = flows_.find(entry)) {
         flows_.update(*known, entry);
@@ -65,17 +85,28 @@ void Reconciler::on_new(Flow* flow, const Event& event, const MissedSink& missed
         flows_.insert(event.entry);
         return;
     }
-    if (flow->pending == Pending::kNewGone) {
-        flow->pending = Pending::kGone;
-        return;
-    }
-    if (flow->pending == Pending::kGone || flow->pending == Pending::kGoneNew) {
+    if (has_ended(*flow)) {
         give(EventKind::kDestroy, *flow, missed);
         later_.erase(flow);
     }
     flow->pending = Pending::kNothing;
     flow->earlier = 0;
     flows_.update(*flow, event.entry);
+}
+
+// Whether the NEW event of a known flow means that the one before has ended without being told.
+bool Reconciler::has_ended(const Flow& flow) const {
+    if (flow.pending == Pending::kGone || flow.pending == Pending::kGoneNew) {
+        return true;
+    }
+    // A flow that only a table has shown, and maybe not the last one, is this one or left no trace.
+    if (flow.pending == Pending::kNew || flow.pending == Pending::kNewGone ||
+        flow.pending == Pending::kEnded) {
+        return false;
+    }
+    // It began while the table was read first, and that was quicker than the event.
+    const bool first_told = flow.earlier && !begun_;
+    return gap_open_ && !first_told;
 }
 
 void Reconciler::on_update(Flow* flow, const Event& event, const MissedSink& missed) {
@@ -87,11 +118,15 @@ void Reconciler::on_update(Flow* flow, const Event& event, const MissedSink& mis
         return;
     }
     if (flow->pending == Pending::kGoneNew) {
-        return;  // of which of the two it is cannot be told, and the table knew it
+        // If it was about the earlier flow, its DESTROY and the later one's NEW follow.
+        take_over(later_[flow], event.entry);
+        return;
     }
-    if (flow->pending == Pending::kChanged || flow->pending == Pending::kGone) {
-        flow->pending = Pending::kNothing;
+    if (flow->pending == Pending::kNew || flow->pending == Pending::kNewGone ||
+        flow->pending == Pending::kEnded) {
+        give(EventKind::kNew, *flow, missed);  // it would have come before this
     }
+    flow->pending = flow->pending == Pending::kNewGone ? Pending::kGone : Pending::kNothing;
     flows_.update(*flow, event.entry);
 }
 
@@ -105,11 +140,12 @@ void Reconciler::on_destroy(Flow* flow, const Event& event, const MissedSink& mi
     switch (flow->pending) {
         case Pending::kNew:
         case Pending::kNewGone:
+        case Pending::kEnded:
             give(EventKind::kNew, *flow, missed);
             break;
         case Pending::kGoneNew:
             renew(*flow);
-            flow->pending = Pending::kNew;
+            flow->pending = Pending::kEnded;
             return;
         case Pending::kNothing:
         case Pending::kChanged:
@@ -162,6 +198,7 @@ void Reconciler::end_table(Table table) {
 }
 
 void Reconciler::settle(const MissedSink& missed) {
+    gap_open_ = false;
     flows_.each([&](Flow& flow) {
         if (flow.pending != Pending::kNothing) {
             settle(flow, missed);
@@ -185,6 +222,9 @@ void Reconciler::settle(Flow& flow, const MissedSink& missed) {
             give(EventKind::kDestroy, flow, missed);
             renew(flow);
             give(EventKind::kNew, flow, missed);
+            return;
+        case Pending::kEnded:
+            flows_.erase(flow);
             return;
         case Pending::kNewGone:
             give(EventKind::kNew, flow, missed);

@@ -34,8 +34,11 @@ class Reconciler {
     // after a gap.
     void event(const Event& event, const MissedSink& missed);
 
-    // From now on events may be missing.
-    void gap() { gap_seen_ = true; }
+    // All events about entries that initial() was given, of what was before, have been applied.
+    void begin() { begun_ = true; }
+
+    // From now on events may be missing, until settle().
+    void gap() { gap_seen_ = gap_open_ = true; }
     void begin_table();
     void in_table(const Entry& entry);
     // A table that changed its size while it was read may lack entries that exist.
@@ -48,6 +51,7 @@ class Reconciler {
 
   private:
     void on_new(Flow* flow, const Event& event, const MissedSink& missed);
+    bool has_ended(const Flow& flow) const;
     void on_update(Flow* flow, const Event& event, const MissedSink& missed);
     void on_destroy(Flow* flow, const Event& event, const MissedSink& missed);
     void settle(Flow& flow, const MissedSink& missed);
@@ -59,6 +63,8 @@ class Reconciler {
     // one was.
     std::unordered_map<const Flow*, Entry> later_;
     bool gap_seen_ = false;
+    bool gap_open_ = false;
+    bool begun_ = true;
 };
 
 }  // namespace pathproof::netfilter

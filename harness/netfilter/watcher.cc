@@ -18,6 +18,8 @@ constexpr int kReadings = 3;
 // An entry can be seen in the table shortly before its event is sent (__nf_conntrack_confirm
 // inserts first).
 constexpr auto kEventsLag = 20ms;
+// The mark behind the events that came while the table was read first; those of gaps are 1, 2, ...
+constexpr std::uint64_t kInitialMark = 0;
 // How long finish() waits for the reader's mark.
 constexpr auto kLastMark = 5s;
 
@@ -67,6 +69,7 @@ struct Watcher::Impl {
             reconciler.initial(entry);
             return Next::kContinue;
         });
+        listener->request_mark(kInitialMark);
         return read ? Status() : Status(pass_on(read.error()));
     }
 
@@ -81,13 +84,46 @@ struct Watcher::Impl {
     }
 
     void on_event(const Event& event, const WatchSink& sink) {
+        // The end of a flow takes it out of the state, a change brings what it changed into it.
+        const bool ends = event.kind == EventKind::kDestroy;
+        const bool wanted_before = ends && wanted(event);
         if (options.state == WatchOptions::State::kKeep) {
+            note_overruns();
             reconciler.event(event, missed_sink(sink));
         }
-        if (options.kinds.has(event.kind) && matches(options.filter, event.entry)) {
+        if (ends ? wanted_before : wanted(event)) {
             totals.shown.count(event.kind);
             sink.event(event);
         }
+    }
+
+    // The place of a gap comes a few events later than its beginning may be.
+    void note_overruns() {
+        const std::uint64_t overruns = listener->overruns();
+        if (overruns != known_overruns) {
+            known_overruns = overruns;
+            reconciler.gap();
+        }
+    }
+
+    bool wanted(const Event& event) {
+        if (!options.kinds.has(event.kind)) {
+            return false;
+        }
+        return matches(options.filter, event.entry) || (by_details && matches_state(event.entry));
+    }
+
+    // An event has the protocol's state, helper and labels only when they have changed
+    // (ctnetlink_conntrack_event): the state of the table has them.
+    bool matches_state(const Entry& entry) {
+        const Flow* flow = reconciler.flows().find(entry);
+        if (flow == nullptr) {
+            return false;
+        }
+        Entry known = reconciler.flows().entry(*flow);
+        known.mark = entry.mark;
+        known.status = entry.status;
+        return matches(options.filter, known);
     }
 
     void on_missed(const Reconciler::Missed& missed, const WatchSink& sink) {
@@ -154,6 +190,7 @@ struct Watcher::Impl {
     }
 
     void on_mark(std::uint64_t number, const WatchSink& sink) {
+        reconciler.begin();  // a later mark may have taken the first one's place
         if (!gap || number != wanted_mark) {
             return;
         }
@@ -212,12 +249,15 @@ struct Watcher::Impl {
 
     const WatchOptions options;
     const Filter stable;
+    const bool by_details = !options.filter.state.empty() || !options.filter.helper.empty() ||
+                            !options.filter.labels.empty();
     const std::unique_ptr<EventListener> listener;
     Reconciler reconciler;
     WatchTotals totals;
     std::optional<Gap> gap;           // the one that is being reconciled
     std::int64_t table_begun_ns = 0;  // the last reading of the table
-    std::uint64_t wanted_mark = 0;
+    std::uint64_t known_overruns = 0;
+    std::uint64_t wanted_mark = kInitialMark;
 };
 
 Watcher::Watcher() = default;

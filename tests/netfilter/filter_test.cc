@@ -27,6 +27,10 @@ Entry entry() {
     made.zone = 4;
     made.mark = 0x1234;
     made.status |= status::kSeenReply;
+    made.protocol_state = "ESTABLISHED";
+    made.helper = "ftp";
+    made.labels = {0, 2};
+    made.security_context = "ctx";
     return made;
 }
 
@@ -57,12 +61,53 @@ BOOST_AUTO_TEST_CASE(each_word_selects_by_its_field) {
         {"mark=0x1200/0xff00", "mark=0x1300/0xff00"},
         {"status=seen_reply,dst_nat", "status=seen_reply,assured"},
         {"status=!assured", "status=unreplied"},
+        {"dst-nat", "src-nat"},
+        {"any-nat", "src-nat=203.0.113.2"},
+        {"dst-nat=203.0.113.0/30", "dst-nat=203.0.113.4/30"},
+        {"orig-zone=4", "orig-zone=5"},
+        {"reply-zone=4", "reply-zone=0"},
+        {"id=1", "id=2"},
+        {"state=established", "state=SYN_SENT"},
+        {"helper=ftp", "helper=sip"},
+        {"label=9", "label=8"},
+        {"secctx=ctx", "secctx=ct"},
     };
     for (const auto& [right, wrong] : cases) {
         BOOST_TEST(selects({right}, entry()), right);
         BOOST_TEST(!selects({wrong}, entry()), wrong);
         BOOST_TEST(!selects({right, wrong}, entry()), wrong);
     }
+}
+
+BOOST_AUTO_TEST_CASE(icmp_words_select_by_each_direction) {
+    Entry ping = entry();
+    ping.original.icmp = Tuple::Icmp{8, 1, 7};
+    ping.reply.icmp = Tuple::Icmp{0, 2, 9};
+    for (const char* right : {"icmp-type=8", "icmp-code=1", "icmp-id=7", "reply-icmp-type=0",
+                              "reply-icmp-code=2", "reply-icmp-id=9"}) {
+        BOOST_TEST(selects({right}, ping), right);
+        BOOST_TEST(!selects({right}, entry()), right);
+    }
+    for (const char* wrong : {"icmp-type=0", "icmp-code=2", "icmp-id=9", "reply-icmp-type=8",
+                              "reply-icmp-code=1", "reply-icmp-id=7"}) {
+        BOOST_TEST(!selects({wrong}, ping), wrong);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_zone_of_one_direction_holds_for_that_one_only) {
+    Entry made = entry();
+    made.zone_direction = ZoneDirection::kReply;
+    BOOST_TEST(selects({"zone=4", "reply-zone=4"}, made));
+    BOOST_TEST(!selects({"orig-zone=4"}, made));
+}
+
+BOOST_AUTO_TEST_CASE(the_stable_part_lets_through_whatever_a_flow_becomes) {
+    const Filter filter = parse_filter({"udp", "src=198.18.0.0/24", "mark=9", "status=assured",
+                                        "state=SYN_SENT", "helper=sip", "label=1", "secctx=x"})
+                              .value();
+    BOOST_TEST(!matches(filter, entry()));
+    BOOST_TEST(matches(stable_part(filter), entry()));
+    BOOST_TEST(!matches(stable_part(parse_filter({"tcp", "mark=9"}).value()), entry()));
 }
 
 BOOST_AUTO_TEST_CASE(prefixes_of_any_length_match_bit_by_bit) {
@@ -110,6 +155,17 @@ BOOST_AUTO_TEST_CASE(values_that_cannot_be_are_refused) {
                              "family=ipx",
                              "proto=",
                              "status=assured,!assured",
+                             "icmp-type=256",
+                             "icmp-id=65536",
+                             "orig-zone=",
+                             "dst-nat=",
+                             "src-nat=198.18.0",
+                             "id=4294967296",
+                             "state=",
+                             "state=sleepy",
+                             "helper=",
+                             "label=128",
+                             "label=",
                              ""}) {
         BOOST_TEST(refusal({word}).find(fmt::format("'{}'", word)) != std::string::npos, word);
     }
