@@ -95,10 +95,12 @@ Line completeness(const Snapshot& snapshot) {
         line.push_back({"none lost", Style::kGood});
         return line;
     }
-    line.push_back({fmt::format("{} overruns, {} missed events found again, {} unreadable",
-                                snapshot.events.overruns, compact(snapshot.events.missed),
-                                snapshot.events.unreadable),
+    line.push_back({fmt::format("{} overruns, {} missed found again", snapshot.events.overruns,
+                                compact(snapshot.events.missed)),
                     Style::kBad});
+    if (snapshot.events.unreadable > 0) {
+        line.push_back({fmt::format(", {} unreadable", snapshot.events.unreadable), Style::kBad});
+    }
     if (!snapshot.gaps.empty()) {
         const monitor::Gap& gap = snapshot.gaps.front();
         line.push_back({fmt::format("; last gap {}{}", clock_text(gap.from_ns),
@@ -133,18 +135,17 @@ Lines help() {
         key("p, space", "pause, and go on: counting goes on meanwhile"),
         key("s", "sort services and backends by the next column"),
         key("r", "reverse the order"),
-        key("/", "show only lines that hold a text; Enter takes it, Esc leaves it"),
+        key("/", "show only lines that hold a text (Enter: take, Esc: leave)"),
         key("Esc", "show all lines again"),
         key("arrows, j, k", "move through the services; also Page Up, Page Down, Home"),
         key("h, ?", "this page"),
         {},
-        note("unanswered  share of the last minute's flows without an answer; state is drawn from "
-             "it"),
-        note("            dead: silence. refusing: ICMP errors or resets came instead of answers"),
-        note("clash       two packets of one flow met in conntrack; the loser's entry is hidden "
-             "and"),
-        note("            lives for 1 s. An answer after that is late: it arrives un-translated"),
-        note("red         something was lost: packets (insert_failed, drop) or events (overruns)"),
+        note("unansw.  flows of the last minute without an answer; state is drawn from it:"),
+        note("         dead is silence, refusing is ICMP errors or resets instead"),
+        note("clash    two packets of one flow met in conntrack; the loser's entry is hidden"),
+        note("         and lives for 1 s: a later answer arrives un-translated (late). A line"),
+        note("         shows the flow, and the backends: of the winner | of the loser"),
+        note("red      something was lost: packets (insert_failed, drop) or events"),
         {},
         note("Any key goes back."),
     };

@@ -216,23 +216,26 @@ struct Happening {
     Line line;
 };
 
-Happening happening_of(const netfilter::Clash& clash) {
+Happening happening_of(const netfilter::Clash& clash, std::size_t columns) {
     const std::string winner =
         clash.winner ? to_string(clash.winner->reply.source.address) : "unknown";
+    const std::string loser = to_string(clash.hidden.reply.source.address);
+    const std::string backends = columns < kWide
+                                     ? fmt::format(" {}|{}", winner, loser)
+                                     : fmt::format("  winner {}  loser {}", winner, loser);
     return {clash.found_ns,
             {{clock_text(clash.found_ns) + " ", Style::kFaint},
              {left_column(name(clash.fate), 11), style_of(clash.fate)},
-             {fmt::format("{}  winner {}  loser {}", flow_text(clash.hidden.original), winner,
-                          to_string(clash.hidden.reply.source.address)),
-              Style::kPlain}}};
+             {flow_text(clash.hidden.original) + backends, Style::kPlain}}};
 }
 
-Happening happening_of(const netfilter::LateAnswer& late) {
+Happening happening_of(const netfilter::LateAnswer& late, std::size_t columns) {
     return {late.event.time_ns,
             {{clock_text(late.event.time_ns) + " ", Style::kFaint},
              {left_column("late", 11), Style::kBad},
-             {fmt::format("{}  arrives un-translated{}", flow_text(late.event.entry.original),
-                          late.clash ? ", after a clash" : ""),
+             {fmt::format("{}{}{}", flow_text(late.event.entry.original),
+                          columns < kWide ? "" : "  arrives un-translated",
+                          late.clash ? "  after a clash" : ""),
               Style::kPlain}}};
 }
 
@@ -248,6 +251,26 @@ std::string reasons_text(const drops::DropSummary& summary) {
         text += fmt::format("  {} {}", count.reason, compact(count.packets));
     }
     return text;
+}
+
+bool same_kind(const drops::Drop& a, const drops::Drop& b) {
+    return a.reason == b.reason && a.location == b.location && a.protocol == b.protocol;
+}
+
+// Newest first; drops of one kind that follow each other share a line.
+void add_last_drops(Lines& rows, const std::vector<drops::Drop>& last, const std::string& filter) {
+    for (std::size_t i = 0; i < last.size();) {
+        std::size_t next = i + 1;
+        while (next < last.size() && same_kind(last[i], last[next])) {
+            ++next;
+        }
+        const std::string times = next - i > 1 ? fmt::format("  {} times", next - i) : "";
+        const Line line{{clock_text(last[i].time_ns) + " ", Style::kFaint},
+                        {last[i].reason + " ", Style::kWarning},
+                        {last[i].protocol + " at " + last[i].location + times, Style::kPlain}};
+        add_matching(rows, line, filter);
+        i = next;
+    }
 }
 
 }  // namespace
@@ -290,7 +313,7 @@ Section service_section(const Snapshot& snapshot, const ViewState& state, std::s
     return section;
 }
 
-Section clash_section(const Snapshot& snapshot, const ViewState& state) {
+Section clash_section(const Snapshot& snapshot, const ViewState& state, std::size_t columns) {
     const netfilter::ClashCounts& counts = snapshot.clashes;
     Section section{.heading = {{"CLASHES", Style::kStrong},
                                 {fmt::format("  {}{} hidden: {} answered, {} not, {} open; ",
@@ -304,10 +327,10 @@ Section clash_section(const Snapshot& snapshot, const ViewState& state) {
                     .nothing = "none shown"};
     std::vector<Happening> all;
     for (const netfilter::Clash& clash : snapshot.last_clashes) {
-        all.push_back(happening_of(clash));
+        all.push_back(happening_of(clash, columns));
     }
     for (const netfilter::LateAnswer& late : snapshot.last_late_answers) {
-        all.push_back(happening_of(late));
+        all.push_back(happening_of(late, columns));
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const Happening& a, const Happening& b) { return a.time_ns > b.time_ns; });
@@ -330,12 +353,7 @@ Section drop_section(const Snapshot& snapshot, const ViewState& state) {
                      machine ? "in all namespaces of this machine" : "in this namespace"),
          summary.drops > 0 ? Style::kWarning : Style::kPlain});
     section.heading.push_back({reasons_text(summary), Style::kPlain});
-    for (const drops::Drop& drop : summary.last) {
-        const Line line{{clock_text(drop.time_ns) + " ", Style::kFaint},
-                        {drop.reason + " ", Style::kWarning},
-                        {drop.protocol + " at " + drop.location, Style::kPlain}};
-        add_matching(section.rows, line, state.filter);
-    }
+    add_last_drops(section.rows, summary.last, state.filter);
     return section;
 }
 

@@ -21,7 +21,8 @@ struct Section {
 
 Section service_section(const monitor::Snapshot& snapshot, const ViewState& state,
                         std::size_t columns);
-Section clash_section(const monitor::Snapshot& snapshot, const ViewState& state);
+Section clash_section(const monitor::Snapshot& snapshot, const ViewState& state,
+                      std::size_t columns);
 Section drop_section(const monitor::Snapshot& snapshot, const ViewState& state);
 
 Lines help();

@@ -165,7 +165,6 @@ Result<std::unique_ptr<Terminal>> Terminal::open() {
                     "'pathproof inspect stats --json'",
                     kind == nullptr ? "" : kind);
     }
-    def_shell_mode();
     remember_how_to_leave();
     catch_fatal_signals();
     prepare_colours();

@@ -17,19 +17,24 @@ constexpr std::size_t kFewestRows = 3;
 Line title(const Snapshot& snapshot, const ViewState& state, std::size_t columns) {
     const std::string where = snapshot.netns.empty() ? "this namespace" : "netns " + snapshot.netns;
     const bool paused = state.refresh == ViewState::Refresh::kPaused;
-    const std::string filter = state.filter.empty() ? "" : "  filter '" + state.filter + "'";
-    return spread({{fmt::format("pathproof top  {}  Linux {}{}", where, snapshot.kernel, filter),
-                    Style::kBar}},
-                  {{fmt::format("{} up {}  {}Z", paused ? "  PAUSED" : "",
-                                uptime_text(snapshot.seconds), clock_text(snapshot.time_ns)),
-                    Style::kBar}},
-                  columns);
+    return spread(
+        {{fmt::format("pathproof top  {}  Linux {}", where, snapshot.kernel), Style::kBar}},
+        {{fmt::format("{} up {}  {}Z", paused ? "  PAUSED" : "", uptime_text(snapshot.seconds),
+                      clock_text(snapshot.time_ns)),
+          Style::kBar}},
+        columns);
 }
 
 Line keys(const ViewState& state, std::size_t columns) {
     if (state.typing) {
         return filled(
             {{fmt::format("show lines with: {}_   (Enter: take, Esc: leave)", *state.typing),
+              Style::kBar}},
+            columns);
+    }
+    if (!state.filter.empty()) {
+        return filled(
+            {{fmt::format("only lines with '{}' (Esc: all)  q quit  h help", state.filter),
               Style::kBar}},
             columns);
     }
@@ -80,7 +85,7 @@ void add_section(Lines& lines, const Section& section, std::size_t height, std::
 
 Lines body(const Snapshot& snapshot, ViewState& state, Size size) {
     const std::vector<Section> sections{service_section(snapshot, state, size.columns),
-                                        clash_section(snapshot, state),
+                                        clash_section(snapshot, state, size.columns),
                                         drop_section(snapshot, state)};
     const std::vector<std::size_t> heights = share_room(sections, size.rows);
     const std::size_t shown = std::max<std::size_t>(heights[0], 1) - 1;

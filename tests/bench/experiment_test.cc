@@ -1,0 +1,125 @@
+#include "harness/bench/experiment.h"
+
+#include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace pathproof::bench;
+using nlohmann::json;
+
+namespace {
+
+LaneResult lane(const std::string& id, const std::vector<double>& walls) {
+    LaneResult result{.id = id, .title = "program " + id, .readings = {}};
+    for (const double wall : walls) {
+        result.readings.push_back(
+            {.figures = {{"wall_s", wall}}, .contention = {}, .objection = {}});
+    }
+    return result;
+}
+
+LaneResult rejected(LaneResult result) {
+    for (Reading& reading : result.readings) {
+        reading.objection = "20.0 % of CPU time used by other processes";
+    }
+    return result;
+}
+
+LaneResult absent(const std::string& id) {
+    LaneResult result = lane(id, {});
+    result.absent = "not measured: conntrack is not installed (apt-get install conntrack)";
+    return result;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+const Comparison kWall{"wall_ratio", "b / a, wall time", "b", "a", "wall_s", "at least 1.5"};
+
+BenchResult result_of(std::vector<LaneResult> lanes) {
+    Experiment experiment{.id = "dump",
+                          .title = "1000 entries",
+                          .conditions = {{"entries", "1000"}},
+                          .columns = {{"wall_s", "wall", "s", 3}},
+                          .lanes = std::move(lanes),
+                          .findings = {}};
+    experiment.findings = {compare(experiment.lanes, kWall)};
+    return {.command = "pathproof bench inspect --entries 1000",
+            .version = "0.1.0",
+            .started_at = "2000-01-01T00:00:00Z",
+            .tools = {{"conntrack", "v1.4.7"}},
+            .environment = {},
+            .experiments = {experiment}};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(experiment)
+
+BOOST_AUTO_TEST_CASE(a_comparison_is_the_ratio_of_the_medians_with_its_interval) {
+    const Finding finding = compare({lane("a", {1, 2, 3}), lane("b", {4, 4, 4})}, kWall);
+    BOOST_TEST(*finding.value == 2);
+    BOOST_TEST(finding.low.has_value());
+    BOOST_TEST(finding.asked == "at least 1.5");
+    BOOST_TEST(finding.note == "");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_installed_is_not_measured_and_says_what_to_do) {
+    const Finding finding = compare({lane("a", {1, 2, 3}), absent("b")}, kWall);
+    BOOST_TEST(!finding.value.has_value());
+    BOOST_TEST(contains(finding.note, "apt-get install conntrack"));
+    const std::string text = to_text(result_of({lane("a", {1, 2, 3}), absent("b")}));
+    BOOST_TEST(contains(text, "program b: not measured: conntrack is not installed"));
+    BOOST_TEST(contains(text, "b / a, wall time: not measured"));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_always_disturbed_is_not_measured_and_says_why) {
+    const Finding finding = compare({lane("a", {1}), rejected(lane("b", {4, 4}))}, kWall);
+    BOOST_TEST(!finding.value.has_value());
+    BOOST_TEST(finding.note ==
+               "not measured: all 2 rounds were rejected (last: 20.0 % of CPU time used by other "
+               "processes)");
+}
+
+BOOST_AUTO_TEST_CASE(a_ratio_from_contended_rounds_says_so) {
+    LaneResult contended = rejected(lane("b", {4, 4, 4}));
+    contended.from_contended = true;
+    const Finding finding = compare({lane("a", {1, 1, 1}), contended}, kWall);
+    BOOST_TEST(*finding.value == 4);
+    BOOST_TEST(finding.note == "from contended rounds");
+}
+
+BOOST_AUTO_TEST_CASE(the_table_shows_medians_with_their_spread_and_what_was_asked_for) {
+    const std::string text = to_text(result_of({lane("a", {1, 2, 3}), lane("b", {4, 4, 4})}));
+    BOOST_TEST(contains(text, "2.000 s (1.000..3.000)"));
+    BOOST_TEST(contains(text, "b / a, wall time: 2.00 x ["));
+    BOOST_TEST(contains(text, "(asked for: at least 1.5)"));
+    BOOST_TEST(contains(text, "repeat   pathproof bench inspect --entries 1000"));
+}
+
+BOOST_AUTO_TEST_CASE(the_table_counts_rejected_rounds) {
+    LaneResult mixed = lane("a", {1, 2, 3});
+    mixed.readings[1].objection = "disturbed";
+    const std::string text = to_text(result_of({mixed, lane("b", {4})}));
+    BOOST_TEST(contains(text, "2 (+1 rejected)"));
+    BOOST_TEST(contains(text, "2.000 s (1.000..3.000)"));
+}
+
+BOOST_AUTO_TEST_CASE(the_json_holds_every_reading_and_nulls_for_what_was_not_measured) {
+    LaneResult mixed = lane("a", {1, 2, 3});
+    mixed.readings[1].objection = "disturbed";
+    const json out = result_of({mixed, absent("b")});
+    const json& experiment = out["experiments"][0];
+    const json& first = experiment["lanes"][0];
+    BOOST_TEST(first["readings"].size() == 3U);
+    BOOST_TEST(first["readings"][1]["rejected"] == "disturbed");
+    BOOST_TEST(first["readings"][0]["rejected"].is_null());
+    BOOST_TEST(first["rejected_rounds"] == 1);
+    BOOST_TEST(first["figures"]["wall_s"]["median"] == 2);
+    BOOST_TEST(first["figures"]["wall_s"]["rounds"] == 2);
+    BOOST_TEST(experiment["lanes"][1]["figures"]["wall_s"].is_null());
+    BOOST_TEST(experiment["findings"][0]["value"].is_null());
+    BOOST_TEST(out["tools"]["conntrack"] == "v1.4.7");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
