@@ -27,7 +27,7 @@ port::EalOptions one_worker() {
     while (!CPU_ISSET(cpu, &set)) {
         ++cpu;
     }
-    return {.worker_cpus = {cpu}, .memory_mib = 512};
+    return {.worker_cpus = {cpu}, .memory_mib = 768};
 }
 
 const bool kOptionsSet = (port::OneEal::options = one_worker(), true);
