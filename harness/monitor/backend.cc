@@ -11,8 +11,7 @@ BackendVerdict verdict_of(const BackendHealth& health, const BackendRules& rules
     }
     const double unanswered = health.unanswered_fraction();
     if (unanswered > rules.dead_share) {
-        return 2 * health.refused > health.unanswered ? BackendVerdict::kRefusing
-                                                      : BackendVerdict::kDead;
+        return health.refused >= rules.refusals ? BackendVerdict::kRefusing : BackendVerdict::kDead;
     }
     if (unanswered > rules.lossy_share) {
         return BackendVerdict::kLossy;

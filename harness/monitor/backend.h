@@ -15,7 +15,7 @@ enum class BackendVerdict {
     kHealthy,
     kSlow,      // answers, but the middle answer takes longer than BackendRules::slow_after
     kLossy,     // leaves more of its flows unanswered than BackendRules::lossy_share
-    kRefusing,  // answers nearly nothing, and most of what it leaves drew ICMP errors or resets
+    kRefusing,  // answers nearly nothing, but ICMP errors or resets come back
     kDead,      // answers nearly nothing, and nobody says why: silence
     kTooFew,    // fewer flows than BackendRules::enough
 };
@@ -25,6 +25,9 @@ const char* name(BackendVerdict verdict);  // "healthy", ..., "too few"
 // unanswered, and those that have waited longer than `patience_ns`.
 struct BackendRules {
     std::uint64_t enough = 20;
+    // Flows with a refusal that tell a refusing backend from a dead one. Few, for a host sends no
+    // more than one ICMP error a second to a destination after a burst of six (icmp_ratelimit).
+    std::uint64_t refusals = 3;
     double dead_share = 0.9;
     double lossy_share = 0.1;
     std::int64_t patience_ns = 1'000'000'000;

@@ -264,6 +264,7 @@ struct ClashTracker::Impl {
         if (winner != FlowMemory::kNone) {
             clash.winner = entry_of(flows.at(winner));
             not_before_ns = flows.at(winner).time_ns;
+            clash.winner_ns = not_before_ns;
         } else {
             ++counts.without_winner;
         }

@@ -26,6 +26,7 @@ struct Clash {
     std::size_t number = 0;       // from 0 on, in the order they were found
     Entry hidden;                 // as the last event about it said; both tuples
     std::optional<Entry> winner;  // the entry that was inserted for the same original tuple
+    std::optional<std::int64_t> winner_ns;  // when the NEW event of the winner was read
     Fate fate = Fate::kOpen;
     std::int64_t found_ns = 0;                // when the first event about it was read
     std::optional<std::int64_t> answered_ns;  // when the reply was reported

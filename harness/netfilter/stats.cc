@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "harness/netfilter/netlink.h"
@@ -23,14 +24,20 @@ struct Meaning {
 };
 
 // From nf_conntrack_core.c and nf_conntrack_netlink.c; the last line of a counter whose `since` has
-// come holds.
+// come holds. An empty text ends what was known before.
 constexpr Meaning kMeanings[] = {
     {"found",
      {4, 9},
      "NAT looked for a free tuple and found the one it tried taken (nf_conntrack_tuple_taken)"},
     {"invalid",
      {3, 0},
+     "packets that could not be tracked: malformed, bad checksum or state; they pass unNATed. ICMP "
+     "errors that 'error' counts are counted here too"},
+    {"invalid",
+     {5, 10},
      "packets that could not be tracked: malformed, bad checksum or state; they pass unNATed"},
+    {"ignore", {3, 0}, "packets that came with an entry already or were exempted from tracking"},
+    {"ignore", {5, 10}, ""},
     {"insert",
      {4, 9},
      "entries inserted through netlink (conntrack -I, conntrackd), not those of packets"},
@@ -56,6 +63,29 @@ constexpr Meaning kMeanings[] = {
 // The newest kernel whose counters were read in source; a change of what insert_failed, drop and
 // invalid count was queued for a later one (nf-next, "Untangle insert_failed counter from others").
 constexpr KernelVersion kNewestRead{6, 19};
+
+// A counter that came with a change of what another one means. Where a kernel has it, it has the
+// change, whatever its release says: vendors carry changes back.
+struct Sign {
+    std::string_view counter;
+    KernelVersion came;
+};
+constexpr Sign kSigns[] = {{"clash_resolve", {5, 10}}, {"chaintoolong", {5, 15}}};
+
+bool has_counter(const CpuStats& stats, std::string_view wanted) {
+    return std::any_of(stats.counters.begin(), stats.counters.end(),
+                       [&](const auto& counter) { return counter.first == wanted; });
+}
+
+// The release as it is read, or the one whose counters these are if that is later.
+KernelVersion version_of_counters(KernelVersion release, const CpuStats& stats) {
+    for (const Sign& sign : kSigns) {
+        if (has_counter(stats, sign.counter)) {
+            release = std::max(release, sign.came);
+        }
+    }
+    return release;
+}
 
 Status read_dump(const std::string& netns, std::uint8_t type, std::uint16_t flags,
                  const Socket::MessageVisitor& visit) {
@@ -140,6 +170,27 @@ std::string counter_meaning(std::string_view counter, KernelVersion kernel) {
         }
     }
     return std::string(text);
+}
+
+std::vector<CounterMeaning> counter_meanings(const CpuStats& stats, std::string_view release) {
+    const auto version = parse_kernel_release(release);
+    std::vector<CounterMeaning> meanings;
+    for (const auto& [counter, value] : stats.counters) {
+        CounterMeaning meaning{.counter = counter};
+        if (!version) {
+            meaning.unknown =
+                fmt::format("not known: '{}' is no kernel release that we can read", release);
+        } else if (*version > kNewestRead) {
+            meaning.unknown = fmt::format("not known for kernels after {}.{}, raw value only",
+                                          kNewestRead.major, kNewestRead.minor);
+        } else {
+            meaning.text = counter_meaning(counter, version_of_counters(*version, stats));
+            meaning.unknown =
+                meaning.text.empty() ? "not known for this kernel: raw value only" : "";
+        }
+        meanings.push_back(std::move(meaning));
+    }
+    return meanings;
 }
 
 }  // namespace pathproof::netfilter

@@ -36,4 +36,13 @@ std::string running_kernel_release();
 // may be shown.
 std::string counter_meaning(std::string_view counter, KernelVersion kernel);
 
+struct CounterMeaning {
+    std::string counter;
+    std::string text;     // what it counts; empty when that is not known
+    std::string unknown;  // then: why, and that only the raw value says something
+};
+// Of each counter that a kernel of this release (uname(2)) sent, in its order. A kernel that sends
+// a counter which came with a change has the change, even if its release is older.
+std::vector<CounterMeaning> counter_meanings(const CpuStats& stats, std::string_view release);
+
 }  // namespace pathproof::netfilter

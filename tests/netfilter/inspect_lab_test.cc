@@ -138,9 +138,10 @@ BOOST_AUTO_TEST_CASE(stats_prints_counters_and_their_meaning) {
     const auto lines =
         json_lines(inspect("stats --json --interval 0.1 --count 1 --netns " + space.name()).out);
     BOOST_REQUIRE(lines.size() >= 3U);
-    const std::size_t cpus = (lines.size() - 1) / 2;
+    const std::size_t cpus = (lines.size() - 2) / 2;
     BOOST_TEST(lines[cpus]["totals"]["insert"] == 2);
     BOOST_TEST(lines[cpus]["entries"] == 2);
+    BOOST_TEST(lines[cpus + 1]["totals"]["insert"]["change"] == 0);
     BOOST_TEST(lines.back()["counters"]["insert"] == 0);
     BOOST_TEST(lines.back().contains("interval_s"));
 }

@@ -13,5 +13,7 @@ void add_stats(CLI::App& inspect, Command& chosen);
 void add_top(CLI::App& inspect, Command& chosen);
 void add_drops(CLI::App& inspect, Command& chosen);
 void add_export(CLI::App& inspect, Command& chosen);
+void add_clashes(CLI::App& inspect, Command& chosen);
+void add_backends(CLI::App& inspect, Command& chosen);
 
 }  // namespace pathproof::cli::inspect

@@ -15,6 +15,8 @@ void add_inspect(CLI::App& app, Command& chosen) {
     inspect::add_top(*inspect, chosen);
     inspect::add_drops(*inspect, chosen);
     inspect::add_export(*inspect, chosen);
+    inspect::add_clashes(*inspect, chosen);
+    inspect::add_backends(*inspect, chosen);
 }
 
 }  // namespace pathproof::cli

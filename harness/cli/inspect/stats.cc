@@ -22,32 +22,26 @@ struct StatsOptions {
     std::optional<double> interval_s;
 };
 
-// What each counter means here; null in JSON and a plain word in text where that is not known.
-std::string meaning_here(const std::string& counter) {
-    const auto kernel = parse_kernel_release(running_kernel_release());
-    return kernel ? counter_meaning(counter, *kernel) : std::string();
-}
-
 void put_meanings(Output& output, const std::vector<CpuStats>& stats, const TableSize& table,
                   const StatsOptions& options) {
+    const std::string release = running_kernel_release();
     json meanings = json::object();
     json totals = json::object();
-    std::string lines = fmt::format("\n{:<15} {:>10}  meaning on Linux {}\n", "counter", "all CPUs",
-                                    running_kernel_release());
-    for (const auto& [counter, value] : stats.front().counters) {
-        const std::string meaning = meaning_here(counter);
-        const std::uint64_t sum = total(stats, counter);
-        meanings[counter] = meaning.empty() ? json() : json(meaning);
-        totals[counter] = sum;
-        lines +=
-            fmt::format("{:<15} {:>10}  {}\n", counter, sum,
-                        meaning.empty() ? "not known for this kernel: raw value only" : meaning);
+    std::string lines =
+        fmt::format("\n{:<15} {:>10}  meaning on Linux {}\n", "counter", "all CPUs", release);
+    for (const CounterMeaning& meaning : counter_meanings(stats.front(), release)) {
+        const std::uint64_t sum = total(stats, meaning.counter);
+        const bool known = !meaning.text.empty();
+        meanings[meaning.counter] = known ? json(meaning.text) : json();
+        totals[meaning.counter] = sum;
+        lines += fmt::format("{:<15} {:>10}  {}\n", meaning.counter, sum,
+                             known ? meaning.text : meaning.unknown);
     }
     lines += fmt::format(
         "entries {}{}: hidden ones of resolved clashes are counted, a dump does not show them",
         table.entries, table.maximum == 0 ? "" : fmt::format(" of at most {}", table.maximum));
     if (options.common.json) {
-        lines = json{{"kernel", running_kernel_release()},
+        lines = json{{"kernel", release},
                      {"totals", totals},
                      {"meanings", meanings},
                      {"entries", table.entries},
@@ -58,28 +52,66 @@ void put_meanings(Output& output, const std::vector<CpuStats>& stats, const Tabl
     output.end_line();
 }
 
-void put_deltas(Output& output, const std::vector<CpuStats>& change, double seconds,
-                const StatsOptions& options) {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const auto time_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-    if (!options.common.json) {
-        output.line() += fmt::format("[{}.{:03}] change in {:.3f} s", time_ns / 1'000'000'000,
-                                     time_ns % 1'000'000'000 / 1'000'000, seconds);
+// The change of each CPU, and of all with its rate and meaning.
+class Changes {
+  public:
+    Changes(std::vector<CpuStats> change, double seconds)
+        : change_(std::move(change)),
+          seconds_(seconds),
+          time_ns_(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count()) {}
+
+    void put_text(Output& output) const {
+        output.line() += fmt::format("[{}.{:03}] change in {:.3f} s", time_ns_ / 1'000'000'000,
+                                     time_ns_ % 1'000'000'000 / 1'000'000, seconds_);
         output.end_line();
-    }
-    for (const CpuStats& cpu : change) {
-        if (options.common.json) {
-            json line(cpu);
-            line["time_ns"] = time_ns;
-            line["interval_s"] = seconds;
-            output.line() += line.dump();
-        } else {
-            append_text(output.line(), cpu);
+        for (const CpuStats& cpu : change_) {
+            put(output, cpu, Format::kText);
         }
-        output.end_line();
+        for (const CounterMeaning& meaning :
+             counter_meanings(change_.front(), running_kernel_release())) {
+            const std::uint64_t sum = total(change_, meaning.counter);
+            if (sum > 0) {
+                output.line() += fmt::format("{:<15} {:>10} {:>12.1f}/s  {}", meaning.counter,
+                                             fmt::format("+{}", sum), rate(sum),
+                                             meaning.text.empty() ? meaning.unknown : meaning.text);
+                output.end_line();
+            }
+        }
     }
-    output.flush();
-}
+
+    void put_json(Output& output) const {
+        const auto put_line = [&](json line) {
+            line["time_ns"] = time_ns_;
+            line["interval_s"] = seconds_;
+            output.line() += line.dump();
+            output.end_line();
+        };
+        json totals = json::object();
+        for (const auto& [counter, value] : change_.front().counters) {
+            const std::uint64_t sum = total(change_, counter);
+            totals[counter] = {{"change", sum}, {"per_second", rate(sum)}};
+        }
+        put_line({{"totals", totals}});
+        for (const CpuStats& cpu : change_) {
+            json line(cpu);
+            for (const auto& [counter, value] : cpu.counters) {
+                line["per_second"][counter] = rate(value);
+            }
+            put_line(std::move(line));
+        }
+    }
+
+  private:
+    double rate(std::uint64_t count) const {
+        return seconds_ > 0 ? static_cast<double>(count) / seconds_ : 0;
+    }
+
+    std::vector<CpuStats> change_;
+    double seconds_;
+    std::int64_t time_ns_;
+};
 
 // Changes over each interval, until interrupted or --count or --duration is reached.
 int follow_stats(const StatsOptions& options, std::vector<CpuStats> before, Output& output) {
@@ -95,8 +127,10 @@ int follow_stats(const StatsOptions& options, std::vector<CpuStats> before, Outp
             return complain(after.error());
         }
         const auto now = Clock::now();
-        put_deltas(output, delta(before, *after),
-                   std::chrono::duration<double>(now - sampled).count(), options);
+        const Changes changes(delta(before, *after),
+                              std::chrono::duration<double>(now - sampled).count());
+        options.common.json ? changes.put_json(output) : changes.put_text(output);
+        output.flush();
         const bool over =
             options.limits.duration_s &&
             std::chrono::duration<double>(now - start).count() >= *options.limits.duration_s;

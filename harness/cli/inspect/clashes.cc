@@ -1,0 +1,350 @@
+// pathproof inspect clashes: the hidden entries of resolved clashes, what became of them, and the
+// answers that came too late.
+#include "harness/netfilter/clashes.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/inspect/commands.h"
+#include "harness/cli/inspect/output.h"
+#include "harness/monitor/clash_balance.h"
+#include "harness/netfilter/dump.h"
+#include "harness/netfilter/filter.h"
+#include "harness/netfilter/names.h"
+#include "harness/netfilter/watcher.h"
+
+namespace pathproof::cli::inspect {
+namespace {
+
+using namespace netfilter;
+using namespace std::chrono_literals;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+// A hidden entry lives for one second; then reading the table makes the kernel let go of it.
+constexpr auto kHiddenLife = 1100ms;
+
+struct ClashOptions {
+    CommonOptions common;
+    std::vector<std::string> words;
+    Limits limits;
+};
+
+std::int64_t realtime_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+std::string time_text(std::int64_t time_ns) {
+    return fmt::format("[{}.{:06}]", time_ns / 1'000'000'000, time_ns % 1'000'000'000 / 1000);
+}
+
+std::string tuple_text(const Tuple& tuple) {
+    return fmt::format("{} > {}", frame::to_string(tuple.source),
+                       frame::to_string(tuple.destination));
+}
+
+const char* fate_text(Clash::Fate fate) {
+    switch (fate) {
+        case Clash::Fate::kAnswered:
+            return "answered in time";
+        case Clash::Fate::kUnanswered:
+            return "expired unanswered";
+        case Clash::Fate::kOpen:
+            return "open";
+    }
+    return "open";
+}
+
+std::string clash_text(const Clash& clash, std::int64_t time_ns) {
+    std::string text =
+        fmt::format("{} clash {} {}: {} {}, hidden {}", time_text(time_ns), clash.number,
+                    fate_text(clash.fate), protocol_name(clash.hidden.original.protocol),
+                    tuple_text(clash.hidden.original), tuple_text(clash.hidden.reply));
+    text += clash.winner ? ", winner " + tuple_text(clash.winner->reply) : ", winner not seen";
+    return text;
+}
+
+std::string late_text(const LateAnswer& late) {
+    std::string text = fmt::format("{} late answer {}: {} {}, ", time_text(late.event.time_ns),
+                                   late.number, protocol_name(late.event.entry.original.protocol),
+                                   tuple_text(late.event.entry.original));
+    return text + (late.clash ? fmt::format("to clash {}", *late.clash)
+                              : "to the flow " + tuple_text(late.known->original));
+}
+
+json to_json(const Clash& clash) {
+    json line{{"number", clash.number},
+              {"fate", name(clash.fate)},
+              {"hidden", clash.hidden},
+              {"found_ns", clash.found_ns}};
+    line["winner"] = clash.winner ? json(*clash.winner) : json();
+    line["winner_ns"] = clash.winner_ns ? json(*clash.winner_ns) : json();
+    line["answered_ns"] = clash.answered_ns ? json(*clash.answered_ns) : json();
+    line["destroyed_ns"] = clash.destroyed_ns ? json(*clash.destroyed_ns) : json();
+    return line;
+}
+
+json to_json(const LateAnswer& late) {
+    json line{{"number", late.number}, {"time_ns", late.event.time_ns}, {"flow", late.event.entry}};
+    line["clash"] = late.clash ? json(*late.clash) : json();
+    line["known"] = late.known ? json(*late.known) : json();
+    return line;
+}
+
+json to_json(const ClashCounts& counts) {
+    return {{"hidden", counts.hidden},
+            {"answered", counts.answered},
+            {"unanswered", counts.unanswered},
+            {"open", counts.open},
+            {"without_winner", counts.without_winner},
+            {"late_answers", counts.late_answers},
+            {"late_after_a_clash", counts.late_after_a_clash}};
+}
+
+json to_json(const monitor::ClashBalance& balance) {
+    return {{"clash_resolve", balance.resolved_known ? json(balance.resolved) : json()},
+            {"hidden", balance.hidden},
+            {"hidden_before", balance.hidden_before},
+            {"merged",
+             balance.resolved_known && balance.overruns == 0 ? json(balance.merged()) : json()},
+            {"agree", balance.agree()},
+            {"entries", balance.entries},
+            {"listed", balance.listed},
+            {"hidden_gone_later", balance.hidden_gone_later}};
+}
+
+// Listens, shows what the tracker tells, and compares with the kernel's counters at the end. They
+// know no filter: what is compared with them is tracked beside what is shown.
+class ClashWatch {
+  public:
+    ClashWatch(const ClashOptions& options, const Filter& filter)
+        : options_(options),
+          shown_(sink(), {}, filter),
+          all_({.found = [this](const Clash& clash) { counter_.found(clash); },
+                .settled = {},
+                .destroyed = [this](const Clash& clash) { counter_.destroyed(clash); },
+                .late_answer = {}}),
+          counter_(realtime_ns()) {}
+
+    int run() {
+        // The counters are read before listening begins and after the time has ended: no clash
+        // that is found can be missing in them.
+        const auto before = cpu_stats(options_.common.netns);
+        if (!before) {
+            return complain(before.error());
+        }
+        auto started = Watcher::start({.netns = options_.common.netns});
+        if (!started) {
+            return complain(started.error());
+        }
+        watcher_ = std::move(*started);
+        fmt::print(stderr, "pathproof: listening for clashes\n");
+        if (const auto watched = watch(options_.limits.deadline()); !watched) {
+            return complain(watched.error());
+        }
+        const auto balance = balance_at_end(*before);
+        output_.flush();
+        if (!balance) {
+            return complain(balance.error());
+        }
+        show_summary(*balance);
+        output_.flush();
+        const bool incomplete = balance->overruns > 0 || watcher_->totals().unreadable > 0;
+        return output_.exit_code(incomplete ? kIncomplete : kDone);
+    }
+
+  private:
+    ClashSink sink() {
+        return {.found = [this](const Clash& clash) { fresh_ = clash; },
+                .settled =
+                    [this](const Clash& clash) {
+                        fresh_.reset();
+                        show(clash, clash.answered_ns.value_or(clash.found_ns));
+                    },
+                .destroyed = {},
+                .late_answer = [this](const LateAnswer& late) { show(late); }};
+    }
+
+    WatchSink watch_sink() {
+        return {.event = [this](const Event& event) { take(event); },
+                .gap = [this](const Gap& gap) { show(gap); }};
+    }
+
+    void take(const Event& event) {
+        all_.take(event);
+        shown_.take(event);
+        // Most clashes are settled by the first event about them: then one line says all.
+        if (fresh_) {
+            show(*fresh_, event.time_ns);
+            fresh_.reset();
+        }
+    }
+
+    bool enough() const {
+        return options_.limits.count && shown_.counts().hidden >= *options_.limits.count;
+    }
+
+    Status watch(Clock::time_point deadline) {
+        const WatchSink sink = watch_sink();
+        while (!interrupted() && output_.open() && !enough() && Clock::now() < deadline) {
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+            const auto polled = watcher_->poll(std::clamp(left, 1ms, 100ms), sink);
+            output_.flush();
+            if (!polled) {
+                return polled;
+            }
+        }
+        return {};
+    }
+
+    Result<monitor::ClashBalance> balance_at_end(const std::vector<CpuStats>& before) {
+        const auto after = cpu_stats(options_.common.netns);
+        counter_.end(realtime_ns());
+        if (!after) {
+            return pass_on(after.error());
+        }
+        monitor::ClashBalance balance{.resolved = total(delta(before, *after), "clash_resolve"),
+                                      .resolved_known = has_counter(*after, "clash_resolve")};
+        const auto size = table_size(options_.common.netns);
+        const auto listed = read_table();
+        if (!size || !listed) {
+            return pass_on(size ? listed.error() : size.error());
+        }
+        balance.entries = size->entries;
+        balance.listed = *listed;
+        if (const auto settled = let_hidden_ones_go(); !settled) {
+            return pass_on(settled.error());
+        }
+        counter_.fill(balance);
+        balance.overruns = watcher_->totals().overruns;
+        return balance;
+    }
+
+    static bool has_counter(const std::vector<CpuStats>& stats, const std::string& wanted) {
+        const auto& counters = stats.front().counters;
+        return std::any_of(counters.begin(), counters.end(),
+                           [&](const auto& counter) { return counter.first == wanted; });
+    }
+
+    // How many entries a dump lists. The kernel lets go of the expired ones on the way
+    // (ctnetlink_dump_table), which gives their DESTROY events.
+    Result<std::uint64_t> read_table() const {
+        const auto read =
+            dump(options_.common.netns, {}, [](const Entry&) { return Next::kContinue; });
+        if (!read) {
+            return pass_on(read.error());
+        }
+        return read->entries;
+    }
+
+    // Unanswered hidden entries are not heard of before they are destroyed.
+    Status let_hidden_ones_go() {
+        const auto deadline = Clock::now() + kHiddenLife;
+        const WatchSink sink = watch_sink();
+        while (Clock::now() < deadline && output_.open()) {
+            if (auto polled = watcher_->poll(50ms, sink); !polled) {
+                return polled;
+            }
+        }
+        if (const auto read = read_table(); !read) {
+            return pass_on(read.error());
+        }
+        return watcher_->finish(sink);
+    }
+
+    void show(const Clash& clash, std::int64_t time_ns) {
+        if (options_.common.json) {
+            put_json({{"clash", to_json(clash)}});
+        } else {
+            put_text(clash_text(clash, time_ns));
+        }
+    }
+
+    void show(const LateAnswer& late) {
+        if (options_.common.json) {
+            put_json({{"late_answer", to_json(late)}});
+        } else {
+            put_text(late_text(late));
+        }
+    }
+
+    void show(const Gap& gap) {
+        if (gap.stage != Gap::Stage::kNoticed) {
+            return;
+        }
+        if (options_.common.json) {
+            put_json({{"gap", {{"from_ns", gap.from_ns}, {"until_ns", gap.until_ns}}}});
+        } else {
+            put_text(fmt::format(
+                "{} events were lost since {}: clash counts are lower bounds from here on",
+                time_text(gap.until_ns), time_text(gap.from_ns)));
+        }
+    }
+
+    void show_summary(const monitor::ClashBalance& balance) {
+        const ClashCounts& counts = shown_.counts();
+        if (options_.common.json) {
+            put_json({{"summary",
+                       {{"counts", to_json(counts)},
+                        {"balance", to_json(balance)},
+                        {"overruns", balance.overruns},
+                        {"lower_bounds", balance.overruns > 0}}}});
+            return;
+        }
+        put_text(
+            fmt::format("{} hidden entries{}: {} answered in time, {} expired unanswered, {} open",
+                        counts.hidden, options_.words.empty() ? "" : " matched", counts.answered,
+                        counts.unanswered, counts.open));
+        put_text(fmt::format("{} late answers, {} of them to these hidden entries",
+                             counts.late_answers, counts.late_after_a_clash));
+        for (const std::string& line : explain(balance)) {
+            put_text(line);
+        }
+    }
+
+    void put_text(const std::string& text) {
+        output_.line() += text;
+        output_.end_line();
+    }
+
+    void put_json(const json& line) {
+        output_.line() += line.dump(-1, ' ', false, json::error_handler_t::replace);
+        output_.end_line();
+    }
+
+    const ClashOptions& options_;
+    Output output_;
+    ClashTracker shown_;
+    ClashTracker all_;
+    monitor::BalanceCounter counter_;
+    std::unique_ptr<Watcher> watcher_;
+    std::optional<Clash> fresh_;
+};
+
+int run_clashes(const ClashOptions& options) {
+    const auto filter = parse_filter(options.words);
+    if (!filter) {
+        return complain(filter.error());
+    }
+    catch_signals();
+    return ClashWatch(options, *filter).run();
+}
+
+}  // namespace
+
+void add_clashes(CLI::App& inspect, Command& chosen) {
+    const auto options = std::make_shared<ClashOptions>();
+    CLI::App* app = inspect.add_subcommand(
+        "clashes", "hidden entries of resolved clashes, what became of them, and late answers");
+    add_common(*app, options->common);
+    add_filter_words(*app, options->words);
+    add_limits(*app, options->limits, "clashes");
+    app->callback([&chosen, options] { chosen = [options] { return run_clashes(*options); }; });
+}
+
+}  // namespace pathproof::cli::inspect

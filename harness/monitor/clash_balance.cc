@@ -1,0 +1,62 @@
+#include "harness/monitor/clash_balance.h"
+
+#include <fmt/format.h>
+
+namespace pathproof::monitor {
+
+void BalanceCounter::found(const netfilter::Clash& clash) {
+    if (!clash.winner_ns || *clash.winner_ns < from_ns_) {
+        ++hidden_before_;
+    } else if (*clash.winner_ns <= until_ns_) {
+        ++hidden_;
+    }
+}
+
+void BalanceCounter::destroyed(const netfilter::Clash& clash) {
+    const bool inserted_later = clash.winner_ns && *clash.winner_ns > until_ns_;
+    gone_later_ += !inserted_later && *clash.destroyed_ns > until_ns_ ? 1 : 0;
+}
+
+void BalanceCounter::fill(ClashBalance& balance) const {
+    balance.hidden = hidden_;
+    balance.hidden_before = hidden_before_;
+    balance.hidden_gone_later = gone_later_;
+}
+
+std::vector<std::string> explain(const ClashBalance& balance) {
+    std::vector<std::string> lines;
+    const char* const least = balance.overruns > 0 ? "at least " : "";
+    if (!balance.resolved_known) {
+        lines.push_back(
+            fmt::format("{}{} hidden entries; this kernel does not count resolved clashes "
+                        "(clash_resolve)",
+                        least, balance.hidden));
+    } else if (balance.overruns > 0) {
+        lines.push_back(fmt::format(
+            "{} clashes resolved (clash_resolve): at least {} by a hidden entry; how many were "
+            "merged cannot be told, for events were lost {} times",
+            balance.resolved, balance.hidden, balance.overruns));
+    } else if (balance.agree()) {
+        lines.push_back(
+            fmt::format("{} clashes resolved (clash_resolve): {} by a hidden entry, {} merged into "
+                        "the winner's entry",
+                        balance.resolved, balance.hidden, balance.merged()));
+    } else {
+        lines.push_back(fmt::format(
+            "{} hidden entries but only {} clashes resolved (clash_resolve): they do not agree",
+            balance.hidden, balance.resolved));
+    }
+    if (balance.hidden_before > 0) {
+        lines.push_back(fmt::format(
+            "{} more hidden entries have no winner among the flows seen to begin: their clashes "
+            "were before we listened{}",
+            balance.hidden_before, balance.overruns > 0 ? ", or the winner's event was lost" : ""));
+    }
+    lines.push_back(fmt::format(
+        "{} entries in the table at the end, {} of them listed; of the {} others {} "
+        "were hidden entries",
+        balance.entries, balance.listed, balance.unlisted(), balance.hidden_gone_later));
+    return lines;
+}
+
+}  // namespace pathproof::monitor
