@@ -139,11 +139,8 @@ std::string draft(const LiveDevice& device, const std::string& date) {
     if (!device.features.empty()) {
         text += ethtool_claims(device.features);
     }
-    if (!device.dpdk_tx.empty()) {
-        text += dpdk_claims("tx", device.dpdk_tx);
-    }
-    if (!device.dpdk_rx.empty()) {
-        text += dpdk_claims("rx", device.dpdk_rx);
+    if (!device.identity.pmd.empty()) {
+        text += dpdk_claims("tx", device.dpdk_tx) + dpdk_claims("rx", device.dpdk_rx);
     }
     return text + fmt::format("\n[provenance]\nsource = {}\ndate = {}\n", probe, date);
 }

@@ -105,8 +105,9 @@ struct ErratumMatch {
     std::vector<Source> sources;
 };
 
-// The entries whose signature is the sighting's, the surest first. Left out are those that its
-// tunnel port or its conditions contradict.
+// The entries whose signature is the sighting's, the surest first, and of those equally sure the
+// ones that name the driver. Left out are those that its tunnel port, its conditions or its layer
+// contradict.
 std::vector<ErratumMatch> match_errata(const std::vector<Erratum>& errata,
                                        const Sighting& sighting);
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "harness/profile/errata.h"
 
@@ -69,9 +70,12 @@ bool is_pmd(const std::string& driver) {
     return driver.starts_with("net_") || driver.ends_with("_pci");
 }
 
+enum class Named { kDriver, kAnyDriver };
+
 struct Judgement {
     Certainty certainty = Certainty::kSignature;
     std::string why;
+    Named named = Named::kDriver;
 };
 
 // A stable release of a series that the entry does not speak of.
@@ -119,6 +123,7 @@ Judgement judge_affected(const Affected& affected, const Sighting& sighting) {
         judgement = judge_range(affected.kernel, sighting.kernel, "Linux", sighting.driver);
     } else if (lists(affected.kernel_driver, "*") && !is_pmd(sighting.driver)) {
         judgement = judge_range(affected.kernel, sighting.kernel, "Linux", "any driver");
+        judgement.named = Named::kAnyDriver;
     } else if (sighting.driver.empty()) {
         judgement.why = "it looks like it; the driver is not known";
     } else {
@@ -152,35 +157,75 @@ std::optional<Judgement> best_judgement(const Erratum& erratum, const Sighting& 
     return best;
 }
 
+// What the layer says by itself: its protocol, and whether there is a tunnel.
+std::vector<std::string> with_implied(const Sighting& sighting) {
+    std::vector<std::string> held = sighting.conditions;
+    const auto imply = [&](const std::string& condition) {
+        if (!known_key(held, condition)) {
+            held.push_back(condition);
+        }
+    };
+    const std::string& layer = sighting.signature.layer;
+    for (const char* protocol : {"udp", "tcp", "sctp"}) {
+        if (layer.ends_with(std::string(".") + protocol) && !layer.starts_with("outer.")) {
+            imply(std::string("l4=") + protocol);
+        }
+    }
+    if (layer.ends_with(".icmp") || layer.ends_with(".icmpv6")) {
+        imply("l4=icmp");
+    }
+    if (layer.starts_with("plain.")) {
+        imply("encapsulation=none");
+    }
+    return held;
+}
+
+struct Ranked {
+    ErratumMatch match;
+    Named named = Named::kDriver;
+    std::size_t open = 0;  // conditions that nothing is known of
+
+    // An entry that names the driver, though of an unknown version, comes before one that is said
+    // of any driver.
+    auto key() const {
+        const int grade = static_cast<int>(match.certainty) + (named == Named::kAnyDriver ? 1 : 0);
+        return std::tuple(grade, named, open);
+    }
+};
+
 }  // namespace
 
 std::vector<ErratumMatch> match_errata(const std::vector<Erratum>& errata,
                                        const Sighting& sighting) {
-    std::vector<ErratumMatch> matches;
+    const std::vector<std::string> held = with_implied(sighting);
+    std::vector<Ranked> ranked;
     for (const Erratum& erratum : errata) {
-        if (!looks_like(erratum, sighting.signature) ||
-            contradicted(erratum, sighting.conditions)) {
+        if (!looks_like(erratum, sighting.signature) || contradicted(erratum, held)) {
             continue;
         }
         auto judgement = best_judgement(erratum, sighting);
         if (!judgement) {
             continue;
         }
-        const auto open = unknown_conditions(erratum, sighting.conditions);
+        const auto open = unknown_conditions(erratum, held);
         if (!open.empty()) {
             judgement->why += fmt::format("; provided that {}", fmt::join(open, ", "));
         }
-        matches.push_back({.id = erratum.id,
-                           .title = erratum.title,
-                           .certainty = judgement->certainty,
-                           .why = judgement->why,
-                           .workaround = erratum.workaround,
-                           .advice = erratum.advice,
-                           .sources = erratum.sources});
+        const ErratumMatch match{.id = erratum.id,
+                                 .title = erratum.title,
+                                 .certainty = judgement->certainty,
+                                 .why = judgement->why,
+                                 .workaround = erratum.workaround,
+                                 .advice = erratum.advice,
+                                 .sources = erratum.sources};
+        ranked.push_back({match, judgement->named, open.size()});
     }
-    std::stable_sort(
-        matches.begin(), matches.end(),
-        [](const ErratumMatch& a, const ErratumMatch& b) { return a.certainty < b.certainty; });
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const Ranked& a, const Ranked& b) { return a.key() < b.key(); });
+    std::vector<ErratumMatch> matches;
+    for (Ranked& one : ranked) {
+        matches.push_back(std::move(one.match));
+    }
     return matches;
 }
 

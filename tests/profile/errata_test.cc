@@ -233,6 +233,40 @@ BOOST_AUTO_TEST_CASE(the_two_vxlan_bugs_are_told_apart) {
     BOOST_TEST(!matches[0].sources.empty());
 }
 
+BOOST_AUTO_TEST_CASE(an_entry_that_names_the_driver_comes_first) {
+    const auto matches =
+        match_errata(shipped(), {.signature = {Direction::kTransmit, "inner.udp", "PSEUDO"},
+                                 .driver = "vmxnet3",
+                                 .kernel = "5.15.0",
+                                 .tunnel_port = 8223,
+                                 .conditions = {"encapsulation=vxlan"}});
+    const auto place = [&](const std::string& id) {
+        return std::find_if(matches.begin(), matches.end(),
+                            [&](const ErratumMatch& match) { return match.id == id; }) -
+               matches.begin();
+    };
+    BOOST_REQUIRE(place("E24-vmxnet3-tunnel-port") < std::ssize(matches));
+    BOOST_REQUIRE(place("E05-udp-gro-fraglist-unnecessary") < std::ssize(matches));
+    BOOST_TEST(place("E24-vmxnet3-tunnel-port") < place("E05-udp-gro-fraglist-unnecessary"));
+    BOOST_TEST((matches[0].certainty == Certainty::kDriver));
+}
+
+BOOST_AUTO_TEST_CASE(the_layer_implies_what_need_not_be_said) {
+    Erratum of_udp = good();
+    of_udp.signatures = {{Direction::kTransmit, "any.l4", "PSEUDO"}};
+    of_udp.conditions = {"l4=udp"};
+    const auto count = [&](const std::string& layer) {
+        return match_errata({of_udp}, {.signature = {Direction::kTransmit, layer, "PSEUDO"}})
+            .size();
+    };
+    BOOST_TEST(count("inner.udp") == 1);
+    BOOST_TEST(count("inner.tcp") == 0);
+    BOOST_TEST(count("plain.icmpv6") == 0);
+    of_udp.conditions = {"encapsulation=vxlan"};
+    BOOST_TEST(count("plain.udp") == 0);
+    BOOST_TEST(count("inner.tcp") == 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_port_of_dpdk_is_not_held_to_the_kernels_defects) {
     const auto matches =
         match_errata(shipped(), {.signature = {Direction::kTransmit, "outer.udp", "PSEUDO"},

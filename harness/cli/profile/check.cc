@@ -82,8 +82,9 @@ void print_finding(const Finding& finding, bool json) {
         fmt::print("{}\n", of_finding(finding).dump());
         return;
     }
-    fmt::print("{:<14} {:<32} {:<26} {:<12} {}\n", name(finding.kind), finding.feature,
-               finding.expected, finding.found, remark(finding));
+    const std::string more = remark(finding);
+    fmt::print("{:<14} {:<32} {:<26} {}{}{}\n", name(finding.kind), finding.feature,
+               finding.expected, finding.found, more.empty() ? "" : ": ", more);
 }
 
 void print_quirk(const Quirk& quirk, const Running& running, bool json) {
