@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "dataplane/frame/template.h"
+#include "dataplane/judge/segment_audit.h"
 #include "dataplane/judge/verifier.h"
 #include "dataplane/matrix/matrix.h"
 #include "dataplane/matrix/row_spec.h"
@@ -204,6 +205,23 @@ BOOST_AUTO_TEST_CASE(segments_carry_the_super_frames_payload_in_order) {
                        BOOST_REQUIRE(probe.intended.size() >= 2u);
                    });
     }
+}
+
+BOOST_AUTO_TEST_CASE(segments_are_those_that_the_judge_would_make) {
+    std::size_t compared = 0;
+    for_probes(software_nic_limits(), Direction::kTransmit,
+               [&](const ProbeMaker&, const Row& row, const Probe& probe) {
+                   if (probe.segment_bytes == 0 || row.vlan == Vlan::kOneInserted) {
+                       return;
+                   }
+                   const auto segments = judge::perfect_segments({.bytes = probe.handed[0].bytes,
+                                                                  .mss = probe.segment_bytes,
+                                                                  .tunnels = probe.tunnels});
+                   BOOST_REQUIRE_MESSAGE(segments, segments.error().message);
+                   BOOST_REQUIRE_MESSAGE(*segments == probe.intended, describe(row));
+                   ++compared;
+               });
+    BOOST_TEST(compared > 20u);
 }
 
 BOOST_AUTO_TEST_CASE(a_partial_checksum_of_the_kernel_is_the_pseudo_headers_sum_with_length) {
