@@ -289,8 +289,8 @@ std::string to_text(const BenchResult& result) {
         text += fmt::format("{}: {}\n", name, version);
     }
     text +=
-        "Medians of the rounds that nothing disturbed (smallest..largest); ratios with their "
-        "95 % bootstrap interval.\n";
+        "Medians of the rounds that nothing disturbed (smallest..largest), of all rounds in lanes "
+        "marked 'contended'; ratios with their 95 % bootstrap interval.\n";
     for (const Experiment& experiment : result.experiments) {
         text += experiment_text(experiment);
     }

@@ -1,6 +1,7 @@
 #include "harness/lab/topology.h"
 
 #include "harness/lab/undo.h"
+#include "harness/netfilter/dump.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 
@@ -77,8 +78,7 @@ Status load_rules(const std::string& netns, const std::string& rules) {
 }
 
 Status flush_conntrack(const std::string& netns) {
-    const auto ran = process::run_checked({"conntrack", "-F"}, {.netns = netns});
-    return ran ? Status() : pass_on(ran.error());
+    return netfilter::flush(netns);
 }
 
 Status set_sysctls(const std::string& netns, const Sysctls& values) {
