@@ -52,7 +52,8 @@ std::vector<std::string> tshark(const std::string& path) {
         "tshark -n -r " + path +
         " -o ip.check_checksum:TRUE -o udp.check_checksum:TRUE -o tcp.check_checksum:TRUE"
         " -o udplite.check_checksum:TRUE -o udplite.ignore_checksum_coverage:FALSE"
-        " -d udp.port==8472,vxlan -o sctp.checksum:CRC-32c -T fields -E separator=/s -E quote=d -e ip.checksum.status"
+        " -d udp.port==8472,vxlan -o sctp.checksum:CRC-32c"
+        " -T fields -E separator=/s -E quote=d -e ip.checksum.status"
         " -e udp.checksum.status -e tcp.checksum.status -e icmp.checksum.status"
         " -e icmpv6.checksum.status -e sctp.checksum.status -e gre.checksum.status 2>/dev/null";
     const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
