@@ -87,7 +87,8 @@ enum class Trailer : std::uint8_t { kNone, kZero, kNonZero, kInnerZero, kInnerNo
 
 enum class PayloadValues : std::uint8_t {
     kRandom,
-    kSumsToZero,  // the innermost transport checksum computes to 0
+    kSumsToZero,  // in every other frame the innermost transport checksum and all IPv4 header
+                  // checksums compute to 0
     kAllZero,
     kAllOnes,     // every word 0xffff: carries
     kTunnelLike,  // a plain datagram that looks like a tunnel's

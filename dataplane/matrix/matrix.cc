@@ -25,6 +25,15 @@ DirectedRow short_with_inserted_tag(Length length, Trailer trailer) {
              .handover = Handover::kInner}};
 }
 
+// RTL8168evl and others: the padding of a short frame summed as data.
+DirectedRow short_and_padded(InnerTransport transport, Length length) {
+    return {"padding that is not zero in the checksum of short frames (E41, E42)",
+            {.transport = transport,
+             .length = length,
+             .trailer = Trailer::kNonZero,
+             .handover = Handover::kInner}};
+}
+
 // hns3: UDP over IPv4 in VXLAN over IPv6 with every checksum offloaded.
 DirectedRow all_offloads_over_ipv6(Handover handover) {
     return {"hns3: a wrong field changed in VXLAN over IPv6 with three offloads (E39)",
@@ -40,10 +49,13 @@ std::vector<DirectedRow> directed_rows(Direction direction) {
     if (direction == Direction::kReceive) {
         return {};
     }
-    return {short_with_inserted_tag(Length::k1, Trailer::kZero),
+    return {short_and_padded(InnerTransport::kUdp, Length::k2),
+            short_and_padded(InnerTransport::kTcp, Length::k0),
+            short_with_inserted_tag(Length::k1, Trailer::kZero),
             short_with_inserted_tag(Length::k17, Trailer::kNonZero),
             short_with_inserted_tag(Length::k2, Trailer::kNone),
-            all_offloads_over_ipv6(Handover::kBoth), all_offloads_over_ipv6(Handover::kInner)};
+            all_offloads_over_ipv6(Handover::kBoth),
+            all_offloads_over_ipv6(Handover::kInner)};
 }
 
 Matrix make_matrix(const DutLimits& limits, Direction direction, Strength strength,

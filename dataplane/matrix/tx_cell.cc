@@ -78,6 +78,17 @@ bool lost(const judge::ChecksumFinding& finding, const judge::FrameVerdict& inte
            meant->state == judge::ChecksumState::kGood;
 }
 
+// A field that holds what was intended is not itself wrong: something that it covers is, and that
+// is a finding of its own. (A software checksum around an inner one that the NIC got wrong.)
+bool follows_from_another(const judge::ChecksumFinding& finding, const FrameBytes& wire,
+                          const FrameBytes& intended) {
+    const std::size_t end = finding.field_offset + judge::field_size(finding.layer.protocol);
+    return wire != intended && wire.size() == intended.size() && end <= wire.size() &&
+           std::equal(wire.begin() + finding.field_offset,
+                      wire.begin() + static_cast<std::ptrdiff_t>(end),
+                      intended.begin() + finding.field_offset);
+}
+
 // With the tag that the NIC was to insert.
 FrameBytes super_frame_of(const Probe& probe) {
     const HandedFrame& handed = probe.handed.front();
@@ -93,10 +104,6 @@ FrameBytes super_frame_of(const Probe& probe) {
 
 std::vector<std::span<const std::uint8_t>> spans_of(std::span<const FrameBytes> frames) {
     return {frames.begin(), frames.end()};
-}
-
-bool is_exact(const Probe& probe, std::span<const FrameBytes> wire) {
-    return std::ranges::equal(wire, probe.intended);
 }
 
 }  // namespace
@@ -132,12 +139,21 @@ bool TxCell::is_free(const std::string& field) const {
     });
 }
 
+void TxCell::count_healthy(const judge::FrameVerdict& verdict) {
+    for (const judge::ChecksumFinding& finding : verdict.all()) {
+        if (finding.state == judge::ChecksumState::kGood) {
+            ++healthy_[judge::word(finding.layer)];
+        }
+    }
+}
+
 void TxCell::judge_checksums(const Seen& seen, const judge::FrameVerdict& verdict) {
     const judge::FrameVerdict meant = judge::verify(seen.intended, seen.probe.tunnels);
     const std::vector<std::uint32_t> starts = starts_of(seen.handed.buffers);
     for (const judge::ChecksumFinding& finding : verdict.all()) {
         const bool is_lost = lost(finding, meant);
-        if (finding.state != judge::ChecksumState::kBad && !is_lost) {
+        if ((finding.state != judge::ChecksumState::kBad && !is_lost) ||
+            follows_from_another(finding, seen.wire, seen.intended)) {
             continue;
         }
         judge::Evidence evidence = evidence_of(seen.probe, seen.handed, starts);
@@ -170,6 +186,7 @@ void TxCell::compare(const Seen& seen) {
 void TxCell::judge_frame(const Seen& seen) {
     const judge::FrameVerdict verdict = judge::verify(seen.wire, seen.probe.tunnels);
     const bool exact = seen.wire == seen.intended;
+    count_healthy(verdict);
     if (exact && !verdict.any_bad() && verdict.malformed == judge::Malformed::kNone) {
         ++counts_.exact;
         return;
@@ -226,13 +243,17 @@ void TxCell::judge_datagram(const Probe& probe, std::span<const FrameBytes> wire
         return;  // what is missing or changed was counted frame by frame
     }
     const judge::FrameVerdict verdict = judge::verify(whole->frame, probe.tunnels);
+    const judge::FrameVerdict meant = judge::verify(probe.whole, probe.tunnels);
+    count_healthy(verdict);
     for (const judge::ChecksumFinding& finding : verdict.all()) {
+        const bool is_lost = lost(finding, meant);
         const bool transport = finding.layer.protocol != judge::Protocol::kIpv4;
         const bool innermost = finding.layer.depth != judge::Depth::kOuter;
-        if (finding.state != judge::ChecksumState::kBad || !transport || !innermost) {
+        if ((finding.state != judge::ChecksumState::kBad && !is_lost) || !transport || !innermost) {
             continue;
         }
         judge::Evidence evidence{.tunnels = probe.tunnels};
+        evidence.zero_udp = is_lost ? judge::ZeroUdp::kNotAgreed : judge::ZeroUdp::kAgreed;
         evidence.first_fragment_end = whole->first_fragment_end;
         Tally& wrong = tally(FindingKind::kChecksum, judge::word(finding.layer), "",
                              {probe.label, whole->frame, probe.whole, probe.handed[0].bytes});
@@ -265,7 +286,7 @@ void TxCell::add(const Probe& probe, std::span<const FrameBytes> wire) {
     for (std::size_t i = both; i < wire.size(); ++i) {
         tally(FindingKind::kSurplus, "", "SURPLUS", {probe.label, wire[i], {}, {}});
     }
-    if (!probe.whole.empty() && !is_exact(probe, wire)) {
+    if (!probe.whole.empty()) {
         judge_datagram(probe, wire);
     }
 }
@@ -282,8 +303,13 @@ TxCellResult TxCell::result() const {
     for (const auto& [key, tally] : tallies_) {
         TxFinding finding = tally.finding;
         if (finding.kind == FindingKind::kChecksum) {
-            finding.checksum = tally.vote.verdict();
-            finding.candidates = tally.vote.candidates();
+            judge::NameVote vote = tally.vote;
+            const auto healthy = healthy_.find(finding.place);
+            for (std::uint64_t i = 0; healthy != healthy_.end() && i < healthy->second; ++i) {
+                vote.add_healthy();
+            }
+            finding.checksum = vote.verdict();
+            finding.candidates = vote.candidates();
             finding.title = judge::name(finding.checksum);
             finding.wire_value = tally.vote.last().wire;
             finding.right_value = tally.vote.last().right;

@@ -98,6 +98,7 @@ class TxCell {
     void compare(const Seen& seen);
     void judge_segments(const Probe& probe, std::span<const FrameBytes> wire);
     void judge_datagram(const Probe& probe, std::span<const FrameBytes> wire);
+    void count_healthy(const judge::FrameVerdict& verdict);
     bool is_free(const std::string& field) const;
     Tally& tally(FindingKind kind, const std::string& place, const std::string& title,
                  const Specimen& specimen);
@@ -106,6 +107,8 @@ class TxCell {
     FreeFields free_fields_;
     TxCellResult counts_;
     std::map<std::string, Tally> tallies_;
+    // By layer: frames whose checksum there is right, and there at all.
+    std::map<std::string, std::uint64_t> healthy_;
 };
 
 }  // namespace pathproof::matrix

@@ -117,6 +117,32 @@ BOOST_AUTO_TEST_CASE(a_stale_port_is_proven_from_the_tuple_before_nat) {
                text(result));
 }
 
+BOOST_AUTO_TEST_CASE(an_outer_software_checksum_is_not_blamed_for_the_inner_one) {
+    Row row = kVxlanTcp;
+    row.handover = Handover::kInner;
+    const TxCellResult result = broken("tx.inner.tcp.XOR_K", row);
+    BOOST_REQUIRE_MESSAGE(result.findings.size() == 1, text(result));
+    BOOST_TEST(result.findings[0].place == "inner.tcp");
+    BOOST_TEST(result.findings[0].title == "UNKNOWN");
+}
+
+BOOST_AUTO_TEST_CASE(a_computed_zero_that_is_sent_as_zero_is_told_from_checksums_switched_off) {
+    const Row row{.values = PayloadValues::kSumsToZero, .handover = Handover::kInner};
+    softnic::SoftNic nic(nic_limits(), {*softnic::parse_fault("tx.plain.udp.ZERO_NOT_MANGLED")});
+    const ProbeMaker maker(software_nic_limits(), Direction::kTransmit, {}, 5);
+    TxCell cell(row);
+    for (std::uint32_t index = 0; index < 8; ++index) {
+        const auto probe = maker.make(row, {0, index});
+        std::string refusal;
+        cell.add(*probe, through(nic, *probe, refusal));
+    }
+    const TxCellResult result = cell.result();
+    BOOST_REQUIRE_MESSAGE(result.findings.size() == 1, text(result));
+    BOOST_TEST(result.findings[0].title == "ZERO_NOT_MANGLED");
+    BOOST_TEST(result.findings[0].frames == 4u);
+    BOOST_TEST(result.exact == 4u);
+}
+
 BOOST_AUTO_TEST_CASE(frames_that_never_come_are_missing) {
     TxCell cell(kVxlanTcp);
     const auto probe =
