@@ -54,9 +54,16 @@ std::string share_text(const BackendHealth& backend) {
                        100 * backend.unanswered_share.low, 100 * backend.unanswered_share.high);
 }
 
-std::string verdict_text(const BackendHealth& backend) {
-    const std::string verdict = backend.verdict == BackendVerdict::kTooFew ? "too few flows to tell"
-                                                                           : name(backend.verdict);
+// Where refusals were not looked for, silence is only one of two reasons.
+std::string verdict_word(const BackendHealth& backend, const BackendReport& report) {
+    const bool either = backend.verdict == BackendVerdict::kDead && !report.refusals_watched;
+    return either ? "dead or refusing" : name(backend.verdict);
+}
+
+std::string verdict_text(const BackendHealth& backend, const BackendReport& report) {
+    const std::string verdict = backend.verdict == BackendVerdict::kTooFew
+                                    ? "too few flows to tell"
+                                    : verdict_word(backend, report);
     return backend.last_refusal.empty() ? verdict : verdict + ": " + backend.last_refusal;
 }
 
@@ -85,7 +92,7 @@ std::string table_text(const BackendReport& report) {
                                 frame::to_string(backend.address), width, backend.flows,
                                 backend.in_table, backend.judged, share_text(backend),
                                 backend.refused, time_text(backend.median_answer_ns),
-                                time_text(backend.slowest_tenth_ns), verdict_text(backend));
+                                time_text(backend.slowest_tenth_ns), verdict_text(backend, report));
         }
     }
     return text;
@@ -115,7 +122,7 @@ std::string remarks(const BackendReport& report) {
     return text;
 }
 
-json to_json(const BackendHealth& backend) {
+json to_json(const BackendHealth& backend, const BackendReport& report) {
     const auto or_null = [](const auto& value) { return value ? json(*value) : json(); };
     return {
         {"backend", frame::to_string(backend.address)},
@@ -131,7 +138,7 @@ json to_json(const BackendHealth& backend) {
         {"median_answer_ns", or_null(backend.median_answer_ns)},
         {"slowest_tenth_ns", or_null(backend.slowest_tenth_ns)},
         {"last_refusal", backend.last_refusal},
-        {"verdict", name(backend.verdict)}};
+        {"verdict", verdict_word(backend, report)}};
 }
 
 // One line a backend, and one for the rest.
@@ -143,7 +150,7 @@ void put_json(Output& output, const BackendReport& report, std::int64_t time_ns)
     };
     for (const ServiceHealth& service : report.services) {
         for (const BackendHealth& backend : service.backends) {
-            json line = to_json(backend);
+            json line = to_json(backend, report);
             line["service"] = frame::to_string(service.address);
             line["protocol"] = netfilter::protocol_name(service.protocol);
             put_line(std::move(line));
