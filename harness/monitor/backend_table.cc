@@ -261,7 +261,8 @@ struct BackendTable::Impl {
         if (early.empty()) {
             return;
         }
-        for (const Tuple& tuple : {entry.original, turned(entry.reply)}) {
+        // First as the backend's host sent it, then as it went on to the client.
+        for (const Tuple& tuple : {turned(entry.reply), entry.original}) {
             if (const auto refusal = early.take(tuple)) {
                 mark_refused(slot, *refusal, now_ns);
             }
@@ -368,6 +369,9 @@ struct BackendTable::Impl {
 
     void mark_refused(Slot slot, const Refusal& refusal, std::int64_t now_ns) {
         RecentFlow& flow = waiting.at(slot);
+        if (refused(flow)) {
+            return;  // the same one on its way out, with translated addresses
+        }
         flow.tag |= kRefusedBit;
         if (backend_of(flow) != kNoBackend) {
             Backend& backend = backends.at(backend_of(flow));

@@ -144,7 +144,7 @@ BOOST_FIXTURE_TEST_CASE(icmp_errors_tell_refusing_from_dead, Fixture) {
     BOOST_TEST(health.refused == 30U);
     BOOST_TEST(health.unanswered == 30U);
     BOOST_TEST((health.verdict == BackendVerdict::kRefusing));
-    BOOST_TEST(health.last_refusal == "port unreachable from 10.96.0.10");
+    BOOST_TEST(health.last_refusal == "port unreachable from 10.1.0.2");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_refusal_that_comes_before_its_flow_is_known_is_kept_for_it, Fixture) {
