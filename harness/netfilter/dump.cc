@@ -185,10 +185,6 @@ Result<DumpSummary> run(Socket& socket, const Request& asked, DumpWork& work) {
     return summary;
 }
 
-KernelFilterSupport support_for(const Filter& filter) {
-    return has_clauses(filter) ? kernel_filter_support() : untried_kernel_filter();
-}
-
 KernelFilterSupport no_support() {
     KernelFilterSupport support;
     support.behaviour.fill(Behaviour::kRefuses);
@@ -201,11 +197,11 @@ Result<DumpSummary> run_in(const std::string& netns, const Filter& filter,
     if (!socket) {
         return pass_on(socket.error());
     }
-    const KernelFilterSupport support = support_for(filter);
+    const KernelFilterSupport support = kernel_filter_support(filter);
     auto summary = run(*socket, {filter, support, options}, work);
     // A kernel refuses before it sends the first entry, also a value that no entry can have (an
     // ICMP type without answer).
-    if (!summary && summary.error().code == ErrorCode::kNotSupported && has_clauses(filter)) {
+    if (!summary && summary.error().code == ErrorCode::kNotSupported && clauses_of(filter).any()) {
         auto again = Socket::open(netns);
         if (!again) {
             return pass_on(again.error());
@@ -224,7 +220,7 @@ Result<DumpSummary> dump(const std::string& netns, const Filter& filter, const E
 }
 
 Result<DumpSummary> count_entries(const std::string& netns, const Filter& filter) {
-    const KernelFilterSupport support = support_for(filter);
+    const KernelFilterSupport support = kernel_filter_support(filter);
     if (!filter_shares(filter, support).here.empty()) {
         return dump(netns, filter, [](const Entry&) { return Next::kContinue; });
     }

@@ -140,12 +140,26 @@ std::uint8_t kernel_family(const Filter& filter) {
     return AF_UNSPEC;
 }
 
-bool has_clauses(const Filter& filter) {
+Clauses clauses_of(const Filter& filter) {
     KernelFilterSupport all;
     all.behaviour.fill(Behaviour::kSelects);
-    return filter.mark || (filter.status_set | filter.status_clear) != 0 || filter.zone ||
-           tuple_parts(filter, filter.original, all) != 0 ||
-           tuple_parts(filter, filter.reply, all) != 0;
+    Clauses clauses;
+    const auto note = [&](Clause clause, bool wanted) {
+        clauses.set(static_cast<std::size_t>(clause), wanted);
+    };
+    const std::uint32_t parts =
+        tuple_parts(filter, filter.original, all) | tuple_parts(filter, filter.reply, all);
+    const bool ipv4 = kernel_family(filter) == AF_INET;
+    note(Clause::kMark, filter.mark.has_value());
+    note(Clause::kStatus, (filter.status_set | filter.status_clear) != 0);
+    note(Clause::kZone, filter.zone.has_value());
+    note(Clause::kIpv4Address, ipv4 && (parts & part::kAddresses) != 0);
+    note(Clause::kIpv6Address, !ipv4 && (parts & part::kAddresses) != 0);
+    note(Clause::kProtocol, (parts & part::kProtocol) != 0);
+    note(Clause::kPorts, (parts & part::kPorts) != 0);
+    note(Clause::kIcmp, (parts & part::kIcmp) != 0);
+    note(Clause::kIcmpv6, (parts & part::kIcmpv6) != 0);
+    return clauses;
 }
 
 void add_dump_filter(nlmsghdr& request, const Filter& filter, const KernelFilterSupport& support) {

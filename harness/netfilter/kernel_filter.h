@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -60,8 +61,10 @@ struct FilterShares {
 };
 FilterShares filter_shares(const Filter& filter, const KernelFilterSupport& support);
 
-// Whether the filter has anything that could be asked of the kernel, besides the family.
-bool has_clauses(const Filter& filter);
+// What of the filter could be asked of the kernel besides the family, by the numbers of the
+// clauses.
+using Clauses = std::bitset<kClauses>;
+Clauses clauses_of(const Filter& filter);
 
 // The address family that a filter asks for or implies, as AF_INET, AF_INET6 or AF_UNSPEC.
 std::uint8_t kernel_family(const Filter& filter);

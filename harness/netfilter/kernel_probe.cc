@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -157,7 +158,7 @@ void note(KernelFilterSupport& support, Clause clause, Behaviour behaviour) {
     }
 }
 
-KernelFilterSupport try_all() {
+KernelFilterSupport try_all(const Clauses& wanted) {
     KernelFilterSupport support = untried_kernel_filter();
     auto socket = Socket::open({});
     if (!socket) {
@@ -173,6 +174,9 @@ KernelFilterSupport try_all() {
         return support;
     }
     for (const Trial& trial : trials()) {
+        if (!wanted.test(static_cast<std::size_t>(trial.clause))) {
+            continue;
+        }
         const Filter filter = parse_filter(trial.words).value();
         note(support, trial.clause,
              judge(filter, *all, ask(*socket, filter, only(trial.clause, support))));
@@ -182,21 +186,37 @@ KernelFilterSupport try_all() {
 
 }  // namespace
 
-KernelFilterSupport probe_kernel_filter() {
+KernelFilterSupport probe_kernel_filter(const Clauses& wanted) {
     KernelFilterSupport support = untried_kernel_filter();
     // A thread may leave its namespace alone; the new one ends with it.
     std::thread scratch([&] {
         if (unshare(CLONE_NEWNET) == 0) {
-            support = try_all();
+            support = try_all(wanted);
         }
     });
     scratch.join();
     return support;
 }
 
-const KernelFilterSupport& kernel_filter_support() {
-    static const KernelFilterSupport support = probe_kernel_filter();
-    return support;
+KernelFilterSupport kernel_filter_support(const Filter& filter) {
+    static std::mutex mutex;
+    static Clauses tried;
+    static KernelFilterSupport known = untried_kernel_filter();
+    const std::scoped_lock lock(mutex);
+    Clauses wanted = clauses_of(filter) & ~tried;
+    if (wanted.none()) {
+        return known;
+    }
+    // Ports and ICMP cannot be asked for without the protocol.
+    wanted.set(static_cast<std::size_t>(Clause::kProtocol));
+    const KernelFilterSupport found = probe_kernel_filter(wanted);
+    for (std::size_t clause = 0; clause < kClauses; ++clause) {
+        if (wanted.test(clause)) {
+            known.behaviour[clause] = found.behaviour[clause];
+        }
+    }
+    tried |= wanted;
+    return known;
 }
 
 }  // namespace pathproof::netfilter

@@ -6,11 +6,12 @@
 namespace pathproof::netfilter {
 
 // Makes a network namespace of its own without a name, which ends with this call, puts a few
-// entries into its conntrack table and asks for them in every way. Needs CAP_SYS_ADMIN and
-// CAP_NET_ADMIN: without them nothing is tried.
-KernelFilterSupport probe_kernel_filter();
+// entries into its conntrack table and asks for them by these clauses; the others are left untried.
+// Needs CAP_SYS_ADMIN and CAP_NET_ADMIN: without them nothing is tried. Each clause costs a few
+// walks over the kernel's table, which is one for all namespaces.
+KernelFilterSupport probe_kernel_filter(const Clauses& wanted);
 
-// Of the first probe in this process. Any thread may ask.
-const KernelFilterSupport& kernel_filter_support();
+// Of the clauses of the filter at least; each is probed once in a process. Any thread may ask.
+KernelFilterSupport kernel_filter_support(const Filter& filter);
 
 }  // namespace pathproof::netfilter

@@ -32,13 +32,14 @@ void say_unless_empty(const char* who, const std::vector<std::string>& words) {
 
 // Who selects by what, and how the kernel behaved with each kind of word.
 void explain(const Filter& filter) {
-    const KernelFilterSupport& support = kernel_filter_support();
+    const KernelFilterSupport support = kernel_filter_support(filter);
+    const Clauses clauses = clauses_of(filter);
     const FilterShares shares = filter_shares(filter, support);
     say_unless_empty("selected by the kernel", shares.kernel);
     say_unless_empty("selected here", shares.here);
     for (std::size_t i = 0; i < kClauses; ++i) {
         const auto clause = static_cast<Clause>(i);
-        if (support.of(clause) != Behaviour::kSelects) {
+        if (clauses.test(i) && support.of(clause) != Behaviour::kSelects) {
             fmt::print(stderr, "pathproof: asked to select by {}, this kernel {}\n", name(clause),
                        name(support.of(clause)));
         }
