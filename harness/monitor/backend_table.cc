@@ -3,15 +3,14 @@
 #include <netinet/in.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "harness/monitor/backend_counts.h"
+#include "harness/monitor/early_refusals.h"
 #include "harness/netfilter/flow_memory.h"
 
 namespace pathproof::monitor {
@@ -25,10 +24,6 @@ using netfilter::RecentFlow;
 using netfilter::Tuple;
 using Slot = FlowMemory::Slot;
 
-// How long a refusal waits for the NEW event of its flow, which comes by another socket.
-constexpr std::int64_t kRefusalWaitsNs = 2'000'000'000;
-constexpr std::size_t kMostRefusalsWaiting = 65'536;
-
 bool seen_reply(const Entry& entry) {
     return (entry.status & netfilter::status::kSeenReply) != 0;
 }
@@ -39,12 +34,6 @@ bool is_hidden(const Entry& entry) {
 
 Tuple turned(Tuple tuple) {
     std::swap(tuple.source, tuple.destination);
-    return tuple;
-}
-
-// An ICMP error quotes no id that we read: what it refused is compared without.
-Tuple without_icmp(Tuple tuple) {
-    tuple.icmp.reset();
     return tuple;
 }
 
@@ -151,61 +140,6 @@ class Backends {
     std::vector<std::unique_ptr<Backend>> all_;
     std::vector<std::uint32_t> free_;
     std::map<BackendKey, std::uint32_t> numbers_;
-};
-
-// Refusals whose flow is not known, for a while.
-class EarlyRefusals {
-  public:
-    struct Early {
-        Refusal refusal;
-        Sender sender = Sender::kElsewhere;
-        std::int64_t time_ns = 0;
-    };
-
-    bool empty() const { return by_tuple_.empty(); }
-
-    // Does nothing when the same one waits already.
-    void add(const Refusal& refusal, Sender sender, std::int64_t now_ns) {
-        const auto [place, fresh] =
-            by_tuple_.try_emplace(without_icmp(refusal.packet), Early{refusal, sender, now_ns});
-        if (fresh) {
-            order_.push_back(place->first);
-        } else if (sender == Sender::kHere) {
-            place->second.sender = sender;
-        }
-    }
-
-    std::optional<Refusal> take(const Tuple& tuple) {
-        const auto found = by_tuple_.find(without_icmp(tuple));
-        if (found == by_tuple_.end()) {
-            return std::nullopt;
-        }
-        Refusal refusal = std::move(found->second.refusal);
-        by_tuple_.erase(found);
-        return refusal;
-    }
-
-    // Gives up those that have waited long enough, and the oldest when there are too many.
-    template <typename Visit>
-    void expire(std::int64_t now_ns, const Visit& visit) {
-        while (!order_.empty()) {
-            const auto found = by_tuple_.find(order_.front());
-            if (found != by_tuple_.end()) {
-                const bool over = found->second.time_ns + kRefusalWaitsNs < now_ns ||
-                                  by_tuple_.size() > kMostRefusalsWaiting;
-                if (!over) {
-                    return;
-                }
-                visit(found->second);
-                by_tuple_.erase(found);
-            }
-            order_.pop_front();
-        }
-    }
-
-  private:
-    std::map<Tuple, Early> by_tuple_;
-    std::deque<Tuple> order_;
 };
 
 using StrayKey = std::tuple<frame::Endpoint, std::uint8_t, std::string>;
