@@ -307,9 +307,12 @@ BOOST_AUTO_TEST_CASE(drops_of_one_kind_in_a_row_share_a_line) {
     const drops::Drop one = busy.drops->last.front();
     drops::Drop other = one;
     other.protocol = "ip/tcp";
-    busy.drops->last = {one, one, one, other, one};
+    drops::Drop elsewhere = one;
+    elsewhere.location = "ip_rcv+0x1";
+    busy.drops->last = {one, one, one, elsewhere, other, one};
     const std::string text = shown(busy, {100, 40});
     BOOST_TEST(contains(text, "NETFILTER_DROP ip/udp at nf_hook_slow+0xa7  3 times\n"));
+    BOOST_TEST(contains(text, "NETFILTER_DROP ip/udp at ip_rcv+0x1\n"));
     BOOST_TEST(contains(text, "NETFILTER_DROP ip/tcp at nf_hook_slow+0xa7\n"));
     BOOST_TEST(contains(text, "NETFILTER_DROP ip/udp at nf_hook_slow+0xa7\n"));
 }
