@@ -49,19 +49,33 @@ BOOST_AUTO_TEST_CASE(odd_bytes_lost_in_the_wrong_lane_and_at_buffer_boundaries_a
             return sum_of(
                 {parts.pseudo, slice(swapped, 0, swapped.size() - 2), {0}, {parts.data.back()}});
         })) == "ODD_LAST_LANE");
-    const Maker boundary = [](raw::Random& random) {
-        Sample sample{.frame = healthy(random, {.payload = 60 + 2 * random.below(10)})};
-        const Parts parts = parts_of(sample.frame, 6);
-        const std::size_t cut = 21 + 2 * random.below(5);
-        Octets first = slice(parts.data, 0, cut);
-        first.push_back(0);  // each buffer summed as if it were a message of its own
-        sample.buffer_starts = {parts.packet.transport_offset,
-                                parts.packet.transport_offset + static_cast<std::uint32_t>(cut)};
-        put(sample.frame, parts.field,
-            sum_of({parts.pseudo, first, slice(parts.data, cut, parts.data.size())}));
-        return sample;
+    // The odd byte of a buffer that is summed as a message of its own: in the high half of a word,
+    // in the low half, or nowhere.
+    const std::function<Octets(Octets)> ends[] = {
+        [](Octets buffer) {
+            return raw::joined({buffer, {0}});
+        },
+        [](Octets buffer) {
+            buffer.insert(buffer.end() - 1, 0);
+            return buffer;
+        },
+        [](Octets buffer) { return slice(buffer, 0, buffer.size() - 1); },
     };
-    BOOST_TEST(named(boundary) == "ODD_BOUNDARY");
+    for (const auto& end : ends) {
+        const Maker boundary = [&](raw::Random& random) {
+            Sample sample{.frame = healthy(random, {.payload = 60 + 2 * random.below(10)})};
+            const Parts parts = parts_of(sample.frame, 6);
+            const std::size_t cut = 21 + 2 * random.below(5);
+            sample.buffer_starts = {
+                parts.packet.transport_offset,
+                parts.packet.transport_offset + static_cast<std::uint32_t>(cut)};
+            put(sample.frame, parts.field,
+                sum_of({parts.pseudo, end(slice(parts.data, 0, cut)),
+                        slice(parts.data, cut, parts.data.size())}));
+            return sample;
+        };
+        BOOST_TEST(named(boundary) == "ODD_BOUNDARY");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(only_the_first_or_the_last_buffer_summed_is_named) {

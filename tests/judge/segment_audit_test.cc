@@ -237,6 +237,8 @@ BOOST_AUTO_TEST_CASE(missing_doubled_misordered_and_foreign_segments_are_found) 
         Segments doubled = good;
         doubled.push_back(good[2]);
         BOOST_TEST(titles(audit(frame, doubled)) == "4:DUPLICATE");
+        const Segments instead{good[0], good[1], good[1], good[3]};
+        BOOST_TEST(titles(audit(frame, instead)) == "2:DUPLICATE 2:MISSING");
         const Segments misordered{good[0], good[2], good[1], good[3]};
         BOOST_TEST(titles(audit(frame, misordered)) == "2:MISORDERED");
         Segments foreign = good;
