@@ -1,12 +1,15 @@
-// Any bytes as a datagram of ctnetlink: nothing is read beyond them, and what is read can be
-// printed and survives JSON.
+// Any bytes as a datagram of ctnetlink: nothing is read beyond them, what is read can be printed
+// and survives JSON, and as events and as the table they leave a state that is whole.
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "harness/netfilter/csv.h"
 #include "harness/netfilter/netlink.h"
 #include "harness/netfilter/parse.h"
+#include "harness/netfilter/reconcile.h"
+#include "harness/netfilter/socket.h"
 #include "harness/netfilter/text.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -16,8 +19,19 @@ namespace fuzz = pathproof::fuzz;
 namespace {
 
 constexpr auto kShow = TextOptions::Column::kShow;
-constexpr TextOptions kAllColumns{
-    .id = kShow, .layer3 = kShow, .kernel_times = kShow, .event_time = kShow, .nat_clash = kShow};
+constexpr TextOptions kAllColumns{.id = kShow,
+                                  .layer3 = kShow,
+                                  .kernel_times = kShow,
+                                  .event_time = kShow,
+                                  .nat_clash = kShow,
+                                  .status_names = kShow};
+
+void check_csv(const Event& event) {
+    static const CsvFormat all = CsvFormat::make(CsvFormat::Rows::kEvents).value();
+    std::string row;
+    all.append_row(row, event);
+    fuzz::require(!row.empty(), "an empty row");
+}
 
 void check_event(const nlmsghdr& message) {
     Event event;
@@ -30,7 +44,61 @@ void check_event(const nlmsghdr& message) {
     const Event back = nlohmann::json(event).get<Event>();
     fuzz::require(back.entry == event.entry && back.kind == event.kind,
                   "an event does not survive its JSON");
+    check_csv(event);
 }
+
+// Messages in the parts that a stream and a table have for a reconciler; the sequence number, which
+// means nothing in them, says which.
+class Reconciliation {
+  public:
+    void message(const nlmsghdr& message) {
+        if (parse_event(message, 1, event_) == Parsed::kUnreadable) {
+            return;
+        }
+        switch (message.nlmsg_seq % 8) {
+            case 0:
+                reconciler_.initial(event_.entry);
+                return;
+            case 1:
+                reconciler_.begin();
+                reconciler_.gap();
+                reconciler_.begin_table();
+                reconciler_.in_table(event_.entry);
+                return;
+            case 2:
+                reconciler_.in_table(event_.entry);
+                return;
+            case 3:
+                reconciler_.end_table(Reconciler::Table::kWhole);
+                return;
+            case 4:
+                settle();
+                return;
+            default:
+                reconciler_.event(event_, missed_);
+        }
+    }
+
+    void settle() {
+        reconciler_.settle(missed_);
+        std::size_t flows = 0;
+        reconciler_.flows().each([&](Flow& flow) {
+            ++flows;
+            fuzz::require(flow.pending == Pending::kNothing, "a flow that was not settled");
+            fuzz::require(reconciler_.flows().find(reconciler_.flows().entry(flow)) != nullptr,
+                          "a flow that is not found by its own entry");
+        });
+        fuzz::require(flows == reconciler_.flows().size(), "flows counted wrongly");
+    }
+
+  private:
+    Reconciler reconciler_;
+    Event event_;
+    const Reconciler::MissedSink missed_ = [](const Reconciler::Missed& missed) {
+        std::string text;
+        append_text(text, missed.entry, kAllColumns);
+    };
+};
 
 void check_stats(const nlmsghdr& message) {
     CpuStats stats;
@@ -44,10 +112,14 @@ void check(std::span<const std::byte> datagram) {
     const MessageCounts counts = parse_datagram(datagram);
     fuzz::require(counts.unreadable <= counts.messages, "more unreadable messages than messages");
     MessageReader messages(datagram);
+    Reconciliation reconciliation;
     while (const nlmsghdr* message = messages.next()) {
         check_event(*message);
         check_stats(*message);
+        (void)read_end(*message);
+        reconciliation.message(*message);
     }
+    reconciliation.settle();
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <cstdlib>
@@ -85,10 +86,77 @@ BOOST_AUTO_TEST_CASE(watch_prints_events_until_its_count) {
     const auto output = inspect("watch --count 2 --duration 5 --json --netns " + space.name());
     BOOST_TEST(output.exit_status == 0);
     const auto lines = json_lines(output.out);
-    BOOST_REQUIRE_EQUAL(lines.size(), 2U);
+    BOOST_REQUIRE_EQUAL(lines.size(), 3U);
     BOOST_TEST(lines[0]["event"] == "NEW");
+    BOOST_TEST(!lines[0].contains("missed"));
+    BOOST_TEST(lines[2]["summary"]["events"]["new"] == 2);
+    BOOST_TEST(lines[2]["summary"]["overruns"] == 0);
     BOOST_TEST(lines[0].get<Event>().entry.mark == 3U);
     BOOST_TEST(output.err.find("2 events shown, 0 overruns") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(dump_gives_csv_with_the_columns_asked_for) {
+    const lab::Namespace space("csv");
+    space.load(kTwoEntries);
+    BOOST_TEST(
+        inspect("dump --csv -o protocol,src,mark,state --netns " + space.name() + " udp").out ==
+        "protocol,src,mark,state\r\nudp,198.18.0.1,3,\r\n");
+    const std::string all = inspect("dump --csv --netns " + space.name()).out;
+    BOOST_TEST(all.starts_with("family,protocol,"));
+    BOOST_TEST(std::count(all.begin(), all.end(), '\n') == 3);
+}
+
+BOOST_AUTO_TEST_CASE(dump_counts_and_explains_who_filters) {
+    const lab::Namespace space("count");
+    space.load(kTwoEntries);
+    const auto counted =
+        inspect("dump --count --explain-filter mark=3 dst=198.18.0.0/16 --netns " + space.name());
+    BOOST_TEST(counted.exit_status == 0);
+    BOOST_TEST(counted.out == "1\n");
+    BOOST_TEST(counted.err ==
+               "pathproof: selected by the kernel: mark=0x3/0xffffffff\n"
+               "pathproof: selected here: dst=198.18.0.0/16\n");
+    BOOST_TEST(inspect("dump --count --json --netns " + space.name()).out == "{\"entries\":2}\n");
+}
+
+// A reader that is stopped while more happens than its socket keeps.
+BOOST_AUTO_TEST_CASE(watch_marks_a_gap_and_lists_what_was_missed) {
+    const lab::Namespace space("stop");
+    space.load(kTwoEntries);
+    const std::string script = fmt::format(
+        "{} inspect watch --json --buffer-size 4096 --duration 3 --netns {} & p=$!; sleep 0.5; "
+        "kill -STOP $p; for i in $(seq 1 100); do echo \"-A -t 600 -p udp -s 198.18.0.9 -d "
+        "198.18.0.2 --sport $i --dport 53\"; done | ip netns exec {} conntrack -R - >/dev/null "
+        "2>&1; ip netns exec {} conntrack -D -p tcp -f ipv6 >/dev/null 2>&1; kill -CONT $p; wait "
+        "$p; "
+        "echo status $? >&2",
+        std::getenv("PATHPROOF"), space.name(), space.name(), space.name());
+    const auto output = process::run_program({"/bin/sh", "-c", script});
+    BOOST_REQUIRE(output);
+    const auto lines = json_lines(output->out);
+    BOOST_REQUIRE(lines.size() > 100U);
+    std::vector<std::string> stages;
+    unsigned told = 0, missed_new = 0, missed_destroy = 0;
+    for (const json& line : lines) {
+        if (line.contains("gap")) {
+            stages.push_back(line["gap"]["stage"]);
+        } else if (line.contains("event")) {
+            const bool missed = line.value("missed", false);
+            told += missed ? 0 : 1;
+            missed_new += missed && line["event"] == "NEW" ? 1 : 0;
+            missed_destroy += missed && line["event"] == "DESTROY" ? 1 : 0;
+            // Missed ones stand between the two marks of their gap.
+            BOOST_TEST((!missed || stages.size() % 2 == 1));
+        }
+    }
+    BOOST_TEST(missed_new > 0U);
+    BOOST_TEST(told + missed_new + missed_destroy == 101U);
+    BOOST_TEST(missed_destroy == 1U);
+    BOOST_REQUIRE(stages.size() >= 2U);
+    BOOST_TEST(stages[0] == "noticed");
+    BOOST_TEST(stages.back() == "reconciled");
+    BOOST_TEST(lines.back()["summary"]["gaps_open"] == 0);
+    BOOST_TEST(output->err.find("status 3") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(watch_ends_after_its_duration_and_on_an_interrupt) {
@@ -160,6 +228,11 @@ BOOST_AUTO_TEST_CASE(wrong_input_is_refused_with_a_sentence_and_exit_code_two) {
     refused("dump dprt=53", "unknown filter word 'dprt=53'; allowed are family=");
     refused("watch status=sleepy", "unknown status 'sleepy'; allowed are expected, seen_reply");
     refused("dump -o colour", "allowed are id, extended");
+    refused("dump --csv -o colour", "the columns of --csv are family");
+    refused("dump --json -o id", "--json has all");
+    refused("dump --json --csv", "--csv");
+    refused("dump zone=65536", "'65536' is not a number from 0 to 65535");
+    refused("watch --events born", "allowed are new, update, destroy");
     refused("watch --duration -1", "--duration");
     refused("stats --count 3", "--interval");
     refused("", "subcommand");
