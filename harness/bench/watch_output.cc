@@ -37,9 +37,8 @@ Result<WatchCount> read_watch_output(const OutputFile& out, const OutputFile& er
     if (!read) {
         return pass_on(read.error());
     }
-    const Status warned = err.each_line([&](std::string_view line) {
-        count.warnings += contains(line, "ENOBUFS") ? 1 : 0;
-    });
+    const Status warned = err.each_line(
+        [&](std::string_view line) { count.warnings += contains(line, "ENOBUFS") ? 1 : 0; });
     if (!warned) {
         return pass_on(warned.error());
     }
