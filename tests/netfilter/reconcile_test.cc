@@ -155,6 +155,32 @@ BOOST_AUTO_TEST_CASE(flows_of_one_id_are_told_apart_by_their_tuples) {
     BOOST_TEST(watched.reconciler.flows().find(other) != nullptr);
 }
 
+BOOST_AUTO_TEST_CASE(flows_of_one_id_and_tuple_in_two_zones_are_two) {
+    Watched watched;
+    Entry other = flow(1);
+    other.zone = 4;
+    watched.tell(EventKind::kNew, flow(1));
+    watched.tell(EventKind::kNew, other);
+    BOOST_TEST(watched.reconciler.flows().size() == 2U);
+    watched.read({flow(1)});
+    watched.settle();
+    BOOST_REQUIRE_EQUAL(watched.rows.size(), 3U);
+    BOOST_TEST(watched.rows[2].entry.zone == 4U);
+}
+
+// The table is read after listening began: an entry can be seen there before its event is read.
+BOOST_AUTO_TEST_CASE(a_late_beginning_ends_no_flow_until_watching_has_begun) {
+    Watched watched;
+    watched.reconciler.initial(flow(1));
+    watched.reconciler.initial(flow(2));
+    watched.reconciler.gap();
+    watched.tell(EventKind::kNew, flow(1));
+    BOOST_TEST(watched.missed() == "");
+    watched.reconciler.begin();
+    watched.tell(EventKind::kNew, flow(2));
+    BOOST_TEST(watched.missed() == "DESTROY 2");
+}
+
 BOOST_AUTO_TEST_CASE(a_table_that_may_lack_entries_ends_no_flow) {
     Watched watched;
     watched.tell(EventKind::kNew, flow(1));
