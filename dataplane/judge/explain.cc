@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "dataplane/frame/address.h"
+#include "dataplane/judge/bad_checksums.h"
 #include "dataplane/judge/field_map.h"
 
 namespace pathproof::judge {
@@ -81,7 +82,18 @@ std::string names_text(Bytes frame, const ChecksumFinding& finding, const Eviden
     for (const ChecksumName each : matching_names(frame, finding, evidence)) {
         out += fmt::format("{}{} ({})", out.empty() ? "" : ", or ", name(each), meaning(each));
     }
-    return out.empty() ? std::string("UNKNOWN") : out;
+    return out.empty() ? std::string("no known mistake (UNKNOWN)") : "fits " + out;
+}
+
+// An outer sum that is right for the finished inner checksum is wrong for the bytes, and not to
+// blame.
+bool is_to_blame(Bytes frame, const ChecksumFinding& finding, const Evidence& evidence) {
+    for (const BadChecksum& bad : bad_checksums(frame, evidence.tunnels)) {
+        if (bad.finding.layer == finding.layer) {
+            return true;
+        }
+    }
+    return false;
 }
 
 std::string state_text(Bytes frame, const ChecksumFinding& finding, const Evidence& evidence) {
@@ -98,8 +110,11 @@ std::string state_text(Bytes frame, const ChecksumFinding& finding, const Eviden
         case ChecksumState::kBad:
             break;
     }
-    return fmt::format("WRONG: 0x{:0{}x} is right, difference 0x{:0{}x}; fits {}", finding.right,
-                       digits, difference(finding), digits, names_text(frame, finding, evidence));
+    const std::string why = is_to_blame(frame, finding, evidence)
+                                ? names_text(frame, finding, evidence)
+                                : "right once the inner checksum is";
+    return fmt::format("WRONG: 0x{:0{}x} is right, difference 0x{:0{}x}; {}", finding.right, digits,
+                       difference(finding), digits, why);
 }
 
 const char* words(Malformed malformed) {

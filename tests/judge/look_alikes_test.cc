@@ -181,6 +181,10 @@ BOOST_AUTO_TEST_CASE(an_explanation_has_every_field_and_says_what_is_wrong) {
                              "the right value, but not inverted"}) {
         BOOST_TEST(page.find(line) != std::string::npos, line << " in\n" << page);
     }
+    // The outer sum is right for the finished inner one, and is not blamed for it.
+    const bool summed =
+        page.find("outer.udp.checksum           0x0000") == std::string::npos && verdict.count > 2;
+    BOOST_TEST((page.find("right once the inner checksum is") != std::string::npos) == summed);
     const Octets cut(frame.begin(), frame.begin() + 40);
     BOOST_TEST(explain(cut, {}).find("malformed") != std::string::npos);
     BOOST_TEST(explain({}, {}).find("frame of 0 bytes") == 0u);
