@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 
 #include "dataplane/softnic/port_loop.h"
 #include "dataplane/softnic/source_nat.h"
@@ -74,11 +75,30 @@ rte_mbuf* write_mbuf(rte_mempool* pool, const RxResult& received) noexcept {
     return mbuf;
 }
 
+enum class Way { kFromA, kFromB };
+
+// Where a fault acts: the NIC at port a sends on the way from it and receives on the other.
+bool acts_on(const Fault& fault, FaultyNics faulty, Way way) {
+    const bool receives = fault.direction == FaultDirection::kRx;
+    return faulty == FaultyNics::kBoth || receives == (way == Way::kFromB);
+}
+
+std::vector<Fault> faults_on(const NicLinkPlan& plan, Way way) {
+    std::vector<Fault> acting;
+    std::ranges::copy_if(plan.faults, std::back_inserter(acting),
+                         [&](const Fault& fault) { return acts_on(fault, plan.faulty, way); });
+    return acting;
+}
+
 // One direction; a single lcore writes it.
 struct Side {
-    Side(port::Port& the_from, port::Port& the_to, const NicLinkPlan& plan,
-         std::optional<frame::Endpoint> nat)
-        : from(the_from), to(the_to), nic(plan.limits, plan.faults, plan.seed), source_nat(nat) {
+    Side(port::Port& the_from, port::Port& the_to, const NicLinkPlan& the_plan, Way the_way)
+        : from(the_from),
+          to(the_to),
+          plan(the_plan),
+          way(the_way),
+          nic(plan.limits, faults_on(plan, way), plan.seed),
+          source_nat(way == Way::kFromA ? plan.source_nat : std::nullopt) {
         frame.bytes.reserve(kLongest);
         received.bytes.reserve(kLongest);
     }
@@ -86,9 +106,12 @@ struct Side {
     std::uint16_t pass() noexcept;
     void carry(const rte_mbuf& mbuf) noexcept;
     void flush() noexcept;
+    std::vector<std::uint64_t> fault_hits() const;
 
     port::Port& from;
     port::Port& to;
+    const NicLinkPlan plan;
+    const Way way;
     SoftNic nic;
     std::optional<frame::Endpoint> source_nat;
     NicLinkTally tally;
@@ -144,6 +167,17 @@ void Side::flush() noexcept {
     out_count = 0;
 }
 
+// In the plan's order; 0 for those that do not act here.
+std::vector<std::uint64_t> Side::fault_hits() const {
+    const std::vector<std::uint64_t> acting = nic.fault_hits();
+    std::vector<std::uint64_t> all;
+    std::size_t next = 0;
+    for (const Fault& fault : plan.faults) {
+        all.push_back(acts_on(fault, plan.faulty, way) ? acting[next++] : 0);
+    }
+    return all;
+}
+
 }  // namespace
 
 struct NicLink::Impl {
@@ -152,8 +186,8 @@ struct NicLink::Impl {
         : eal(the_eal),
           worker(on_worker),
           ports(of_ports),
-          sides{Side(ports[plan.port_a], ports[plan.port_b], plan, plan.source_nat),
-                Side(ports[plan.port_b], ports[plan.port_a], plan, {})} {}
+          sides{Side(ports[plan.port_a], ports[plan.port_b], plan, Way::kFromA),
+                Side(ports[plan.port_b], ports[plan.port_a], plan, Way::kFromB)} {}
 
     int run() noexcept;
     NicLinkReport report();
@@ -190,7 +224,7 @@ NicLinkReport NicLink::Impl::report() {
     for (std::size_t index = 0; index < sides.size(); ++index) {
         Side& side = sides[index];
         side.tally.nic = side.nic.counters();
-        side.tally.fault_hits = side.nic.fault_hits();
+        side.tally.fault_hits = side.fault_hits();
         report.directions[index] = side.tally;
         const std::uint64_t lost = side.tally.no_buffer + side.tally.not_taken;
         if (lost != 0) {

@@ -18,11 +18,20 @@
 
 namespace pathproof::softnic {
 
+// Whose NIC the faults are in.
+enum class FaultyNics : std::uint8_t {
+    kBoth,
+    // The one at port a: tx and wire faults act on what it sends, rx faults on what it receives;
+    // the NIC at port b is healthy.
+    kAtPortA,
+};
+
 struct NicLinkPlan {
     std::size_t port_a = 0;  // indices into the ports that the tester opened
     std::size_t port_b = 1;
     NicLimits limits;
-    std::vector<Fault> faults;  // of both directions
+    std::vector<Fault> faults;
+    FaultyNics faulty = FaultyNics::kBoth;
     std::uint64_t seed = 1;
     // A NAT in front of the NIC, from a to b only: outermost sources become this.
     std::optional<frame::Endpoint> source_nat;

@@ -1,0 +1,125 @@
+#include "dataplane/softnic/nic_stand.h"
+
+#include <rte_errno.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_ring.h>
+
+#include <array>
+
+namespace pathproof::softnic {
+namespace {
+
+constexpr unsigned kRingFrames = 1024;
+// A super-frame in one buffer is handed over as such.
+constexpr std::uint16_t kWholeSuperFrame = 65'535;
+constexpr std::uint16_t kWholeFrame = 10'240;
+
+// One direction of a cable between two ports.
+Result<rte_ring*> make_ring(const char* name) {
+    rte_ring* ring =
+        rte_ring_create(name, kRingFrames, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    if (ring == nullptr) {
+        return fail(ErrorCode::kFailed, "{}: no ring '{}' ({}); give the tester more memory",
+                    kSoftwareNicName, name, rte_strerror(rte_errno));
+    }
+    return ring;
+}
+
+struct Cable {
+    rte_ring* there = nullptr;
+    rte_ring* back = nullptr;
+};
+
+Result<Cable> make_cable(const std::string& name) {
+    const auto there = make_ring((name + "_there").c_str());
+    if (!there) {
+        return pass_on(there.error());
+    }
+    const auto back = make_ring((name + "_back").c_str());
+    if (!back) {
+        return pass_on(back.error());
+    }
+    return Cable{*there, *back};
+}
+
+// `in` and `out` as the port's owner sees them.
+Result<port::Port> make_port(const std::string& name, rte_ring* in, rte_ring* out,
+                             port::PortConfig config) {
+    const int id = rte_eth_from_rings(name.c_str(), &in, 1, &out, 1, 0);
+    std::array<char, RTE_ETH_NAME_MAX_LEN> device{};
+    if (id < 0 ||
+        rte_eth_dev_get_name_by_port(static_cast<std::uint16_t>(id), device.data()) != 0) {
+        return fail(ErrorCode::kFailed, "{}: no port of rings '{}' ({})", kSoftwareNicName, name,
+                    rte_strerror(rte_errno));
+    }
+    config.name = name;
+    config.device = device.data();
+    return port::Port::open(config);
+}
+
+}  // namespace
+
+std::uint64_t tx_capabilities() {
+    return RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_QINQ_INSERT |
+           RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
+           RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_SCTP_CKSUM |
+           RTE_ETH_TX_OFFLOAD_TCP_TSO | RTE_ETH_TX_OFFLOAD_UDP_TSO |
+           RTE_ETH_TX_OFFLOAD_OUTER_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_OUTER_UDP_CKSUM |
+           RTE_ETH_TX_OFFLOAD_VXLAN_TNL_TSO | RTE_ETH_TX_OFFLOAD_GRE_TNL_TSO |
+           RTE_ETH_TX_OFFLOAD_IPIP_TNL_TSO | RTE_ETH_TX_OFFLOAD_GENEVE_TNL_TSO |
+           RTE_ETH_TX_OFFLOAD_UDP_TNL_TSO | RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+}
+
+std::uint64_t rx_capabilities() {
+    return RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM |
+           RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_SCTP_CKSUM |
+           RTE_ETH_RX_OFFLOAD_OUTER_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_OUTER_UDP_CKSUM |
+           RTE_ETH_RX_OFFLOAD_SCATTER;
+}
+
+struct NicStand::Impl {
+    std::vector<port::Port> inside;  // the link's; closed after it
+    std::unique_ptr<NicLink> link;
+};
+
+NicStand::NicStand() : impl_(std::make_unique<Impl>()) {}
+NicStand::~NicStand() = default;
+
+Result<NicStand::Made> NicStand::start(port::Eal& eal, unsigned worker, const NicStandPlan& plan) {
+    const auto near_cable = make_cable("nic_near");
+    const auto far_cable = make_cable("nic_far");
+    if (!near_cable || !far_cable) {
+        return pass_on(near_cable ? far_cable.error() : near_cable.error());
+    }
+    auto device = make_port("device", near_cable->back, near_cable->there,
+                            {.pool_mbufs = 511, .mbuf_bytes = kWholeSuperFrame});
+    auto far = make_port("far", far_cable->back, far_cable->there,
+                         {.pool_mbufs = 1023, .mbuf_bytes = kWholeFrame});
+    auto link_a = make_port("link_a", near_cable->there, near_cable->back, {.pool_mbufs = 4095});
+    auto link_b = make_port("link_b", far_cable->there, far_cable->back, {.pool_mbufs = 4095});
+    for (const auto* made : {&device, &far, &link_a, &link_b}) {
+        if (!*made) {
+            return pass_on(made->error());
+        }
+    }
+    std::unique_ptr<NicStand> stand(new NicStand);
+    stand->impl_->inside.push_back(std::move(*link_a));
+    stand->impl_->inside.push_back(std::move(*link_b));
+    auto link = NicLink::start(eal, worker, stand->impl_->inside,
+                               {.limits = plan.limits,
+                                .faults = plan.faults,
+                                .faulty = FaultyNics::kAtPortA,
+                                .seed = plan.seed});
+    if (!link) {
+        return pass_on(link.error());
+    }
+    stand->impl_->link = std::move(*link);
+    return Made{std::move(stand), std::move(*device), std::move(*far)};
+}
+
+NicLinkReport NicStand::stop() {
+    return impl_->link->stop();
+}
+
+}  // namespace pathproof::softnic
