@@ -170,8 +170,11 @@ BOOST_AUTO_TEST_CASE(plain_traffic_on_a_tunnels_port_is_judged_as_far_as_it_can_
 
 BOOST_AUTO_TEST_CASE(an_explanation_has_every_field_and_says_what_is_wrong) {
     raw::Random random(99);
-    Octets frame =
-        frame_of({.envelope = Envelope::kGeneve, .upper = Upper::kTcp, .payload = 30}, random);
+    Octets frame;
+    do {  // over IPv4, with an outer checksum
+        frame =
+            frame_of({.envelope = Envelope::kGeneve, .upper = Upper::kTcp, .payload = 30}, random);
+    } while (frame[12] != 0x08 || finding(frame, 1).state != ChecksumState::kGood);
     const FrameVerdict verdict = verify_slowly(frame, kTunnels);
     const ChecksumFinding& tcp = verdict.findings[verdict.count - 1u];
     put(frame, tcp.field_offset, static_cast<std::uint16_t>(~tcp.right));
@@ -182,9 +185,7 @@ BOOST_AUTO_TEST_CASE(an_explanation_has_every_field_and_says_what_is_wrong) {
         BOOST_TEST(page.find(line) != std::string::npos, line << " in\n" << page);
     }
     // The outer sum is right for the finished inner one, and is not blamed for it.
-    const bool summed =
-        page.find("outer.udp.checksum           0x0000") == std::string::npos && verdict.count > 2;
-    BOOST_TEST((page.find("right once the inner checksum is") != std::string::npos) == summed);
+    BOOST_TEST(page.find("right once the inner checksum is") != std::string::npos);
     const Octets cut(frame.begin(), frame.begin() + 40);
     BOOST_TEST(explain(cut, {}).find("malformed") != std::string::npos);
     BOOST_TEST(explain({}, {}).find("frame of 0 bytes") == 0u);
