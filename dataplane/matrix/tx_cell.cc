@@ -223,15 +223,45 @@ void TxCell::judge_segments(const Probe& probe, std::span<const FrameBytes> wire
         counts_.exact += wire.size();
         return;
     }
+    std::uint64_t wrong = 0;
+    std::vector<bool> counted(wire.size());
     for (const judge::SegmentFinding& found : audit->findings) {
-        const std::string title = found.fault == judge::SegmentFault::kChecksum
-                                      ? judge::name(found.checksum)
-                                      : judge::name(found.fault);
-        TxFinding& finding =
-            tally(FindingKind::kSegment, found.field, title, specimen(found.segment)).finding;
-        finding.checksum = found.checksum;
+        if (found.segment < wire.size() && !counted[found.segment]) {
+            counted[found.segment] = true;
+            ++wrong;
+        }
+        const bool sum = found.fault == judge::SegmentFault::kChecksum ||
+                         found.fault == judge::SegmentFault::kSuperPacket;
+        if (sum) {
+            continue;  // a name needs several payloads: judge_segment_checksums()
+        }
+        TxFinding& finding = tally(FindingKind::kSegment, found.field, judge::name(found.fault),
+                                   specimen(found.segment))
+                                 .finding;
         finding.wire_value = static_cast<std::uint32_t>(found.wire);
         finding.right_value = static_cast<std::uint32_t>(found.right);
+    }
+    counts_.exact += wire.size() - wrong;
+    for (std::size_t segment = 0; segment < wire.size(); ++segment) {
+        judge_segment_checksums(probe.tunnels, whole, specimen(segment));
+    }
+}
+
+void TxCell::judge_segment_checksums(const frame::TunnelPorts& tunnels, const FrameBytes& whole,
+                                     const Specimen& segment) {
+    const judge::FrameVerdict verdict = judge::verify(segment.wire, tunnels);
+    const judge::FrameVerdict meant = judge::verify(segment.intended, tunnels);
+    for (const judge::ChecksumFinding& finding : verdict.all()) {
+        const bool is_lost = lost(finding, meant);
+        if ((finding.state != judge::ChecksumState::kBad && !is_lost) ||
+            follows_from_another(finding, segment.wire, segment.intended)) {
+            continue;
+        }
+        judge::Evidence evidence{.tunnels = tunnels, .super_frame = whole};
+        evidence.zero_udp = is_lost ? judge::ZeroUdp::kNotAgreed : judge::ZeroUdp::kAgreed;
+        Tally& wrong = tally(FindingKind::kChecksum, judge::word(finding.layer), "", segment);
+        wrong.vote.add(segment.wire, finding,
+                       judge::matching_names(segment.wire, finding, evidence));
     }
 }
 

@@ -79,6 +79,8 @@ class TxCell {
     void refused(const Probe& probe, std::string reason);
 
     TxCellResult result() const;
+    // So far, without the findings.
+    const TxCellResult& counts() const { return counts_; }
     const Row& row() const { return row_; }
 
   private:
@@ -97,6 +99,8 @@ class TxCell {
     void judge_checksums(const Seen& seen, const judge::FrameVerdict& verdict);
     void compare(const Seen& seen);
     void judge_segments(const Probe& probe, std::span<const FrameBytes> wire);
+    void judge_segment_checksums(const frame::TunnelPorts& tunnels, const FrameBytes& whole,
+                                 const Specimen& segment);
     void judge_datagram(const Probe& probe, std::span<const FrameBytes> wire);
     void count_healthy(const judge::FrameVerdict& verdict);
     bool is_free(const std::string& field) const;

@@ -1,0 +1,181 @@
+#include "dataplane/calibration/row_run.h"
+
+#include <algorithm>
+#include <set>
+
+namespace pathproof::calibration {
+namespace {
+
+using matrix::FindingKind;
+
+// FNV-1a, to see whether two runs showed the same.
+class Digest {
+  public:
+    void add(std::span<const std::uint8_t> bytes) {
+        for (const std::uint8_t byte : bytes) {
+            value_ = (value_ ^ byte) * 0x100000001b3;
+        }
+        add(bytes.size());
+    }
+    void add(std::uint64_t number) { value_ = (value_ ^ number) * 0x100000001b3; }
+    std::uint64_t value() const { return value_; }
+
+  private:
+    std::uint64_t value_ = 0xcbf29ce484222325;
+};
+
+judge::RxClaim claim_of(softnic::RxClaim claim) {
+    switch (claim) {
+        case softnic::RxClaim::kUnknown:
+            return judge::RxClaim::kUnknown;
+        case softnic::RxClaim::kBad:
+            return judge::RxClaim::kBad;
+        case softnic::RxClaim::kGood:
+            return judge::RxClaim::kGood;
+        case softnic::RxClaim::kNone:
+            break;
+    }
+    return judge::RxClaim::kNone;
+}
+
+matrix::Arrival arrival_of(const softnic::RxResult& result) {
+    matrix::Arrival arrival;
+    if (result.delivery == softnic::RxResult::Delivery::kDelivered) {
+        arrival.bytes = result.bytes;
+    }
+    arrival.claims = {.ip = claim_of(result.verdict.ip),
+                      .l4 = claim_of(result.verdict.l4),
+                      .outer_ip = claim_of(result.verdict.outer_ip),
+                      .outer_l4 = claim_of(result.verdict.outer_l4)};
+    return arrival;
+}
+
+// The receiving half of a run.
+class Receiver {
+  public:
+    explicit Receiver(softnic::SoftNic& nic) : nic_(nic), bad_before_(nic.counters().rx_csum_bad) {}
+
+    void take(const matrix::Label& label, const FrameBytes& wire,
+              const frame::TunnelPorts& tunnels) {
+        nic_.receive(wire, result_);
+        cell_.add(label, wire, tunnels, arrival_of(result_));
+        digest_.add(wire);
+        digest_.add(result_.bytes);
+        digest_.add(static_cast<std::uint64_t>(result_.delivery));
+        digest_.add(result_.mbuf_flags);
+    }
+
+    void finish(RowResult& row) {
+        const std::uint64_t delta = nic_.counters().rx_csum_bad - bad_before_;
+        cell_.counter("rx_csum_bad", delta);
+        digest_.add(delta);
+        const matrix::RxCellResult result = cell_.result();
+        const std::vector<Verdict> causes = causes_of(result);
+        row.verdicts.insert(row.verdicts.end(), causes.begin(), causes.end());
+        row.deliveries = result.deliveries;
+        row.frames = result.frames;
+        row.digest = digest_.value();
+        std::uint64_t objected = 0;
+        for (const matrix::RxFinding& finding : result.findings) {
+            objected = std::max(objected, finding.frames);
+        }
+        row.caught = std::max(row.caught, objected);
+    }
+
+  private:
+    softnic::SoftNic& nic_;
+    std::uint64_t bad_before_;
+    softnic::RxResult result_;
+    matrix::RxCell cell_;
+    Digest digest_;
+};
+
+const std::set<std::string>& misplaced_names() {
+    static const std::set<std::string> kNames = [] {
+        std::set<std::string> names;
+        for (int i = 1; i <= static_cast<int>(judge::Misplaced::kPlainAsTunnel); ++i) {
+            names.insert(judge::name(static_cast<judge::Misplaced>(i)));
+        }
+        return names;
+    }();
+    return kNames;
+}
+
+bool is_misplaced(const matrix::TxFinding& finding) {
+    return finding.kind != FindingKind::kChecksum && misplaced_names().contains(finding.title);
+}
+
+}  // namespace
+
+std::vector<Verdict> causes_of(const matrix::TxCellResult& result) {
+    const bool misplaced = std::ranges::any_of(result.findings, is_misplaced);
+    std::vector<Verdict> causes;
+    for (const matrix::TxFinding& finding : result.findings) {
+        if (misplaced && !is_misplaced(finding)) {
+            continue;
+        }
+        Verdict& cause = causes.emplace_back();
+        cause.title = finding.title;
+        cause.place = finding.place;
+        cause.frames = finding.frames;
+        for (const judge::ChecksumName name : finding.candidates) {
+            cause.candidates.push_back(judge::name(name));
+        }
+    }
+    return causes;
+}
+
+std::vector<Verdict> causes_of(const matrix::RxCellResult& result) {
+    std::vector<Verdict> causes;
+    for (const matrix::RxFinding& finding : result.findings) {
+        causes.push_back({.title = finding.title,
+                          .place = finding.place,
+                          .candidates = {},
+                          .frames = finding.frames});
+    }
+    return causes;
+}
+
+RowResult run_row(const SendRow& row, softnic::SoftNic& nic,
+                  const matrix::FreeFields& free_fields) {
+    matrix::TxCell cell(row.row, free_fields);
+    Receiver receiver(nic);
+    softnic::TxResult sent;
+    std::vector<FrameBytes> wire;
+    for (const SentProbe& probe : row.probes) {
+        wire.clear();
+        softnic::Refusal refusal = softnic::Refusal::kNone;
+        for (const softnic::TxFrame& frame : probe.frames) {
+            nic.transmit(frame, sent);
+            refusal = sent.refusal == softnic::Refusal::kNone ? refusal : sent.refusal;
+            wire.insert(wire.end(), sent.frames.begin(), sent.frames.end());
+        }
+        if (refusal != softnic::Refusal::kNone) {
+            cell.refused(probe.probe, softnic::sentence(refusal));
+            continue;
+        }
+        cell.add(probe.probe, wire);
+        for (const FrameBytes& frame : wire) {
+            receiver.take(probe.probe.label, frame, probe.probe.tunnels);
+        }
+    }
+    const matrix::TxCellResult result = cell.result();
+    RowResult judged{.verdicts = causes_of(result)};
+    judged.caught = result.intended - std::min(result.intended, result.exact);
+    receiver.finish(judged);
+    return judged;
+}
+
+RowResult run_row(const ReceiveRow& row, softnic::SoftNic& nic) {
+    Receiver receiver(nic);
+    for (const matrix::Probe& probe : row.probes) {
+        for (const matrix::HandedFrame& frame : probe.handed) {
+            receiver.take(probe.label, frame.bytes, probe.tunnels);
+        }
+    }
+    RowResult judged;
+    receiver.finish(judged);
+    return judged;
+}
+
+}  // namespace pathproof::calibration

@@ -1,0 +1,42 @@
+// One row of the matrix through a software NIC: handed over, on the wire, received; judged at the
+// wire and at the receiver. The judges see bytes, claims and counters and nothing of any fault.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/calibration/material.h"
+#include "dataplane/matrix/rx_cell.h"
+#include "dataplane/matrix/tx_cell.h"
+
+namespace pathproof::calibration {
+
+// What a row was found guilty of.
+struct Verdict {
+    std::string title;  // "PSEUDO", "SEG_HDR", "RX_GOOD_ON_BAD", "UNKNOWN", "MISSING", ...
+    std::string place;  // "inner.tcp", "outer.udp.length", "l4", ...
+    // Of an UNKNOWN checksum: names that fit all frames alike, or one that too few frames showed.
+    std::vector<std::string> candidates;
+    std::uint64_t frames = 0;
+};
+
+struct RowResult {
+    std::vector<Verdict> verdicts;  // causes only, see causes_of(); empty: the row is clean
+    matrix::Deliveries deliveries;
+    std::uint64_t frames = 0;  // judged, on the wire
+    std::uint64_t caught = 0;  // of them objected to, at the wire or at the receiver
+    std::uint64_t digest = 0;  // of all that could be seen: equal runs have equal ones
+    bool clean() const { return verdicts.empty(); }
+};
+
+// The findings of a row without those that another one explains: a checksum that was written to the
+// wrong place leaves the right place unfinished.
+std::vector<Verdict> causes_of(const matrix::TxCellResult& result);
+std::vector<Verdict> causes_of(const matrix::RxCellResult& result);
+
+// Fields that the judge shall not look at: none, unless its blindness is to be shown.
+RowResult run_row(const SendRow& row, softnic::SoftNic& nic, const matrix::FreeFields& free_fields);
+RowResult run_row(const ReceiveRow& row, softnic::SoftNic& nic);
+
+}  // namespace pathproof::calibration

@@ -1,0 +1,170 @@
+#include "dataplane/matrix/rx_cell.h"
+
+#include <algorithm>
+#include <array>
+
+#include "dataplane/judge/verifier.h"
+
+namespace pathproof::matrix {
+namespace {
+
+using judge::RxClaim;
+using judge::RxLayer;
+
+constexpr std::size_t kEnough = 3;  // fewer lost frames than that may be loss
+constexpr const char* kNotDelivered = "NOT_DELIVERED";
+
+std::array<RxClaim, judge::kRxLayers> by_layer(const judge::RxClaims& claims) {
+    return {claims.ip, claims.l4, claims.outer_ip, claims.outer_l4};
+}
+
+RxClaim& claim_at(judge::RxClaims& claims, RxLayer layer) {
+    switch (layer) {
+        case RxLayer::kIp:
+            return claims.ip;
+        case RxLayer::kL4:
+            return claims.l4;
+        case RxLayer::kOuterIp:
+            return claims.outer_ip;
+        case RxLayer::kOuterL4:
+            break;
+    }
+    return claims.outer_l4;
+}
+
+bool calls_anything_bad(const judge::RxClaims& claims) {
+    return std::ranges::any_of(by_layer(claims),
+                               [](RxClaim claim) { return claim == RxClaim::kBad; });
+}
+
+// Whether the receiver says anything of a layer that is bad.
+bool checks_what_is_bad(const judge::FrameVerdict& truth, const judge::RxClaims& claims) {
+    const auto claimed = by_layer(claims);
+    const judge::RxTruth layers = judge::rx_truth(truth, claims.sees_tunnel);
+    for (std::size_t i = 0; i < judge::kRxLayers; ++i) {
+        if (layers.layers[i] == RxClaim::kBad && claimed[i] != RxClaim::kUnknown) {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::string title_of(const Deliveries& deliveries) {
+    if (deliveries.drops_bad() && deliveries.bad_lost >= kEnough) {
+        return name(judge::RxFault::kDropBad);
+    }
+    const bool all_good = deliveries.good_lost >= kEnough && deliveries.good == 0;
+    return all_good ? name(judge::RxFault::kDropGood) : kNotDelivered;
+}
+
+}  // namespace
+
+void Deliveries::add(const Deliveries& other) {
+    good += other.good;
+    good_lost += other.good_lost;
+    bad += other.bad;
+    bad_lost += other.bad_lost;
+}
+
+bool Deliveries::drops_bad() const {
+    return bad_lost > 0 && bad == 0 && good > 0 && good_lost == 0;
+}
+
+bool may_be_called_good(const judge::FrameVerdict& truth, RxLayer layer,
+                        judge::SeesTunnel sees_tunnel) {
+    const judge::RxTruth layers = judge::rx_truth(truth, sees_tunnel);
+    const RxClaim there = layers.layers[static_cast<std::size_t>(layer)];
+    const bool header = layer == RxLayer::kIp || layer == RxLayer::kOuterIp;
+    return there == RxClaim::kGood || there == RxClaim::kNone ||
+           (header && there == RxClaim::kUnknown);
+}
+
+RxFinding& RxCell::tally(RxFindingKind kind, const std::string& title, const std::string& place,
+                         const Label& label, const FrameBytes& wire) {
+    const auto [at, added] = tallies_.try_emplace(title + " " + place);
+    if (added) {
+        at->second = {.kind = kind,
+                      .title = title,
+                      .place = place,
+                      .frames = 0,
+                      .note = {},
+                      .label = label,
+                      .specimen = wire};
+    }
+    ++at->second.frames;
+    return at->second;
+}
+
+void RxCell::judge_claims(const Label& label, const FrameBytes& wire,
+                          const judge::FrameVerdict& truth, judge::RxClaims claims) {
+    for (const judge::RxFinding& found : judge::judge_claims(truth, claims)) {
+        tally(RxFindingKind::kClaim, name(found.fault), name(found.layer), label, wire);
+    }
+    const auto claimed = by_layer(claims);
+    const judge::RxTruth layers = judge::rx_truth(truth, claims.sees_tunnel);
+    for (std::size_t i = 0; i < judge::kRxLayers; ++i) {
+        const auto layer = static_cast<RxLayer>(i);
+        const bool unchecked = layers.layers[i] == RxClaim::kUnknown &&
+                               claimed[i] == RxClaim::kGood &&
+                               !may_be_called_good(truth, layer, claims.sees_tunnel);
+        if (unchecked) {
+            tally(RxFindingKind::kUnchecked, "RX_GOOD_UNCHECKED", name(layer), label, wire);
+        }
+    }
+}
+
+void RxCell::not_delivered(const Label& label, const FrameBytes& wire) {
+    tally(RxFindingKind::kNotDelivered, kNotDelivered, "", label, wire);
+}
+
+void RxCell::add(const Label& label, const FrameBytes& wire, const frame::TunnelPorts& tunnels,
+                 const Arrival& arrival) {
+    const judge::FrameVerdict truth = judge::verify(wire, tunnels);
+    const bool bad = truth.any_bad();
+    ++counts_.frames;
+    counts_.bad += bad ? 1 : 0;
+    if (!arrival.bytes) {
+        ++(bad ? counts_.deliveries.bad_lost : counts_.deliveries.good_lost);
+        not_delivered(label, wire);
+        return;
+    }
+    counts_.deliveries.good += bad ? 0 : 1;
+    counts_.deliveries.bad += bad && checks_what_is_bad(truth, arrival.claims) ? 1 : 0;
+    called_bad_ += calls_anything_bad(arrival.claims) ? 1 : 0;
+    judge::RxClaims claims = arrival.claims;
+    if (*arrival.bytes != wire) {
+        const auto healed = judge::judge_healing(wire, *arrival.bytes, tunnels);
+        const RxFindingKind kind = healed ? RxFindingKind::kHealed : RxFindingKind::kChanged;
+        tally(kind, healed ? name(judge::RxFault::kHealed) : "RX_CHANGED",
+              healed ? name(healed->layer) : "", label, wire);
+        if (healed) {
+            claim_at(claims, healed->layer) = RxClaim::kUnknown;  // true of what arrived
+        }
+    }
+    judge_claims(label, wire, truth, claims);
+}
+
+void RxCell::counter(const std::string& name, std::uint64_t delta) {
+    if (delta == called_bad_) {
+        return;
+    }
+    if (const auto lie =
+            judge::counter_lie({.name = name, .delta = delta, .counted = counts_.bad})) {
+        RxFinding& finding =
+            tally(RxFindingKind::kCounter, judge::name(judge::RxFault::kCounterLies), name, {}, {});
+        finding.note = *lie;
+    }
+}
+
+RxCellResult RxCell::result() const {
+    RxCellResult result = counts_;
+    for (const auto& [key, finding] : tallies_) {
+        result.findings.push_back(finding);
+        if (finding.kind == RxFindingKind::kNotDelivered) {
+            result.findings.back().title = title_of(counts_.deliveries);
+        }
+    }
+    return result;
+}
+
+}  // namespace pathproof::matrix

@@ -1,0 +1,92 @@
+// One row of the matrix as a receiver told of it: every claim, every delivery and the counters held
+// against what was on the wire.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/judge/rx_verdict.h"
+#include "dataplane/matrix/payload.h"
+#include "dataplane/matrix/probe.h"
+
+namespace pathproof::matrix {
+
+// What became of one frame that was on the wire.
+struct Arrival {
+    std::optional<FrameBytes> bytes;  // nothing: it was not delivered
+    judge::RxClaims claims;
+};
+
+enum class RxFindingKind : std::uint8_t {
+    kClaim,         // a layer was called what it is not: RX_GOOD_ON_BAD, ...
+    kUnchecked,     // a transport was called good where there is nothing that could be checked
+    kHealed,        // a wrong checksum arrived right
+    kChanged,       // other bytes arrived than were on the wire, and no checksum was mended
+    kNotDelivered,  // RX_DROP_BAD, DROP, or NOT_DELIVERED where one row alone cannot tell
+    kCounter,       // COUNTER_LIES
+};
+
+struct RxFinding {
+    RxFindingKind kind = RxFindingKind::kClaim;
+    std::string title;  // "RX_GOOD_ON_BAD", "RX_GOOD_UNCHECKED", "DROP", ...
+    std::string place;  // "l4", "outer.ip", ...; of kCounter the counter's name
+    std::uint64_t frames = 0;
+    std::string note;     // of kCounter: a sentence
+    Label label;          // of the first such frame
+    FrameBytes specimen;  // as it was on the wire
+};
+
+// Deliveries, by what was on the wire.
+struct Deliveries {
+    std::uint64_t good = 0;
+    std::uint64_t good_lost = 0;
+    // Of frames whose wrong checksum the receiver says something about; of those that it does not
+    // check, it cannot be the checksum for which they are dropped.
+    std::uint64_t bad = 0;
+    std::uint64_t bad_lost = 0;
+
+    void add(const Deliveries& other);
+    // Bad frames were lost, and nothing else was.
+    bool drops_bad() const;
+};
+
+struct RxCellResult {
+    std::uint64_t frames = 0;  // on the wire
+    std::uint64_t bad = 0;     // of them with a wrong checksum
+    Deliveries deliveries;
+    std::vector<RxFinding> findings;
+
+    bool clean() const { return findings.empty(); }
+};
+
+class RxCell {
+  public:
+    void add(const Label& label, const FrameBytes& wire, const frame::TunnelPorts& tunnels,
+             const Arrival& arrival);
+    // How far a counter of frames with bad checksums went up. Right is what the wire says and also
+    // what the receiver itself said frame by frame: a wrong claim is a finding of its own.
+    void counter(const std::string& name, std::uint64_t delta);
+
+    RxCellResult result() const;
+
+  private:
+    void judge_claims(const Label& label, const FrameBytes& wire, const judge::FrameVerdict& truth,
+                      judge::RxClaims claims);
+    void not_delivered(const Label& label, const FrameBytes& wire);
+    RxFinding& tally(RxFindingKind kind, const std::string& title, const std::string& place,
+                     const Label& label, const FrameBytes& wire);
+
+    RxCellResult counts_;
+    std::uint64_t called_bad_ = 0;  // delivered frames of which a layer was called bad
+    std::map<std::string, RxFinding> tallies_;
+};
+
+// Whether a claim that `layer` is good can be true: something there was checked and is right, or is
+// switched off, or is an IP header that has no checksum of its own.
+bool may_be_called_good(const judge::FrameVerdict& truth, judge::RxLayer layer,
+                        judge::SeesTunnel sees_tunnel);
+
+}  // namespace pathproof::matrix
