@@ -123,6 +123,15 @@ Result<softnic::WireReport> Client::stop_wire(const std::string& evidence_path) 
         impl_->rpc.call("stop_wire", {{"evidence", evidence_path}}));
 }
 
+Status Client::start_recording(const traffic::RecordPlan& plan) {
+    return done(impl_->rpc.call("start_recording", encode(plan)));
+}
+
+Result<traffic::Recording> Client::stop_recording(const traffic::RecordEnd& end) {
+    const auto longest = std::chrono::duration_cast<milliseconds>(end.longest) + kMargin;
+    return decoded<traffic::Recording>(impl_->rpc.call("stop_recording", encode(end), longest));
+}
+
 Status check_evidence_path(const std::string& path) {
     if (path.empty()) {
         return {};
@@ -143,6 +152,12 @@ std::string af_packet_device(const std::string& interface) {
     // blocks.
     return "net_af_packet,iface=" + interface +
            ",blocksz=258048,framesz=2304,framecnt=4480,qdisc_bypass=1";
+}
+
+std::string af_packet_device_for_long_frames(const std::string& interface) {
+    // 16 slots of 40,960 bytes in a block of 160 pages, 64 blocks.
+    return "net_af_packet,iface=" + interface +
+           ",blocksz=655360,framesz=40960,framecnt=1024,qdisc_bypass=1";
 }
 
 }  // namespace pathproof::tester

@@ -12,6 +12,7 @@
 #include "dataplane/port/port.h"
 #include "dataplane/softnic/wire.h"
 #include "dataplane/traffic/pair_plan.h"
+#include "dataplane/traffic/recorder.h"
 
 namespace pathproof::tester {
 
@@ -20,6 +21,7 @@ struct PortRequest {
     std::string device;  // a vdev with its arguments ("net_af_packet,iface=c0,qdisc_bypass=1"; a
                          // number is added to the driver's name) or a PCI address
     std::uint64_t tx_offloads = 0;
+    std::uint32_t pool_mbufs = 0;  // 0: port::PortConfig's own number
 };
 
 struct TesterOptions {
@@ -56,6 +58,10 @@ class Client {
     // With `evidence_path`, the kept bad frames are written there as pcapng.
     Result<softnic::WireReport> stop_wire(const std::string& evidence_path = "");
 
+    // Records raw what arrives at one port, on one lcore, until it is stopped.
+    Status start_recording(const traffic::RecordPlan& plan);
+    Result<traffic::Recording> stop_recording(const traffic::RecordEnd& end);
+
   private:
     Client();
     struct Impl;
@@ -70,5 +76,9 @@ Status check_evidence_path(const std::string& path);
 // frames of up to 2238 bytes, 4480 of them; the driver's own 512 slots of 2048 bytes lose a burst
 // when the CPU is shared and cut frames above 1982 bytes.
 std::string af_packet_device(const std::string& interface);
+// The same with slots that take whole frames and super-frames of up to 40,894 bytes: 1024 of them.
+// Goes with pool_mbufs of kLongFrameMbufs, for each is as long.
+std::string af_packet_device_for_long_frames(const std::string& interface);
+inline constexpr std::uint32_t kLongFrameMbufs = 2048;
 
 }  // namespace pathproof::tester

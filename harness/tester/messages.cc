@@ -55,6 +55,29 @@ void fields(Archive& archive, PairMember& member) {
 }
 
 template <typename Archive>
+void fields(Archive& archive, RecordPlan& plan) {
+    archive("port", plan.port);
+    archive("most_frames", plan.most_frames);
+    archive("most_bytes", plan.most_bytes);
+}
+
+template <typename Archive>
+void fields(Archive& archive, RecordEnd& end) {
+    archive("expected", end.expected);
+    archive("quiet_ns", end.quiet);
+    archive("longest_ns", end.longest);
+}
+
+template <typename Archive>
+void fields(Archive& archive, Recording& recording) {
+    archive("frames", recording.frames);
+    archive("received", recording.received);
+    archive("left_out", recording.left_out);
+    archive("cut", recording.cut);
+    archive("tester_lost", recording.tester_lost);
+}
+
+template <typename Archive>
 void fields(Archive& archive, PairPlan& plan) {
     archive("pairs", plan.pairs);
     archive("pairs_per_second", plan.pairs_per_second);
@@ -257,6 +280,7 @@ void fields(Archive& archive, PortRequest& request) {
     archive("name", request.name);
     archive("device", request.device);
     archive("tx_offloads", request.tx_offloads);
+    archive("pool_mbufs", request.pool_mbufs);
 }
 
 template <typename Archive>
@@ -336,6 +360,9 @@ template json encode(const Opened&);
 template json encode(const traffic::PairPlan&);
 template json encode(const traffic::ResponderPlan&);
 template json encode(const softnic::WirePlan&);
+template json encode(const traffic::RecordPlan&);
+template json encode(const traffic::RecordEnd&);
+template json encode(const traffic::Recording&);
 template json encode(const judge::PairReport&);
 template json encode(const softnic::WireReport&);
 template Result<TesterOptions> decode(const json&);
@@ -343,6 +370,9 @@ template Result<Opened> decode(const json&);
 template Result<traffic::PairPlan> decode(const json&);
 template Result<traffic::ResponderPlan> decode(const json&);
 template Result<softnic::WirePlan> decode(const json&);
+template Result<traffic::RecordPlan> decode(const json&);
+template Result<traffic::RecordEnd> decode(const json&);
+template Result<traffic::Recording> decode(const json&);
 template Result<judge::PairReport> decode(const json&);
 template Result<softnic::WireReport> decode(const json&);
 

@@ -11,6 +11,7 @@
 #include "dataplane/port/capture.h"
 #include "dataplane/port/eal.h"
 #include "dataplane/traffic/pair_run.h"
+#include "dataplane/traffic/recorder.h"
 #include "harness/process/rpc.h"
 #include "harness/tester/desk.h"
 #include "harness/tester/messages.h"
@@ -81,6 +82,8 @@ class Service {
     Result<json> start_wire(const json& args);
     Result<json> wire_state(const json& args);
     Result<json> stop_wire(const json& args);
+    Result<json> start_recording(const json& args);
+    Result<json> stop_recording(const json& args);
     void cancel() { cancelled_ = true; }
 
   private:
@@ -94,6 +97,7 @@ class Service {
     std::vector<port::Port> ports_;
     softnic::WirePlan wire_plan_;
     std::unique_ptr<softnic::Wire> wire_;  // before the ports in destruction
+    std::unique_ptr<traffic::Recorder> recorder_;
     std::atomic<bool> cancelled_ = false;
 };
 
@@ -109,9 +113,13 @@ Status Service::start(const TesterOptions& options) {
     }
     eal_.emplace(std::move(*eal));
     for (std::size_t index = 0; index < options.ports.size(); ++index) {
-        auto port = port::Port::open({.name = options.ports[index].name,
-                                      .device = devices.names[index],
-                                      .tx_offloads = options.ports[index].tx_offloads});
+        port::PortConfig config{.name = options.ports[index].name,
+                                .device = devices.names[index],
+                                .tx_offloads = options.ports[index].tx_offloads};
+        if (options.ports[index].pool_mbufs != 0) {
+            config.pool_mbufs = options.ports[index].pool_mbufs;
+        }
+        auto port = port::Port::open(config);
         if (!port) {
             ports_.clear();
             return pass_on(port.error());
@@ -145,6 +153,9 @@ Status Service::check_ready() const {
     }
     if (wire_) {
         return fail(ErrorCode::kBadInput, "a wire is running: stop it first");
+    }
+    if (recorder_) {
+        return fail(ErrorCode::kBadInput, "a recording is running: stop it first");
     }
     return {};
 }
@@ -222,6 +233,35 @@ Result<json> Service::stop_wire(const json& args) {
     return encode(report);
 }
 
+Result<json> Service::start_recording(const json& args) {
+    if (const Status ready = check_ready(); !ready) {
+        return pass_on(ready.error());
+    }
+    const auto plan = decode<traffic::RecordPlan>(args);
+    if (!plan) {
+        return pass_on(plan.error());
+    }
+    auto recorder = traffic::Recorder::start(*eal_, 0, ports_, *plan);
+    if (!recorder) {
+        return pass_on(recorder.error());
+    }
+    recorder_ = std::move(*recorder);
+    return json::object();
+}
+
+Result<json> Service::stop_recording(const json& args) {
+    if (!recorder_) {
+        return fail(ErrorCode::kBadInput, "no recording is running");
+    }
+    const auto end = decode<traffic::RecordEnd>(args);
+    if (!end) {
+        return pass_on(end.error());
+    }
+    const traffic::Recording recording = recorder_->stop(*end);
+    recorder_.reset();
+    return encode(recording);
+}
+
 Status Service::write_pairs(const std::string& path, const judge::PairReport& report,
                             std::int64_t began) const {
     std::vector<port::CapturedFrame> frames;
@@ -264,6 +304,8 @@ int serve(int input, int output) {
     server.on("start_wire", at_desk(&Service::start_wire));
     server.on("wire_state", at_desk(&Service::wire_state));
     server.on("stop_wire", at_desk(&Service::stop_wire));
+    server.on("start_recording", at_desk(&Service::start_recording));
+    server.on("stop_recording", at_desk(&Service::stop_recording));
     server.on("cancel", [&service](const json&) -> Result<json> {
         service.cancel();
         return json::object();

@@ -7,6 +7,8 @@
 //   start_wire   {WirePlan}                  -> {}
 //   wire_state   {}                          -> {broken}
 //   stop_wire    {evidence}                  -> {WireReport}
+//   start_recording {RecordPlan}             -> {}
+//   stop_recording  {RecordEnd}              -> {Recording}
 #pragma once
 
 namespace pathproof::tester {
