@@ -1,0 +1,218 @@
+#include "dataplane/traffic/exchange.h"
+
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+
+#include "dataplane/softnic/port_loop.h"
+
+namespace pathproof::traffic {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint16_t kBurst = 32;
+// A port that sends more than was asked for is seen to do so, and fills no memory.
+constexpr std::size_t kSpareFrames = 4096;
+
+// The lengths of the mbufs of one frame.
+std::vector<std::uint32_t> lengths_of(const ExchangeFrame& frame, std::uint32_t room) {
+    std::vector<std::uint32_t> lengths;
+    const auto total = static_cast<std::uint32_t>(frame.bytes.size());
+    const std::vector<std::uint32_t> whole{total};
+    for (std::uint32_t length : frame.buffers.empty() ? whole : frame.buffers) {
+        for (; length > room; length -= room) {
+            lengths.push_back(room);
+        }
+        lengths.push_back(length);
+    }
+    return lengths;
+}
+
+rte_mbuf* make_mbuf(rte_mempool* pool, const ExchangeFrame& frame) {
+    const std::uint32_t room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+    rte_mbuf* head = nullptr;
+    const std::uint8_t* at = frame.bytes.data();
+    for (const std::uint32_t length : lengths_of(frame, room)) {
+        rte_mbuf* piece = rte_pktmbuf_alloc(pool);
+        char* into = piece == nullptr
+                         ? nullptr
+                         : rte_pktmbuf_append(piece, static_cast<std::uint16_t>(length));
+        if (into == nullptr || (head != nullptr && rte_pktmbuf_chain(head, piece) != 0)) {
+            rte_pktmbuf_free(piece);
+            rte_pktmbuf_free(head);
+            return nullptr;
+        }
+        std::memcpy(into, at, length);
+        at += length;
+        head = head == nullptr ? piece : head;
+    }
+    if (head != nullptr) {
+        frame::apply_offload(*head, frame.request);
+        head->vlan_tci = frame.vlan_tci;
+    }
+    return head;
+}
+
+ArrivedFrame read_mbuf(const rte_mbuf& mbuf) {
+    ArrivedFrame frame{.mbuf_flags = mbuf.ol_flags & ~RTE_MBUF_F_TX_OFFLOAD_MASK,
+                       .packet_type = mbuf.packet_type,
+                       .vlan_tci = mbuf.vlan_tci};
+    frame.bytes.reserve(mbuf.pkt_len);
+    for (const rte_mbuf* piece = &mbuf; piece != nullptr; piece = piece->next) {
+        const auto* bytes = rte_pktmbuf_mtod(piece, const std::uint8_t*);
+        frame.bytes.insert(frame.bytes.end(), bytes, bytes + rte_pktmbuf_data_len(piece));
+    }
+    return frame;
+}
+
+// The exchange in hand; a single lcore works on it.
+class Exchange {
+  public:
+    Exchange(const ExchangePlan& plan, port::Port& from, port::Port& to, ExchangeReport& report)
+        : plan_(plan), from_(from), to_(to), report_(report) {}
+
+    int run() {
+        for (std::uint32_t index = 0; index < plan_.frames.size(); ++index) {
+            send(index);
+            if (index % kBurst == kBurst - 1) {
+                receive_until(Clock::now() + std::chrono::milliseconds(5), Until::kEmpty);
+            }
+        }
+        receive_until(Clock::now() + plan_.quiet, Until::kQuiet);
+        return 0;
+    }
+
+  private:
+    enum class Until { kEmpty, kQuiet };
+
+    void refuse(std::uint32_t index, std::string reason) {
+        report_.refusals.push_back({index, std::move(reason)});
+    }
+
+    void send(std::uint32_t index) {
+        rte_mbuf* mbuf = make_mbuf(from_.pool(), plan_.frames[index]);
+        if (mbuf == nullptr) {
+            report_.objections.push_back(fmt::format(
+                "port {}: no mbufs for frame {} ({} bytes); give the tester more memory",
+                from_.info().name, index, plan_.frames[index].bytes.size()));
+            return;
+        }
+        if (rte_eth_tx_prepare(from_.id(), 0, &mbuf, 1) != 1) {
+            refuse(index, fmt::format("rte_eth_tx_prepare: {}", rte_strerror(rte_errno)));
+            rte_pktmbuf_free(mbuf);
+            return;
+        }
+        if (softnic::send_patiently(from_, {&mbuf, 1}) != 1) {
+            refuse(index, "rte_eth_tx_burst: the driver would not take the frame");
+            rte_pktmbuf_free(mbuf);
+            return;
+        }
+        ++report_.sent;
+    }
+
+    std::uint16_t receive() {
+        std::array<rte_mbuf*, kBurst> frames;
+        const std::uint16_t got = to_.rx_burst(0, frames.data(), kBurst);
+        for (std::uint16_t i = 0; i < got; ++i) {
+            if (report_.arrived.size() < plan_.frames.size() * 64 + kSpareFrames) {
+                report_.arrived.push_back(read_mbuf(*frames[i]));
+            } else {
+                ++left_out_;
+            }
+            rte_pktmbuf_free(frames[i]);
+        }
+        return got;
+    }
+
+    // kQuiet: each frame puts the end off. kEmpty: the first look that finds nothing after one that
+    // did is the end; a port whose frames take longer is read before the next burst.
+    void receive_until(Clock::time_point end, Until until) {
+        softnic::Rest rest;
+        bool found = false;
+        const auto patience = end - Clock::now();
+        while (Clock::now() < end) {
+            if (receive() != 0) {
+                found = true;
+                end = until == Until::kQuiet ? Clock::now() + patience : end;
+                rest.busy();
+                continue;
+            }
+            if (until == Until::kEmpty && found) {
+                return;
+            }
+            rest.idle();
+        }
+        if (left_out_ != 0) {
+            report_.objections.push_back(fmt::format(
+                "port {}: {} frames more came than could be kept", to_.info().name, left_out_));
+            left_out_ = 0;
+        }
+    }
+
+    const ExchangePlan& plan_;
+    port::Port& from_;
+    port::Port& to_;
+    ExchangeReport& report_;
+    std::uint64_t left_out_ = 0;
+};
+
+// What lies in a port's ring from before is no answer to this plan.
+void discard_waiting(port::Port& port) {
+    std::array<rte_mbuf*, kBurst> frames;
+    for (int look = 0; look < 1024; ++look) {
+        const std::uint16_t got = port.rx_burst(0, frames.data(), kBurst);
+        if (got == 0) {
+            return;
+        }
+        rte_pktmbuf_free_bulk(frames.data(), got);
+    }
+}
+
+void object_to_losses(const port::Port& from, const port::Port& to, ExchangeReport& report) {
+    const std::uint64_t lost = report.to.rx_missed + report.to.rx_no_mbuf;
+    if (lost != 0) {
+        report.objections.push_back(
+            fmt::format("port {}: the tester lost {} frames itself (full ring or no buffer)",
+                        to.info().name, lost));
+    }
+    for (const port::Port* port : {&from, &to}) {
+        if (const std::string trouble = port->link_trouble(); !trouble.empty()) {
+            report.objections.push_back(trouble);
+        }
+    }
+}
+
+}  // namespace
+
+Result<ExchangeReport> exchange(port::Eal& eal, unsigned worker, std::span<port::Port> ports,
+                                const ExchangePlan& plan) {
+    if (plan.from >= ports.size() || plan.to >= ports.size() || plan.from == plan.to) {
+        return fail(ErrorCode::kBadInput,
+                    "frames are exchanged between two different ports; {} and {} of {} were named",
+                    plan.from, plan.to, ports.size());
+    }
+    port::Port& from = ports[plan.from];
+    port::Port& to = ports[plan.to];
+    discard_waiting(to);
+    discard_waiting(from);
+    const port::PortCounters from_before = from.counters();
+    const port::PortCounters to_before = to.counters();
+    ExchangeReport report;
+    Exchange work(plan, from, to, report);
+    if (const Status launched = eal.launch(worker, [&work] { return work.run(); }); !launched) {
+        return pass_on(launched.error());
+    }
+    eal.join(worker);
+    report.from = softnic::difference(from_before, from.counters());
+    report.to = softnic::difference(to_before, to.counters());
+    object_to_losses(from, to, report);
+    return report;
+}
+
+}  // namespace pathproof::traffic
