@@ -40,6 +40,30 @@ bool is_emulated(const std::string& pci_address) {
 
 }  // namespace
 
+const std::uint64_t kFrameTxOffloads =
+    RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
+    RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_SCTP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_TSO |
+    RTE_ETH_TX_OFFLOAD_UDP_TSO | RTE_ETH_TX_OFFLOAD_OUTER_IPV4_CKSUM |
+    RTE_ETH_TX_OFFLOAD_OUTER_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_VXLAN_TNL_TSO |
+    RTE_ETH_TX_OFFLOAD_GRE_TNL_TSO | RTE_ETH_TX_OFFLOAD_IPIP_TNL_TSO |
+    RTE_ETH_TX_OFFLOAD_GENEVE_TNL_TSO | RTE_ETH_TX_OFFLOAD_UDP_TNL_TSO |
+    RTE_ETH_TX_OFFLOAD_IP_TNL_TSO | RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+const std::uint64_t kFrameRxOffloads =
+    RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM |
+    RTE_ETH_RX_OFFLOAD_SCTP_CKSUM | RTE_ETH_RX_OFFLOAD_OUTER_IPV4_CKSUM |
+    RTE_ETH_RX_OFFLOAD_OUTER_UDP_CKSUM;
+
+Result<OffloadCapabilities> capabilities(const std::string& device) {
+    std::uint16_t id = 0;
+    rte_eth_dev_info info{};
+    if (rte_eth_dev_get_port_by_name(device.c_str(), &id) != 0 ||
+        rte_eth_dev_info_get(id, &info) != 0) {
+        return fail(ErrorCode::kNotFound, "DPDK has no device '{}', or it does not say what it can",
+                    device);
+    }
+    return OffloadCapabilities{info.tx_offload_capa, info.rx_offload_capa};
+}
+
 std::vector<std::string> tx_names(std::uint64_t offloads) {
     return names_of(offloads, rte_eth_dev_tx_offload_name);
 }

@@ -18,6 +18,19 @@ namespace pathproof::port {
 std::vector<std::string> tx_names(std::uint64_t offloads);
 std::vector<std::string> rx_names(std::uint64_t offloads);
 
+// What a device of the EAL could be opened with, RTE_ETH_TX_OFFLOAD_* and RTE_ETH_RX_OFFLOAD_*.
+struct OffloadCapabilities {
+    std::uint64_t tx = 0;
+    std::uint64_t rx = 0;
+};
+// kNotFound if the EAL has no such device.
+Result<OffloadCapabilities> capabilities(const std::string& device);
+
+// The offloads that change what a frame looks like, or what is said of it: checksums,
+// segmentation, VLAN insertion, frames in several mbufs.
+extern const std::uint64_t kFrameTxOffloads;
+extern const std::uint64_t kFrameRxOffloads;
+
 // Refuses by name what `config` asks for and the device has not: queues, offloads, MTU.
 Status check_capabilities(const PortConfig& config, const rte_eth_dev_info& device);
 

@@ -123,6 +123,15 @@ Result<softnic::WireReport> Client::stop_wire(const std::string& evidence_path) 
         impl_->rpc.call("stop_wire", {{"evidence", evidence_path}}));
 }
 
+Result<traffic::ExchangeReport> Client::exchange(const traffic::ExchangePlan& plan) {
+    const auto longest = std::chrono::duration_cast<milliseconds>(plan.quiet) + kMargin;
+    return decoded<traffic::ExchangeReport>(impl_->rpc.call("exchange", encode(plan), longest));
+}
+
+Result<softnic::NicLinkReport> Client::stop_software_nic() {
+    return decoded<softnic::NicLinkReport>(impl_->rpc.call("stop_software_nic", json::object()));
+}
+
 Status Client::start_recording(const traffic::RecordPlan& plan) {
     return done(impl_->rpc.call("start_recording", encode(plan)));
 }

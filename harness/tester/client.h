@@ -10,18 +10,34 @@
 #include "dataplane/base/result.h"
 #include "dataplane/judge/pair_report.h"
 #include "dataplane/port/port.h"
+#include "dataplane/softnic/nic_link.h"
 #include "dataplane/softnic/wire.h"
+#include "dataplane/traffic/exchange.h"
 #include "dataplane/traffic/pair_plan.h"
 #include "dataplane/traffic/recorder.h"
 
 namespace pathproof::tester {
+
+enum class PortOffloads : std::uint8_t {
+    kListed,  // those of tx_offloads
+    kAll,     // every checksum, segmentation, VLAN insertion and multi-segment offload it has
+};
 
 struct PortRequest {
     std::string name;    // "c0"
     std::string device;  // a vdev with its arguments ("net_af_packet,iface=c0,qdisc_bypass=1"; a
                          // number is added to the driver's name) or a PCI address
     std::uint64_t tx_offloads = 0;
+    PortOffloads offloads = PortOffloads::kListed;
     std::uint32_t pool_mbufs = 0;  // 0: port::PortConfig's own number
+};
+
+// In place of ports: a software NIC in the tester (softnic/nic_stand.h). It takes a worker of its
+// own, the last one. Its ports are called "device" and "far".
+struct SoftwareNic {
+    std::vector<std::string> faults;  // as softnic::parse_fault() reads them
+    std::uint64_t seed = 1;
+    bool operator==(const SoftwareNic&) const = default;
 };
 
 struct TesterOptions {
@@ -30,6 +46,7 @@ struct TesterOptions {
     std::vector<int> worker_cpus;  // one lcore each; the control thread never polls
     bool hugepages = false;
     std::uint32_t memory_mib = 256;
+    std::optional<SoftwareNic> software_nic;
 };
 
 class Client {
@@ -57,6 +74,11 @@ class Client {
     Result<bool> wire_broken();
     // With `evidence_path`, the kept bad frames are written there as pcapng.
     Result<softnic::WireReport> stop_wire(const std::string& evidence_path = "");
+
+    // Runs the plan to its end, on one lcore.
+    Result<traffic::ExchangeReport> exchange(const traffic::ExchangePlan& plan);
+    // Ends the software NIC and gives its counters; directions[1] is what it received.
+    Result<softnic::NicLinkReport> stop_software_nic();
 
     // Records raw what arrives at one port, on one lcore, until it is stopped.
     Status start_recording(const traffic::RecordPlan& plan);

@@ -31,7 +31,63 @@ void fields(Archive& archive, PortCounters& counters) {
 
 }  // namespace pathproof::port
 
+namespace pathproof::frame {
+
+template <typename Archive>
+void fields(Archive& archive, OffloadRequest& request) {
+    archive("mbuf_flags", request.mbuf_flags);
+    archive("port_offloads", request.port_offloads);
+    archive("outer_l2_len", request.outer_l2_len);
+    archive("outer_l3_len", request.outer_l3_len);
+    archive("l2_len", request.l2_len);
+    archive("l3_len", request.l3_len);
+    archive("l4_len", request.l4_len);
+    archive("segment_bytes", request.segment_bytes);
+}
+
+}  // namespace pathproof::frame
+
 namespace pathproof::traffic {
+
+template <typename Archive>
+void fields(Archive& archive, ExchangeFrame& frame) {
+    archive("bytes", frame.bytes);
+    archive("request", frame.request);
+    archive("vlan_tci", frame.vlan_tci);
+    archive("buffers", frame.buffers);
+}
+
+template <typename Archive>
+void fields(Archive& archive, ExchangePlan& plan) {
+    archive("from", plan.from);
+    archive("to", plan.to);
+    archive("frames", plan.frames);
+    archive("quiet_ns", plan.quiet);
+}
+
+template <typename Archive>
+void fields(Archive& archive, FrameRefusal& refusal) {
+    archive("index", refusal.index);
+    archive("reason", refusal.reason);
+}
+
+template <typename Archive>
+void fields(Archive& archive, ArrivedFrame& frame) {
+    archive("bytes", frame.bytes);
+    archive("mbuf_flags", frame.mbuf_flags);
+    archive("packet_type", frame.packet_type);
+    archive("vlan_tci", frame.vlan_tci);
+}
+
+template <typename Archive>
+void fields(Archive& archive, ExchangeReport& report) {
+    archive("sent", report.sent);
+    archive("refusals", report.refusals);
+    archive("arrived", report.arrived);
+    archive("from", report.from);
+    archive("to", report.to);
+    archive("objections", report.objections);
+}
 
 template <typename Archive>
 void fields(Archive& archive, VxlanCarrier& carrier) {
@@ -247,6 +303,41 @@ void fields(Archive& archive, WireReport& report) {
     archive("objections", report.objections);
 }
 
+template <typename Archive>
+void fields(Archive& archive, NicCounters& counters) {
+    archive("tx_handed_over", counters.tx_handed_over);
+    archive("tx_refused", counters.tx_refused);
+    archive("tx_frames", counters.tx_frames);
+    archive("tx_super_frames", counters.tx_super_frames);
+    archive("wire_dropped", counters.wire_dropped);
+    archive("rx_frames", counters.rx_frames);
+    archive("rx_dropped", counters.rx_dropped);
+    archive("rx_csum_bad", counters.rx_csum_bad);
+    archive("rx_ip_csum_bad", counters.rx_ip_csum_bad);
+    archive("rx_l4_csum_bad", counters.rx_l4_csum_bad);
+    archive("rx_outer_ip_csum_bad", counters.rx_outer_ip_csum_bad);
+    archive("rx_outer_l4_csum_bad", counters.rx_outer_l4_csum_bad);
+    archive("refused_by", counters.refused_by);
+}
+
+template <typename Archive>
+void fields(Archive& archive, NicLinkTally& tally) {
+    archive("taken", tally.taken);
+    archive("delivered", tally.delivered);
+    archive("not_taken", tally.not_taken);
+    archive("no_buffer", tally.no_buffer);
+    archive("nic", tally.nic);
+    archive("fault_hits", tally.fault_hits);
+}
+
+template <typename Archive>
+void fields(Archive& archive, NicLinkReport& report) {
+    archive("nic", report.nic);
+    archive("directions", report.directions);
+    archive("ports", report.ports);
+    archive("objections", report.objections);
+}
+
 }  // namespace pathproof::softnic
 
 namespace pathproof::tester {
@@ -275,11 +366,27 @@ inline constexpr std::size_t kValues<softnic::WireMode> = 2;
 template <>
 inline constexpr std::size_t kValues<softnic::Direction> = 2;
 
+template <>
+inline constexpr bool kCompact<traffic::ExchangeFrame> = true;
+template <>
+inline constexpr bool kCompact<frame::OffloadRequest> = true;
+template <>
+inline constexpr bool kCompact<traffic::ArrivedFrame> = true;
+template <>
+inline constexpr std::size_t kValues<PortOffloads> = 2;
+
+template <typename Archive>
+void fields(Archive& archive, SoftwareNic& nic) {
+    archive("faults", nic.faults);
+    archive("seed", nic.seed);
+}
+
 template <typename Archive>
 void fields(Archive& archive, PortRequest& request) {
     archive("name", request.name);
     archive("device", request.device);
     archive("tx_offloads", request.tx_offloads);
+    archive("offloads", request.offloads);
     archive("pool_mbufs", request.pool_mbufs);
 }
 
@@ -290,6 +397,7 @@ void fields(Archive& archive, TesterOptions& options) {
     archive("worker_cpus", options.worker_cpus);
     archive("hugepages", options.hugepages);
     archive("memory_mib", options.memory_mib);
+    archive("software_nic", options.software_nic);
 }
 
 template <typename Archive>
@@ -360,6 +468,9 @@ template json encode(const Opened&);
 template json encode(const traffic::PairPlan&);
 template json encode(const traffic::ResponderPlan&);
 template json encode(const softnic::WirePlan&);
+template json encode(const traffic::ExchangePlan&);
+template json encode(const traffic::ExchangeReport&);
+template json encode(const softnic::NicLinkReport&);
 template json encode(const traffic::RecordPlan&);
 template json encode(const traffic::RecordEnd&);
 template json encode(const traffic::Recording&);
@@ -370,6 +481,9 @@ template Result<Opened> decode(const json&);
 template Result<traffic::PairPlan> decode(const json&);
 template Result<traffic::ResponderPlan> decode(const json&);
 template Result<softnic::WirePlan> decode(const json&);
+template Result<traffic::ExchangePlan> decode(const json&);
+template Result<traffic::ExchangeReport> decode(const json&);
+template Result<softnic::NicLinkReport> decode(const json&);
 template Result<traffic::RecordPlan> decode(const json&);
 template Result<traffic::RecordEnd> decode(const json&);
 template Result<traffic::Recording> decode(const json&);

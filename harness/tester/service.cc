@@ -9,7 +9,9 @@
 #include <thread>
 
 #include "dataplane/port/capture.h"
+#include "dataplane/port/device.h"
 #include "dataplane/port/eal.h"
+#include "dataplane/softnic/nic_stand.h"
 #include "dataplane/traffic/pair_run.h"
 #include "dataplane/traffic/recorder.h"
 #include "harness/process/rpc.h"
@@ -82,12 +84,16 @@ class Service {
     Result<json> start_wire(const json& args);
     Result<json> wire_state(const json& args);
     Result<json> stop_wire(const json& args);
+    Result<json> exchange(const json& args);
+    Result<json> stop_software_nic(const json& args);
     Result<json> start_recording(const json& args);
     Result<json> stop_recording(const json& args);
     void cancel() { cancelled_ = true; }
 
   private:
     Status start(const TesterOptions& options);
+    Status stand_software_nic(const SoftwareNic& wanted);
+    std::vector<port::PortInfo> describe_ports() const;
     Status check_ready() const;
     Status write_pairs(const std::string& path, const judge::PairReport& report,
                        std::int64_t began) const;
@@ -98,6 +104,7 @@ class Service {
     softnic::WirePlan wire_plan_;
     std::unique_ptr<softnic::Wire> wire_;  // before the ports in destruction
     std::unique_ptr<traffic::Recorder> recorder_;
+    std::unique_ptr<softnic::NicStand> stand_;
     std::atomic<bool> cancelled_ = false;
 };
 
@@ -116,6 +123,15 @@ Status Service::start(const TesterOptions& options) {
         port::PortConfig config{.name = options.ports[index].name,
                                 .device = devices.names[index],
                                 .tx_offloads = options.ports[index].tx_offloads};
+        if (options.ports[index].offloads == PortOffloads::kAll) {
+            const auto able = port::capabilities(devices.names[index]);
+            if (!able) {
+                ports_.clear();
+                return pass_on(able.error());
+            }
+            config.tx_offloads = able->tx & port::kFrameTxOffloads;
+            config.rx_offloads = able->rx & port::kFrameRxOffloads;
+        }
         if (options.ports[index].pool_mbufs != 0) {
             config.pool_mbufs = options.ports[index].pool_mbufs;
         }
@@ -126,7 +142,41 @@ Status Service::start(const TesterOptions& options) {
         }
         ports_.push_back(std::move(*port));
     }
+    return options.software_nic ? stand_software_nic(*options.software_nic) : Status();
+}
+
+Status Service::stand_software_nic(const SoftwareNic& wanted) {
+    softnic::NicStandPlan plan{.seed = wanted.seed};
+    for (const std::string& text : wanted.faults) {
+        auto fault = softnic::parse_fault(text);
+        if (!fault) {
+            return pass_on(fault.error());
+        }
+        plan.faults.push_back(std::move(*fault));
+    }
+    auto made = softnic::NicStand::start(*eal_, eal_->workers() - 1, plan);
+    if (!made) {
+        return pass_on(made.error());
+    }
+    stand_ = std::move(made->stand);
+    ports_.push_back(std::move(made->device));
+    ports_.push_back(std::move(made->far));
     return {};
+}
+
+// The rings behind a software NIC are no device of their own.
+std::vector<port::PortInfo> Service::describe_ports() const {
+    std::vector<port::PortInfo> ports;
+    for (const port::Port& port : ports_) {
+        ports.push_back(port.info());
+    }
+    if (stand_) {
+        port::PortInfo& device = ports[ports.size() - 2];
+        device.driver = softnic::kSoftwareNicName;
+        device.tx_offloads = port::tx_names(softnic::tx_capabilities());
+        device.rx_offloads = port::rx_names(softnic::rx_capabilities());
+    }
+    return ports;
 }
 
 Result<json> Service::open(const json& args) {
@@ -140,11 +190,7 @@ Result<json> Service::open(const json& args) {
     if (const Status started = start(*options); !started) {
         return pass_on(started.error());
     }
-    Opened opened{.dpdk_version = port::Eal::dpdk_version()};
-    for (const port::Port& port : ports_) {
-        opened.ports.push_back(port.info());
-    }
-    return encode(opened);
+    return encode(Opened{.dpdk_version = port::Eal::dpdk_version(), .ports = describe_ports()});
 }
 
 Status Service::check_ready() const {
@@ -233,6 +279,26 @@ Result<json> Service::stop_wire(const json& args) {
     return encode(report);
 }
 
+Result<json> Service::exchange(const json& args) {
+    if (const Status ready = check_ready(); !ready) {
+        return pass_on(ready.error());
+    }
+    const auto plan = decode<traffic::ExchangePlan>(args);
+    if (!plan) {
+        return pass_on(plan.error());
+    }
+    const auto report = traffic::exchange(*eal_, 0, ports_, *plan);
+    return report ? Result<json>(encode(*report)) : Result<json>(pass_on(report.error()));
+}
+
+Result<json> Service::stop_software_nic(const json&) {
+    if (!stand_) {
+        return fail(ErrorCode::kBadInput, "no software NIC is running");
+    }
+    const softnic::NicLinkReport report = stand_->stop();
+    return encode(report);
+}
+
 Result<json> Service::start_recording(const json& args) {
     if (const Status ready = check_ready(); !ready) {
         return pass_on(ready.error());
@@ -304,6 +370,8 @@ int serve(int input, int output) {
     server.on("start_wire", at_desk(&Service::start_wire));
     server.on("wire_state", at_desk(&Service::wire_state));
     server.on("stop_wire", at_desk(&Service::stop_wire));
+    server.on("exchange", at_desk(&Service::exchange));
+    server.on("stop_software_nic", at_desk(&Service::stop_software_nic));
     server.on("start_recording", at_desk(&Service::start_recording));
     server.on("stop_recording", at_desk(&Service::stop_recording));
     server.on("cancel", [&service](const json&) -> Result<json> {
