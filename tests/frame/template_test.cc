@@ -200,7 +200,9 @@ std::uint16_t oracle_ipv4(const Octets& frame, const PacketView& packet) {
 
 // RFC 9260 appendix A, bit by bit; the field holds it with the least significant byte first.
 std::uint32_t slow_crc32c(Octets packet) {
-    std::fill_n(packet.begin() + 8, 4, std::uint8_t{0});
+    for (const std::size_t at : {8, 9, 10, 11}) {
+        packet.at(at) = 0;
+    }
     std::uint32_t rest = 0xffffffff;
     for (const std::uint8_t byte : packet) {
         rest ^= byte;
