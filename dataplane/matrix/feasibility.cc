@@ -190,6 +190,16 @@ constexpr Rule kKernelNetworkRule = {
     set_of(InnerNetwork::kIpv4, InnerNetwork::kIpv4Options, InnerNetwork::kIpv6),
     "the kernel's own GSO refuses super-frames behind extension headers on some paths"};
 
+// virtio 1.2 section 5.1.6.2: the sum runs from csum_start to the end of the frame. The bytes of a
+// trailer would be in it by request, and zeros alone change nothing.
+constexpr const char* kToTheEnd =
+    "a virtio_net_hdr asks for the sum to the frame's end, trailer included";
+constexpr Rule kKernelTrailerRule = {Dimension::kTrailer, set_of(Trailer::kNonZero),
+                                     Dimension::kHandover, set_of(Handover::kSoftware), kToTheEnd};
+constexpr Rule kKernelInnerTrailerRule = {
+    Dimension::kTrailer, set_of(Trailer::kInnerNonZero), Dimension::kHandover,
+    set_of(Handover::kSoftware, Handover::kOuter), kToTheEnd};
+
 // A device's MTU leaves room for one tag beside a full packet, and no more.
 constexpr Rule kFullRule = {Dimension::kLength, set_of(Length::kMtu, Length::k9000),
                             Dimension::kTrailer, all_but(Trailer::kZero, Trailer::kNonZero),
@@ -205,7 +215,8 @@ std::vector<Rule> rules_of(DutKind kind) {
         case DutKind::kDpdkPort:
             return {kMbufRule, kMbufSegmentRule, kFullRule, kFullVlanRule};
         case DutKind::kKernelDevice:
-            return {kKernelSegmentRule, kKernelNetworkRule, kFullRule, kFullVlanRule};
+            return {kKernelSegmentRule, kKernelNetworkRule, kKernelTrailerRule,
+                    kKernelInnerTrailerRule, kFullRule, kFullVlanRule};
     }
     return {};
 }
