@@ -22,22 +22,18 @@ void mark(FrameBytes& bytes, const FrameBytes& intended, const judge::ChecksumFi
     }
 }
 
-// A tag to be inserted moves the fields of the intended frame; such rows are left as they are.
-// So are super-frames, of which no single intended frame has the fields.
-bool can_be_marked(const matrix::Probe& probe) {
-    return probe.segment_bytes == 0 && std::ranges::all_of(probe.handed, [](const auto& handed) {
-               return handed.vlan_tci == 0;
-           });
-}
-
+// The first intended frame has the headers of the super-frame; a tag to be inserted moves them.
 void mark_fields(matrix::Probe& probe) {
-    if (!can_be_marked(probe)) {
-        return;
-    }
     for (std::size_t i = 0; i < probe.handed.size(); ++i) {
-        const judge::FrameVerdict verdict = judge::verify(probe.intended[i], probe.tunnels);
+        matrix::HandedFrame& handed = probe.handed[i];
+        FrameBytes intended = probe.intended[i];
+        if (handed.vlan_tci != 0) {
+            constexpr std::ptrdiff_t kAddresses = 12;
+            intended.erase(intended.begin() + kAddresses, intended.begin() + kAddresses + 4);
+        }
+        const judge::FrameVerdict verdict = judge::verify(intended, probe.tunnels);
         for (const judge::ChecksumFinding& finding : verdict.all()) {
-            mark(probe.handed[i].bytes, probe.intended[i], finding);
+            mark(handed.bytes, intended, finding);
         }
     }
 }
@@ -118,9 +114,7 @@ Result<SentProbe> make_sent(const matrix::ProbeMaker& maker, const matrix::Row& 
     if (!probe) {
         return pass_on(probe.error());
     }
-    if (label.row % 2 == 0) {
-        mark_fields(*probe);
-    }
+    mark_fields(*probe);
     SentProbe sent{.probe = std::move(*probe), .frames = {}, .healthy = {}};
     softnic::TxResult result;
     for (const matrix::HandedFrame& handed : sent.probe.handed) {

@@ -44,8 +44,8 @@ struct MaterialOptions {
     std::uint32_t probes = 8;  // of each row, with different payloads
 };
 
-// Every other row has, in the checksum fields that are left to the NIC, a marker instead of the
-// partial sum: only so are a field that nobody filled in and a partial sum told apart.
+// The checksum fields that are left to the NIC hold a marker instead of the partial sum: only so
+// are a field that nobody filled in and a partial sum told apart.
 // kFailed if the healthy software NIC refuses a frame of the matrix.
 Result<Material> make_material(const MaterialOptions& options);
 

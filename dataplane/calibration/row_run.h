@@ -39,4 +39,8 @@ std::vector<Verdict> causes_of(const matrix::RxCellResult& result);
 RowResult run_row(const SendRow& row, softnic::SoftNic& nic, const matrix::FreeFields& free_fields);
 RowResult run_row(const ReceiveRow& row, softnic::SoftNic& nic);
 
+// What rows cannot tell alone: whether frames were dropped for their wrong checksums, or with all
+// of their class. Renames NOT_DELIVERED where all rows together say it.
+void settle_drops(std::vector<RowResult>& rows);
+
 }  // namespace pathproof::calibration

@@ -107,11 +107,15 @@ Evidence evidence_of(Bytes frame, const ChecksumFinding& finding,
     return evidence;
 }
 
+// Of what the checksum is there to protect: an IPv4 header's own words, behind a transport's
+// checksum field its data. Frames with the same data show a mistake about data only once, whatever
+// their addresses.
 std::uint64_t digest(Bytes frame, const ChecksumFinding& finding) {
     std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-    const std::size_t size = field_size(finding.layer.protocol);
-    for (std::size_t i = 0; i < frame.size(); ++i) {
-        const bool in_field = i >= finding.field_offset && i < finding.field_offset + size;
+    const std::size_t field_end = finding.field_offset + field_size(finding.layer.protocol);
+    const bool header = finding.layer.protocol == Protocol::kIpv4;
+    for (std::size_t i = header ? 0 : field_end; i < frame.size(); ++i) {
+        const bool in_field = i >= finding.field_offset && i < field_end;
         hash = (hash ^ (in_field ? 0 : frame[i])) * 0x100000001b3;
     }
     return hash;

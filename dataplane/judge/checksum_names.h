@@ -130,8 +130,8 @@ class NameVote {
   public:
     // Payloads differ where the right values do.
     void add(const ChecksumFinding& finding, const std::vector<ChecksumName>& matching);
-    // Payloads differ where the frames do, but for the checksum in question: for mistakes that show
-    // at one right value only (ZERO_NOT_MANGLED).
+    // Payloads differ where what follows the checksum field does, of IPv4 headers all else: for
+    // mistakes that show at one right value only (ZERO_NOT_MANGLED).
     void add(std::span<const std::uint8_t> frame, const ChecksumFinding& finding,
              const std::vector<ChecksumName>& matching);
     // A frame of the same kind whose checksum is there and right. It shows that checksums are not

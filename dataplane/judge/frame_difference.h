@@ -45,6 +45,8 @@ struct FieldDifference {
     std::uint64_t observed = 0;
     Misplaced misplaced = Misplaced::kNone;
     std::string explanation;  // for people; empty if there is none
+    // All explanations of a misplaced checksum that fit; `misplaced` is the one, if it is only one.
+    std::vector<Misplaced> misplaced_as;
     bool operator==(const FieldDifference&) const = default;
 };
 

@@ -49,12 +49,12 @@ class Writes {
     }
 
   private:
-    // A sum from `start` to `end`, put at `field` behind the start. What a sender takes for the
-    // field holds its partial sum, or is left out of the sum.
+    // A sum from `start` to `end`, put at `field` behind the start, which may be behind the packet.
+    // What a sender takes for the field holds its partial sum, or is left out of the sum.
     void add(Misplaced misplaced, const PacketView& packet, std::size_t start, std::size_t field,
              std::size_t end) {
         const std::size_t at = start + field;
-        if (at + 2 > end || end > base_.size()) {
+        if (start >= end || end > base_.size() || at + 2 > base_.size()) {
             return;
         }
         const PartialSum all = frame::sum_bytes(base_.subspan(start, end - start));
@@ -62,7 +62,7 @@ class Writes {
         const PartialSum pseudo =
             frame::sum_word(pseudo_of(packet, static_cast<std::uint32_t>(end - start)));
         const PartialSum own_pseudo = frame::sum_word(pseudo_of(packet, packet.transport_length));
-        const PartialSum left_out = field % 2 == 0 ? frame::without_word(held) : 0;
+        const PartialSum left_out = field % 2 == 0 && at + 2 <= end ? frame::without_word(held) : 0;
         for (const PartialSum sum : {all, all + left_out, all + left_out + pseudo,
                                      all + left_out + own_pseudo, all + own_pseudo}) {
             writes_.push_back({misplaced, static_cast<std::uint32_t>(at), frame::checksum_of(sum)});

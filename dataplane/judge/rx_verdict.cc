@@ -31,6 +31,18 @@ RxClaim claim_of(ChecksumState state) {
     return RxClaim::kUnknown;
 }
 
+// An IPv4 header checksum of 0xffff in place of 0: wrong of the sender (RFC 1624 section 3), and
+// right for a receiver that sums field and header up.
+bool sums_up_all_the_same(const ChecksumFinding& finding) {
+    return finding.layer.protocol == Protocol::kIpv4 && finding.right == 0 &&
+           finding.wire == 0xffff && finding.state == ChecksumState::kBad;
+}
+
+// Checksums of which many receivers say nothing, so that their silence is no sign of anything.
+bool often_unchecked(Protocol protocol) {
+    return protocol == Protocol::kIcmp || protocol == Protocol::kIcmpv6;
+}
+
 // Where a receiver says what it found there. GRE's checksum has no place in a claim.
 std::optional<RxLayer> place_of(const ChecksumFinding& finding, SeesTunnel sees_tunnel) {
     const Depth depth = finding.layer.depth;
@@ -47,6 +59,16 @@ std::optional<RxLayer> place_of(const ChecksumFinding& finding, SeesTunnel sees_
 
 std::array<RxClaim, kRxLayers> by_layer(const RxClaims& claims) {
     return {claims.ip, claims.l4, claims.outer_ip, claims.outer_l4};
+}
+
+std::array<bool, kRxLayers> unchecked_layers(const FrameVerdict& verdict, SeesTunnel sees_tunnel) {
+    std::array<bool, kRxLayers> unchecked{};
+    for (const ChecksumFinding& finding : verdict.all()) {
+        if (const auto place = place_of(finding, sees_tunnel)) {
+            unchecked[index(*place)] = often_unchecked(finding.layer.protocol);
+        }
+    }
+    return unchecked;
 }
 
 bool claims_integrity(RxClaim claim) {
@@ -71,7 +93,8 @@ RxTruth rx_truth(const FrameVerdict& verdict, SeesTunnel sees_tunnel) {
     RxTruth truth;
     for (const ChecksumFinding& finding : verdict.all()) {
         if (const auto place = place_of(finding, sees_tunnel)) {
-            truth.layers[index(*place)] = claim_of(finding.state);
+            truth.layers[index(*place)] =
+                sums_up_all_the_same(finding) ? RxClaim::kNone : claim_of(finding.state);
         }
     }
     return truth;
@@ -80,12 +103,14 @@ RxTruth rx_truth(const FrameVerdict& verdict, SeesTunnel sees_tunnel) {
 std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims& claims) {
     const RxTruth truth = rx_truth(verdict, claims.sees_tunnel);
     const auto claimed = by_layer(claims);
+    const auto unchecked = unchecked_layers(verdict, claims.sees_tunnel);
     std::vector<std::size_t> missed;
     std::vector<std::size_t> invented;
     for (std::size_t i = 0; i < kRxLayers; ++i) {
         const bool bad = truth.layers[i] == RxClaim::kBad;
         const bool called_bad = claimed[i] == RxClaim::kBad;
-        if (bad && !called_bad) {
+        const bool silent = unchecked[i] && claimed[i] == RxClaim::kUnknown;
+        if (bad && !called_bad && !silent) {
             missed.push_back(i);
         } else if (!bad && called_bad) {
             invented.push_back(i);

@@ -154,7 +154,10 @@ class Audit {
     SegmentAudit make(std::span<const Bytes> seen) && {
         result_.seen = seen.size();
         for (std::size_t i = 0; i < seen.size(); ++i) {
-            take(i, seen[i]);
+            const bool copy = std::ranges::any_of(seen.first(i), [&](Bytes earlier) {
+                return std::ranges::equal(earlier, seen[i]);
+            });
+            take(i, seen[i], copy ? Copy::kYes : Copy::kNo);
         }
         for (std::size_t i = 0; i < expected_.size(); ++i) {
             if (!taken_[i]) {
@@ -165,6 +168,9 @@ class Audit {
     }
 
   private:
+    // Whether the very same frame was seen before.
+    enum class Copy : std::uint8_t { kNo, kYes };
+
     void report(SegmentFinding finding) { result_.findings.push_back(std::move(finding)); }
 
     std::size_t headers() const { return packet_.payload_offset; }
@@ -182,6 +188,10 @@ class Audit {
                word_at(seen, packet_.transport_offset + 2) == packet_.destination_port;
     }
 
+    static bool same_size(const Octets& expected, Bytes seen) {
+        return seen.size() == expected.size() ||
+               seen.size() == std::max(expected.size(), kShortestOnTheWire);
+    }
     bool same_payload(const Octets& expected, Bytes seen) const {
         return seen.size() >= expected.size() &&
                std::equal(expected.begin() + static_cast<std::ptrdiff_t>(headers()), expected.end(),
@@ -192,14 +202,15 @@ class Audit {
         return packet_.transport == Transport::kTcp &&
                long_at(expected, sequence) == long_at(seen, sequence);
     }
+    static constexpr unsigned kDataFits = 2;
     // How well a frame fits a segment: by its bytes first, then by its sequence number.
     unsigned fit(std::size_t i, Bytes seen) const {
-        return (same_payload(expected_[i], seen) ? 2u : 0u) +
-               (same_place(expected_[i], seen) ? 1u : 0u);
+        const bool data = same_size(expected_[i], seen) && same_payload(expected_[i], seen);
+        return (data ? kDataFits : 0u) + (same_place(expected_[i], seen) ? 1u : 0u);
     }
 
     // The segment that the frame is: of several that fit alike, the next one in order.
-    std::optional<std::size_t> match(Bytes seen, unsigned& best_taken) const {
+    std::optional<std::size_t> match(Bytes seen, Copy copy, unsigned& best_taken) const {
         std::optional<std::size_t> best;
         unsigned best_fit = 0;
         best_taken = 0;
@@ -213,15 +224,19 @@ class Audit {
                 best_fit = fits;
             }
         }
-        return best_taken > best_fit ? std::nullopt : best;
+        // As many frames as segments, and this one's data is that of a segment still to come: it is
+        // that segment, with the headers of another.
+        const bool complete =
+            copy == Copy::kNo && result_.seen == expected_.size() && best_fit >= kDataFits;
+        return best_taken > best_fit && !complete ? std::nullopt : best;
     }
 
-    void take(std::size_t index, Bytes seen) {
+    void take(std::size_t index, Bytes seen, Copy copy) {
         if (!is_ours(seen)) {
             return report({.fault = SegmentFault::kForeign, .segment = index, .field = ""});
         }
         unsigned best_taken = 0;
-        const auto place = match(seen, best_taken);
+        const auto place = match(seen, copy, best_taken);
         if (!place) {
             return report({.fault = SegmentFault::kDuplicate, .segment = index, .field = ""});
         }
@@ -263,8 +278,7 @@ class Audit {
 
     void audit_payload(std::size_t index, std::size_t place, Bytes seen) {
         const Octets& expected = expected_[place];
-        const std::size_t filled = std::max(expected.size(), kShortestOnTheWire);
-        if (seen.size() != expected.size() && seen.size() != filled) {
+        if (!same_size(expected, seen)) {
             return report({.fault = SegmentFault::kSize,
                            .segment = index,
                            .field = "payload",

@@ -43,6 +43,12 @@ DirectedRow all_offloads_over_ipv6(Handover handover) {
              .handover = handover}};
 }
 
+// RFC 1624 section 3: a header whose checksum computes to 0, which equation 2 sends as 0xffff.
+DirectedRow plain_header_of_zero() {
+    return {"an IPv4 header checksum of 0 sent as 0xffff (E60)",
+            {.values = PayloadValues::kSumsToZero, .handover = Handover::kInner}};
+}
+
 }  // namespace
 
 std::vector<DirectedRow> directed_rows(Direction direction) {
@@ -55,7 +61,8 @@ std::vector<DirectedRow> directed_rows(Direction direction) {
             short_with_inserted_tag(Length::k17, Trailer::kNonZero),
             short_with_inserted_tag(Length::k2, Trailer::kNone),
             all_offloads_over_ipv6(Handover::kBoth),
-            all_offloads_over_ipv6(Handover::kInner)};
+            all_offloads_over_ipv6(Handover::kInner),
+            plain_header_of_zero()};
 }
 
 Matrix make_matrix(const DutLimits& limits, Direction direction, Strength strength,

@@ -49,6 +49,20 @@ bool checks_what_is_bad(const judge::FrameVerdict& truth, const judge::RxClaims&
     return false;
 }
 
+// Layers whose checksum was wrong on the wire and arrived right.
+std::vector<RxLayer> healed_layers(const FrameBytes& wire, const FrameBytes& arrived,
+                                   const frame::TunnelPorts& tunnels) {
+    const auto before = judge::rx_truth(judge::verify(wire, tunnels), judge::SeesTunnel::kYes);
+    const auto after = judge::rx_truth(judge::verify(arrived, tunnels), judge::SeesTunnel::kYes);
+    std::vector<RxLayer> healed;
+    for (std::size_t i = 0; i < judge::kRxLayers; ++i) {
+        if (before.layers[i] == RxClaim::kBad && after.layers[i] == RxClaim::kGood) {
+            healed.push_back(static_cast<RxLayer>(i));
+        }
+    }
+    return healed;
+}
+
 std::string title_of(const Deliveries& deliveries) {
     if (deliveries.drops_bad() && deliveries.bad_lost >= kEnough) {
         return name(judge::RxFault::kDropBad);
@@ -107,9 +121,16 @@ void RxCell::judge_claims(const Label& label, const FrameBytes& wire,
         const bool unchecked = layers.layers[i] == RxClaim::kUnknown &&
                                claimed[i] == RxClaim::kGood &&
                                !may_be_called_good(truth, layer, claims.sees_tunnel);
-        if (unchecked) {
-            tally(RxFindingKind::kUnchecked, "RX_GOOD_UNCHECKED", name(layer), label, wire);
+        if (!unchecked) {
+            continue;
         }
+        // The truth of one layer, said of the other.
+        const std::size_t other = (i + 2) % judge::kRxLayers;
+        const bool swapped =
+            layers.layers[other] == RxClaim::kGood && claimed[other] == RxClaim::kUnknown;
+        tally(swapped ? RxFindingKind::kClaim : RxFindingKind::kUnchecked,
+              swapped ? name(judge::RxFault::kLayerSwap) : "RX_GOOD_UNCHECKED", name(layer), label,
+              wire);
     }
 }
 
@@ -133,12 +154,13 @@ void RxCell::add(const Label& label, const FrameBytes& wire, const frame::Tunnel
     called_bad_ += calls_anything_bad(arrival.claims) ? 1 : 0;
     judge::RxClaims claims = arrival.claims;
     if (*arrival.bytes != wire) {
-        const auto healed = judge::judge_healing(wire, *arrival.bytes, tunnels);
-        const RxFindingKind kind = healed ? RxFindingKind::kHealed : RxFindingKind::kChanged;
-        tally(kind, healed ? name(judge::RxFault::kHealed) : "RX_CHANGED",
-              healed ? name(healed->layer) : "", label, wire);
-        if (healed) {
-            claim_at(claims, healed->layer) = RxClaim::kUnknown;  // true of what arrived
+        const std::vector<RxLayer> healed = healed_layers(wire, *arrival.bytes, tunnels);
+        for (const RxLayer layer : healed) {
+            tally(RxFindingKind::kHealed, name(judge::RxFault::kHealed), name(layer), label, wire);
+            claim_at(claims, layer) = RxClaim::kUnknown;  // true of what arrived
+        }
+        if (healed.empty()) {
+            tally(RxFindingKind::kChanged, "RX_CHANGED", "", label, wire);
         }
     }
     judge_claims(label, wire, truth, claims);

@@ -31,10 +31,13 @@ FindingKind kind_of(judge::DifferenceKind kind) {
     return FindingKind::kLength;
 }
 
-std::vector<std::uint32_t> starts_of(const std::vector<std::uint32_t>& buffers) {
+constexpr std::uint32_t kTagBytes = 4;
+
+// Where on the wire the buffers begin: behind a tag that the NIC inserts.
+std::vector<std::uint32_t> starts_of(const HandedFrame& handed) {
     std::vector<std::uint32_t> starts;
-    std::uint32_t at = 0;
-    for (const std::uint32_t bytes : buffers) {
+    std::uint32_t at = handed.vlan_tci != 0 ? kTagBytes : 0;
+    for (const std::uint32_t bytes : handed.buffers) {
         at += bytes;
         starts.push_back(at);
     }
@@ -42,13 +45,6 @@ std::vector<std::uint32_t> starts_of(const std::vector<std::uint32_t>& buffers) 
         starts.pop_back();
     }
     return starts;
-}
-
-judge::Evidence evidence_of(const Probe& probe, const HandedFrame& handed,
-                            const std::vector<std::uint32_t>& buffer_starts) {
-    judge::Evidence evidence{.tunnels = probe.tunnels, .buffer_starts = buffer_starts};
-    evidence.handed_over = handed.bytes;
-    return evidence;
 }
 
 // NAT rewrote the outer header only.
@@ -89,9 +85,8 @@ bool follows_from_another(const judge::ChecksumFinding& finding, const FrameByte
                       intended.begin() + finding.field_offset);
 }
 
-// With the tag that the NIC was to insert.
-FrameBytes super_frame_of(const Probe& probe) {
-    const HandedFrame& handed = probe.handed.front();
+// As handed over, with the tag that the NIC was to insert.
+FrameBytes tagged(const HandedFrame& handed) {
     FrameBytes bytes = handed.bytes;
     if (handed.vlan_tci != 0) {
         constexpr std::ptrdiff_t kAddresses = 12;
@@ -100,6 +95,62 @@ FrameBytes super_frame_of(const Probe& probe) {
         bytes.insert(bytes.begin() + kAddresses, tag.begin(), tag.end());
     }
     return bytes;
+}
+
+// A segment as the super-frame was handed over: its checksum fields hold what the headers held.
+FrameBytes as_handed(const FrameBytes& intended, const FrameBytes& whole,
+                     const frame::TunnelPorts& tunnels) {
+    FrameBytes bytes = intended;
+    const judge::FrameVerdict verdict = judge::verify(intended, tunnels);
+    for (const judge::ChecksumFinding& finding : verdict.all()) {
+        const std::size_t end = finding.field_offset + judge::field_size(finding.layer.protocol);
+        if (finding.field_offset != 0 && end <= bytes.size() && end <= whole.size()) {
+            std::copy(whole.begin() + finding.field_offset,
+                      whole.begin() + static_cast<std::ptrdiff_t>(end),
+                      bytes.begin() + finding.field_offset);
+        }
+    }
+    return bytes;
+}
+
+// Wrong place, wrong value: why a field differs. Several explanations that fit alike are all given.
+std::string title_of(const judge::FieldDifference& field) {
+    std::string title;
+    for (const judge::Misplaced misplaced : field.misplaced_as) {
+        title += (title.empty() ? "" : " or ") + std::string(judge::name(misplaced));
+    }
+    return title.empty() ? judge::name(field.kind) : title;
+}
+
+// Which intended frame each frame on the wire is: the one with its bytes, whatever was lost or came
+// in another order; the others in order. What is none of them gets a place behind the last.
+std::vector<std::size_t> places_of(std::span<const FrameBytes> wire,
+                                   const std::vector<FrameBytes>& intended) {
+    std::vector<std::size_t> places(wire.size(), intended.size());
+    std::vector<bool> taken(intended.size());
+    for (std::size_t i = 0; i < wire.size(); ++i) {
+        for (std::size_t n = 0; n < intended.size(); ++n) {
+            const std::size_t place = (i + n) % intended.size();
+            if (!taken[place] && wire[i] == intended[place]) {
+                places[i] = place;
+                taken[place] = true;
+                break;
+            }
+        }
+    }
+    const auto exact = [&](std::size_t i) {
+        return std::ranges::find(intended, wire[i]) != intended.end();
+    };
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < wire.size(); ++i) {
+        next =
+            static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
+        if (places[i] == intended.size() && next < intended.size() && !exact(i)) {
+            places[i] = next;
+            taken[next] = true;
+        }
+    }
+    return places;
 }
 
 std::vector<std::span<const std::uint8_t>> spans_of(std::span<const FrameBytes> frames) {
@@ -149,14 +200,16 @@ void TxCell::count_healthy(const judge::FrameVerdict& verdict) {
 
 void TxCell::judge_checksums(const Seen& seen, const judge::FrameVerdict& verdict) {
     const judge::FrameVerdict meant = judge::verify(seen.intended, seen.probe.tunnels);
-    const std::vector<std::uint32_t> starts = starts_of(seen.handed.buffers);
+    const FrameBytes handed = tagged(seen.handed);
+    const std::vector<std::uint32_t> starts = starts_of(seen.handed);
     for (const judge::ChecksumFinding& finding : verdict.all()) {
         const bool is_lost = lost(finding, meant);
         if ((finding.state != judge::ChecksumState::kBad && !is_lost) ||
             follows_from_another(finding, seen.wire, seen.intended)) {
             continue;
         }
-        judge::Evidence evidence = evidence_of(seen.probe, seen.handed, starts);
+        judge::Evidence evidence{.tunnels = seen.probe.tunnels, .buffer_starts = starts};
+        evidence.handed_over = handed;
         evidence.zero_udp = is_lost ? judge::ZeroUdp::kNotAgreed : judge::ZeroUdp::kAgreed;
         add_nat(evidence, seen.probe, seen.wire, finding);
         Tally& wrong = tally(FindingKind::kChecksum, judge::word(finding.layer), "",
@@ -166,18 +219,19 @@ void TxCell::judge_checksums(const Seen& seen, const judge::FrameVerdict& verdic
 }
 
 void TxCell::compare(const Seen& seen) {
+    const FrameBytes handed = tagged(seen.handed);
     const judge::FrameDifference difference =
-        judge::compare_frames(seen.intended, seen.wire, seen.probe.tunnels, seen.handed.bytes);
+        judge::compare_frames(seen.intended, seen.wire, seen.probe.tunnels, handed);
+    report(difference, {seen.probe.label, seen.wire, seen.intended, seen.handed.bytes});
+}
+
+void TxCell::report(const judge::FrameDifference& difference, const Specimen& specimen) {
     for (const judge::FieldDifference& field : difference.fields) {
         if (field.kind == judge::DifferenceKind::kChecksum || is_free(field.field)) {
             continue;  // checksums are judged by what they cover, as it stands on the wire
         }
-        const std::string title = field.misplaced == judge::Misplaced::kNone
-                                      ? judge::name(field.kind)
-                                      : judge::name(field.misplaced);
-        TxFinding& finding = tally(kind_of(field.kind), field.field, title,
-                                   {seen.probe.label, seen.wire, seen.intended, seen.handed.bytes})
-                                 .finding;
+        TxFinding& finding =
+            tally(kind_of(field.kind), field.field, title_of(field), specimen).finding;
         finding.wire_value = static_cast<std::uint32_t>(field.observed);
         finding.right_value = static_cast<std::uint32_t>(field.intended);
     }
@@ -201,8 +255,25 @@ void TxCell::judge_frame(const Seen& seen) {
     }
 }
 
+// A checksum that was written into a header, or data that changed: what a segment's audit sees as a
+// header or a payload that is not the segment's. True if that is the explanation.
+bool TxCell::explain_segment(const Probe& probe, const FrameBytes& whole, const Specimen& segment) {
+    if (segment.intended.empty() || segment.wire.size() != segment.intended.size()) {
+        return false;
+    }
+    const FrameBytes handed = as_handed(segment.intended, whole, probe.tunnels);
+    judge::FrameDifference difference =
+        judge::compare_frames(segment.intended, segment.wire, probe.tunnels, handed);
+    std::erase_if(difference.fields, [](const judge::FieldDifference& field) {
+        return field.misplaced_as.empty() && field.kind != judge::DifferenceKind::kPayload &&
+               field.kind != judge::DifferenceKind::kHealed;
+    });
+    report(difference, segment);
+    return !difference.none();
+}
+
 void TxCell::judge_segments(const Probe& probe, std::span<const FrameBytes> wire) {
-    const FrameBytes whole = super_frame_of(probe);
+    const FrameBytes whole = tagged(probe.handed.front());
     const judge::SuperFrame super{.bytes = whole,
                                   .mss = probe.segment_bytes,
                                   .ip_id = row_.segmentation == Segmentation::kTcpMangledId
@@ -223,17 +294,27 @@ void TxCell::judge_segments(const Probe& probe, std::span<const FrameBytes> wire
         counts_.exact += wire.size();
         return;
     }
-    std::uint64_t wrong = 0;
-    std::vector<bool> counted(wire.size());
+    // Whether a segment is wrong, and whether that is explained: then what else the audit says of
+    // it follows. One that was not recognised is missing as well.
+    std::vector<bool> wrong(std::max(wire.size(), probe.intended.size()));
+    std::vector<bool> explained(wrong.size());
     for (const judge::SegmentFinding& found : audit->findings) {
-        if (found.segment < wire.size() && !counted[found.segment]) {
-            counted[found.segment] = true;
-            ++wrong;
+        if (found.segment < wrong.size()) {
+            wrong[found.segment] = true;
         }
+        const bool own = found.fault == judge::SegmentFault::kHeader ||
+                         found.fault == judge::SegmentFault::kPayload ||
+                         found.fault == judge::SegmentFault::kForeign;
+        if (own && wire.size() == probe.intended.size() && !explained[found.segment]) {
+            explained[found.segment] = explain_segment(probe, whole, specimen(found.segment));
+        }
+    }
+    for (const judge::SegmentFinding& found : audit->findings) {
         const bool sum = found.fault == judge::SegmentFault::kChecksum ||
                          found.fault == judge::SegmentFault::kSuperPacket;
-        if (sum) {
-            continue;  // a name needs several payloads: judge_segment_checksums()
+        if (sum || (found.segment < explained.size() && explained[found.segment]) ||
+            is_free(found.field)) {
+            continue;  // a checksum's name needs several payloads: judge_segment_checksums()
         }
         TxFinding& finding = tally(FindingKind::kSegment, found.field, judge::name(found.fault),
                                    specimen(found.segment))
@@ -241,24 +322,27 @@ void TxCell::judge_segments(const Probe& probe, std::span<const FrameBytes> wire
         finding.wire_value = static_cast<std::uint32_t>(found.wire);
         finding.right_value = static_cast<std::uint32_t>(found.right);
     }
-    counts_.exact += wire.size() - wrong;
     for (std::size_t segment = 0; segment < wire.size(); ++segment) {
-        judge_segment_checksums(probe.tunnels, whole, specimen(segment));
+        counts_.exact += wrong[segment] ? 0 : 1;
+        judge_segment_checksums(probe, whole, specimen(segment));
     }
 }
 
-void TxCell::judge_segment_checksums(const frame::TunnelPorts& tunnels, const FrameBytes& whole,
+void TxCell::judge_segment_checksums(const Probe& probe, const FrameBytes& whole,
                                      const Specimen& segment) {
-    const judge::FrameVerdict verdict = judge::verify(segment.wire, tunnels);
-    const judge::FrameVerdict meant = judge::verify(segment.intended, tunnels);
+    const judge::FrameVerdict verdict = judge::verify(segment.wire, probe.tunnels);
+    const judge::FrameVerdict meant = judge::verify(segment.intended, probe.tunnels);
+    const FrameBytes handed = as_handed(segment.intended, whole, probe.tunnels);
     for (const judge::ChecksumFinding& finding : verdict.all()) {
         const bool is_lost = lost(finding, meant);
         if ((finding.state != judge::ChecksumState::kBad && !is_lost) ||
             follows_from_another(finding, segment.wire, segment.intended)) {
             continue;
         }
-        judge::Evidence evidence{.tunnels = tunnels, .super_frame = whole};
+        judge::Evidence evidence{.tunnels = probe.tunnels, .super_frame = whole};
+        evidence.handed_over = handed;
         evidence.zero_udp = is_lost ? judge::ZeroUdp::kNotAgreed : judge::ZeroUdp::kAgreed;
+        add_nat(evidence, probe, segment.wire, finding);
         Tally& wrong = tally(FindingKind::kChecksum, judge::word(finding.layer), "", segment);
         wrong.vote.add(segment.wire, finding,
                        judge::matching_names(segment.wire, finding, evidence));
@@ -305,16 +389,19 @@ void TxCell::add(const Probe& probe, std::span<const FrameBytes> wire) {
         judge_segments(probe, wire);
         return;
     }
-    const std::size_t both = std::min(wire.size(), probe.intended.size());
-    for (std::size_t i = 0; i < both; ++i) {
-        judge_frame({probe, wire[i], probe.intended[i], probe.handed[i]});
+    const std::vector<std::size_t> places = places_of(wire, probe.intended);
+    for (std::size_t i = 0; i < wire.size(); ++i) {
+        if (places[i] < probe.intended.size()) {
+            judge_frame({probe, wire[i], probe.intended[places[i]], probe.handed[places[i]]});
+        } else {
+            tally(FindingKind::kSurplus, "", "SURPLUS", {probe.label, wire[i], {}, {}});
+        }
     }
-    for (std::size_t i = both; i < probe.intended.size(); ++i) {
-        tally(FindingKind::kMissing, "", "MISSING",
-              {probe.label, {}, probe.intended[i], probe.handed[i].bytes});
-    }
-    for (std::size_t i = both; i < wire.size(); ++i) {
-        tally(FindingKind::kSurplus, "", "SURPLUS", {probe.label, wire[i], {}, {}});
+    for (std::size_t i = 0; i < probe.intended.size(); ++i) {
+        if (std::ranges::find(places, i) == places.end()) {
+            tally(FindingKind::kMissing, "", "MISSING",
+                  {probe.label, {}, probe.intended[i], probe.handed[i].bytes});
+        }
     }
     if (!probe.whole.empty()) {
         judge_datagram(probe, wire);

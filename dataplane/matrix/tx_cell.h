@@ -42,7 +42,9 @@ struct Specimen {
 struct TxFinding {
     FindingKind kind = FindingKind::kChecksum;
     std::string place;  // "inner.tcp", "outer.udp.length", "plain.ipv4"; empty for kMissing, ...
-    std::string title;  // "PSEUDO", "WRONG_FIELD", "SEG_HDR", "UNKNOWN", "MISSING", a refusal
+    // "PSEUDO", "WRONG_FIELD", "SEG_HDR", "UNKNOWN", "MISSING", a refusal; "EXTHDR_START or
+    // VLAN_START" where a misplaced checksum is explained by either.
+    std::string title;
     std::uint64_t frames = 0;
     judge::ChecksumName checksum = judge::ChecksumName::kUnknown;  // of kChecksum
     std::vector<judge::ChecksumName> candidates;  // where several names fit all frames alike
@@ -99,8 +101,10 @@ class TxCell {
     void judge_checksums(const Seen& seen, const judge::FrameVerdict& verdict);
     void compare(const Seen& seen);
     void judge_segments(const Probe& probe, std::span<const FrameBytes> wire);
-    void judge_segment_checksums(const frame::TunnelPorts& tunnels, const FrameBytes& whole,
+    void judge_segment_checksums(const Probe& probe, const FrameBytes& whole,
                                  const Specimen& segment);
+    bool explain_segment(const Probe& probe, const FrameBytes& whole, const Specimen& segment);
+    void report(const judge::FrameDifference& difference, const Specimen& specimen);
     void judge_datagram(const Probe& probe, std::span<const FrameBytes> wire);
     void count_healthy(const judge::FrameVerdict& verdict);
     bool is_free(const std::string& field) const;

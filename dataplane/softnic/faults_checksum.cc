@@ -62,7 +62,8 @@ std::uint32_t carry_lost(const TxCase&, Bytes frame, const Target& target) {
         sum += at == site.at ? 0u : last_odd ? frame[at] * 256u : get16(frame, at);
     }
     const std::uint64_t once = (sum & 0xffff) + (sum >> 16);
-    return ~once & 0xffff;
+    const auto value = static_cast<std::uint32_t>(~once & 0xffff);
+    return site.kind == SiteKind::kUdp && value == 0 ? 0xffff : value;
 }
 
 bool is_udp(const Target& target) {

@@ -1,0 +1,247 @@
+#include "dataplane/calibration/look_alikes.h"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+
+#include "dataplane/frame/checksum.h"
+#include "dataplane/frame/view.h"
+#include "dataplane/softnic/word_sum.h"
+
+namespace pathproof::calibration {
+namespace {
+
+using frame::Network;
+using frame::PacketView;
+using frame::Transport;
+using softnic::WordSum;
+
+constexpr std::size_t kUdpHeader = 8;
+constexpr std::size_t kIpv4Header = 20;
+constexpr std::uint8_t kUdpLite = 136;
+
+std::uint16_t get(const FrameBytes& frame, std::size_t at) {
+    return static_cast<std::uint16_t>(frame[at] << 8 | frame[at + 1]);
+}
+void put(FrameBytes& frame, std::size_t at, std::uint16_t value) {
+    frame[at] = static_cast<std::uint8_t>(value >> 8);
+    frame[at + 1] = static_cast<std::uint8_t>(value);
+}
+
+// A word changes; the checksum over it follows (RFC 1624 equation 3).
+void change(FrameBytes& frame, std::size_t at, std::uint16_t value, std::size_t checksum) {
+    put(frame, checksum, frame::updated_checksum(get(frame, checksum), get(frame, at), value));
+    put(frame, at, value);
+}
+
+void update_udp(FrameBytes& frame, std::size_t field, std::uint16_t before, std::uint16_t after) {
+    if (get(frame, field) == 0) {
+        return;  // off
+    }
+    const std::uint16_t value = frame::updated_checksum(get(frame, field), before, after);
+    put(frame, field, value == 0 ? 0xffff : value);
+}
+
+bool whole(const PacketView& packet) {
+    return packet.network != Network::kNone && packet.fragment == frame::Fragment::kWhole;
+}
+
+bool plain(const frame::FrameView& view, Transport transport) {
+    return !view.has_inner && view.tunnel == frame::Tunnel::kNone && whole(view.outer) &&
+           view.outer.transport == transport && view.malformed == frame::Malformed::kNone;
+}
+
+std::optional<FrameBytes> tcp_all_ones(FrameBytes frame, const frame::FrameView& view) {
+    const PacketView& packet = view.innermost();
+    const std::size_t field = packet.transport_offset + 16u;
+    const bool fits = whole(packet) && packet.transport == Transport::kTcp && !view.has_inner &&
+                      get(frame, field) == 0;
+    if (!fits) {
+        return std::nullopt;
+    }
+    put(frame, field, 0xffff);
+    return frame;
+}
+
+// UDP gives up its last two bytes, which stay in the IP packet: they and the length leave the sum.
+std::optional<FrameBytes> data_behind_udp(FrameBytes frame, const frame::FrameView& view) {
+    const std::size_t at = view.outer.transport_offset;
+    if (!plain(view, Transport::kUdp)) {
+        return std::nullopt;
+    }
+    const std::uint16_t length = get(frame, at + 4);
+    if (length < kUdpHeader + 2 || length % 2 != 0 ||
+        at + length != view.outer.network_end) {
+        return std::nullopt;
+    }
+    const auto shorter = static_cast<std::uint16_t>(length - 2);
+    update_udp(frame, at + 6, get(frame, at + shorter), 0);
+    update_udp(frame, at + 6, length, shorter);
+    update_udp(frame, at + 6, length, shorter);  // in the header and in the pseudo-header
+    put(frame, at + 4, shorter);
+    return frame;
+}
+
+// Of an IPv4 datagram, as a router quotes it (RFC 792), its UDP or TCP checksum turned wrong.
+std::optional<FrameBytes> icmp_error(const FrameBytes& frame, const frame::FrameView& view) {
+    const PacketView& packet = view.outer;
+    const bool fits = packet.network == Network::kIpv4 && whole(packet) && !view.has_inner &&
+                      packet.network_length == kIpv4Header &&
+                      packet.transport == Transport::kUdp &&
+                      frame.size() >= packet.network_offset + kIpv4Header + kUdpHeader;
+    if (!fits) {
+        return std::nullopt;
+    }
+    const std::size_t ip = packet.network_offset;
+    const auto begin = frame.begin() + static_cast<std::ptrdiff_t>(ip);
+    FrameBytes error(frame.begin(), begin + kIpv4Header);
+    error.insert(error.end(), {3, 3, 0, 0, 0, 0, 0, 0});  // port unreachable
+    error.insert(error.end(), begin, begin + kIpv4Header + kUdpHeader);
+    const std::size_t icmp = ip + kIpv4Header;
+    error.back() = static_cast<std::uint8_t>(error.back() ^ 0x5a);
+    WordSum body;
+    body.add(softnic::Bytes(error).subspan(icmp));
+    put(error, icmp + 2, body.inverted());
+    put(error, ip + 2, static_cast<std::uint16_t>(error.size() - ip));
+    error[ip + 9] = IPPROTO_ICMP;
+    put(error, ip + 10, 0);
+    WordSum header;
+    header.add(softnic::Bytes(error).subspan(ip, kIpv4Header));
+    put(error, ip + 10, header.inverted());
+    return error;
+}
+
+// RFC 3828: the field of UDP's length is the coverage, here of the header alone.
+std::optional<FrameBytes> udp_lite(FrameBytes frame, const frame::FrameView& view) {
+    const PacketView& packet = view.outer;
+    const bool fits = plain(view, Transport::kUdp) && packet.network == Network::kIpv4;
+    if (!fits || get(frame, packet.transport_offset + 4) != packet.transport_length ||
+        packet.transport_offset + packet.transport_length != packet.network_end) {
+        return std::nullopt;
+    }
+    const std::size_t ip = packet.network_offset;
+    const std::size_t at = packet.transport_offset;
+    change(frame, ip + 8, static_cast<std::uint16_t>(frame[ip + 8] << 8 | kUdpLite), ip + 10);
+    put(frame, at + 4, kUdpHeader);
+    put(frame, at + 6, 0);
+    WordSum sum;
+    sum.add(softnic::Bytes(frame).subspan(ip + 12, 8));
+    sum.add_word(kUdpLite);
+    sum.add_word(packet.transport_length);
+    sum.add(softnic::Bytes(frame).subspan(at, kUdpHeader));
+    put(frame, at + 6, sum.inverted() == 0 ? 0xffff : sum.inverted());
+    return frame;
+}
+
+std::optional<FrameBytes> forwarded(FrameBytes frame, const frame::FrameView& view) {
+    const std::size_t ip = view.outer.network_offset;
+    if (view.outer.network == Network::kIpv6) {
+        frame[ip + 7] = static_cast<std::uint8_t>(frame[ip + 7] - 1);
+        return frame;
+    }
+    if (view.outer.network != Network::kIpv4) {
+        return std::nullopt;
+    }
+    const auto hop = static_cast<std::uint16_t>(get(frame, ip + 8) - 0x100);
+    change(frame, ip + 8, hop, ip + 10);
+    change(frame, ip, static_cast<std::uint16_t>(get(frame, ip) ^ 0xb8), ip + 10);  // EF
+    return frame;
+}
+
+std::optional<FrameBytes> translated(FrameBytes frame, const frame::FrameView& view) {
+    const PacketView& packet = view.outer;
+    const std::size_t at = packet.transport_offset;
+    constexpr std::uint16_t kPort = 61'003;
+    if (!whole(packet)) {
+        return std::nullopt;
+    }
+    if (packet.transport == Transport::kUdp) {
+        update_udp(frame, at + 6, get(frame, at), kPort);
+        put(frame, at, kPort);
+        return frame;
+    }
+    if (packet.transport != Transport::kTcp) {
+        return std::nullopt;
+    }
+    change(frame, at, kPort, at + 16);
+    return frame;
+}
+
+bool is_vxlan(const frame::FrameView& view) {
+    return view.has_inner && view.tunnel == frame::Tunnel::kVxlan;
+}
+
+// Words of the VXLAN header change; the outer checksum follows.
+void change_tunnel(FrameBytes& frame, const frame::FrameView& view, std::size_t word,
+                   std::uint16_t value) {
+    const std::size_t at = view.tunnel_offset + word;
+    update_udp(frame, view.outer.transport_offset + 6u, get(frame, at), value);
+    put(frame, at, value);
+}
+
+std::optional<FrameBytes> vni_zero(FrameBytes frame, const frame::FrameView& view) {
+    if (!is_vxlan(view)) {
+        return std::nullopt;
+    }
+    change_tunnel(frame, view, 4, 0);
+    change_tunnel(frame, view, 6, static_cast<std::uint16_t>(frame[view.tunnel_offset + 7u]));
+    return frame;
+}
+
+std::optional<FrameBytes> group_policy(FrameBytes frame, const frame::FrameView& view) {
+    if (!is_vxlan(view)) {
+        return std::nullopt;
+    }
+    change_tunnel(frame, view, 0, static_cast<std::uint16_t>(get(frame, view.tunnel_offset) | 0x8000));
+    change_tunnel(frame, view, 2, 0x0042);
+    return frame;
+}
+
+// Where the innermost data would begin, or in the middle of it.
+std::optional<FrameBytes> cut(FrameBytes frame, const frame::FrameView& view) {
+    const PacketView& packet = view.innermost();
+    const bool data = packet.network != Network::kNone && packet.payload_length >= 2;
+    if (!data) {
+        return std::nullopt;
+    }
+    frame.resize(packet.payload_offset + packet.payload_length / 2);
+    return frame;
+}
+
+}  // namespace
+
+const char* name(LookAlike kind) {
+    constexpr const char* kNames[kLookAlikes] = {
+        "B5 TCP 0xffff",     "B8 data behind UDP", "B11 ICMP error",
+        "B16 UDP-Lite",      "B17 forwarded",      "B18 translated",
+        "B21 VNI 0",         "B21 group policy",   "B22 cut"};
+    return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::optional<FrameBytes> look_alike(LookAlike kind, const FrameBytes& healthy,
+                                     const frame::TunnelPorts& tunnels) {
+    const frame::FrameView view = frame::parse_frame(healthy, tunnels);
+    switch (kind) {
+        case LookAlike::kTcpAllOnes:
+            return tcp_all_ones(healthy, view);
+        case LookAlike::kDataBehindUdp:
+            return data_behind_udp(healthy, view);
+        case LookAlike::kIcmpError:
+            return icmp_error(healthy, view);
+        case LookAlike::kUdpLite:
+            return udp_lite(healthy, view);
+        case LookAlike::kForwarded:
+            return forwarded(healthy, view);
+        case LookAlike::kTranslated:
+            return translated(healthy, view);
+        case LookAlike::kVniZero:
+            return vni_zero(healthy, view);
+        case LookAlike::kGroupPolicy:
+            return group_policy(healthy, view);
+        case LookAlike::kCut:
+            return cut(healthy, view);
+    }
+    return std::nullopt;
+}
+
+}  // namespace pathproof::calibration

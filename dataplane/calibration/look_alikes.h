@@ -1,0 +1,31 @@
+// Frames that look wrong and are not (B1 to B22 of the look-alikes): what a path may do to a healthy
+// frame. Their sums are updated as RFC 1624 says, or made by the software NIC's engine, never by the
+// judge.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "dataplane/calibration/material.h"
+
+namespace pathproof::calibration {
+
+enum class LookAlike : std::uint8_t {
+    kTcpAllOnes,     // B5: TCP's 0x0000 as 0xffff
+    kDataBehindUdp,  // B8: the IP packet is longer than UDP says
+    kIcmpError,      // B11: a quoted packet, cut, with a wrong checksum
+    kUdpLite,        // B16: eight bytes covered, the rest not
+    kForwarded,      // B17: hop limit and traffic class rewritten
+    kTranslated,     // B18: source port changed, checksums updated
+    kVniZero,        // B21
+    kGroupPolicy,    // B21: VXLAN-GBP
+    kCut,            // B22: by a snap length
+};
+inline constexpr std::size_t kLookAlikes = 9;
+const char* name(LookAlike kind);  // "B5 TCP 0xffff", ...
+
+// Nothing if the frame cannot be made to look so.
+std::optional<FrameBytes> look_alike(LookAlike kind, const FrameBytes& healthy,
+                                     const frame::TunnelPorts& tunnels);
+
+}  // namespace pathproof::calibration
