@@ -93,7 +93,7 @@ Result<NicStand::Made> NicStand::start(port::Eal& eal, unsigned worker, const Ni
         return pass_on(near_cable ? far_cable.error() : near_cable.error());
     }
     auto device = make_port("device", near_cable->back, near_cable->there,
-                            {.pool_mbufs = 511, .mbuf_bytes = kWholeSuperFrame});
+                            {.pool_mbufs = 1023, .mbuf_bytes = kWholeSuperFrame});
     auto far = make_port("far", far_cable->back, far_cable->there,
                          {.pool_mbufs = 1023, .mbuf_bytes = kWholeFrame});
     auto link_a = make_port("link_a", near_cable->there, near_cable->back, {.pool_mbufs = 4095});

@@ -17,6 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint16_t kBurst = 32;
+constexpr std::chrono::milliseconds kBufferPatience{500};
 // A port that sends more than was asked for is seen to do so, and fills no memory.
 constexpr std::size_t kSpareFrames = 4096;
 
@@ -95,8 +96,20 @@ class Exchange {
         report_.refusals.push_back({index, std::move(reason)});
     }
 
+    // Frames of many buffers on their way may hold all there are; they come back.
+    rte_mbuf* make_patiently(std::uint32_t index) {
+        const Clock::time_point end = Clock::now() + kBufferPatience;
+        for (;;) {
+            rte_mbuf* mbuf = make_mbuf(from_.pool(), plan_.frames[index]);
+            if (mbuf != nullptr || Clock::now() > end) {
+                return mbuf;
+            }
+            receive_until(Clock::now() + std::chrono::milliseconds(1), Until::kEmpty);
+        }
+    }
+
     void send(std::uint32_t index) {
-        rte_mbuf* mbuf = make_mbuf(from_.pool(), plan_.frames[index]);
+        rte_mbuf* mbuf = make_patiently(index);
         if (mbuf == nullptr) {
             report_.objections.push_back(fmt::format(
                 "port {}: no mbufs for frame {} ({} bytes); give the tester more memory",

@@ -8,6 +8,7 @@
 #include "harness/agent/ethtool.h"
 #include "harness/agent/message.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/offload_ports.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::cli {
@@ -110,14 +111,34 @@ void add_set(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOption
     command->callback([&chosen, options] { chosen = [options] { return set(*options); }; });
 }
 
+void add_check(CLI::App& app, Command& chosen) {
+    CLI::App* command = app.add_subcommand(
+        "check",
+        "Judge every checksum and segment of a device on the wire: the offload truth table");
+    const auto options = std::make_shared<PortCheckOptions>();
+    declare_port_check(*command, *options);
+    command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
+    command->add_option("--profile", options->profile, "What is expected (default: what fits)");
+    command->add_option("--out", options->out, "Folder for a report and its evidence");
+    command->add_option("--seed", options->seed, "Repeats a run's frames")->capture_default_str();
+    command->add_option("--frames", options->frames, "Of each row of the matrix")
+        ->check(CLI::Range(3, 1000))
+        ->capture_default_str();
+    command->add_flag("--quick", options->quick, "All pairs of the matrix in place of all triples");
+    command->add_flag("--json", options->json, "Print the whole result as one JSON document");
+    command->callback(
+        [&chosen, options] { chosen = [options] { return run_port_check(*options); }; });
+}
+
 }  // namespace
 
 void add_offload(CLI::App& app, Command& chosen) {
-    CLI::App* command = app.add_subcommand("offload", "Show and set a device's offload features");
+    CLI::App* command = app.add_subcommand("offload", "Show, set and check a device's offloads");
     command->require_subcommand(1);
     const auto options = std::make_shared<OffloadOptions>();
     add_show(*command, chosen, options);
     add_set(*command, chosen, options);
+    add_check(*command, chosen);
 }
 
 }  // namespace pathproof::cli

@@ -1,0 +1,286 @@
+#include "harness/cli/offload_ports.h"
+
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/softnic/engine.h"
+#include "dataplane/softnic/faults.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/progress.h"
+#include "harness/cli/truth_text.h"
+#include "harness/offload/check.h"
+#include "harness/report/environment.h"
+#include "harness/report/json.h"
+#include "harness/report/report.h"
+#include "harness/tester/port_choice.h"
+
+namespace pathproof::cli {
+namespace {
+
+constexpr std::uint32_t kSoftwareNicMtu = 9216;
+constexpr std::uint32_t kEthernetMtu = 1500;
+
+Status check_options(const PortCheckOptions& options) {
+    const bool ports = !options.device.empty() || !options.far.empty();
+    if (options.software_nic && ports) {
+        return fail(ErrorCode::kBadInput,
+                    "--software-nic takes the place of ports; leave --dpdk and --far out");
+    }
+    if (!options.software_nic && (options.device.empty() || options.far.empty())) {
+        return fail(ErrorCode::kBadInput,
+                    "a DPDK port is judged by what comes in at the other end of its cable: name "
+                    "the port under test with --dpdk and the other end with --far");
+    }
+    if (!options.software_nic && !options.faults.empty()) {
+        return fail(ErrorCode::kBadInput,
+                    "--fault plants a defect in the software NIC: it needs --software-nic");
+    }
+    for (const std::string& text : options.faults) {
+        if (const auto fault = softnic::parse_fault(text); !fault) {
+            return fail(fault.error(), "--fault {}", text);
+        }
+    }
+    return {};
+}
+
+// The interface that a net_tap port makes when it is opened, and that no one can look at before.
+std::string tap_interface(const std::string& device) {
+    constexpr std::string_view kKey = ",iface=";
+    const std::size_t at = device.starts_with("net_tap") ? device.find(kKey) : std::string::npos;
+    if (at == std::string::npos) {
+        return {};
+    }
+    const std::size_t begin = at + kKey.size();
+    return device.substr(begin, device.find(',', begin) - begin);
+}
+
+Result<tester::PortRequest> far_port(const PortCheckOptions& options) {
+    if (options.far == tap_interface(options.device) && !options.far.empty()) {
+        return tester::PortRequest{.name = options.far,
+                                   .device = tester::af_packet_device(options.far)};
+    }
+    return tester::choose_port(options.far, options.netns);
+}
+
+std::vector<int> usable_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 2; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) {
+            cpus.push_back(cpu);
+        }
+    }
+    cpus.resize(2, cpus.empty() ? 0 : cpus.front());
+    return cpus;
+}
+
+Result<std::unique_ptr<tester::Client>> start_tester(const PortCheckOptions& options) {
+    tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = usable_cpus()};
+    if (options.software_nic) {
+        wanted.software_nic = tester::SoftwareNic{options.faults, options.seed};
+        return tester::Client::start(wanted);
+    }
+    auto device = tester::choose_port(options.device, options.netns);
+    auto far = far_port(options);
+    if (!device || !far) {
+        return pass_on(device ? far.error() : device.error());
+    }
+    device->offloads = tester::PortOffloads::kAll;
+    wanted.ports = {std::move(*device), std::move(*far)};
+    return tester::Client::start(wanted);
+}
+
+// The one named; else the one that fits the port, if any does.
+Result<std::optional<profile::Profile>> profile_for(const PortCheckOptions& options,
+                                                    const port::PortInfo& device) {
+    if (!options.profile.empty()) {
+        auto named = profile::find_profile(profile::profile_directory(), options.profile);
+        return named ? Result<std::optional<profile::Profile>>(std::move(*named))
+                     : Result<std::optional<profile::Profile>>(pass_on(named.error()));
+    }
+    const auto all = profile::load_all(profile::profile_directory());
+    if (!all) {
+        return pass_on(all.error());
+    }
+    auto fitting = profile::matching_profile(*all, {.pmd = device.driver});
+    return fitting ? std::optional(std::move(*fitting)) : std::nullopt;
+}
+
+std::string utc_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
+}
+
+std::string command_of(const PortCheckOptions& options) {
+    std::string command = "pathproof offload check";
+    command += options.software_nic
+                   ? " --software-nic"
+                   : fmt::format(" --dpdk {} --far {}", options.device, options.far);
+    for (const std::string& fault : options.faults) {
+        command += fmt::format(" --fault '{}'", fault);
+    }
+    command += options.netns.empty() ? "" : " --netns " + options.netns;
+    command += options.profile.empty() ? "" : " --profile " + options.profile;
+    command += options.mtu == 0 ? "" : fmt::format(" --mtu {}", options.mtu);
+    command += options.quick ? " --quick" : "";
+    return command + fmt::format(" --frames {} --seed {}", options.frames, options.seed);
+}
+
+std::string evidence_note(const port::PortInfo& device, port::Evidence evidence) {
+    if (device.driver == softnic::kSoftwareNicName) {
+        return "A software NIC between two DPDK ports of rings stood in for hardware: this shows "
+               "what the instrument finds, and nothing of any NIC.";
+    }
+    return evidence == port::Evidence::kPhysical
+               ? "Two cabled ports of NICs; the far one was judged in software."
+               : "Virtual DPDK ports: this says something of the poll mode driver and the kernel "
+                 "behind it, nothing of any hardware.";
+}
+
+std::string in_words(const port::PortInfo& device) {
+    return device.driver == softnic::kSoftwareNicName
+               ? std::string(softnic::kSoftwareNicName) + " (stands in for hardware)"
+               : fmt::format("{} ({})", device.name, device.driver);
+}
+
+verdict::RunResult describe_run(const PortCheckOptions& options, tester::Client& tester) {
+    verdict::RunResult run;
+    const auto& ports = tester.ports();
+    const bool both_physical = ports[0].evidence == port::Evidence::kPhysical &&
+                               ports[1].evidence == port::Evidence::kPhysical;
+    const port::Evidence evidence = both_physical ? port::Evidence::kPhysical
+                                    : ports[0].evidence == port::Evidence::kSimulated
+                                        ? port::Evidence::kSimulated
+                                        : port::Evidence::kVirtual;
+    run.evidence_class = port::evidence_name(evidence);
+    run.evidence_note = evidence_note(ports[0], evidence);
+    run.command = run.repeat_command = command_of(options);
+    run.seed = options.seed;
+    run.lab = options.software_nic ? softnic::kSoftwareNicName : "two DPDK ports";
+    run.version = PATHPROOF_VERSION;
+    run.started_at = utc_now();
+    run.environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION,
+                                                .dpdk_version = tester.dpdk_version(),
+                                                .root = ""});
+    return run;
+}
+
+void print(const verdict::RunResult& run, bool json) {
+    if (json) {
+        fmt::print("{}\n", report::to_json(run).dump(
+                               -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+        return;
+    }
+    const verdict::ScenarioResult& scenario = run.scenarios.front();
+    fmt::print("{}\n", truth_text(scenario.truth_tables.front()));
+    for (const verdict::Proof& proof : scenario.proofs) {
+        fmt::print("{}\n", proof_text(proof));
+    }
+    fmt::print("{}", report::summary(run, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi
+                                                                     : report::Colour::kNone));
+}
+
+Result<verdict::RunResult> check(const PortCheckOptions& options) {
+    if (!options.out.empty()) {
+        if (const Status ready = report::prepare_output(options.out); !ready) {
+            return pass_on(ready.error());
+        }
+    }
+    auto errata = profile::load_errata(profile::profile_directory());
+    if (!errata) {
+        return pass_on(errata.error());
+    }
+    auto tester = start_tester(options);
+    if (!tester) {
+        return pass_on(tester.error());
+    }
+    const port::PortInfo& device = (*tester)->ports().front();
+    auto expected = profile_for(options, device);
+    if (!expected) {
+        return pass_on(expected.error());
+    }
+    verdict::RunResult run = describe_run(options, **tester);
+    run.profile = *expected ? (*expected)->id : "";
+    StderrProgress progress;
+    progress.begin("offload check", 1);
+    offload::CheckSettings settings{
+        .rows = {.strength = options.quick ? matrix::Strength::kPairs : matrix::Strength::kTriples,
+                 .seed = options.seed,
+                 .probes = options.frames,
+                 .mtu = options.mtu != 0       ? options.mtu
+                        : options.software_nic ? kSoftwareNicMtu
+                                               : kEthernetMtu},
+        .truth = {.device = in_words(device), .profile = std::move(*expected)},
+        .errata = std::move(*errata),
+        .planted = options.faults,
+        .out_dir = options.out};
+    settings.progress = [](std::size_t, std::size_t) {};
+    progress.step(settings.truth.device);
+    auto result = offload::check_ports(**tester, {}, settings);
+    if (!result) {
+        return pass_on(result.error());
+    }
+    run.seconds = result->seconds;
+    run.scenarios.push_back(std::move(*result));
+    std::tie(run.verdict, run.reasons) = verdict::judge_run(run.scenarios);
+    if (run.verdict == verdict::RunVerdict::kNotQualified) {
+        run.reasons = run.scenarios.front().explanation;
+    }
+    return run;
+}
+
+}  // namespace
+
+void declare_port_check(CLI::App& check, PortCheckOptions& options) {
+    check.add_option("--dpdk", options.device,
+                     "DPDK port under test: a PCI address, a virtual device with its arguments "
+                     "(net_tap,iface=t0), or a network interface");
+    check.add_option("--far", options.far, "the DPDK port at the other end of its cable");
+    check.add_flag("--software-nic", options.software_nic,
+                   "test a software NIC that stands in for hardware");
+    check
+        .add_option("--fault", options.faults,
+                    "plant this defect in the software NIC: dir.layer.field.MECH@predicate!rate")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    check
+        .add_option("--mtu", options.mtu,
+                    "longest IP packet that the ports carry (1500; the software NIC 9216)")
+        ->check(CLI::Range(1280, 9728));
+}
+
+bool is_port_check(const PortCheckOptions& options) {
+    return options.software_nic || !options.device.empty() || !options.far.empty() ||
+           !options.faults.empty();
+}
+
+int run_port_check(const PortCheckOptions& options) {
+    if (const Status fitting = check_options(options); !fitting) {
+        return complain(fitting.error());
+    }
+    const auto run = check(options);
+    if (!run) {
+        return complain(run.error());
+    }
+    if (!options.out.empty()) {
+        if (const Status written = report::write_report(*run, options.out); !written) {
+            return complain(written.error());
+        }
+    }
+    print(*run, options.json);
+    return verdict::exit_code(run->verdict);
+}
+
+}  // namespace pathproof::cli

@@ -1,0 +1,297 @@
+#include "harness/offload/check.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "harness/offload/evidence.h"
+
+namespace pathproof::offload {
+namespace {
+
+using verdict::Cell;
+using verdict::CellVerdict;
+
+struct Planted {
+    std::vector<std::uint64_t> hits;  // by fault
+    std::vector<CounterDelta> counters;
+    std::vector<std::string> objections;
+};
+
+Result<Planted> stop_software_nic(tester::Client& tester, const port::PortInfo& device) {
+    if (device.driver != softnic::kSoftwareNicName) {
+        return Planted{};
+    }
+    const auto report = tester.stop_software_nic();
+    if (!report) {
+        return pass_on(report.error());
+    }
+    Planted planted{.objections = report->objections};
+    const auto& [sent, received] = report->directions;
+    for (std::size_t i = 0; i < sent.fault_hits.size(); ++i) {
+        planted.hits.push_back(sent.fault_hits[i] + received.fault_hits[i]);
+    }
+    planted.counters.push_back({"rx_csum_bad", received.nic.rx_csum_bad});
+    return planted;
+}
+
+struct CellCount {
+    std::uint64_t rows = 0;
+    std::uint64_t frames = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t lacking = 0;
+};
+
+CellCount count_sent(const RowsRun& run, std::size_t condition) {
+    CellCount count;
+    for (const TxRow& row : run.sent) {
+        if (condition_of(row.row) != condition) {
+            continue;
+        }
+        count.lacking += row.lacking.empty() ? 0 : 1;
+        count.rows += row.lacking.empty() ? 1 : 0;
+        count.frames += row.result.seen;
+        for (const matrix::TxFinding& finding : row.result.findings) {
+            count.refused += finding.kind == matrix::FindingKind::kRefused ? finding.frames : 0;
+        }
+    }
+    return count;
+}
+
+CellCount count_received(const RowsRun& run, std::size_t condition) {
+    CellCount count;
+    for (const RxRow& row : run.received) {
+        if (condition_of(row.row) == condition) {
+            ++count.rows;
+            count.frames += row.result.frames;
+        }
+    }
+    return count;
+}
+
+// The defects that rows of this cell show.
+std::vector<const Defect*> defects_in(const RowsRun& run, const Findings& findings,
+                                      profile::Direction direction, std::size_t condition) {
+    std::vector<const Defect*> shown;
+    for (const Defect& defect : findings.defects) {
+        const bool sent = defect.direction == profile::Direction::kTransmit;
+        if (sent != (direction == profile::Direction::kTransmit)) {
+            continue;
+        }
+        const bool here = std::ranges::any_of(defect.rows, [&](std::size_t row) {
+            return condition_of(sent ? run.sent[row].row : run.received[row].row) == condition;
+        });
+        if (here) {
+            shown.push_back(&defect);
+        }
+    }
+    return shown;
+}
+
+verdict::Measure measure(std::string name, std::string label, std::uint64_t value,
+                         std::string unit) {
+    return {.name = std::move(name),
+            .label = std::move(label),
+            .value = value,
+            .unit = std::move(unit)};
+}
+
+Cell make_cell(const RowsRun& run, const Findings& findings, profile::Direction direction,
+               std::size_t condition) {
+    const bool sent = direction == profile::Direction::kTransmit;
+    const CellCount count = sent ? count_sent(run, condition) : count_received(run, condition);
+    Cell cell{.id = cell_id(direction, condition), .verdict = CellVerdict::kPass};
+    cell.toggles = {{"direction", sent ? "sent by the port" : "received by the port"},
+                    {"traffic", condition_name(condition)}};
+    cell.measures = {measure("frames", "frames judged", count.frames, "frames"),
+                     measure("rows", "rows of the matrix", count.rows, "rows")};
+    if (count.lacking != 0) {
+        cell.measures.push_back(measure(
+            "rows_lacking", "rows that need an offload the port has not", count.lacking, "rows"));
+    }
+    if (count.refused != 0) {
+        cell.measures.push_back(
+            measure("refused", "frames that the driver would not take", count.refused, "frames"));
+    }
+    const auto defects = defects_in(run, findings, direction, condition);
+    if (!defects.empty()) {
+        cell.verdict = CellVerdict::kFail;
+        cell.cause = defects.front()->title;
+        std::vector<std::string> words;
+        for (const Defect* defect : defects) {
+            words.push_back(defect->signature());
+        }
+        cell.reason = fmt::format("{}", fmt::join(words, ", "));
+    } else if (count.frames == 0) {
+        cell.verdict = CellVerdict::kSkip;
+        cell.reason = count.refused != 0   ? "the driver refused every frame of this kind"
+                      : count.lacking != 0 ? "the port lacks the offloads that such rows ask for"
+                                           : "no row of the matrix is of this kind";
+    }
+    return cell;
+}
+
+// A counter belongs to no kind of traffic.
+std::vector<Cell> counter_cells(const Findings& findings) {
+    std::vector<Cell> cells;
+    for (const Defect& defect : findings.defects) {
+        if (defect.direction == profile::Direction::kPath) {
+            cells.push_back({.id = "counter." + defect.where,
+                             .toggles = {{"direction", "received by the port"},
+                                         {"traffic", "counter " + defect.where}},
+                             .verdict = CellVerdict::kFail,
+                             .reason = defect.note,
+                             .cause = defect.title});
+        }
+    }
+    return cells;
+}
+
+std::string sentence(const Defect& defect) {
+    std::string text = fmt::format("{}: {} frames in {} rows; {}", defect.signature(),
+                                   defect.frames, defect.rows.size(), defect.where);
+    if (defect.wire_value != defect.right_value) {
+        text += fmt::format("; for example 0x{:04x} where 0x{:04x} is right", defect.wire_value,
+                            defect.right_value);
+    }
+    text += defect.note.empty() ? "" : "; " + defect.note;
+    for (const verdict::KnownErratum& erratum : defect.errata) {
+        text += fmt::format(". Looks like {} ({}; {}): {}", erratum.id, erratum.title,
+                            erratum.certainty, erratum.workaround);
+    }
+    return text + ".";
+}
+
+verdict::Proof defects_proof(const Findings& findings) {
+    verdict::Proof proof{
+        .title = "What is wrong, and where",
+        .columns = {"signature", "where", "frames", "on the wire", "right", "looks like"}};
+    for (const Defect& defect : findings.defects) {
+        const bool valued = defect.wire_value != defect.right_value;
+        std::vector<std::string> errata;
+        for (const verdict::KnownErratum& erratum : defect.errata) {
+            errata.push_back(erratum.id);
+        }
+        proof.rows.push_back({defect.signature(), defect.where, std::to_string(defect.frames),
+                              valued ? fmt::format("0x{:04x}", defect.wire_value) : "",
+                              valued ? fmt::format("0x{:04x}", defect.right_value) : "",
+                              fmt::format("{}", fmt::join(errata, ", "))});
+    }
+    return proof;
+}
+
+verdict::Proof planted_proof(const CheckSettings& settings, const Planted& planted) {
+    verdict::Proof proof{.title = "Faults planted in the software NIC",
+                         .columns = {"fault", "frames it acted on"}};
+    bool idle = false;
+    for (std::size_t i = 0; i < settings.planted.size() && i < planted.hits.size(); ++i) {
+        proof.rows.push_back({settings.planted[i], std::to_string(planted.hits[i])});
+        idle = idle || planted.hits[i] == 0;
+    }
+    proof.conclusion =
+        idle ? "A fault that acted on no frame needs what two cabled ports do not have (a NAT "
+               "between them, for example); `pathproof offload calibrate` plants every fault."
+             : "Each planted fault acted on frames of this run.";
+    return proof;
+}
+
+verdict::Proof refusals_proof(const Findings& findings, const RowsRun& run) {
+    verdict::Proof proof{.title = "Frames that the driver would not take",
+                         .columns = {"reason", "rows", "for example"}};
+    for (const Refusal& refusal : findings.refusals) {
+        proof.rows.push_back({refusal.reason, std::to_string(refusal.rows.size()),
+                              matrix::describe(run.sent[refusal.rows.front()].row)});
+    }
+    return proof;
+}
+
+void conclude(verdict::ScenarioResult& result, const Findings& findings, const RowsRun& run,
+              const std::vector<std::string>& objections) {
+    result.verdict = verdict::ScenarioVerdict::kNotReproduced;
+    std::uint64_t frames = 0;
+    for (const TxRow& row : run.sent) {
+        frames += row.result.seen;
+    }
+    for (const RxRow& row : run.received) {
+        frames += row.result.frames;
+    }
+    if (!objections.empty()) {
+        result.verdict = verdict::ScenarioVerdict::kInconclusive;
+        result.headline =
+            fmt::format("The tester itself is not above doubt: {}", fmt::join(objections, "; "));
+    } else if (findings.defects.empty()) {
+        result.headline = fmt::format("No defect in {} frames.", frames);
+    } else {
+        std::vector<std::string> words;
+        for (const Defect& defect : findings.defects) {
+            words.push_back(fmt::format("{} ({})", defect.signature(), defect.where));
+        }
+        result.headline = fmt::format("{} {} in {} frames: {}.", findings.defects.size(),
+                                      findings.defects.size() == 1 ? "defect" : "defects", frames,
+                                      fmt::join(words, "; "));
+    }
+    for (const Defect& defect : findings.defects) {
+        result.explanation.push_back(sentence(defect));
+    }
+}
+
+}  // namespace
+
+Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPair& ports,
+                                            const CheckSettings& settings) {
+    const auto began = std::chrono::steady_clock::now();
+    const port::PortInfo device = tester.ports()[ports.device];
+    const auto run = run_rows(tester, ports, settings.rows, settings.progress);
+    if (!run) {
+        return pass_on(run.error());
+    }
+    const auto planted = stop_software_nic(tester, device);
+    if (!planted) {
+        return pass_on(planted.error());
+    }
+    Findings findings = find_defects(*run, device, planted->counters);
+    explain_by_errata(findings, *run, settings.errata, device, tester.dpdk_version());
+
+    verdict::ScenarioResult result;
+    result.id = "offload-ports";
+    result.title = "Offloads of a DPDK port";
+    result.question =
+        "Is every checksum and segment that the port makes right on the wire, and everything that "
+        "it says of received frames true?";
+    std::vector<std::string> objections = run->objections;
+    objections.insert(objections.end(), planted->objections.begin(), planted->objections.end());
+    conclude(result, findings, *run, objections);
+    for (const auto direction : {profile::Direction::kTransmit, profile::Direction::kReceive}) {
+        for (std::size_t condition = 0; condition < kConditions; ++condition) {
+            const bool never = direction == profile::Direction::kReceive &&
+                               count_received(*run, condition).rows == 0;
+            if (!never) {
+                result.cells.push_back(make_cell(*run, findings, direction, condition));
+            }
+        }
+    }
+    for (Cell& cell : counter_cells(findings)) {
+        result.cells.push_back(std::move(cell));
+    }
+    if (!findings.defects.empty()) {
+        result.proofs.push_back(defects_proof(findings));
+    }
+    if (!findings.refusals.empty()) {
+        result.proofs.push_back(refusals_proof(findings, *run));
+    }
+    if (!settings.planted.empty()) {
+        result.proofs.push_back(planted_proof(settings, *planted));
+    }
+    result.truth_tables.push_back(truth_table(*run, findings, device, settings.truth));
+    const auto evidence = keep_evidence(findings, *run, settings.out_dir);
+    if (!evidence) {
+        return pass_on(evidence.error());
+    }
+    result.evidence = *evidence;
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return result;
+}
+
+}  // namespace pathproof::offload

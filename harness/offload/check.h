@@ -1,0 +1,29 @@
+// `pathproof offload check` of a DPDK port: the qualification matrix sent from it and to it, judged
+// in software at the far end, and what is wrong with it as cells, truth table and findings.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/offload/defects.h"
+#include "harness/offload/truth.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::offload {
+
+struct CheckSettings {
+    RowSettings rows;
+    TruthSettings truth;
+    std::vector<profile::Erratum> errata;
+    std::vector<std::string> planted;  // faults of a software NIC
+    std::string out_dir;               // evidence/ below it; empty: none is kept
+    RowProgress progress;
+};
+
+// The scenario is REPRODUCED never: a defect makes its cells FAIL, and judge_run() says NOT
+// QUALIFIED. INCONCLUSIVE where the tester lost frames itself. A software NIC is stopped.
+Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPair& ports,
+                                            const CheckSettings& settings);
+
+}  // namespace pathproof::offload

@@ -1,0 +1,365 @@
+#include "harness/offload/rows.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf_core.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "dataplane/port/device.h"
+#include "dataplane/softnic/engine.h"
+#include "harness/offload/batch.h"
+
+namespace pathproof::offload {
+namespace {
+
+using matrix::Direction;
+using matrix::Probe;
+
+constexpr std::size_t kBatchFrames = 192;
+constexpr std::size_t kBatchBytes = 1u << 20;
+constexpr std::uint16_t kMostBuffers = 16;
+constexpr frame::TunnelPorts kNoTunnels(frame::IpTunnels::kIgnored);
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+matrix::DutLimits limits_of(const port::PortInfo& port, std::uint32_t mtu) {
+    return matrix::dpdk_port_limits(mtu, has(port.tx_offloads, "MULTI_SEGS") ? kMostBuffers : 1);
+}
+
+// The checksums that the port is asked to make.
+std::vector<std::string> asked_of(const matrix::Row& row, std::uint64_t flags) {
+    const std::string depth = row.encap == matrix::Encap::kNone ? "plain." : "inner.";
+    std::vector<std::string> asked;
+    const auto add = [&](bool wanted, std::string place) {
+        if (wanted) {
+            asked.push_back(std::move(place));
+        }
+    };
+    const std::uint64_t l4 = flags & RTE_MBUF_F_TX_L4_MASK;
+    add(l4 == RTE_MBUF_F_TX_UDP_CKSUM || (flags & RTE_MBUF_F_TX_UDP_SEG) != 0, depth + "udp");
+    add(l4 == RTE_MBUF_F_TX_TCP_CKSUM || (flags & RTE_MBUF_F_TX_TCP_SEG) != 0, depth + "tcp");
+    add(l4 == RTE_MBUF_F_TX_SCTP_CKSUM, depth + "sctp");
+    add((flags & RTE_MBUF_F_TX_IP_CKSUM) != 0, depth + "ipv4");
+    add((flags & RTE_MBUF_F_TX_OUTER_IP_CKSUM) != 0, "outer.ipv4");
+    add((flags & RTE_MBUF_F_TX_OUTER_UDP_CKSUM) != 0, "outer.udp");
+    return asked;
+}
+
+std::uint16_t tunnel_port_of(const Probe& probe) {
+    const frame::FrameView view = frame::parse_frame(probe.intended.front(), probe.tunnels);
+    return view.tunnel == frame::Tunnel::kNone ? std::uint16_t{0}
+                                               : view.outer.destination_endpoint().port;
+}
+
+judge::RxClaim claim_of(softnic::RxClaim claim) {
+    switch (claim) {
+        case softnic::RxClaim::kUnknown:
+            return judge::RxClaim::kUnknown;
+        case softnic::RxClaim::kBad:
+            return judge::RxClaim::kBad;
+        case softnic::RxClaim::kGood:
+            return judge::RxClaim::kGood;
+        case softnic::RxClaim::kNone:
+            break;
+    }
+    return judge::RxClaim::kNone;
+}
+
+judge::RxClaims claims_of(std::uint64_t mbuf_flags) {
+    const softnic::RxVerdict verdict = softnic::verdict_of(mbuf_flags);
+    return {.ip = claim_of(verdict.ip),
+            .l4 = claim_of(verdict.l4),
+            .outer_ip = claim_of(verdict.outer_ip),
+            .outer_l4 = claim_of(verdict.outer_l4)};
+}
+
+// A plain datagram to a tunnel's port: a receiver that goes by the port calls it an outer packet,
+// one that looks for inner headers an only one. Both say it of the same checksums.
+judge::RxClaims of_the_only_packet(judge::RxClaims claims) {
+    const auto either = [](judge::RxClaim a, judge::RxClaim b) {
+        return a == judge::RxClaim::kUnknown ? b : a;
+    };
+    return {.ip = either(claims.ip, claims.outer_ip), .l4 = either(claims.l4, claims.outer_l4)};
+}
+
+bool to_tunnel_port(const matrix::Row& row) {
+    return row.tunnel_port == matrix::TunnelPort::kPlainTo4789 ||
+           row.tunnel_port == matrix::TunnelPort::kPlainTo4790 ||
+           row.tunnel_port == matrix::TunnelPort::kPlainTo6081;
+}
+
+bool has_inner(const judge::FrameVerdict& verdict) {
+    const auto all = verdict.all();
+    return std::ranges::any_of(all, [](const judge::ChecksumFinding& finding) {
+        return finding.layer.depth == judge::Depth::kInner;
+    });
+}
+
+std::array<judge::RxClaim, judge::kRxLayers> by_layer(const judge::RxClaims& claims) {
+    return {claims.ip, claims.l4, claims.outer_ip, claims.outer_l4};
+}
+
+judge::RxLayer layer_of(const judge::Layer& layer) {
+    const bool outer = layer.depth == judge::Depth::kOuter;
+    if (layer.protocol == judge::Protocol::kIpv4) {
+        return outer ? judge::RxLayer::kOuterIp : judge::RxLayer::kIp;
+    }
+    return outer ? judge::RxLayer::kOuterL4 : judge::RxLayer::kL4;
+}
+
+void count_claims(RxRow& row, const judge::FrameVerdict& verdict, const judge::RxClaims& claims) {
+    const auto claimed = by_layer(claims);
+    for (const judge::ChecksumFinding& finding : verdict.all()) {
+        const bool bad = finding.state == judge::ChecksumState::kBad;
+        const auto layer = static_cast<std::size_t>(layer_of(finding.layer));
+        // An mbuf has no word for a good outer IP header.
+        const bool can_say = layer != static_cast<std::size_t>(judge::RxLayer::kOuterIp) || bad;
+        if (!can_say || (!bad && finding.state != judge::ChecksumState::kGood)) {
+            continue;
+        }
+        ClaimCount& count = row.claims[layer][static_cast<std::size_t>(finding.layer.protocol)];
+        ++count.verifiable;
+        count.claimed += claimed[layer] != judge::RxClaim::kUnknown ? 1 : 0;
+    }
+}
+
+// The frames of one direction, gathered into batches of rows.
+class Rows {
+  public:
+    Rows(tester::Client& tester, const PortPair& ports, const RowSettings& settings, RowsRun& run)
+        : tester_(tester),
+          ports_(ports),
+          settings_(settings),
+          tunnels_(tunnels_read_by(tester.ports()[ports.device])),
+          run_(run) {}
+
+    Status send(const matrix::Matrix& matrix, const std::function<void(std::size_t)>& done);
+    Status receive(const matrix::Matrix& matrix, const std::function<void(std::size_t)>& done);
+
+  private:
+    Result<std::vector<Probe>> probes_of(const matrix::ProbeMaker& maker, const matrix::Row& row,
+                                         std::size_t number) const;
+    // Calls `judged` with each probe and what became of it, by number of its row.
+    using Judge = std::function<void(std::size_t, const Probe&, const ProbeOutcome&)>;
+    Status exchange(const matrix::ProbeMaker& maker, std::size_t from, std::size_t to,
+                    std::vector<Probe>& probes, const Judge& judged);
+    void judge_received(RxRow& row, matrix::RxCell& cell, const Probe& probe,
+                        const ProbeOutcome& outcome);
+
+    tester::Client& tester_;
+    const PortPair ports_;
+    const RowSettings& settings_;
+    const frame::TunnelPorts tunnels_;  // as the port under test reads them
+    RowsRun& run_;
+};
+
+Result<std::vector<Probe>> Rows::probes_of(const matrix::ProbeMaker& maker, const matrix::Row& row,
+                                           std::size_t number) const {
+    std::vector<Probe> probes;
+    for (std::uint32_t index = 0; index < settings_.probes; ++index) {
+        auto probe = maker.make(row, {static_cast<std::uint32_t>(number), index});
+        if (!probe) {
+            return pass_on(probe.error());
+        }
+        probes.push_back(std::move(*probe));
+    }
+    return probes;
+}
+
+Status Rows::exchange(const matrix::ProbeMaker& maker, std::size_t from, std::size_t to,
+                      std::vector<Probe>& probes, const Judge& judged) {
+    if (probes.empty()) {
+        return {};
+    }
+    const auto outcome = exchange_batch(tester_, from, to, maker, probes);
+    if (!outcome) {
+        return pass_on(outcome.error());
+    }
+    run_.foreign += outcome->foreign;
+    for (const std::string& objection : outcome->objections) {
+        if (!has(run_.objections, objection)) {
+            run_.objections.push_back(objection);
+        }
+    }
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+        judged(probes[i].label.row, probes[i], outcome->probes[i]);
+    }
+    probes.clear();
+    return {};
+}
+
+std::size_t bytes_of(const std::vector<Probe>& probes) {
+    std::size_t bytes = 0;
+    for (const Probe& probe : probes) {
+        for (const matrix::FrameBytes& frame : probe.intended) {
+            bytes += frame.size();
+        }
+    }
+    return bytes;
+}
+
+bool is_full(const std::vector<Probe>& probes) {
+    return probes.size() >= kBatchFrames || bytes_of(probes) >= kBatchBytes;
+}
+
+Status Rows::send(const matrix::Matrix& matrix, const std::function<void(std::size_t)>& done) {
+    const matrix::ProbeMaker maker(matrix.limits, Direction::kTransmit, {}, settings_.seed);
+    const port::PortInfo& device = tester_.ports()[ports_.device];
+    std::vector<matrix::TxCell> cells;
+    std::vector<Probe> waiting;
+    const Judge judge = [&](std::size_t row, const Probe& probe, const ProbeOutcome& outcome) {
+        if (!outcome.refusal.empty()) {
+            cells[row].refused(probe, outcome.refusal);
+            return;
+        }
+        std::vector<matrix::FrameBytes> wire;
+        for (std::size_t i = 0; i < outcome.arrived.size(); ++i) {
+            const std::size_t intended =
+                i < probe.intended.size() ? probe.intended[i].size() : SIZE_MAX;
+            wire.push_back(as_on_the_wire(outcome.arrived[i], intended));
+        }
+        cells[row].add(probe, wire);
+    };
+    for (std::size_t number = 0; number < matrix.rows.size(); ++number) {
+        const matrix::Row& row = matrix.rows[number];
+        cells.emplace_back(row);
+        auto probes = probes_of(maker, row, number);
+        if (!probes) {
+            return pass_on(probes.error());
+        }
+        TxRow sent{.row = row, .tunnel_port = tunnel_port_of(probes->front())};
+        const frame::OffloadRequest& request = probes->front().handed.front().request;
+        sent.offloads = port::tx_names(request.port_offloads);
+        sent.asked = asked_of(row, request.mbuf_flags);
+        for (const std::string& offload : sent.offloads) {
+            if (!has(device.tx_offloads, offload)) {
+                sent.lacking.push_back(offload);
+            }
+        }
+        if (sent.lacking.empty()) {
+            std::ranges::move(*probes, std::back_inserter(waiting));
+        }
+        run_.sent.push_back(std::move(sent));
+        const bool last = number + 1 == matrix.rows.size();
+        if (is_full(waiting) || last) {
+            if (Status passed = exchange(maker, ports_.device, ports_.far, waiting, judge);
+                !passed) {
+                return passed;
+            }
+            done(number + 1);
+        }
+    }
+    for (std::size_t number = 0; number < cells.size(); ++number) {
+        run_.sent[number].result = cells[number].result();
+    }
+    return {};
+}
+
+// Several frames of one probe are fragments: those whose bytes are equal first, the others in
+// order.
+std::vector<const traffic::ArrivedFrame*> paired(const Probe& probe, const ProbeOutcome& outcome) {
+    std::vector<const traffic::ArrivedFrame*> arrived(probe.handed.size());
+    std::vector<bool> taken(outcome.arrived.size());
+    const auto pair_up = [&](auto fits) {
+        for (std::size_t i = 0; i < probe.handed.size(); ++i) {
+            for (std::size_t n = 0; n < taken.size() && arrived[i] == nullptr; ++n) {
+                if (!taken[n] && fits(probe.handed[i].bytes, outcome.arrived[n])) {
+                    taken[n] = true;
+                    arrived[i] = &outcome.arrived[n];
+                }
+            }
+        }
+    };
+    pair_up([](const matrix::FrameBytes& sent, const traffic::ArrivedFrame& came) {
+        return as_on_the_wire(came, sent.size()) == sent;
+    });
+    pair_up([](const auto&, const auto&) { return true; });
+    return arrived;
+}
+
+void Rows::judge_received(RxRow& row, matrix::RxCell& cell, const Probe& probe,
+                          const ProbeOutcome& outcome) {
+    const auto arrived = paired(probe, outcome);
+    for (std::size_t i = 0; i < probe.handed.size(); ++i) {
+        const matrix::FrameBytes& sent = probe.handed[i].bytes;
+        judge::FrameVerdict verdict = judge::verify(sent, tunnels_);
+        const bool one_packet = to_tunnel_port(row.row) && !has_inner(verdict);
+        const frame::TunnelPorts& tunnels = one_packet ? kNoTunnels : tunnels_;
+        verdict = one_packet ? judge::verify(sent, tunnels) : verdict;
+        matrix::Arrival arrival;
+        if (arrived[i] != nullptr) {
+            arrival.bytes = as_on_the_wire(*arrived[i], sent.size());
+            arrival.claims = claims_of(arrived[i]->mbuf_flags);
+            arrival.claims = one_packet ? of_the_only_packet(arrival.claims) : arrival.claims;
+            const auto claimed = by_layer(arrival.claims);
+            count_claims(row, verdict, arrival.claims);
+            run_.called_bad += std::ranges::find(claimed, judge::RxClaim::kBad) != claimed.end();
+            run_.seen_bad += verdict.any_bad() ? 1 : 0;
+        }
+        cell.add(probe.label, sent, tunnels, arrival);
+    }
+}
+
+Status Rows::receive(const matrix::Matrix& matrix, const std::function<void(std::size_t)>& done) {
+    const matrix::ProbeMaker maker(matrix.limits, Direction::kReceive, {}, settings_.seed);
+    std::vector<matrix::RxCell> cells(matrix.rows.size());
+    for (const matrix::Row& row : matrix.rows) {
+        run_.received.push_back({.row = row});
+    }
+    std::vector<Probe> waiting;
+    const Judge judge = [&](std::size_t row, const Probe& probe, const ProbeOutcome& outcome) {
+        judge_received(run_.received[row], cells[row], probe, outcome);
+    };
+    for (std::size_t number = 0; number < matrix.rows.size(); ++number) {
+        auto probes = probes_of(maker, matrix.rows[number], number);
+        if (!probes) {
+            return pass_on(probes.error());
+        }
+        std::ranges::move(*probes, std::back_inserter(waiting));
+        if (!is_full(waiting) && number + 1 < matrix.rows.size()) {
+            continue;
+        }
+        if (Status passed = exchange(maker, ports_.far, ports_.device, waiting, judge); !passed) {
+            return passed;
+        }
+        done(number + 1);
+    }
+    for (std::size_t number = 0; number < cells.size(); ++number) {
+        run_.received[number].result = cells[number].result();
+    }
+    return {};
+}
+
+}  // namespace
+
+frame::TunnelPorts tunnels_read_by(const port::PortInfo& port) {
+    const bool outer =
+        has(port.rx_offloads, "OUTER_IPV4_CKSUM") || has(port.rx_offloads, "OUTER_UDP_CKSUM");
+    return outer ? frame::TunnelPorts::well_known() : kNoTunnels;
+}
+
+Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const RowSettings& settings,
+                         const RowProgress& progress) {
+    const matrix::DutLimits limits = limits_of(tester.ports()[ports.device], settings.mtu);
+    const matrix::Matrix sent =
+        matrix::make_matrix(limits, Direction::kTransmit, settings.strength, settings.seed);
+    const matrix::Matrix received =
+        matrix::make_matrix(limits, Direction::kReceive, settings.strength, settings.seed);
+    const std::size_t all = sent.rows.size() + received.rows.size();
+    RowsRun run;
+    Rows rows(tester, ports, settings, run);
+    Status done = rows.send(sent, [&](std::size_t number) { progress(number, all); });
+    done = done
+               ? rows.receive(received,
+                              [&](std::size_t number) { progress(sent.rows.size() + number, all); })
+               : done;
+    if (!done) {
+        return pass_on(done.error());
+    }
+    return run;
+}
+
+}  // namespace pathproof::offload

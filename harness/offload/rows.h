@@ -1,0 +1,72 @@
+// Rows of the qualification matrix through two cabled DPDK ports: what the port under test sends of
+// them, and what it says of those that it receives.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "dataplane/matrix/matrix.h"
+#include "dataplane/matrix/rx_cell.h"
+#include "dataplane/matrix/tx_cell.h"
+#include "harness/tester/client.h"
+
+namespace pathproof::offload {
+
+// Ports of a tester, by index: the one under test and the one at the far end of its cable.
+struct PortPair {
+    std::size_t device = 0;
+    std::size_t far = 1;
+};
+
+struct RowSettings {
+    matrix::Strength strength = matrix::Strength::kTriples;
+    std::uint64_t seed = 1;
+    std::uint32_t probes = 8;  // of each row, with different payloads
+    std::uint32_t mtu = 1500;
+};
+
+struct TxRow {
+    matrix::Row row;
+    std::vector<std::string> offloads;  // asked of the port, as rte_eth_dev_tx_offload_name()
+    std::vector<std::string> asked;     // checksums that it was to make: "inner.tcp", "outer.udp"
+    std::vector<std::string> lacking;   // offloads that the port has not: the row was not run
+    std::uint16_t tunnel_port = 0;      // UDP destination of the first frame's tunnel; 0: none
+    matrix::TxCellResult result;
+};
+
+// Frames in which a layer has a checksum that can be judged, by what judges it.
+struct ClaimCount {
+    std::uint64_t verifiable = 0;
+    std::uint64_t claimed = 0;  // called good or bad
+};
+struct RxRow {
+    matrix::Row row;
+    matrix::RxCellResult result;
+    std::array<std::array<ClaimCount, judge::kProtocolCount>, judge::kRxLayers> claims{};
+};
+
+struct RowsRun {
+    std::vector<TxRow> sent;
+    std::vector<RxRow> received;
+    std::uint64_t called_bad = 0;  // received frames of which some layer was called bad
+    std::uint64_t seen_bad = 0;    // received frames with a bad checksum where the port looks
+    std::uint64_t foreign = 0;     // frames that nobody here sent
+    // Why a missing frame may be the tester's own loss; a batch is tried three times.
+    std::vector<std::string> objections;
+};
+
+// Told after each batch: rows done, of how many.
+using RowProgress = std::function<void(std::size_t, std::size_t)>;
+
+// Which tunnels a port reads on receipt: the well-known ones if it has an outer checksum offload,
+// else none, and its claims speak of the outer packet.
+frame::TunnelPorts tunnels_read_by(const port::PortInfo& port);
+
+// Errors: the tester's.
+Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const RowSettings& settings,
+                         const RowProgress& progress);
+
+}  // namespace pathproof::offload

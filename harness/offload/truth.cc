@@ -1,0 +1,378 @@
+#include "harness/offload/truth.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+namespace pathproof::offload {
+namespace {
+
+using matrix::Encap;
+using matrix::Row;
+using verdict::Observation;
+using verdict::Observed;
+
+enum Condition : std::size_t {
+    kPlain,
+    kOptions,
+    kVlan,
+    kPadded,
+    kFragments,
+    kVxlanHome,
+    kVxlanElsewhere,
+    kGeneveGpe,
+    kOverIp,
+    kSegments,
+};
+
+constexpr const char* kNames[kConditions] = {"plain",
+                                             "IP options, extension headers",
+                                             "VLAN",
+                                             "short or padded",
+                                             "fragments",
+                                             "VXLAN on 4789",
+                                             "VXLAN elsewhere",
+                                             "GENEVE, VXLAN-GPE",
+                                             "GRE, IP in IP",
+                                             "TSO, USO"};
+
+// Asked of nobody: what software made must arrive as it is.
+constexpr const char* kNoOffload = "none (made in software)";
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+// The checksum that an offload makes, as the judge words its place; empty for the others.
+bool makes(const std::string& offload, const std::string& place) {
+    static const std::map<std::string, std::string> kProtocols = {{"UDP_CKSUM", ".udp"},
+                                                                  {"TCP_CKSUM", ".tcp"},
+                                                                  {"SCTP_CKSUM", ".sctp"},
+                                                                  {"IPV4_CKSUM", ".ipv4"}};
+    if (offload == "OUTER_UDP_CKSUM") {
+        return place == "outer.udp";
+    }
+    if (offload == "OUTER_IPV4_CKSUM") {
+        return place == "outer.ipv4";
+    }
+    const auto protocol = kProtocols.find(offload);
+    return protocol != kProtocols.end() && !place.starts_with("outer.") &&
+           place.ends_with(protocol->second);
+}
+
+// A wrong checksum is held against the offload that makes it; what none makes, against all that
+// the row asked for.
+bool concerns(const std::string& offload, const TxRow& row, const std::string& place) {
+    if (makes(offload, place)) {
+        return true;
+    }
+    return std::ranges::none_of(row.offloads,
+                                [&](const std::string& other) { return makes(other, place); });
+}
+
+struct Tally {
+    std::uint64_t frames = 0;
+    std::uint64_t wrong = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t lacking = 0;  // rows that need an offload that is not there
+    std::map<std::string, std::uint64_t> names;
+
+    void add(const std::string& name, std::uint64_t count) {
+        wrong += count;
+        names[name] += count;
+    }
+};
+
+std::vector<std::string> by_frequency(const std::map<std::string, std::uint64_t>& names) {
+    std::vector<std::string> sorted;
+    for (const auto& [name, count] : names) {
+        sorted.push_back(name);
+    }
+    std::ranges::stable_sort(sorted, [&](const std::string& a, const std::string& b) {
+        return names.at(a) > names.at(b);
+    });
+    return sorted;
+}
+
+Observation observation_of(const Tally& tally, profile::Direction direction,
+                           std::size_t condition) {
+    Observation seen{.frames = tally.frames, .wrong = std::min(tally.wrong, tally.frames)};
+    if (tally.wrong != 0) {
+        seen.observed = Observed::kWrong;
+        seen.names = by_frequency(tally.names);
+        seen.cell = cell_id(direction, condition);
+    } else if (tally.frames != 0) {
+        seen.observed = Observed::kRight;
+        seen.cell = cell_id(direction, condition);
+    } else if (tally.refused != 0) {
+        seen.observed = Observed::kRefused;
+        seen.note = "the driver would not take the frames";
+    } else {
+        seen.note = tally.lacking != 0 ? "the port lacks an offload that such frames need"
+                                       : "no row of the matrix is of this kind";
+    }
+    return seen;
+}
+
+void tally_sent(const TxRow& row, const std::string& offload, Tally& tally) {
+    tally.lacking += row.lacking.empty() ? 0 : 1;
+    std::uint64_t wrong = 0;
+    for (const matrix::TxFinding& finding : row.result.findings) {
+        if (finding.kind == matrix::FindingKind::kRefused) {
+            tally.refused += finding.frames;
+        } else if (is_cause(row.result, finding) && concerns(offload, row, finding.place)) {
+            tally.add(finding.title, finding.frames);
+            wrong += finding.frames;
+        }
+    }
+    // What never came is wrong as well, and was not seen.
+    tally.frames += std::max(row.result.seen, std::min(wrong, row.result.intended));
+}
+
+bool lists(const TxRow& row, const std::string& offload) {
+    return offload == kNoOffload ? row.offloads.empty() : has(row.offloads, offload);
+}
+
+verdict::TruthRow sent_row(const RowsRun& run, const std::string& offload) {
+    verdict::TruthRow truth{.offload = offload, .direction = "Tx"};
+    for (std::size_t condition = 0; condition < kConditions; ++condition) {
+        Tally tally;
+        for (const TxRow& row : run.sent) {
+            if (condition_of(row.row) == condition && lists(row, offload)) {
+                tally_sent(row, offload, tally);
+            }
+        }
+        truth.observed.push_back(observation_of(tally, profile::Direction::kTransmit, condition));
+    }
+    return truth;
+}
+
+std::string offload_at(const Row& row, const std::string& layer) {
+    const std::string place = place_of(row, layer);
+    for (const char* offload : {"OUTER_UDP_CKSUM", "OUTER_IPV4_CKSUM", "UDP_CKSUM", "TCP_CKSUM",
+                                "SCTP_CKSUM", "IPV4_CKSUM"}) {
+        if (makes(offload, place)) {
+            return offload;
+        }
+    }
+    return {};
+}
+
+// Frames of a row in which the offload's checksum is there and can be judged.
+ClaimCount claims_of(const RxRow& row, const std::string& offload) {
+    ClaimCount all;
+    for (std::size_t layer = 0; layer < judge::kRxLayers; ++layer) {
+        for (std::size_t protocol = 0; protocol < judge::kProtocolCount; ++protocol) {
+            if (rx_offload_for(static_cast<judge::RxLayer>(layer),
+                               static_cast<judge::Protocol>(protocol)) == offload) {
+                all.verifiable += row.claims[layer][protocol].verifiable;
+                all.claimed += row.claims[layer][protocol].claimed;
+            }
+        }
+    }
+    return all;
+}
+
+verdict::TruthRow claims_row(const RowsRun& run, const std::string& offload) {
+    verdict::TruthRow truth{.offload = offload, .direction = "Rx"};
+    for (std::size_t condition = 0; condition < kConditions; ++condition) {
+        Tally tally;
+        std::uint64_t claimed = 0;
+        for (const RxRow& row : run.received) {
+            if (condition_of(row.row) != condition) {
+                continue;
+            }
+            const ClaimCount claims = claims_of(row, offload);
+            tally.frames += claims.verifiable;
+            claimed += claims.claimed;
+            for (const matrix::RxFinding& finding : row.result.findings) {
+                if (offload_at(row.row, finding.place) == offload) {
+                    tally.add(finding.title, finding.frames);
+                    tally.frames += claims.verifiable == 0 ? finding.frames : 0;
+                }
+            }
+        }
+        Observation seen = observation_of(tally, profile::Direction::kReceive, condition);
+        if (seen.observed == Observed::kRight && claimed == 0) {
+            seen.observed = Observed::kNotTested;
+            seen.note = "no claim is made of such frames (unknown), good or bad";
+        }
+        truth.observed.push_back(std::move(seen));
+    }
+    return truth;
+}
+
+verdict::TruthRow delivery_row(const RowsRun& run) {
+    verdict::TruthRow truth{.offload = "delivery", .direction = "Rx", .advertised = "on"};
+    for (std::size_t condition = 0; condition < kConditions; ++condition) {
+        Tally tally;
+        for (const RxRow& row : run.received) {
+            if (condition_of(row.row) != condition) {
+                continue;
+            }
+            tally.frames += row.result.frames;
+            for (const matrix::RxFinding& finding : row.result.findings) {
+                if (finding.kind == matrix::RxFindingKind::kNotDelivered ||
+                    finding.kind == matrix::RxFindingKind::kChanged) {
+                    tally.add(finding.title, finding.frames);
+                }
+            }
+        }
+        truth.observed.push_back(observation_of(tally, profile::Direction::kReceive, condition));
+    }
+    return truth;
+}
+
+std::string expected_of(const std::vector<profile::OffloadExpectation>& expectations,
+                        const std::string& offload) {
+    const auto at = std::ranges::find(expectations, offload, &profile::OffloadExpectation::name);
+    return at == expectations.end() ? std::string() : profile::name(at->expect);
+}
+
+bool any(const verdict::TruthRow& row, Observed observed) {
+    return std::ranges::any_of(row.observed,
+                               [&](const Observation& seen) { return seen.observed == observed; });
+}
+
+void add_finding(verdict::TruthRow& row, const Findings& findings) {
+    std::vector<std::string> parts;
+    if (row.expected == "required" && row.advertised == "not there") {
+        parts.push_back("the profile requires it and the port does not offer it");
+    }
+    if (row.expected == "absent" && row.advertised == "on") {
+        parts.push_back("the profile says that there is none, and the port offers it");
+    }
+    if (any(row, Observed::kWrong)) {
+        parts.push_back(row.direction == std::string("Tx")
+                            ? "the port offers it and what leaves is wrong"
+                            : "the port offers it and what it says, or hands on, is wrong");
+    }
+    for (const std::string& part : parts) {
+        row.finding += row.finding.empty() ? part : "; " + part;
+    }
+    if (!any(row, Observed::kWrong)) {
+        return;
+    }
+    std::set<std::string> known;
+    for (const Defect& defect : findings.defects) {
+        const bool here = std::ranges::any_of(
+            row.observed, [&](const Observation& seen) { return has(seen.names, defect.title); });
+        const bool same_way = (defect.direction == profile::Direction::kTransmit) ==
+                              (row.direction == std::string("Tx"));
+        if (!here || !same_way) {
+            continue;
+        }
+        for (const verdict::KnownErratum& erratum : defect.errata) {
+            if (known.insert(erratum.id).second) {
+                row.errata.push_back(erratum);
+            }
+        }
+    }
+}
+
+std::uint64_t frames_of(const RowsRun& run) {
+    std::uint64_t frames = 0;
+    for (const TxRow& row : run.sent) {
+        frames += row.result.seen;
+    }
+    for (const RxRow& row : run.received) {
+        frames += row.result.frames;
+    }
+    return frames;
+}
+
+}  // namespace
+
+const char* condition_name(std::size_t condition) {
+    return kNames[condition];
+}
+
+std::size_t condition_of(const Row& row) {
+    if (row.segmentation != matrix::Segmentation::kNone) {
+        return kSegments;
+    }
+    switch (row.encap) {
+        case Encap::kVxlanOverIpv4:
+        case Encap::kVxlanOverIpv6:
+            return row.tunnel_port == matrix::TunnelPort::k4789 ? kVxlanHome : kVxlanElsewhere;
+        case Encap::kGeneve:
+        case Encap::kGeneve40:
+        case Encap::kGeneve124:
+        case Encap::kVxlanGpe:
+            return kGeneveGpe;
+        case Encap::kIpInIp:
+        case Encap::kGre:
+            return kOverIp;
+        case Encap::kNone:
+            break;
+    }
+    if (row.fragmentation != matrix::Fragmentation::kNone) {
+        return kFragments;
+    }
+    if (row.trailer != matrix::Trailer::kNone) {
+        return kPadded;
+    }
+    if (row.vlan != matrix::Vlan::kNone) {
+        return kVlan;
+    }
+    const bool bare =
+        row.network == matrix::InnerNetwork::kIpv4 || row.network == matrix::InnerNetwork::kIpv6;
+    return bare ? kPlain : kOptions;
+}
+
+std::string cell_id(profile::Direction direction, std::size_t condition) {
+    std::string id = std::string(profile::name(direction)) + ".";
+    for (const char* at = kNames[condition]; *at != '\0'; ++at) {
+        const bool word = std::isalnum(static_cast<unsigned char>(*at)) != 0;
+        if (word) {
+            id += static_cast<char>(std::tolower(static_cast<unsigned char>(*at)));
+        } else if (id.back() != '-') {
+            id += '-';
+        }
+    }
+    return id;
+}
+
+verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
+                                const port::PortInfo& device, const TruthSettings& settings) {
+    verdict::TruthTable table{.title = "Offloads of a DPDK port", .device = settings.device};
+    table.conditions.assign(std::begin(kNames), std::end(kNames));
+    std::vector<std::string> offloads = {kNoOffload};
+    for (const TxRow& row : run.sent) {
+        for (const std::string& offload : row.offloads) {
+            if (!has(offloads, offload)) {
+                offloads.push_back(offload);
+            }
+        }
+    }
+    std::ranges::sort(offloads.begin() + 1, offloads.end());
+    for (const std::string& offload : offloads) {
+        verdict::TruthRow row = sent_row(run, offload);
+        const bool there = offload == kNoOffload || has(device.tx_offloads, offload);
+        row.advertised = there ? "on" : "not there";
+        row.expected = settings.profile ? expected_of(settings.profile->dpdk_tx, offload) : "";
+        add_finding(row, findings);
+        table.rows.push_back(std::move(row));
+    }
+    for (const char* offload : {"IPV4_CKSUM", "UDP_CKSUM", "TCP_CKSUM", "SCTP_CKSUM",
+                                "OUTER_IPV4_CKSUM", "OUTER_UDP_CKSUM"}) {
+        verdict::TruthRow row = claims_row(run, offload);
+        row.advertised = has(device.rx_offloads, offload) ? "on" : "not there";
+        row.expected = settings.profile ? expected_of(settings.profile->dpdk_rx, offload) : "";
+        add_finding(row, findings);
+        table.rows.push_back(std::move(row));
+    }
+    table.rows.push_back(delivery_row(run));
+    add_finding(table.rows.back(), findings);
+    const std::uint64_t frames = frames_of(run);
+    table.excluded = frames == 0
+                         ? "nothing was judged"
+                         : fmt::format(
+                               "{} frames judged: a defect that hits any of them in more than "
+                               "{:.2g} of cases would have shown (95 %)",
+                               frames, 3.0 / static_cast<double>(frames));
+    return table;
+}
+
+}  // namespace pathproof::offload
