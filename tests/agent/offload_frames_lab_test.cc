@@ -1,5 +1,7 @@
 // Offload metadata through the real kernel: what a veth pair, whose far end is the "wire", makes of
 // it.
+#include <algorithm>
+#include <array>
 #include <boost/test/unit_test.hpp>
 
 #include "dataplane/frame/template.h"
@@ -51,6 +53,13 @@ OffloadFrame super_frame() {
     return {rendered(spec), frame::virtio_request(spec)};
 }
 
+// The kernel's own frames (router solicitations, multicast reports) come by themselves.
+bool is_ours(const CapturedFrame& frame) {
+    const std::array<std::uint8_t, 6> source = {2, 0, 0, 0, 0, 1};
+    return frame.bytes.size() >= 12 &&
+           std::equal(source.begin(), source.end(), frame.bytes.begin() + 6);
+}
+
 // What b's side of the veth pair received of frames that a handed over.
 Capture carried(Client& a, Client& b, const std::vector<OffloadFrame>& frames) {
     const Status started = b.start_capture({.device = "e0"});
@@ -58,10 +67,11 @@ Capture carried(Client& a, Client& b, const std::vector<OffloadFrame>& frames) {
     const auto report = a.send_frames("e0", frames);
     BOOST_REQUIRE_MESSAGE(report, report.error().message);
     BOOST_REQUIRE(report->refusals.empty());
-    usleep(50'000);  // veth hands over in a softirq; nothing tells when it is done
-    const auto capture = b.stop_capture();
+    usleep(100'000);  // veth hands over in a softirq; nothing tells when it is done
+    auto capture = b.stop_capture();
     BOOST_REQUIRE_MESSAGE(capture, capture.error().message);
     BOOST_TEST(capture->dropped == 0u);
+    std::erase_if(capture->frames, [](const CapturedFrame& frame) { return !is_ours(frame); });
     return *capture;
 }
 
@@ -151,7 +161,7 @@ BOOST_AUTO_TEST_CASE(what_is_sent_through_a_device_is_not_taken_for_received) {
     usleep(20'000);
     const auto capture = a->stop_capture();
     BOOST_REQUIRE(capture);
-    BOOST_TEST(capture->frames.empty());
+    BOOST_TEST(std::count_if(capture->frames.begin(), capture->frames.end(), is_ours) == 0);
     BOOST_TEST(!a->stop_capture());
 }
 
