@@ -6,6 +6,7 @@ const std::vector<Scenario>& all_scenarios() {
     static const std::vector<Scenario> scenarios = {
         {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", run_vxlan_checksum},
         {"dns-race", "A/AAAA pairs racing inside conntrack", run_dns_race},
+        {"offload-truth", "What each offload really does to the frames on the wire", run_offload_truth},
     };
     return scenarios;
 }

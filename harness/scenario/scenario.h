@@ -10,9 +10,23 @@
 #include "dataplane/base/result.h"
 #include "harness/lab/journal.h"
 #include "harness/profile/profile.h"
+#include "harness/tester/client.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::scenario {
+
+// A device whose offloads are judged, and the tester's port at the far end of its cable.
+struct TruthDevice {
+    std::string netns;  // empty: ours
+    std::string name;
+    std::string tester_netns;
+    tester::PortRequest tester_port;
+    std::uint32_t longest_packet = 9000;  // bytes, that the tester's port takes whole
+};
+
+// Of the offload truth table: all pairs of the matrix's dimensions, or all triples and each feature
+// on alone as well.
+enum class MatrixSize { kQuick, kFull };
 
 struct Options {
     std::uint64_t seed = 1;
@@ -20,6 +34,8 @@ struct Options {
     bool hugepages = false;        // the tester may use them
     std::vector<int> cpus;         // where lcores may run; the DUT shares them in the built-in lab
     std::string out_dir;           // evidence/ below it takes the files of failed cells
+    MatrixSize matrix = MatrixSize::kQuick;
+    std::optional<TruthDevice> device = std::nullopt;  // offload-truth: in place of the lab's own
 };
 
 // Told what is going on, for a bar on a terminal or plain lines.
@@ -53,5 +69,6 @@ const Scenario* find_scenario(const std::string& id);
 
 Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context);
 Result<verdict::ScenarioResult> run_dns_race(Context& context);
+Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario

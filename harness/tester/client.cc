@@ -9,6 +9,7 @@
 #include "harness/process/child.h"
 #include "harness/process/netns.h"
 #include "harness/process/rpc.h"
+#include "harness/tester/archive.h"
 #include "harness/tester/messages.h"
 
 namespace pathproof::tester {
@@ -139,6 +140,12 @@ Status Client::start_recording(const traffic::RecordPlan& plan) {
 Result<traffic::Recording> Client::stop_recording(const traffic::RecordEnd& end) {
     const auto longest = std::chrono::duration_cast<milliseconds>(end.longest) + kMargin;
     return decoded<traffic::Recording>(impl_->rpc.call("stop_recording", encode(end), longest));
+}
+
+Status Client::write_frames(const std::string& path, const std::string& about,
+                            const std::vector<std::vector<std::uint8_t>>& frames) {
+    return done(impl_->rpc.call(
+        "write_frames", {{"path", path}, {"about", about}, {"frames", Writer::write(frames)}}));
 }
 
 Status check_evidence_path(const std::string& path) {

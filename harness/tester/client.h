@@ -83,6 +83,9 @@ class Client {
     // Records raw what arrives at one port, on one lcore, until it is stopped.
     Status start_recording(const traffic::RecordPlan& plan);
     Result<traffic::Recording> stop_recording(const traffic::RecordEnd& end);
+    // Writes frames that came in at the first port as pcapng; `about` becomes the file's comment.
+    Status write_frames(const std::string& path, const std::string& about,
+                        const std::vector<std::vector<std::uint8_t>>& frames);
 
   private:
     Client();

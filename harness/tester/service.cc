@@ -15,6 +15,7 @@
 #include "dataplane/traffic/pair_run.h"
 #include "dataplane/traffic/recorder.h"
 #include "harness/process/rpc.h"
+#include "harness/tester/archive.h"
 #include "harness/tester/desk.h"
 #include "harness/tester/messages.h"
 
@@ -88,6 +89,7 @@ class Service {
     Result<json> stop_software_nic(const json& args);
     Result<json> start_recording(const json& args);
     Result<json> stop_recording(const json& args);
+    Result<json> write_frames(const json& args);
     void cancel() { cancelled_ = true; }
 
   private:
@@ -328,6 +330,31 @@ Result<json> Service::stop_recording(const json& args) {
     return encode(recording);
 }
 
+Result<json> Service::write_frames(const json& args) {
+    const auto path = args.at("path").get<std::string>();
+    if (const Status ready = check_ready(); !ready) {
+        return pass_on(ready.error());
+    }
+    if (const Status writable = check_evidence_path(path); !writable) {
+        return pass_on(writable.error());
+    }
+    std::vector<std::vector<std::uint8_t>> bytes;
+    Reader::read(args.at("frames"), bytes);
+    std::vector<port::CapturedFrame> frames;
+    for (const auto& frame : bytes) {
+        frames.push_back({.port_id = ports_.front().id(),
+                          .direction = port::CaptureDirection::kIn,
+                          .unix_ns = unix_now(),
+                          .bytes = frame});
+    }
+    if (const Status written =
+            port::write_capture(path, args.at("about").get<std::string>(), frames);
+        !written) {
+        return pass_on(written.error());
+    }
+    return json::object();
+}
+
 Status Service::write_pairs(const std::string& path, const judge::PairReport& report,
                             std::int64_t began) const {
     std::vector<port::CapturedFrame> frames;
@@ -374,6 +401,7 @@ int serve(int input, int output) {
     server.on("stop_software_nic", at_desk(&Service::stop_software_nic));
     server.on("start_recording", at_desk(&Service::start_recording));
     server.on("stop_recording", at_desk(&Service::stop_recording));
+    server.on("write_frames", at_desk(&Service::write_frames));
     server.on("cancel", [&service](const json&) -> Result<json> {
         service.cancel();
         return json::object();

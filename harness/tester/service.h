@@ -9,6 +9,7 @@
 //   stop_wire    {evidence}                  -> {WireReport}
 //   start_recording {RecordPlan}             -> {}
 //   stop_recording  {RecordEnd}              -> {Recording}
+//   write_frames    {path, about, frames}    -> {}
 #pragma once
 
 namespace pathproof::tester {

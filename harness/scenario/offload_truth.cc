@@ -1,0 +1,413 @@
+// offload-truth: what each offload of a device really does to the frames on the wire.
+//
+// Set:  every ethtool feature that decides over checksums and segmentation: as found, all off, all
+//       on, each alone off; in the full form each alone on as well.
+// Sent: the rows of the qualification matrix through packet sockets with exact offload metadata.
+// Seen: every frame that arrives at the tester's port, held against what a perfect sender sends.
+
+#include <fmt/ranges.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "harness/lab/topology.h"
+#include "harness/scenario/device_facts.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth_table.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using verdict::Cell;
+using verdict::CellVerdict;
+using verdict::Observed;
+
+constexpr std::uint32_t kLabMtu = 9000;
+// Names need three different payloads.
+constexpr std::uint32_t kProbesQuick = 3;
+constexpr std::uint32_t kProbesFull = 4;
+
+// Node A of the overlay lab, and the tester where the cable of its underlay ends.
+struct TruthLab {
+    std::unique_ptr<lab::Overlay> overlay;
+    TruthDevice device;
+};
+
+Result<TruthLab> build_lab(Context& context) {
+    auto overlay = lab::Overlay::build(context.journal);
+    if (!overlay) {
+        return pass_on(overlay.error());
+    }
+    const lab::OverlayNames& names = (*overlay)->names();
+    for (const auto& [netns, device] :
+         {std::pair{names.node_a, names.underlay}, {names.tester, names.tester_port_a}}) {
+        const Status set = lab::run_ip(netns, fmt::format("link set {} mtu {}\n", device, kLabMtu));
+        if (!set) {
+            return pass_on(set.error());
+        }
+    }
+    TruthLab built{.overlay = std::move(*overlay)};
+    built.device = {
+        .netns = names.node_a,
+        .name = names.underlay,
+        .tester_netns = names.tester,
+        .tester_port = {.name = names.tester_port_a,
+                        .device = tester::af_packet_device_for_long_frames(names.tester_port_a),
+                        .pool_mbufs = tester::kLongFrameMbufs}};
+    return built;
+}
+
+// The lab takes super-frames off; here they are what is looked at.
+Status allow_super_frames(TruthBench& bench) {
+    const auto set = bench.dut().set_features(
+        bench.device().name, {{"tso", true}, {"gso", true}, {"tx-udp-segmentation", true}});
+    return set ? Status() : Status(pass_on(set.error()));
+}
+
+std::string kernel_release() {
+    utsname names{};
+    uname(&names);
+    return names.release;
+}
+
+// What is known of the device from outside: its profile, and whether its frames leave the machine.
+Status add_knowledge(const Context& context, TruthRun& run) {
+    const std::string folder = profile::profile_directory();
+    auto errata = profile::load_errata(folder);
+    if (!errata) {
+        return pass_on(errata.error());
+    }
+    run.errata = std::move(*errata);
+    const auto all = profile::load_all(folder);
+    if (!all) {
+        return pass_on(all.error());
+    }
+    auto own = profile::matching_profile(*all, {.kernel_driver = run.driver});
+    run.wire = own && own->evidence_class == "virtual" ? WireKind::kMemory : WireKind::kCable;
+    run.profile = context.profile;
+    if (!run.profile && own) {
+        run.profile = std::move(*own);
+    }
+    return {};
+}
+
+// What every user asks first; the covering array may give it to no row of its own.
+void add_plain_rows(matrix::Matrix& rows) {
+    using namespace matrix;
+    for (const InnerTransport transport : {InnerTransport::kUdp, InnerTransport::kTcp}) {
+        for (const InnerNetwork network : {InnerNetwork::kIpv4, InnerNetwork::kIpv6}) {
+            for (const Length length : {Length::k1, Length::k256, Length::kMtu}) {
+                rows.rows.push_back({.network = network,
+                                     .transport = transport,
+                                     .length = length,
+                                     .handover = Handover::kInner});
+            }
+        }
+    }
+}
+
+struct Plan {
+    MatrixSize size = MatrixSize::kQuick;
+    matrix::DutLimits limits;
+    matrix::ProbeMaker maker;
+    ProbeSet set;
+};
+
+Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
+    const MatrixSize size = context.options.matrix;
+    const bool full = size == MatrixSize::kFull;
+    const matrix::DutLimits limits = matrix::kernel_device_limits(
+        std::min<std::uint32_t>(bench.info().mtu, bench.device().longest_packet));
+    const matrix::ProbeMaker maker(limits, matrix::Direction::kTransmit, {}, context.options.seed);
+    matrix::Matrix rows = matrix::make_matrix(
+        limits, matrix::Direction::kTransmit,
+        full ? matrix::Strength::kTriples : matrix::Strength::kPairs, context.options.seed);
+    add_plain_rows(rows);
+    auto set = make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick);
+    if (!set) {
+        return pass_on(set.error());
+    }
+    return Plan{size, limits, maker, std::move(*set)};
+}
+
+std::vector<std::string> varied_features(const ProbeSet& set,
+                                         const std::vector<agent::Feature>& features) {
+    std::vector<std::string> varied;
+    for (const matrix::Row& row : set.matrix.rows) {
+        for (const std::string& feature : features_used(row, features)) {
+            if (std::ranges::find(varied, feature) == varied.end()) {
+                varied.push_back(feature);
+            }
+        }
+    }
+    std::ranges::sort(varied);
+    return varied;
+}
+
+// A feature alone changes nothing for frames that make no use of any.
+bool is_worth_sending(const Setting& setting, const matrix::Row& row) {
+    const bool single =
+        setting.kind == Setting::Kind::kOneOff || setting.kind == Setting::Kind::kOneOn;
+    return !single || condition_of(row) != Condition::kSoftware ||
+           row.buffers != matrix::Buffers::kOne;
+}
+
+Status run_settings(Context& context, TruthBench& bench, const Plan& plan, FeatureSwitch& features,
+                    TruthRun& run) {
+    const std::vector<matrix::Row>& rows = plan.set.matrix.rows;
+    for (const Setting& setting : settings_for(run.varied, run.as_found, plan.size)) {
+        context.progress.step(cell_id(setting, std::nullopt));
+        auto taken = features.set(setting);
+        if (!taken) {
+            return pass_on(taken.error());
+        }
+        SettingOutcome outcome{.setting = setting, .taken = std::move(*taken)};
+        const auto wanted = [&](std::size_t row) {
+            return !bench.blind_to(rows[row]) && is_worth_sending(setting, rows[row]);
+        };
+        if (const Status sent = send_and_judge(bench, plan.maker, plan.set, wanted, outcome);
+            !sent) {
+            return sent;
+        }
+        if (const Status looked = features.look_again(outcome.taken); !looked) {
+            return looked;
+        }
+        run.outcomes.push_back(std::move(outcome));
+    }
+    return {};
+}
+
+std::vector<std::string> left_out_of(const TruthBench& bench, const ProbeSet& set) {
+    std::vector<std::string> left = set.matrix.left_out;
+    left.erase(std::unique(left.begin(), left.end()), left.end());
+    std::map<std::string, std::size_t> blind;
+    for (const matrix::Row& row : set.matrix.rows) {
+        if (const auto why = bench.blind_to(row)) {
+            ++blind[*why];
+        }
+    }
+    for (const auto& [why, rows] : blind) {
+        left.push_back(fmt::format("{} rows: {}", rows, why));
+    }
+    return left;
+}
+
+// The flags are the user's: whatever the frames showed, this must hold.
+Cell put_back_cell(const std::vector<agent::FeatureChange>& left) {
+    Cell cell{.id = "tx.flags-put-back", .toggles = {{"offloads", "put back"}}};
+    cell.verdict = left.empty() ? CellVerdict::kPass : CellVerdict::kFail;
+    for (const agent::FeatureChange& change : left) {
+        cell.reason +=
+            fmt::format("{}{} was {} and is {}", cell.reason.empty() ? "" : ", ", change.name,
+                        change.before ? "on" : "off", change.after ? "on" : "off");
+    }
+    cell.measures = {
+        count_of("flags_not_as_before", "flags that are not as they were found", left.size())};
+    return cell;
+}
+
+const SettingOutcome& as_found(const TruthRun& run) {
+    return run.outcomes.front();
+}
+
+// Frames that leave nothing to the device must be right whatever its offloads do.
+Cell control_cell(const TruthRun& run) {
+    const Judged judged = judge_condition(run, as_found(run), Condition::kSoftware);
+    Cell cell{.id = "control.nothing-offloaded",
+              .toggles = {{"offloads", "as found"}, {"frames", "nothing left to the device"}}};
+    cell.verdict = judged.observed() == Observed::kRight ? CellVerdict::kPass : CellVerdict::kFail;
+    cell.reason = cell.verdict == CellVerdict::kPass
+                      ? ""
+                      : fmt::format("{} of {} frames wrong", judged.wrong(), judged.frames);
+    cell.measures = {count_of("frames_right", "frames exactly as intended", judged.right)};
+    return cell;
+}
+
+// A setting under which everything that is wrong as found comes out right.
+const SettingOutcome* cure_of(const TruthRun& run) {
+    for (const SettingOutcome& outcome : run.outcomes) {
+        bool cures = outcome.setting.kind == Setting::Kind::kOneOff ||
+                     outcome.setting.kind == Setting::Kind::kAllOff;
+        for (std::size_t i = 0; cures && i < kConditions; ++i) {
+            const auto condition = static_cast<Condition>(i);
+            if (judge_condition(run, as_found(run), condition).observed() == Observed::kWrong) {
+                cures = judge_condition(run, outcome, condition).observed() == Observed::kRight;
+            }
+        }
+        if (cures) {
+            return &outcome;
+        }
+    }
+    return nullptr;
+}
+
+void conclude_device(const TruthRun& run, verdict::ScenarioResult& result) {
+    const Judged found = judge_condition(run, as_found(run), std::nullopt);
+    std::vector<Defect> defects = found.defects;
+    std::string where = "as found";
+    for (const SettingOutcome& outcome : run.outcomes) {
+        if (!defects.empty()) {
+            break;
+        }
+        defects = judge_condition(run, outcome, std::nullopt).defects;
+        where = outcome.setting.title();
+    }
+    std::uint64_t frames = 0;
+    std::uint64_t unfinished = 0;
+    for (const SettingOutcome& outcome : run.outcomes) {
+        const Judged judged = judge_condition(run, outcome, std::nullopt);
+        frames += judged.frames;
+        unfinished += judged.unfinished;
+    }
+    if (defects.empty()) {
+        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
+        result.headline = fmt::format(
+            "No defect found in {} frames through {} under {} settings of its offloads.{}", frames,
+            run.device, run.outcomes.size(),
+            unfinished == 0 ? ""
+                            : fmt::format(" {} of them were handed over unfinished, by design of "
+                                          "such a device, and are right behind a healthy NIC.",
+                                          unfinished));
+        return;
+    }
+    result.verdict = verdict::ScenarioVerdict::kReproduced;
+    const matrix::TxFinding& first = defects.front().finding;
+    result.headline = fmt::format(
+        "{} puts wrong frames on the wire with its offloads {}: {} at {}, for example in rows "
+        "'{}'.",
+        run.device, where, title_of(first), first.place.empty() ? "the frame" : first.place,
+        matrix::describe(run.set->matrix.rows[defects.front().row]));
+    if (first.checksum != judge::ChecksumName::kUnknown) {
+        result.cause =
+            fmt::format("{}: {}.", judge::name(first.checksum), judge::meaning(first.checksum));
+    }
+    const SettingOutcome* cure = found.defects.empty() ? nullptr : cure_of(run);
+    if (cure != nullptr) {
+        const std::string feature = cure->setting.kind == Setting::Kind::kAllOff
+                                        ? fmt::format("{} off", fmt::join(run.varied, " off "))
+                                        : cure->setting.feature + " off";
+        result.cure = fmt::format(
+            "`ethtool -K DEV {}`. Seen in this run: every frame that was "
+            "wrong is right then.",
+            feature);
+        result.cure_shown = true;
+        result.before_cell = cell_id(as_found(run).setting, std::nullopt);
+        result.after_cell = cell_id(cure->setting, std::nullopt);
+    }
+    for (const verdict::KnownErratum& erratum : known_errata(run, defects)) {
+        result.explanation.push_back(fmt::format("{} ({}): {} Workaround: {} Source: {}",
+                                                 erratum.id, erratum.certainty, erratum.title,
+                                                 erratum.workaround, erratum.source));
+    }
+}
+
+Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& plan,
+                              verdict::ScenarioResult& result) {
+    TruthRun run{.driver = bench.info().driver, .kernel = kernel_release(), .set = &plan.set};
+    run.device = fmt::format("{} ({}{}{})", bench.device().name, run.driver,
+                             bench.device().netns.empty() ? "" : " in ", bench.device().netns);
+    if (const Status known = add_knowledge(context, run); !known) {
+        return pass_on(known.error());
+    }
+    auto features = bench.dut().features(bench.device().name);
+    if (!features) {
+        return pass_on(features.error());
+    }
+    run.varied = varied_features(plan.set, *features);
+    auto switches = FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
+                                        bench.device().name, run.varied);
+    if (!switches) {
+        return pass_on(switches.error());
+    }
+    run.as_found = switches->as_found();
+    run.left_out = left_out_of(bench, plan.set);
+    const Status sent = run_settings(context, bench, plan, *switches, run);
+    const auto left = switches->put_back();
+    if (!sent || !left) {
+        return pass_on(sent ? left.error() : sent.error());
+    }
+    auto cells = truth_cells(run, bench, context.options.out_dir);
+    if (!cells) {
+        return pass_on(cells.error());
+    }
+    result.cells = std::move(*cells);
+    result.cells.push_back(put_back_cell(*left));
+    result.controls.push_back(control_cell(run));
+    result.truth_tables.push_back(truth_table(run));
+    conclude_device(run, result);
+    return run;
+}
+
+Status describe(Context& context, TruthBench& bench) {
+    auto facts = device_facts(bench.dut(), bench.device().name,
+                              "DUT device " + bench.device().name + " of the offload truth table");
+    if (!facts) {
+        return pass_on(facts.error());
+    }
+    context.environment.push_back(std::move(*facts));
+    context.environment.push_back(
+        port_facts({bench.tester_port()}, "Tester port of the offload truth table"));
+    return {};
+}
+
+Status run_on(Context& context, const TruthDevice& device, lab::Overlay* overlay,
+              verdict::ScenarioResult& result) {
+    auto bench = TruthBench::open(context, device);
+    if (!bench) {
+        return pass_on(bench.error());
+    }
+    if (overlay != nullptr) {
+        if (const Status allowed = allow_super_frames(**bench); !allowed) {
+            return allowed;
+        }
+    }
+    if (const Status described = describe(context, **bench); !described) {
+        return described;
+    }
+    const auto plan = make_plan(context, **bench);
+    if (!plan) {
+        return pass_on(plan.error());
+    }
+    const auto features = (*bench)->dut().features(device.name);
+    if (!features) {
+        return pass_on(features.error());
+    }
+    const std::size_t settings =
+        settings_for(varied_features(plan->set, *features), *features, plan->size).size();
+    context.progress.begin(result.id, settings);
+    const auto run = judge_device(context, **bench, *plan, result);
+    if (!run) {
+        return pass_on(run.error());
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<verdict::ScenarioResult> run_offload_truth(Context& context) {
+    const auto began = std::chrono::steady_clock::now();
+    verdict::ScenarioResult result;
+    result.id = "offload-truth";
+    result.title = "Offload truth table: profile expects, driver advertises, wire shows";
+    result.question =
+        "Is every frame on the wire right, whichever of the device's offloads are on or off?";
+    if (context.options.device) {
+        if (const Status ran = run_on(context, *context.options.device, nullptr, result); !ran) {
+            return pass_on(ran.error());
+        }
+    } else {
+        auto built = build_lab(context);
+        if (!built) {
+            return pass_on(built.error());
+        }
+        if (const Status ran = run_on(context, built->device, built->overlay.get(), result); !ran) {
+            return pass_on(ran.error());
+        }
+    }
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return result;
+}
+
+}  // namespace pathproof::scenario

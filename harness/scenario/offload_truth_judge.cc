@@ -1,0 +1,160 @@
+#include "harness/scenario/offload_truth_judge.h"
+
+#include <algorithm>
+
+#include "harness/scenario/offload_truth_finish.h"
+#include "harness/scenario/offload_truth_rows.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using matrix::FindingKind;
+using matrix::TxFinding;
+
+std::vector<std::string> by_frequency(const std::map<std::string, std::uint64_t>& counts) {
+    std::vector<std::pair<std::string, std::uint64_t>> sorted(counts.begin(), counts.end());
+    std::ranges::stable_sort(sorted, std::greater<>(),
+                             [](const auto& each) { return each.second; });
+    std::vector<std::string> names;
+    for (const auto& [name, count] : sorted) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+// What the features that the row makes use of leave to the wire as they are set now.
+LeftToWire left_by(const matrix::Row& row, const SettingTaken& taken) {
+    LeftToWire left;
+    for (const std::string& name : features_used(row, taken.features)) {
+        const agent::Feature* feature = find_feature(taken.features, name);
+        const bool on = feature != nullptr && feature->active;
+        left.checksums |= on && name.starts_with("tx-checksum-");
+        left.segmentation |=
+            on && (name == "tx-tcp-segmentation" || name == "tx-tcp6-segmentation" ||
+                   name == "tx-udp-segmentation");
+    }
+    return left;
+}
+
+struct RowCells {
+    explicit RowCells(const matrix::Row& row) : wire(row), finished(row) {}
+    matrix::TxCell wire;
+    matrix::TxCell finished;
+};
+
+}  // namespace
+
+Result<ProbeSet> make_probes(const matrix::ProbeMaker& maker, matrix::Matrix matrix,
+                             std::uint32_t each) {
+    ProbeSet set{.matrix = std::move(matrix), .probes = {}};
+    for (std::uint32_t row = 0; row < set.matrix.rows.size(); ++row) {
+        for (std::uint32_t index = 0; index < each; ++index) {
+            auto probe = maker.make(set.matrix.rows[row], {.row = row, .index = index});
+            if (!probe) {
+                return pass_on(probe.error());
+            }
+            set.probes.push_back(std::move(*probe));
+        }
+    }
+    return set;
+}
+
+Status send_and_judge(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
+                      const std::function<bool(std::size_t)>& wanted, SettingOutcome& outcome) {
+    std::vector<matrix::Probe> probes;
+    std::ranges::copy_if(set.probes, std::back_inserter(probes),
+                         [&](const matrix::Probe& probe) { return wanted(probe.label.row); });
+    const auto carried = bench.carry(set.matrix.rows, probes, maker, outcome.tally);
+    if (!carried) {
+        return pass_on(carried.error());
+    }
+    std::map<std::size_t, RowCells> cells;
+    for (std::size_t at = 0; at < probes.size(); ++at) {
+        const matrix::Probe& probe = probes[at];
+        const Carried& seen = (*carried)[at];
+        RowOutcome& row = outcome.rows[probe.label.row];
+        if (!seen.refusal.empty()) {
+            ++row.refusals[seen.refusal];
+            continue;
+        }
+        RowCells& cell =
+            cells.try_emplace(probe.label.row, set.matrix.rows[probe.label.row]).first->second;
+        const Finished finished =
+            finish(probe, seen.wire, left_by(set.matrix.rows[probe.label.row], outcome.taken));
+        row.unfinished += finished.unfinished;
+        row.super_frames += finished.super_frames;
+        cell.wire.add(probe, seen.wire);
+        cell.finished.add(probe, finished.frames);
+    }
+    for (const auto& [number, cell] : cells) {
+        outcome.rows[number].wire = cell.wire.result();
+        outcome.rows[number].finished = cell.finished.result();
+    }
+    return {};
+}
+
+std::string title_of(const TxFinding& finding) {
+    if (finding.kind == FindingKind::kSegment &&
+        finding.checksum == judge::ChecksumName::kUnknown && !finding.place.empty()) {
+        return finding.title + "(" + finding.place + ")";
+    }
+    const bool named_by_place =
+        finding.kind == FindingKind::kField || finding.kind == FindingKind::kLength;
+    return named_by_place ? finding.title + "(" + finding.place + ")" : finding.title;
+}
+
+verdict::Observed Judged::observed() const {
+    if (probes == 0) {
+        return verdict::Observed::kNotTested;
+    }
+    if (!defects.empty() || wrong() > 0) {
+        return verdict::Observed::kWrong;
+    }
+    if (frames == 0) {
+        return verdict::Observed::kRefused;
+    }
+    return unfinished > 0 ? verdict::Observed::kByDesign : verdict::Observed::kRight;
+}
+
+std::vector<std::string> Judged::defect_names() const {
+    std::map<std::string, std::uint64_t> counts;
+    for (const Defect& defect : defects) {
+        counts[title_of(defect.finding)] += defect.finding.frames;
+    }
+    return by_frequency(counts);
+}
+
+Judged judge_rows(const SettingOutcome& outcome, WireKind wire,
+                  const std::function<bool(std::size_t)>& wanted) {
+    Judged judged;
+    for (const auto& [number, row] : outcome.rows) {
+        if (!wanted(number)) {
+            continue;
+        }
+        const matrix::TxCellResult& result = wire == WireKind::kMemory ? row.finished : row.wire;
+        judged.probes += result.probes;
+        judged.frames += result.intended;
+        // A frame that differs and is right all the same (TCP's computed 0 sent as 0xffff) is
+        // right.
+        judged.right += result.clean() ? result.intended : std::min(result.exact, result.intended);
+        judged.unfinished += wire == WireKind::kMemory ? row.unfinished : 0;
+        for (const auto& [reason, probes] : row.refusals) {
+            judged.probes += probes;
+            judged.refused += probes;
+            judged.refusals[reason] += probes;
+        }
+        for (const TxFinding& finding : result.findings) {
+            judged.defects.push_back({number, finding});
+        }
+        if (wire == WireKind::kMemory && row.super_frames > 0) {
+            judged.unfinished_names["super-frame"] += row.super_frames;
+        } else if (wire == WireKind::kMemory && row.unfinished > 0) {
+            for (const TxFinding& finding : row.wire.findings) {
+                judged.unfinished_names[title_of(finding)] += finding.frames;
+            }
+        }
+    }
+    return judged;
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,215 @@
+#include "harness/scenario/offload_truth_settings.h"
+
+#include <algorithm>
+
+namespace pathproof::scenario {
+namespace {
+
+using agent::Feature;
+
+bool may_change(const Feature& feature) {
+    return feature.available && !feature.never_changed;
+}
+
+// Checksums before what is built on them (netdev_fix_features()).
+int rank(const std::string& feature) {
+    return feature.starts_with("tx-checksum-")    ? 0
+           : feature == "tx-scatter-gather"       ? 1
+           : feature == "tx-generic-segmentation" ? 2
+                                                  : 3;
+}
+
+}  // namespace
+
+const Feature* find_feature(const std::vector<Feature>& features, const std::string& name) {
+    const auto found = std::ranges::find(features, name, &Feature::name);
+    return found == features.end() ? nullptr : &*found;
+}
+
+std::string Setting::id() const {
+    switch (kind) {
+        case Kind::kAsFound:
+            return "as-found";
+        case Kind::kAllOff:
+            return "all-off";
+        case Kind::kAllOn:
+            return "all-on";
+        case Kind::kOneOff:
+            return feature + ".off";
+        case Kind::kOneOn:
+            break;
+    }
+    return feature + ".on";
+}
+
+std::string Setting::title() const {
+    switch (kind) {
+        case Kind::kAsFound:
+            return "as found";
+        case Kind::kAllOff:
+            return "all off";
+        case Kind::kAllOn:
+            return "all on";
+        case Kind::kOneOff:
+            return feature + " alone off";
+        case Kind::kOneOn:
+            break;
+    }
+    return feature + " alone on";
+}
+
+std::vector<Setting> settings_for(const std::vector<std::string>& varied,
+                                  const std::vector<Feature>& features, MatrixSize size) {
+    std::vector<Setting> settings = {{Setting::Kind::kAsFound, ""}};
+    std::vector<std::string> changeable;
+    for (const std::string& name : varied) {
+        const Feature* feature = find_feature(features, name);
+        if (feature != nullptr && may_change(*feature)) {
+            changeable.push_back(name);
+        }
+    }
+    if (changeable.empty()) {
+        return settings;
+    }
+    settings.push_back({Setting::Kind::kAllOff, ""});
+    settings.push_back({Setting::Kind::kAllOn, ""});
+    for (const std::string& name : changeable) {
+        settings.push_back({Setting::Kind::kOneOff, name});
+        if (size == MatrixSize::kFull || !find_feature(features, name)->active) {
+            settings.push_back({Setting::Kind::kOneOn, name});
+        }
+    }
+    return settings;
+}
+
+Result<FeatureSwitch> FeatureSwitch::take(lab::Journal& journal, agent::Client& dut,
+                                          const std::string& netns, const std::string& device,
+                                          std::vector<std::string> varied) {
+    FeatureSwitch taken(dut, device);
+    auto features = dut.features(device);
+    if (!features) {
+        return pass_on(features.error());
+    }
+    taken.as_found_ = std::move(*features);
+    std::ranges::stable_sort(varied, {}, rank);
+    taken.varied_ = std::move(varied);
+    // The journal undoes backwards: what others build on is noted last.
+    std::vector<Feature> noted = taken.as_found_;
+    std::ranges::stable_sort(noted, std::greater<>(),
+                             [](const Feature& feature) { return rank(feature.name); });
+    for (const Feature& feature : noted) {
+        if (!may_change(feature)) {
+            continue;
+        }
+        if (const Status done =
+                journal.note_feature(netns, device, feature.name, feature.requested);
+            !done) {
+            return pass_on(done.error());
+        }
+    }
+    return taken;
+}
+
+Status FeatureSwitch::try_one(const std::string& feature, bool on, SettingTaken& taken) {
+    auto trial = dut_->try_feature(device_, feature, on);
+    if (!trial) {
+        return pass_on(trial.error());
+    }
+    taken.trials.push_back(std::move(*trial));
+    return {};
+}
+
+Status FeatureSwitch::try_all(bool on, const std::string& except, SettingTaken& taken) {
+    for (const std::string& feature : varied_) {
+        if (feature == except) {
+            continue;
+        }
+        if (const Status tried = try_one(feature, on, taken); !tried) {
+            return tried;
+        }
+    }
+    return {};
+}
+
+Result<SettingTaken> FeatureSwitch::set(const Setting& setting) {
+    if (const auto back = put_back(); !back) {
+        return pass_on(back.error());
+    }
+    SettingTaken taken;
+    Status tried;
+    switch (setting.kind) {
+        case Setting::Kind::kAsFound:
+            break;
+        case Setting::Kind::kAllOff:
+            tried = try_all(false, "", taken);
+            break;
+        case Setting::Kind::kAllOn:
+            tried = try_all(true, "", taken);
+            break;
+        case Setting::Kind::kOneOff:
+            tried = try_one(setting.feature, false, taken);
+            break;
+        case Setting::Kind::kOneOn:
+            tried = try_all(false, setting.feature, taken);
+            tried = tried ? try_one(setting.feature, true, taken) : tried;
+            break;
+    }
+    if (!tried) {
+        return pass_on(tried.error());
+    }
+    auto features = dut_->features(device_);
+    if (!features) {
+        return pass_on(features.error());
+    }
+    taken.features = std::move(*features);
+    return taken;
+}
+
+Status FeatureSwitch::look_again(SettingTaken& taken) {
+    const auto now = dut_->features(device_);
+    if (!now) {
+        return pass_on(now.error());
+    }
+    for (const Feature& then : taken.features) {
+        const Feature* feature = find_feature(*now, then.name);
+        if (feature != nullptr && feature->active != then.active) {
+            taken.forgotten.push_back({then.name, then.active, feature->active, false});
+        }
+    }
+    return {};
+}
+
+Result<std::vector<agent::FeatureChange>> FeatureSwitch::put_back() {
+    std::vector<std::pair<std::string, bool>> wanted;
+    const auto now = dut_->features(device_);
+    if (!now) {
+        return pass_on(now.error());
+    }
+    for (const Feature& found : as_found_) {
+        const Feature* feature = find_feature(*now, found.name);
+        if (may_change(found) && feature != nullptr && *feature != found) {
+            wanted.emplace_back(found.name, found.requested);
+        }
+    }
+    std::ranges::stable_sort(wanted, {}, [](const auto& each) { return rank(each.first); });
+    for (const auto& [feature, on] : wanted) {
+        // A device that refuses is found out below, by what it has afterwards.
+        static_cast<void>(dut_->try_feature(device_, feature, on));
+    }
+    const auto after = dut_->features(device_);
+    if (!after) {
+        return pass_on(after.error());
+    }
+    std::vector<agent::FeatureChange> left;
+    for (const Feature& found : as_found_) {
+        const Feature* feature = find_feature(*after, found.name);
+        if (feature == nullptr || feature->active != found.active ||
+            feature->requested != found.requested) {
+            left.push_back(
+                {found.name, found.active, feature != nullptr && feature->active, false});
+        }
+    }
+    return left;
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,48 @@
+// The truth table and the cells of a run: profile expects, driver advertises, wire observed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/profile/errata.h"
+#include "harness/profile/profile.h"
+#include "harness/scenario/offload_truth_judge.h"
+#include "harness/scenario/offload_truth_rows.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::scenario {
+
+// Everything that a run learnt of one device.
+struct TruthRun {
+    std::string device;  // "eth0 (veth) in pp-1a2b-node-a"
+    std::string driver;
+    std::string kernel;  // `uname -r`
+    WireKind wire = WireKind::kCable;
+    std::optional<profile::Profile> profile;
+    std::vector<profile::Erratum> errata;
+    std::vector<agent::Feature> as_found;
+    std::vector<std::string> varied;
+    const ProbeSet* set = nullptr;
+    std::vector<SettingOutcome> outcomes;
+    std::vector<std::string> left_out;  // what of the matrix was not sent, each with the reason
+};
+
+verdict::TruthTable truth_table(const TruthRun& run);
+
+// One cell a setting, and one for each condition under it that came out wrong, with its evidence.
+Result<std::vector<verdict::Cell>> truth_cells(const TruthRun& run, TruthBench& bench,
+                                               const std::string& out_dir);
+
+// The judgement of one condition, or of all, under a setting.
+Judged judge_condition(const TruthRun& run, const SettingOutcome& outcome,
+                       std::optional<Condition> condition);
+
+// "tx.all-off", "tx.as-found.tso".
+std::string cell_id(const Setting& setting, std::optional<Condition> condition);
+
+// Documented defects that look like these, the surest first.
+std::vector<verdict::KnownErratum> known_errata(const TruthRun& run,
+                                                const std::vector<Defect>& defects);
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,221 @@
+#include "harness/scenario/truth_bench.h"
+
+#include <algorithm>
+#include <map>
+
+#include "dataplane/frame/view.h"
+#include "harness/scenario/measures.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using matrix::FrameBytes;
+using matrix::Label;
+using matrix::Probe;
+using matrix::Row;
+
+// So many frames fit the tester's ring even if its lcore sleeps through all of them.
+constexpr std::size_t kMostFrames = 480;
+constexpr std::size_t kTagType = 12;
+
+std::size_t frames_of(const Probe& probe) {
+    return std::max(probe.handed.size(), probe.intended.size());
+}
+
+// The probes [begin, end) that go out together.
+std::size_t end_of_batch(const std::vector<Probe>& probes, std::size_t begin) {
+    std::size_t end = begin;
+    for (std::size_t frames = 0; end < probes.size(); ++end) {
+        frames += frames_of(probes[end]);
+        if (frames > kMostFrames && end > begin) {
+            break;
+        }
+    }
+    return end;
+}
+
+// Tells whose frame it is. How a frame is to be read depends on its row, and the row is known only
+// once it was read: each way in which the rows' frames are read is tried, and the row must agree.
+class Finder {
+  public:
+    Finder(const std::vector<Row>& rows, const matrix::ProbeMaker& maker)
+        : rows_(rows), maker_(maker) {
+        for (const Row& row : rows) {
+            const frame::TunnelPorts way = matrix::tunnels_of(row);
+            if (std::ranges::find(ways_, way) == ways_.end()) {
+                ways_.push_back(way);
+            }
+        }
+    }
+
+    std::optional<Label> label_of(const FrameBytes& bytes) const {
+        for (const frame::TunnelPorts& way : ways_) {
+            const frame::FrameView view = frame::parse_frame(bytes, way);
+            const auto label = maker_.label_of(view.innermost());
+            if (label && label->row < rows_.size() &&
+                matrix::tunnels_of(rows_[label->row]) == way) {
+                return label;
+            }
+        }
+        return std::nullopt;
+    }
+
+  private:
+    const std::vector<Row>& rows_;
+    const matrix::ProbeMaker& maker_;
+    std::vector<frame::TunnelPorts> ways_;
+};
+
+// The af_packet driver puts a tag aside with its TCI and without its TPID: the one that was handed
+// over is put back. Nothing can be said of the outermost TPID then.
+void restore_tag_type(FrameBytes& bytes, const Probe& probe, std::size_t number) {
+    const FrameBytes& handed = probe.handed[std::min(number, probe.handed.size() - 1)].bytes;
+    const bool put_back =
+        bytes.size() > kTagType + 1 && bytes[kTagType] == 0x81 && bytes[kTagType + 1] == 0x00;
+    const bool service_tag =
+        handed.size() > kTagType + 1 && handed[kTagType] == 0x88 && handed[kTagType + 1] == 0xa8;
+    if (put_back && service_tag) {
+        bytes[kTagType] = 0x88;
+        bytes[kTagType + 1] = 0xa8;
+    }
+}
+
+}  // namespace
+
+void TesterTally::operator+=(const TesterTally& other) {
+    received += other.received;
+    lost += other.lost;
+    cut += other.cut;
+    if (strays == 0) {
+        stray = other.stray;
+    }
+    strays += other.strays;
+}
+
+Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const TruthDevice& device) {
+    std::unique_ptr<TruthBench> bench(new TruthBench);
+    bench->device_ = device;
+    auto dut = agent::Client::start_in_netns(device.netns);
+    if (!dut) {
+        return pass_on(dut.error());
+    }
+    bench->dut_ = std::move(*dut);
+    auto info = bench->dut_->device(device.name);
+    if (!info) {
+        return pass_on(info.error());
+    }
+    bench->info_ = std::move(*info);
+    auto tester = tester::Client::start({.netns = device.tester_netns,
+                                         .ports = {device.tester_port},
+                                         .worker_cpus = {context.options.cpus.back()},
+                                         .hugepages = context.options.hugepages});
+    if (!tester) {
+        return pass_on(tester.error());
+    }
+    bench->tester_ = std::move(*tester);
+    context.dpdk_version = bench->tester_->dpdk_version();
+    return bench;
+}
+
+std::optional<std::string> TruthBench::blind_to(const matrix::Row& row) const {
+    const bool plain_fragments = row.fragmentation != matrix::Fragmentation::kNone &&
+                                 row.encap == matrix::Encap::kNone &&
+                                 (row.network == matrix::InnerNetwork::kIpv4 ||
+                                  row.network == matrix::InnerNetwork::kIpv4Options);
+    if (plain_fragments && tester_port().driver == "net_af_packet") {
+        return "the tester's af_packet port has the kernel put IPv4 fragments together "
+               "(PACKET_FANOUT_FLAG_DEFRAG) before it sees them";
+    }
+    return std::nullopt;
+}
+
+Result<traffic::Recording> TruthBench::record(std::uint64_t expected,
+                                              const std::function<Status()>& send) {
+    if (const Status started = tester_->start_recording({}); !started) {
+        return pass_on(started.error());
+    }
+    const Status sent = send();
+    auto recording = tester_->stop_recording({.expected = expected});
+    if (!sent) {
+        return pass_on(sent.error());
+    }
+    return recording;
+}
+
+Result<std::vector<verdict::EvidenceFile>> TruthBench::keep(const std::string& out_dir,
+                                                            const std::string& name,
+                                                            const std::vector<FrameBytes>& frames,
+                                                            const std::string& explanation) {
+    auto files = keep_evidence(out_dir, name + ".txt",
+                               "what is wrong in these frames, field by field", explanation);
+    if (!files || out_dir.empty() || frames.empty()) {
+        return files;
+    }
+    if (const Status written =
+            tester_->write_frames(evidence_path(out_dir, name + ".pcapng"),
+                                  "pathproof: frames as they came at the tester's port", frames);
+        !written) {
+        return pass_on(written.error());
+    }
+    files->push_back({"evidence/" + name + ".pcapng",
+                      "the frames as they crossed the wire (pcapng; tcpdump, Wireshark)"});
+    return files;
+}
+
+Result<std::vector<Carried>> TruthBench::carry(const std::vector<Row>& rows,
+                                               const std::vector<Probe>& probes,
+                                               const matrix::ProbeMaker& maker,
+                                               TesterTally& tally) {
+    const Finder finder(rows, maker);
+    const bool af_packet = tester_port().driver == "net_af_packet";
+    std::vector<Carried> carried(probes.size());
+    for (std::size_t begin = 0; begin < probes.size();) {
+        const std::size_t end = end_of_batch(probes, begin);
+        std::vector<agent::OffloadFrame> frames;
+        std::vector<std::size_t> owners;  // the probe of each frame
+        std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> by_label;
+        std::uint64_t expected = 0;
+        for (std::size_t at = begin; at < end; ++at) {
+            by_label[{probes[at].label.row, probes[at].label.index}] = at;
+            expected += probes[at].intended.size();
+            for (const matrix::HandedFrame& handed : probes[at].handed) {
+                frames.push_back({handed.bytes, handed.virtio});
+                owners.push_back(at);
+            }
+        }
+        const auto recording = record(expected, [&]() -> Status {
+            const auto report = dut_->send_frames(device_.name, frames);
+            if (!report) {
+                return pass_on(report.error());
+            }
+            for (const agent::SendRefusal& refused : report->refusals) {
+                carried[owners.at(refused.index)].refusal = refused.reason;
+            }
+            return {};
+        });
+        if (!recording) {
+            return pass_on(recording.error());
+        }
+        TesterTally seen{.received = recording->received,
+                         .lost = recording->tester_lost + recording->left_out,
+                         .cut = recording->cut};
+        for (const FrameBytes& bytes : recording->frames) {
+            const auto label = finder.label_of(bytes);
+            const auto owner = label ? by_label.find({label->row, label->index}) : by_label.end();
+            if (owner == by_label.end()) {
+                seen.stray = seen.strays++ == 0 ? bytes : seen.stray;
+                continue;
+            }
+            std::vector<FrameBytes>& wire = carried[owner->second].wire;
+            wire.push_back(bytes);
+            if (af_packet) {
+                restore_tag_type(wire.back(), probes[owner->second], wire.size() - 1);
+            }
+        }
+        tally += seen;
+        begin = end;
+    }
+    return carried;
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,68 @@
+// A device under test with an agent beside it and the tester's port at the far end of its cable:
+// probes go in with exact offload metadata, and what crosses the wire comes back as bytes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/matrix/probe.h"
+#include "harness/agent/client.h"
+#include "harness/scenario/scenario.h"
+#include "harness/tester/client.h"
+
+namespace pathproof::scenario {
+
+// What became of one probe.
+struct Carried {
+    std::vector<matrix::FrameBytes> wire;  // in the order in which it came
+    std::string refusal;                   // the kernel would not take it; empty: it did
+};
+
+// What the tester itself saw, lost or could not place.
+struct TesterTally {
+    std::uint64_t received = 0;
+    std::uint64_t lost = 0;    // by the tester's own port: nothing can be said of them
+    std::uint64_t cut = 0;     // longer than its buffers
+    std::uint64_t strays = 0;  // frames that are none of ours, or cannot be told to be
+    matrix::FrameBytes stray;  // the first
+    void operator+=(const TesterTally& other);
+};
+
+class TruthBench {
+  public:
+    // Starts the agent and the tester.
+    static Result<std::unique_ptr<TruthBench>> open(Context& context, const TruthDevice& device);
+
+    agent::Client& dut() { return *dut_; }
+    const TruthDevice& device() const { return device_; }
+    const agent::DeviceInfo& info() const { return info_; }
+    const port::PortInfo& tester_port() const { return tester_->ports().front(); }
+
+    // Why the tester's port cannot show frames of this row as they are on the wire; nothing if it
+    // can.
+    std::optional<std::string> blind_to(const matrix::Row& row) const;
+    // One for each probe. `rows` are the matrix's: a label's row is an index into them.
+    Result<std::vector<Carried>> carry(const std::vector<matrix::Row>& rows,
+                                       const std::vector<matrix::Probe>& probes,
+                                       const matrix::ProbeMaker& maker, TesterTally& tally);
+    // Records while `send` sends, until `expected` frames came or none comes any more.
+    Result<traffic::Recording> record(std::uint64_t expected, const std::function<Status()>& send);
+
+    // evidence/NAME.pcapng and NAME.txt with every field explained; nothing without an output
+    // folder.
+    Result<std::vector<verdict::EvidenceFile>> keep(const std::string& out_dir,
+                                                    const std::string& name,
+                                                    const std::vector<matrix::FrameBytes>& frames,
+                                                    const std::string& explanation);
+
+  private:
+    TruthBench() = default;
+    TruthDevice device_;
+    std::unique_ptr<agent::Client> dut_;
+    agent::DeviceInfo info_;
+    std::unique_ptr<tester::Client> tester_;
+};
+
+}  // namespace pathproof::scenario
