@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/softnic/engine.h"
 #include "dataplane/softnic/faults.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/progress.h"
 #include "harness/cli/truth_text.h"
 #include "harness/offload/check.h"
 #include "harness/report/environment.h"
@@ -192,6 +191,16 @@ void print(const verdict::RunResult& run, bool json) {
                                                                      : report::Colour::kNone));
 }
 
+// One line that is rewritten on a terminal; elsewhere nothing until the end.
+offload::RowProgress tell_progress(bool terminal) {
+    return [terminal](std::size_t done, std::size_t all) {
+        if (terminal) {
+            fmt::print(stderr, "\roffload check: {} of {} rows{}", done, all,
+                       done == all ? "\r\x1b[K" : "");
+        }
+    };
+}
+
 Result<verdict::RunResult> check(const PortCheckOptions& options) {
     if (!options.out.empty()) {
         if (const Status ready = report::prepare_output(options.out); !ready) {
@@ -213,8 +222,6 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
     }
     verdict::RunResult run = describe_run(options, **tester);
     run.profile = *expected ? (*expected)->id : "";
-    StderrProgress progress;
-    progress.begin("offload check", 1);
     offload::CheckSettings settings{
         .rows = {.strength = options.quick ? matrix::Strength::kPairs : matrix::Strength::kTriples,
                  .seed = options.seed,
@@ -226,8 +233,7 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
         .errata = std::move(*errata),
         .planted = options.faults,
         .out_dir = options.out};
-    settings.progress = [](std::size_t, std::size_t) {};
-    progress.step(settings.truth.device);
+    settings.progress = tell_progress(isatty(STDERR_FILENO) == 1);
     auto result = offload::check_ports(**tester, {}, settings);
     if (!result) {
         return pass_on(result.error());
@@ -235,8 +241,17 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
     run.seconds = result->seconds;
     run.scenarios.push_back(std::move(*result));
     std::tie(run.verdict, run.reasons) = verdict::judge_run(run.scenarios);
+    const verdict::ScenarioResult& scenario = run.scenarios.front();
     if (run.verdict == verdict::RunVerdict::kNotQualified) {
-        run.reasons = run.scenarios.front().explanation;
+        run.reasons = scenario.explanation;
+        constexpr std::size_t kMostReasons = 6;
+        if (run.reasons.size() > kMostReasons) {
+            const std::size_t more = run.reasons.size() - kMostReasons;
+            run.reasons.resize(kMostReasons);
+            run.reasons.push_back(fmt::format("and {} more, listed with the findings", more));
+        }
+    } else if (run.verdict == verdict::RunVerdict::kQualified) {
+        run.reasons = {scenario.headline};
     }
     return run;
 }

@@ -28,8 +28,14 @@ Result<BatchOutcome> exchange_batch(tester::Client& tester, std::size_t from, st
                                     const matrix::ProbeMaker& maker,
                                     std::span<const matrix::Probe> probes);
 
-// Ethernet's zeros up to 60 bytes, where less was intended; and a tag that the driver took out is
-// put back.
-matrix::FrameBytes as_on_the_wire(const traffic::ArrivedFrame& arrived, std::size_t intended_bytes);
+// Whether a port's driver keeps the type of an outermost VLAN tag. net_af_packet does not: the
+// kernel takes the tag out of the frame, and the driver puts one of type 0x8100 in.
+enum class TagType : std::uint8_t { kKept, kLost };
+TagType tag_type_at(const port::PortInfo& port);
+
+// The frame without Ethernet's zeros up to 60 bytes, where less was intended, and with the tag that
+// the driver took out put back. A type that is not known is the intended one.
+matrix::FrameBytes as_on_the_wire(const traffic::ArrivedFrame& arrived,
+                                  const matrix::FrameBytes& intended, TagType tag);
 
 }  // namespace pathproof::offload

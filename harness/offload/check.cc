@@ -160,13 +160,24 @@ std::string sentence(const Defect& defect) {
         text += fmt::format(". Looks like {} ({}; {}): {}", erratum.id, erratum.title,
                             erratum.certainty, erratum.workaround);
     }
-    return text + ".";
+    return text.ends_with('.') ? text : text + ".";
 }
 
-verdict::Proof defects_proof(const Findings& findings) {
-    verdict::Proof proof{
-        .title = "What is wrong, and where",
-        .columns = {"signature", "where", "frames", "on the wire", "right", "looks like"}};
+// The row of the specimen, in words.
+std::string example_of(const Defect& defect, const RowsRun& run) {
+    if (defect.rows.empty()) {
+        return {};
+    }
+    const std::size_t row = defect.rows.front();
+    return matrix::describe(defect.direction == profile::Direction::kTransmit
+                                ? run.sent[row].row
+                                : run.received[row].row);
+}
+
+verdict::Proof defects_proof(const Findings& findings, const RowsRun& run) {
+    verdict::Proof proof{.title = "What is wrong, and where",
+                         .columns = {"signature", "where", "frames", "on the wire", "right",
+                                     "for example", "looks like"}};
     for (const Defect& defect : findings.defects) {
         const bool valued = defect.wire_value != defect.right_value;
         std::vector<std::string> errata;
@@ -176,7 +187,7 @@ verdict::Proof defects_proof(const Findings& findings) {
         proof.rows.push_back({defect.signature(), defect.where, std::to_string(defect.frames),
                               valued ? fmt::format("0x{:04x}", defect.wire_value) : "",
                               valued ? fmt::format("0x{:04x}", defect.right_value) : "",
-                              fmt::format("{}", fmt::join(errata, ", "))});
+                              example_of(defect, run), fmt::format("{}", fmt::join(errata, ", "))});
     }
     return proof;
 }
@@ -225,7 +236,7 @@ void conclude(verdict::ScenarioResult& result, const Findings& findings, const R
     } else {
         std::vector<std::string> words;
         for (const Defect& defect : findings.defects) {
-            words.push_back(fmt::format("{} ({})", defect.signature(), defect.where));
+            words.push_back(defect.signature());
         }
         result.headline = fmt::format("{} {} in {} frames: {}.", findings.defects.size(),
                                       findings.defects.size() == 1 ? "defect" : "defects", frames,
@@ -233,6 +244,9 @@ void conclude(verdict::ScenarioResult& result, const Findings& findings, const R
     }
     for (const Defect& defect : findings.defects) {
         result.explanation.push_back(sentence(defect));
+    }
+    if (!findings.defects.empty()) {
+        result.cause = fmt::format("The port itself: {}", findings.defects.front().signature());
     }
 }
 
@@ -275,7 +289,7 @@ Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPa
         result.cells.push_back(std::move(cell));
     }
     if (!findings.defects.empty()) {
-        result.proofs.push_back(defects_proof(findings));
+        result.proofs.push_back(defects_proof(findings, *run));
     }
     if (!findings.refusals.empty()) {
         result.proofs.push_back(refusals_proof(findings, *run));

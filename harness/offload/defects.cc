@@ -146,18 +146,57 @@ void gather_sent(const RowsRun& run, Findings& findings) {
     }
 }
 
+// Whether the receiver reads the tunnel of the row's frames. Of two tunnels at once it knows one at
+// least.
+bool is_read(const matrix::Row& row, const frame::TunnelPorts& known) {
+    const bool over_ip = row.encap == matrix::Encap::kIpInIp || row.encap == matrix::Encap::kGre;
+    if (row.encap == matrix::Encap::kNone) {
+        return true;
+    }
+    if (over_ip || known.ip_tunnels() == frame::IpTunnels::kIgnored) {
+        return known.ip_tunnels() == frame::IpTunnels::kFollowed;
+    }
+    return row.tunnel_port != matrix::TunnelPort::k8223;
+}
+
+// Whether a row's frames are bad where the claim is about.
+bool is_bad_at(const matrix::Row& row, const std::string& place) {
+    using matrix::RxInput;
+    const bool outer = place.starts_with("outer.");
+    const bool ip = place.ends_with(".ipv4");
+    switch (row.rx_input) {
+        case RxInput::kGood:
+            return false;
+        case RxInput::kBadInnerTransport:
+            return !outer && !ip;
+        case RxInput::kBadInnerIp:
+            return !outer && ip;
+        case RxInput::kBadInnerBoth:
+            return !outer;
+        case RxInput::kBadOuterTransport:
+            return outer && !ip;
+        case RxInput::kBadOuterIp:
+            return outer && ip;
+        case RxInput::kBadBothTransports:
+            return !ip;
+    }
+    return false;
+}
+
 // Rows received without this finding that could have shown it: a wrong claim that a bad layer is
 // good needs a bad frame.
 std::vector<matrix::Row> clean_rows(const RowsRun& run, const Defect& defect) {
+    const bool of_claim = defect.place != "frame";
     const bool needs_bad = defect.title == judge::name(judge::RxFault::kGoodOnBad) ||
-                           defect.title == judge::name(judge::RxFault::kDropBad) ||
                            defect.title == judge::name(judge::RxFault::kHealed);
     std::vector<matrix::Row> rows;
     for (std::size_t i = 0; i < run.received.size(); ++i) {
+        const RxRow& row = run.received[i];
         const bool failed = std::ranges::find(defect.rows, i) != defect.rows.end();
-        const bool bad = run.received[i].row.rx_input != matrix::RxInput::kGood;
-        if (!failed && (!needs_bad || bad)) {
-            rows.push_back(run.received[i].row);
+        const bool same = !of_claim || place_of(row.row, defect.layer, run) == defect.place;
+        const bool ran = row.result.frames > 0;
+        if (ran && !failed && same && (!needs_bad || is_bad_at(row.row, defect.place))) {
+            rows.push_back(row.row);
         }
     }
     return rows;
@@ -181,8 +220,9 @@ void gather_received(const RowsRun& run, Findings& findings) {
             const std::string title = !lost       ? finding.title
                                       : drops_bad ? judge::name(judge::RxFault::kDropBad)
                                                   : judge::name(judge::RxFault::kDropGood);
-            const std::string place = lost ? "frame" : place_of(row.row, finding.place);
+            const std::string place = lost ? "frame" : place_of(row.row, finding.place, run);
             Defect& defect = gathering.add({place, title}, i, finding.frames);
+            defect.layer = finding.place;
             if (defect.specimen.wire.empty()) {
                 defect.specimen = {finding.label, finding.specimen, finding.specimen, {}};
             }
@@ -217,8 +257,8 @@ void find_silence(const RowsRun& run, const port::PortInfo& device, Findings& fi
                 silence.frames < kEnoughFrames) {
                 continue;
             }
-            silence.place = place_of(run.received[silence.rows.front()].row,
-                                     judge::name(static_cast<judge::RxLayer>(layer)));
+            silence.layer = judge::name(static_cast<judge::RxLayer>(layer));
+            silence.place = place_of(run.received[silence.rows.front()].row, silence.layer, run);
             silence.note = fmt::format("{} is offered, and no claim was made in any of {} frames",
                                        offload, silence.frames);
             findings.defects.push_back(std::move(silence));
@@ -298,12 +338,13 @@ bool is_cause(const matrix::TxCellResult& result, const matrix::TxFinding& findi
     });
 }
 
-std::string place_of(const matrix::Row& row, const std::string& layer) {
+std::string place_of(const matrix::Row& row, const std::string& layer, const RowsRun& run) {
     const std::string depth = row.encap == matrix::Encap::kNone ? "plain." : "inner.";
-    if (layer == "outer.ip") {
+    const bool unread = !is_read(row, run.tunnels);
+    if (layer == "outer.ip" || (unread && layer == "ip")) {
         return "outer.ipv4";
     }
-    if (layer == "outer.l4") {
+    if (layer == "outer.l4" || (unread && layer == "l4")) {
         return "outer.udp";
     }
     if (layer == "ip") {

@@ -16,6 +16,7 @@ struct Defect {
     profile::Direction direction = profile::Direction::kTransmit;
     std::string place;  // "inner.tcp", "outer.udp.length"; on receipt the layer: "inner.udp"
     std::string title;  // "PSEUDO", "RX_GOOD_ON_BAD", "UNKNOWN"
+    std::string layer;  // on receipt: of the claim, "l4", "outer.ip"
     std::string where;  // see locate()
     std::uint64_t frames = 0;
     std::vector<std::size_t> rows;  // that fail, by index into the run's
@@ -53,8 +54,9 @@ Findings find_defects(const RowsRun& run, const port::PortInfo& device,
 // Which of a row's findings are causes, as places and titles; the others follow from them.
 bool is_cause(const matrix::TxCellResult& result, const matrix::TxFinding& finding);
 
-// A layer of an Rx claim as the errata name it: "l4" of a UDP packet in a tunnel is "inner.udp".
-std::string place_of(const matrix::Row& row, const std::string& layer);
+// A layer of an Rx claim as the errata name it: "l4" of a UDP packet in a tunnel is "inner.udp", or
+// "outer.udp" if the receiver does not read that tunnel.
+std::string place_of(const matrix::Row& row, const std::string& layer, const RowsRun& run);
 
 // The promised receive offload that judges a layer of that protocol: "UDP_CKSUM"; empty if none
 // does.

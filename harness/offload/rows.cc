@@ -48,6 +48,52 @@ std::vector<std::string> asked_of(const matrix::Row& row, std::uint64_t flags) {
     return asked;
 }
 
+// How inner checksums are asked of a port that knows no tunnels (DPDK programmer's guide, "Mbuf
+// Library", meta information): all headers before the inner IP header count as l2_len. Whether that
+// fits the seven bits of the field.
+bool ask_without_tunnel(frame::OffloadRequest& request) {
+    constexpr std::uint64_t kTunnelFlags =
+        RTE_MBUF_F_TX_TUNNEL_MASK | RTE_MBUF_F_TX_OUTER_IPV4 | RTE_MBUF_F_TX_OUTER_IPV6;
+    request.mbuf_flags &= ~kTunnelFlags;
+    request.l2_len =
+        static_cast<std::uint16_t>(request.l2_len + request.outer_l2_len + request.outer_l3_len);
+    request.outer_l2_len = 0;
+    request.outer_l3_len = 0;
+    return frame::check(request).has_value();
+}
+
+// What the port must offer for the request, and does not.
+std::vector<std::string> lacking_for(const frame::OffloadRequest& request,
+                                     const port::PortInfo& device) {
+    std::vector<std::string> lacking;
+    for (const std::string& offload : port::tx_names(request.port_offloads)) {
+        if (!has(device.tx_offloads, offload)) {
+            lacking.push_back(offload);
+        }
+    }
+    return lacking;
+}
+
+// In the terms that the port understands.
+void suit(Probe& probe, const port::PortInfo& device, std::vector<std::string>& lacking) {
+    const bool knows_tunnels = has(device.tx_offloads, "OUTER_IPV4_CKSUM");
+    for (matrix::HandedFrame& handed : probe.handed) {
+        const bool tunnelled = handed.request.outer_l3_len != 0;
+        if (tunnelled && !knows_tunnels && !ask_without_tunnel(handed.request) && lacking.empty()) {
+            lacking.push_back("OUTER_IPV4_CKSUM");
+        }
+    }
+}
+
+// net_af_packet joins a fanout group with PACKET_FANOUT_FLAG_DEFRAG: the kernel puts IPv4 fragments
+// together before the port sees them.
+bool is_put_together(const matrix::Row& row, const port::PortInfo& receiver) {
+    const bool v4 = row.network == matrix::InnerNetwork::kIpv4 ||
+                    row.network == matrix::InnerNetwork::kIpv4Options;
+    return receiver.driver == "net_af_packet" && v4 && row.encap == matrix::Encap::kNone &&
+           row.fragmentation != matrix::Fragmentation::kNone;
+}
+
 std::uint16_t tunnel_port_of(const Probe& probe) {
     const frame::FrameView view = frame::parse_frame(probe.intended.front(), probe.tunnels);
     return view.tunnel == frame::Tunnel::kNone ? std::uint16_t{0}
@@ -208,6 +254,7 @@ bool is_full(const std::vector<Probe>& probes) {
 Status Rows::send(const matrix::Matrix& matrix, const std::function<void(std::size_t)>& done) {
     const matrix::ProbeMaker maker(matrix.limits, Direction::kTransmit, {}, settings_.seed);
     const port::PortInfo& device = tester_.ports()[ports_.device];
+    const TagType tag = tag_type_at(tester_.ports()[ports_.far]);
     std::vector<matrix::TxCell> cells;
     std::vector<Probe> waiting;
     const Judge judge = [&](std::size_t row, const Probe& probe, const ProbeOutcome& outcome) {
@@ -217,9 +264,9 @@ Status Rows::send(const matrix::Matrix& matrix, const std::function<void(std::si
         }
         std::vector<matrix::FrameBytes> wire;
         for (std::size_t i = 0; i < outcome.arrived.size(); ++i) {
-            const std::size_t intended =
-                i < probe.intended.size() ? probe.intended[i].size() : SIZE_MAX;
-            wire.push_back(as_on_the_wire(outcome.arrived[i], intended));
+            const bool surplus = i >= probe.intended.size();
+            wire.push_back(as_on_the_wire(outcome.arrived[i],
+                                          surplus ? matrix::FrameBytes() : probe.intended[i], tag));
         }
         cells[row].add(probe, wire);
     };
@@ -234,10 +281,12 @@ Status Rows::send(const matrix::Matrix& matrix, const std::function<void(std::si
         const frame::OffloadRequest& request = probes->front().handed.front().request;
         sent.offloads = port::tx_names(request.port_offloads);
         sent.asked = asked_of(row, request.mbuf_flags);
-        for (const std::string& offload : sent.offloads) {
-            if (!has(device.tx_offloads, offload)) {
-                sent.lacking.push_back(offload);
-            }
+        sent.lacking = lacking_for(request, device);
+        if (is_put_together(row, tester_.ports()[ports_.far])) {
+            sent.lacking.push_back("a far port that leaves IPv4 fragments alone");
+        }
+        for (Probe& probe : *probes) {
+            suit(probe, device, sent.lacking);
         }
         if (sent.lacking.empty()) {
             std::ranges::move(*probes, std::back_inserter(waiting));
@@ -260,7 +309,8 @@ Status Rows::send(const matrix::Matrix& matrix, const std::function<void(std::si
 
 // Several frames of one probe are fragments: those whose bytes are equal first, the others in
 // order.
-std::vector<const traffic::ArrivedFrame*> paired(const Probe& probe, const ProbeOutcome& outcome) {
+std::vector<const traffic::ArrivedFrame*> paired(const Probe& probe, const ProbeOutcome& outcome,
+                                                 TagType tag) {
     std::vector<const traffic::ArrivedFrame*> arrived(probe.handed.size());
     std::vector<bool> taken(outcome.arrived.size());
     const auto pair_up = [&](auto fits) {
@@ -273,8 +323,8 @@ std::vector<const traffic::ArrivedFrame*> paired(const Probe& probe, const Probe
             }
         }
     };
-    pair_up([](const matrix::FrameBytes& sent, const traffic::ArrivedFrame& came) {
-        return as_on_the_wire(came, sent.size()) == sent;
+    pair_up([&](const matrix::FrameBytes& sent, const traffic::ArrivedFrame& came) {
+        return as_on_the_wire(came, sent, tag) == sent;
     });
     pair_up([](const auto&, const auto&) { return true; });
     return arrived;
@@ -282,7 +332,8 @@ std::vector<const traffic::ArrivedFrame*> paired(const Probe& probe, const Probe
 
 void Rows::judge_received(RxRow& row, matrix::RxCell& cell, const Probe& probe,
                           const ProbeOutcome& outcome) {
-    const auto arrived = paired(probe, outcome);
+    const TagType tag = tag_type_at(tester_.ports()[ports_.device]);
+    const auto arrived = paired(probe, outcome, tag);
     for (std::size_t i = 0; i < probe.handed.size(); ++i) {
         const matrix::FrameBytes& sent = probe.handed[i].bytes;
         judge::FrameVerdict verdict = judge::verify(sent, tunnels_);
@@ -291,7 +342,7 @@ void Rows::judge_received(RxRow& row, matrix::RxCell& cell, const Probe& probe,
         verdict = one_packet ? judge::verify(sent, tunnels) : verdict;
         matrix::Arrival arrival;
         if (arrived[i] != nullptr) {
-            arrival.bytes = as_on_the_wire(*arrived[i], sent.size());
+            arrival.bytes = as_on_the_wire(*arrived[i], sent, tag);
             arrival.claims = claims_of(arrived[i]->mbuf_flags);
             arrival.claims = one_packet ? of_the_only_packet(arrival.claims) : arrival.claims;
             const auto claimed = by_layer(arrival.claims);
@@ -313,12 +364,15 @@ Status Rows::receive(const matrix::Matrix& matrix, const std::function<void(std:
     const Judge judge = [&](std::size_t row, const Probe& probe, const ProbeOutcome& outcome) {
         judge_received(run_.received[row], cells[row], probe, outcome);
     };
+    const port::PortInfo& device = tester_.ports()[ports_.device];
     for (std::size_t number = 0; number < matrix.rows.size(); ++number) {
         auto probes = probes_of(maker, matrix.rows[number], number);
         if (!probes) {
             return pass_on(probes.error());
         }
-        std::ranges::move(*probes, std::back_inserter(waiting));
+        if (!is_put_together(matrix.rows[number], device)) {
+            std::ranges::move(*probes, std::back_inserter(waiting));
+        }
         if (!is_full(waiting) && number + 1 < matrix.rows.size()) {
             continue;
         }
@@ -349,7 +403,7 @@ Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const Ro
     const matrix::Matrix received =
         matrix::make_matrix(limits, Direction::kReceive, settings.strength, settings.seed);
     const std::size_t all = sent.rows.size() + received.rows.size();
-    RowsRun run;
+    RowsRun run{.tunnels = tunnels_read_by(tester.ports()[ports.device])};
     Rows rows(tester, ports, settings, run);
     Status done = rows.send(sent, [&](std::size_t number) { progress(number, all); });
     done = done

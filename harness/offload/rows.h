@@ -32,7 +32,8 @@ struct TxRow {
     matrix::Row row;
     std::vector<std::string> offloads;  // asked of the port, as rte_eth_dev_tx_offload_name()
     std::vector<std::string> asked;     // checksums that it was to make: "inner.tcp", "outer.udp"
-    std::vector<std::string> lacking;   // offloads that the port has not: the row was not run
+    std::vector<std::string> lacking;   // offloads that the port has not, or what the far port
+                                        // cannot do: the row was not run
     std::uint16_t tunnel_port = 0;      // UDP destination of the first frame's tunnel; 0: none
     matrix::TxCellResult result;
 };
@@ -54,6 +55,7 @@ struct RowsRun {
     std::uint64_t called_bad = 0;  // received frames of which some layer was called bad
     std::uint64_t seen_bad = 0;    // received frames with a bad checksum where the port looks
     std::uint64_t foreign = 0;     // frames that nobody here sent
+    frame::TunnelPorts tunnels{frame::IpTunnels::kIgnored};  // that the port reads on receipt
     // Why a missing frame may be the tester's own loss; a batch is tried three times.
     std::vector<std::string> objections;
 };

@@ -148,8 +148,8 @@ verdict::TruthRow sent_row(const RowsRun& run, const std::string& offload) {
     return truth;
 }
 
-std::string offload_at(const Row& row, const std::string& layer) {
-    const std::string place = place_of(row, layer);
+std::string offload_at(const Row& row, const std::string& layer, const RowsRun& run) {
+    const std::string place = place_of(row, layer, run);
     for (const char* offload : {"OUTER_UDP_CKSUM", "OUTER_IPV4_CKSUM", "UDP_CKSUM", "TCP_CKSUM",
                                 "SCTP_CKSUM", "IPV4_CKSUM"}) {
         if (makes(offload, place)) {
@@ -187,7 +187,7 @@ verdict::TruthRow claims_row(const RowsRun& run, const std::string& offload) {
             tally.frames += claims.verifiable;
             claimed += claims.claimed;
             for (const matrix::RxFinding& finding : row.result.findings) {
-                if (offload_at(row.row, finding.place) == offload) {
+                if (offload_at(row.row, finding.place, run) == offload) {
                     tally.add(finding.title, finding.frames);
                     tally.frames += claims.verifiable == 0 ? finding.frames : 0;
                 }
