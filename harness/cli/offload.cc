@@ -8,6 +8,7 @@
 #include "harness/agent/ethtool.h"
 #include "harness/agent/message.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/offload_check.h"
 #include "harness/cli/offload_ports.h"
 #include "harness/process/netns.h"
 
@@ -111,23 +112,44 @@ void add_set(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOption
     command->callback([&chosen, options] { chosen = [options] { return set(*options); }; });
 }
 
+int check(const PortCheckOptions& port, DeviceCheckOptions device) {
+    if (device.device.empty()) {
+        return run_port_check(port);
+    }
+    if (is_port_check(port)) {
+        return complain(
+            {ErrorCode::kBadInput, "name either a network device of the kernel (" + device.device +
+                                       ") or a DPDK port (--dpdk, --software-nic), not both"});
+    }
+    device.netns = port.netns;
+    device.profile = port.profile;
+    device.out = port.out;
+    device.seed = port.seed;
+    device.quick = port.quick;
+    device.json = port.json;
+    return run_device_check(device);
+}
+
 void add_check(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand(
         "check",
         "Judge every checksum and segment of a device on the wire: the offload truth table");
     const auto options = std::make_shared<PortCheckOptions>();
+    const auto device = std::make_shared<DeviceCheckOptions>();
+    declare_device_check(*command, *device);
     declare_port_check(*command, *options);
     command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
     command->add_option("--profile", options->profile, "What is expected (default: what fits)");
     command->add_option("--out", options->out, "Folder for a report and its evidence");
     command->add_option("--seed", options->seed, "Repeats a run's frames")->capture_default_str();
-    command->add_option("--frames", options->frames, "Of each row of the matrix")
+    command->add_option("--frames", options->frames, "Of each row of the matrix (DPDK ports)")
         ->check(CLI::Range(3, 1000))
         ->capture_default_str();
     command->add_flag("--quick", options->quick, "All pairs of the matrix in place of all triples");
     command->add_flag("--json", options->json, "Print the whole result as one JSON document");
-    command->callback(
-        [&chosen, options] { chosen = [options] { return run_port_check(*options); }; });
+    command->callback([&chosen, options, device] {
+        chosen = [options, device] { return check(*options, *device); };
+    });
 }
 
 }  // namespace

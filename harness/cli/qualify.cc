@@ -22,6 +22,7 @@ struct QualifyOptions {
     std::uint64_t seed = 0;
     std::uint64_t pairs = 0;
     bool no_hugepages = false;
+    bool full = false;
 };
 
 Result<SessionOptions> session_of(const QualifyOptions& options) {
@@ -54,6 +55,10 @@ Result<SessionOptions> session_of(const QualifyOptions& options) {
     }
     if (options.pairs != 0) {
         session.repeat_command += fmt::format(" --pairs {}", options.pairs);
+    }
+    if (options.full) {
+        session.repeat_command += " --full";
+        session.matrix = scenario::MatrixSize::kFull;
     }
     if (options.no_hugepages) {
         session.repeat_command += " --no-hugepages";
@@ -91,6 +96,8 @@ void add_qualify(CLI::App& app, Command& chosen) {
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     command->add_option("--pairs", options->pairs, "query pairs of each race experiment (0: each its own number)")
         ->check(CLI::Range(0, 50'000));
+    command->add_flag("--full", options->full,
+                      "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");
     command->add_flag("--no-hugepages", options->no_hugepages, "do not reserve hugepages");
     command->callback([options, &chosen] { chosen = [options] { return run_qualify(*options); }; });
 }

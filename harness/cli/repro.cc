@@ -22,6 +22,7 @@ struct ReproOptions {
     std::uint64_t seed = 0;
     std::uint64_t pairs = 0;
     bool no_hugepages = false;
+    bool full = false;
     bool json = false;
 };
 
@@ -49,6 +50,10 @@ int run_repro(const ReproOptions& options) {
     session.repeat_command = fmt::format("pathproof repro {} --lab {}", options.scenario, options.lab);
     if (options.pairs != 0) {
         session.repeat_command += fmt::format(" --pairs {}", options.pairs);
+    }
+    if (options.full) {
+        session.repeat_command += " --full";
+        session.matrix = scenario::MatrixSize::kFull;
     }
     if (options.no_hugepages) {
         session.repeat_command += " --no-hugepages";
@@ -81,12 +86,14 @@ int run_repro(const ReproOptions& options) {
 void add_repro(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<ReproOptions>();
     CLI::App* command = app.add_subcommand("repro", "reproduce one failure, name its cause, show its cure");
-    command->add_option("scenario", options->scenario, "vxlan-checksum or dns-race")->required();
+    command->add_option("scenario", options->scenario, "vxlan-checksum, dns-race or offload-truth")->required();
     command->add_option("--lab", options->lab, "the lab: veth (built in)")->capture_default_str();
     command->add_option("--out", options->out, "folder for a report and its evidence (none by default)");
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     command->add_option("--pairs", options->pairs, "query pairs of each race experiment (0: each its own number)")
         ->check(CLI::Range(0, 50'000));
+    command->add_flag("--full", options->full,
+                      "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");
     command->add_flag("--no-hugepages", options->no_hugepages, "do not reserve hugepages");
     command->add_flag("--json", options->json, "print the whole result as one JSON document");
     command->callback([options, &chosen] { chosen = [options] { return run_repro(*options); }; });

@@ -202,7 +202,9 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                                .pairs = seeded.pairs,
                                .hugepages = seeded.use_hugepages && take_hugepages(**journal),
                                .cpus = usable_cpus(),
-                               .out_dir = seeded.out_dir};
+                               .out_dir = seeded.out_dir,
+                               .matrix = seeded.matrix,
+                               .device = seeded.device};
     {
         StderrProgress progress;
         scenario::Context context{**journal, progress, settings, run.environment(), seeded.profile, run.dpdk_version()};

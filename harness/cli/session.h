@@ -22,6 +22,8 @@ struct SessionOptions {
     std::uint64_t seed = 0;   // 0: drawn
     std::uint64_t pairs = 0;  // 0: each experiment's own number
     bool use_hugepages = true;
+    scenario::MatrixSize matrix = scenario::MatrixSize::kQuick;  // of offload-truth
+    std::optional<scenario::TruthDevice> device = std::nullopt;  // in place of the lab's own
 };
 
 // Runs the scenarios and judges the run. A scenario that could not be made is a value (INCONCLUSIVE, with the error's

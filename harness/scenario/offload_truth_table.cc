@@ -184,7 +184,8 @@ void add_feature_rows(const TruthRun& run, const std::string& name, verdict::Tru
         set.expected = expectation_of(run, name);
         set.advertised = fmt::format("set {}, is {}", on ? "on" : "off",
                                      then != nullptr && then->active ? "on" : "off");
-        add_sentence(set.finding, trial_note(outcome->taken, name));
+        // Alone on, many features cannot be: what they build on is off.
+        add_sentence(set.finding, on ? "" : trial_note(outcome->taken, name));
         table.rows.push_back(std::move(set));
     }
 }

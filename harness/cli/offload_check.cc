@@ -1,0 +1,363 @@
+// pathproof offload check: the offload truth table of one device of the kernel.
+
+#include "harness/cli/offload_check.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/agent/ethtool.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+#include "harness/lab/lab_file.h"
+#include "harness/lab/machine_use.h"
+#include "harness/lab/privilege.h"
+#include "harness/process/netns.h"
+#include "harness/process/program.h"
+#include "harness/report/json.h"
+#include "harness/report/report.h"
+#include "harness/report/text.h"
+#include "harness/tester/port_choice.h"
+
+namespace pathproof::cli {
+namespace {
+
+using nlohmann::json;
+
+// The far end of a cable that lies inside this machine.
+struct FarEnd {
+    std::string netns;
+    std::string interface;
+};
+
+Result<agent::DeviceInfo> read_device(const std::string& netns, const std::string& device) {
+    agent::DeviceInfo info;
+    const Status done = process::in_netns(netns, [&]() -> Status {
+        auto read = agent::read_device(device);
+        if (!read) {
+            return pass_on(read.error());
+        }
+        info = std::move(*read);
+        return {};
+    });
+    if (!done) {
+        return pass_on(done.error());
+    }
+    return info;
+}
+
+// RFC 2544 and RFC 5737 set these apart for tests; nobody reaches a machine through them.
+bool is_test_address(const frame::IpAddress& address) {
+    if (address.family == frame::Family::kIpv6) {
+        return address.bytes[0] == 0x20 && address.bytes[1] == 0x01 && address.bytes[2] == 0x0d &&
+               address.bytes[3] == 0xb8;
+    }
+    const std::uint32_t host = address.v4_host_order();
+    return host >> 17 == 0xc6120000u >> 17 || host >> 8 == 0xc63364u || host >> 8 == 0xcb0071u;
+}
+
+// Refuses a device that the machine, or somebody else, is reached through.
+Status check_spare(const std::string& netns, const std::string& device) {
+    const auto use = lab::local_use(netns);
+    if (!use) {
+        return pass_on(use.error());
+    }
+    const auto found = std::ranges::find(*use, device, &lab::DeviceUse::name);
+    if (found == use->end()) {
+        return fail(ErrorCode::kNotFound, "there is no device {}{}; 'ip link' lists them", device,
+                    netns.empty() ? "" : " in " + netns);
+    }
+    const auto refuse = [&](const std::string& why) {
+        return fail(ErrorCode::kBadInput,
+                    "{} {}: nothing is sent on it and none of its offloads is touched. Take a "
+                    "device that is in use for nothing else",
+                    device, why);
+    };
+    if (found->default_route) {
+        return refuse("carries the default route");
+    }
+    if (!found->ssh_peers.empty()) {
+        return refuse("carries an SSH session with " + found->ssh_peers.front());
+    }
+    for (const lab::Prefix& own : found->addresses) {
+        if (!is_test_address(own.address)) {
+            return refuse(fmt::format("has the address {}, which is of no test network",
+                                      lab::to_string(own)));
+        }
+    }
+    return {};
+}
+
+Status check_device(const agent::DeviceInfo& info) {
+    static const std::vector<std::string> kTunnels = {"vxlan", "geneve", "ip_gre", "ipip", "sit"};
+    if (std::ranges::find(kTunnels, info.driver) != kTunnels.end()) {
+        return fail(ErrorCode::kBadInput,
+                    "{} is a tunnel device ({}): it has no wire of its own; name the device that "
+                    "its packets leave by",
+                    info.name, info.driver);
+    }
+    if (!info.link_up) {
+        return fail(ErrorCode::kBadInput,
+                    "{} has no link; 'ip link set {} up' on both ends of its cable brings it up",
+                    info.name, info.name);
+    }
+    return {};
+}
+
+Result<std::vector<json>> links_of(const std::string& netns) {
+    const auto text =
+        process::run_checked({"ip", "-json", "-details", "link", "show"}, {.netns = netns});
+    if (!text) {
+        return pass_on(text.error());
+    }
+    const json links = json::parse(*text, nullptr, false);
+    if (!links.is_array()) {
+        return fail(ErrorCode::kFailed, "'ip -json link show' did not print a list");
+    }
+    return std::vector<json>(links.begin(), links.end());
+}
+
+std::vector<std::string> named_namespaces() {
+    std::vector<std::string> names;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator("/run/netns", none)) {
+        names.push_back(entry.path().filename().string());
+    }
+    return names;
+}
+
+// The peer of a veth device: in its own namespace by name, in another by both interface indices.
+Result<FarEnd> find_peer(const std::string& netns, const std::string& device) {
+    const auto links = links_of(netns);
+    if (!links) {
+        return pass_on(links.error());
+    }
+    const auto own = std::ranges::find_if(
+        *links, [&](const json& link) { return link.value("ifname", "") == device; });
+    const Failure unknown =
+        fail(ErrorCode::kBadInput,
+             "what is at the other end of {}'s cable? name the tester's port there with --tester "
+             "(a network interface, a PCI address or a DPDK virtual device)",
+             device);
+    if (own == links->end() || !own->contains("linkinfo") ||
+        own->at("linkinfo").value("info_kind", "") != "veth") {
+        return unknown;
+    }
+    if (own->contains("link")) {
+        return FarEnd{netns, own->at("link").get<std::string>()};
+    }
+    std::vector<FarEnd> found;
+    for (const std::string& name : named_namespaces()) {
+        const auto others = links_of(name);
+        for (const json& link : others ? *others : std::vector<json>()) {
+            if (name != netns && link.value("ifindex", 0) == own->value("link_index", -1) &&
+                link.value("link_index", 0) == own->value("ifindex", -1)) {
+                found.push_back({name, link.value("ifname", "")});
+            }
+        }
+    }
+    return found.size() == 1 ? Result<FarEnd>(found.front()) : Result<FarEnd>(unknown);
+}
+
+Result<scenario::TruthDevice> choose(const DeviceCheckOptions& options) {
+    if (!options.netns.empty() && !process::netns_exists(options.netns)) {
+        return fail(ErrorCode::kNotFound,
+                    "network namespace '{}' does not exist; 'ip netns' lists them", options.netns);
+    }
+    const auto info = read_device(options.netns, options.device);
+    if (!info) {
+        return pass_on(info.error());
+    }
+    if (const Status spare = check_spare(options.netns, options.device); !spare) {
+        return pass_on(spare.error());
+    }
+    if (const Status fit = check_device(*info); !fit) {
+        return pass_on(fit.error());
+    }
+    FarEnd far{options.tester_netns.empty() ? options.netns : options.tester_netns, options.tester};
+    if (options.tester.empty()) {
+        auto peer = find_peer(options.netns, options.device);
+        if (!peer) {
+            return pass_on(peer.error());
+        }
+        far = std::move(*peer);
+    }
+    auto port = tester::choose_port(far.interface, far.netns);
+    if (!port) {
+        return pass_on(port.error());
+    }
+    constexpr std::uint32_t kStandardPacket = 1500;
+    scenario::TruthDevice device{.netns = options.netns,
+                                 .name = options.device,
+                                 .tester_netns = far.netns,
+                                 .tester_port = *port,
+                                 .longest_packet = kStandardPacket};
+    if (port->device == tester::af_packet_device(far.interface)) {
+        const auto far_info = read_device(far.netns, far.interface);
+        const Status spare = check_spare(far.netns, far.interface);
+        if (!far_info || !spare) {
+            return pass_on(far_info ? spare.error() : far_info.error());
+        }
+        device.tester_port.device = tester::af_packet_device_for_long_frames(far.interface);
+        device.tester_port.pool_mbufs = tester::kLongFrameMbufs;
+        device.longest_packet = std::min<std::uint32_t>(9000, far_info->mtu);
+    }
+    return device;
+}
+
+const char* mark(verdict::Observed observed) {
+    switch (observed) {
+        case verdict::Observed::kRight:
+            return "right";
+        case verdict::Observed::kWrong:
+            return "WRONG";
+        case verdict::Observed::kByDesign:
+            return "design";
+        case verdict::Observed::kRefused:
+            return "refused";
+        case verdict::Observed::kNotTested:
+            break;
+    }
+    return "-";
+}
+
+void print_finding(const verdict::TruthRow& row) {
+    if (row.finding.empty()) {
+        return;
+    }
+    fmt::print("{}: {}\n", row.offload, row.finding);
+    for (const verdict::KnownErratum& erratum : row.errata) {
+        fmt::print("  {} ({}): {}\n    workaround: {}; source: {}\n", erratum.id, erratum.certainty,
+                   erratum.title, erratum.workaround, erratum.source);
+    }
+}
+
+void print_table(const verdict::TruthTable& table) {
+    fmt::print("{}: what the profile expects, what the driver says, what the wire showed\n\n",
+               table.device);
+    std::string head = fmt::format("{:<42} {:<9} {:<15}", "offload", "profile", "driver");
+    for (const std::string& condition : table.conditions) {
+        head += fmt::format(" {:<{}}", condition, std::max<std::size_t>(condition.size(), 7));
+    }
+    fmt::print("{}\n", head);
+    for (const verdict::TruthRow& row : table.rows) {
+        std::string line = fmt::format("{:<42} {:<9} {:<15}", row.offload,
+                                       row.expected.empty() ? "-" : row.expected, row.advertised);
+        for (std::size_t i = 0; i < row.observed.size(); ++i) {
+            line += fmt::format(" {:<{}}", mark(row.observed[i].observed),
+                                std::max<std::size_t>(table.conditions[i].size(), 7));
+        }
+        fmt::print("{}\n", line);
+    }
+    fmt::print(
+        "\ndesign: handed over unfinished, as this kind of device does; behind a healthy "
+        "NIC every such frame is right\n");
+    for (const verdict::TruthRow& row : table.rows) {
+        print_finding(row);
+    }
+    fmt::print("{}\n", report::wrap(table.excluded, 100, 0));
+}
+
+// 0: nothing wrong; 1: a defect, or driver and profile disagree; 3: not measured.
+int exit_of(const verdict::RunResult& result) {
+    if (result.verdict == verdict::RunVerdict::kIncomplete) {
+        return 3;
+    }
+    const verdict::ScenarioResult& scenario = result.scenarios.front();
+    const bool failed = std::ranges::any_of(scenario.cells, [](const verdict::Cell& cell) {
+        return cell.verdict == verdict::CellVerdict::kFail;
+    });
+    const bool found = std::ranges::any_of(scenario.truth_tables, [](const auto& table) {
+        return std::ranges::any_of(table.rows,
+                                   [](const auto& row) { return !row.finding.empty(); });
+    });
+    return failed || found ? 1 : 0;
+}
+
+Result<SessionOptions> session_of(const DeviceCheckOptions& options) {
+    if (const Status allowed = lab::needs_root("'pathproof offload check'"); !allowed) {
+        return pass_on(allowed.error());
+    }
+    SessionOptions session{.command = "", .repeat_command = "", .out_dir = options.out};
+    if (!options.profile.empty()) {
+        auto profile = profile::find_profile(profile::profile_directory(), options.profile);
+        if (!profile) {
+            return pass_on(profile.error());
+        }
+        session.profile = std::move(*profile);
+    }
+    auto device = choose(options);
+    if (!device) {
+        return pass_on(device.error());
+    }
+    session.device = std::move(*device);
+    session.lab = "device " + options.device;
+    session.seed = options.seed;
+    session.matrix = options.quick ? scenario::MatrixSize::kQuick : scenario::MatrixSize::kFull;
+    session.scenarios = {scenario::find_scenario("offload-truth")};
+    session.repeat_command = "pathproof offload check " + options.device;
+    for (const auto& [word, value] : {std::pair{"--netns", &options.netns},
+                                      {"--tester", &options.tester},
+                                      {"--tester-netns", &options.tester_netns},
+                                      {"--profile", &options.profile}}) {
+        session.repeat_command += value->empty() ? "" : fmt::format(" {} {}", word, *value);
+    }
+    session.repeat_command += options.quick ? " --quick" : "";
+    session.command = session.repeat_command;
+    session.use_hugepages = false;
+    return session;
+}
+
+}  // namespace
+
+int run_device_check(const DeviceCheckOptions& options) {
+    const auto session = session_of(options);
+    if (!session) {
+        return complain(session.error());
+    }
+    const auto result = run_session(*session);
+    if (!result) {
+        return complain(result.error());
+    }
+    if (!options.out.empty()) {
+        if (const Status written = report::write_report(*result, options.out); !written) {
+            return complain(written.error());
+        }
+    }
+    const verdict::ScenarioResult& scenario = result->scenarios.front();
+    if (options.json) {
+        fmt::print("{}\n", report::to_json(*result).dump(
+                               -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+        return exit_of(*result);
+    }
+    for (const verdict::TruthTable& table : scenario.truth_tables) {
+        print_table(table);
+    }
+    fmt::print("{}\n", report::wrap(scenario.headline, 100, 0));
+    if (result->verdict == verdict::RunVerdict::kIncomplete) {
+        for (const std::string& reason : result->reasons) {
+            fmt::print("incomplete: {}\n", reason);
+        }
+    }
+    if (!options.out.empty()) {
+        fmt::print("report: {}\n",
+                   std::filesystem::absolute(options.out + "/report.html").string());
+    }
+    return exit_of(*result);
+}
+
+void declare_device_check(CLI::App& check, DeviceCheckOptions& options) {
+    check.add_option("DEV", options.device,
+                     "Network device of the kernel, in use for nothing else");
+    check.add_option(
+        "--tester", options.tester,
+        "With DEV: the tester's port at the other end of its cable: network interface, "
+        "PCI address or DPDK virtual device (default: the peer of a veth device)");
+    check.add_option("--tester-netns", options.tester_netns,
+                     "Network namespace of --tester (default: that of DEV)");
+}
+
+}  // namespace pathproof::cli

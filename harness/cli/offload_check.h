@@ -1,0 +1,31 @@
+// `offload check DEV`: a device of the kernel.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace pathproof::cli {
+
+struct DeviceCheckOptions {
+    std::string device;
+    std::string tester;
+    std::string tester_netns;
+    // Declared by the command itself.
+    std::string netns;
+    std::string profile;
+    std::string out;
+    std::uint64_t seed = 0;
+    bool quick = false;
+    bool json = false;
+};
+
+// DEV, --tester and --tester-netns.
+void declare_device_check(CLI::App& check, DeviceCheckOptions& options);
+// Gives the exit status: 0 nothing wrong, 1 a defect, 2 refused or bad input, 3 not measured.
+int run_device_check(const DeviceCheckOptions& options);
+
+}  // namespace pathproof::cli
