@@ -36,8 +36,8 @@ bool differs_in_identification(const FrameBytes& spoilt, const FrameBytes& healt
         const std::size_t field = finding.field_offset;
         if (finding.layer.protocol == judge::Protocol::kIpv4) {
             put_back(restored, healthy, field - 6, 2);  // the header begins 10 bytes before it
+            put_back(restored, healthy, field, 2);
         }
-        put_back(restored, healthy, field, judge::field_size(finding.layer.protocol));
     }
     return restored == healthy;
 }
@@ -75,9 +75,9 @@ bool is_true(RxClaim claim, judge::RxClaim truth, bool header) {
            (header && truth == judge::RxClaim::kUnknown);
 }
 
-bool is_harmless(const softnic::Fault& fault, const FrameBytes& wire, const ReceiveRow& row,
-                 const frame::TunnelPorts& tunnels) {
-    softnic::SoftNic nic(row.nic, {always(fault)});
+bool is_harmless(const softnic::Fault& fault, const FrameBytes& wire,
+                 const softnic::NicLimits& limits, const frame::TunnelPorts& tunnels) {
+    softnic::SoftNic nic(limits, {always(fault)});
     softnic::RxResult result;
     nic.receive(wire, result);
     if (result.delivery != softnic::RxResult::Delivery::kDelivered || result.bytes != wire) {
@@ -137,11 +137,18 @@ Effect effect_on_row(const softnic::Fault& fault, const ReceiveRow& row) {
     Effect sum;
     for (const matrix::Probe& probe : row.probes) {
         for (const matrix::HandedFrame& frame : probe.handed) {
-            count(softnic::effect_on(fault, frame.bytes, row.nic), sum,
-                  [&] { return is_harmless(fault, frame.bytes, row, probe.tunnels); });
+            sum.add(effect_on_wire(fault, frame.bytes, row.nic, probe.tunnels));
         }
     }
     return sum;
+}
+
+Effect effect_on_wire(const softnic::Fault& fault, const FrameBytes& wire,
+                      const softnic::NicLimits& limits, const frame::TunnelPorts& tunnels) {
+    Effect effect;
+    count(softnic::effect_on(fault, wire, limits), effect,
+          [&] { return is_harmless(fault, wire, limits, tunnels); });
+    return effect;
 }
 
 bool same_on_wire(const softnic::Fault& one, const softnic::Fault& other, const SendRow& row) {

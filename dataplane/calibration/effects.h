@@ -25,6 +25,9 @@ struct Effect {
 
 Effect effect_on_row(const softnic::Fault& fault, const SendRow& row);
 Effect effect_on_row(const softnic::Fault& fault, const ReceiveRow& row);
+// Of a receiver's fault on one frame.
+Effect effect_on_wire(const softnic::Fault& fault, const FrameBytes& wire,
+                      const softnic::NicLimits& limits, const frame::TunnelPorts& tunnels);
 
 // Whether two faults put the same bytes on the wire for every frame of the row: then nobody who
 // sees the wire can tell them apart there.

@@ -54,8 +54,8 @@ bool plain(const frame::FrameView& view, Transport transport) {
 std::optional<FrameBytes> tcp_all_ones(FrameBytes frame, const frame::FrameView& view) {
     const PacketView& packet = view.innermost();
     const std::size_t field = packet.transport_offset + 16u;
-    const bool fits = whole(packet) && packet.transport == Transport::kTcp && !view.has_inner &&
-                      get(frame, field) == 0;
+    const bool fits =
+        whole(packet) && packet.transport == Transport::kTcp && get(frame, field) == 0;
     if (!fits) {
         return std::nullopt;
     }
@@ -70,8 +70,7 @@ std::optional<FrameBytes> data_behind_udp(FrameBytes frame, const frame::FrameVi
         return std::nullopt;
     }
     const std::uint16_t length = get(frame, at + 4);
-    if (length < kUdpHeader + 2 || length % 2 != 0 ||
-        at + length != view.outer.network_end) {
+    if (length < kUdpHeader + 2 || length % 2 != 0 || at + length != view.outer.network_end) {
         return std::nullopt;
     }
     const auto shorter = static_cast<std::uint16_t>(length - 2);
@@ -86,8 +85,7 @@ std::optional<FrameBytes> data_behind_udp(FrameBytes frame, const frame::FrameVi
 std::optional<FrameBytes> icmp_error(const FrameBytes& frame, const frame::FrameView& view) {
     const PacketView& packet = view.outer;
     const bool fits = packet.network == Network::kIpv4 && whole(packet) && !view.has_inner &&
-                      packet.network_length == kIpv4Header &&
-                      packet.transport == Transport::kUdp &&
+                      packet.network_length == kIpv4Header && packet.transport == Transport::kUdp &&
                       frame.size() >= packet.network_offset + kIpv4Header + kUdpHeader;
     if (!fits) {
         return std::nullopt;
@@ -192,7 +190,8 @@ std::optional<FrameBytes> group_policy(FrameBytes frame, const frame::FrameView&
     if (!is_vxlan(view)) {
         return std::nullopt;
     }
-    change_tunnel(frame, view, 0, static_cast<std::uint16_t>(get(frame, view.tunnel_offset) | 0x8000));
+    change_tunnel(frame, view, 0,
+                  static_cast<std::uint16_t>(get(frame, view.tunnel_offset) | 0x8000));
     change_tunnel(frame, view, 2, 0x0042);
     return frame;
 }
@@ -212,9 +211,8 @@ std::optional<FrameBytes> cut(FrameBytes frame, const frame::FrameView& view) {
 
 const char* name(LookAlike kind) {
     constexpr const char* kNames[kLookAlikes] = {
-        "B5 TCP 0xffff",     "B8 data behind UDP", "B11 ICMP error",
-        "B16 UDP-Lite",      "B17 forwarded",      "B18 translated",
-        "B21 VNI 0",         "B21 group policy",   "B22 cut"};
+        "B5 TCP 0xffff",  "B8 data behind UDP", "B11 ICMP error",   "B16 UDP-Lite", "B17 forwarded",
+        "B18 translated", "B21 VNI 0",          "B21 group policy", "B22 cut"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 

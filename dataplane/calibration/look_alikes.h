@@ -1,6 +1,6 @@
-// Frames that look wrong and are not (B1 to B22 of the look-alikes): what a path may do to a healthy
-// frame. Their sums are updated as RFC 1624 says, or made by the software NIC's engine, never by the
-// judge.
+// Frames that look wrong and are not (B1 to B22 of the look-alikes): what a path may do to a
+// healthy frame. Their sums are updated as RFC 1624 says, or made by the software NIC's engine,
+// never by the judge.
 #pragma once
 
 #include <cstdint>

@@ -106,21 +106,36 @@ bool is_misplaced(const matrix::TxFinding& finding) {
     return finding.kind != FindingKind::kChecksum && misplaced_names().contains(first);
 }
 
+// A word that a misplaced checksum explains may be so by chance in one frame; as many frames as a
+// name needs are none.
+constexpr std::uint64_t kEnoughFrames = 3;
+
+Verdict cause_of(const matrix::TxFinding& finding) {
+    Verdict cause{
+        .title = finding.title, .place = finding.place, .candidates = {}, .frames = finding.frames};
+    for (const judge::ChecksumName name : finding.candidates) {
+        cause.candidates.push_back(judge::name(name));
+    }
+    return cause;
+}
+
 }  // namespace
 
 std::vector<Verdict> causes_of(const matrix::TxCellResult& result) {
-    const bool misplaced = std::ranges::any_of(result.findings, is_misplaced);
+    std::uint64_t misplaced = 0;
+    for (const matrix::TxFinding& finding : result.findings) {
+        misplaced += is_misplaced(finding) ? finding.frames : 0;
+    }
+    const bool alone = std::ranges::all_of(result.findings, is_misplaced);
     std::vector<Verdict> causes;
     for (const matrix::TxFinding& finding : result.findings) {
-        if (misplaced && !is_misplaced(finding)) {
-            continue;
+        const bool sure = misplaced >= kEnoughFrames;
+        if (is_misplaced(finding) == sure || alone) {
+            causes.push_back(cause_of(finding));
         }
-        Verdict& cause = causes.emplace_back();
-        cause.title = finding.title;
-        cause.place = finding.place;
-        cause.frames = finding.frames;
-        for (const judge::ChecksumName name : finding.candidates) {
-            cause.candidates.push_back(judge::name(name));
+        if (alone && !sure) {
+            causes.back().candidates = {finding.title};
+            causes.back().title = "UNKNOWN";
         }
     }
     return causes;

@@ -107,12 +107,15 @@ std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims&
     std::vector<std::size_t> missed;
     std::vector<std::size_t> invented;
     for (std::size_t i = 0; i < kRxLayers; ++i) {
+        // Of what cannot be read to its end, a receiver may well say that it is bad.
+        const bool unreadable =
+            truth.layers[i] == RxClaim::kUnknown && verdict.malformed != Malformed::kNone;
         const bool bad = truth.layers[i] == RxClaim::kBad;
         const bool called_bad = claimed[i] == RxClaim::kBad;
         const bool silent = unchecked[i] && claimed[i] == RxClaim::kUnknown;
         if (bad && !called_bad && !silent) {
             missed.push_back(i);
-        } else if (!bad && called_bad) {
+        } else if (!bad && called_bad && !unreadable) {
             invented.push_back(i);
         }
     }

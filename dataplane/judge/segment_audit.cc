@@ -154,9 +154,8 @@ class Audit {
     SegmentAudit make(std::span<const Bytes> seen) && {
         result_.seen = seen.size();
         for (std::size_t i = 0; i < seen.size(); ++i) {
-            const bool copy = std::ranges::any_of(seen.first(i), [&](Bytes earlier) {
-                return std::ranges::equal(earlier, seen[i]);
-            });
+            const bool copy = std::ranges::any_of(
+                seen.first(i), [&](Bytes earlier) { return std::ranges::equal(earlier, seen[i]); });
             take(i, seen[i], copy ? Copy::kYes : Copy::kNo);
         }
         for (std::size_t i = 0; i < expected_.size(); ++i) {
@@ -202,11 +201,22 @@ class Audit {
         return packet_.transport == Transport::kTcp &&
                long_at(expected, sequence) == long_at(seen, sequence);
     }
-    static constexpr unsigned kDataFits = 2;
+    // Of two segments with the same data, and no sequence number, identifications tell.
+    bool same_identification(const Octets& expected, Bytes seen) const {
+        const auto same = [&](const PacketView& packet) {
+            return packet.network != Network::kIpv4 ||
+                   word_at(expected, packet.network_offset + 4u) ==
+                       word_at(seen, packet.network_offset + 4u);
+        };
+        return same(view_.outer) && (!view_.has_inner || same(view_.inner));
+    }
+
+    static constexpr unsigned kDataFits = 4;
     // How well a frame fits a segment: by its bytes first, then by its sequence number.
     unsigned fit(std::size_t i, Bytes seen) const {
         const bool data = same_size(expected_[i], seen) && same_payload(expected_[i], seen);
-        return (data ? kDataFits : 0u) + (same_place(expected_[i], seen) ? 1u : 0u);
+        return (data ? kDataFits : 0u) + (same_place(expected_[i], seen) ? 2u : 0u) +
+               (same_identification(expected_[i], seen) ? 1u : 0u);
     }
 
     // The segment that the frame is: of several that fit alike, the next one in order.

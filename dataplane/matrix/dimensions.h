@@ -90,7 +90,8 @@ enum class PayloadValues : std::uint8_t {
     kSumsToZero,  // in every other frame the innermost transport checksum and all IPv4 header
                   // checksums compute to 0
     kAllZero,
-    kAllOnes,     // every word 0xffff: carries
+    kAllOnes,     // every word 0xffff; in whole frames of one buffer but one word, chosen so that
+                  // adding the carries in carries again
     kTunnelLike,  // a plain datagram that looks like a tunnel's
 };
 

@@ -49,6 +49,22 @@ DirectedRow plain_header_of_zero() {
             {.values = PayloadValues::kSumsToZero, .handover = Handover::kInner}};
 }
 
+// An ESXi host that pads inner frames with what is left in memory.
+DirectedRow padded_inside() {
+    return {"padding inside the tunnel in the checksum (E27)",
+            {.encap = Encap::kVxlanOverIpv4,
+             .outer_checksum = OuterChecksum::kDisabled,
+             .tunnel_port = TunnelPort::k4789,
+             .length = Length::k17,
+             .trailer = Trailer::kInnerNonZero,
+             .handover = Handover::kInner}};
+}
+
+DirectedRow carries_again() {
+    return {"an end-around carry out of adding the carries in (RFC 1071 section 1)",
+            {.values = PayloadValues::kAllOnes, .handover = Handover::kInner}};
+}
+
 }  // namespace
 
 std::vector<DirectedRow> directed_rows(Direction direction) {
@@ -62,7 +78,9 @@ std::vector<DirectedRow> directed_rows(Direction direction) {
             short_with_inserted_tag(Length::k2, Trailer::kNone),
             all_offloads_over_ipv6(Handover::kBoth),
             all_offloads_over_ipv6(Handover::kInner),
-            plain_header_of_zero()};
+            plain_header_of_zero(),
+            padded_inside(),
+            carries_again()};
 }
 
 Matrix make_matrix(const DutLimits& limits, Direction direction, Strength strength,

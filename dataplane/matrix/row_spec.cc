@@ -308,9 +308,13 @@ void look_like_tunnel(FrameSpec& spec, const Row& row, const Label& label,
     }
 }
 
-// Makes the innermost transport checksum compute to 0: the word takes the value that the checksum
-// has without it.
-void tune_to_zero(FrameSpec& spec) {
+// What the innermost transport's sum over all folds to.
+enum class SumTo : std::uint8_t {
+    kAllOnes,  // the checksum computes to 0: the word takes the value that it has without the word
+    kOne,      // adding the carries in carries once more
+};
+
+void tune(FrameSpec& spec, SumTo target) {
     FrameSpec alone{.packet = spec.packet, .payload = spec.payload};
     alone.packet.trailer.clear();
     const std::size_t word = tuning_word(spec.payload.size());
@@ -324,8 +328,18 @@ void tune_to_zero(FrameSpec& spec) {
     const std::size_t field = view.outer.transport == Transport::kTcp   ? 16
                               : view.outer.transport == Transport::kUdp ? 6
                                                                         : 2;
-    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(view.outer.transport_offset + field), 2,
-                spec.payload.begin() + static_cast<std::ptrdiff_t>(word));
+    const std::size_t at = view.outer.transport_offset + field;
+    std::uint32_t value = bytes[at] * 256u + bytes[at + 1];
+    if (target == SumTo::kOne) {
+        value = value == 0xffff ? 1 : value + 1;
+    }
+    spec.payload[word] = static_cast<std::uint8_t>(value >> 8);
+    spec.payload[word + 1] = static_cast<std::uint8_t>(value);
+}
+
+bool has_internet_checksum(const Row& row) {
+    return row.transport != InnerTransport::kSctp && row.transport != InnerTransport::kUnknown &&
+           row.transport != InnerTransport::kUdpZero;
 }
 
 // Gives each IPv4 header the identification that makes its checksum compute to 0, which is legal
@@ -406,8 +420,14 @@ frame::FrameSpec spec_of(const Row& row, const Label& label, const Addresses& ad
     add_trailer(spec, row, random);
     // Every other frame: beside them, ordinary ones show that checksums are on at all.
     if (row.values == PayloadValues::kSumsToZero && label.index % 2 == 0) {
-        tune_to_zero(spec);
+        tune(spec, SumTo::kAllOnes);
         tune_headers_to_zero(spec);
+    }
+    // In pieces, the rest of the data shall stay all ones.
+    const bool whole = row.segmentation == Segmentation::kNone && row.buffers == Buffers::kOne;
+    if (row.values == PayloadValues::kAllOnes && whole && has_internet_checksum(row) &&
+        spec.payload.size() >= 2) {
+        tune(spec, SumTo::kOne);
     }
     return spec;
 }

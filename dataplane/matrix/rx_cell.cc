@@ -49,6 +49,15 @@ bool checks_what_is_bad(const judge::FrameVerdict& truth, const judge::RxClaims&
     return false;
 }
 
+// A tunnel whose inside cannot be read is a plain packet for many receivers.
+bool readable_inside(const FrameBytes& wire, const frame::TunnelPorts& tunnels) {
+    const frame::FrameView view = frame::parse_frame(wire, tunnels);
+    return view.has_inner && view.inner.network != frame::Network::kNone;
+}
+bool says_nothing_of_outer(const judge::RxClaims& claims) {
+    return claims.outer_ip == RxClaim::kUnknown && claims.outer_l4 == RxClaim::kUnknown;
+}
+
 // Layers whose checksum was wrong on the wire and arrived right.
 std::vector<RxLayer> healed_layers(const FrameBytes& wire, const FrameBytes& arrived,
                                    const frame::TunnelPorts& tunnels) {
@@ -111,11 +120,18 @@ RxFinding& RxCell::tally(RxFindingKind kind, const std::string& title, const std
 
 void RxCell::judge_claims(const Label& label, const FrameBytes& wire,
                           const judge::FrameVerdict& truth, judge::RxClaims claims) {
-    for (const judge::RxFinding& found : judge::judge_claims(truth, claims)) {
-        tally(RxFindingKind::kClaim, name(found.fault), name(found.layer), label, wire);
-    }
     const auto claimed = by_layer(claims);
     const judge::RxTruth layers = judge::rx_truth(truth, claims.sees_tunnel);
+    for (const judge::RxFinding& found : judge::judge_claims(truth, claims)) {
+        std::string title = name(found.fault);
+        // What is true of the other layer may have been said of this one.
+        const std::size_t other = (static_cast<std::size_t>(found.layer) + 2) % judge::kRxLayers;
+        if (found.fault == judge::RxFault::kGoodOnBad && layers.layers[other] == RxClaim::kGood &&
+            claimed[other] == RxClaim::kUnknown) {
+            title += std::string(" or ") + name(judge::RxFault::kLayerSwap);
+        }
+        tally(RxFindingKind::kClaim, title, name(found.layer), label, wire);
+    }
     for (std::size_t i = 0; i < judge::kRxLayers; ++i) {
         const auto layer = static_cast<RxLayer>(i);
         const bool unchecked = layers.layers[i] == RxClaim::kUnknown &&
@@ -153,6 +169,9 @@ void RxCell::add(const Label& label, const FrameBytes& wire, const frame::Tunnel
     counts_.deliveries.bad += bad && checks_what_is_bad(truth, arrival.claims) ? 1 : 0;
     called_bad_ += calls_anything_bad(arrival.claims) ? 1 : 0;
     judge::RxClaims claims = arrival.claims;
+    if (says_nothing_of_outer(claims) && !readable_inside(wire, tunnels)) {
+        claims.sees_tunnel = judge::SeesTunnel::kNo;
+    }
     if (*arrival.bytes != wire) {
         const std::vector<RxLayer> healed = healed_layers(wire, *arrival.bytes, tunnels);
         for (const RxLayer layer : healed) {

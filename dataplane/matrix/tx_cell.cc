@@ -304,7 +304,8 @@ void TxCell::judge_segments(const Probe& probe, std::span<const FrameBytes> wire
         }
         const bool own = found.fault == judge::SegmentFault::kHeader ||
                          found.fault == judge::SegmentFault::kPayload ||
-                         found.fault == judge::SegmentFault::kForeign;
+                         found.fault == judge::SegmentFault::kForeign ||
+                         found.fault == judge::SegmentFault::kChecksum;
         if (own && wire.size() == probe.intended.size() && !explained[found.segment]) {
             explained[found.segment] = explain_segment(probe, whole, specimen(found.segment));
         }
@@ -358,9 +359,15 @@ void TxCell::judge_datagram(const Probe& probe, std::span<const FrameBytes> wire
     }
     const judge::FrameVerdict verdict = judge::verify(whole->frame, probe.tunnels);
     const judge::FrameVerdict meant = judge::verify(probe.whole, probe.tunnels);
+    if (meant.count == 0) {
+        return;  // no protocol with a checksum
+    }
     count_healthy(verdict);
     for (const judge::ChecksumFinding& finding : verdict.all()) {
-        const bool is_lost = lost(finding, meant);
+        // What was put together has no tunnel around it any more.
+        judge::ChecksumFinding in_place = finding;
+        in_place.layer.depth = meant.all().back().layer.depth;
+        const bool is_lost = lost(in_place, meant);
         const bool transport = finding.layer.protocol != judge::Protocol::kIpv4;
         const bool innermost = finding.layer.depth != judge::Depth::kOuter;
         if ((finding.state != judge::ChecksumState::kBad && !is_lost) || !transport || !innermost) {
@@ -369,7 +376,7 @@ void TxCell::judge_datagram(const Probe& probe, std::span<const FrameBytes> wire
         judge::Evidence evidence{.tunnels = probe.tunnels};
         evidence.zero_udp = is_lost ? judge::ZeroUdp::kNotAgreed : judge::ZeroUdp::kAgreed;
         evidence.first_fragment_end = whole->first_fragment_end;
-        Tally& wrong = tally(FindingKind::kChecksum, judge::word(finding.layer), "",
+        Tally& wrong = tally(FindingKind::kChecksum, judge::word(in_place.layer), "",
                              {probe.label, whole->frame, probe.whole, probe.handed[0].bytes});
         wrong.vote.add(whole->frame, finding,
                        judge::matching_names(whole->frame, finding, evidence));
