@@ -402,14 +402,19 @@ Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const Ro
         matrix::make_matrix(limits, Direction::kTransmit, settings.strength, settings.seed);
     const matrix::Matrix received =
         matrix::make_matrix(limits, Direction::kReceive, settings.strength, settings.seed);
-    const std::size_t all = sent.rows.size() + received.rows.size();
+    const std::size_t sends = settings.directions == Directions::kReceived ? 0 : sent.rows.size();
+    const std::size_t receives =
+        settings.directions == Directions::kSent ? 0 : received.rows.size();
+    const auto tell = [&](std::size_t done) { progress(done, sends + receives); };
     RowsRun run{.tunnels = tunnels_read_by(tester.ports()[ports.device])};
     Rows rows(tester, ports, settings, run);
-    Status done = rows.send(sent, [&](std::size_t number) { progress(number, all); });
-    done = done
-               ? rows.receive(received,
-                              [&](std::size_t number) { progress(sent.rows.size() + number, all); })
-               : done;
+    Status done;
+    if (sends != 0) {
+        done = rows.send(sent, tell);
+    }
+    if (done && receives != 0) {
+        done = rows.receive(received, [&](std::size_t number) { tell(sends + number); });
+    }
     if (!done) {
         return pass_on(done.error());
     }

@@ -21,7 +21,10 @@ struct PortPair {
     std::size_t far = 1;
 };
 
+enum class Directions : std::uint8_t { kBoth, kSent, kReceived };  // as the port under test does
+
 struct RowSettings {
+    Directions directions = Directions::kBoth;
     matrix::Strength strength = matrix::Strength::kTriples;
     std::uint64_t seed = 1;
     std::uint32_t probes = 8;  // of each row, with different payloads

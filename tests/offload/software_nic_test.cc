@@ -1,0 +1,164 @@
+// A software NIC between two ports of the tester, with every defect of the receiving side and one
+// of the sending side: what the check finds, names and locates; and that it finds nothing in a
+// healthy one.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <memory>
+
+#include "dataplane/softnic/faults.h"
+#include "harness/offload/check.h"
+
+using namespace pathproof;
+using namespace pathproof::offload;
+
+BOOST_AUTO_TEST_SUITE(software_nic)
+
+namespace {
+
+std::unique_ptr<tester::Client> tester_with(const std::vector<std::string>& faults) {
+    auto client = tester::Client::start(
+        {.worker_cpus = {0, 0}, .software_nic = tester::SoftwareNic{.faults = faults}});
+    BOOST_REQUIRE_MESSAGE(client, client.error().message);
+    return std::move(*client);
+}
+
+struct Found {
+    RowsRun run;
+    Findings findings;
+};
+
+Found find(const std::vector<std::string>& faults, Directions directions) {
+    const auto client = tester_with(faults);
+    auto run = run_rows(
+        *client, {},
+        {.directions = directions, .strength = matrix::Strength::kPairs, .probes = 4, .mtu = 9216},
+        [](std::size_t, std::size_t) {});
+    BOOST_REQUIRE_MESSAGE(run, run.error().message);
+    BOOST_TEST(run->objections.empty());
+    const auto report = client->stop_software_nic();
+    BOOST_REQUIRE_MESSAGE(report, report.error().message);
+    Findings findings = find_defects(*run, client->ports().front(),
+                                     {{"rx_csum_bad", report->directions[1].nic.rx_csum_bad}});
+    return {std::move(*run), std::move(findings)};
+}
+
+std::string all_of(const Findings& findings) {
+    std::string text;
+    for (const Defect& defect : findings.defects) {
+        text += defect.signature() + " (" + defect.where + "); ";
+    }
+    return text;
+}
+
+bool names(const Findings& findings, const std::string& title) {
+    return std::ranges::any_of(findings.defects,
+                               [&](const Defect& defect) { return defect.title == title; });
+}
+
+// What each mechanism of the receiving side is called by the judge.
+const std::map<std::string, std::vector<std::string>>& titles() {
+    static const std::map<std::string, std::vector<std::string>> kTitles = {
+        {"GOOD_ON_BAD", {"RX_GOOD_ON_BAD"}},
+        {"L4_LOST", {"RX_GOOD_ON_BAD"}},
+        {"BAD_ON_GOOD", {"RX_BAD_ON_GOOD", "RX_LAYER_SWAP"}},
+        {"LAYER_SWAP", {"RX_LAYER_SWAP"}},
+        {"DEFAULT_GOOD", {"RX_GOOD_UNCHECKED"}},
+        {"UNKNOWN_ALWAYS", {"RX_UNKNOWN_ALWAYS"}},
+        {"HEALED", {"RX_HEALED"}},
+        {"DROP_BAD", {"RX_DROP_BAD"}},
+        {"DROP", {"DROP"}},
+        {"COUNT_HEALTHY", {"COUNTER_LIES"}},
+        {"STUCK_ZERO", {"COUNTER_LIES"}},
+    };
+    return kTitles;
+}
+
+std::vector<std::string> receive_faults() {
+    std::vector<std::string> texts = {"rx.any.l4.UNKNOWN_ALWAYS", "rx.any.ip.UNKNOWN_ALWAYS"};
+    for (const softnic::FaultModel& model : softnic::fault_models()) {
+        if (model.text.starts_with("rx.")) {
+            texts.emplace_back(model.text);
+        }
+    }
+    return texts;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_healthy_one_raises_no_alarm_in_either_direction) {
+    const Found found = find({}, Directions::kBoth);
+    BOOST_TEST(found.findings.defects.empty(), all_of(found.findings));
+    BOOST_TEST(found.findings.refusals.empty());
+    std::uint64_t sent = 0;
+    for (const TxRow& row : found.run.sent) {
+        BOOST_TEST(row.lacking.empty());
+        sent += row.result.exact;
+    }
+    BOOST_TEST(sent > 400u);
+    BOOST_TEST(found.run.received.size() > 50u);
+    BOOST_TEST(found.run.called_bad > 100u);  // it did speak
+}
+
+BOOST_AUTO_TEST_CASE(a_partial_checksum_off_the_known_port_is_named_and_located) {
+    const Found found = find({"tx.inner.tcp.PSEUDO@dport!=4789!1"}, Directions::kBoth);
+    BOOST_TEST_CONTEXT(all_of(found.findings)) {
+        BOOST_REQUIRE(found.findings.defects.size() == 1u);
+        const Defect& defect = found.findings.defects.front();
+        BOOST_TEST(defect.signature() == "tx.inner.tcp.PSEUDO");
+        BOOST_TEST(defect.where == "tunnel port other than 4789");
+        BOOST_TEST(defect.wire_value != defect.right_value);
+        BOOST_TEST(!defect.specimen.wire.empty());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(each_defect_of_the_receiving_side_is_found_and_named) {
+    for (const std::string& text : receive_faults()) {
+        const auto fault = softnic::parse_fault(text);
+        BOOST_REQUIRE(fault);
+        const Found found = find({text}, Directions::kReceived);
+        BOOST_TEST_CONTEXT(text << " found: " << all_of(found.findings)) {
+            const auto& wanted = titles().at(std::string(softnic::mechanism_name(*fault)));
+            BOOST_TEST(std::ranges::any_of(
+                wanted, [&](const std::string& title) { return names(found.findings, title); }));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_scenario_says_what_was_planted_and_where_it_fails) {
+    const std::string fault = "rx.inner.l4.GOOD_ON_BAD@encap";
+    const auto client = tester_with({fault});
+    auto errata = profile::load_errata(profile::profile_directory());
+    BOOST_REQUIRE(errata);
+    const auto result = check_ports(*client, {},
+                                    {.rows = {.directions = Directions::kReceived,
+                                              .strength = matrix::Strength::kPairs,
+                                              .probes = 3,
+                                              .mtu = 1500},
+                                     .truth = {.device = "software NIC"},
+                                     .errata = std::move(*errata),
+                                     .planted = {fault},
+                                     .progress = [](std::size_t, std::size_t) {}});
+    BOOST_REQUIRE_MESSAGE(result, result.error().message);
+    const auto failing =
+        std::ranges::find(result->cells, verdict::CellVerdict::kFail, &verdict::Cell::verdict);
+    BOOST_REQUIRE((failing != result->cells.end()));
+    BOOST_TEST(failing->reason.find("RX_GOOD_ON_BAD") != std::string::npos);
+    const auto plain =
+        std::ranges::find(result->cells, std::string("rx.plain"), &verdict::Cell::id);
+    BOOST_REQUIRE((plain != result->cells.end()));
+    BOOST_TEST((plain->verdict == verdict::CellVerdict::kPass));
+    BOOST_TEST(result->proofs.back().rows.front().front() == fault);
+    BOOST_TEST(result->proofs.back().rows.front().back() != "0");
+    const auto [verdict, reasons] = verdict::judge_run({*result});
+    BOOST_TEST((verdict == verdict::RunVerdict::kNotQualified));
+}
+
+BOOST_AUTO_TEST_CASE(a_fault_that_is_none_is_refused_with_its_text) {
+    const auto client = tester::Client::start(
+        {.worker_cpus = {0, 0}, .software_nic = tester::SoftwareNic{.faults = {"tx.nonsense"}}});
+    BOOST_REQUIRE(!client);
+    BOOST_TEST(client.error().message.find("nonsense") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
