@@ -58,6 +58,17 @@ bool says_nothing_of_outer(const judge::RxClaims& claims) {
     return claims.outer_ip == RxClaim::kUnknown && claims.outer_l4 == RxClaim::kUnknown;
 }
 
+// The judge knows no inner packet: of the tunnel's end the claims are about the outer one, and who
+// reads on behind a broken tunnel header says what nobody can hold against them.
+void settle_unreadable(judge::RxClaims& claims) {
+    if (says_nothing_of_outer(claims)) {
+        claims.sees_tunnel = judge::SeesTunnel::kNo;
+        return;
+    }
+    claims.ip = RxClaim::kUnknown;
+    claims.l4 = RxClaim::kUnknown;
+}
+
 // Layers whose checksum was wrong on the wire and arrived right.
 std::vector<RxLayer> healed_layers(const FrameBytes& wire, const FrameBytes& arrived,
                                    const frame::TunnelPorts& tunnels) {
@@ -169,8 +180,8 @@ void RxCell::add(const Label& label, const FrameBytes& wire, const frame::Tunnel
     counts_.deliveries.bad += bad && checks_what_is_bad(truth, arrival.claims) ? 1 : 0;
     called_bad_ += calls_anything_bad(arrival.claims) ? 1 : 0;
     judge::RxClaims claims = arrival.claims;
-    if (says_nothing_of_outer(claims) && !readable_inside(wire, tunnels)) {
-        claims.sees_tunnel = judge::SeesTunnel::kNo;
+    if (!readable_inside(wire, tunnels)) {
+        settle_unreadable(claims);
     }
     if (*arrival.bytes != wire) {
         const std::vector<RxLayer> healed = healed_layers(wire, *arrival.bytes, tunnels);

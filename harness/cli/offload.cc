@@ -8,6 +8,7 @@
 #include "harness/agent/ethtool.h"
 #include "harness/agent/message.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/offload_calibrate.h"
 #include "harness/cli/offload_check.h"
 #include "harness/cli/offload_ports.h"
 #include "harness/process/netns.h"
@@ -161,6 +162,7 @@ void add_offload(CLI::App& app, Command& chosen) {
     add_show(*command, chosen, options);
     add_set(*command, chosen, options);
     add_check(*command, chosen);
+    add_calibrate(*command, chosen);
 }
 
 }  // namespace pathproof::cli

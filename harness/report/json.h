@@ -12,6 +12,9 @@ namespace pathproof::report {
 // The document, keys in the order in which people read them.
 nlohmann::ordered_json to_json(const verdict::RunResult& run);
 
+// A calibration alone, as the document has it.
+nlohmann::ordered_json to_json(const verdict::Calibration& calibration);
+
 // As text: indented, valid UTF-8 whatever the strings hold (bytes that are none become U+FFFD).
 std::string json_text(const verdict::RunResult& run);
 

@@ -138,21 +138,7 @@ ordered_json of_confusion(const Calibration::Confusion& confusion) {
 }
 
 ordered_json of_calibration(const std::optional<Calibration>& calibration) {
-    if (!calibration) {
-        return nullptr;
-    }
-    return {{"instrument", calibration->instrument},
-            {"seed", calibration->seed},
-            {"faults", list(calibration->faults, of_calibration_row)},
-            {"open_world", list(calibration->open_world, of_calibration_row)},
-            {"judge_mutants", list(calibration->judge_mutants, of_calibration_row)},
-            {"healthy_frames", calibration->healthy_frames},
-            {"false_alarms", calibration->false_alarms},
-            {"pairs", calibration->pairs},
-            {"pairs_both_named", calibration->pairs_both_named},
-            {"pairs_masked", calibration->pairs_masked},
-            {"pairs_missed", calibration->pairs_missed},
-            {"confusion", list(calibration->confusion, of_confusion)}};
+    return calibration ? to_json(*calibration) : ordered_json(nullptr);
 }
 
 ordered_json of_scenario(const ScenarioResult& scenario) {
@@ -192,6 +178,21 @@ ordered_json of_group(const FactGroup& group) {
 }
 
 }  // namespace
+
+ordered_json to_json(const Calibration& calibration) {
+    return {{"instrument", calibration.instrument},
+            {"seed", calibration.seed},
+            {"faults", list(calibration.faults, of_calibration_row)},
+            {"open_world", list(calibration.open_world, of_calibration_row)},
+            {"judge_mutants", list(calibration.judge_mutants, of_calibration_row)},
+            {"healthy_frames", calibration.healthy_frames},
+            {"false_alarms", calibration.false_alarms},
+            {"pairs", calibration.pairs},
+            {"pairs_both_named", calibration.pairs_both_named},
+            {"pairs_masked", calibration.pairs_masked},
+            {"pairs_missed", calibration.pairs_missed},
+            {"confusion", list(calibration.confusion, of_confusion)}};
+}
 
 ordered_json to_json(const RunResult& run) {
     return {{"schema", "pathproof-report/1"},

@@ -1,0 +1,219 @@
+#include "harness/cli/offload_calibrate.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "harness/report/json.h"
+#include "harness/scenario/calibration_result.h"
+
+namespace pathproof::cli {
+namespace {
+
+using calibration::CalibrationResult;
+using calibration::FaultScore;
+using calibration::Score;
+
+struct CalibrateOptions {
+    bool quick = false;
+    std::uint64_t seed = 1;
+    std::uint64_t frames = 0;  // 0: the default
+    bool json = false;
+    std::string out;
+};
+
+const char* text_of(Score score) {
+    return score == Score::kYes ? "yes" : score == Score::kNo ? "NO" : "n/a";
+}
+
+struct Tally {
+    std::size_t yes = 0;
+    std::size_t asked = 0;
+    std::string text() const { return fmt::format("{} of {}", yes, asked); }
+};
+
+Tally tally(const std::vector<FaultScore>& scores, Score FaultScore::*which) {
+    Tally tally;
+    for (const FaultScore& score : scores) {
+        tally.yes += score.*which == Score::kYes ? 1 : 0;
+        tally.asked += score.*which != Score::kNotApplicable ? 1 : 0;
+    }
+    return tally;
+}
+
+std::string table_text(const std::vector<FaultScore>& scores) {
+    std::string text =
+        fmt::format("{:<4} {:<52} {:<9} {:<6} {:<8} {:>11} {:>15}  {}\n", "id", "planted",
+                    "detected", "named", "located", "rows failed", "frames caught", "name given");
+    for (const FaultScore& score : scores) {
+        text += fmt::format(
+            "{:<4} {:<52} {:<9} {:<6} {:<8} {:>11} {:>15}  {}\n", score.id, score.text,
+            text_of(score.detected), text_of(score.named), text_of(score.located),
+            fmt::format("{} of {}", score.failed, score.must_fail), score.caught, score.given);
+        text += score.note.empty() ? "" : fmt::format("     {}\n", score.note);
+    }
+    return text;
+}
+
+std::string confusion_text(const CalibrationResult& result) {
+    std::string text = "planted -> name given: rows\n";
+    for (const auto& [key, rows] : result.confusion()) {
+        text += fmt::format("  {} -> {}: {}\n", key.first, key.second, rows);
+    }
+    return text;
+}
+
+std::string masked_text(const CalibrationResult& result) {
+    std::string text;
+    for (const calibration::PairScore& pair : result.pairs) {
+        if (pair.masked()) {
+            text += fmt::format("  {} with {}: the {}'s is masked\n", pair.sender, pair.receiver,
+                                pair.sender_masked ? "sender" : "receiver");
+        }
+    }
+    return text.empty() ? "" : "pairs of which one is masked\n" + text;
+}
+
+std::string summary_text(const CalibrationResult& result) {
+    const verdict::Calibration counted = scenario::to_verdict(result);
+    std::size_t unknown = 0;
+    for (const verdict::CalibrationRow& row : counted.open_world) {
+        unknown += row.named == verdict::CalibrationRow::Score::kYes ? 1 : 0;
+    }
+    std::size_t red = 0;
+    for (const verdict::CalibrationRow& row : counted.judge_mutants) {
+        red += row.detected == verdict::CalibrationRow::Score::kYes ? 1 : 0;
+    }
+    std::string text = fmt::format(
+        "calibration on the {}, seed {}: {} rows sent and {} received ({} feasible tuples), {} "
+        "frames a row, {:.0f} s\n",
+        softnic::kSoftwareNicName, counted.seed, result.send_rows, result.receive_rows,
+        result.feasible_tuples, result.options.probes, result.seconds);
+    text += fmt::format(
+        "faults: {} of {} rows of the list detected; variants detected {}, named {}, "
+        "located {}\n",
+        result.rows_detected(), result.rows(), tally(result.faults, &FaultScore::detected).text(),
+        tally(result.faults, &FaultScore::named).text(),
+        tally(result.faults, &FaultScore::located).text());
+    text += fmt::format("faults unknown to the judge: {} of {} called UNKNOWN\n", unknown,
+                        counted.open_world.size());
+    text += fmt::format(
+        "pairs of a sender's and a receiver's fault: {}; both named {}, one masked "
+        "{}, missed {}\n",
+        counted.pairs, counted.pairs_both_named, counted.pairs_masked, counted.pairs_missed);
+    text += fmt::format(
+        "healthy frames and look-alikes: {} alarms in {} (a rate above {:.1g} is "
+        "excluded, 95 %)\n",
+        result.healthy.alarms, result.healthy.frames, result.healthy.upper_bound());
+    text += fmt::format("broken judges: {} of {} object to healthy frames\n", red,
+                        counted.judge_mutants.size());
+    return text;
+}
+
+std::string failures_text(const CalibrationResult& result) {
+    std::string text;
+    for (const std::string& failure : result.failures()) {
+        text += fmt::format("  {}\n", failure);
+    }
+    return text.empty() ? "calibrated: nothing missed, nothing misnamed, no false alarm\n"
+                        : "NOT calibrated:\n" + text;
+}
+
+std::string full_text(const CalibrationResult& result) {
+    return table_text(result.faults) + "\n" + table_text(result.open_world) + "\n" +
+           confusion_text(result) + "\n" + masked_text(result);
+}
+
+nlohmann::ordered_json document(const CalibrationResult& result) {
+    nlohmann::ordered_json json = report::to_json(scenario::to_verdict(result));
+    json["passed"] = result.passed();
+    json["failures"] = result.failures();
+    json["rows_sent"] = result.send_rows;
+    json["rows_received"] = result.receive_rows;
+    json["feasible_tuples"] = result.feasible_tuples;
+    json["excluded_alarm_rate"] = result.healthy.upper_bound();
+    nlohmann::ordered_json& kinds = json["look_alikes"];
+    for (std::size_t i = 0; i < calibration::kLookAlikes; ++i) {
+        kinds[name(static_cast<calibration::LookAlike>(i))] = result.healthy.look_alikes[i];
+    }
+    json["seconds"] = result.seconds;
+    return json;
+}
+
+Status write_text(const std::filesystem::path& path, const std::string& text) {
+    std::ofstream file(path);
+    file << text;
+    file.close();
+    if (!file) {
+        return fail(ErrorCode::kFailed, "cannot write {}; is there room, and may you write there?",
+                    path.string());
+    }
+    return {};
+}
+
+Status write_out(const CalibrationResult& result, const std::string& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) {
+        return fail(ErrorCode::kBadInput, "cannot make the folder {}: {}", folder, error.message());
+    }
+    const std::filesystem::path path(folder);
+    if (Status written = write_text(path / "calibration.json", document(result).dump(2) + "\n");
+        !written) {
+        return written;
+    }
+    return write_text(path / "calibration.txt",
+                      full_text(result) + "\n" + summary_text(result) + failures_text(result));
+}
+
+calibration::CalibrationOptions options_of(const CalibrateOptions& options) {
+    calibration::CalibrationOptions wanted =
+        options.quick ? calibration::quick_options() : calibration::CalibrationOptions{};
+    wanted.seed = options.seed;
+    wanted.healthy_frames = options.frames == 0 ? wanted.healthy_frames : options.frames;
+    wanted.workers = std::clamp(std::thread::hardware_concurrency(), 1u, 4u);
+    return wanted;
+}
+
+int calibrate(const CalibrateOptions& options) {
+    const auto result = calibration::calibrate(options_of(options));
+    if (!result) {
+        return complain(result.error());
+    }
+    if (!options.out.empty()) {
+        if (Status written = write_out(*result, options.out); !written) {
+            return complain(written.error());
+        }
+    }
+    if (options.json) {
+        fmt::print("{}\n", document(*result).dump());
+    } else {
+        fmt::print("{}\n{}{}", full_text(*result), summary_text(*result), failures_text(*result));
+    }
+    return result->passed() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& offload, Command& chosen) {
+    CLI::App* command = offload.add_subcommand(
+        "calibrate",
+        "Plant every known defect in a software NIC: which the judge sees, names and locates");
+    const auto options = std::make_shared<CalibrateOptions>();
+    command->add_flag("--quick", options->quick,
+                      "Pairs in place of triples, few healthy frames, some pairs of faults");
+    command->add_option("--seed", options->seed, "Repeats a run")->capture_default_str();
+    command
+        ->add_option("--frames", options->frames,
+                     "Healthy frames and look-alikes (default 3000000, with --quick 60000)")
+        ->check(CLI::Range(std::uint64_t{1000}, std::uint64_t{1'000'000'000}));
+    command->add_flag("--json", options->json, "Print the whole result as one JSON document");
+    command->add_option("--out", options->out, "Folder for calibration.json and calibration.txt");
+    command->callback([&chosen, options] { chosen = [options] { return calibrate(*options); }; });
+}
+
+}  // namespace pathproof::cli
