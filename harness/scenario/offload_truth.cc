@@ -225,10 +225,9 @@ Cell control_cell(const TruthRun& run) {
 }
 
 // A setting under which everything that is wrong as found comes out right.
-const SettingOutcome* cure_of(const TruthRun& run) {
+const SettingOutcome* cure_of(const TruthRun& run, Setting::Kind kind) {
     for (const SettingOutcome& outcome : run.outcomes) {
-        bool cures = outcome.setting.kind == Setting::Kind::kOneOff ||
-                     outcome.setting.kind == Setting::Kind::kAllOff;
+        bool cures = outcome.setting.kind == kind;
         for (std::size_t i = 0; cures && i < kConditions; ++i) {
             const auto condition = static_cast<Condition>(i);
             if (judge_condition(run, as_found(run), condition).observed() == Observed::kWrong) {
@@ -282,7 +281,11 @@ void conclude_device(const TruthRun& run, verdict::ScenarioResult& result) {
         result.cause =
             fmt::format("{}: {}.", judge::name(first.checksum), judge::meaning(first.checksum));
     }
-    const SettingOutcome* cure = found.defects.empty() ? nullptr : cure_of(run);
+    const SettingOutcome* cure =
+        found.defects.empty() ? nullptr : cure_of(run, Setting::Kind::kOneOff);
+    if (cure == nullptr && !found.defects.empty()) {
+        cure = cure_of(run, Setting::Kind::kAllOff);
+    }
     if (cure != nullptr) {
         const std::string feature = cure->setting.kind == Setting::Kind::kAllOff
                                         ? fmt::format("{} off", fmt::join(run.varied, " off "))

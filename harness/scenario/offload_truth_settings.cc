@@ -13,10 +13,12 @@ bool may_change(const Feature& feature) {
 
 // Checksums before what is built on them (netdev_fix_features()).
 int rank(const std::string& feature) {
-    return feature.starts_with("tx-checksum-")    ? 0
-           : feature == "tx-scatter-gather"       ? 1
-           : feature == "tx-generic-segmentation" ? 2
-                                                  : 3;
+    static const std::vector<std::string> kFirst = {"tx-scatter-gather", "tx-generic-segmentation",
+                                                    "tx-tcp-segmentation"};
+    if (feature.starts_with("tx-checksum-")) {
+        return 0;
+    }
+    return static_cast<int>(std::ranges::find(kFirst, feature) - kFirst.begin()) + 1;
 }
 
 }  // namespace
@@ -98,7 +100,8 @@ Result<FeatureSwitch> FeatureSwitch::take(lab::Journal& journal, agent::Client& 
     std::ranges::stable_sort(noted, std::greater<>(),
                              [](const Feature& feature) { return rank(feature.name); });
     for (const Feature& feature : noted) {
-        if (!may_change(feature)) {
+        // Nothing that is set here takes a feature of the receive side with it.
+        if (!may_change(feature) || !feature.name.starts_with("tx-")) {
             continue;
         }
         if (const Status done =

@@ -1,0 +1,214 @@
+// The offload truth table on the real kernel: a veth pair whose far end is the tester's.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/scenario/lab_run.h"
+
+using namespace pathproof;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+std::string run(const std::vector<std::string>& argv, const std::string& netns = "") {
+    const auto done = process::run_checked(argv, {.netns = netns});
+    BOOST_REQUIRE_MESSAGE(done, done.error().message);
+    return *done;
+}
+
+// e0 in one namespace, its peer u0 in another.
+class Pair {
+  public:
+    Pair()
+        : dut("pp-truth-dut-" + std::to_string(getpid())),
+          far("pp-truth-far-" + std::to_string(getpid())) {
+        run({"ip", "netns", "add", dut});
+        run({"ip", "netns", "add", far});
+        run({"ip", "link", "add", "e0", "netns", dut, "mtu", "4000", "type", "veth", "peer", "name",
+             "u0", "netns", far, "mtu", "4000"});
+        run({"ip", "link", "set", "e0", "up"}, dut);
+        run({"ip", "link", "set", "u0", "arp", "off", "up"}, far);
+    }
+    ~Pair() {
+        for (const std::string& netns : {dut, far}) {
+            const auto done = process::run_program({"ip", "netns", "delete", netns});
+            BOOST_TEST(done.has_value());
+        }
+    }
+    std::string flags() const { return run({"ethtool", "-k", "e0"}, dut); }
+
+    const std::string dut;
+    const std::string far;
+};
+
+json checked(const Pair& pair, int expected_status, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"offload", "check",  "e0", "--netns", pair.dut,
+                                      "--quick", "--seed", "7",  "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto done = pathproof_run(words);
+    BOOST_TEST(done.exit_status == expected_status, done.err);
+    return scenario_named(json::parse(done.out), "offload-truth");
+}
+
+const json& row_named(const json& scenario, const std::string& offload) {
+    for (const json& row : scenario["truth_tables"][0]["rows"]) {
+        if (row["offload"] == offload) {
+            return row;
+        }
+    }
+    BOOST_REQUIRE_MESSAGE(false, "no row " << offload);
+    return scenario;
+}
+
+const json& observed(const json& scenario, const std::string& offload,
+                     const std::string& condition) {
+    const json& conditions = scenario["truth_tables"][0]["conditions"];
+    for (std::size_t i = 0; i < conditions.size(); ++i) {
+        if (conditions[i] == condition) {
+            return row_named(scenario, offload)["observed"][i];
+        }
+    }
+    BOOST_REQUIRE_MESSAGE(false, "no condition " << condition);
+    return scenario;
+}
+
+// The profiles with one line of veth's changed.
+class Profiles {
+  public:
+    Profiles(const std::string& line, const std::string& in_its_place) {
+        const char* original = std::getenv("NICPROFILES");
+        BOOST_REQUIRE(original != nullptr);
+        std::filesystem::copy(original, scratch_.path() + "/profiles",
+                              std::filesystem::copy_options::recursive);
+        const std::string file = scratch_.path() + "/profiles/veth.toml";
+        std::ifstream in(file);
+        std::string text{std::istreambuf_iterator<char>(in), {}};
+        const std::size_t at = text.find(line);
+        BOOST_REQUIRE(at != std::string::npos);
+        std::ofstream(file, std::ios::trunc) << text.replace(at, line.size(), in_its_place);
+        setenv("PATHPROOF_PROFILES", (scratch_.path() + "/profiles").c_str(), 1);
+    }
+    ~Profiles() { unsetenv("PATHPROOF_PROFILES"); }
+
+  private:
+    Scratch scratch_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(veth_leaves_checksums_by_design_and_is_right_with_the_offload_off) {
+    const MachineState before = MachineState::read();
+    {
+        const Pair pair;
+        const std::string flags = pair.flags();
+        const json scenario = checked(pair, 0);
+        BOOST_TEST(scenario["verdict"] == "NOT REPRODUCED");
+        for (const char* condition :
+             {"plain UDP", "plain TCP", "tunnel inner", "tunnel outer", "VLAN"}) {
+            const json& on = observed(scenario, "tx-checksum-ip-generic", condition);
+            BOOST_TEST(on["observed"] == "by design", condition);
+            BOOST_TEST(on["names"].dump().find("PSEUDO") != std::string::npos, on["names"].dump());
+            const json& off = observed(scenario, "tx-checksum-ip-generic, alone off", condition);
+            BOOST_TEST(off["observed"] == "right", condition);
+            BOOST_TEST(off["frames"].get<int>() > 0, condition);
+        }
+        BOOST_TEST(observed(scenario, "tx-tcp-segmentation", "TSO")["names"].dump() ==
+                   "[\"super-frame\"]");
+        BOOST_TEST(observed(scenario, "all of these off", "TSO")["observed"] == "right");
+        BOOST_TEST(observed(scenario, "all as found", "nothing offloaded")["observed"] == "right");
+        for (const json& cell : scenario["cells"]) {
+            BOOST_TEST(cell["verdict"] == "PASS", cell["id"]);
+        }
+        BOOST_TEST(pair.flags() == flags);
+    }
+    BOOST_TEST(MachineState::read() == before);
+}
+
+// The same frames, judged as those of a NIC whose cable they are on: unfinished is wrong there.
+BOOST_AUTO_TEST_CASE(a_device_on_a_cable_that_leaves_checksums_is_found_named_and_cured) {
+    const Pair pair;
+    const Profiles profiles("evidence_class = \"virtual\"", "evidence_class = \"physical\"");
+    const Scratch out;
+    const json scenario = checked(pair, 1, {"--out", out.path()});
+    BOOST_TEST(scenario["verdict"] == "REPRODUCED");
+    const json& udp = observed(scenario, "tx-checksum-ip-generic", "plain UDP");
+    BOOST_TEST(udp["observed"] == "wrong");
+    BOOST_TEST(udp["wrong"] == udp["frames"]);
+    BOOST_TEST(udp["names"][0] == "PSEUDO");
+    BOOST_TEST(!row_named(scenario, "tx-checksum-ip-generic")["errata"].empty());
+    BOOST_TEST(observed(scenario, "all as found", "nothing offloaded")["observed"] == "right");
+    BOOST_TEST(observed(scenario, "tx-checksum-ip-generic, alone off", "plain UDP")["observed"] ==
+               "right");
+    BOOST_TEST(scenario["cure"].get<std::string>().find("tx-checksum-ip-generic off") !=
+               std::string::npos);
+    const std::string capture = out.path() + "/evidence/tx.as-found.udp.pcapng";
+    BOOST_REQUIRE(std::filesystem::exists(capture));
+    const std::string status = run({"tshark", "-r", capture, "-o", "udp.check_checksum:TRUE", "-T",
+                                    "fields", "-e", "udp.checksum.status"});
+    BOOST_TEST(!status.empty());
+    BOOST_TEST(status.find('1') == std::string::npos, status);
+}
+
+BOOST_AUTO_TEST_CASE(what_the_driver_offers_against_its_profile_is_a_finding) {
+    const Pair pair;
+    const Profiles profiles("tx-tcp-segmentation = { expect = \"required\"",
+                            "tx-tcp-segmentation = { expect = \"absent\"");
+    const json scenario = checked(pair, 1);
+    BOOST_TEST(scenario["verdict"] == "NOT REPRODUCED");
+    const json& row = row_named(scenario, "tx-tcp-segmentation");
+    BOOST_TEST(row["expected"] == "absent");
+    BOOST_TEST(row["finding"].get<std::string>().find("unexpected") != std::string::npos,
+               row["finding"]);
+}
+
+BOOST_AUTO_TEST_CASE(after_kill_9_in_the_middle_restore_puts_the_flags_back) {
+    const Pair pair;
+    const std::string flags = pair.flags();
+    const std::string program = binary();
+    const pid_t child = fork();
+    if (child == 0) {
+        freopen("/dev/null", "w", stdout);
+        freopen("/dev/null", "w", stderr);
+        execl(program.c_str(), "pathproof", "offload", "check", "e0", "--netns", pair.dut.c_str(),
+              nullptr);
+        _exit(127);
+    }
+    std::string during = flags;
+    for (int waited = 0; waited < 400 && during == flags; ++waited) {
+        std::this_thread::sleep_for(20ms);
+        during = pair.flags();
+    }
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    BOOST_TEST(during != flags);
+    const auto restored = pathproof_run({"restore"});
+    BOOST_TEST(restored.exit_status == 0, restored.err);
+    BOOST_TEST(pair.flags() == flags);
+}
+
+BOOST_AUTO_TEST_CASE(devices_that_are_in_use_or_have_no_far_end_are_refused) {
+    const Pair pair;
+    const std::string flags = pair.flags();
+    const auto refused = [&](std::vector<std::string> more, const std::string& part) {
+        more.insert(more.begin(), {"offload", "check"});
+        const auto done = pathproof_run(more);
+        BOOST_TEST(done.exit_status == 2, done.err);
+        BOOST_TEST(done.err.find(part) != std::string::npos, done.err);
+    };
+    refused({"e0", "--netns", "pp-no-such"}, "'pp-no-such' does not exist");
+    refused({"e9", "--netns", pair.dut}, "e9");
+    refused({"e0", "--netns", pair.dut, "--profile", "no-such"}, "no-such");
+    refused({"e0", "--netns", pair.dut, "--tester", "u9", "--tester-netns", pair.far}, "u9");
+    run({"ip", "address", "add", "10.1.2.3/24", "dev", "e0"}, pair.dut);
+    refused({"e0", "--netns", pair.dut}, "10.1.2.3");
+    run({"ip", "address", "flush", "dev", "e0"}, pair.dut);
+    run({"ip", "route", "add", "default", "dev", "e0"}, pair.dut);
+    refused({"e0", "--netns", pair.dut}, "default route");
+    BOOST_TEST(pair.flags() == flags);
+}
