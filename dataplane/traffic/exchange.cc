@@ -205,10 +205,10 @@ void object_to_losses(const port::Port& from, const port::Port& to, ExchangeRepo
 
 Result<ExchangeReport> exchange(port::Eal& eal, unsigned worker, std::span<port::Port> ports,
                                 const ExchangePlan& plan) {
-    if (plan.from >= ports.size() || plan.to >= ports.size() || plan.from == plan.to) {
+    if (plan.from >= ports.size() || plan.to >= ports.size()) {
         return fail(ErrorCode::kBadInput,
-                    "frames are exchanged between two different ports; {} and {} of {} were named",
-                    plan.from, plan.to, ports.size());
+                    "frames are exchanged between ports {} and {}, and there are {}", plan.from,
+                    plan.to, ports.size());
     }
     port::Port& from = ports[plan.from];
     port::Port& to = ports[plan.to];

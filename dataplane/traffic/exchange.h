@@ -24,8 +24,8 @@ struct ExchangeFrame {
 };
 
 struct ExchangePlan {
-    std::size_t from = 0;  // indices of ports; both the same is an error
-    std::size_t to = 1;
+    std::size_t from = 0;  // indices of ports
+    std::size_t to = 1;    // the same: what comes back to the port that sent
     std::vector<ExchangeFrame> frames;
     // After the last frame was sent, the exchange ends when so long nothing came.
     Nanoseconds quiet = std::chrono::milliseconds(50);

@@ -137,7 +137,7 @@ BatchOutcome sort_out(const matrix::ProbeMaker& maker, std::span<const matrix::P
 // A counter of drops may count what was no loss of ours (the kernel's rx_dropped has frames that no
 // protocol wanted, of which the port got its copy). So it matters only where frames are missing,
 // and not where the same ones are missing every time: chance does not choose so.
-Result<BatchOutcome> exchange_batch(tester::Client& tester, std::size_t from, std::size_t to,
+Result<BatchOutcome> exchange_batch(const Exchange& exchange, std::size_t from, std::size_t to,
                                     const matrix::ProbeMaker& maker,
                                     std::span<const matrix::Probe> probes) {
     const traffic::ExchangePlan plan = plan_of(probes, from, to);
@@ -145,7 +145,7 @@ Result<BatchOutcome> exchange_batch(tester::Client& tester, std::size_t from, st
     bool always_the_same = true;
     BatchOutcome outcome;
     for (int attempt = 0; attempt < kTries; ++attempt) {
-        auto report = tester.exchange(plan);
+        auto report = exchange(plan);
         if (!report) {
             return pass_on(report.error());
         }

@@ -1,6 +1,7 @@
 // Frames of many probes in one exchange, and which of the frames that came belongs to which probe.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -21,10 +22,13 @@ struct BatchOutcome {
     std::vector<std::string> objections;
 };
 
-// Sends all frames of the probes from one port of the tester to another. A frame is known by its
+// Runs a plan: a tester's exchange, or one of which the other end is a kernel device.
+using Exchange = std::function<Result<traffic::ExchangeReport>(const traffic::ExchangePlan&)>;
+
+// Sends all frames of the probes from one port to another. A frame is known by its
 // innermost addresses, wherever its checksums went; one that bears our source MAC and no readable
 // address goes to the first probe that still lacks a frame.
-Result<BatchOutcome> exchange_batch(tester::Client& tester, std::size_t from, std::size_t to,
+Result<BatchOutcome> exchange_batch(const Exchange& exchange, std::size_t from, std::size_t to,
                                     const matrix::ProbeMaker& maker,
                                     std::span<const matrix::Probe> probes);
 

@@ -175,11 +175,11 @@ void count_claims(RxRow& row, const judge::FrameVerdict& verdict, const judge::R
 // The frames of one direction, gathered into batches of rows.
 class Rows {
   public:
-    Rows(tester::Client& tester, const PortPair& ports, const RowSettings& settings, RowsRun& run)
-        : tester_(tester),
+    Rows(const Path& path, const PortPair& ports, const RowSettings& settings, RowsRun& run)
+        : path_(path),
           ports_(ports),
           settings_(settings),
-          tunnels_(tunnels_read_by(tester.ports()[ports.device])),
+          tunnels_(tunnels_read_by(path.ports[ports.device])),
           run_(run) {}
 
     Status send(const matrix::Matrix& matrix, const std::function<void(std::size_t)>& done);
@@ -192,10 +192,15 @@ class Rows {
     using Judge = std::function<void(std::size_t, const Probe&, const ProbeOutcome&)>;
     Status exchange(const matrix::ProbeMaker& maker, std::size_t from, std::size_t to,
                     std::vector<Probe>& probes, const Judge& judged);
+    void object(const std::string& objection) {
+        if (!has(run_.objections, objection)) {
+            run_.objections.push_back(objection);
+        }
+    }
     void judge_received(RxRow& row, matrix::RxCell& cell, const Probe& probe,
                         const ProbeOutcome& outcome);
 
-    tester::Client& tester_;
+    const Path& path_;
     const PortPair ports_;
     const RowSettings& settings_;
     const frame::TunnelPorts tunnels_;  // as the port under test reads them
@@ -220,16 +225,12 @@ Status Rows::exchange(const matrix::ProbeMaker& maker, std::size_t from, std::si
     if (probes.empty()) {
         return {};
     }
-    const auto outcome = exchange_batch(tester_, from, to, maker, probes);
+    const auto outcome = exchange_batch(path_.exchange, from, to, maker, probes);
     if (!outcome) {
         return pass_on(outcome.error());
     }
     run_.foreign += outcome->foreign;
-    for (const std::string& objection : outcome->objections) {
-        if (!has(run_.objections, objection)) {
-            run_.objections.push_back(objection);
-        }
-    }
+    std::ranges::for_each(outcome->objections, [&](const std::string& text) { object(text); });
     for (std::size_t i = 0; i < probes.size(); ++i) {
         judged(probes[i].label.row, probes[i], outcome->probes[i]);
     }
@@ -253,8 +254,8 @@ bool is_full(const std::vector<Probe>& probes) {
 
 Status Rows::send(const matrix::Matrix& matrix, const std::function<void(std::size_t)>& done) {
     const matrix::ProbeMaker maker(matrix.limits, Direction::kTransmit, {}, settings_.seed);
-    const port::PortInfo& device = tester_.ports()[ports_.device];
-    const TagType tag = tag_type_at(tester_.ports()[ports_.far]);
+    const port::PortInfo& device = path_.ports[ports_.device];
+    const TagType tag = tag_type_at(path_.ports[ports_.far]);
     std::vector<matrix::TxCell> cells;
     std::vector<Probe> waiting;
     const Judge judge = [&](std::size_t row, const Probe& probe, const ProbeOutcome& outcome) {
@@ -282,7 +283,7 @@ Status Rows::send(const matrix::Matrix& matrix, const std::function<void(std::si
         sent.offloads = port::tx_names(request.port_offloads);
         sent.asked = asked_of(row, request.mbuf_flags);
         sent.lacking = lacking_for(request, device);
-        if (is_put_together(row, tester_.ports()[ports_.far])) {
+        if (is_put_together(row, path_.ports[ports_.far])) {
             sent.lacking.push_back("a far port that leaves IPv4 fragments alone");
         }
         for (Probe& probe : *probes) {
@@ -332,7 +333,7 @@ std::vector<const traffic::ArrivedFrame*> paired(const Probe& probe, const Probe
 
 void Rows::judge_received(RxRow& row, matrix::RxCell& cell, const Probe& probe,
                           const ProbeOutcome& outcome) {
-    const TagType tag = tag_type_at(tester_.ports()[ports_.device]);
+    const TagType tag = tag_type_at(path_.ports[ports_.device]);
     const auto arrived = paired(probe, outcome, tag);
     for (std::size_t i = 0; i < probe.handed.size(); ++i) {
         const matrix::FrameBytes& sent = probe.handed[i].bytes;
@@ -362,9 +363,13 @@ Status Rows::receive(const matrix::Matrix& matrix, const std::function<void(std:
     }
     std::vector<Probe> waiting;
     const Judge judge = [&](std::size_t row, const Probe& probe, const ProbeOutcome& outcome) {
+        if (!outcome.refusal.empty()) {
+            object(fmt::format("the far port did not send: {}", outcome.refusal));
+            return;
+        }
         judge_received(run_.received[row], cells[row], probe, outcome);
     };
-    const port::PortInfo& device = tester_.ports()[ports_.device];
+    const port::PortInfo& device = path_.ports[ports_.device];
     for (std::size_t number = 0; number < matrix.rows.size(); ++number) {
         auto probes = probes_of(maker, matrix.rows[number], number);
         if (!probes) {
@@ -395,9 +400,9 @@ frame::TunnelPorts tunnels_read_by(const port::PortInfo& port) {
     return outer ? frame::TunnelPorts::well_known() : kNoTunnels;
 }
 
-Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const RowSettings& settings,
+Result<RowsRun> run_rows(const Path& path, const PortPair& ports, const RowSettings& settings,
                          const RowProgress& progress) {
-    const matrix::DutLimits limits = limits_of(tester.ports()[ports.device], settings.mtu);
+    const matrix::DutLimits limits = limits_of(path.ports[ports.device], settings.mtu);
     const matrix::Matrix sent =
         matrix::make_matrix(limits, Direction::kTransmit, settings.strength, settings.seed);
     const matrix::Matrix received =
@@ -406,8 +411,8 @@ Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const Ro
     const std::size_t receives =
         settings.directions == Directions::kSent ? 0 : received.rows.size();
     const auto tell = [&](std::size_t done) { progress(done, sends + receives); };
-    RowsRun run{.tunnels = tunnels_read_by(tester.ports()[ports.device])};
-    Rows rows(tester, ports, settings, run);
+    RowsRun run{.tunnels = tunnels_read_by(path.ports[ports.device])};
+    Rows rows(path, ports, settings, run);
     Status done;
     if (sends != 0) {
         done = rows.send(sent, tell);
@@ -419,6 +424,13 @@ Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const Ro
         return pass_on(done.error());
     }
     return run;
+}
+
+Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const RowSettings& settings,
+                         const RowProgress& progress) {
+    const Path path{tester.ports(),
+                    [&](const traffic::ExchangePlan& plan) { return tester.exchange(plan); }};
+    return run_rows(path, ports, settings, progress);
 }
 
 }  // namespace pathproof::offload

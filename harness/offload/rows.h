@@ -11,6 +11,7 @@
 #include "dataplane/matrix/matrix.h"
 #include "dataplane/matrix/rx_cell.h"
 #include "dataplane/matrix/tx_cell.h"
+#include "harness/offload/batch.h"
 #include "harness/tester/client.h"
 
 namespace pathproof::offload {
@@ -70,7 +71,16 @@ using RowProgress = std::function<void(std::size_t, std::size_t)>;
 // else none, and its claims speak of the outer packet.
 frame::TunnelPorts tunnels_read_by(const port::PortInfo& port);
 
-// Errors: the tester's.
+// Two ends of a cable and the way frames go between them.
+struct Path {
+    std::vector<port::PortInfo> ports;
+    Exchange exchange;
+};
+
+// Errors: those of the exchange.
+Result<RowsRun> run_rows(const Path& path, const PortPair& ports, const RowSettings& settings,
+                         const RowProgress& progress);
+// Between two ports of a tester.
 Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const RowSettings& settings,
                          const RowProgress& progress);
 

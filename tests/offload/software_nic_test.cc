@@ -112,6 +112,19 @@ BOOST_AUTO_TEST_CASE(a_partial_checksum_off_the_known_port_is_named_and_located)
     }
 }
 
+// What is bad is so in the receiver's reading: a plain datagram that looks like a tunnel's is bad
+// if what looks like its inner checksum is.
+BOOST_AUTO_TEST_CASE(only_rows_with_bad_frames_lose_any_where_bad_frames_are_dropped) {
+    const Found found = find({"rx.any.frame.DROP_BAD"}, Directions::kReceived);
+    BOOST_TEST_CONTEXT(all_of(found.findings)) {
+        BOOST_REQUIRE(found.findings.defects.size() == 1u);
+        for (const std::size_t row : found.findings.defects.front().rows) {
+            BOOST_TEST(found.run.received[row].result.bad > 0u,
+                       matrix::describe(found.run.received[row].row));
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(each_defect_of_the_receiving_side_is_found_and_named) {
     for (const std::string& text : receive_faults()) {
         const auto fault = softnic::parse_fault(text);

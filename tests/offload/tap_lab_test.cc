@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(what_net_tap_does_right_and_wrong_is_told_apart) {
         right +=
             std::ranges::find(row.asked, "plain.udp") != row.asked.end() ? row.result.exact : 0;
     }
-    BOOST_TEST(right > 20u);
+    BOOST_TEST(right > 8u);
     // rte_gso knows no TCP over IPv6: the super-frame leaves uncut, though TCP_TSO is offered.
     const bool uncut = std::ranges::any_of(findings.defects, [](const Defect& defect) {
         return defect.title == "SIZE" || defect.title == "MISSING";

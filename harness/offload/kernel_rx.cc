@@ -1,0 +1,85 @@
+#include "harness/offload/kernel_rx.h"
+
+#include <rte_mbuf_core.h>
+
+namespace pathproof::offload {
+namespace {
+
+// In the words of an mbuf, which the judges of a port read.
+traffic::ArrivedFrame as_arrived(agent::CapturedFrame&& captured) {
+    traffic::ArrivedFrame frame{.bytes = std::move(captured.bytes)};
+    switch (captured.checksum) {
+        case agent::ChecksumStatus::kUnknown:
+            break;
+        case agent::ChecksumStatus::kValid:
+            frame.mbuf_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+            break;
+        case agent::ChecksumStatus::kPartial:
+            frame.mbuf_flags |= RTE_MBUF_F_RX_L4_CKSUM_NONE;
+            break;
+    }
+    if (captured.vlan_tci) {
+        frame.mbuf_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+        frame.vlan_tci = *captured.vlan_tci;
+    }
+    return frame;
+}
+
+// The tester sends; what the device received stands in for what would have come back.
+Result<traffic::ExchangeReport> exchange_with_kernel(tester::Client& tester, std::size_t port,
+                                                     agent::Client& agent,
+                                                     const std::string& device,
+                                                     traffic::ExchangePlan plan) {
+    plan.from = port;
+    plan.to = port;
+    if (const Status listening = agent.start_capture({.device = device}); !listening) {
+        return pass_on(listening.error());
+    }
+    auto report = tester.exchange(plan);
+    auto capture = agent.stop_capture();
+    if (!report || !capture) {
+        return pass_on(report ? capture.error() : report.error());
+    }
+    report->arrived.clear();
+    for (agent::CapturedFrame& captured : capture->frames) {
+        report->arrived.push_back(as_arrived(std::move(captured)));
+    }
+    if (capture->dropped + capture->left_out != 0) {
+        report->objections.push_back(fmt::format("the agent on {} lost {} frames itself", device,
+                                                 capture->dropped + capture->left_out));
+    }
+    return report;
+}
+
+agent::CounterSet of_checksums(const agent::CounterSet& deltas) {
+    agent::CounterSet chosen;
+    for (const auto& [name, value] : deltas) {
+        if (name.find("Csum") != std::string::npos) {
+            chosen.emplace(name, value);
+        }
+    }
+    return chosen;
+}
+
+}  // namespace
+
+Result<KernelReceipt> receive_by_kernel(tester::Client& tester, std::size_t port,
+                                        agent::Client& agent, const std::string& device,
+                                        const RowSettings& settings, const RowProgress& progress) {
+    // The kernel's device is the port under test; what it promises, a driver's profile says.
+    port::PortInfo kernel{.name = device, .device = device, .driver = "kernel"};
+    const Path path{{kernel, tester.ports()[port]}, [&](const traffic::ExchangePlan& plan) {
+                        return exchange_with_kernel(tester, port, agent, device, plan);
+                    }};
+    RowSettings received = settings;
+    received.directions = Directions::kReceived;
+    const auto before = agent.counters();
+    auto run = run_rows(path, {.device = 0, .far = 1}, received, progress);
+    const auto after = agent.counters();
+    if (!run || !before || !after) {
+        return pass_on(!run ? run.error() : !before ? before.error() : after.error());
+    }
+    return KernelReceipt{std::move(*run), of_checksums(agent::delta(*before, *after))};
+}
+
+}  // namespace pathproof::offload

@@ -1,0 +1,27 @@
+// The receiving side of a kernel device: the matrix's good and bad frames sent to it by a tester's
+// port, and what the kernel says of each through a packet socket (PACKET_AUXDATA).
+#pragma once
+
+#include <string>
+
+#include "harness/agent/client.h"
+#include "harness/offload/rows.h"
+
+namespace pathproof::offload {
+
+struct KernelReceipt {
+    RowsRun run;
+    // Counters of checksum errors of the device's namespace, and how far they went up. The frames
+    // are addressed to nobody there, so that a protocol's counters stay where they are; they are
+    // no basis for a verdict.
+    agent::CounterSet counters;
+};
+
+// `port`: of the tester, at the other end of the device's cable. TP_STATUS_CSUM_VALID is a claim
+// that the outermost transport checksum is good, TP_STATUS_CSUMNOTREADY that it is unfinished and
+// the data good (packet(7)); nothing is ever said of IP headers, and nothing is called bad.
+Result<KernelReceipt> receive_by_kernel(tester::Client& tester, std::size_t port,
+                                        agent::Client& agent, const std::string& device,
+                                        const RowSettings& settings, const RowProgress& progress);
+
+}  // namespace pathproof::offload
