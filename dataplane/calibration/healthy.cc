@@ -101,8 +101,9 @@ class Share {
     }
 
     void judge_look_alike(const FrameBytes& frame, const frame::TunnelPorts& tunnels) {
-        for (std::size_t tried = 0; tried < kLookAlikes; ++tried) {
-            const std::size_t which = turn_++ % kLookAlikes;
+        // The first kind fits few frames: it is tried on all, the others take turns.
+        for (std::size_t tried = 0; tried <= kLookAlikes; ++tried) {
+            const std::size_t which = tried == 0 ? 0 : turn_++ % kLookAlikes;
             const auto kind = static_cast<LookAlike>(which);
             const auto made = look_alike(kind, frame, tunnels);
             if (!made) {

@@ -208,7 +208,10 @@ void settle_drops(std::vector<RowResult>& rows) {
         all.drops_bad() ? judge::RxFault::kDropBad : judge::RxFault::kDropGood;
     for (RowResult& row : rows) {
         for (Verdict& verdict : row.verdicts) {
-            verdict.title = verdict.title == "NOT_DELIVERED" ? judge::name(fault) : verdict.title;
+            // Where wrong frames arrive elsewhere, it was not for that that they did not here.
+            const bool dropped = verdict.title == "NOT_DELIVERED" ||
+                                 verdict.title == judge::name(judge::RxFault::kDropBad);
+            verdict.title = dropped ? judge::name(fault) : verdict.title;
         }
     }
 }

@@ -49,6 +49,15 @@ DirectedRow plain_header_of_zero() {
             {.values = PayloadValues::kSumsToZero, .handover = Handover::kInner}};
 }
 
+DirectedRow tunnel_headers_of_zero() {
+    return {"inner and outer IPv4 header checksums of 0 sent as 0xffff (E60)",
+            {.encap = Encap::kVxlanOverIpv4,
+             .outer_checksum = OuterChecksum::kDisabled,
+             .tunnel_port = TunnelPort::k4789,
+             .values = PayloadValues::kSumsToZero,
+             .handover = Handover::kBoth}};
+}
+
 // An ESXi host that pads inner frames with what is left in memory.
 DirectedRow padded_inside() {
     return {"padding inside the tunnel in the checksum (E27)",
@@ -79,6 +88,7 @@ std::vector<DirectedRow> directed_rows(Direction direction) {
             all_offloads_over_ipv6(Handover::kBoth),
             all_offloads_over_ipv6(Handover::kInner),
             plain_header_of_zero(),
+            tunnel_headers_of_zero(),
             padded_inside(),
             carries_again()};
 }
