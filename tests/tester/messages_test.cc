@@ -128,6 +128,53 @@ void check_report(const T& report) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(an_exchange_goes_there_and_back) {
+    traffic::ExchangePlan plan{.from = 2, .to = 3, .quiet = 7ms};
+    plan.frames.push_back({.bytes = {1, 2, 255},
+                           .request = {.mbuf_flags = 0xfedcba9876543210,
+                                       .port_offloads = 3,
+                                       .outer_l2_len = 4,
+                                       .outer_l3_len = 5,
+                                       .l2_len = 6,
+                                       .l3_len = 7,
+                                       .l4_len = 8,
+                                       .segment_bytes = 9},
+                           .vlan_tci = 10,
+                           .buffers = {1, 2}});
+    BOOST_TEST((there_and_back(plan) == plan));
+    const traffic::ExchangeReport report{
+        .sent = 1,
+        .refusals = {{2, "no"}},
+        .arrived = {{.bytes = {3}, .mbuf_flags = 4, .packet_type = 5, .vlan_tci = 6}},
+        .from = {.tx_packets = 7},
+        .to = {.rx_packets = 8},
+        .objections = {"lost"}};
+    BOOST_TEST((there_and_back(report) == report));
+}
+
+BOOST_AUTO_TEST_CASE(a_software_nic_goes_there_and_back) {
+    TesterOptions options;
+    options.ports = {{.name = "a", .device = "b", .offloads = PortOffloads::kAll}};
+    options.software_nic = SoftwareNic{.faults = {"tx.inner.l4.PSEUDO"}, .seed = 9};
+    const TesterOptions back = there_and_back(options);
+    BOOST_TEST((back.software_nic == options.software_nic));
+    BOOST_TEST((back.ports.front().offloads == PortOffloads::kAll));
+    softnic::NicLinkReport report{.objections = {"lost"}};
+    report.directions[1] = {.taken = 1,
+                            .delivered = 2,
+                            .not_taken = 3,
+                            .no_buffer = 4,
+                            .nic = {.tx_frames = 5, .rx_frames = 6, .rx_csum_bad = 7},
+                            .fault_hits = {8, 9}};
+    report.directions[1].nic.refused_by[3] = 10;
+    const softnic::NicLinkReport same = there_and_back(report);
+    BOOST_TEST((same.directions[1].nic == report.directions[1].nic));
+    BOOST_TEST((same.directions[1].fault_hits == report.directions[1].fault_hits));
+    BOOST_TEST(same.directions[1].delivered == 2u);
+    BOOST_TEST(same.directions[1].not_taken == 3u);
+    BOOST_TEST((same.objections == report.objections));
+}
+
 BOOST_AUTO_TEST_CASE(plans_and_options_come_back_as_they_were_sent) {
     BOOST_TEST((there_and_back(a_plan()) == a_plan()));
     BOOST_TEST((there_and_back(traffic::PairPlan()) == traffic::PairPlan()));
