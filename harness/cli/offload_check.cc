@@ -120,16 +120,19 @@ Result<std::vector<json>> links_of(const std::string& netns) {
     return std::vector<json>(links.begin(), links.end());
 }
 
-std::vector<std::string> named_namespaces() {
-    std::vector<std::string> names;
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator("/run/netns", none)) {
-        names.push_back(entry.path().filename().string());
+// The name of a namespace that another knows by a number; empty if it has none.
+std::string namespace_of(const std::string& netns, int id) {
+    const auto text = process::run_checked({"ip", "-json", "netns", "list-id"}, {.netns = netns});
+    const json known = text ? json::parse(*text, nullptr, false) : json();
+    for (const json& each : known.is_array() ? known : json::array()) {
+        if (each.value("nsid", -1) == id) {
+            return each.value("name", "");
+        }
     }
-    return names;
+    return "";
 }
 
-// The peer of a veth device: in its own namespace by name, in another by both interface indices.
+// The peer of a veth device: in its own namespace by name, in another by its index there.
 Result<FarEnd> find_peer(const std::string& netns, const std::string& device) {
     const auto links = links_of(netns);
     if (!links) {
@@ -149,17 +152,14 @@ Result<FarEnd> find_peer(const std::string& netns, const std::string& device) {
     if (own->contains("link")) {
         return FarEnd{netns, own->at("link").get<std::string>()};
     }
-    std::vector<FarEnd> found;
-    for (const std::string& name : named_namespaces()) {
-        const auto others = links_of(name);
-        for (const json& link : others ? *others : std::vector<json>()) {
-            if (name != netns && link.value("ifindex", 0) == own->value("link_index", -1) &&
-                link.value("link_index", 0) == own->value("ifindex", -1)) {
-                found.push_back({name, link.value("ifname", "")});
-            }
+    const std::string far = namespace_of(netns, own->value("link_netnsid", -1));
+    const auto others = far.empty() ? Result<std::vector<json>>(unknown) : links_of(far);
+    for (const json& link : others ? *others : std::vector<json>()) {
+        if (link.value("ifindex", 0) == own->value("link_index", -1)) {
+            return FarEnd{far, link.value("ifname", "")};
         }
     }
-    return found.size() == 1 ? Result<FarEnd>(found.front()) : Result<FarEnd>(unknown);
+    return unknown;
 }
 
 Result<scenario::TruthDevice> choose(const DeviceCheckOptions& options) {

@@ -2,7 +2,8 @@
 //
 // Set:  every ethtool feature that decides over checksums and segmentation: as found, all off, all
 //       on, each alone off; in the full form each alone on as well.
-// Sent: the rows of the qualification matrix through packet sockets with exact offload metadata.
+// Sent: the rows of the qualification matrix through packet sockets with exact offload metadata,
+//       and in the lab datagrams through the kernel's own tunnels with and without NAT.
 // Seen: every frame that arrives at the tester's port, held against what a perfect sender sends.
 
 #include <fmt/ranges.h>
@@ -15,6 +16,7 @@
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth_table.h"
+#include "harness/scenario/offload_truth_tunnels.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -378,12 +380,12 @@ Status run_on(Context& context, const TruthDevice& device, lab::Overlay* overlay
     }
     const std::size_t settings =
         settings_for(varied_features(plan->set, *features), *features, plan->size).size();
-    context.progress.begin(result.id, settings);
+    context.progress.begin(result.id, settings + (overlay != nullptr ? tunnel_steps() : 0));
     const auto run = judge_device(context, **bench, *plan, result);
     if (!run) {
         return pass_on(run.error());
     }
-    return {};
+    return overlay == nullptr ? Status() : judge_tunnels(context, **bench, *overlay, result);
 }
 
 }  // namespace

@@ -157,14 +157,37 @@ BOOST_AUTO_TEST_CASE(a_device_on_a_cable_that_leaves_checksums_is_found_named_an
 
 BOOST_AUTO_TEST_CASE(what_the_driver_offers_against_its_profile_is_a_finding) {
     const Pair pair;
-    const Profiles profiles("tx-tcp-segmentation = { expect = \"required\"",
-                            "tx-tcp-segmentation = { expect = \"absent\"");
+    const Profiles profiles("tx-vlan-hw-insert = { expect = \"optional\", default = \"on\"",
+                            "tx-vlan-hw-insert = { expect = \"absent\"");
     const json scenario = checked(pair, 1);
     BOOST_TEST(scenario["verdict"] == "NOT REPRODUCED");
-    const json& row = row_named(scenario, "tx-tcp-segmentation");
+    const json& row = row_named(scenario, "tx-vlan-hw-insert");
     BOOST_TEST(row["expected"] == "absent");
     BOOST_TEST(row["finding"].get<std::string>().find("unexpected") != std::string::npos,
                row["finding"]);
+}
+
+BOOST_AUTO_TEST_CASE(the_kernels_vxlan_under_outer_nat_is_proven_stale_by_conntrack_and_cured) {
+    const MachineState before = MachineState::read();
+    const Scratch out;
+    const auto done = pathproof_run({"repro", "offload-truth", "--json", "--out", out.path()});
+    const json scenario = scenario_named(json::parse(done.out), "offload-truth");
+    const json& stale = cell_named(scenario, "tunnel.vxlan.tx-on.masquerade");
+    BOOST_TEST(stale["verdict"] == "FAIL");
+    BOOST_TEST(stale["cause"] == "stale-port");
+    BOOST_TEST(measure(stale, "frames_wrong") > 0);
+    BOOST_TEST(measure(stale, "proven_by_conntrack") == measure(stale, "frames_wrong"));
+    BOOST_TEST(stale["reason"].get<std::string>().find("STALE") != std::string::npos,
+               stale["reason"]);
+    for (const char* id :
+         {"tunnel.vxlan.tx-on.no-nat", "tunnel.vxlan.tx-off.masquerade",
+          "tunnel.vxlan.tx-off.no-nat", "tx.as-found", "tx.all-off", "tx.flags-put-back"}) {
+        BOOST_TEST(cell_named(scenario, id)["verdict"] == "PASS", id);
+    }
+    BOOST_TEST(scenario["verdict"] == "REPRODUCED");
+    BOOST_TEST(scenario["cure_shown"] == true);
+    BOOST_TEST(done.exit_status == 0, done.err);
+    BOOST_TEST(MachineState::read() == before);
 }
 
 BOOST_AUTO_TEST_CASE(after_kill_9_in_the_middle_restore_puts_the_flags_back) {

@@ -1,0 +1,384 @@
+#include "harness/scenario/offload_truth_tunnels.h"
+
+#include <fmt/ranges.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <map>
+
+#include "dataplane/judge/explain.h"
+#include "harness/lab/topology.h"
+#include "harness/process/program.h"
+#include "harness/scenario/measures.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using frame::Endpoint;
+using verdict::Cell;
+using verdict::CellVerdict;
+using verdict::Observation;
+using verdict::Observed;
+
+constexpr std::size_t kDatagrams = 24;
+constexpr const char* kFeature = "tx-checksum-ip-generic";
+
+struct TunnelKind {
+    const char* name;
+    const char* device;
+    std::uint16_t port;  // of the outer UDP; 0: none, and nothing of it to translate
+};
+constexpr TunnelKind kKinds[] = {
+    {"vxlan", "vx", 4789}, {"geneve", "ppgn", 6081}, {"gre", "ppgr", 0}, {"ipip", "ppip", 0}};
+
+struct TunnelPoint {
+    TunnelKind kind;
+    bool offload = true;
+    bool nat = false;
+    std::string id() const {
+        return fmt::format("tunnel.{}.{}.{}", kind.name, offload ? "tx-on" : "tx-off",
+                           nat ? "masquerade" : "no-nat");
+    }
+};
+
+std::vector<TunnelPoint> points() {
+    std::vector<TunnelPoint> all;
+    for (const TunnelKind& kind : kKinds) {
+        for (const bool offload : {true, false}) {
+            all.push_back({kind, offload, false});
+            if (kind.port != 0) {
+                all.push_back({kind, offload, true});
+            }
+        }
+    }
+    return all;
+}
+
+struct TunnelOutcome {
+    std::string unavailable;  // why the kernel would not make the device
+    std::uint64_t sent = 0;
+    std::uint64_t frames = 0;
+    std::uint64_t wrong = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t proven = 0;  // wrong values equal to the one for conntrack's original tuple
+    std::map<std::string, judge::NameVote> votes;  // by layer
+    std::vector<matrix::FrameBytes> bad;
+    std::string explanation;
+
+    std::vector<std::string> names() const {
+        std::vector<std::string> all;
+        for (const auto& [layer, vote] : votes) {
+            all.push_back(fmt::format("{} at {}", judge::name(vote.verdict()), layer));
+        }
+        return all;
+    }
+};
+
+Endpoint far_address(const TunnelKind& kind) {
+    return {kind.port == 4789 ? frame::IpAddress::v4(0xc6120002) : frame::IpAddress::v4(0xc6120102),
+            7000};
+}
+
+// Deletes what an earlier point made and makes the device anew.
+Status make_device(const lab::Overlay& overlay, const TunnelPoint& point) {
+    const lab::OverlayNames& names = overlay.names();
+    const TunnelKind& kind = point.kind;
+    if (kind.port == 4789) {
+        return {};  // the lab's own
+    }
+    const auto gone =
+        process::run_program({"ip", "link", "delete", kind.device}, {.netns = names.node_a});
+    if (!gone) {
+        return pass_on(gone.error());
+    }
+    const std::string local = frame::to_string(names.node_a_address);
+    const std::string remote = frame::to_string(names.node_b_address);
+    const std::string type =
+        kind.port != 0 ? fmt::format("geneve id 43 remote {} dstport {} udpcsum", remote, kind.port)
+                       : fmt::format("{} local {} remote {}", kind.name, local, remote);
+    const std::string neighbour =
+        kind.port != 0
+            ? fmt::format(
+                  "neigh replace 198.18.1.2 lladdr 02:70:70:01:05:0b nud permanent dev {}\n",
+                  kind.device)
+            : "";
+    return lab::run_ip(names.node_a,
+                       fmt::format("link add name {0} mtu 1400 type {1}\nlink set {0} up\n"
+                                   "address add 198.18.1.1/30 dev {0}\n{2}",
+                                   kind.device, type, neighbour));
+}
+
+Status set_point(TruthBench& bench, lab::Overlay& overlay, const TunnelPoint& point,
+                 TunnelOutcome& outcome) {
+    const lab::OverlayNames& names = overlay.names();
+    if (const Status set = overlay.configure(
+            {.udp_checksum = true, .masquerade = point.nat && point.kind.port == 4789});
+        !set) {
+        return set;
+    }
+    if (const Status made = make_device(overlay, point); !made) {
+        const bool lacking = made.error().code == ErrorCode::kNotSupported;
+        outcome.unavailable = lacking
+                                  ? fmt::format("this kernel has no {} devices", point.kind.name)
+                                  : made.error().message;
+        return {};
+    }
+    if (point.nat && point.kind.port != 4789) {
+        const auto rule = process::run_checked(
+            {"iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-o", names.underlay, "-p", "udp",
+             "--dport", fmt::format("{}", point.kind.port), "-j", "MASQUERADE", "--random-fully"},
+            {.netns = names.node_a});
+        if (!rule) {
+            return pass_on(rule.error());
+        }
+    }
+    const auto set = bench.dut().set_features(point.kind.device, {{kFeature, point.offload}});
+    return set ? Status() : Status(pass_on(set.error()));
+}
+
+// conntrack's tuple before NAT of the flow that this outer header is of.
+std::optional<judge::OriginalTuple> original_of(const std::vector<netfilter::Entry>& entries,
+                                                const frame::PacketView& outer) {
+    for (const netfilter::Entry& entry : entries) {
+        if (entry.original.protocol == IPPROTO_UDP &&
+            entry.reply.source == outer.destination_endpoint() &&
+            entry.reply.destination == outer.source_endpoint()) {
+            return judge::OriginalTuple{entry.original.source, entry.original.destination};
+        }
+    }
+    return std::nullopt;
+}
+
+void judge_frame(const matrix::FrameBytes& bytes, const std::vector<netfilter::Entry>& entries,
+                 TunnelOutcome& outcome) {
+    const frame::TunnelPorts tunnels = frame::TunnelPorts::well_known();
+    const frame::FrameView view = frame::parse_frame(bytes, tunnels);
+    if (!view.has_inner) {
+        return;  // none of the datagrams that were sent
+    }
+    ++outcome.frames;
+    const judge::FrameVerdict verdict = judge::verify(bytes, view);
+    if (!verdict.any_bad()) {
+        return;
+    }
+    ++outcome.wrong;
+    judge::Evidence evidence{.tunnels = tunnels, .original = original_of(entries, view.outer)};
+    for (const judge::ChecksumFinding& finding : verdict.all()) {
+        if (finding.state != judge::ChecksumState::kBad) {
+            continue;
+        }
+        judge::Evidence own = evidence;
+        if (finding.layer.depth != judge::Depth::kOuter) {
+            own.original.reset();
+        } else if (own.original) {
+            outcome.proven +=
+                judge::checksum_for_tuple(bytes, finding, *own.original) == finding.wire ? 1 : 0;
+        }
+        outcome.votes[judge::word(finding.layer)].add(bytes, finding,
+                                                      judge::matching_names(bytes, finding, own));
+    }
+    if (outcome.bad.size() < 32) {
+        outcome.bad.push_back(bytes);
+        outcome.explanation += judge::explain(bytes, evidence) + "\n";
+    }
+}
+
+Result<TunnelOutcome> measure(TruthBench& bench, lab::Overlay& overlay, const TunnelPoint& point) {
+    TunnelOutcome outcome;
+    if (const Status set = set_point(bench, overlay, point, outcome); !set) {
+        return pass_on(set.error());
+    }
+    if (!outcome.unavailable.empty()) {
+        return outcome;
+    }
+    agent::DatagramOptions options{.source = {}, .destination = far_address(point.kind)};
+    for (std::size_t i = 0; i < kDatagrams; ++i) {
+        std::vector<std::uint8_t> payload(1 + i * 37);
+        for (std::size_t at = 0; at < payload.size(); ++at) {
+            payload[at] = static_cast<std::uint8_t>(at * 31 + i * 7);
+        }
+        options.payloads.push_back(std::move(payload));
+    }
+    const auto recording = bench.record(kDatagrams, [&]() -> Status {
+        const auto report = bench.dut().send_datagrams(options);
+        if (!report) {
+            return pass_on(report.error());
+        }
+        outcome.sent = report->sent;
+        return {};
+    });
+    if (!recording) {
+        return pass_on(recording.error());
+    }
+    outcome.lost = recording->tester_lost + recording->left_out;
+    std::vector<netfilter::Entry> entries;
+    if (point.kind.port != 0) {
+        auto dumped = bench.dut().conntrack_dump(
+            {.protocol = IPPROTO_UDP, .original_destination_port = point.kind.port});
+        if (!dumped) {
+            return pass_on(dumped.error());
+        }
+        entries = std::move(*dumped);
+    }
+    for (const matrix::FrameBytes& bytes : recording->frames) {
+        judge_frame(bytes, entries, outcome);
+    }
+    return outcome;
+}
+
+Cell cell_of(const TunnelPoint& point, const TunnelOutcome& outcome) {
+    Cell cell{.id = point.id(),
+              .toggles = {{"tunnel of the kernel", point.kind.name},
+                          {"tx offload of the tunnel device", point.offload ? "on" : "off"},
+                          {"outer SNAT", point.nat ? "masquerade --random-fully" : "none"}}};
+    if (!outcome.unavailable.empty()) {
+        cell.verdict = CellVerdict::kSkip;
+        cell.reason = outcome.unavailable;
+        return cell;
+    }
+    cell.measures = {
+        count_of("datagrams_sent", "datagrams sent through the tunnel", outcome.sent),
+        count_of("frames_seen", "of them seen on the wire", outcome.frames),
+        count_of("frames_wrong", "with a wrong checksum", outcome.wrong),
+        count_of("proven_by_conntrack",
+                 "wrong values that are right for conntrack's original tuple", outcome.proven)};
+    if (outcome.lost != 0) {
+        cell.verdict = CellVerdict::kError;
+        cell.reason = fmt::format("the tester's own port lost {} frames", outcome.lost);
+    } else if (outcome.wrong != 0 || outcome.frames < outcome.sent || outcome.sent == 0) {
+        cell.verdict = CellVerdict::kFail;
+        cell.reason = fmt::format("{} of {} frames wrong, {} of {} datagrams on the wire: {}",
+                                  outcome.wrong, outcome.frames, outcome.frames, outcome.sent,
+                                  fmt::join(outcome.names(), ", "));
+        cell.cause = outcome.proven == outcome.wrong && outcome.wrong != 0 ? "stale-port" : "";
+    } else {
+        cell.verdict = CellVerdict::kPass;
+    }
+    return cell;
+}
+
+Observation observation_of(const Cell& cell, const TunnelOutcome& outcome) {
+    Observation seen{.observed = Observed::kRight,
+                     .frames = outcome.frames,
+                     .wrong = outcome.wrong,
+                     .names = outcome.names(),
+                     .cell = cell.id,
+                     .note = ""};
+    if (cell.verdict == CellVerdict::kSkip || cell.verdict == CellVerdict::kError) {
+        seen.observed = Observed::kNotTested;
+        seen.note = cell.reason;
+    } else if (cell.verdict == CellVerdict::kFail) {
+        seen.observed = Observed::kWrong;
+    }
+    return seen;
+}
+
+void add_to_table(const TunnelPoint& point, const Cell& cell, const TunnelOutcome& outcome,
+                  verdict::TruthTable& table) {
+    if (!point.nat) {
+        verdict::TruthRow row{
+            .offload = fmt::format("{} of a {} device", kFeature, point.kind.name),
+            .direction = "Tx",
+            .expected = "",
+            .advertised = point.offload ? "on" : "set off"};
+        row.observed = {observation_of(cell, outcome), {.note = "no outer port to translate"}};
+        table.rows.push_back(std::move(row));
+        return;
+    }
+    verdict::TruthRow& row = table.rows.back();
+    row.observed[1] = observation_of(cell, outcome);
+    row.finding = outcome.wrong == 0 ? ""
+                                     : fmt::format(
+                                           "under outer SNAT {} of {} frames are wrong "
+                                           "({}); {} equal the value for conntrack's "
+                                           "original tuple",
+                                           outcome.wrong, outcome.frames,
+                                           fmt::join(outcome.names(), ", "), outcome.proven);
+}
+
+// A tunnel that fails with its offload on and is right with it off has its cure shown.
+void conclude(const std::vector<Cell>& cells, verdict::ScenarioResult& result) {
+    const auto failing = std::ranges::find_if(cells, [](const Cell& cell) {
+        return cell.verdict == CellVerdict::kFail && cell.id.find(".tx-on.") != std::string::npos;
+    });
+    if (failing == cells.end()) {
+        return;
+    }
+    std::string cured_id = failing->id;
+    cured_id.replace(cured_id.find(".tx-on."), 7, ".tx-off.");
+    const auto cured = std::ranges::find(cells, cured_id, &Cell::id);
+    const bool device_is_clean = result.verdict == verdict::ScenarioVerdict::kNotReproduced;
+    const std::string sentence =
+        fmt::format("The kernel's own {} tunnel, outer SNAT {}: {}.", failing->toggles[0].second,
+                    failing->toggles[2].second, failing->reason);
+    result.headline = sentence + " Apart from that: " + result.headline;
+    if (!device_is_clean) {
+        return;
+    }
+    result.verdict = verdict::ScenarioVerdict::kReproduced;
+    if (failing->cause == "stale-port") {
+        result.cause =
+            "The outer UDP checksum was computed for the source port before NAT, as conntrack's "
+            "original tuple proves frame by frame; scenario vxlan-checksum shows what users see of "
+            "it.";
+    }
+    if (cured != cells.end() && cured->verdict == CellVerdict::kPass) {
+        result.cure = fmt::format(
+            "`ethtool -K DEV {} off` on the tunnel device. Seen in this run: "
+            "every checksum is right then.",
+            kFeature);
+        result.cure_shown = true;
+        result.before_cell = failing->id;
+        result.after_cell = cured->id;
+    }
+}
+
+}  // namespace
+
+std::size_t tunnel_steps() {
+    return points().size();
+}
+
+Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay& overlay,
+                     verdict::ScenarioResult& result) {
+    // The wire shows what the kernel finished; the underlay must not leave it to a NIC. The lab's
+    // namespaces, flags and all, go with the lab.
+    const auto off = bench.dut().set_features(overlay.names().underlay, {{"tx", false}});
+    if (!off) {
+        return pass_on(off.error());
+    }
+    verdict::TruthTable table{
+        .title = "Tunnels of the kernel under NAT of the outer header",
+        .device =
+            "datagrams of ordinary sockets through tunnel devices of node A, tx off on the "
+            "underlay",
+        .conditions = {"no NAT", "masquerade --random-fully"}};
+    std::vector<Cell> cells;
+    std::uint64_t frames = 0;
+    for (const TunnelPoint& point : points()) {
+        context.progress.step(point.id());
+        const auto outcome = measure(bench, overlay, point);
+        if (!outcome) {
+            return pass_on(outcome.error());
+        }
+        Cell cell = cell_of(point, *outcome);
+        if (!outcome->bad.empty()) {
+            auto files =
+                bench.keep(context.options.out_dir, cell.id, outcome->bad, outcome->explanation);
+            if (!files) {
+                return pass_on(files.error());
+            }
+            cell.evidence = std::move(*files);
+        }
+        frames += outcome->frames;
+        add_to_table(point, cell, *outcome, table);
+        cells.push_back(std::move(cell));
+    }
+    table.excluded = fmt::format("{} frames judged in all.", frames);
+    conclude(cells, result);
+    result.cells.insert(result.cells.end(), cells.begin(), cells.end());
+    result.truth_tables.push_back(std::move(table));
+    return {};
+}
+
+}  // namespace pathproof::scenario

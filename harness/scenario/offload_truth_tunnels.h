@@ -1,0 +1,18 @@
+// The kernel's own tunnels: datagrams of ordinary sockets through vxlan, geneve, gre and ipip
+// devices, with and without NAT of the outer header, judged on the wire.
+#pragma once
+
+#include "harness/lab/veth_lab.h"
+#include "harness/scenario/truth_bench.h"
+
+namespace pathproof::scenario {
+
+// Steps of progress that judge_tunnels() makes.
+std::size_t tunnel_steps();
+
+// Adds cells, controls, a truth table and a conclusion to those of the device. The bench's device
+// is the underlay of node A.
+Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay& overlay,
+                     verdict::ScenarioResult& result);
+
+}  // namespace pathproof::scenario
