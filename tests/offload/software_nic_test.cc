@@ -143,15 +143,16 @@ BOOST_AUTO_TEST_CASE(the_scenario_says_what_was_planted_and_where_it_fails) {
     const auto client = tester_with({fault});
     auto errata = profile::load_errata(profile::profile_directory());
     BOOST_REQUIRE(errata);
-    const auto result = check_ports(*client, {},
-                                    {.rows = {.directions = Directions::kReceived,
-                                              .strength = matrix::Strength::kPairs,
-                                              .probes = 3,
-                                              .mtu = 1500},
-                                     .truth = {.device = "software NIC"},
-                                     .errata = std::move(*errata),
-                                     .planted = {fault},
-                                     .progress = [](std::size_t, std::size_t) {}});
+    CheckSettings settings;
+    settings.rows.directions = Directions::kReceived;
+    settings.rows.strength = matrix::Strength::kPairs;
+    settings.rows.probes = 3;
+    settings.rows.mtu = 1500;
+    settings.truth.device = "software NIC";
+    settings.errata = std::move(*errata);
+    settings.planted = {fault};
+    settings.progress = [](std::size_t, std::size_t) {};
+    const auto result = check_ports(*client, {}, settings);
     BOOST_REQUIRE_MESSAGE(result, result.error().message);
     const auto failing =
         std::ranges::find(result->cells, verdict::CellVerdict::kFail, &verdict::Cell::verdict);
