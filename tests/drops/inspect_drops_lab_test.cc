@@ -70,13 +70,16 @@ BOOST_AUTO_TEST_CASE(lines_and_totals_of_inspect_drops_tell_the_same) {
     BOOST_TEST(last.at("scope") == "namespace");
     BOOST_TEST(last.at("netns") == place.name());
     const auto drops = last.at("drops").get<std::uint64_t>();
-    BOOST_TEST(drops > 0U);
-    BOOST_TEST(last.at("reasons").at("NETFILTER_DROP") == drops);
+    // The kernel may drop a packet of its own in a new namespace (an IPv6 multicast report).
+    const auto by_rules = last.at("reasons").at("NETFILTER_DROP").get<std::uint64_t>();
+    BOOST_TEST(by_rules > 0U);
+    BOOST_TEST(by_rules <= drops);
+    BOOST_TEST(by_rules + 2 >= drops);
     BOOST_TEST(last.at("counts").at(0).at("protocol") == "ip/udp");
     BOOST_TEST(of_intervals <= drops);
     BOOST_TEST(of_intervals > 0U);
     BOOST_TEST(last.at("conntrack").at("agree") == true);
-    BOOST_TEST(last.at("conntrack").at("by_rules") == drops);
+    BOOST_TEST(last.at("conntrack").at("by_rules") == by_rules);
 }
 
 BOOST_AUTO_TEST_CASE(an_interrupt_ends_with_the_summary) {

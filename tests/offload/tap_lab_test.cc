@@ -60,13 +60,13 @@ BOOST_AUTO_TEST_CASE(what_net_tap_does_right_and_wrong_is_told_apart) {
     BOOST_TEST(std::ranges::none_of(findings.defects, [](const Defect& defect) {
         return defect.direction == profile::Direction::kReceive;
     }));
-    // Plain datagrams of ordinary values get their checksums from it.
+    // Plain datagrams of ordinary values get their checksums from it: at least one row's four.
     std::uint64_t right = 0;
     for (const TxRow& row : run->sent) {
         right +=
             std::ranges::find(row.asked, "plain.udp") != row.asked.end() ? row.result.exact : 0;
     }
-    BOOST_TEST(right > 8u);
+    BOOST_TEST(right >= 4u);
     // rte_gso knows no TCP over IPv6: the super-frame leaves uncut, though TCP_TSO is offered.
     const bool uncut = std::ranges::any_of(findings.defects, [](const Defect& defect) {
         return defect.title == "SIZE" || defect.title == "MISSING";
