@@ -21,6 +21,7 @@ struct PairOutcome {
     std::vector<netfilter::CpuStats> stats;  // deltas, per CPU
     join::PairFindings findings;
     std::string capture;  // evidence path of bad and misdelivered frames; empty when not asked for
+    unsigned attempts = 1;
 
     std::uint64_t counter(const std::string& name) const { return netfilter::total(stats, name); }
     // Not empty: why this is no result (the tester lost frames, the listener lost events, totals do not balance).
@@ -40,7 +41,8 @@ class NatBench {
     traffic::PairPlan two_clients_plan(std::uint64_t pairs) const;
 
     // Sends the plan's pairs, with the server answering after `delay`, while conntrack's events and counters are
-    // recorded; then empties the table, so that every entry's end is in the log.
+    // recorded; then empties the table, so that every entry's end is in the log. A run in which the tester's own
+    // ports lost frames says nothing of the DUT: it is made again at half the rate, up to three times in all.
     Result<PairOutcome> run(const traffic::PairPlan& plan, std::chrono::nanoseconds delay,
                             const std::string& evidence_name = "");
 
@@ -51,6 +53,8 @@ class NatBench {
   private:
     explicit NatBench(Context& context) : context_(context) {}
     traffic::PairPlan base_plan(std::uint64_t pairs) const;
+    Result<PairOutcome> measure(const traffic::PairPlan& plan, std::chrono::nanoseconds delay,
+                                const std::string& evidence_name);
 
     Context& context_;
     std::unique_ptr<lab::NatBox> lab_;

@@ -36,6 +36,7 @@ Cell race_cell(const std::string& id, std::vector<std::pair<std::string, std::st
         count_of("queries_wrong", "answered with other content", report.count(judge::QueryState::kWrong), "queries"),
         count_of("unexplained", "lost or misdelivered without a conntrack event that says why", found.unexplained),
         count_of("tester_lost", "frames lost by the tester itself", report.tester_lost),
+        count_of("attempts", "runs until the tester lost nothing itself", outcome.attempts),
         milliseconds_of("skew_p50", "time between a pair's two queries, median",
                         static_cast<double>(report.departures.skew_p50_ns) / 1e6),
         count_of("late_departures", "queries that left more than 10 us after their instant", report.departures.late,
