@@ -23,22 +23,9 @@ struct ListedBackend {
 const std::vector<std::string_view> kStates = {"healthy",  "slow", "lossy",
                                                "refusing", "dead", "too_few"};
 
+// A label's value holds no blank.
 std::string_view state_of(BackendVerdict verdict) {
-    switch (verdict) {
-        case BackendVerdict::kHealthy:
-            return "healthy";
-        case BackendVerdict::kSlow:
-            return "slow";
-        case BackendVerdict::kLossy:
-            return "lossy";
-        case BackendVerdict::kRefusing:
-            return "refusing";
-        case BackendVerdict::kDead:
-            return "dead";
-        case BackendVerdict::kTooFew:
-            return "too_few";
-    }
-    return "too_few";
+    return verdict == BackendVerdict::kTooFew ? "too_few" : name(verdict);
 }
 
 Label netns_of(const Snapshot& snapshot) {
