@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "dataplane/matrix/claims.h"
+
 namespace pathproof::calibration {
 namespace {
 
@@ -24,29 +26,12 @@ class Digest {
     std::uint64_t value_ = 0xcbf29ce484222325;
 };
 
-judge::RxClaim claim_of(softnic::RxClaim claim) {
-    switch (claim) {
-        case softnic::RxClaim::kUnknown:
-            return judge::RxClaim::kUnknown;
-        case softnic::RxClaim::kBad:
-            return judge::RxClaim::kBad;
-        case softnic::RxClaim::kGood:
-            return judge::RxClaim::kGood;
-        case softnic::RxClaim::kNone:
-            break;
-    }
-    return judge::RxClaim::kNone;
-}
-
 matrix::Arrival arrival_of(const softnic::RxResult& result) {
     matrix::Arrival arrival;
     if (result.delivery == softnic::RxResult::Delivery::kDelivered) {
         arrival.bytes = result.bytes;
     }
-    arrival.claims = {.ip = claim_of(result.verdict.ip),
-                      .l4 = claim_of(result.verdict.l4),
-                      .outer_ip = claim_of(result.verdict.outer_ip),
-                      .outer_l4 = claim_of(result.verdict.outer_l4)};
+    arrival.claims = matrix::claims_of(result.verdict);
     return arrival;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "dataplane/matrix/claims.h"
 #include "dataplane/port/device.h"
 #include "dataplane/softnic/engine.h"
 #include "harness/offload/batch.h"
@@ -100,26 +101,8 @@ std::uint16_t tunnel_port_of(const Probe& probe) {
                                                : view.outer.destination_endpoint().port;
 }
 
-judge::RxClaim claim_of(softnic::RxClaim claim) {
-    switch (claim) {
-        case softnic::RxClaim::kUnknown:
-            return judge::RxClaim::kUnknown;
-        case softnic::RxClaim::kBad:
-            return judge::RxClaim::kBad;
-        case softnic::RxClaim::kGood:
-            return judge::RxClaim::kGood;
-        case softnic::RxClaim::kNone:
-            break;
-    }
-    return judge::RxClaim::kNone;
-}
-
 judge::RxClaims claims_of(std::uint64_t mbuf_flags) {
-    const softnic::RxVerdict verdict = softnic::verdict_of(mbuf_flags);
-    return {.ip = claim_of(verdict.ip),
-            .l4 = claim_of(verdict.l4),
-            .outer_ip = claim_of(verdict.outer_ip),
-            .outer_l4 = claim_of(verdict.outer_l4)};
+    return matrix::claims_of(softnic::verdict_of(mbuf_flags));
 }
 
 // A plain datagram to a tunnel's port: a receiver that goes by the port calls it an outer packet,
