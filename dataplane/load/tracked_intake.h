@@ -1,0 +1,114 @@
+// Reads and judges all that one receiving lcore gets: every checksum, outer and inner, of every
+// frame; tracked frames are told from others by their stamp, entered in the ledger of their stream
+// and in the latency histogram of their class. Frames of common shape take the quick way, all
+// others the verifier's; both give the same verdict.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/frame/address.h"
+#include "dataplane/judge/intake.h"
+#include "dataplane/judge/latency.h"
+#include "dataplane/judge/sequence_ledger.h"
+#include "dataplane/load/load_plan.h"
+
+struct rte_mbuf;
+
+namespace pathproof::load {
+
+struct IntakePlan {
+    std::vector<std::uint16_t> tunnel_ports = {4789};  // UDP ports that carry VXLAN
+    unsigned streams = 1;                              // that are sent
+    std::string suffix = "pathproof.test";
+    // What comes back counts as tracked: the frames themselves, as a DUT forwards them, or answers
+    // to them (DNS responses, SYN-ACK or RST, echo replies, reflected UDP).
+    enum class Expects : std::uint8_t { kFrames, kAnswers } expects = Expects::kAnswers;
+    Nanoseconds late_after = std::chrono::seconds(5);  // longer under way than this: late
+    // Latency that the tester itself adds, to be taken off and printed. See load_run.h.
+    std::uint32_t keep_bad_frames = 64;
+    // Frames kept before and after each of the first anomalies (bad checksum, duplicate,
+    // reordering, late); 0: none.
+    std::uint32_t frames_around = 0;
+    std::uint32_t anomalies = 16;
+    std::uint64_t seed = 1;  // of the sources: DNS ids follow from it
+};
+
+// One frame out of the ring around an anomaly.
+struct RingFrame {
+    std::vector<std::uint8_t> bytes;
+    std::int64_t at_ns = 0;
+    std::uint64_t number = 0;  // frames received before it
+};
+struct Anomaly {
+    enum class Kind : std::uint8_t {
+        kBadChecksum,
+        kDuplicate,
+        kReordered,
+        kLate,
+        kWrongAnswer
+    } kind;
+    std::uint64_t number = 0;  // of the frame itself
+    std::vector<RingFrame> around;
+};
+
+// What the NIC said of a frame's checksums against what they are.
+struct RxFlagCounts {
+    std::uint64_t good_on_good = 0;
+    std::uint64_t good_on_bad = 0;  // the NIC passes wrong checksums
+    std::uint64_t bad_on_good = 0;
+    std::uint64_t bad_on_bad = 0;
+    std::uint64_t unknown = 0;  // no claim
+};
+
+struct ClassTotals {
+    std::uint64_t unique = 0;  // different frames that arrived whole, late ones too
+    std::uint64_t duplicates = 0;
+    std::uint64_t reordered = 0;
+    std::uint64_t late = 0;
+    std::uint64_t wrong = 0;  // answers with another id, or an rcode other than NOERROR
+    judge::LatencyHistogram latency;
+};
+
+struct IntakeTotals {
+    judge::ReceiveTally received;  // `answers` are the tracked frames; balances
+    judge::ChecksumCounts checksums{};
+    RxFlagCounts ip_flags;
+    RxFlagCounts l4_flags;
+    std::array<ClassTotals, frame::kTrafficClasses> classes;
+    std::vector<judge::SequenceTotals> streams;  // by stream
+    std::uint64_t quick = 0;                     // frames that took the quick way
+};
+
+class TrackedIntake {
+  public:
+    static Result<TrackedIntake> make(const IntakePlan& plan);
+    TrackedIntake(TrackedIntake&&) noexcept;
+    TrackedIntake& operator=(TrackedIntake&&) noexcept;
+    ~TrackedIntake();
+
+    // Takes a burst that port `port` received at `now_ns` of the run's clock; the caller frees it.
+    // No allocation but for the first bad frames and anomalies.
+    void take(std::span<rte_mbuf* const> burst, std::size_t port, std::uint64_t now_ns) noexcept;
+
+    // The lcore's own; others may read single counters for a progress line only through live().
+    const IntakeTotals& totals() const noexcept;
+    std::vector<judge::KeptFrame> take_bad_frames();
+    std::vector<Anomaly> take_anomalies();
+
+    // Starts the counting anew (a new trial): ledgers, histograms and counters empty.
+    void reset() noexcept;
+
+  private:
+    struct Impl;
+    explicit TrackedIntake(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+// Totals of several lcores as those of one.
+IntakeTotals sum(const IntakeTotals& a, const IntakeTotals& b);
+
+}  // namespace pathproof::load
