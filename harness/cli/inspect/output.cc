@@ -42,7 +42,9 @@ void add_filter_words(CLI::App& app, std::vector<std::string>& words) {
 }
 
 Clock::time_point Limits::deadline() const {
-    if (!duration_s) {
+    // Longer than the clock can count to is for ever.
+    constexpr double kLongest = 1e9;
+    if (!duration_s || *duration_s > kLongest) {
         return Clock::time_point::max();
     }
     return Clock::now() +
