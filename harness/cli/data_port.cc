@@ -1,8 +1,11 @@
 #include "harness/cli/data_port.h"
 
+#include <algorithm>
 #include <cctype>
 #include <csignal>
+#include <string_view>
 
+#include "dataplane/port/pci_ready.h"
 #include "harness/process/netns.h"
 #include "harness/tester/port_choice.h"
 
@@ -17,29 +20,113 @@ extern "C" void note_signal(int) {
 }
 
 struct Device {
+    std::string title;      // what reports call it
     std::string name;       // what EAL calls it
     std::string arguments;  // with a leading comma, or empty
     bool pci = false;
+    port::PortConfig config;
 };
 
-Device device_of(const std::string& text) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    Device device{.name = text.substr(0, comma),
-                  .arguments = text.substr(comma),
-                  .pci = text.substr(0, comma).find(':') != std::string::npos};
-    const bool numbered = std::isdigit(static_cast<unsigned char>(device.name.back())) != 0;
-    if (!device.pci && !numbered) {
-        device.name += '0';
+bool names_device(const std::vector<Device>& devices, const std::string& name) {
+    return std::ranges::find(devices, name, &Device::name) != devices.end();
+}
+
+// "net_tap,iface=t0" becomes "net_tap0": EAL wants a number, and a different one for each.
+Device device_of(const tester::PortRequest& chosen, const std::vector<Device>& others) {
+    const std::size_t comma = std::min(chosen.device.find(','), chosen.device.size());
+    const std::string driver = chosen.device.substr(0, comma);
+    Device device{.title = chosen.name,
+                  .name = driver,
+                  .arguments = chosen.device.substr(comma),
+                  .pci = driver.find(':') != std::string::npos,
+                  .config = {}};
+    if (device.pci && driver.size() < std::string_view("0000:3b:00.0").size()) {
+        device.name = "0000:" + driver;
+    }
+    const bool numbered = std::isdigit(static_cast<unsigned char>(driver.back())) != 0;
+    for (unsigned n = 0; !device.pci && !numbered && (n == 0 || names_device(others, device.name));
+         ++n) {
+        device.name = fmt::format("{}{}", driver, n);
     }
     return device;
 }
 
-}  // namespace
+// What can lie in the descriptors of all queues, in bursts and in the lcores' caches at one time,
+// twice.
+std::uint32_t buffers_for(const port::PortConfig& config, std::size_t lcores) {
+    constexpr std::uint32_t kPerLcore = 1024;
+    const std::uint32_t descriptors = std::uint32_t{config.rx_queues} * config.rx_descriptors +
+                                      std::uint32_t{config.tx_queues} * config.tx_descriptors;
+    const std::uint32_t most = 2 * descriptors + kPerLcore * static_cast<std::uint32_t>(lcores);
+    return std::max(port::PortConfig().pool_mbufs, most);
+}
 
-Result<DataPort> DataPort::open(const DataPortOptions& options) {
-    const auto chosen = tester::choose_port(options.port, options.netns);
+Result<Device> choose(const DataPortRequest& request, const DataPortsOptions& options,
+                      const std::vector<Device>& others) {
+    const auto chosen = tester::choose_port(request.port, options.netns,
+                                            {.rx = request.rx_queues, .tx = request.tx_queues});
     if (!chosen) {
         return pass_on(chosen.error());
+    }
+    Device device = device_of(*chosen, others);
+    const auto same = [&](const Device& other) {
+        return other.name == device.name || other.title == device.title;
+    };
+    if (std::ranges::any_of(others, same)) {
+        return fail(ErrorCode::kBadInput, "port '{}' is named twice; one port is opened once",
+                    request.port);
+    }
+    device.config = {.name = device.title,
+                     .device = device.name,
+                     .rx_queues = request.rx_queues,
+                     .tx_queues = request.tx_queues,
+                     .mtu = request.mtu,
+                     .tx_offloads = request.tx_offloads,
+                     .rx_offloads = request.rx_offloads};
+    device.config.pool_mbufs = request.pool_mbufs != 0
+                                   ? request.pool_mbufs
+                                   : buffers_for(device.config, options.cpus.size());
+    return device;
+}
+
+Result<std::vector<Device>> choose_all(const DataPortsOptions& options) {
+    std::vector<Device> devices;
+    for (const DataPortRequest& request : options.ports) {
+        auto device = choose(request, options, devices);
+        if (!device) {
+            return pass_on(device.error());
+        }
+        if (device->pci) {
+            if (const Status ready = port::pci_ready(device->name); !ready) {
+                return pass_on(ready.error());
+            }
+        }
+        devices.push_back(std::move(*device));
+    }
+    return devices;
+}
+
+port::EalOptions eal_options(const DataPortsOptions& options, const std::vector<Device>& devices) {
+    port::EalOptions wanted{.worker_cpus = options.cpus, .memory_mib = 0};
+    constexpr std::uint32_t kElse = 192;        // EAL's own, rings, histograms of the lcores
+    constexpr std::uint32_t kMostFrame = 4096;  // an af_packet slot behind its headers, rounded up
+    std::uint64_t bytes = 0;
+    for (const Device& device : devices) {
+        (device.pci ? wanted.pci : wanted.vdevs).push_back(device.name + device.arguments);
+        bytes += std::uint64_t{device.config.pool_mbufs} * kMostFrame;
+    }
+    wanted.hugepages = !wanted.pci.empty();
+    wanted.memory_mib = options.memory_mib != 0 ? options.memory_mib
+                                                : kElse + static_cast<std::uint32_t>(bytes >> 20);
+    return wanted;
+}
+
+}  // namespace
+
+Result<DataPorts> DataPorts::open(const DataPortsOptions& options) {
+    const auto devices = choose_all(options);
+    if (!devices) {
+        return pass_on(devices.error());
     }
     if (!options.netns.empty()) {
         const Status entered = process::enter_netns(options.netns, process::SysfsView::kRemount);
@@ -47,19 +134,30 @@ Result<DataPort> DataPort::open(const DataPortOptions& options) {
             return pass_on(entered.error());
         }
     }
-    const Device device = device_of(chosen->device);
-    port::EalOptions wanted{.worker_cpus = {options.cpu}};
-    (device.pci ? wanted.pci : wanted.vdevs).push_back(device.name + device.arguments);
-    auto eal = port::Eal::start(wanted);
+    auto eal = port::Eal::start(eal_options(options, *devices));
     if (!eal) {
         return pass_on(eal.error());
     }
-    auto port = port::Port::open(
-        {.name = chosen->name, .device = device.name, .tx_offloads = options.tx_offloads});
-    if (!port) {
-        return pass_on(port.error());
+    DataPorts opened{std::move(*eal), {}};
+    for (const Device& device : *devices) {
+        auto port = port::Port::open(device.config);
+        if (!port) {
+            return pass_on(port.error());
+        }
+        opened.ports.push_back(std::move(*port));
     }
-    return DataPort{std::move(*eal), std::move(*port)};
+    return opened;
+}
+
+Result<DataPort> DataPort::open(const DataPortOptions& options) {
+    auto all =
+        DataPorts::open({.ports = {{.port = options.port, .tx_offloads = options.tx_offloads}},
+                         .netns = options.netns,
+                         .cpus = {options.cpu}});
+    if (!all) {
+        return pass_on(all.error());
+    }
+    return DataPort{std::move(all->eal), std::move(all->ports.front())};
 }
 
 const std::atomic<bool>& stop_on_signals() {

@@ -17,6 +17,7 @@
 #include <iterator>
 #include <regex>
 #include <sstream>
+#include <string_view>
 
 #include "harness/process/netns.h"
 
@@ -155,12 +156,36 @@ Status check_interface(const std::string& interface, Ground ground) {
     return {};
 }
 
+constexpr std::string_view kOverAfPacket = "af_packet:";
+constexpr std::string_view kOverAfXdp = "af_xdp:";
+
+std::string packet_socket_device(const std::string& interface, const PortQueues& queues) {
+    const unsigned pairs = std::max(queues.rx, queues.tx);
+    return af_packet_device(interface) + (pairs > 1 ? fmt::format(",qpairs={}", pairs) : "");
+}
+
+std::string xdp_socket_device(const std::string& interface, const PortQueues& queues) {
+    return fmt::format("net_af_xdp,iface={},start_queue=0,queue_count={}", interface,
+                       std::max(queues.rx, queues.tx));
+}
+
 // Runs in the namespace.
-Status choose(const std::string& name, Ground ground, PortRequest& request) {
+Status choose(const std::string& name, Ground ground, const PortQueues& queues,
+              PortRequest& request) {
     request = {.name = name, .device = name};
     if (if_nametoindex(name.c_str()) != 0) {
-        request.device = af_packet_device(name);
+        request.device = packet_socket_device(name, queues);
         return check_interface(name, ground);
+    }
+    if (name.starts_with(kOverAfPacket)) {
+        request.name = name.substr(kOverAfPacket.size());
+        request.device = packet_socket_device(request.name, queues);
+        return check_interface(request.name, ground);
+    }
+    if (name.starts_with(kOverAfXdp)) {
+        request.name = name.substr(kOverAfXdp.size());
+        request.device = xdp_socket_device(request.name, queues);
+        return check_interface(request.name, ground);
     }
     if (is_vdev(name)) {
         const std::string interface = interface_argument(name);
@@ -171,9 +196,9 @@ Status choose(const std::string& name, Ground ground, PortRequest& request) {
     }
     if (!is_pci_address(name)) {
         return fail(ErrorCode::kNotFound,
-                    "there is no port '{}': name a network interface ('ip link' lists them), a "
-                    "DPDK virtual "
-                    "device such as net_tap,iface=t0, or a PCI address such as 0000:3b:00.0",
+                    "there is no port '{}': name a network interface ('ip link' lists them), "
+                    "af_xdp:INTERFACE, a DPDK virtual device such as net_tap,iface=t0, or a PCI "
+                    "address such as 0000:3b:00.0",
                     name);
     }
     for (const std::string& interface : interfaces_of_pci(name)) {
@@ -186,10 +211,12 @@ Status choose(const std::string& name, Ground ground, PortRequest& request) {
 
 }  // namespace
 
-Result<PortRequest> choose_port(const std::string& name, const std::string& netns) {
+Result<PortRequest> choose_port(const std::string& name, const std::string& netns,
+                                const PortQueues& queues) {
     const Ground ground = netns.empty() ? Ground::kMachine : Ground::kOwnNamespace;
     PortRequest request;
-    const Status chosen = process::in_netns(netns, [&] { return choose(name, ground, request); });
+    const Status chosen =
+        process::in_netns(netns, [&] { return choose(name, ground, queues, request); });
     if (!chosen) {
         return pass_on(chosen.error());
     }

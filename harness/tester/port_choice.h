@@ -1,6 +1,7 @@
 // Ports as people name them, and whether a machine can spare the interface behind one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "dataplane/base/result.h"
@@ -8,13 +9,21 @@
 
 namespace pathproof::tester {
 
-// What a port may be named: a kernel interface ("u0": an af_packet port on it), a DPDK virtual
-// device with its arguments ("net_tap,iface=t0"), or a PCI address ("0000:3b:00.0").
+// Queues that the port shall have; drivers on a kernel interface are told when it is made.
+struct PortQueues {
+    std::uint16_t rx = 1;
+    std::uint16_t tx = 1;
+};
+
+// What a port may be named: a kernel interface ("u0" or "af_packet:u0": an af_packet port on it;
+// "af_xdp:u0": an AF_XDP one), a DPDK virtual device with its arguments ("net_tap,iface=t0"), or a
+// PCI address ("0000:3b:00.0").
 //
 // Looks at the interface in network namespace `netns` (empty: the caller's). Errors: a name that is
 // none of these (kNotFound); an interface that is not up. Outside a named namespace an interface
 // that has an IP address or carries the default route is refused: the machine may be reached
 // through it.
-Result<PortRequest> choose_port(const std::string& name, const std::string& netns);
+Result<PortRequest> choose_port(const std::string& name, const std::string& netns,
+                                const PortQueues& queues = {});
 
 }  // namespace pathproof::tester

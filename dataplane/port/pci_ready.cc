@@ -1,0 +1,109 @@
+#include "dataplane/port/pci_ready.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+namespace pathproof::port {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Their DPDK drivers work beside the kernel's: nothing is bound (DPDK Linux guide, "Bifurcated
+// Driver").
+constexpr std::array<std::string_view, 3> kShared = {"mlx4_core", "mlx5_core", "mana"};
+constexpr std::array<std::string_view, 2> kUio = {"uio_pci_generic", "igb_uio"};
+
+template <std::size_t Size>
+bool is_one_of(const std::array<std::string_view, Size>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+std::string bind_command(const std::string& address) {
+    return fmt::format("modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci {}", address);
+}
+
+std::string driver_of(const fs::path& device) {
+    std::error_code none;
+    return fs::read_symlink(device / "driver", none).filename().string();
+}
+
+Status check_vfio(const std::string& address, const fs::path& device,
+                  const SystemFolders& folders) {
+    std::error_code none;
+    const fs::path group = fs::read_symlink(device / "iommu_group", none).filename();
+    if (group.empty()) {
+        return fail(ErrorCode::kNotSupported,
+                    "PCI device {} has no IOMMU group: boot with intel_iommu=on or amd_iommu=on, "
+                    "or, on a machine that trusts the device with all of its memory, write 1 to "
+                    "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode and bind it again",
+                    address);
+    }
+    const fs::path vfio = fs::path(folders.dev) / "vfio";
+    if (!fs::exists(vfio / group) && !fs::exists(vfio / ("noiommu-" + group.string()))) {
+        return fail(ErrorCode::kNotSupported,
+                    "PCI device {}: {} is not there, because another device of IOMMU group {} is "
+                    "still bound to a kernel driver; bind or unbind all of the group "
+                    "(/sys/kernel/iommu_groups/{}/devices)",
+                    address, (vfio / group).string(), group.string(), group.string());
+    }
+    return {};
+}
+
+Status check_driver(const std::string& address, const fs::path& device,
+                    const SystemFolders& folders) {
+    const std::string driver = driver_of(device);
+    if (driver == "vfio-pci") {
+        return check_vfio(address, device, folders);
+    }
+    if (is_one_of(kShared, driver) || is_one_of(kUio, driver)) {
+        return {};
+    }
+    return fail(ErrorCode::kNotSupported,
+                "PCI device {} is bound to {}: DPDK cannot have it; '{}' gives it over (its kernel "
+                "interface goes away until it is bound back)",
+                address, driver.empty() ? "no driver" : "the kernel's driver " + driver,
+                bind_command(address));
+}
+
+std::uint64_t number_in(const fs::path& path) {
+    std::ifstream file(path);
+    std::uint64_t number = 0;
+    file >> number;
+    return number;
+}
+
+Status check_hugepages(const std::string& address, const SystemFolders& folders) {
+    std::error_code none;
+    const fs::path sizes = fs::path(folders.sys) / "kernel/mm/hugepages";
+    for (const fs::directory_entry& size : fs::directory_iterator(sizes, none)) {
+        if (number_in(size.path() / "free_hugepages") > 0) {
+            return {};
+        }
+    }
+    return fail(ErrorCode::kNotSupported,
+                "PCI device {} needs hugepages and none is free; 'sysctl vm.nr_hugepages=512' "
+                "reserves 1 GiB of them",
+                address);
+}
+
+}  // namespace
+
+Status pci_ready(const std::string& address, const SystemFolders& folders) {
+    const std::string full = address.size() < 12 ? "0000:" + address : address;
+    const fs::path device = fs::path(folders.sys) / "bus/pci/devices" / full;
+    if (!fs::exists(device)) {
+        return fail(ErrorCode::kNotFound,
+                    "this machine has no PCI device {}; 'dpdk-devbind.py --status-dev net' lists "
+                    "its NICs",
+                    address);
+    }
+    if (const Status driver = check_driver(full, device, folders); !driver) {
+        return driver;
+    }
+    return check_hugepages(full, folders);
+}
+
+}  // namespace pathproof::port
