@@ -1,7 +1,7 @@
 // Makes the frames of one sending lcore: unique queries with valid checksums at a few cycles each.
-// What is the same for a burst (the time, the upper digits of the sequence) is written once into a
-// prepared frame; per frame it is copied, and the fields that differ and their checksums are put in
-// by RFC 1624 arithmetic.
+// What is the same for a burst (the time, the upper digits of the sequence, the source address) is
+// written once into a prepared frame; per frame it is copied, and the fields that differ and their
+// checksums are put in by RFC 1624 arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +10,34 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/load/load_plan.h"
+#include "dataplane/load/source.h"
 
 struct rte_mbuf;
 
 namespace pathproof::load {
 
-class FrameSource {
+class FrameSource final : public Source {
   public:
     // Errors (kBadInput): what cannot be made, named: a frame size too small for its class or above
     // what the specification allows, more flows than addresses and ports give, a suffix too long.
     static Result<FrameSource> make(const SourcePlan& plan);
     FrameSource(FrameSource&&) noexcept;
     FrameSource& operator=(FrameSource&&) noexcept;
-    ~FrameSource();
+    ~FrameSource() override;
 
-    // Turns fresh mbufs (from rte_mempool_get_bulk: nothing in them is relied on but what a pool
-    // guarantees of a freed mbuf) into the next frames, all stamped `sent_ns`. No allocation.
-    void fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept;
+    // Always makes as many as asked for. Sequence numbers are 0, 1, 2 ... without a gap, over all
+    // classes of the stream together. What take_back() and restamp() must know of a frame is kept
+    // in the mbuf's hash.usr, which no driver reads on the way out.
+    std::size_t fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override;
+    void restamp(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override;
+    std::optional<std::uint64_t> next_due_ns() const noexcept override { return std::nullopt; }
 
-    // Puts another time into frames that fill() made and that have not left yet.
-    void restamp(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept;
+    const ClassCounts& made() const noexcept override;
+    void take_back(std::span<rte_mbuf* const> burst) noexcept override;
 
-    // How many frames fill() has made of each class since the start. Their sequence numbers are
-    // 0, 1, 2 ... without a gap, over all classes of the stream together.
-    const ClassCounts& made() const noexcept;
-    // Frames that were made and will never leave: taken out of made() by class.
-    void take_back(std::span<rte_mbuf* const> burst) noexcept;
-
-    std::uint16_t longest_frame() const noexcept;
-    // Mean length over the mix, for rates in bits.
-    double mean_frame_bytes() const noexcept;
-    // RTE_ETH_TX_OFFLOAD_* that the port must have.
-    std::uint64_t port_offloads() const noexcept;
+    std::uint16_t longest_frame() const noexcept override;
+    double mean_frame_bytes() const noexcept override;
+    std::uint64_t port_offloads() const noexcept override;
 
   private:
     struct Impl;

@@ -34,7 +34,9 @@ struct FlowPlan {
 
 // What one sending lcore makes frames of.
 struct SourcePlan {
-    frame::FrameSpec spec;  // addresses, MACs, tags, envelope, checksum modes; no payload
+    // Addresses, destination port, MACs, tags, envelope, checksum modes; no payload. The transport
+    // is the class's. ICMP under checksum mode 'offload' is summed in software: no NIC offers it.
+    frame::FrameSpec spec;
     std::vector<MixPart> mix = {{}};
     // A and AAAA of one pair have one 5-tuple and follow each other; the mix then names kDnsA only
     // and stands for the pair.
@@ -43,6 +45,9 @@ struct SourcePlan {
     std::vector<std::uint16_t>
         outer_source_ports;  // in an envelope: used in turn; none: the spec's
     std::string suffix = "pathproof.test";
+    // Where UDP background traffic goes (echo, RFC 862); DNS and TCP go to the specification's
+    // destination port.
+    std::uint16_t background_port = 7;
     std::uint64_t seed = 1;
     std::uint8_t stream = 0;  // of this lcore
     // Lcores of one run share the flows out: this one uses flows first_flow, first_flow +
