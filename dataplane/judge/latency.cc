@@ -1,23 +1,12 @@
 #include "dataplane/judge/latency.h"
 
-#include <algorithm>
-#include <bit>
+#include <cassert>
 #include <cmath>
+#include <numeric>
 
 namespace pathproof::judge {
 
-std::size_t LatencyHistogram::bin_of(std::uint64_t units) noexcept {
-    constexpr std::uint64_t kLinear = std::uint64_t{1} << kBitsInOctave;
-    if (units < kLinear) {
-        return units;
-    }
-    const unsigned octave = static_cast<unsigned>(std::bit_width(units)) - 1 - kBitsInOctave;
-    const std::size_t within = (units >> octave) - kLinear;
-    return std::min((std::size_t{octave} + 1) * kLinear + within, kBins - 1);
-}
-
 std::int64_t LatencyHistogram::middle_ns(std::size_t bin) noexcept {
-    constexpr std::size_t kLinear = std::size_t{1} << kBitsInOctave;
     if (bin < kLinear) {
         return static_cast<std::int64_t>(bin) * kUnitNs + kUnitNs / 2;
     }
@@ -26,36 +15,63 @@ std::int64_t LatencyHistogram::middle_ns(std::size_t bin) noexcept {
     return low + (kUnitNs << octave) / 2;
 }
 
-void LatencyHistogram::add(std::int64_t nanoseconds) noexcept {
-    const std::int64_t time = std::max<std::int64_t>(nanoseconds, 0);
-    ++bins_[bin_of(static_cast<std::uint64_t>(time / kUnitNs))];
-    min_ns_ = count_ == 0 ? time : std::min(min_ns_, time);
-    max_ns_ = std::max(max_ns_, time);
-    ++count_;
+void LatencyHistogram::merge(const LatencyHistogram& other) noexcept {
+    assert(bias_ns_ == other.bias_ns_ || max_ns_ < 0 || other.max_ns_ < 0);
+    if (max_ns_ < 0) {
+        bias_ns_ = other.bias_ns_;
+    }
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+        bins_[bin] += other.bins_[bin];
+    }
+    min_ns_ = std::min(min_ns_, other.min_ns_);
+    max_ns_ = std::max(max_ns_, other.max_ns_);
+}
+
+LatencyHistogram LatencyHistogram::less(std::int64_t bias_ns) const noexcept {
+    LatencyHistogram shorter = *this;
+    shorter.bias_ns_ += bias_ns;
+    return shorter;
+}
+
+std::int64_t LatencyHistogram::told(std::int64_t time) const noexcept {
+    return std::max<std::int64_t>(time - bias_ns_, 0);
+}
+
+std::uint64_t LatencyHistogram::count() const noexcept {
+    return std::accumulate(bins_.begin(), bins_.end(), std::uint64_t{0});
+}
+
+std::int64_t LatencyHistogram::min_ns() const noexcept {
+    return max_ns_ < 0 ? 0 : told(min_ns_);
+}
+
+std::int64_t LatencyHistogram::max_ns() const noexcept {
+    return max_ns_ < 0 ? 0 : told(max_ns_);
 }
 
 std::int64_t LatencyHistogram::quantile_ns(double share) const {
-    if (count_ == 0) {
+    const std::uint64_t counted = count();
+    if (counted == 0) {
         return 0;
     }
     const auto wanted = static_cast<std::uint64_t>(
-        std::max(1.0, std::ceil(std::clamp(share, 0.0, 1.0) * static_cast<double>(count_))));
+        std::max(1.0, std::ceil(std::clamp(share, 0.0, 1.0) * static_cast<double>(counted))));
     std::uint64_t seen = 0;
     for (std::size_t bin = 0; bin < kBins; ++bin) {
         seen += bins_[bin];
         if (seen >= wanted) {
-            return std::clamp(middle_ns(bin), min_ns_, max_ns_);
+            return told(std::clamp(middle_ns(bin), min_ns_, max_ns_));
         }
     }
-    return max_ns_;
+    return max_ns();
 }
 
 LatencySummary LatencyHistogram::summary() const {
-    return {.count = count_,
-            .min_ns = min_ns_,
+    return {.count = count(),
+            .min_ns = min_ns(),
             .p50_ns = quantile_ns(0.5),
             .p99_ns = quantile_ns(0.99),
-            .max_ns = max_ns_};
+            .max_ns = max_ns()};
 }
 
 }  // namespace pathproof::judge

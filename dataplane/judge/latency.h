@@ -2,8 +2,11 @@
 // fixed memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <limits>
 
 #include "dataplane/judge/pair_report.h"
 
@@ -15,27 +18,54 @@ class LatencyHistogram {
 
     // Counts one time. Negative ones count as 0, those beyond the last bin (about two minutes) in
     // the last.
-    void add(std::int64_t nanoseconds) noexcept;
+    void add(std::int64_t nanoseconds) noexcept {
+        const std::int64_t time = std::max<std::int64_t>(nanoseconds, 0);
+        ++bins_[bin_of(static_cast<std::uint64_t>(time) / kUnitNs)];
+        if (time < min_ns_) [[unlikely]] {
+            min_ns_ = time;
+        }
+        if (time > max_ns_) [[unlikely]] {
+            max_ns_ = time;
+        }
+    }
 
-    std::uint64_t count() const { return count_; }
+    // All times of both. What was taken off must be the same in both.
+    void merge(const LatencyHistogram& other) noexcept;
+
+    // The same times, each shorter by `bias_ns`, none shorter than 0: what the measuring itself
+    // took. Nothing is lost: the bins stay as they are, and what is read from them is less.
+    LatencyHistogram less(std::int64_t bias_ns) const noexcept;
+
+    // Summed over all bins: not for the data path.
+    std::uint64_t count() const noexcept;
     // The smallest time that at least `share` (0 to 1) of all do not exceed: the middle of its bin,
     // but never outside what was seen. 0 when nothing was counted.
     std::int64_t quantile_ns(double share) const;
+    std::int64_t min_ns() const noexcept;
+    std::int64_t max_ns() const noexcept;
     LatencySummary summary() const;
 
   private:
     // 64 bins an octave, as HdrHistogram lays them out: below 64 units each unit has its own.
     static constexpr unsigned kBitsInOctave = 6;
     static constexpr unsigned kOctaves = 25;
+    static constexpr std::size_t kLinear = std::size_t{1} << kBitsInOctave;
     static constexpr std::size_t kBins = std::size_t{kOctaves + 1} << kBitsInOctave;
 
-    static std::size_t bin_of(std::uint64_t units) noexcept;
+    // Below 64 units a unit has a bin to itself as it has from 64 to 127: no branch is needed.
+    static std::size_t bin_of(std::uint64_t units) noexcept {
+        const auto octave =
+            static_cast<unsigned>(std::bit_width(units | kLinear)) - 1 - kBitsInOctave;
+        const std::size_t bin = (std::size_t{octave} << kBitsInOctave) + (units >> octave);
+        return std::min(bin, kBins - 1);
+    }
     static std::int64_t middle_ns(std::size_t bin) noexcept;
+    std::int64_t told(std::int64_t time) const noexcept;
 
     std::array<std::uint64_t, kBins> bins_{};
-    std::uint64_t count_ = 0;
-    std::int64_t min_ns_ = 0;
-    std::int64_t max_ns_ = 0;
+    std::int64_t min_ns_ = std::numeric_limits<std::int64_t>::max();
+    std::int64_t max_ns_ = -1;  // negative: nothing was counted
+    std::int64_t bias_ns_ = 0;
 };
 
 }  // namespace pathproof::judge

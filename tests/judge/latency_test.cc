@@ -78,4 +78,39 @@ BOOST_AUTO_TEST_CASE(times_out_of_range_are_counted_at_the_ends) {
     BOOST_TEST(histogram.summary().max_ns == INT64_MAX);
 }
 
+BOOST_AUTO_TEST_CASE(merged_histograms_hold_the_times_of_both) {
+    LatencyHistogram low;
+    LatencyHistogram high;
+    LatencyHistogram all;
+    for (std::int64_t time = 100; time < 1'000'000; time += 731) {
+        (time < 400'000 ? low : high).add(time);
+        all.add(time);
+    }
+    low.merge(high);
+    low.merge(LatencyHistogram());
+    BOOST_TEST(low.count() == all.count());
+    for (const double share : {0.0, 0.1, 0.5, 0.9, 1.0}) {
+        BOOST_TEST(low.quantile_ns(share) == all.quantile_ns(share));
+    }
+    BOOST_TEST(low.min_ns() == all.min_ns());
+    BOOST_TEST(low.max_ns() == all.max_ns());
+    LatencyHistogram none;
+    none.merge(all);
+    BOOST_TEST(none.quantile_ns(0.5) == all.quantile_ns(0.5));
+}
+
+BOOST_AUTO_TEST_CASE(a_bias_is_taken_off_every_time_and_none_becomes_negative) {
+    LatencyHistogram histogram;
+    histogram.add(1'000);
+    histogram.add(50'000);
+    histogram.add(90'000);
+    const LatencyHistogram shorter = histogram.less(2'000);
+    BOOST_TEST(shorter.count() == 3u);
+    BOOST_TEST(shorter.min_ns() == 0);
+    BOOST_TEST(shorter.quantile_ns(0.5) == histogram.quantile_ns(0.5) - 2'000);
+    BOOST_TEST(shorter.max_ns() == 88'000);
+    BOOST_TEST(shorter.less(-2'000).max_ns() == 90'000);
+    BOOST_TEST(LatencyHistogram().less(5).max_ns() == 0);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,70 @@
+// One's-complement sums for the data path (RFC 1071), in words of 64 bits: 2^64 - 1 is a multiple
+// of 2^16 - 1, so that end-around carries of 64 bits keep the sum of 16-bit words. A sum is 0 only
+// of data that are all 0. No byte beyond what is given is read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace pathproof::judge {
+
+template <typename T>
+inline T load(const std::uint8_t* at) noexcept {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+}
+
+inline std::uint64_t add_around(std::uint64_t a, std::uint64_t b) noexcept {
+    const std::uint64_t sum = a + b;
+    return sum + (sum < a ? 1 : 0);
+}
+
+// Whether the 16-bit one's-complement sum is 0xffff: what data with their checksum among them add
+// up to. The product with the inverse of 0xffff modulo 2^64 is small for its multiples alone.
+inline bool sums_up(std::uint64_t sum) noexcept {
+    constexpr std::uint64_t kQuotients = 0x0001'0001'0001'0001;
+    return sum * (0 - kQuotients) <= kQuotients && sum != 0;
+}
+
+// For more than kShort bytes: by the widest registers that this CPU has.
+std::uint64_t long_sum(const std::uint8_t* at, std::size_t bytes) noexcept;
+
+inline constexpr std::size_t kShort = 256;
+
+// `at` is an even place of what is summed. At least 8 bytes.
+inline std::uint64_t short_sum(const std::uint8_t* at, std::size_t bytes) noexcept {
+    __extension__ typedef unsigned __int128 Wide;
+    // Two sums, so that additions need not wait for each other.
+    Wide even = 0;
+    Wide odd = 0;
+    const std::uint8_t* const end = at + bytes;
+    for (; end - at >= 32; at += 32) {
+        even += load<std::uint64_t>(at);
+        odd += load<std::uint64_t>(at + 8);
+        even += load<std::uint64_t>(at + 16);
+        odd += load<std::uint64_t>(at + 24);
+    }
+    if (end - at >= 16) {
+        even += load<std::uint64_t>(at);
+        odd += load<std::uint64_t>(at + 8);
+        at += 16;
+    }
+    if (end - at >= 8) {
+        even += load<std::uint64_t>(at);
+        at += 8;
+    }
+    if (end != at) {
+        // The last word ends where the data end; what was summed already is shifted out.
+        odd += load<std::uint64_t>(end - 8) >> (64 - 8 * static_cast<unsigned>(end - at));
+    }
+    even += odd;
+    return add_around(static_cast<std::uint64_t>(even), static_cast<std::uint64_t>(even >> 64));
+}
+
+inline std::uint64_t quick_sum(const std::uint8_t* at, std::size_t bytes) noexcept {
+    return bytes <= kShort ? short_sum(at, bytes) : long_sum(at, bytes);
+}
+
+}  // namespace pathproof::judge
