@@ -218,6 +218,8 @@ const char* mark(verdict::Observed observed) {
             return "design";
         case verdict::Observed::kRefused:
             return "refused";
+        case verdict::Observed::kNoClaim:
+            return "none";
         case verdict::Observed::kNotTested:
             break;
     }

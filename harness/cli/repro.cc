@@ -28,8 +28,12 @@ struct ReproOptions {
 
 int exit_code_of(verdict::ScenarioVerdict verdict) {
     switch (verdict) {
-        case verdict::ScenarioVerdict::kReproduced: return 0;
-        case verdict::ScenarioVerdict::kNotReproduced: return 1;
+        case verdict::ScenarioVerdict::kReproduced:
+        case verdict::ScenarioVerdict::kDefectFound:
+            return 0;
+        case verdict::ScenarioVerdict::kNotReproduced:
+        case verdict::ScenarioVerdict::kNoDefectFound:
+            return 1;
         case verdict::ScenarioVerdict::kInconclusive: return 3;
     }
     return 3;

@@ -17,6 +17,8 @@ const char* mark(const verdict::Observation& seen) {
             return "(1)";
         case verdict::Observed::kRefused:
             return "ref.";
+        case verdict::Observed::kNoClaim:
+            return "none";
         case verdict::Observed::kNotTested:
             break;
     }

@@ -219,7 +219,8 @@ verdict::Proof refusals_proof(const Findings& findings, const RowsRun& run) {
 
 void conclude(verdict::ScenarioResult& result, const Findings& findings, const RowsRun& run,
               const std::vector<std::string>& objections) {
-    result.verdict = verdict::ScenarioVerdict::kNotReproduced;
+    result.verdict = findings.defects.empty() ? verdict::ScenarioVerdict::kNoDefectFound
+                                              : verdict::ScenarioVerdict::kDefectFound;
     std::uint64_t frames = 0;
     for (const TxRow& row : run.sent) {
         frames += row.result.seen;

@@ -21,8 +21,8 @@ struct CheckSettings {
     RowProgress progress;
 };
 
-// The scenario is REPRODUCED never: a defect makes its cells FAIL, and judge_run() says NOT
-// QUALIFIED. INCONCLUSIVE where the tester lost frames itself. A software NIC is stopped.
+// DEFECT FOUND, NO DEFECT FOUND, or INCONCLUSIVE where the tester lost frames itself. A software
+// NIC is stopped.
 Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPair& ports,
                                             const CheckSettings& settings);
 

@@ -31,7 +31,7 @@ std::string verdict_html(const RunResult& run) {
     std::string html = fmt::format(
         R"(<section class="verdictbox {}" aria-label="Verdict"><div class="sign" aria-hidden="true">{}</div>)"
         R"(<div><h1>{}</h1><p class="subject">{}</p><p class="meaning">{}</p><ul>)",
-        badge.tone, badge.symbol, badge.word, subject_of(run.evidence_class), meaning(run.verdict));
+        badge.tone, badge.symbol, badge.word, subject_of(run.evidence_class), meaning(run));
     for (const std::string& reason : run.reasons) {
         html += "<li>" + markup_with_code(reason) + "</li>";
     }
@@ -41,6 +41,27 @@ std::string verdict_html(const RunResult& run) {
 std::string class_html(const RunResult& run) {
     return fmt::format(R"(<p class="evidenceclass"><b>Evidence class: {}.</b> {}</p>)",
                        escape_markup(run.evidence_class), markup_with_code(run.evidence_note));
+}
+
+bool has_unnamed_failure(const RunResult& run) {
+    return std::any_of(run.scenarios.begin(), run.scenarios.end(), [](const auto& scenario) {
+        return is_failure(scenario.verdict) && scenario.cause.empty();
+    });
+}
+
+bool has_failure(const RunResult& run) {
+    return std::any_of(run.scenarios.begin(), run.scenarios.end(),
+                       [](const auto& scenario) { return is_failure(scenario.verdict); });
+}
+
+std::string what_speaks_against(const RunResult& run) {
+    if (!has_failure(run)) {
+        return "Something failed that this run did not look for: the cells below show it.";
+    }
+    return has_unnamed_failure(run)
+               ? "Packets are carried wrongly, and this run could not name the cause of all of it."
+               : "Packets are carried wrongly. The cause is named below; no cure was shown in this "
+                 "run.";
 }
 
 std::string counts_text(const ScenarioResult& scenario) {
@@ -54,11 +75,29 @@ std::string counts_text(const ScenarioResult& scenario) {
         plural(scenario.controls.size(), "control"));
 }
 
+// What the words on the tiles mean: only those that occur.
+std::string lead_of(const RunResult& run) {
+    const auto truths =
+        std::count_if(run.scenarios.begin(), run.scenarios.end(),
+                      [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
+    std::string lead;
+    if (truths < static_cast<std::ptrdiff_t>(run.scenarios.size())) {
+        lead =
+            "A scenario sets up a known failure on purpose and looks whether this system shows it. "
+            "REPRODUCED means that it does.";
+    }
+    if (truths != 0) {
+        lead += lead.empty() ? "" : " ";
+        lead +=
+            "A truth table looks for whatever is wrong. DEFECT FOUND means that some frame was, or "
+            "that something false was said of one.";
+    }
+    return lead;
+}
+
 std::string overview_html(const RunResult& run) {
-    std::string html =
-        R"(<section class="overview" aria-label="Scenarios">)"
-        R"(<p class="lead">A scenario sets up a known failure on purpose and looks whether this )"
-        R"(system shows it. REPRODUCED means that it does.</p><div class="tiles">)";
+    std::string html = R"(<section class="overview" aria-label="Scenarios"><p class="lead">)" +
+                       lead_of(run) + R"(</p><div class="tiles">)";
     for (std::size_t at = 0; at < run.scenarios.size(); ++at) {
         const ScenarioResult& scenario = run.scenarios[at];
         const Badge badge = badge_of(scenario.verdict);
@@ -99,17 +138,20 @@ std::string repeat_html(const RunResult& run) {
 
 }  // namespace
 
-const char* meaning(RunVerdict verdict) {
-    switch (verdict) {
+std::string meaning(const RunResult& run) {
+    const bool known =
+        std::all_of(run.scenarios.begin(), run.scenarios.end(),
+                    [](const ScenarioResult& scenario) { return !is_truth(scenario.verdict); });
+    switch (run.verdict) {
         case RunVerdict::kQualified:
             return "Nothing that this run looked for went wrong.";
         case RunVerdict::kQualifiedWithExceptions:
-            return "Known failures exist on this system. For each of them this run named the cause "
-                   "and "
-                   "showed a cure that works.";
+            return fmt::format(
+                "{} on this system. For each of them this run named the cause and showed a cure "
+                "that works.",
+                known ? "Known failures exist" : "Failures exist");
         case RunVerdict::kNotQualified:
-            return "Packets are carried wrongly, and this run could not name the cause or show a "
-                   "cure.";
+            return what_speaks_against(run);
         case RunVerdict::kIncomplete:
             return "No basis for a verdict: something was not measured, not conclusive or not "
                    "explained.";

@@ -11,8 +11,8 @@ namespace pathproof::report {
 // type="application/json">.
 std::string html_page(const verdict::RunResult& run);
 
-// What a run verdict means, in words for someone who reads their first report.
-const char* meaning(verdict::RunVerdict verdict);
+// What the run's verdict means, in words for someone who reads their first report.
+std::string meaning(const verdict::RunResult& run);
 
 // What evidence of this class speaks of: "of the software path", "of this hardware".
 const char* subject_of(const std::string& evidence_class);

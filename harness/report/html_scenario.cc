@@ -129,8 +129,10 @@ Badge badge_of(CellVerdict verdict) {
 Badge badge_of(ScenarioVerdict verdict) {
     switch (verdict) {
         case ScenarioVerdict::kReproduced:
+        case ScenarioVerdict::kDefectFound:
             return {"bad", "✕", name(verdict)};
         case ScenarioVerdict::kNotReproduced:
+        case ScenarioVerdict::kNoDefectFound:
             return {"good", "✓", name(verdict)};
         case ScenarioVerdict::kInconclusive:
             return {"warn", "?", name(verdict)};

@@ -25,6 +25,8 @@ Look look_of(Observed observed) {
             return {"warn", "◐"};
         case Observed::kRefused:
             return {"mute", "⊘"};
+        case Observed::kNoClaim:
+            return {"mute", "○"};
         case Observed::kNotTested:
             return {"mute", "–"};
     }
@@ -110,7 +112,7 @@ std::string table_html(const TruthTable& table, const ScenarioResult& scenario,
     html += "</tbody></table></div>";
     html +=
         R"(<p class="legend"><span class="mark ok">✓</span> right <span class="mark no">✕</span> wrong, )"
-        R"(with its name ◐ left unfinished by design ⊘ refused – not tested</p>)";
+        R"(with its name ◐ left unfinished by design ⊘ refused ○ no claim made – not tested</p>)";
     html += findings_html(table);
     return html +
            fmt::format(R"(<p class="foot">{}</p></section>)", markup_with_code(table.excluded));

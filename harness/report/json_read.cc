@@ -87,7 +87,7 @@ Chart to_chart(const ordered_json& from) {
 Observation to_observation(const ordered_json& from) {
     return {.observed = from_name(from.at("observed"),
                                   {Observed::kNotTested, Observed::kRight, Observed::kWrong,
-                                   Observed::kByDesign, Observed::kRefused}),
+                                   Observed::kByDesign, Observed::kRefused, Observed::kNoClaim}),
             .frames = from.at("frames"),
             .wrong = from.at("wrong"),
             .names = from.at("names"),
@@ -161,9 +161,10 @@ ScenarioResult to_scenario(const ordered_json& from) {
     scenario.id = from.at("id");
     scenario.title = from.at("title");
     scenario.question = from.at("question");
-    scenario.verdict =
-        from_name(from.at("verdict"), {ScenarioVerdict::kInconclusive, ScenarioVerdict::kReproduced,
-                                       ScenarioVerdict::kNotReproduced});
+    scenario.verdict = from_name(from.at("verdict"),
+                                 {ScenarioVerdict::kInconclusive, ScenarioVerdict::kReproduced,
+                                  ScenarioVerdict::kNotReproduced, ScenarioVerdict::kDefectFound,
+                                  ScenarioVerdict::kNoDefectFound});
     scenario.headline = from.at("headline");
     scenario.cause = from.at("cause");
     scenario.cure = from.at("cure");

@@ -30,8 +30,10 @@ Tone tone_of(RunVerdict verdict) {
 Tone tone_of(ScenarioVerdict verdict) {
     switch (verdict) {
         case ScenarioVerdict::kNotReproduced:
+        case ScenarioVerdict::kNoDefectFound:
             return Tone::kGood;
         case ScenarioVerdict::kReproduced:
+        case ScenarioVerdict::kDefectFound:
             return Tone::kBad;
         case ScenarioVerdict::kInconclusive:
             return Tone::kWarn;
@@ -84,7 +86,7 @@ std::string summary(const RunResult& run, Colour colour) {
     std::string text =
         fmt::format("{}  {}\n", painted(name(run.verdict), tone_of(run.verdict), colour),
                     subject_of(run.evidence_class));
-    text += wrap(meaning(run.verdict), kWidth, 0) + "\n";
+    text += wrap(meaning(run), kWidth, 0) + "\n";
     for (const std::string& reason : run.reasons) {
         text += "  - " + wrap(reason, kWidth, 4) + "\n";
     }

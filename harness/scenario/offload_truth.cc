@@ -262,7 +262,7 @@ void conclude_device(const TruthRun& run, verdict::ScenarioResult& result) {
         unfinished += judged.unfinished;
     }
     if (defects.empty()) {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
+        result.verdict = verdict::ScenarioVerdict::kNoDefectFound;
         result.headline = fmt::format(
             "No defect found in {} frames through {} under {} settings of its offloads.{}", frames,
             run.device, run.outcomes.size(),
@@ -272,7 +272,7 @@ void conclude_device(const TruthRun& run, verdict::ScenarioResult& result) {
                                           unfinished));
         return;
     }
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
+    result.verdict = verdict::ScenarioVerdict::kDefectFound;
     const matrix::TxFinding& first = defects.front().finding;
     result.headline = fmt::format(
         "{} puts wrong frames on the wire with its offloads {}: {} at {}, for example in rows "

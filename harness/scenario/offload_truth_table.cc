@@ -74,6 +74,7 @@ Observation observation(const TruthRun& run, const SettingOutcome& outcome, Cond
             }
             seen.note = by_design_note(run, feature);
             break;
+        case Observed::kNoClaim:
         case Observed::kWrong:
             seen.cell = cell_id(outcome.setting, condition);
             break;
@@ -256,6 +257,7 @@ std::string reason_of(const TesterTally& tally, const Judged& judged) {
         case Observed::kNotTested:
             return "no frame of this run is of this kind";
         case Observed::kByDesign:
+        case Observed::kNoClaim:
         case Observed::kRight:
             break;
     }

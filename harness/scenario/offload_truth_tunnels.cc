@@ -307,7 +307,7 @@ void conclude(const std::vector<Cell>& cells, verdict::ScenarioResult& result) {
     std::string cured_id = failing->id;
     cured_id.replace(cured_id.find(".tx-on."), 7, ".tx-off.");
     const auto cured = std::ranges::find(cells, cured_id, &Cell::id);
-    const bool device_is_clean = result.verdict == verdict::ScenarioVerdict::kNotReproduced;
+    const bool device_is_clean = result.verdict == verdict::ScenarioVerdict::kNoDefectFound;
     const std::string sentence =
         fmt::format("The kernel's own {} tunnel, outer SNAT {}: {}.", failing->toggles[0].second,
                     failing->toggles[2].second, failing->reason);
@@ -315,7 +315,7 @@ void conclude(const std::vector<Cell>& cells, verdict::ScenarioResult& result) {
     if (!device_is_clean) {
         return;
     }
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
+    result.verdict = verdict::ScenarioVerdict::kDefectFound;
     if (failing->cause == "stale-port") {
         result.cause =
             "The outer UDP checksum was computed for the source port before NAT, as conntrack's "

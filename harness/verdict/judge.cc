@@ -43,14 +43,20 @@ void find_unmeasured(const std::string& scenario, const char* kind, const Cell& 
     }
 }
 
-void find_gaps_of_reproduction(const ScenarioResult& scenario, Reasons& found) {
+// What a scenario that found something calls it.
+const char* failure_word(const ScenarioResult& scenario) {
+    return is_truth(scenario.verdict) ? "a defect was found" : "the failure was reproduced";
+}
+
+void find_gaps_of_failure(const ScenarioResult& scenario, Reasons& found) {
     if (count(scenario.cells, CellVerdict::kFail) == 0) {
-        found.push_back(
-            fmt::format("{}: it says REPRODUCED, but no cell shows the failure", scenario.id));
+        found.push_back(fmt::format("{}: it says {}, but no cell shows the failure", scenario.id,
+                                    name(scenario.verdict)));
     }
-    if (count(scenario.controls, CellVerdict::kPass) == 0) {
-        found.push_back(
-            fmt::format("{}: no negative control passed beside the reproduction", scenario.id));
+    const bool may_lack_controls = is_truth(scenario.verdict) && scenario.controls.empty();
+    if (!may_lack_controls && count(scenario.controls, CellVerdict::kPass) == 0) {
+        found.push_back(fmt::format("{}: {}, and no negative control passed beside it", scenario.id,
+                                    failure_word(scenario)));
     }
 }
 
@@ -79,38 +85,49 @@ void find_gaps(const ScenarioResult& scenario, Reasons& found) {
     } else if (scenario.verdict == ScenarioVerdict::kInconclusive) {
         found.push_back(fmt::format("{}: the result is inconclusive{}", scenario.id,
                                     because(scenario.headline)));
-    } else if (scenario.verdict == ScenarioVerdict::kReproduced) {
-        find_gaps_of_reproduction(scenario, found);
+    } else if (is_failure(scenario.verdict)) {
+        find_gaps_of_failure(scenario, found);
     }
 }
 
 // What speaks against the path under test.
 void find_faults(const ScenarioResult& scenario, Reasons& found) {
-    if (scenario.verdict == ScenarioVerdict::kNotReproduced) {
+    if (scenario.verdict == ScenarioVerdict::kInconclusive) {
+        return;
+    }
+    if (!is_failure(scenario.verdict)) {
         if (const std::size_t failed = count(scenario.cells, CellVerdict::kFail); failed > 0) {
-            found.push_back(
-                fmt::format("{}: {} of {} cells fail, and not from the failure it looks for",
-                            scenario.id, failed, scenario.cells.size()));
+            found.push_back(fmt::format(
+                "{}: {} of {} cells fail, and not from {}", scenario.id, failed,
+                scenario.cells.size(),
+                is_truth(scenario.verdict) ? "a wrong frame" : "the failure it looks for"));
         }
         return;
     }
-    if (scenario.verdict != ScenarioVerdict::kReproduced) {
-        return;
-    }
     if (scenario.cause.empty()) {
-        found.push_back(fmt::format("{}: the failure was reproduced, but its cause was not named",
-                                    scenario.id));
+        found.push_back(fmt::format("{}: {}, but its cause was not named", scenario.id,
+                                    failure_word(scenario)));
     }
     if (!scenario.cure_shown) {
-        found.push_back(fmt::format(
-            "{}: the failure was reproduced, and no cure was shown in this run", scenario.id));
+        found.push_back(fmt::format("{}: {}, and no cure was shown in this run", scenario.id,
+                                    failure_word(scenario)));
     }
 }
 
 std::string exception_of(const ScenarioResult& scenario) {
-    return fmt::format(
-        "{}: the failure was reproduced, its cause named and its cure shown in this run",
-        scenario.id);
+    return fmt::format("{}: {}, its cause named and its cure shown in this run", scenario.id,
+                       failure_word(scenario));
+}
+
+std::string nothing_found(const std::vector<ScenarioResult>& scenarios) {
+    const auto truths =
+        std::count_if(scenarios.begin(), scenarios.end(),
+                      [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
+    const char* what = truths == 0 ? "no scenario reproduced its failure"
+                       : truths == static_cast<std::ptrdiff_t>(scenarios.size())
+                           ? "no defect was found"
+                           : "no scenario reproduced its failure or found a defect";
+    return fmt::format("{}, and every control passed", what);
 }
 
 }  // namespace
@@ -126,7 +143,7 @@ std::pair<RunVerdict, std::vector<std::string>> judge_run(
     for (const ScenarioResult& scenario : scenarios) {
         find_gaps(scenario, gaps);
         find_faults(scenario, faults);
-        if (scenario.verdict == ScenarioVerdict::kReproduced) {
+        if (is_failure(scenario.verdict)) {
             exceptions.push_back(exception_of(scenario));
         }
     }
@@ -140,8 +157,7 @@ std::pair<RunVerdict, std::vector<std::string>> judge_run(
     if (!exceptions.empty()) {
         return {RunVerdict::kQualifiedWithExceptions, std::move(exceptions)};
     }
-    return {RunVerdict::kQualified,
-            {"no scenario reproduced its failure, and every control passed"}};
+    return {RunVerdict::kQualified, {nothing_found(scenarios)}};
 }
 
 }  // namespace pathproof::verdict

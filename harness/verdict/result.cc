@@ -24,6 +24,10 @@ const char* name(ScenarioVerdict verdict) {
             return "REPRODUCED";
         case ScenarioVerdict::kNotReproduced:
             return "NOT REPRODUCED";
+        case ScenarioVerdict::kDefectFound:
+            return "DEFECT FOUND";
+        case ScenarioVerdict::kNoDefectFound:
+            return "NO DEFECT FOUND";
         case ScenarioVerdict::kInconclusive:
             return "INCONCLUSIVE";
     }
@@ -42,6 +46,14 @@ const char* name(RunVerdict verdict) {
             return "INCOMPLETE";
     }
     return "INCOMPLETE";
+}
+
+bool is_failure(ScenarioVerdict verdict) {
+    return verdict == ScenarioVerdict::kReproduced || verdict == ScenarioVerdict::kDefectFound;
+}
+
+bool is_truth(ScenarioVerdict verdict) {
+    return verdict == ScenarioVerdict::kDefectFound || verdict == ScenarioVerdict::kNoDefectFound;
 }
 
 int exit_code(RunVerdict verdict) {
@@ -67,6 +79,8 @@ const char* name(Observed observed) {
             return "by design";
         case Observed::kRefused:
             return "refused";
+        case Observed::kNoClaim:
+            return "no claim";
         case Observed::kNotTested:
             return "not tested";
     }

@@ -15,13 +15,27 @@
 namespace pathproof::verdict {
 
 enum class CellVerdict { kPass, kFail, kError, kSkip, kInconclusive };
-enum class ScenarioVerdict { kReproduced, kNotReproduced, kInconclusive };
+// A scenario that sets up a known failure reproduces it or does not; one that looks for whatever is
+// wrong (an offload truth table) finds a defect or does not.
+enum class ScenarioVerdict {
+    kReproduced,
+    kNotReproduced,
+    kDefectFound,
+    kNoDefectFound,
+    kInconclusive
+};
 enum class RunVerdict { kQualified, kQualifiedWithExceptions, kNotQualified, kIncomplete };
 
-// "PASS", "NOT REPRODUCED", "QUALIFIED WITH EXCEPTIONS": as reports and scripts read them.
+// "PASS", "NOT REPRODUCED", "NO DEFECT FOUND", "QUALIFIED WITH EXCEPTIONS": as reports and scripts
+// read them.
 const char* name(CellVerdict verdict);
 const char* name(ScenarioVerdict verdict);
 const char* name(RunVerdict verdict);
+
+// Something is wrong with what the scenario looked at: reproduced, or a defect found.
+bool is_failure(ScenarioVerdict verdict);
+// Of a scenario that looks for defects.
+bool is_truth(ScenarioVerdict verdict);
 
 // A 95 % interval of a fraction (Wilson), or an upper bound for zero counts (rule of three).
 struct Interval {
@@ -140,13 +154,14 @@ struct RunResult {
 // The rule of the blueprint, applied to the scenarios: sets nothing else.
 //
 // kIncomplete: nothing executed, an ERROR, an unexplained skip, anything inconclusive, unexplained
-// loss, a control that shows the failure, a reproduction without a failing cell or without a
-// control that passed.
+// loss, a control that shows the failure, a failure or defect without a failing cell or without a
+// control that passed (a search for defects may have no control at all).
 //
-// kNotQualified: a reproduced failure whose cause was not named or whose cure was not shown; a cell
-// that fails although the scenario did not reproduce its failure.
+// kNotQualified: a reproduced failure or a defect whose cause was not named or whose cure was not
+// shown; a cell that fails although the scenario did not reproduce its failure.
 //
-// kQualifiedWithExceptions: failures reproduced, each with its cause named and its cure shown.
+// kQualifiedWithExceptions: failures reproduced or defects found, each with its cause named and its
+// cure shown.
 std::pair<RunVerdict, std::vector<std::string>> judge_run(
     const std::vector<ScenarioResult>& scenarios);
 

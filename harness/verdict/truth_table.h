@@ -15,16 +15,18 @@ enum class Observed {
     kWrong,      // at least one was not
     kByDesign,   // left unfinished, as the profile says of this kind of device
     kRefused,    // the device would not take the frame or the setting
+    kNoClaim,    // of received frames: the driver says nothing of them, good or bad
     kNotTested,  // `note` says why
 };
-const char* name(Observed observed);  // "right", "wrong", "by design", "refused", "not tested"
+const char* name(Observed observed);  // "right", "wrong", "by design", "no claim", ...
 
 struct Observation {
     Observed observed = Observed::kNotTested;
     std::uint64_t frames = 0;  // judged
     std::uint64_t wrong = 0;   // of them
-    std::vector<std::string>
-        names;         // of the wrong values ("PSEUDO", "UNKNOWN"), most frequent first
+    // Of the wrong values ("PSEUDO", "UNKNOWN"), most frequent first; of received frames that are
+    // right, what the driver claimed of them.
+    std::vector<std::string> names;
     std::string cell;  // id of the cell that holds the details; empty when there is none
     std::string note;
 };

@@ -158,3 +158,35 @@ BOOST_AUTO_TEST_CASE(a_calibration_counts_only_what_a_score_applies_to) {
     BOOST_TEST(html.find("show in</dt><dd><span class=\"figure\">1 of 2") != std::string::npos);
     BOOST_TEST(html.find("0 in 3,000,000") != std::string::npos);
 }
+
+BOOST_AUTO_TEST_CASE(a_failing_run_does_not_call_a_named_cause_unnamed) {
+    const auto said = [](const std::string& cause, ScenarioVerdict verdict) {
+        return meaning({.verdict = RunVerdict::kNotQualified,
+                        .scenarios = {{.id = "a", .verdict = verdict, .cause = cause}}});
+    };
+    const std::string unnamed = "could not name the cause";
+    BOOST_TEST(said("", ScenarioVerdict::kDefectFound).find(unnamed) != std::string::npos);
+    BOOST_TEST(said("", ScenarioVerdict::kReproduced).find(unnamed) != std::string::npos);
+    for (const ScenarioVerdict verdict :
+         {ScenarioVerdict::kDefectFound, ScenarioVerdict::kReproduced}) {
+        const std::string text = said("PSEUDO", verdict);
+        BOOST_TEST(text.find(unnamed) == std::string::npos, text);
+        BOOST_TEST(text.find("The cause is named below") != std::string::npos, text);
+    }
+    BOOST_TEST(said("", ScenarioVerdict::kNoDefectFound).find("did not look for") !=
+               std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(only_words_that_occur_on_the_tiles_are_explained) {
+    const auto lead = [](const std::vector<ScenarioResult>& scenarios) {
+        const std::string page = html_page({.evidence_class = "virtual", .scenarios = scenarios});
+        const std::size_t begin = page.find(R"(aria-label="Scenarios")");
+        return page.substr(begin, page.find("</p>", begin) - begin);
+    };
+    const ScenarioResult failure{.id = "a", .verdict = ScenarioVerdict::kNotReproduced};
+    const ScenarioResult truth{.id = "b", .verdict = ScenarioVerdict::kNoDefectFound};
+    BOOST_TEST(lead({failure}).find("DEFECT FOUND") == std::string::npos);
+    BOOST_TEST(lead({truth}).find("REPRODUCED") == std::string::npos);
+    BOOST_TEST(lead({truth}).find("DEFECT FOUND") != std::string::npos);
+    BOOST_TEST(lead({failure, truth}).find("REPRODUCED means") != std::string::npos);
+}

@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(veth_leaves_checksums_by_design_and_is_right_with_the_offlo
         const Pair pair;
         const std::string flags = pair.flags();
         const json scenario = checked(pair, 0);
-        BOOST_TEST(scenario["verdict"] == "NOT REPRODUCED");
+        BOOST_TEST(scenario["verdict"] == "NO DEFECT FOUND");
         for (const char* condition :
              {"plain UDP", "plain TCP", "tunnel inner", "tunnel outer", "VLAN"}) {
             const json& on = observed(scenario, "tx-checksum-ip-generic", condition);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_device_on_a_cable_that_leaves_checksums_is_found_named_an
     const Profiles profiles("evidence_class = \"virtual\"", "evidence_class = \"physical\"");
     const Scratch out;
     const json scenario = checked(pair, 1, {"--out", out.path()});
-    BOOST_TEST(scenario["verdict"] == "REPRODUCED");
+    BOOST_TEST(scenario["verdict"] == "DEFECT FOUND");
     const json& udp = observed(scenario, "tx-checksum-ip-generic", "plain UDP");
     BOOST_TEST(udp["observed"] == "wrong");
     BOOST_TEST(udp["wrong"] == udp["frames"]);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(what_the_driver_offers_against_its_profile_is_a_finding) {
     const Profiles profiles("tx-vlan-hw-insert = { expect = \"optional\", default = \"on\"",
                             "tx-vlan-hw-insert = { expect = \"absent\"");
     const json scenario = checked(pair, 1);
-    BOOST_TEST(scenario["verdict"] == "NOT REPRODUCED");
+    BOOST_TEST(scenario["verdict"] == "NO DEFECT FOUND");
     const json& row = row_named(scenario, "tx-vlan-hw-insert");
     BOOST_TEST(row["expected"] == "absent");
     BOOST_TEST(row["finding"].get<std::string>().find("UNEXPECTED") != std::string::npos,
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(the_kernels_vxlan_under_outer_nat_is_proven_stale_by_conntr
           "tunnel.vxlan.tx-off.no-nat", "tx.as-found", "tx.all-off", "tx.flags-put-back"}) {
         BOOST_TEST(cell_named(scenario, id)["verdict"] == "PASS", id);
     }
-    BOOST_TEST(scenario["verdict"] == "REPRODUCED");
+    BOOST_TEST(scenario["verdict"] == "DEFECT FOUND");
     BOOST_TEST(scenario["cure_shown"] == true);
     BOOST_TEST(done.exit_status == 0, done.err);
     BOOST_TEST(MachineState::read() == before);

@@ -131,3 +131,52 @@ BOOST_AUTO_TEST_CASE(an_incomplete_run_still_tells_what_speaks_against_the_path)
     BOOST_REQUIRE(reasons.size() == 2);
     BOOST_TEST(reasons[1].find("cause was not named") != std::string::npos);
 }
+
+namespace {
+
+// What an offload truth table of a healthy device gives, and of a broken one.
+ScenarioResult without_defect() {
+    return {.id = "offload-truth",
+            .verdict = ScenarioVerdict::kNoDefectFound,
+            .cells = {cell("tx.as-found", CellVerdict::kPass)},
+            .controls = {cell("nothing-offloaded", CellVerdict::kPass)}};
+}
+
+ScenarioResult with_defect() {
+    ScenarioResult found = without_defect();
+    found.verdict = ScenarioVerdict::kDefectFound;
+    found.cause = "PSEUDO: the pseudo-header's sum";
+    found.cure_shown = true;
+    found.cells.front().verdict = CellVerdict::kFail;
+    return found;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_truth_table_speaks_of_defects_not_of_reproductions) {
+    BOOST_TEST((judged({without_defect()}, "no defect was found, and every control") ==
+                RunVerdict::kQualified));
+    BOOST_TEST((judged({clean(), without_defect()}, "reproduced its failure or found a defect") ==
+                RunVerdict::kQualified));
+    BOOST_TEST((judged({with_defect()}, "a defect was found, its cause named") ==
+                RunVerdict::kQualifiedWithExceptions));
+    ScenarioResult uncured = with_defect();
+    uncured.cure_shown = false;
+    BOOST_TEST((judged({uncured}, "a defect was found, and no cure") == RunVerdict::kNotQualified));
+    for (const ScenarioResult& scenario : {without_defect(), with_defect(), uncured}) {
+        for (const std::string& reason : judge_run({scenario}).second) {
+            BOOST_TEST(reason.find("reproduc") == std::string::npos, reason);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_defect_needs_a_failing_cell_and_a_control_may_be_missing_but_not_fail) {
+    ScenarioResult bare = with_defect();
+    bare.controls.clear();
+    BOOST_TEST((judged({bare}, "a defect was found") == RunVerdict::kQualifiedWithExceptions));
+    bare.cells.front().verdict = CellVerdict::kPass;
+    BOOST_TEST((judged({bare}, "it says DEFECT FOUND, but no cell") == RunVerdict::kIncomplete));
+    ScenarioResult doubtful = with_defect();
+    doubtful.controls.front().verdict = CellVerdict::kFail;
+    BOOST_TEST((judged({doubtful}, "shows the failure too") == RunVerdict::kIncomplete));
+}

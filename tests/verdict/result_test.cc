@@ -14,6 +14,8 @@ BOOST_AUTO_TEST_CASE(verdicts_have_the_names_that_scripts_read) {
     BOOST_TEST(std::string(name(CellVerdict::kInconclusive)) == "INCONCLUSIVE");
     BOOST_TEST(std::string(name(ScenarioVerdict::kReproduced)) == "REPRODUCED");
     BOOST_TEST(std::string(name(ScenarioVerdict::kNotReproduced)) == "NOT REPRODUCED");
+    BOOST_TEST(std::string(name(ScenarioVerdict::kDefectFound)) == "DEFECT FOUND");
+    BOOST_TEST(std::string(name(ScenarioVerdict::kNoDefectFound)) == "NO DEFECT FOUND");
     BOOST_TEST(std::string(name(ScenarioVerdict::kInconclusive)) == "INCONCLUSIVE");
     BOOST_TEST(std::string(name(RunVerdict::kQualified)) == "QUALIFIED");
     BOOST_TEST(std::string(name(RunVerdict::kQualifiedWithExceptions)) ==
