@@ -15,6 +15,7 @@
 #include "harness/lab/lab_file.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/privilege.h"
+#include "harness/offload/device_class.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 #include "harness/report/json.h"
@@ -162,7 +163,12 @@ Result<FarEnd> find_peer(const std::string& netns, const std::string& device) {
     return unknown;
 }
 
-Result<scenario::TruthDevice> choose(const DeviceCheckOptions& options) {
+struct Choice {
+    scenario::TruthDevice device;
+    agent::DeviceInfo info;
+};
+
+Result<Choice> choose(const DeviceCheckOptions& options) {
     if (!options.netns.empty() && !process::netns_exists(options.netns)) {
         return fail(ErrorCode::kNotFound,
                     "network namespace '{}' does not exist; 'ip netns' lists them", options.netns);
@@ -205,7 +211,7 @@ Result<scenario::TruthDevice> choose(const DeviceCheckOptions& options) {
         device.tester_port.pool_mbufs = tester::kLongFrameMbufs;
         device.longest_packet = std::min<std::uint32_t>(9000, far_info->mtu);
     }
-    return device;
+    return Choice{std::move(device), *info};
 }
 
 const char* mark(verdict::Observed observed) {
@@ -291,11 +297,14 @@ Result<SessionOptions> session_of(const DeviceCheckOptions& options) {
         }
         session.profile = std::move(*profile);
     }
-    auto device = choose(options);
-    if (!device) {
-        return pass_on(device.error());
+    auto choice = choose(options);
+    if (!choice) {
+        return pass_on(choice.error());
     }
-    session.device = std::move(*device);
+    session.device = std::move(choice->device);
+    session.evidence = offload::class_of_device(choice->info.driver, choice->info.bus);
+    session.evidence_note = offload::evidence_note(
+        session.evidence, fmt::format("{} ({})", options.device, choice->info.driver));
     session.lab = "device " + options.device;
     session.seed = options.seed;
     session.matrix = options.quick ? scenario::MatrixSize::kQuick : scenario::MatrixSize::kFull;

@@ -14,6 +14,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/truth_text.h"
 #include "harness/offload/check.h"
+#include "harness/offload/device_class.h"
 #include "harness/report/environment.h"
 #include "harness/report/json.h"
 #include "harness/report/report.h"
@@ -97,14 +98,18 @@ Result<std::unique_ptr<tester::Client>> start_tester(const PortCheckOptions& opt
     return tester::Client::start(wanted);
 }
 
-// The one named; else the one that fits the port, if any does.
-Result<std::optional<profile::Profile>> profile_for(const PortCheckOptions& options,
-                                                    const port::PortInfo& device) {
-    if (!options.profile.empty()) {
-        auto named = profile::find_profile(profile::profile_directory(), options.profile);
-        return named ? Result<std::optional<profile::Profile>>(std::move(*named))
-                     : Result<std::optional<profile::Profile>>(pass_on(named.error()));
+// The one named, before any port is opened.
+Result<std::optional<profile::Profile>> named_profile(const PortCheckOptions& options) {
+    if (options.profile.empty()) {
+        return std::optional<profile::Profile>();
     }
+    auto named = profile::find_profile(profile::profile_directory(), options.profile);
+    return named ? Result<std::optional<profile::Profile>>(std::move(*named))
+                 : Result<std::optional<profile::Profile>>(pass_on(named.error()));
+}
+
+// The one that fits the port, if any does.
+Result<std::optional<profile::Profile>> fitting_profile(const port::PortInfo& device) {
     const auto all = profile::load_all(profile::profile_directory());
     if (!all) {
         return pass_on(all.error());
@@ -137,17 +142,6 @@ std::string command_of(const PortCheckOptions& options) {
     return command + fmt::format(" --frames {} --seed {}", options.frames, options.seed);
 }
 
-std::string evidence_note(const port::PortInfo& device, port::Evidence evidence) {
-    if (device.driver == softnic::kSoftwareNicName) {
-        return "A software NIC between two DPDK ports of rings stood in for hardware: this shows "
-               "what the instrument finds, and nothing of any NIC.";
-    }
-    return evidence == port::Evidence::kPhysical
-               ? "Two cabled ports of NICs; the far one was judged in software."
-               : "Virtual DPDK ports: this says something of the poll mode driver and the kernel "
-                 "behind it, nothing of any hardware.";
-}
-
 std::string in_words(const port::PortInfo& device) {
     return device.driver == softnic::kSoftwareNicName
                ? std::string(softnic::kSoftwareNicName) + " (stands in for hardware)"
@@ -157,14 +151,10 @@ std::string in_words(const port::PortInfo& device) {
 verdict::RunResult describe_run(const PortCheckOptions& options, tester::Client& tester) {
     verdict::RunResult run;
     const auto& ports = tester.ports();
-    const bool both_physical = ports[0].evidence == port::Evidence::kPhysical &&
-                               ports[1].evidence == port::Evidence::kPhysical;
-    const port::Evidence evidence = both_physical ? port::Evidence::kPhysical
-                                    : ports[0].evidence == port::Evidence::kSimulated
-                                        ? port::Evidence::kSimulated
-                                        : port::Evidence::kVirtual;
+    const port::Evidence evidence = offload::class_of_ports(ports[0].evidence, ports[1].evidence);
     run.evidence_class = port::evidence_name(evidence);
-    run.evidence_note = evidence_note(ports[0], evidence);
+    run.evidence_note =
+        offload::evidence_note(evidence, fmt::format("{} ({})", ports[0].name, ports[0].driver));
     run.command = run.repeat_command = command_of(options);
     run.seed = options.seed;
     run.lab = options.software_nic ? softnic::kSoftwareNicName : "two DPDK ports";
@@ -202,23 +192,28 @@ offload::RowProgress tell_progress(bool terminal) {
 }
 
 Result<verdict::RunResult> check(const PortCheckOptions& options) {
-    if (!options.out.empty()) {
-        if (const Status ready = report::prepare_output(options.out); !ready) {
-            return pass_on(ready.error());
-        }
-    }
     auto errata = profile::load_errata(profile::profile_directory());
     if (!errata) {
         return pass_on(errata.error());
+    }
+    auto expected = named_profile(options);
+    if (!expected) {
+        return pass_on(expected.error());
     }
     auto tester = start_tester(options);
     if (!tester) {
         return pass_on(tester.error());
     }
     const port::PortInfo& device = (*tester)->ports().front();
-    auto expected = profile_for(options, device);
+    expected = *expected ? std::move(expected) : fitting_profile(device);
     if (!expected) {
         return pass_on(expected.error());
+    }
+    // Nothing is written before everything that could be refused was looked at.
+    if (!options.out.empty()) {
+        if (const Status ready = report::prepare_output(options.out); !ready) {
+            return pass_on(ready.error());
+        }
     }
     verdict::RunResult run = describe_run(options, **tester);
     run.profile = *expected ? (*expected)->id : "";

@@ -71,10 +71,13 @@ class Run {
         result_.profile = options.profile ? options.profile->id : "";
         result_.version = PATHPROOF_VERSION;
         result_.started_at = utc_now();
-        result_.evidence_class = port::evidence_name(port::Evidence::kVirtual);
-        result_.evidence_note =
-            "DPDK ports on veth devices (net_af_packet) and, between the overlay's nodes, a software wire in place of NICs. "
-            "The kernel under test is real; this says something of its software path, nothing of any hardware.";
+        result_.evidence_class = port::evidence_name(options.evidence);
+        result_.evidence_note = !options.evidence_note.empty()
+                                    ? options.evidence_note
+                                    : "DPDK ports on veth devices (net_af_packet) and, between the "
+                                      "overlay's nodes, a software wire in place of NICs. "
+                                      "The kernel under test is real; this says something of its "
+                                      "software path, nothing of any hardware.";
     }
 
     std::vector<verdict::FactGroup>& environment() { return devices_; }
@@ -182,14 +185,15 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     if (seeded.seed == 0) {
         seeded.seed = std::random_device{}() % 1'000'000 + 1;
     }
+    auto journal = lab::Journal::open(options.command);
+    if (!journal) {
+        return pass_on(journal.error());
+    }
+    // Only once this run is certain: a refused one leaves no folder behind.
     if (!seeded.out_dir.empty()) {
         if (const Status ready = report::prepare_output(seeded.out_dir); !ready) {
             return pass_on(ready.error());
         }
-    }
-    auto journal = lab::Journal::open(options.command);
-    if (!journal) {
-        return pass_on(journal.error());
     }
     Run run(seeded);
     const lab::SignalGuard guard(**journal, [&](int signal, const Status& undone) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "dataplane/port/port.h"
 #include "harness/profile/profile.h"
 #include "harness/scenario/scenario.h"
 #include "harness/verdict/result.h"
@@ -24,6 +25,8 @@ struct SessionOptions {
     bool use_hugepages = true;
     scenario::MatrixSize matrix = scenario::MatrixSize::kQuick;  // of offload-truth
     std::optional<scenario::TruthDevice> device = std::nullopt;  // in place of the lab's own
+    port::Evidence evidence = port::Evidence::kVirtual;          // as the built-in lab's
+    std::string evidence_note;                                   // empty: that of the built-in lab
 };
 
 // Runs the scenarios and judges the run. A scenario that could not be made is a value (INCONCLUSIVE, with the error's

@@ -1,0 +1,75 @@
+#include "harness/offload/device_class.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+namespace pathproof::offload {
+namespace {
+
+// Paravirtual NICs sit on a PCI bus as well; ena and gve as net_ena and net_gve of port::Evidence.
+constexpr std::array<std::string_view, 8> kParavirtual = {
+    "virtio_net", "vmxnet3", "hv_netvsc", "xen_netfront", "vif", "ena", "gve", "ibmveth"};
+
+// An emulated NIC carries the subsystem vendor of its hypervisor: Red Hat (QEMU), VMware,
+// Microsoft.
+bool is_emulated(const std::string& pci_folder) {
+    std::ifstream file(pci_folder + "/subsystem_vendor");
+    std::string vendor;
+    file >> vendor;
+    return vendor == "0x1af4" || vendor == "0x15ad" || vendor == "0x1414";
+}
+
+bool exists(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+}
+
+}  // namespace
+
+port::Evidence class_of_device(const std::string& driver, const std::string& bus,
+                               const std::string& sys) {
+    if (bus.empty() || std::ranges::find(kParavirtual, driver) != kParavirtual.end()) {
+        return port::Evidence::kVirtual;
+    }
+    const std::string pci = sys + "/bus/pci/devices/" + bus;
+    const bool on_pci = bus.find('/') == std::string::npos && exists(pci + "/vendor");
+    // usb_make_path() words it "usb-0000:00:14.0-1".
+    const bool on_usb = bus.starts_with("usb-");
+    return on_usb || (on_pci && !is_emulated(pci)) ? port::Evidence::kPhysical
+                                                   : port::Evidence::kVirtual;
+}
+
+port::Evidence class_of_ports(port::Evidence device, port::Evidence far) {
+    for (const port::Evidence weak : {port::Evidence::kSimulated, port::Evidence::kVirtual}) {
+        if (device == weak || far == weak) {
+            return weak;
+        }
+    }
+    return port::Evidence::kPhysical;
+}
+
+std::string evidence_note(port::Evidence evidence, const std::string& device) {
+    switch (evidence) {
+        case port::Evidence::kPhysical:
+            return fmt::format(
+                "{} is hardware; what came in at the far end of its cable was judged in software.",
+                device);
+        case port::Evidence::kVirtual:
+            return fmt::format(
+                "{} is a virtual device: this says something of its driver and of the kernel "
+                "behind "
+                "it, nothing of any hardware.",
+                device);
+        case port::Evidence::kSimulated:
+            break;
+    }
+    return fmt::format(
+        "{} stood in for hardware: this shows what the instrument finds, and nothing of any NIC.",
+        device);
+}
+
+}  // namespace pathproof::offload

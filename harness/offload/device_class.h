@@ -1,0 +1,23 @@
+// What a truth table of a device is evidence of: hardware, the software path of virtual devices, or
+// a stand-in.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "dataplane/port/port.h"
+
+namespace pathproof::offload {
+
+// Of a device of the kernel, by what ETHTOOL_GDRVINFO says of it. Physical: on a PCI or USB bus
+// with a driver of hardware, and not emulated by a hypervisor. `sys`: where sysfs is.
+port::Evidence class_of_device(const std::string& driver, const std::string& bus,
+                               const std::string& sys = "/sys");
+
+// Of two cabled DPDK ports: the weaker of the two.
+port::Evidence class_of_ports(port::Evidence device, port::Evidence far);
+
+// What a run of this class may and may not say; `device` in words ("eth3 (ixgbe)").
+std::string evidence_note(port::Evidence evidence, const std::string& device);
+
+}  // namespace pathproof::offload
