@@ -13,6 +13,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/load/load_plan.h"
+#include "dataplane/load/source.h"
 #include "dataplane/load/tracked_intake.h"
 #include "dataplane/port/port.h"
 
@@ -46,6 +47,9 @@ struct LoadPlan {
     // Behind a member of a pair the other leaves this much later, to the time-stamp counter's tick;
     // 0: in one burst.
     Nanoseconds pair_skew{0};
+    // Where frames come from if not from FrameSource::make: called once for each sender, with its
+    // stream and its share of the flows. Null: FrameSource.
+    std::function<Result<std::unique_ptr<Source>>(const SourcePlan&)> make_source;
 };
 
 // One trial. Exactly `frames` are sent when it is not 0, whatever the rate did.
@@ -54,12 +58,51 @@ struct TrialOrder {
     Nanoseconds duration{0};       // 0: until `frames` have left
     std::uint64_t frames = 0;      // 0: until `duration` has passed
     Nanoseconds drain = std::chrono::milliseconds(100);
+    // Listening on after everything sent has arrived would only show duplicates that come late.
+    enum class DrainEnd : std::uint8_t {
+        kWhenAllArrived,
+        kFull
+    } drain_end = DrainEnd::kWhenAllArrived;
 };
 
 struct InterDeparture {  // gaps between bursts that left one after the other, one sender
     judge::LatencyHistogram gaps;
     std::uint64_t late = 0;  // bursts more than 10 us behind their deadline
     std::int64_t worst_late_ns = 0;
+    // Whole seconds of sending, and by how much the worst of them missed its share of the rate.
+    std::uint64_t windows = 0;
+    double worst_window = 0;
+};
+
+// From one member of a pair to the other, when the plan sets them apart: read from the counter
+// right before each is handed to the driver.
+struct PairSkew {
+    std::uint64_t pairs = 0;
+    double min_ns = 0;
+    double mean_ns = 0;
+    double max_ns = 0;
+};
+
+// What the tester adds to a latency. `floor`, `single` and `burst` are measured before the first
+// trial in a loop of the tester's own without a driver: from a frame's stamp over making it and two
+// steps of a ring to the clock that a receiver reads. No frame can be quicker than `floor`, which
+// therefore may be taken off; what else is added depends on the trial and is only said.
+struct OwnBias {
+    std::int64_t floor_ns = 0;   // the quickest single frame
+    std::int64_t single_ns = 0;  // median of single frames
+    std::int64_t burst_ns = 0;   // median of whole bursts, whose frames have one stamp
+    // In the trial itself:
+    std::int64_t hand_over_ns = 0;  // median from a burst's stamp until the driver had it
+    std::int64_t poll_ns = 0;       // mean time between two looks at a receive queue
+};
+
+// What became of frames on the way to the driver.
+struct Hand {
+    std::uint64_t left_out = 0;    // due, and given up behind a stall: the rate was missed by them
+    std::uint64_t refused = 0;     // not taken at the first attempt, but stamped and offered again
+    std::uint64_t taken_back = 0;  // made, and never taken: not counted as sent
+    std::uint64_t no_buffer = 0;   // times that the pool had no buffers for a burst
+    unsigned stuck = 0;            // senders whose driver took nothing for 100 ms
 };
 
 // How much of its time a worker had its CPU, as far as it can be known.
@@ -67,7 +110,10 @@ struct WorkerHealth {
     unsigned worker = 0;
     std::uint64_t ran_ns = 0;     // /proc/thread-self/schedstat
     std::uint64_t waited_ns = 0;  // ready to run while another ran
-    std::uint64_t stalls = 0;     // loop turns that took longer than 100 us without a nap
+    // Loop turns without a nap that took longer than 100 us; 1 ms where they moved frames, as a
+    // virtual port's driver enters the kernel.
+    std::uint64_t stalls = 0;
+    std::uint64_t stalled_ns = 0;  // all of them together
     std::uint64_t longest_stall_ns = 0;
     double cycles_per_frame = 0;  // time-stamp counter, of the turns that moved frames
 };
@@ -81,15 +127,23 @@ struct TrialReport {
     double mean_frame_bytes = 0;
     IntakeTotals intake;
     InterDeparture departures;
+    PairSkew skew;
+    Hand hand;
     std::vector<WorkerHealth> workers;
     port::PortCounters sender_port;  // over the trial; sums over the ports involved
     port::PortCounters receiver_port;
-    std::int64_t own_bias_ns = 0;  // what the tester adds to a latency: measured before the run
+    OwnBias bias;
+    std::int64_t own_bias_ns = 0;  // bias.floor_ns: what may be taken off each latency
+    // The rate of the time-stamp counter that all times stand on, against CLOCK_MONOTONIC since the
+    // workers started; nothing below a second.
+    std::optional<double> clock_ppm;
+    std::int64_t overhead_ns = 0;  // from order to report, beyond sending and drain
     bool partial = false;          // stopped before its end
     // Not empty: the figures are not to be relied on (INCONCLUSIVE), and why.
     std::vector<std::string> objections;
     // Not empty: the tester, not the DUT, was the limit (rate not reached, own drops).
     std::string tester_limit;
+    std::uint64_t unique() const;
     // Loss of unique frames: sent - unique arrivals.
     std::uint64_t missing() const;
 };
@@ -109,6 +163,8 @@ class LoadRun {
                                                   const LoadPlan& plan);
     virtual ~LoadRun() = default;  // ends the workers
 
+    // What makes no sense about an order: run() says the same before anything is sent.
+    virtual Status check(const TrialOrder& order) const = 0;
     // Returns when the trial and its drain are over, or soon after `stop` became true.
     virtual Result<TrialReport> run(const TrialOrder& order, const std::atomic<bool>& stop) = 0;
     virtual Live live() const = 0;

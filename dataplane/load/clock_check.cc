@@ -1,0 +1,76 @@
+#include "dataplane/load/clock_check.h"
+
+#include <rte_cycles.h>
+#include <time.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+namespace pathproof::load {
+namespace {
+
+constexpr std::int64_t kShortest = 1'000'000'000;
+constexpr int kReadings = 16;
+
+bool has_word(std::string_view line, std::string_view word) {
+    for (std::size_t at = line.find(word); at != line.npos; at = line.find(word, at + 1)) {
+        const bool begins = at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t';
+        const std::size_t end = at + word.size();
+        if (begins && (end == line.size() || line[end] == ' ')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+ClockCheck::ClockCheck(const traffic::TscClock& clock) : clock_(clock), start_(now()) {}
+
+// Of several readings the one that the least time passed in.
+ClockCheck::Mark ClockCheck::now() {
+    Mark best;
+    traffic::Tsc shortest = ~traffic::Tsc{0};
+    for (int reading = 0; reading < kReadings; ++reading) {
+        timespec time{};
+        const traffic::Tsc before = rte_rdtsc_precise();
+        clock_gettime(CLOCK_MONOTONIC, &time);
+        const traffic::Tsc after = rte_rdtsc_precise();
+        if (after - before < shortest) {
+            shortest = after - before;
+            best = {.tsc = before + (after - before) / 2,
+                    .monotonic_ns = time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec};
+        }
+    }
+    return best;
+}
+
+std::optional<double> ClockCheck::ppm() const {
+    const Mark end = now();
+    const std::int64_t passed = end.monotonic_ns - start_.monotonic_ns;
+    if (passed < kShortest) {
+        return std::nullopt;
+    }
+    const std::int64_t counted = clock_.nanoseconds(start_.tsc, end.tsc);
+    return static_cast<double>(counted - passed) * 1e6 / static_cast<double>(passed);
+}
+
+bool invariant_counter(const char* cpuinfo) {
+    const std::string_view text(cpuinfo);
+    const std::size_t flags = text.find("flags");
+    if (flags == text.npos) {
+        return false;
+    }
+    const std::string_view line = text.substr(flags, text.find('\n', flags) - flags);
+    return has_word(line, "constant_tsc") && has_word(line, "nonstop_tsc");
+}
+
+bool invariant_counter() {
+    std::ifstream file("/proc/cpuinfo");
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    return invariant_counter(text.c_str());
+}
+
+}  // namespace pathproof::load

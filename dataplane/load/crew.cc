@@ -1,0 +1,116 @@
+#include "dataplane/load/crew.h"
+
+#include <algorithm>
+#include <set>
+
+#include "dataplane/load/frame_source.h"
+#include "dataplane/load/plan_check.h"
+
+namespace pathproof::load {
+namespace {
+
+LoadWorker& worker_of(unsigned number, const traffic::RunClock& clock, TrialBoard& board,
+                      LoadWorker::Everybody& crew) {
+    const auto there =
+        std::ranges::find_if(crew, [number](const auto& one) { return one->number() == number; });
+    if (there != crew.end()) {
+        return **there;
+    }
+    crew.push_back(std::make_unique<LoadWorker>(number, clock, board, crew));
+    return *crew.back();
+}
+
+Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& plan,
+                           const traffic::RunClock& clock) {
+    const Roles::Sender& role = roles.senders[number];
+    const auto senders = static_cast<unsigned>(roles.senders.size());
+    auto source = make_source(plan, number, senders);
+    if (!source) {
+        return pass_on(source.error());
+    }
+    if (Status fits = check_frames(**source, plan.source.spec, *role.port); !fits) {
+        return pass_on(fits.error());
+    }
+    const bool pairs = plan.source.pairing == SourcePlan::Pairing::kPairs;
+    return Sender({.port = role.port,
+                   .queue = role.queue,
+                   .number = number,
+                   .senders = senders,
+                   .burst = plan.burst,
+                   .frames_in_unit = pairs ? 2u : 1u,
+                   .pair_skew = plan.pair_skew},
+                  std::move(*source), clock);
+}
+
+Status add_receiver(const Roles::Receiver& role, const Roles& roles, const LoadPlan& plan,
+                    const RunPorts& ports, const traffic::RunClock& clock, LoadWorker& worker) {
+    worker.add(Receiver(*role.port, role.queue, ports.number(*role.port), clock));
+    if (worker.intake() != nullptr) {
+        return {};
+    }
+    IntakePlan intake = plan.intake;
+    intake.streams = static_cast<unsigned>(roles.senders.size());
+    auto made = TrackedIntake::make(intake);
+    if (!made) {
+        return pass_on(made.error());
+    }
+    worker.set_intake(std::move(*made));
+    return {};
+}
+
+}  // namespace
+
+unsigned workers_in(const Roles& roles) {
+    std::set<unsigned> workers;
+    for (const Roles::Sender& sender : roles.senders) {
+        workers.insert(sender.worker);
+    }
+    for (const Roles::Receiver& receiver : roles.receivers) {
+        workers.insert(receiver.worker);
+    }
+    return static_cast<unsigned>(workers.size());
+}
+
+unsigned sending_workers_in(const Roles& roles) {
+    std::set<unsigned> workers;
+    for (const Roles::Sender& sender : roles.senders) {
+        workers.insert(sender.worker);
+    }
+    return static_cast<unsigned>(workers.size());
+}
+
+Result<std::unique_ptr<Source>> make_source(const LoadPlan& plan, unsigned sender,
+                                            unsigned senders) {
+    SourcePlan part = plan.source;
+    part.stream = static_cast<std::uint8_t>(sender);
+    part.first_flow = sender;
+    part.flow_step = senders;
+    if (plan.make_source) {
+        return plan.make_source(part);
+    }
+    auto made = FrameSource::make(part);
+    if (!made) {
+        return pass_on(made.error());
+    }
+    return std::unique_ptr<Source>(std::make_unique<FrameSource>(std::move(*made)));
+}
+
+Status make_crew(const Roles& roles, const LoadPlan& plan, const RunPorts& ports,
+                 const traffic::RunClock& clock, TrialBoard& board, LoadWorker::Everybody& crew) {
+    for (unsigned number = 0; number < roles.senders.size(); ++number) {
+        auto sender = make_sender(roles, number, plan, clock);
+        if (!sender) {
+            return pass_on(sender.error());
+        }
+        worker_of(roles.senders[number].worker, clock, board, crew).add(std::move(*sender));
+    }
+    for (const Roles::Receiver& role : roles.receivers) {
+        LoadWorker& worker = worker_of(role.worker, clock, board, crew);
+        if (Status added = add_receiver(role, roles, plan, ports, clock, worker); !added) {
+            return added;
+        }
+    }
+    return {};
+}
+
+}  // namespace pathproof::load

@@ -1,0 +1,193 @@
+#include "dataplane/load/load_run.h"
+
+#include <algorithm>
+
+#include "dataplane/load/clock_check.h"
+#include "dataplane/load/crew.h"
+#include "dataplane/load/own_bias.h"
+#include "dataplane/load/placement.h"
+#include "dataplane/load/plan_check.h"
+#include "dataplane/load/self_check.h"
+#include "dataplane/load/trial_report.h"
+#include "dataplane/port/eal.h"
+
+namespace pathproof::load {
+namespace {
+
+// How often the links are looked at while a trial runs.
+constexpr std::chrono::milliseconds kLook(100);
+
+class Engine final : public LoadRun {
+  public:
+    Engine(port::Eal& eal, const Roles& roles, const LoadPlan& plan)
+        : eal_(eal),
+          roles_(roles),
+          plan_(plan),
+          ports_(roles_),
+          clock_{traffic::TscClock::of_eal(), traffic::tsc_now()},
+          clock_check_(clock_.tsc),
+          board_(workers_in(roles_), sending_workers_in(roles_)) {}
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+    ~Engine() override {
+        board_.quit();
+        for (const auto& worker : crew_) {
+            eal_.join(worker->number());
+        }
+    }
+
+    Status set_up() {
+        Status ready = make_crew(roles_, plan_, ports_, clock_, board_, crew_);
+        ready = ready ? measure_bias() : ready;
+        for (std::size_t n = 0; ready && n < crew_.size(); ++n) {
+            LoadWorker& worker = *crew_[n];
+            ready = eal_.launch(worker.number(), [&worker] { return worker.serve(); });
+        }
+        facts_ = {.sender_ports = ports_.sender_names(),
+                  .receiver_ports = ports_.receiver_names(),
+                  .counter_invariant = invariant_counter(),
+                  .troubles = placement_troubles(roles_)};
+        return ready;
+    }
+
+    Status check(const TrialOrder& order) const override {
+        const Source& source = crew_.front()->senders().front().source();
+        return check_order(order, plan_, source.mean_frame_bytes(), roles_);
+    }
+
+    Result<TrialReport> run(const TrialOrder& order, const std::atomic<bool>& stop) override {
+        if (Status fine = check(order); !fine) {
+            return pass_on(fine.error());
+        }
+        const Tsc ordered = traffic::tsc_now();
+        const RunPorts::Counters before = ports_.counters();
+        board_.publish({order, &stop});
+        RunFacts facts = facts_;
+        for (std::string& trouble : watch_links()) {
+            facts.troubles.push_back(std::move(trouble));
+        }
+        TrialReport report = assemble(crew_, clock_, order);
+        const RunPorts::Counters after = ports_.counters();
+        report.sender_port = traffic::difference(before.senders, after.senders);
+        report.receiver_port = traffic::difference(before.receivers, after.receivers);
+        report.bias.floor_ns = report.own_bias_ns = bias_.floor_ns;
+        report.bias.single_ns = bias_.single_ns;
+        report.bias.burst_ns = bias_.burst_ns;
+        report.clock_ppm = clock_check_.ppm();
+        check_trial(report, facts);
+        report.overhead_ns = clock_.tsc.nanoseconds(ordered, traffic::tsc_now()) - working_ns();
+        return report;
+    }
+
+    Live live() const override {
+        Live sum;
+        for (const auto& worker : crew_) {
+            const LiveCounts& counts = worker->live();
+            sum.sent += counts.sent.load(std::memory_order_relaxed);
+            sum.received += counts.received.load(std::memory_order_relaxed);
+            sum.bad_checksums += counts.bad.load(std::memory_order_relaxed);
+        }
+        return sum;
+    }
+
+    std::vector<judge::KeptFrame> take_bad_frames() override {
+        return gather<judge::KeptFrame>([](TrackedIntake& one) { return one.take_bad_frames(); });
+    }
+    std::vector<Anomaly> take_anomalies() override {
+        return gather<Anomaly>([](TrackedIntake& one) { return one.take_anomalies(); });
+    }
+
+  private:
+    // On the first sender's lcore: that is whose code it is about.
+    Status measure_bias() {
+        if (plan_.make_source) {
+            return {};  // what the frames are is not known here, and they may not be many
+        }
+        auto source = make_source(plan_, 0, 1);
+        if (!source) {
+            return pass_on(source.error());
+        }
+        const Roles::Sender& sender = roles_.senders.front();
+        Result<OwnBias> measured;
+        const Status launched = eal_.launch(sender.worker, [&] {
+            measured = measure_own_bias(**source, sender.port->pool(), plan_.burst, clock_.tsc);
+            return 0;
+        });
+        if (!launched) {
+            return launched;
+        }
+        eal_.join(sender.worker);
+        if (!measured) {
+            return pass_on(measured.error());
+        }
+        bias_ = *measured;
+        return {};
+    }
+
+    // Until the trial is over. A link that is lost ends it: frames would only be thrown away.
+    std::vector<std::string> watch_links() {
+        std::vector<std::string> troubles;
+        while (!board_.wait_done(kLook)) {
+            if (troubles.empty()) {
+                troubles = ports_.link_troubles();
+            }
+            if (!troubles.empty()) {
+                board_.call_off();
+            }
+        }
+        return troubles.empty() ? ports_.link_troubles() : troubles;
+    }
+
+    // From the first deadline to the end of the drain.
+    std::int64_t working_ns() const {
+        Tsc began = ~Tsc{0};
+        Tsc ended = 0;
+        for (const auto& worker : crew_) {
+            began = std::min(began, worker->time().began);
+            ended = std::max(ended, worker->time().ended);
+        }
+        return clock_.tsc.nanoseconds(began, ended);
+    }
+
+    template <typename T, typename Take>
+    std::vector<T> gather(Take take) {
+        std::vector<T> all;
+        for (const auto& worker : crew_) {
+            if (TrackedIntake* intake = worker->intake(); intake != nullptr) {
+                for (T& one : take(*intake)) {
+                    all.push_back(std::move(one));
+                }
+            }
+        }
+        return all;
+    }
+
+    port::Eal& eal_;
+    Roles roles_;
+    LoadPlan plan_;
+    RunPorts ports_;
+    traffic::RunClock clock_;
+    ClockCheck clock_check_;
+    TrialBoard board_;
+    LoadWorker::Everybody crew_;
+    OwnBias bias_;
+    RunFacts facts_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LoadRun>> LoadRun::start(port::Eal& eal, const Roles& roles,
+                                                const LoadPlan& plan) {
+    for (const Status& fine : {check_plan(plan), check_roles(roles, eal.workers())}) {
+        if (!fine) {
+            return pass_on(fine.error());
+        }
+    }
+    auto engine = std::make_unique<Engine>(eal, roles, plan);
+    if (Status ready = engine->set_up(); !ready) {
+        return pass_on(ready.error());
+    }
+    return std::unique_ptr<LoadRun>(std::move(engine));
+}
+
+}  // namespace pathproof::load

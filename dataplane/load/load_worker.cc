@@ -1,0 +1,204 @@
+#include "dataplane/load/load_worker.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "dataplane/load/thread_time.h"
+
+namespace pathproof::load {
+namespace {
+
+// Between the last worker's arrival and the first deadline.
+constexpr Nanoseconds kLead{200'000};
+constexpr Nanoseconds kStall{100'000};
+// Of a turn that moved frames: a virtual port's driver does the kernel's work in it.
+constexpr Nanoseconds kBusyStall{1'000'000};
+// Up to this rate a worker without a deadline of its own may sleep between frames.
+constexpr double kNapRate = 20'000;
+// A trial that is called off listens on for so long, so that what is under way counts.
+constexpr Nanoseconds kShortDrain = std::chrono::milliseconds(100);
+// Any time longer than a nap.
+constexpr Tsc kNoDeadline = Tsc{1} << 40;
+
+std::uint64_t unique_of(const IntakeTotals& totals) {
+    std::uint64_t unique = 0;
+    for (const ClassTotals& of_class : totals.classes) {
+        unique += of_class.unique;
+    }
+    return unique;
+}
+
+bool prompt(const TrialOrder& order) {
+    return order.frames_per_second > 0 && order.frames_per_second <= traffic::kPromptRate;
+}
+
+}  // namespace
+
+LoadWorker::LoadWorker(unsigned number, const traffic::RunClock& clock, TrialBoard& board,
+                       const Everybody& everybody)
+    : number_(number),
+      clock_(clock),
+      board_(board),
+      everybody_(everybody),
+      napper_(clock.tsc),
+      stall_cycles_(static_cast<Tsc>(clock.tsc.cycles(kStall))),
+      busy_stall_cycles_(static_cast<Tsc>(clock.tsc.cycles(kBusyStall))) {}
+
+int LoadWorker::serve() noexcept {
+    std::uint64_t seen = 0;
+    while (const Trial* trial = board_.next(seen)) {
+        run(*trial);
+        board_.done();
+    }
+    return 0;
+}
+
+void LoadWorker::run(const Trial& trial) noexcept {
+    std::optional<traffic::Promptness> promptness;
+    if (prompt(trial.order)) {
+        promptness.emplace();
+    }
+    live_.clear();
+    time_ = {};
+    stopped_ = false;
+    drain_end_ = 0;
+    for (Receiver& receiver : receivers_) {
+        receiver.empty();
+    }
+    if (intake_) {
+        intake_->reset();
+    }
+    const Tsc start = board_.arrive(static_cast<Tsc>(clock_.tsc.cycles(kLead)));
+    begin(trial.order, start);
+    const ThreadTime before = ThreadTime::of_caller();
+    loop(trial);
+    time_.ended = traffic::tsc_now();
+    const ThreadTime after = ThreadTime::of_caller();
+    time_.ran_ns = after.ran_ns - before.ran_ns;
+    time_.waited_ns = after.waited_ns - before.waited_ns;
+}
+
+void LoadWorker::begin(const TrialOrder& order, Tsc start) noexcept {
+    sending_ = !senders_.empty();
+    for (Sender& sender : senders_) {
+        sender.begin(order, start);
+    }
+    time_.began = start;
+}
+
+void LoadWorker::loop(const Trial& trial) noexcept {
+    Tsc began = traffic::tsc_now();
+    for (;;) {
+        stopped_ = stopped_ || board_.called_off();
+        unsigned moved = receive();
+        moved += sending_ && !stopped_ ? send(traffic::tsc_now()) : 0;
+        const Tsc now = traffic::tsc_now();
+        if (sending_ && (stopped_ || all_sent(now))) {
+            end_sending();
+        } else if (!sending_ && drained(trial.order, now)) {
+            return;
+        }
+        account(began, now, moved);
+        began = moved == 0 && idle(trial.order, now) ? traffic::tsc_now() : now;
+    }
+}
+
+unsigned LoadWorker::receive() noexcept {
+    unsigned frames = 0;
+    for (Receiver& receiver : receivers_) {
+        frames += receiver.turn(*intake_);
+    }
+    if (frames > 0) {
+        const judge::ReceiveTally& tally = intake_->totals().received;
+        live_.received.store(tally.received, std::memory_order_relaxed);
+        live_.bad.store(tally.bad_checksum, std::memory_order_relaxed);
+    }
+    return frames;
+}
+
+unsigned LoadWorker::send(Tsc now) noexcept {
+    unsigned frames = 0;
+    for (Sender& sender : senders_) {
+        frames += sender.turn(now);
+    }
+    if (frames > 0) {
+        live_.sent.store(live_.sent.load(std::memory_order_relaxed) + frames,
+                         std::memory_order_relaxed);
+    }
+    return frames;
+}
+
+bool LoadWorker::all_sent(Tsc now) const noexcept {
+    return std::ranges::all_of(senders_,
+                               [now](const Sender& sender) { return sender.finished(now); });
+}
+
+void LoadWorker::end_sending() noexcept {
+    for (Sender& sender : senders_) {
+        sender.end();
+    }
+    sending_ = false;
+    board_.sending_is_over();
+}
+
+bool LoadWorker::drained(const TrialOrder& order, Tsc now) noexcept {
+    if (receivers_.empty()) {
+        return true;
+    }
+    if (board_.somebody_sends()) {
+        return false;
+    }
+    if (drain_end_ == 0) {
+        const Nanoseconds drain = stopped_ ? std::min(order.drain, kShortDrain) : order.drain;
+        drain_end_ = now + static_cast<Tsc>(clock_.tsc.cycles(drain));
+    }
+    if (now >= drain_end_) {
+        return true;
+    }
+    live_.unique.store(unique_of(intake_->totals()), std::memory_order_release);
+    return order.drain_end == TrialOrder::DrainEnd::kWhenAllArrived && everything_arrived();
+}
+
+bool LoadWorker::everything_arrived() const noexcept {
+    std::uint64_t sent = 0;
+    std::uint64_t arrived = 0;
+    for (const auto& worker : everybody_) {
+        sent += worker->live().sent.load(std::memory_order_relaxed);
+        arrived += worker->live().unique.load(std::memory_order_acquire);
+    }
+    return arrived >= sent;
+}
+
+void LoadWorker::account(Tsc began, Tsc now, unsigned moved) noexcept {
+    const Tsc took = now - began;
+    ++time_.turns;
+    if (moved > 0) {
+        time_.busy += took;
+        napper_.found_work();
+    }
+    if (took > (moved > 0 ? busy_stall_cycles_ : stall_cycles_)) [[unlikely]] {
+        ++time_.stalls;
+        time_.stalled += took;
+        time_.longest_stall = std::max(time_.longest_stall, took);
+    }
+}
+
+// Sleeps a little if nobody is harmed by it; says whether it may have.
+bool LoadWorker::idle(const TrialOrder& order, Tsc now) noexcept {
+    if (sending_) {
+        Tsc wake = now + kNoDeadline;
+        for (const Sender& sender : senders_) {
+            wake = std::min(wake, sender.wake());
+        }
+        napper_.nap(wake);
+        return true;
+    }
+    const bool calm = order.frames_per_second > 0 && order.frames_per_second <= kNapRate;
+    if (calm || drain_end_ != 0) {
+        napper_.nap(drain_end_ != 0 ? drain_end_ : now + kNoDeadline);
+        return true;
+    }
+    return false;
+}
+
+}  // namespace pathproof::load

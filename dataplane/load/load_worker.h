@@ -1,0 +1,84 @@
+// What one lcore does in a trial: looks at its receive queues, sends what is due, and keeps account
+// of its own time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "dataplane/load/receiver.h"
+#include "dataplane/load/sender.h"
+#include "dataplane/load/trial_board.h"
+
+namespace pathproof::load {
+
+// Where a worker's time went in one trial.
+struct WorkerTime {
+    std::uint64_t turns = 0;
+    Tsc busy = 0;  // cycles of the turns that moved frames
+    std::uint64_t stalls = 0;
+    Tsc stalled = 0;
+    Tsc longest_stall = 0;
+    std::uint64_t ran_ns = 0;
+    std::uint64_t waited_ns = 0;
+    Tsc began = 0;
+    Tsc ended = 0;
+};
+
+class LoadWorker {
+  public:
+    // All of the engine's workers, for the question whether everything has arrived.
+    using Everybody = std::vector<std::unique_ptr<LoadWorker>>;
+
+    LoadWorker(unsigned number, const traffic::RunClock& clock, TrialBoard& board,
+               const Everybody& everybody);
+    void add(Sender sender) { senders_.push_back(std::move(sender)); }
+    void add(const Receiver& receiver) { receivers_.push_back(receiver); }
+    // Needed before the first trial by a worker with receivers.
+    void set_intake(TrackedIntake intake) { intake_.emplace(std::move(intake)); }
+
+    // Serves trials until there are no more: the function of the lcore.
+    int serve() noexcept;
+
+    unsigned number() const noexcept { return number_; }
+    const std::vector<Sender>& senders() const noexcept { return senders_; }
+    const std::vector<Receiver>& receivers() const noexcept { return receivers_; }
+    // Null: it receives nothing. For other threads between trials only.
+    TrackedIntake* intake() noexcept { return intake_ ? &*intake_ : nullptr; }
+    const WorkerTime& time() const noexcept { return time_; }
+    const LiveCounts& live() const noexcept { return live_; }
+    // The trial ended before its time.
+    bool stopped() const noexcept { return stopped_; }
+
+  private:
+    void run(const Trial& trial) noexcept;
+    void begin(const TrialOrder& order, Tsc start) noexcept;
+    void loop(const Trial& trial) noexcept;
+    unsigned receive() noexcept;
+    unsigned send(Tsc now) noexcept;
+    bool all_sent(Tsc now) const noexcept;
+    void end_sending() noexcept;
+    bool drained(const TrialOrder& order, Tsc now) noexcept;
+    bool everything_arrived() const noexcept;
+    void account(Tsc began, Tsc now, unsigned moved) noexcept;
+    bool idle(const TrialOrder& order, Tsc now) noexcept;
+
+    const unsigned number_;
+    traffic::RunClock clock_;
+    TrialBoard& board_;
+    const Everybody& everybody_;
+    std::vector<Sender> senders_;
+    std::vector<Receiver> receivers_;
+    std::optional<TrackedIntake> intake_;
+    LiveCounts live_;
+    WorkerTime time_;
+    traffic::Napper napper_;
+    bool sending_ = false;
+    bool stopped_ = false;
+    Tsc stall_cycles_;
+    Tsc busy_stall_cycles_;
+    Tsc drain_end_ = 0;  // 0: not known yet
+};
+
+}  // namespace pathproof::load

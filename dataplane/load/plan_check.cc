@@ -1,0 +1,177 @@
+#include "dataplane/load/plan_check.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "dataplane/load/sender.h"
+
+namespace pathproof::load {
+namespace {
+
+constexpr double kHighestRate = 1e9;
+// FCS, preamble and gap between frames: what a link carries beside what a frame has in memory.
+constexpr double kOnTheWire = 4 + 20;
+
+bool pairs(const LoadPlan& plan) {
+    return plan.source.pairing == SourcePlan::Pairing::kPairs;
+}
+
+template <typename Role>
+Status check_queues(const std::vector<Role>& roles, unsigned workers, const char* what,
+                    std::uint16_t port::PortConfig::*queues) {
+    std::set<std::pair<const port::Port*, std::uint16_t>> taken;
+    for (const Role& role : roles) {
+        if (role.port == nullptr) {
+            return fail(ErrorCode::kBadInput, "a {} has no port", what);
+        }
+        const std::string& name = role.port->info().name;
+        if (role.worker >= workers) {
+            return fail(ErrorCode::kBadInput, "{} on port {}: worker {} of {} does not exist", what,
+                        name, role.worker, workers);
+        }
+        const std::uint16_t there = role.port->config().*queues;
+        if (role.queue >= there) {
+            return fail(ErrorCode::kBadInput, "{} on port {}: queue {} does not exist, it has {}",
+                        what, name, role.queue, there);
+        }
+        if (!taken.emplace(role.port, role.queue).second) {
+            return fail(ErrorCode::kBadInput, "queue {} of port {} has two {}s", role.queue, name,
+                        what);
+        }
+    }
+    return {};
+}
+
+std::string offload_names(std::uint64_t offloads) {
+    std::string names;
+    for (; offloads != 0; offloads &= offloads - 1) {
+        names += names.empty() ? "" : ", ";
+        names += rte_eth_dev_tx_offload_name(offloads & -offloads);
+    }
+    return names;
+}
+
+unsigned tags(const frame::FrameSpec& spec) {
+    return spec.tunnel ? spec.tunnel->outer.vlans : spec.packet.vlans;
+}
+
+// Frames per second that the senders' links carry; 0: not known of all.
+double line_rate(const Roles& roles, double frame_bytes) {
+    double rate = 0;
+    std::set<const port::Port*> counted;
+    for (const Roles::Sender& sender : roles.senders) {
+        const std::uint32_t mbps = sender.port->info().link_mbps;
+        if (mbps == 0) {
+            return 0;
+        }
+        if (counted.insert(sender.port).second) {
+            rate += mbps * 1e6 / (8 * (frame_bytes + kOnTheWire));
+        }
+    }
+    return rate;
+}
+
+Status check_rate(const TrialOrder& order, double mean_frame_bytes, const Roles& roles) {
+    const double rate = order.frames_per_second;
+    if (!std::isfinite(rate) || rate < 0 || rate > kHighestRate) {
+        return fail(ErrorCode::kBadInput,
+                    "a rate of {} frames per second is not between 0 (as fast as it goes) and "
+                    "{:.0f}",
+                    rate, kHighestRate);
+    }
+    const double line = line_rate(roles, mean_frame_bytes);
+    if (line > 0 && rate > line * 1.000001) {
+        return fail(ErrorCode::kBadInput,
+                    "a rate of {:.0f} frames per second is above line rate: frames of {:.0f} bytes "
+                    "leave port {} at most {:.0f} times a second",
+                    rate, mean_frame_bytes, roles.senders.front().port->info().name, line);
+    }
+    return {};
+}
+
+}  // namespace
+
+Status check_roles(const Roles& roles, unsigned workers) {
+    if (roles.senders.empty() || roles.senders.size() > frame::kMostStreams) {
+        return fail(ErrorCode::kBadInput, "{} senders: a run has 1 to {}", roles.senders.size(),
+                    frame::kMostStreams);
+    }
+    Status fine = check_queues(roles.senders, workers, "sender", &port::PortConfig::tx_queues);
+    return fine ? check_queues(roles.receivers, workers, "receiver", &port::PortConfig::rx_queues)
+                : fine;
+}
+
+Status check_plan(const LoadPlan& plan) {
+    const unsigned least = pairs(plan) ? 2 : 1;
+    if (plan.burst < least || plan.burst > kMostInBurst) {
+        return fail(ErrorCode::kBadInput, "a burst of {} frames is not in {}..{}", plan.burst,
+                    least, kMostInBurst);
+    }
+    if (plan.pair_skew.count() < 0) {
+        return fail(ErrorCode::kBadInput,
+                    "a pair skew of {} ns is negative: the AAAA query cannot "
+                    "leave before its pair's A",
+                    plan.pair_skew.count());
+    }
+    if (plan.pair_skew.count() > 0 && !pairs(plan)) {
+        return fail(ErrorCode::kBadInput, "a pair skew of {} ns needs pairs",
+                    plan.pair_skew.count());
+    }
+    return {};
+}
+
+Status check_frames(const Source& source, const frame::FrameSpec& spec, const port::Port& port) {
+    const unsigned longest = source.longest_frame();
+    const std::uint32_t limit = port.transmit_limit();
+    const unsigned tag_bytes = tags(spec) * RTE_VLAN_HLEN;
+    if (limit > 0 && longest > limit + tag_bytes) {
+        return fail(ErrorCode::kBadInput,
+                    "frames of {} bytes are above the MTU of port {}: it sends at most {}", longest,
+                    port.info().name, limit + tag_bytes);
+    }
+    const unsigned room = rte_pktmbuf_data_room_size(port.pool()) - RTE_PKTMBUF_HEADROOM;
+    if (longest > room) {
+        return fail(ErrorCode::kBadInput,
+                    "frames of {} bytes do not fit the buffers of port {}, which hold {}", longest,
+                    port.info().name, room);
+    }
+    const std::uint64_t lacking = source.port_offloads() & ~port.config().tx_offloads;
+    if (lacking != 0) {
+        return fail(ErrorCode::kBadInput, "the frames need {}, which port {} was opened without",
+                    offload_names(lacking), port.info().name);
+    }
+    return {};
+}
+
+Status check_order(const TrialOrder& order, const LoadPlan& plan, double mean_frame_bytes,
+                   const Roles& roles) {
+    if (order.duration.count() < 0 || order.drain.count() < 0) {
+        return fail(ErrorCode::kBadInput, "a time of {} ns is negative",
+                    std::min(order.duration, order.drain).count());
+    }
+    if (order.duration.count() == 0 && order.frames == 0) {
+        return fail(ErrorCode::kBadInput, "a trial needs a duration or a number of frames");
+    }
+    if (pairs(plan) && order.frames % 2 != 0) {
+        return fail(ErrorCode::kBadInput, "{} frames are no whole number of pairs", order.frames);
+    }
+    if (Status fine = check_rate(order, mean_frame_bytes, roles); !fine) {
+        return fine;
+    }
+    const double pairs_each =
+        order.frames_per_second / 2 / static_cast<double>(roles.senders.size());
+    if (pairs_each * static_cast<double>(plan.pair_skew.count()) > 1e9) {
+        return fail(ErrorCode::kBadInput,
+                    "a pair skew of {} ns is longer than the time between two pairs at {:.0f} "
+                    "frames per second",
+                    plan.pair_skew.count(), order.frames_per_second);
+    }
+    return {};
+}
+
+}  // namespace pathproof::load

@@ -1,0 +1,37 @@
+// One receive queue: what comes in is read, judged and freed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dataplane/load/tracked_intake.h"
+#include "dataplane/port/port.h"
+#include "dataplane/traffic/port_sides.h"
+
+namespace pathproof::load {
+
+class Receiver {
+  public:
+    static constexpr std::uint16_t kBurst = 64;
+
+    // `number`: of the port, for what is kept of bad frames.
+    Receiver(port::Port& port, std::uint16_t queue, std::size_t number,
+             const traffic::RunClock& clock)
+        : port_(&port), queue_(queue), number_(number), clock_(clock) {}
+
+    // Frees what waits in the queue, so that a trial sees no frame from before it.
+    void empty() noexcept;
+    // One look at the queue; says how many frames there were. The time that counts for them is
+    // read right after they were.
+    std::uint16_t turn(TrackedIntake& intake) noexcept;
+
+    port::Port& port() const noexcept { return *port_; }
+
+  private:
+    port::Port* port_;
+    std::uint16_t queue_;
+    std::size_t number_;
+    traffic::RunClock clock_;
+};
+
+}  // namespace pathproof::load

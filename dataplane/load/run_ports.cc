@@ -1,0 +1,75 @@
+#include "dataplane/load/run_ports.h"
+
+#include <algorithm>
+
+namespace pathproof::load {
+namespace {
+
+void add_once(std::vector<port::Port*>& ports, port::Port* port) {
+    if (std::ranges::find(ports, port) == ports.end()) {
+        ports.push_back(port);
+    }
+}
+
+port::PortCounters sum(const std::vector<port::Port*>& ports) {
+    port::PortCounters sum;
+    for (const port::Port* port : ports) {
+        const port::PortCounters one = port->counters();
+        sum.rx_packets += one.rx_packets;
+        sum.tx_packets += one.tx_packets;
+        sum.rx_missed += one.rx_missed;
+        sum.rx_no_mbuf += one.rx_no_mbuf;
+        sum.rx_errors += one.rx_errors;
+        sum.tx_errors += one.tx_errors;
+        sum.tx_refused += one.tx_refused;
+    }
+    return sum;
+}
+
+std::string names(const std::vector<port::Port*>& ports) {
+    std::string text;
+    for (const port::Port* port : ports) {
+        text += (text.empty() ? "" : ", ") + port->info().name;
+    }
+    return text;
+}
+
+}  // namespace
+
+RunPorts::RunPorts(const Roles& roles) {
+    for (const Roles::Sender& sender : roles.senders) {
+        add_once(senders_, sender.port);
+        add_once(all_, sender.port);
+    }
+    for (const Roles::Receiver& receiver : roles.receivers) {
+        add_once(receivers_, receiver.port);
+        add_once(all_, receiver.port);
+    }
+}
+
+RunPorts::Counters RunPorts::counters() const {
+    return {sum(senders_), sum(receivers_)};
+}
+
+std::vector<std::string> RunPorts::link_troubles() const {
+    std::vector<std::string> troubles;
+    for (const port::Port* port : all_) {
+        if (std::string trouble = port->link_trouble(); !trouble.empty()) {
+            troubles.push_back(std::move(trouble));
+        }
+    }
+    return troubles;
+}
+
+std::string RunPorts::sender_names() const {
+    return names(senders_);
+}
+std::string RunPorts::receiver_names() const {
+    return names(receivers_);
+}
+
+std::size_t RunPorts::number(const port::Port& port) const {
+    return static_cast<std::size_t>(std::ranges::find(all_, &port) - all_.begin());
+}
+
+}  // namespace pathproof::load

@@ -1,0 +1,135 @@
+#include "dataplane/load/self_check.h"
+
+#include <cmath>
+
+namespace pathproof::load {
+namespace {
+
+// By so much the first and the last departure may be late without the rate being missed.
+constexpr double kEndsSeconds = 200e-6;
+
+using Texts = std::vector<std::string>;
+
+std::string rate_limit(const TrialReport& report) {
+    const double asked = report.order.frames_per_second;
+    if (asked <= 0 || report.sent == 0 || report.partial) {
+        return {};
+    }
+    const auto sent = static_cast<double>(report.sent);
+    const auto left_out = static_cast<double>(report.hand.left_out);
+    const bool slow = report.sending_seconds > sent / asked * (1 + kRateTolerance) + kEndsSeconds;
+    if (!slow && left_out <= (sent + left_out) * kRateTolerance) {
+        return {};
+    }
+    return fmt::format("the rate was not reached: {:.0f} of {:.0f} frames per second{}",
+                       report.achieved_pps, asked,
+                       report.hand.left_out == 0 ? ""
+                                                 : fmt::format(", {} frames left out behind stalls",
+                                                               report.hand.left_out));
+}
+
+std::string own_drops(const TrialReport& report, const RunFacts& facts) {
+    const port::PortCounters& port = report.receiver_port;
+    if (port.rx_missed + port.rx_no_mbuf == 0) {
+        return {};
+    }
+    return fmt::format(
+        "port {} lost {} frames itself ({} for want of a descriptor, {} for want of "
+        "a buffer)",
+        facts.receiver_ports, port.rx_missed + port.rx_no_mbuf, port.rx_missed, port.rx_no_mbuf);
+}
+
+void check_hand(const TrialReport& report, const RunFacts& facts, Texts& found) {
+    if (report.hand.stuck > 0) {
+        found.push_back(fmt::format("port {} took no frame for 100 ms on {} of its queues",
+                                    facts.sender_ports, report.hand.stuck));
+    }
+    if (report.hand.no_buffer > 0) {
+        found.push_back(fmt::format("the buffers of port {} ran out {} times", facts.sender_ports,
+                                    report.hand.no_buffer));
+    }
+    const port::PortCounters& port = report.sender_port;
+    if (port.tx_packets != report.sent || port.tx_errors > 0) {
+        found.push_back(
+            fmt::format("port {} counted {} sent frames and {} failures, the run "
+                        "handed it {}",
+                        facts.sender_ports, port.tx_packets, port.tx_errors, report.sent));
+    }
+}
+
+void check_received(const TrialReport& report, const RunFacts& facts, Texts& found) {
+    if (facts.receiver_ports.empty()) {
+        return;
+    }
+    if (!report.intake.received.balances()) {
+        found.push_back("the received frames do not add up");
+    }
+    if (report.unique() > report.sent) {
+        found.push_back(
+            fmt::format("{} different frames came back of {} sent: some are of a trial "
+                        "before; wait longer between them",
+                        report.unique(), report.sent));
+    }
+    if (report.receiver_port.rx_errors > 0) {
+        found.push_back(fmt::format("port {} reported {} receive errors", facts.receiver_ports,
+                                    report.receiver_port.rx_errors));
+    }
+}
+
+void check_worker(const WorkerHealth& worker, Texts& found) {
+    const auto ran = static_cast<double>(worker.ran_ns);
+    const auto waited = static_cast<double>(worker.waited_ns);
+    if (waited > (ran + waited) * kLostTimeTolerance && worker.waited_ns > 1'000'000) {
+        found.push_back(fmt::format("worker {} waited {:.1f} ms for its CPU, {:.1f} % of its time",
+                                    worker.worker, waited / 1e6, 100 * waited / (ran + waited)));
+        return;
+    }
+    const auto stalled = static_cast<double>(worker.stalled_ns);
+    if (stalled > (ran + waited) * kLostTimeTolerance && worker.stalled_ns > 1'000'000) {
+        found.push_back(
+            fmt::format("worker {} stood still {} times, {:.1f} ms together, the "
+                        "longest {:.1f} ms",
+                        worker.worker, worker.stalls, stalled / 1e6,
+                        static_cast<double>(worker.longest_stall_ns) / 1e6));
+    }
+}
+
+void check_clock(const TrialReport& report, const RunFacts& facts, Texts& found) {
+    if (!facts.counter_invariant) {
+        found.push_back(
+            "the time-stamp counter of this CPU is not invariant (no constant_tsc and "
+            "nonstop_tsc in /proc/cpuinfo): times and rates cannot be trusted");
+    }
+    if (report.clock_ppm && std::abs(*report.clock_ppm) > kClockTolerancePpm) {
+        found.push_back(
+            fmt::format("the clock is not calibrated: the time-stamp counter's rate is "
+                        "{:.0f} ppm off CLOCK_MONOTONIC",
+                        *report.clock_ppm));
+    }
+}
+
+}  // namespace
+
+void check_trial(TrialReport& report, const RunFacts& facts) {
+    Texts limits;
+    for (std::string limit : {rate_limit(report), own_drops(report, facts)}) {
+        if (!limit.empty()) {
+            limits.push_back(std::move(limit));
+        }
+    }
+    Texts found = limits;
+    check_hand(report, facts, found);
+    check_received(report, facts, found);
+    for (const WorkerHealth& worker : report.workers) {
+        check_worker(worker, found);
+    }
+    check_clock(report, facts, found);
+    found.insert(found.end(), facts.troubles.begin(), facts.troubles.end());
+    report.tester_limit.clear();
+    for (const std::string& limit : limits) {
+        report.tester_limit += (report.tester_limit.empty() ? "" : "; ") + limit;
+    }
+    report.objections = std::move(found);
+}
+
+}  // namespace pathproof::load

@@ -1,0 +1,31 @@
+// Whether a trial's figures can be relied on, and whether the tester was the limit: judged from the
+// report alone, so that it can be tested with figures that no healthy machine gives.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dataplane/load/load_run.h"
+
+namespace pathproof::load {
+
+// What a report does not say of the run.
+struct RunFacts {
+    std::string sender_ports;    // names, for the sentences
+    std::string receiver_ports;  // empty: nobody listens
+    bool counter_invariant = true;
+    // Sentences about ports and lcores that hold for the whole run: a link that is down, a port on
+    // another NUMA node than its lcore, two lcores on one CPU.
+    std::vector<std::string> troubles;
+};
+
+// Of the rate that was asked for so much may be missing.
+inline constexpr double kRateTolerance = 0.001;
+// Of a worker's time so much may be spent waiting for its CPU or in stalls.
+inline constexpr double kLostTimeTolerance = 0.01;
+inline constexpr double kClockTolerancePpm = 100;
+
+// Fills in `objections` and `tester_limit`.
+void check_trial(TrialReport& report, const RunFacts& facts);
+
+}  // namespace pathproof::load

@@ -1,0 +1,106 @@
+// One transmit queue in a trial: makes the frames that are due, and offers them to the driver until
+// it takes them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "dataplane/load/load_run.h"
+#include "dataplane/load/pacer.h"
+#include "dataplane/load/source.h"
+#include "dataplane/traffic/port_sides.h"
+
+namespace pathproof::load {
+
+inline constexpr std::uint16_t kMostInBurst = 64;
+// A driver that takes nothing for so long has stopped for good.
+inline constexpr Nanoseconds kStuckAfter = std::chrono::milliseconds(100);
+// What a trial that ends with its duration waits for the driver to take the last frames.
+inline constexpr Nanoseconds kLastFrames = std::chrono::milliseconds(1);
+
+struct SenderSetup {
+    port::Port* port = nullptr;
+    std::uint16_t queue = 0;
+    unsigned number = 0;  // among the senders
+    unsigned senders = 1;
+    std::uint16_t burst = 32;
+    unsigned frames_in_unit = 1;  // 2: pairs
+    Nanoseconds pair_skew{0};
+};
+
+// Of one sender over one trial.
+struct SenderTally {
+    std::uint64_t sent = 0;
+    std::uint64_t left_out = 0;    // due, and given up behind a stall
+    std::uint64_t refused = 0;     // not taken by the driver at the first attempt
+    std::uint64_t taken_back = 0;  // made, and never taken by the driver
+    std::uint64_t no_buffer = 0;   // bursts for which the pool had no buffers
+    bool stuck = false;            // the driver took nothing for kStuckAfter
+    std::int64_t first_ns = 0;     // departures, in the run's clock
+    std::int64_t last_ns = 0;
+    std::int64_t done_ns = 0;  // the driver had the last of them
+    InterDeparture departures;
+    PairSkew skew;
+    judge::LatencyHistogram hand_over;  // from a burst's stamp until the driver had it
+};
+
+class Sender {
+  public:
+    Sender(const SenderSetup& setup, std::unique_ptr<Source> source,
+           const traffic::RunClock& clock);
+
+    void begin(const TrialOrder& order, Tsc start) noexcept;
+    // Sends what is due. Says how many frames the driver took.
+    std::uint16_t turn(Tsc now) noexcept;
+    bool finished(Tsc now) const noexcept;
+    // Gives back what never left and closes the account.
+    void end() noexcept;
+
+    // When turn() will have something to do.
+    Tsc wake() const noexcept;
+    const SenderTally& tally() const noexcept { return tally_; }
+    ClassCounts sent_by_class() const noexcept;
+    const Source& source() const noexcept { return *source_; }
+    const SenderSetup& setup() const noexcept { return setup_; }
+
+  private:
+    bool make(Tsc now) noexcept;
+    std::size_t due(Tsc now) noexcept;
+    Tsc deadline() const noexcept;
+    std::size_t fill(std::span<rte_mbuf*> burst, Tsc now) noexcept;
+    void note_lateness(Tsc now) noexcept;
+    std::uint16_t offer(Tsc stamp, Tsc instant, std::uint16_t most) noexcept;
+    std::uint16_t send_pair(Tsc now) noexcept;
+    void note_departure(Tsc instant, Tsc after, std::uint16_t frames) noexcept;
+    void note_skew(Tsc instant) noexcept;
+    void note_failure(Tsc now) noexcept;
+    std::span<rte_mbuf*> waiting() noexcept { return {burst_.data() + offered_, made_ - offered_}; }
+
+    SenderSetup setup_;
+    std::unique_ptr<Source> source_;
+    traffic::RunClock clock_;
+    Pacer pacer_;
+    RateWindows windows_;
+    SenderTally tally_;
+    ClassCounts made_before_{};
+    // Where the source has times of its own: what it said of its first frame, and when that left.
+    std::optional<std::uint64_t> source_from_ns_;
+    Tsc start_ = 0;
+    bool source_ended_ = false;
+    std::array<rte_mbuf*, kMostInBurst> burst_{};
+    std::size_t made_ = 0;     // frames in burst_
+    std::size_t offered_ = 0;  // of them the driver has
+    bool fresh_ = false;       // the next attempt with them is the first
+    unsigned attempts_ = 0;    // in a row that came to nothing
+    Tsc failing_since_ = 0;
+    Tsc first_of_pair_ = 0;
+    Tsc partner_at_ = 0;  // with a skew: when the second of a pair is to leave
+    Tsc last_departure_ = 0;
+    Tsc done_ = 0;
+    Tsc give_up_ = 0;  // no frame leaves later
+};
+
+}  // namespace pathproof::load

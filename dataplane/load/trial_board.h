@@ -1,0 +1,73 @@
+// How a trial is handed to the workers and comes back: one snapshot, written before the workers are
+// woken and left alone until all of them are done. Between trials they sleep.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <semaphore>
+
+#include "dataplane/load/load_run.h"
+#include "dataplane/load/pacer.h"
+
+namespace pathproof::load {
+
+struct Trial {
+    TrialOrder order;
+    const std::atomic<bool>* stop = nullptr;
+};
+
+// What a progress line reads of one worker. One writer each.
+struct alignas(64) LiveCounts {
+    std::atomic<std::uint64_t> sent = 0;
+    std::atomic<std::uint64_t> received = 0;
+    std::atomic<std::uint64_t> unique = 0;  // kept up to date in the drain only
+    std::atomic<std::uint64_t> bad = 0;
+
+    void clear() noexcept {
+        for (auto* count : {&sent, &received, &unique, &bad}) {
+            count->store(0, std::memory_order_relaxed);
+        }
+    }
+};
+
+class TrialBoard {
+  public:
+    // `workers` take part in each trial, `senders` of them send.
+    TrialBoard(unsigned workers, unsigned senders);
+
+    // The controlling thread: hands a trial out; waits at most `time` and says whether all workers
+    // are done; sends the workers home for good.
+    void publish(const Trial& trial);
+    bool wait_done(std::chrono::milliseconds time);
+    // Ends the trial before its time.
+    void call_off() noexcept { called_off_.store(true, std::memory_order_relaxed); }
+    void quit();
+
+    // A worker: waits for the trial after the one it has `seen`; null when there will be none.
+    const Trial* next(std::uint64_t& seen) noexcept;
+    // Waits for the other workers. All get the same start, a little later than now.
+    Tsc arrive(Tsc lead) noexcept;
+    void sending_is_over() noexcept;
+    bool somebody_sends() const noexcept { return sending_.load(std::memory_order_acquire) > 0; }
+    bool called_off() const noexcept {
+        return called_off_.load(std::memory_order_relaxed) ||
+               trial_.stop->load(std::memory_order_relaxed);
+    }
+    void done() noexcept { done_.release(); }
+
+  private:
+    const unsigned workers_;
+    const unsigned senders_;
+    Trial trial_;
+    std::atomic<std::uint64_t> generation_ = 0;
+    std::atomic<bool> quit_ = false;
+    std::atomic<bool> called_off_ = false;
+    std::atomic<unsigned> arrived_ = 0;
+    std::atomic<Tsc> start_ = 0;
+    std::atomic<unsigned> sending_ = 0;
+    unsigned done_seen_ = 0;
+    std::counting_semaphore<1024> done_{0};
+};
+
+}  // namespace pathproof::load

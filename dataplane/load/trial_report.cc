@@ -1,0 +1,144 @@
+#include "dataplane/load/trial_report.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace pathproof::load {
+namespace {
+
+void add(PairSkew& sum, const PairSkew& one) {
+    if (one.pairs == 0) {
+        return;
+    }
+    const std::uint64_t pairs = sum.pairs + one.pairs;
+    sum.min_ns = sum.pairs == 0 ? one.min_ns : std::min(sum.min_ns, one.min_ns);
+    sum.max_ns = std::max(sum.max_ns, one.max_ns);
+    sum.mean_ns +=
+        (one.mean_ns - sum.mean_ns) * static_cast<double>(one.pairs) / static_cast<double>(pairs);
+    sum.pairs = pairs;
+}
+
+void add(InterDeparture& sum, const InterDeparture& one) {
+    sum.gaps.merge(one.gaps);
+    sum.late += one.late;
+    sum.worst_late_ns = std::max(sum.worst_late_ns, one.worst_late_ns);
+    sum.windows = std::max(sum.windows, one.windows);
+    sum.worst_window = std::max(sum.worst_window, one.worst_window);
+}
+
+// When the first frame of all left, the last, and when a driver had the last.
+struct Span {
+    std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
+    std::int64_t last_ns = 0;
+    std::int64_t done_ns = 0;
+};
+
+void add_sender(TrialReport& report, Span& span, judge::LatencyHistogram& hand_over,
+                const Sender& sender) {
+    const SenderTally& tally = sender.tally();
+    report.sent += tally.sent;
+    report.hand.left_out += tally.left_out;
+    report.hand.refused += tally.refused;
+    report.hand.taken_back += tally.taken_back;
+    report.hand.no_buffer += tally.no_buffer;
+    report.hand.stuck += tally.stuck ? 1 : 0;
+    report.partial = report.partial || tally.stuck;
+    const ClassCounts by_class = sender.sent_by_class();
+    for (std::size_t n = 0; n < by_class.size(); ++n) {
+        report.sent_by_class[n] += by_class[n];
+    }
+    add(report.departures, tally.departures);
+    add(report.skew, tally.skew);
+    hand_over.merge(tally.hand_over);
+    if (tally.sent > 0) {
+        span.first_ns = std::min(span.first_ns, tally.first_ns);
+        span.last_ns = std::max(span.last_ns, tally.last_ns);
+        span.done_ns = std::max(span.done_ns, tally.done_ns);
+    }
+}
+
+// The last frame, too, has its place in the schedule: n frames take n times the gap.
+double seconds(const Span& span, const TrialOrder& order, unsigned frames_in_unit) {
+    if (order.frames_per_second <= 0) {
+        return static_cast<double>(span.done_ns - span.first_ns) / 1e9;
+    }
+    return static_cast<double>(span.last_ns - span.first_ns) / 1e9 +
+           frames_in_unit / order.frames_per_second;
+}
+
+WorkerHealth health(const LoadWorker& worker, const traffic::TscClock& clock) {
+    const WorkerTime& time = worker.time();
+    std::uint64_t frames = 0;
+    for (const Sender& sender : worker.senders()) {
+        frames += sender.tally().sent;
+    }
+    if (worker.senders().empty()) {
+        frames = worker.live().received.load(std::memory_order_relaxed);
+    }
+    return {
+        .worker = worker.number(),
+        .ran_ns = time.ran_ns,
+        .waited_ns = time.waited_ns,
+        .stalls = time.stalls,
+        .stalled_ns = static_cast<std::uint64_t>(clock.nanoseconds(0, time.stalled)),
+        .longest_stall_ns = static_cast<std::uint64_t>(clock.nanoseconds(0, time.longest_stall)),
+        .cycles_per_frame =
+            frames == 0 ? 0 : static_cast<double>(time.busy) / static_cast<double>(frames)};
+}
+
+}  // namespace
+
+TrialReport assemble(const LoadWorker::Everybody& crew, const traffic::RunClock& clock,
+                     const TrialOrder& order) {
+    TrialReport report;
+    report.order = order;
+    Span span;
+    judge::LatencyHistogram hand_over;
+    double bytes = 0;
+    unsigned senders = 0;
+    unsigned in_unit = 1;
+    bool first_intake = true;
+    double look_ns = 0;
+    unsigned lookers = 0;
+    for (const auto& worker : crew) {
+        report.partial = report.partial || worker->stopped();
+        for (const Sender& sender : worker->senders()) {
+            add_sender(report, span, hand_over, sender);
+            bytes += sender.source().mean_frame_bytes();
+            in_unit = sender.setup().frames_in_unit;
+            ++senders;
+        }
+        if (const TrackedIntake* intake = worker->intake(); intake != nullptr) {
+            report.intake = first_intake ? intake->totals() : sum(report.intake, intake->totals());
+            first_intake = false;
+            const WorkerTime& time = worker->time();
+            look_ns += static_cast<double>(clock.tsc.nanoseconds(time.began, time.ended)) /
+                       static_cast<double>(std::max<std::uint64_t>(time.turns, 1));
+            ++lookers;
+        }
+        report.workers.push_back(health(*worker, clock.tsc));
+    }
+    report.mean_frame_bytes = senders == 0 ? 0 : bytes / senders;
+    if (report.sent > 0) {
+        report.sending_seconds = seconds(span, order, in_unit);
+        report.achieved_pps = static_cast<double>(report.sent) / report.sending_seconds;
+    }
+    report.bias.hand_over_ns = hand_over.quantile_ns(0.5);
+    report.bias.poll_ns = lookers == 0 ? 0 : static_cast<std::int64_t>(look_ns / lookers);
+    return report;
+}
+
+std::uint64_t TrialReport::unique() const {
+    std::uint64_t unique = 0;
+    for (const ClassTotals& of_class : intake.classes) {
+        unique += of_class.unique;
+    }
+    return unique;
+}
+
+std::uint64_t TrialReport::missing() const {
+    const std::uint64_t arrived = unique();
+    return sent > arrived ? sent - arrived : 0;
+}
+
+}  // namespace pathproof::load
