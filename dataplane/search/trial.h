@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "dataplane/base/result.h"
@@ -13,10 +14,25 @@ namespace pathproof::search {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
+inline double seconds(Nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+}
+
 struct TrialInput {
-    double load_pps = 0;  // intended load
+    double load_pps = 0;  // intended load; 0: as fast as the tester can
     Nanoseconds duration{};
     std::uint64_t frames = 0;  // not 0: exactly so many in one go, whatever the duration
+
+    // After `duration` the stream goes on at another load, without a pause (RFC 2544, 26.5).
+    struct Change {
+        double load_pps = 0;
+        Nanoseconds duration{};
+    };
+    std::optional<Change> change;
+
+    Nanoseconds whole_duration() const {
+        return duration + (change ? change->duration : Nanoseconds(0));
+    }
 };
 
 struct TrialOutput {
@@ -28,13 +44,21 @@ struct TrialOutput {
     std::uint64_t reordered = 0;
     std::uint64_t bad_checksums = 0;
     judge::LatencyHistogram latency;
-    double trial_seconds = 0;  // from the order to the report: what the trial cost
-    std::string tester_limit;  // not empty: the tester was the limit, not the DUT
-    std::string objection;     // not empty: the result is not to be used
+    double trial_seconds = 0;     // from the order to the report: what the trial cost
+    double overhead_seconds = 0;  // of these, neither sending nor listening for the last frames
+    std::string tester_limit;     // not empty: the tester was the limit, not the DUT
+    std::string objection;        // not empty: the result is not to be used
+    bool partial = false;         // ended before its time
+    // With a change of load: when the last of the lost frames left, counted from the change.
+    // Nothing: none of those sent after the change was lost.
+    std::optional<Nanoseconds> last_loss;
 
-    double loss_ratio() const {
-        return sent == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(sent);
-    }
+    // Frames that were to be sent.
+    double intended() const;
+    // Share of the frames that did not come back. Where the tester was the limit, frames that it
+    // failed to send count as lost, as MLRsearch recommends ("Measurer"): the search goes where the
+    // tester keeps up, and `tester_limit` tells whose loss it was.
+    double loss_ratio() const;
 };
 
 class Measurer {

@@ -1,0 +1,94 @@
+#include "dataplane/search/classify.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace pathproof::search {
+namespace {
+
+// Sums of nanoseconds times a ratio that has no exact binary form: a tie is to remain one.
+constexpr double kTie = 1e-9;
+
+struct Effective {
+    double high = 0;
+    double whole = 0;
+};
+
+// Short low-loss time makes up for short high-loss time in the proportion that the exceed ratio
+// allows, and never more than that: it cannot make a load a lower bound.
+Effective effective(const Criteria& criteria, const DurationSums& sums) {
+    const double coefficient = criteria.exceed_ratio / (1 - criteria.exceed_ratio);
+    const double excess = std::max(0.0, sums.short_high - sums.short_low * coefficient);
+    const double high = sums.full_high + excess;
+    return {.high = high, .whole = std::max(sums.full_low + high, seconds(criteria.duration_sum))};
+}
+
+}  // namespace
+
+const char* name(LoadClass load_class) {
+    switch (load_class) {
+        case LoadClass::kUndecided:
+            return "undecided";
+        case LoadClass::kLowerBound:
+            return "lower bound";
+        case LoadClass::kUpperBound:
+            return "upper bound";
+    }
+    return "?";
+}
+
+DurationSums sums(const Criteria& criteria, std::span<const TrialRecord> trials) {
+    DurationSums into;
+    for (const TrialRecord& trial : trials) {
+        const bool full = trial.duration >= criteria.trial_duration;
+        const bool high = trial.loss_ratio > criteria.loss_ratio;
+        double& sum = full ? (high ? into.full_high : into.full_low)
+                           : (high ? into.short_high : into.short_low);
+        sum += seconds(trial.duration);
+    }
+    return into;
+}
+
+ExceedEstimates estimates(const Criteria& criteria, const DurationSums& sums) {
+    const Effective time = effective(criteria, sums);
+    return {.optimistic = time.high / time.whole,
+            .pessimistic = (time.whole - sums.full_low) / time.whole};
+}
+
+LoadClass classify(const Criteria& criteria, const DurationSums& sums) {
+    const ExceedEstimates share = estimates(criteria, sums);
+    if (share.optimistic > criteria.exceed_ratio + kTie) {
+        return LoadClass::kUpperBound;
+    }
+    if (share.pessimistic <= criteria.exceed_ratio + kTie) {
+        return LoadClass::kLowerBound;
+    }
+    return LoadClass::kUndecided;
+}
+
+double quantile_loss_ratio(const Criteria& criteria, std::span<const TrialRecord> trials) {
+    std::vector<TrialRecord> full;
+    double measured = 0;
+    for (const TrialRecord& trial : trials) {
+        if (trial.duration >= criteria.trial_duration) {
+            full.push_back(trial);
+            measured += seconds(trial.duration);
+        }
+    }
+    std::sort(full.begin(), full.end(), [](const TrialRecord& a, const TrialRecord& b) {
+        return a.loss_ratio < b.loss_ratio;
+    });
+    const double whole = std::max(measured, seconds(criteria.duration_sum));
+    double remaining = whole * (1 - criteria.exceed_ratio);
+    double loss = 1;
+    for (const TrialRecord& trial : full) {
+        if (remaining <= whole * kTie) {
+            return loss;
+        }
+        loss = trial.loss_ratio;
+        remaining -= seconds(trial.duration);
+    }
+    return remaining > whole * kTie ? 1 : loss;
+}
+
+}  // namespace pathproof::search

@@ -1,0 +1,323 @@
+#include "dataplane/search/mlrsearch.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dataplane/search/focus.h"
+
+namespace pathproof::search {
+namespace {
+
+std::vector<double> widths(const MlrPlan& plan) {
+    std::vector<double> each;
+    for (const Goal& goal : plan.goals) {
+        each.push_back(goal.relative_width);
+    }
+    return each;
+}
+
+// Enough trials of the first targets to say where to begin: the greatest load, then what the device
+// forwarded of it.
+class Opening {
+  public:
+    explicit Opening(const MlrPlan& plan) {
+        for (const Goal& goal : plan.goals) {
+            loss_ = std::min(loss_, goal.criteria.loss_ratio);
+            duration_ = std::max(duration_, goal.initial_trial_duration);
+        }
+    }
+    Nanoseconds duration() const { return duration_; }
+    // All load beyond what it carries is taken for lost: what the goal with the least loss could be
+    // met at.
+    double carried(double load, double loss) const { return load * (1 - loss) / (1 - loss_); }
+    bool low(double loss) const { return loss <= loss_; }
+
+  private:
+    double loss_ = 1;
+    Nanoseconds duration_{};
+};
+
+class Search {
+  public:
+    Search(const MlrPlan& plan, Trials& trials)
+        : plan_(plan), trials_(trials), grid_(plan.min_load_pps, plan.max_load_pps, widths(plan)) {}
+
+    Status run();
+    MlrResult result() const;
+
+  private:
+    struct Closing {
+        unsigned run = 0;
+        unsigned failed = 0;
+    };
+
+    // Loss ratio of a trial at this load; nothing when there are no more trials.
+    Result<std::optional<double>> measure(int load, Nanoseconds duration);
+    Result<std::optional<RelevantBounds>> open();
+    Status pursue(RelevantBounds hints);
+    Status close();
+    Status close(std::size_t goal);
+    bool failed(const Closing& closing, const Criteria& criteria) const {
+        return closing.failed > criteria.exceed_ratio * plan_.closing_trials;
+    }
+    int widest_first_target() const;
+    GoalResult goal_result(std::size_t goal) const;
+    void add_irregularities(GoalResult& result, const RelevantBounds& bounds, int width) const;
+
+    const MlrPlan& plan_;
+    Trials& trials_;
+    LoadGrid grid_;
+    LoadBook book_;
+    std::vector<Focus> foci_;
+    std::vector<Closing> closing_;
+};
+
+Result<std::optional<double>> Search::measure(int load, Nanoseconds duration) {
+    const auto trial = trials_.run({.load_pps = grid_.pps(load), .duration = duration});
+    if (!trial) {
+        return pass_on(trial.error());
+    }
+    if (*trial == nullptr) {
+        return std::optional<double>();
+    }
+    const TrialOutput& output = **trial;
+    const double loss = output.loss_ratio();
+    book_.add(load, {.duration = duration,
+                     .loss_ratio = loss,
+                     .tester_limited = !output.tester_limit.empty(),
+                     .doubtful = output.tester_limit.empty() && !output.objection.empty()});
+    return std::optional<double>(loss);
+}
+
+int Search::widest_first_target() const {
+    int width = 1;
+    for (const Goal& goal : plan_.goals) {
+        width = std::max(width, targets_of(goal, grid_).front().width);
+    }
+    return width;
+}
+
+Result<std::optional<RelevantBounds>> Search::open() {
+    using Hints = std::optional<RelevantBounds>;
+    const Opening opening(plan_);
+    const int width = widest_first_target();
+    const auto first = measure(grid_.top(), opening.duration());
+    if (!first || !*first) {
+        return first ? Result<Hints>(Hints()) : pass_on(first.error());
+    }
+    const int carried = grid_.floor(opening.carried(plan_.max_load_pps, **first));
+    if (carried >= grid_.top()) {
+        return Hints({grid_.top(), grid_.top()});
+    }
+    const int second_load = std::clamp(grid_.top() - width, 0, carried);
+    const auto second = measure(second_load, opening.duration());
+    if (!second || !*second) {
+        return second ? Result<Hints>(Hints()) : pass_on(second.error());
+    }
+    const int third_load =
+        opening.low(**second)
+            ? std::min(second_load + width, grid_.top())
+            : std::min(grid_.floor(opening.carried(grid_.pps(second_load), **second)),
+                       std::max(0, second_load - width));
+    if (third_load == grid_.top() || third_load == second_load) {
+        return Hints({second_load, second_load});
+    }
+    const auto third = measure(third_load, opening.duration());
+    if (!third || !*third) {
+        return third ? Result<Hints>(Hints()) : pass_on(third.error());
+    }
+    return Hints({std::min(second_load, third_load), std::max(second_load, third_load)});
+}
+
+// Every goal names a trial; the least load is measured first, since it can settle most, and of
+// equal loads the longest trial.
+Status Search::pursue(RelevantBounds hints) {
+    for (const Goal& goal : plan_.goals) {
+        foci_.emplace_back(goal, grid_, hints);
+    }
+    int common_step = *hints.upper - *hints.lower;
+    for (;;) {
+        Focus* winner = nullptr;
+        Nomination best;
+        for (Focus& focus : foci_) {
+            const auto named = focus.nominate(book_, common_step);
+            if (!named) {
+                continue;
+            }
+            if (winner == nullptr || named->load < best.load ||
+                (named->load == best.load && named->duration > best.duration)) {
+                winner = &focus;
+                best = *named;
+            }
+        }
+        if (winner == nullptr) {
+            return {};
+        }
+        const auto loss = measure(best.load, best.duration);
+        if (!loss) {
+            return pass_on(loss.error());
+        }
+        if (!*loss) {
+            return {};
+        }
+        common_step = winner->measured(book_);
+    }
+}
+
+// Asks the lower bounds once more, after the device had time to drift. These trials stand beside
+// the search's own: they say whether its result still holds.
+Status Search::close() {
+    closing_.resize(plan_.goals.size());
+    if (trials_.ending() != Ending::kNone) {
+        return {};
+    }
+    for (std::size_t goal = 0; goal < plan_.goals.size(); ++goal) {
+        if (Status closed = close(goal); !closed) {
+            return closed;
+        }
+    }
+    return {};
+}
+
+Status Search::close(std::size_t goal) {
+    const Criteria& criteria = plan_.goals[goal].criteria;
+    const std::optional<int> lower = book_.bounds(criteria).lower;
+    Closing& closing = closing_[goal];
+    while (lower && closing.run < plan_.closing_trials) {
+        const auto trial =
+            trials_.run({.load_pps = grid_.pps(*lower), .duration = criteria.trial_duration});
+        if (!trial) {
+            return pass_on(trial.error());
+        }
+        if (*trial == nullptr) {
+            return {};
+        }
+        ++closing.run;
+        closing.failed += (*trial)->loss_ratio() > criteria.loss_ratio ? 1 : 0;
+        if (closing.failed == 0 || failed(closing, criteria)) {
+            return {};
+        }
+    }
+    return {};
+}
+
+Status Search::run() {
+    if (plan_.warm_up > Nanoseconds(0)) {
+        const auto trial = trials_.run({.load_pps = plan_.max_load_pps, .duration = plan_.warm_up});
+        if (!trial) {
+            return pass_on(trial.error());
+        }
+    }
+    const auto hints = open();
+    if (!hints) {
+        return pass_on(hints.error());
+    }
+    if (*hints) {
+        if (Status pursued = pursue(**hints); !pursued) {
+            return pursued;
+        }
+    }
+    return close();
+}
+
+void Search::add_irregularities(GoalResult& result, const RelevantBounds& bounds, int width) const {
+    if (bounds.upper == 0) {
+        result.irregularities.push_back(Irregularity::kMinLoadFails);
+    } else if (bounds.lower == grid_.top()) {
+        result.irregularities.push_back(Irregularity::kMaxLoadPasses);
+    } else if (!bounds.lower || !bounds.upper || *bounds.upper - *bounds.lower > width) {
+        result.irregularities.push_back(Irregularity::kNotConverged);
+    }
+    if (failed({result.closing_run, result.closing_failed}, result.goal.criteria)) {
+        result.irregularities.push_back(Irregularity::kDidNotHold);
+    }
+}
+
+GoalResult Search::goal_result(std::size_t goal) const {
+    GoalResult result{.goal = plan_.goals[goal]};
+    const Criteria& criteria = result.goal.criteria;
+    const RelevantBounds bounds = book_.bounds(criteria);
+    if (bounds.lower) {
+        const double load = grid_.pps(*bounds.lower);
+        result.lower = describe(load, criteria, book_.at(*bounds.lower));
+        result.conditional_throughput_pps =
+            load * (1 - quantile_loss_ratio(criteria, book_.at(*bounds.lower)));
+    }
+    if (bounds.upper) {
+        result.upper = describe(grid_.pps(*bounds.upper), criteria, book_.at(*bounds.upper));
+        result.limit = limit_of(criteria, book_.at(*bounds.upper));
+    }
+    if (const auto inversion = book_.inversion(criteria)) {
+        result.passes_again_pps = grid_.pps(*inversion);
+    }
+    result.closing_run = closing_[goal].run;
+    result.closing_failed = closing_[goal].failed;
+    add_irregularities(result, bounds, grid_.width(result.goal.relative_width));
+    return result;
+}
+
+MlrResult Search::result() const {
+    MlrResult result{.ending = trials_.ending()};
+    for (std::size_t goal = 0; goal < plan_.goals.size(); ++goal) {
+        result.goals.push_back(goal_result(goal));
+    }
+    return result;
+}
+
+}  // namespace
+
+const char* name(Irregularity irregularity) {
+    switch (irregularity) {
+        case Irregularity::kMinLoadFails:
+            return "the least load fails";
+        case Irregularity::kMaxLoadPasses:
+            return "the greatest load passes";
+        case Irregularity::kNotConverged:
+            return "bounds not converged";
+        case Irregularity::kDidNotHold:
+            return "lower bound did not hold at the end";
+    }
+    return "?";
+}
+
+Status check(const MlrPlan& plan) {
+    if (plan.goals.empty()) {
+        return fail(ErrorCode::kBadInput, "a search needs at least one goal");
+    }
+    for (const Goal& goal : plan.goals) {
+        if (Status right = check(goal); !right) {
+            return right;
+        }
+    }
+    if (!(plan.min_load_pps > 0) || !(plan.min_load_pps < plan.max_load_pps) ||
+        !std::isfinite(plan.max_load_pps)) {
+        return fail(ErrorCode::kBadInput,
+                    "the least load ({} frames/s) must be above 0 and below the greatest ({})",
+                    plan.min_load_pps, plan.max_load_pps);
+    }
+    return {};
+}
+
+Result<MlrResult> mlr_search(const MlrPlan& plan, Trials& trials) {
+    if (Status right = check(plan); !right) {
+        return pass_on(right.error());
+    }
+    Search search(plan, trials);
+    if (Status ran = search.run(); !ran) {
+        return pass_on(ran.error());
+    }
+    return search.result();
+}
+
+Nanoseconds usual_time(const MlrPlan& plan) {
+    // A steady device needs most of the sum at two loads, or half of it where the exceed ratio
+    // allows that; the targets before cost about as much again.
+    double whole = 0;
+    for (const Goal& goal : plan.goals) {
+        const double sum = seconds(goal.criteria.duration_sum);
+        whole += 2 * sum + 8 * seconds(goal.initial_trial_duration);
+    }
+    return Nanoseconds(static_cast<std::int64_t>(whole * 1e9));
+}
+
+}  // namespace pathproof::search

@@ -1,0 +1,65 @@
+// The trials of one search, one after the other: repeated where they cannot be relied on, logged
+// without exception, and ended by the budget or by the user.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+
+#include "dataplane/search/trial.h"
+
+namespace pathproof::search {
+
+struct Budget {
+    Nanoseconds time = std::chrono::minutes(20);
+    // A trial that has an objection (the tester lost its CPU, say) is run again so many times. When
+    // the last has one too it is used after all, and what rests on it is marked.
+    unsigned repeats = 2;
+    const std::atomic<bool>* stop = nullptr;  // true: the user wants an end
+    std::function<Nanoseconds()> now;         // default: std::chrono::steady_clock
+};
+
+// Why no more trials are run.
+enum class Ending : std::uint8_t {
+    kNone,       // none was refused: the search came to its own end
+    kStopped,    // by the user
+    kOutOfTime,  // the next trial would have passed the budget
+};
+const char* name(Ending ending);
+
+// What trials cost beyond sending and listening.
+struct Overhead {
+    double min_seconds = 0;
+    double median_seconds = 0;
+    double max_seconds = 0;
+};
+
+class Trials {
+  public:
+    using Observer = std::function<void(const TrialOutput&)>;
+
+    // `observer` sees every trial as it ends, those run again too.
+    explicit Trials(Measurer& measurer, Budget budget = {}, Observer observer = {});
+
+    // The outcome of the trial, which lives as long as this object; nullptr when there are no more
+    // trials to be had: see ending(). Errors: those of the measurer.
+    Result<const TrialOutput*> run(const TrialInput& input);
+
+    Ending ending() const { return ending_; }
+    const std::deque<TrialOutput>& log() const { return log_; }
+    Overhead overhead() const;
+    Nanoseconds spent() const { return budget_.now() - began_; }
+
+  private:
+    bool may_run(const TrialInput& input);
+    Result<const TrialOutput*> once(const TrialInput& input);
+
+    Measurer& measurer_;
+    Budget budget_;
+    Observer observer_;
+    std::deque<TrialOutput> log_;
+    Ending ending_ = Ending::kNone;
+    Nanoseconds began_;
+};
+
+}  // namespace pathproof::search
