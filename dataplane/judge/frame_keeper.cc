@@ -13,7 +13,7 @@ FrameKeeper::FrameKeeper(std::size_t frames) : frames_(frames) {
 
 void FrameKeeper::keep(std::span<const std::uint8_t> frame, std::size_t port, std::int64_t time_ns,
                        const ChecksumFinding& finding) noexcept {
-    if (kept_ == frames_.size()) {
+    if (full()) {
         return;
     }
     KeptFrame& kept = frames_[kept_++];

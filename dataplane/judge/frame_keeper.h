@@ -16,6 +16,7 @@ class FrameKeeper {
 
     explicit FrameKeeper(std::size_t frames);
 
+    bool full() const noexcept { return kept_ == frames_.size(); }
     // Keeps a copy while there is room; allocates nothing.
     void keep(std::span<const std::uint8_t> frame, std::size_t port, std::int64_t time_ns,
               const ChecksumFinding& finding) noexcept;

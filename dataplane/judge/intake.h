@@ -18,6 +18,9 @@ using ChecksumCounts = std::array<std::array<std::uint64_t, 4>, kLayerCount>;  /
 // A UDP datagram that is no fragment: what may carry a DNS message.
 bool is_whole_udp(const frame::PacketView& packet) noexcept;
 
+// RFC 792 and RFC 4443 section 2.1: a message that says what became of another packet.
+bool is_icmp_error(frame::Network network, std::uint8_t type) noexcept;
+
 class Intake {
   public:
     // `tunnel_ports`: UDP ports whose payload is VXLAN.

@@ -37,6 +37,7 @@ class QuickCode {
                                            (ipv6 ? 1u : 0u) << 6 |
                                            static_cast<unsigned>(envelope) << 7)) {}
 
+    constexpr bool operator==(const QuickCode&) const = default;
     constexpr std::size_t index() const { return bits_; }
     constexpr unsigned bad() const { return bits_ & kBad; }
     constexpr Upper upper() const { return static_cast<Upper>(bits_ >> 4 & 3); }

@@ -68,6 +68,15 @@ struct FrameVerdict {
     std::span<const ChecksumFinding> all() const& { return {findings.data(), count}; }
     void all() const&& = delete;  // the findings would be gone before a loop over them began
     bool any_bad() const;
+    // The outermost bad one; null if there is none.
+    const ChecksumFinding* first_bad() const& {
+        for (std::size_t i = 0; i < count; ++i) {
+            if (findings[i].state == ChecksumState::kBad) {
+                return &findings[i];
+            }
+        }
+        return nullptr;
+    }
 };
 
 // Puts `finding.right` into the frame that `finding` is of. Nothing happens if the field is not in

@@ -81,6 +81,7 @@ struct IntakeTotals {
     std::array<ClassTotals, frame::kTrafficClasses> classes;
     std::vector<judge::SequenceTotals> streams;  // by stream
     std::uint64_t quick = 0;                     // frames that took the quick way
+    std::uint64_t stale = 0;                     // of other traffic: left before the counting began
 };
 
 class TrackedIntake {
@@ -94,13 +95,16 @@ class TrackedIntake {
     // No allocation but for the first bad frames and anomalies.
     void take(std::span<rte_mbuf* const> burst, std::size_t port, std::uint64_t now_ns) noexcept;
 
-    // The lcore's own; others may read single counters for a progress line only through live().
+    // As of the last burst; cheap enough to be asked after each. The lcore's own: for a progress
+    // line it has to be copied.
     const IntakeTotals& totals() const noexcept;
+    // Give away what was kept and set memory aside for as much again: not between two bursts.
     std::vector<judge::KeptFrame> take_bad_frames();
     std::vector<Anomaly> take_anomalies();
 
-    // Starts the counting anew (a new trial): ledgers, histograms and counters empty.
-    void reset() noexcept;
+    // Starts the counting anew (a new trial): ledgers, histograms and counters empty. Tracked
+    // frames that left before `began_ns` count as stale.
+    void reset(std::uint64_t began_ns = 0) noexcept;
 
   private:
     struct Impl;

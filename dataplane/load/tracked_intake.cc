@@ -1,0 +1,314 @@
+#include "dataplane/load/tracked_intake.h"
+
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "dataplane/judge/quick_verifier.h"
+#include "dataplane/load/anomaly_ring.h"
+#include "dataplane/load/claim_tally.h"
+#include "dataplane/load/stamp_reader.h"
+
+namespace pathproof::load {
+namespace {
+
+using frame::Bytes;
+using judge::Arrival;
+using judge::QuickCode;
+
+// So far ahead a frame's bytes are asked for while another is read.
+constexpr std::size_t kAhead = 4;
+constexpr std::size_t kCacheLine = 64;
+
+void prefetch(const rte_mbuf* mbuf) noexcept {
+    const auto* bytes = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
+    rte_prefetch0(bytes);
+    rte_prefetch0(bytes + kCacheLine);
+}
+
+Innermost::Upper upper_of(QuickCode code) noexcept {
+    switch (code.upper()) {
+        case QuickCode::Upper::kUdp:
+        case QuickCode::Upper::kUdpZero:
+            return Innermost::Upper::kUdp;
+        case QuickCode::Upper::kTcp:
+            return Innermost::Upper::kTcp;
+        case QuickCode::Upper::kIcmp:
+            break;
+    }
+    return Innermost::Upper::kIcmp;
+}
+
+// Nothing: what a packet carries is never tracked.
+std::optional<Innermost> innermost_of(const frame::PacketView& packet) noexcept {
+    Innermost place{.network = packet.network,
+                    .transport = packet.transport_offset,
+                    .end = packet.transport_offset + packet.transport_length};
+    if (packet.fragment != frame::Fragment::kWhole) {
+        return std::nullopt;
+    }
+    switch (packet.transport) {
+        case frame::Transport::kUdp:
+            return place;
+        case frame::Transport::kTcp:
+            place.upper = Innermost::Upper::kTcp;
+            return place;
+        case frame::Transport::kIcmp:
+        case frame::Transport::kIcmpv6:
+            place.upper = Innermost::Upper::kIcmp;
+            return place;
+        default:
+            return std::nullopt;
+    }
+}
+
+}  // namespace
+
+struct TrackedIntake::Impl {
+    Impl(const IntakePlan& the_plan, StampReader the_reader)
+        : plan(the_plan),
+          quick(plan.tunnel_ports),
+          reader(std::move(the_reader)),
+          late_after_ns(static_cast<std::uint64_t>(plan.late_after.count())),
+          keeper(plan.keep_bad_frames),
+          ring(plan.frames_around, plan.anomalies),
+          ledgers(plan.streams) {
+        totals.streams.resize(plan.streams);
+    }
+
+    void take(const rte_mbuf& mbuf, std::size_t port, std::uint64_t now_ns) noexcept;
+    Bytes whole(const rte_mbuf& mbuf) noexcept;
+    void take_bad(Bytes bytes, std::size_t port, std::uint64_t now_ns) noexcept;
+    void take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::size_t port,
+                       std::uint64_t now_ns) noexcept;
+    void take_good(Bytes bytes, const Innermost& packet, std::uint64_t now_ns) noexcept;
+    void enter(const Tracked& tracked) noexcept;
+    void enter_odd(const Tracked& tracked, Arrival arrival, ClassTotals& of_class) noexcept;
+    void mark(Anomaly::Kind kind) noexcept;
+    void count_other(Bytes bytes, const Innermost* packet) noexcept;
+
+    IntakePlan plan;
+    judge::QuickVerifier quick;
+    StampReader reader;
+    std::uint64_t late_after_ns;
+    std::uint64_t began_ns = 0;
+    std::uint64_t oldest_ns = 0;  // an age beyond which a frame of this burst is stale
+    judge::FrameKeeper keeper;
+    AnomalyRing ring;
+    ClaimTally claims;
+    std::vector<judge::SequenceLedger> ledgers;  // by stream
+    std::vector<std::uint8_t> joined;            // a frame of several segments
+    IntakeTotals totals;
+};
+
+// Frames of one buffer are read where they lie.
+Bytes TrackedIntake::Impl::whole(const rte_mbuf& mbuf) noexcept {
+    const std::uint32_t length = rte_pktmbuf_pkt_len(&mbuf);
+    if (mbuf.nb_segs == 1) [[likely]] {
+        return {rte_pktmbuf_mtod(&mbuf, const std::uint8_t*), length};
+    }
+    if (joined.size() < length) {
+        joined.resize(length);
+    }
+    rte_pktmbuf_read(&mbuf, 0, length, joined.data());
+    return {joined.data(), length};
+}
+
+void TrackedIntake::Impl::take(const rte_mbuf& mbuf, std::size_t port,
+                               std::uint64_t now_ns) noexcept {
+    const Bytes bytes = whole(mbuf);
+    if (ring.active()) [[unlikely]] {
+        ring.note(bytes, static_cast<std::int64_t>(now_ns));
+    }
+    judge::QuickFrame frame;
+    if (!quick.judge(bytes, frame)) [[unlikely]] {
+        take_uncommon(bytes, mbuf, port, now_ns);
+        return;
+    }
+    ++totals.quick;
+    claims.add(frame.code, mbuf.ol_flags, mbuf.packet_type, totals);
+    if (frame.code.bad() != 0) [[unlikely]] {
+        take_bad(bytes, port, now_ns);
+        return;
+    }
+    take_good(bytes,
+              {.network = frame.code.ipv6() ? frame::Network::kIpv6 : frame::Network::kIpv4,
+               .upper = upper_of(frame.code),
+               .transport = frame.transport,
+               .end = frame.end},
+              now_ns);
+}
+
+void TrackedIntake::Impl::mark(Anomaly::Kind kind) noexcept {
+    if (ring.active()) {
+        ring.mark(kind);
+    }
+}
+
+void TrackedIntake::Impl::take_bad(Bytes bytes, std::size_t port, std::uint64_t now_ns) noexcept {
+    ++totals.received.bad_checksum;
+    mark(Anomaly::Kind::kBadChecksum);
+    if (keeper.full()) {
+        return;
+    }
+    const judge::FrameVerdict verdict = judge::verify(bytes, plan.tunnel_ports);
+    if (const judge::ChecksumFinding* bad = verdict.first_bad(); bad != nullptr) {
+        keeper.keep(bytes, port, static_cast<std::int64_t>(now_ns), *bad);
+    }
+}
+
+void TrackedIntake::Impl::take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::size_t port,
+                                        std::uint64_t now_ns) noexcept {
+    const frame::FrameView view = frame::parse_frame(bytes, plan.tunnel_ports);
+    const judge::FrameVerdict verdict = judge::verify(bytes, view);
+    ClaimTally::add(verdict, mbuf.ol_flags, mbuf.packet_type, totals);
+    if (verdict.any_bad()) {
+        take_bad(bytes, port, now_ns);
+        return;
+    }
+    if (verdict.malformed != judge::Malformed::kNone) {
+        ++totals.received.malformed;
+        return;
+    }
+    if (const auto packet = innermost_of(view.innermost())) {
+        take_good(bytes, *packet, now_ns);
+        return;
+    }
+    ++totals.received.other_traffic;
+}
+
+void TrackedIntake::Impl::take_good(Bytes bytes, const Innermost& packet,
+                                    std::uint64_t now_ns) noexcept {
+    Tracked tracked;
+    if (!reader.read(bytes, packet, now_ns, tracked)) [[unlikely]] {
+        count_other(bytes, &packet);
+        return;
+    }
+    if (tracked.age_ns > oldest_ns) [[unlikely]] {
+        ++totals.stale;
+        count_other(bytes, nullptr);
+        return;
+    }
+    ++totals.received.answers;
+    enter(tracked);
+}
+
+void TrackedIntake::Impl::enter(const Tracked& tracked) noexcept {
+    judge::SequenceLedger& ledger = ledgers[tracked.stream];
+    ClassTotals& of_class = totals.classes[static_cast<std::size_t>(tracked.traffic)];
+    const Arrival arrival = tracked.traffic == frame::TrafficClass::kTcpSyn
+                                ? ledger.take<frame::kTcpSequenceBits>(tracked.sequence)
+                                : ledger.take(tracked.sequence);
+    const bool ordinary = arrival == Arrival::kUnique &&
+                          tracked.content == Tracked::Content::kRight &&
+                          tracked.age_ns <= late_after_ns;
+    if (!ordinary) [[unlikely]] {
+        enter_odd(tracked, arrival, of_class);
+        return;
+    }
+    ++of_class.unique;
+    if (tracked.time == Tracked::Time::kKnown) [[likely]] {
+        of_class.latency.add(static_cast<std::int64_t>(tracked.age_ns));
+    }
+}
+
+// Latencies are of right answers that came for the first time.
+void TrackedIntake::Impl::enter_odd(const Tracked& tracked, Arrival arrival,
+                                    ClassTotals& of_class) noexcept {
+    if (arrival == Arrival::kTooOld) {
+        return;
+    }
+    if (arrival == Arrival::kDuplicate) {
+        ++of_class.duplicates;
+        mark(Anomaly::Kind::kDuplicate);
+        return;
+    }
+    ++of_class.unique;
+    if (arrival == Arrival::kReordered) {
+        ++of_class.reordered;
+        mark(Anomaly::Kind::kReordered);
+    }
+    if (tracked.content == Tracked::Content::kWrong) {
+        ++of_class.wrong;
+        mark(Anomaly::Kind::kWrongAnswer);
+        return;
+    }
+    if (tracked.time == Tracked::Time::kUnknown) {
+        return;
+    }
+    of_class.latency.add(static_cast<std::int64_t>(tracked.age_ns));
+    if (tracked.age_ns > late_after_ns) {
+        ++of_class.late;
+        mark(Anomaly::Kind::kLate);
+    }
+}
+
+void TrackedIntake::Impl::count_other(Bytes bytes, const Innermost* packet) noexcept {
+    ++totals.received.other_traffic;
+    const bool icmp = packet != nullptr && packet->upper == Innermost::Upper::kIcmp;
+    totals.received.icmp_errors +=
+        icmp && judge::is_icmp_error(packet->network, bytes[packet->transport]) ? 1 : 0;
+}
+
+TrackedIntake::TrackedIntake(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TrackedIntake::TrackedIntake(TrackedIntake&&) noexcept = default;
+TrackedIntake& TrackedIntake::operator=(TrackedIntake&&) noexcept = default;
+TrackedIntake::~TrackedIntake() = default;
+
+Result<TrackedIntake> TrackedIntake::make(const IntakePlan& plan) {
+    Result<StampReader> reader = StampReader::make(plan);
+    if (!reader) {
+        return pass_on(reader.error());
+    }
+    return TrackedIntake(std::make_unique<Impl>(plan, std::move(*reader)));
+}
+
+void TrackedIntake::take(std::span<rte_mbuf* const> burst, std::size_t port,
+                         std::uint64_t now_ns) noexcept {
+    Impl& impl = *impl_;
+    for (std::size_t i = 0; i < burst.size() && i < kAhead; ++i) {
+        prefetch(burst[i]);
+    }
+    impl.oldest_ns = now_ns - std::min(now_ns, impl.began_ns);
+    for (std::size_t i = 0; i < burst.size(); ++i) {
+        if (i + kAhead < burst.size()) {
+            prefetch(burst[i + kAhead]);
+        }
+        impl.take(*burst[i], port, now_ns);
+    }
+    impl.totals.received.received += burst.size();
+    impl.claims.flush(impl.totals);
+}
+
+const IntakeTotals& TrackedIntake::totals() const noexcept {
+    for (std::size_t stream = 0; stream < impl_->ledgers.size(); ++stream) {
+        impl_->totals.streams[stream] = impl_->ledgers[stream].totals();
+    }
+    return impl_->totals;
+}
+
+std::vector<judge::KeptFrame> TrackedIntake::take_bad_frames() {
+    std::vector<judge::KeptFrame> kept = impl_->keeper.take();
+    impl_->keeper = judge::FrameKeeper(impl_->plan.keep_bad_frames);
+    return kept;
+}
+
+std::vector<Anomaly> TrackedIntake::take_anomalies() {
+    return impl_->ring.take();
+}
+
+void TrackedIntake::reset(std::uint64_t began_ns) noexcept {
+    Impl& impl = *impl_;
+    std::vector<judge::SequenceTotals> streams = std::move(impl.totals.streams);
+    impl.totals = {};
+    impl.totals.streams = std::move(streams);
+    for (judge::SequenceLedger& ledger : impl.ledgers) {
+        ledger.reset();
+    }
+    impl.began_ns = began_ns;
+}
+
+}  // namespace pathproof::load
