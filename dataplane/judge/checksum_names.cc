@@ -107,18 +107,28 @@ Evidence evidence_of(Bytes frame, const ChecksumFinding& finding,
     return evidence;
 }
 
-// Of what the checksum is there to protect: an IPv4 header's own words, behind a transport's
-// checksum field its data. Frames with the same data show a mistake about data only once, whatever
-// their addresses.
-std::uint64_t digest(Bytes frame, const ChecksumFinding& finding) {
+// Of what the checksum is there to protect, up to `end`: an IPv4 header's own words, behind a
+// transport's checksum field its data. Frames with the same data show a mistake about data only
+// once, whatever their addresses.
+std::uint64_t digest(Bytes frame, const ChecksumFinding& finding, std::size_t end) {
     std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
     const std::size_t field_end = finding.field_offset + field_size(finding.layer.protocol);
     const bool header = finding.layer.protocol == Protocol::kIpv4;
-    for (std::size_t i = header ? 0 : field_end; i < frame.size(); ++i) {
+    for (std::size_t i = header ? 0 : field_end; i < end; ++i) {
         const bool in_field = i >= finding.field_offset && i < field_end;
         hash = (hash ^ (in_field ? 0 : frame[i])) * 0x100000001b3;
     }
     return hash;
+}
+
+bool is_about_trailers(ChecksumName name) {
+    return name == ChecksumName::kPadData || name == ChecksumName::kPadDataAndLength;
+}
+
+void add_different(std::vector<std::uint64_t>& keys, std::uint64_t key, std::size_t most) {
+    if (keys.size() < most && std::ranges::find(keys, key) == keys.end()) {
+        keys.push_back(key);
+    }
 }
 
 using Octets = std::vector<std::uint8_t>;
@@ -227,15 +237,26 @@ std::uint16_t checksum_for_tuple(std::span<const std::uint8_t> frame,
 }
 
 void NameVote::add(const ChecksumFinding& finding, const std::vector<ChecksumName>& matching) {
-    add_payload(finding.right, finding, matching);
+    add_payload({finding.right, finding.right}, finding, matching);
 }
 
 void NameVote::add(std::span<const std::uint8_t> frame, const ChecksumFinding& finding,
                    const std::vector<ChecksumName>& matching) {
-    add_payload(digest(frame, finding), finding, matching);
+    const std::uint64_t key = digest(frame, finding, frame.size());
+    add_payload({key, key}, finding, matching);
 }
 
-void NameVote::add_payload(std::uint64_t key, const ChecksumFinding& finding,
+void NameVote::add(std::span<const std::uint8_t> frame, const ChecksumFinding& finding,
+                   const Evidence& evidence) {
+    const std::optional<Suspect> suspect = locate(frame, finding, evidence);
+    const bool header = finding.layer.protocol == Protocol::kIpv4;
+    const std::size_t end =
+        suspect && !header ? std::min(suspect->end(), frame.size()) : frame.size();
+    add_payload({digest(frame, finding, end), digest(frame, finding, frame.size())}, finding,
+                matching_names(frame, finding, evidence));
+}
+
+void NameVote::add_payload(const Keys& keys, const ChecksumFinding& finding,
                            const std::vector<ChecksumName>& matching) {
     candidates_ = frames_ == 0 ? matching : candidates_;
     std::erase_if(candidates_, [&](ChecksumName candidate) {
@@ -243,10 +264,8 @@ void NameVote::add_payload(std::uint64_t key, const ChecksumFinding& finding,
     });
     ++frames_;
     last_ = finding;
-    const bool known = std::ranges::find(payloads_, key) != payloads_.end();
-    if (!known && payloads_.size() < kEnough) {
-        payloads_.push_back(key);
-    }
+    add_different(payloads_, keys.payload, kEnough);
+    add_different(with_trailers_, keys.with_trailer, kEnough);
 }
 
 std::vector<ChecksumName> NameVote::candidates() const {
@@ -260,8 +279,11 @@ std::vector<ChecksumName> NameVote::candidates() const {
 
 ChecksumName NameVote::verdict() const {
     const std::vector<ChecksumName> names = candidates();
-    const bool one = names.size() == 1 && payloads_.size() >= kEnough;
-    return one ? names.front() : ChecksumName::kUnknown;
+    if (names.size() != 1) {
+        return ChecksumName::kUnknown;
+    }
+    const auto& seen = is_about_trailers(names.front()) ? with_trailers_ : payloads_;
+    return seen.size() >= kEnough ? names.front() : ChecksumName::kUnknown;
 }
 
 std::uint32_t difference(const ChecksumFinding& finding) {

@@ -134,6 +134,10 @@ class NameVote {
     // mistakes that show at one right value only (ZERO_NOT_MANGLED).
     void add(std::span<const std::uint8_t> frame, const ChecksumFinding& finding,
              const std::vector<ChecksumName>& matching);
+    // The names that match are asked for here. Payloads differ where what the checksum covers does;
+    // of trailers only a mistake about trailers learns anything.
+    void add(std::span<const std::uint8_t> frame, const ChecksumFinding& finding,
+             const Evidence& evidence);
     // A frame of the same kind whose checksum is there and right. It shows that checksums are not
     // switched off: what alone tells ZERO_NOT_MANGLED from DISABLED over IPv4.
     void add_healthy() { ++healthy_; }
@@ -146,12 +150,18 @@ class NameVote {
     const ChecksumFinding& last() const { return last_; }
 
   private:
-    void add_payload(std::uint64_t key, const ChecksumFinding& finding,
+    struct Keys {
+        std::uint64_t payload = 0;
+        std::uint64_t with_trailer = 0;
+    };
+    void add_payload(const Keys& keys, const ChecksumFinding& finding,
                      const std::vector<ChecksumName>& matching);
 
     std::uint64_t frames_ = 0;
     std::uint64_t healthy_ = 0;
+    // A few different ones, as many as a name needs.
     std::vector<std::uint64_t> payloads_;
+    std::vector<std::uint64_t> with_trailers_;
     std::vector<ChecksumName> candidates_;
     ChecksumFinding last_;
 };

@@ -214,7 +214,7 @@ void TxCell::judge_checksums(const Seen& seen, const judge::FrameVerdict& verdic
         add_nat(evidence, seen.probe, seen.wire, finding);
         Tally& wrong = tally(FindingKind::kChecksum, judge::word(finding.layer), "",
                              {seen.probe.label, seen.wire, seen.intended, seen.handed.bytes});
-        wrong.vote.add(seen.wire, finding, judge::matching_names(seen.wire, finding, evidence));
+        wrong.vote.add(seen.wire, finding, evidence);
     }
 }
 
@@ -345,8 +345,7 @@ void TxCell::judge_segment_checksums(const Probe& probe, const FrameBytes& whole
         evidence.zero_udp = is_lost ? judge::ZeroUdp::kNotAgreed : judge::ZeroUdp::kAgreed;
         add_nat(evidence, probe, segment.wire, finding);
         Tally& wrong = tally(FindingKind::kChecksum, judge::word(finding.layer), "", segment);
-        wrong.vote.add(segment.wire, finding,
-                       judge::matching_names(segment.wire, finding, evidence));
+        wrong.vote.add(segment.wire, finding, evidence);
     }
 }
 
@@ -378,8 +377,7 @@ void TxCell::judge_datagram(const Probe& probe, std::span<const FrameBytes> wire
         evidence.first_fragment_end = whole->first_fragment_end;
         Tally& wrong = tally(FindingKind::kChecksum, judge::word(in_place.layer), "",
                              {probe.label, whole->frame, probe.whole, probe.handed[0].bytes});
-        wrong.vote.add(whole->frame, finding,
-                       judge::matching_names(whole->frame, finding, evidence));
+        wrong.vote.add(whole->frame, finding, evidence);
     }
 }
 

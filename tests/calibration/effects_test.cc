@@ -99,4 +99,43 @@ BOOST_AUTO_TEST_CASE(a_misplaced_checksum_is_named_in_segments_too) {
                titles_of(result.verdicts));
 }
 
+// Ethernet, a tag and IPv6 outside are as long as UDP, VXLAN, Ethernet, and IPv4 with options
+// inside: counted without the outer headers, the inner checksum lands in the outer one's field.
+BOOST_AUTO_TEST_CASE(a_misplaced_checksum_is_named_where_it_hits_the_outer_one) {
+    const char* text = "tx.inner.l4.TUNNEL_START@encap";
+    matrix::Row row{.encap = matrix::Encap::kVxlanOverIpv6,
+                    .outer_checksum = matrix::OuterChecksum::kDisabled,
+                    .tunnel_port = matrix::TunnelPort::k4789,
+                    .vlan = matrix::Vlan::kOne,
+                    .network = matrix::InnerNetwork::kIpv4Options,
+                    .handover = matrix::Handover::kInner};
+    for (const auto segmentation : {matrix::Segmentation::kNone, matrix::Segmentation::kUdp}) {
+        row.segmentation = segmentation;
+        const SendRow made = row_of(row);
+        const RowResult result = run(made, text);
+        BOOST_REQUIRE_MESSAGE(result.verdicts.size() == 1u, titles_of(result.verdicts));
+        BOOST_TEST(result.verdicts[0].title == "NO_OUTER_LENGTHS");
+        BOOST_TEST(result.verdicts[0].place == "outer.udp.checksum");
+        BOOST_TEST((naming_of(fault(text), result.verdicts, &made) == Naming::kExact));
+    }
+}
+
+// One byte of 0xff: what is added twice and what is left out give one value, so that a name would
+// be a guess however many frames with other trailers show it.
+BOOST_AUTO_TEST_CASE(frames_that_differ_in_their_trailers_alone_get_no_name_but_a_trailers) {
+    const SendRow row = row_of({.network = matrix::InnerNetwork::kIpv6,
+                                .length = matrix::Length::k1,
+                                .trailer = matrix::Trailer::kNonZero,
+                                .values = matrix::PayloadValues::kAllOnes,
+                                .handover = matrix::Handover::kInner});
+    for (const char* text : {"tx.innermost.l4.DATA_TWICE", "tx.plain.udp.ODD_LAST_DROPPED"}) {
+        const RowResult result = run(row, text);
+        BOOST_REQUIRE_MESSAGE(result.verdicts.size() == 1u, titles_of(result.verdicts));
+        BOOST_TEST(result.verdicts[0].title == "UNKNOWN");
+        const std::vector<std::string> fits = {"ODD_LAST_DROPPED"};
+        BOOST_TEST(result.verdicts[0].candidates == fits, boost::test_tools::per_element());
+    }
+    BOOST_TEST(titles_of(run(row, "tx.plain.udp.PAD_DATA").verdicts) == "PAD_DATA");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
