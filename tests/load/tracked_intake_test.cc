@@ -1,0 +1,540 @@
+#include "dataplane/load/tracked_intake.h"
+
+#include <rte_mbuf.h>
+#include <rte_mbuf_ptype.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <random>
+
+#include "dataplane/base/be.h"
+#include "dataplane/frame/dns.h"
+#include "dataplane/judge/bad_checksums.h"
+#include "dataplane/load/frame_source.h"
+#include "dataplane/traffic/reply.h"
+#include "tests/frame/raw.h"
+#include "tests/load/made_frames.h"
+
+using namespace pathproof;
+using namespace pathproof::load;
+using frame::Family;
+using frame::TrafficClass;
+
+namespace {
+
+constexpr TrafficClass kMade[] = {TrafficClass::kDnsA, TrafficClass::kDnsAaaa,
+                                  TrafficClass::kTcpSyn, TrafficClass::kIcmpEcho,
+                                  TrafficClass::kUdp};
+constexpr Family kFamilies[] = {Family::kIpv4, Family::kIpv6};
+constexpr Envelope kEnvelopes[] = {Envelope::kNone, Envelope::kVlan, Envelope::kQinQ,
+                                   Envelope::kVxlan};
+constexpr std::uint64_t kSent = 5'000'000;
+constexpr std::uint64_t kNow = kSent + 70'000;
+
+SourcePlan plan_of(TrafficClass traffic, Family family = Family::kIpv4,
+                   Envelope envelope = Envelope::kNone) {
+    SourcePlan plan;
+    plan.spec = spec_of(family, envelope);
+    plan.mix = {{.traffic = traffic}};
+    return plan;
+}
+
+std::vector<Frame> made(const SourcePlan& plan, std::size_t count) {
+    Result<FrameSource> source = FrameSource::make(plan);
+    BOOST_REQUIRE_MESSAGE(source, source.error().message);
+    return next_frames(*source, count, 1024, kSent);
+}
+std::vector<Frame> queries(std::size_t count) {
+    return made(plan_of(TrafficClass::kDnsA), count);
+}
+
+IntakePlan frames_expected() {
+    return {.expects = IntakePlan::Expects::kFrames};
+}
+
+TrackedIntake intake_of(const IntakePlan& plan) {
+    Result<TrackedIntake> intake = TrackedIntake::make(plan);
+    BOOST_REQUIRE_MESSAGE(intake, intake.error().message);
+    return std::move(*intake);
+}
+
+struct NicSays {
+    std::uint64_t flags = 0;
+    std::uint32_t packet_type = 0;
+};
+
+// Each frame in a buffer of its own length: what is read beyond it a sanitizer sees.
+void take(TrackedIntake& intake, const std::vector<Frame>& frames, std::uint64_t now_ns = kNow,
+          const NicSays& nic = {}) {
+    std::vector<rte_mbuf> mbufs(frames.size());
+    std::vector<rte_mbuf*> burst;
+    std::vector<Frame> copies = frames;
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+        mbufs[i] = {};
+        mbufs[i].buf_addr = copies[i].data();
+        mbufs[i].nb_segs = 1;
+        mbufs[i].data_len = static_cast<std::uint16_t>(frames[i].size());
+        mbufs[i].pkt_len = mbufs[i].data_len;
+        mbufs[i].ol_flags = nic.flags;
+        mbufs[i].packet_type = nic.packet_type;
+        burst.push_back(&mbufs[i]);
+    }
+    for (std::size_t done = 0; done < burst.size(); done += 32) {
+        const std::size_t size = std::min<std::size_t>(32, burst.size() - done);
+        intake.take(std::span(burst).subspan(done, size), 3, now_ns);
+    }
+}
+
+const ClassTotals& totals_of(const TrackedIntake& intake, TrafficClass traffic) {
+    return intake.totals().classes[static_cast<std::size_t>(traffic)];
+}
+
+// Puts right what a change made wrong.
+Frame sealed(Frame frame) {
+    const auto bad = judge::bad_checksums(frame, frame::TunnelPorts::well_known());
+    for (const judge::BadChecksum& one : bad) {
+        judge::write_right(frame, one.finding);
+    }
+    return frame;
+}
+
+std::size_t transport_at(const Frame& frame) {
+    return parsed(frame).innermost().transport_offset;
+}
+std::size_t payload_at(const Frame& frame) {
+    return parsed(frame).innermost().payload_offset;
+}
+
+Frame dns_answer(const Frame& query, frame::Rcode rcode = frame::Rcode::kNoError) {
+    const frame::IpAddress address = frame::IpAddress::v4(0xc0000235);
+    const frame::FrameView view = parsed(query);
+    std::array<std::uint8_t, 512> message;
+    const std::size_t size = frame::write_answer(message, view.innermost().payload(query),
+                                                 {.rcode = rcode, .addresses = {&address, 1}});
+    BOOST_REQUIRE(size > 0);
+    Frame answer(2048);
+    answer.resize(traffic::write_reply(answer, query, view, frame::Bytes(message).first(size)));
+    BOOST_REQUIRE(!answer.empty());
+    return answer;
+}
+
+Frame syn_answer(Frame frame, std::uint8_t flags) {
+    const std::size_t at = transport_at(frame);
+    const std::uint32_t acknowledged = frame::view<Be32>(frame, at + 4)->value() + 1;
+    for (int i = 0; i < 4; ++i) {
+        frame[at + 8 + static_cast<std::size_t>(i)] =
+            static_cast<std::uint8_t>(acknowledged >> (24 - 8 * i));
+    }
+    frame[at + 13] = flags;
+    // Timestamps lie behind kind and length, wherever the source put them.
+    for (std::size_t i = at + 20; i + 10 <= frame.size(); ++i) {
+        if (frame[i] == 8 && frame[i + 1] == 10) {
+            std::copy_n(frame.begin() + static_cast<std::ptrdiff_t>(i) + 2, 4,
+                        frame.begin() + static_cast<std::ptrdiff_t>(i) + 6);
+            break;
+        }
+    }
+    return sealed(frame);
+}
+
+Frame echo_reply(Frame frame) {
+    const std::size_t at = transport_at(frame);
+    frame[at] = frame[at] == 8 ? 0 : 129;
+    return sealed(frame);
+}
+
+Frame answer_to(TrafficClass traffic, const Frame& frame) {
+    switch (traffic) {
+        case TrafficClass::kDnsA:
+        case TrafficClass::kDnsAaaa:
+            return dns_answer(frame);
+        case TrafficClass::kTcpSyn:
+            return syn_answer(frame, 0x12);
+        case TrafficClass::kIcmpEcho:
+            return echo_reply(frame);
+        case TrafficClass::kUdp:
+        case TrafficClass::kReplay:
+            break;
+    }
+    return frame;
+}
+
+void check_all_tracked(const TrackedIntake& intake, TrafficClass traffic, std::size_t count) {
+    const IntakeTotals& totals = intake.totals();
+    BOOST_TEST(totals.received.received == count);
+    BOOST_TEST(totals.received.answers == count);
+    BOOST_TEST(totals.received.balances());
+    BOOST_TEST(totals.streams[0].unique == count);
+    BOOST_TEST(totals.streams[0].highest == count);
+    const ClassTotals& of_class = totals_of(intake, traffic);
+    BOOST_TEST(of_class.unique == count);
+    BOOST_TEST(of_class.duplicates + of_class.reordered + of_class.wrong + of_class.late == 0u);
+    BOOST_TEST(of_class.latency.count() == count);
+    // A TCP timestamp counts 1024 ns.
+    const std::int64_t slack = traffic == TrafficClass::kTcpSyn ? 1'023 : 0;
+    BOOST_TEST(of_class.latency.min_ns() >= 70'000);
+    BOOST_TEST(of_class.latency.max_ns() <= 70'000 + slack);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(tracked_intake)
+
+BOOST_AUTO_TEST_CASE(frames_of_every_class_and_envelope_are_tracked_as_they_were_sent) {
+    for (const TrafficClass traffic : kMade) {
+        for (const Family family : kFamilies) {
+            for (const Envelope envelope : kEnvelopes) {
+                BOOST_TEST_CONTEXT(name(traffic)
+                                   << " family " << int(family) << " envelope " << int(envelope)) {
+                    TrackedIntake intake = intake_of(frames_expected());
+                    take(intake, made(plan_of(traffic, family, envelope), 300));
+                    check_all_tracked(intake, traffic, 300);
+                    BOOST_TEST(intake.totals().quick == 300u);
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(answers_of_every_class_and_envelope_are_tracked_and_their_questions_are_not) {
+    for (const TrafficClass traffic : kMade) {
+        for (const Family family : kFamilies) {
+            for (const Envelope envelope : kEnvelopes) {
+                BOOST_TEST_CONTEXT(name(traffic)
+                                   << " family " << int(family) << " envelope " << int(envelope)) {
+                    const std::vector<Frame> sent = made(plan_of(traffic, family, envelope), 100);
+                    std::vector<Frame> answers;
+                    for (const Frame& frame : sent) {
+                        answers.push_back(answer_to(traffic, frame));
+                        BOOST_REQUIRE(is_right(answers.back()));
+                    }
+                    TrackedIntake intake = intake_of({});
+                    take(intake, answers);
+                    check_all_tracked(intake, traffic, 100);
+                    if (traffic != TrafficClass::kUdp) {
+                        take(intake, sent);
+                        BOOST_TEST(intake.totals().received.other_traffic == 100u);
+                        BOOST_TEST(intake.totals().received.balances());
+                    }
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_reset_connection_is_an_answer_without_a_time) {
+    TrackedIntake intake = intake_of({});
+    Frame frame = syn_answer(made(plan_of(TrafficClass::kTcpSyn), 1)[0], 0x14);
+    const std::size_t at = transport_at(frame);
+    std::fill(frame.begin() + static_cast<std::ptrdiff_t>(at) + 20,
+              frame.begin() + static_cast<std::ptrdiff_t>(payload_at(frame)), std::uint8_t{1});
+    take(intake, {sealed(frame)});
+    BOOST_TEST(totals_of(intake, TrafficClass::kTcpSyn).unique == 1u);
+    BOOST_TEST(totals_of(intake, TrafficClass::kTcpSyn).latency.count() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_said_of_mutated_frames_is_what_the_other_intake_says) {
+    std::mt19937 random(7);
+    std::vector<Frame> frames;
+    for (const TrafficClass traffic : kMade) {
+        for (const Family family : kFamilies) {
+            for (const Envelope envelope : kEnvelopes) {
+                for (Frame& frame : made(plan_of(traffic, family, envelope), 400)) {
+                    if (random() % 3 != 0) {
+                        frame[random() % frame.size()] ^= static_cast<std::uint8_t>(random());
+                    }
+                    if (random() % 8 == 0) {
+                        frame.resize(random() % frame.size());
+                    }
+                    frames.push_back(std::move(frame));
+                }
+            }
+        }
+    }
+    TrackedIntake intake = intake_of(frames_expected());
+    judge::Intake reference({4789}, 0);
+    for (const Frame& frame : frames) {
+        if (const auto view = reference.admit(frame, 0, 0)) {
+            reference.count_other(frame, *view);
+        }
+    }
+    take(intake, frames);
+    const judge::ReceiveTally& found = intake.totals().received;
+    BOOST_TEST(found.balances());
+    BOOST_TEST(found.bad_checksum == reference.tally().bad_checksum);
+    BOOST_TEST(found.malformed == reference.tally().malformed);
+    BOOST_TEST(found.answers + found.other_traffic == reference.tally().other_traffic);
+    BOOST_TEST(found.bad_checksum > 1'000u);
+    BOOST_TEST((intake.totals().checksums == reference.checksums()));
+    BOOST_TEST(intake.take_bad_frames().size() == 64u);
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_with_a_wrong_checksum_is_kept_and_enters_no_ledger) {
+    TrackedIntake intake = intake_of(frames_expected());
+    std::vector<Frame> frames = queries(5);
+    frames[2].back() ^= 1;
+    take(intake, frames);
+    BOOST_TEST(intake.totals().received.bad_checksum == 1u);
+    BOOST_TEST(intake.totals().streams[0].unique == 4u);
+    const auto kept = intake.take_bad_frames();
+    BOOST_REQUIRE(kept.size() == 1u);
+    BOOST_TEST(kept[0].bytes == frames[2], boost::test_tools::per_element());
+    BOOST_TEST(kept[0].port == 3u);
+    BOOST_TEST(kept[0].time_ns == std::int64_t{kNow});
+    BOOST_TEST(name(kept[0].finding.layer) == "UDP");
+    take(intake, frames);
+    BOOST_TEST(intake.take_bad_frames().size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(losses_duplicates_and_reordering_are_counted_by_class_and_stream) {
+    SourcePlan plan = plan_of(TrafficClass::kDnsA);
+    plan.mix = {{.traffic = TrafficClass::kDnsA}, {.traffic = TrafficClass::kTcpSyn}};
+    plan.stream = 2;
+    const std::vector<Frame> sent = made(plan, 10);
+    IntakePlan expected = frames_expected();
+    expected.streams = 3;
+    TrackedIntake intake = intake_of(expected);
+    take(intake, {sent[0], sent[1], sent[4], sent[3], sent[3], sent[2], sent[4], sent[9]});
+    const judge::SequenceTotals& stream = intake.totals().streams[2];
+    BOOST_TEST(stream.unique == 6u);
+    BOOST_TEST(stream.duplicates == 2u);
+    BOOST_TEST(stream.reordered == 2u);
+    BOOST_TEST(stream.highest == 10u);
+    BOOST_TEST(intake.totals().streams[0].unique == 0u);
+    std::uint64_t duplicates = 0;
+    std::uint64_t reordered = 0;
+    for (const ClassTotals& of_class : intake.totals().classes) {
+        duplicates += of_class.duplicates;
+        reordered += of_class.reordered;
+        BOOST_TEST(of_class.latency.count() == of_class.unique);
+    }
+    BOOST_TEST(duplicates == 2u);
+    BOOST_TEST(reordered == 2u);
+    BOOST_TEST(totals_of(intake, TrafficClass::kTcpSyn).unique > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_with_another_id_or_an_error_is_wrong_and_has_no_latency) {
+    const std::vector<Frame> sent = queries(3);
+    Frame other_id = dns_answer(sent[1]);
+    other_id[payload_at(other_id) + 1] ^= 4;
+    TrackedIntake intake = intake_of({});
+    take(intake,
+         {dns_answer(sent[0]), sealed(other_id), dns_answer(sent[2], frame::Rcode::kServFail)});
+    const ClassTotals& dns = totals_of(intake, TrafficClass::kDnsA);
+    BOOST_TEST(dns.unique == 3u);
+    BOOST_TEST(dns.wrong == 2u);
+    BOOST_TEST(dns.latency.count() == 1u);
+    // The id follows from the seed.
+    TrackedIntake other_seed = intake_of({.seed = 2});
+    take(other_seed, {dns_answer(sent[0])});
+    BOOST_TEST(totals_of(other_seed, TrafficClass::kDnsA).wrong == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(names_in_other_letters_and_frames_of_rarer_shape_are_tracked_too) {
+    Frame upper = queries(1)[0];
+    for (std::size_t i = payload_at(upper) + frame::kDnsHeaderBytes; i < upper.size(); ++i) {
+        upper[i] = upper[i] >= 'a' && upper[i] <= 'z' ? upper[i] ^ 0x20 : upper[i];
+    }
+    SourcePlan options = plan_of(TrafficClass::kDnsA);
+    options.spec.packet.ipv4_option_bytes = 8;
+    SourcePlan extension = plan_of(TrafficClass::kUdp, Family::kIpv6);
+    extension.spec.packet.extensions = {frame::Extension::kHopByHop};
+    TrackedIntake intake = intake_of(frames_expected());
+    take(intake, {sealed(upper), made(options, 2)[1], made(extension, 3)[2]});
+    BOOST_TEST(intake.totals().streams[0].unique == 3u);
+    BOOST_TEST(intake.totals().received.answers == 3u);
+    BOOST_TEST(intake.totals().quick == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_of_the_run_is_other_traffic) {
+    SourcePlan foreign = plan_of(TrafficClass::kDnsA);
+    foreign.suffix = "pathproof.tess";
+    SourcePlan longer = plan_of(TrafficClass::kDnsA);
+    longer.suffix = "pathproof.test.example";
+    SourcePlan other_stream = plan_of(TrafficClass::kIcmpEcho);
+    other_stream.stream = 1;
+    Frame other_type = queries(1)[0];
+    other_type[other_type.size() - 3] = 16;  // TXT
+    Frame bad_digit = queries(1)[0];
+    bad_digit[payload_at(bad_digit) + frame::kDnsHeaderBytes + 9] = 'g';
+    Frame bad_time = queries(1)[0];
+    bad_time[payload_at(bad_time) + frame::kDnsHeaderBytes + 12] = '/';
+    const Frame arp = raw::ethernet(0x0806, raw::Octets(46));
+    TrackedIntake intake = intake_of(frames_expected());
+    take(intake, {made(foreign, 1)[0], made(longer, 1)[0], made(other_stream, 1)[0],
+                  sealed(other_type), sealed(bad_digit), sealed(bad_time), arp});
+    BOOST_TEST(intake.totals().received.other_traffic == 7u);
+    BOOST_TEST(intake.totals().received.answers == 0u);
+    BOOST_TEST(intake.totals().received.icmp_errors == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(late_frames_are_unique_and_late_and_those_from_before_a_reset_are_stale) {
+    IntakePlan plan = frames_expected();
+    plan.late_after = std::chrono::microseconds(70);
+    TrackedIntake intake = intake_of(plan);
+    const std::vector<Frame> sent = queries(4);
+    take(intake, {sent[0]}, kNow);
+    take(intake, {sent[1]}, kNow + 1);
+    BOOST_TEST(totals_of(intake, TrafficClass::kDnsA).unique == 2u);
+    BOOST_TEST(totals_of(intake, TrafficClass::kDnsA).late == 1u);
+    BOOST_TEST(totals_of(intake, TrafficClass::kDnsA).latency.count() == 2u);
+    intake.reset(kSent + 1);
+    BOOST_TEST(intake.totals().received.received == 0u);
+    BOOST_TEST(intake.totals().streams.size() == 1u);
+    take(intake, {sent[2]});
+    BOOST_TEST(intake.totals().stale == 1u);
+    BOOST_TEST(intake.totals().received.other_traffic == 1u);
+    intake.reset(kSent);
+    take(intake, {sent[3], sent[0]});
+    BOOST_TEST(intake.totals().stale == 0u);
+    BOOST_TEST(intake.totals().streams[0].unique == 2u);
+    BOOST_TEST(totals_of(intake, TrafficClass::kDnsA).reordered == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_time_ahead_of_the_clock_counts_as_no_time_at_all) {
+    TrackedIntake intake = intake_of(frames_expected());
+    take(intake, queries(1), kSent - 1'000);
+    BOOST_TEST(totals_of(intake, TrafficClass::kDnsA).latency.max_ns() == 0);
+    BOOST_TEST(totals_of(intake, TrafficClass::kDnsA).late == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(what_the_nic_said_is_held_against_what_is) {
+    const std::vector<Frame> sent = queries(2);
+    std::vector<Frame> broken = sent;
+    broken[1][payload_at(sent[1]) + 40] ^= 1;
+    TrackedIntake intake = intake_of(frames_expected());
+    take(intake, broken, kNow, {RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD});
+    take(intake, broken, kNow, {RTE_MBUF_F_RX_IP_CKSUM_BAD | RTE_MBUF_F_RX_L4_CKSUM_BAD});
+    take(intake, broken, kNow, {});
+    take(intake, broken, kNow, {RTE_MBUF_F_RX_IP_CKSUM_NONE | RTE_MBUF_F_RX_L4_CKSUM_NONE});
+    const RxFlagCounts& ip = intake.totals().ip_flags;
+    const RxFlagCounts& l4 = intake.totals().l4_flags;
+    BOOST_TEST(ip.good_on_good == 2u);
+    BOOST_TEST(ip.bad_on_good == 2u);
+    BOOST_TEST(ip.good_on_bad + ip.bad_on_bad == 0u);
+    BOOST_TEST(ip.unknown == 4u);
+    BOOST_TEST(l4.good_on_good == 1u);
+    BOOST_TEST(l4.good_on_bad == 1u);
+    BOOST_TEST(l4.bad_on_good == 1u);
+    BOOST_TEST(l4.bad_on_bad == 1u);
+    BOOST_TEST(l4.unknown == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(of_a_tunnel_a_nic_speaks_of_the_packet_that_its_type_names) {
+    std::vector<Frame> frames =
+        made(plan_of(TrafficClass::kDnsA, Family::kIpv4, Envelope::kVxlan), 1);
+    frames[0][18] ^= 1;  // the outer identification
+    const std::uint64_t good = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+    TrackedIntake reads_it = intake_of(frames_expected());
+    take(reads_it, frames, kNow, {good, RTE_PTYPE_TUNNEL_VXLAN});
+    BOOST_TEST(reads_it.totals().ip_flags.good_on_good == 1u);
+    TrackedIntake does_not = intake_of(frames_expected());
+    take(does_not, frames, kNow, {good, 0});
+    BOOST_TEST(does_not.totals().ip_flags.good_on_bad == 1u);
+    BOOST_TEST(does_not.totals().l4_flags.good_on_good == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(frames_around_each_of_the_first_anomalies_are_kept) {
+    std::vector<Frame> sent = queries(40);
+    std::vector<Frame> arriving(sent.begin(), sent.begin() + 10);
+    arriving[1].back() ^= 1;       // 1: bad
+    arriving.push_back(sent[12]);  // 10
+    arriving.push_back(sent[10]);  // 11: reordered
+    arriving.push_back(sent[12]);  // 12: duplicate
+    arriving.insert(arriving.end(), sent.begin() + 13, sent.begin() + 20);
+    arriving.push_back(sent[13]);  // 20: the last, a duplicate
+    IntakePlan plan = frames_expected();
+    plan.frames_around = 3;
+    TrackedIntake intake = intake_of(plan);
+    take(intake, arriving);
+    const std::vector<Anomaly> found = intake.take_anomalies();
+    BOOST_REQUIRE(found.size() == 4u);
+    const auto check = [&](std::size_t i, Anomaly::Kind kind, std::size_t number, std::size_t first,
+                           std::size_t last) {
+        BOOST_TEST((found[i].kind == kind));
+        BOOST_TEST(found[i].number == number);
+        BOOST_REQUIRE(found[i].around.size() == last - first + 1);
+        for (std::size_t n = first; n <= last; ++n) {
+            BOOST_TEST(found[i].around[n - first].number == n);
+            BOOST_TEST((found[i].around[n - first].bytes == arriving[n]));
+            BOOST_TEST(found[i].around[n - first].at_ns == std::int64_t{kNow});
+        }
+    };
+    check(0, Anomaly::Kind::kBadChecksum, 1, 0, 4);
+    check(1, Anomaly::Kind::kReordered, 11, 8, 14);
+    check(2, Anomaly::Kind::kDuplicate, 12, 9, 15);
+    check(3, Anomaly::Kind::kDuplicate, 20, 17, 20);
+    BOOST_TEST(intake.take_anomalies().empty());
+}
+
+BOOST_AUTO_TEST_CASE(no_more_anomalies_are_kept_than_asked_for_and_none_without_frames_around) {
+    std::vector<Frame> frames = queries(20);
+    for (Frame& frame : frames) {
+        frame.back() ^= 1;
+    }
+    IntakePlan plan = frames_expected();
+    TrackedIntake none = intake_of(plan);
+    take(none, frames);
+    BOOST_TEST(none.take_anomalies().empty());
+    plan.frames_around = 2;
+    plan.anomalies = 5;
+    TrackedIntake five = intake_of(plan);
+    take(five, frames);
+    BOOST_TEST(five.take_anomalies().size() == 5u);
+    take(five, frames);
+    BOOST_TEST(five.take_anomalies().size() == 5u);
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_in_several_buffers_is_read_whole) {
+    Frame frame = queries(1)[0];
+    rte_mbuf parts[3] = {};
+    const std::size_t cuts[] = {0, 20, 61, frame.size()};
+    for (std::size_t i = 0; i < 3; ++i) {
+        parts[i].buf_addr = frame.data() + cuts[i];
+        parts[i].data_len = static_cast<std::uint16_t>(cuts[i + 1] - cuts[i]);
+        parts[i].next = i < 2 ? &parts[i + 1] : nullptr;
+    }
+    parts[0].nb_segs = 3;
+    parts[0].pkt_len = static_cast<std::uint32_t>(frame.size());
+    rte_mbuf* burst[] = {&parts[0]};
+    TrackedIntake intake = intake_of(frames_expected());
+    intake.take(burst, 0, kNow);
+    check_all_tracked(intake, TrafficClass::kDnsA, 1);
+}
+
+BOOST_AUTO_TEST_CASE(the_totals_of_two_lcores_are_those_of_one) {
+    const std::vector<Frame> sent = queries(100);
+    std::vector<Frame> broken = sent;
+    broken[7].back() ^= 1;
+    const auto half = static_cast<std::ptrdiff_t>(50);
+    TrackedIntake all = intake_of(frames_expected());
+    TrackedIntake first = intake_of(frames_expected());
+    TrackedIntake second = intake_of(frames_expected());
+    take(all, broken);
+    take(first, {broken.begin(), broken.begin() + half});
+    take(second, {broken.begin() + half, broken.end()});
+    const IntakeTotals both = sum(first.totals(), second.totals());
+    const IntakeTotals& one = all.totals();
+    BOOST_TEST(both.received.received == one.received.received);
+    BOOST_TEST(both.received.bad_checksum == one.received.bad_checksum);
+    BOOST_TEST((both.checksums == one.checksums));
+    BOOST_TEST(both.streams[0].unique == one.streams[0].unique);
+    BOOST_TEST(both.streams[0].highest == one.streams[0].highest);
+    BOOST_TEST(both.quick == one.quick);
+    BOOST_TEST(both.classes[0].unique == one.classes[0].unique);
+    BOOST_TEST(both.classes[0].latency.quantile_ns(0.5) == one.classes[0].latency.quantile_ns(0.5));
+    BOOST_TEST(both.l4_flags.unknown == one.l4_flags.unknown);
+}
+
+BOOST_AUTO_TEST_CASE(plans_that_cannot_be_are_refused_in_a_sentence) {
+    const auto refusal = [](const IntakePlan& plan) {
+        const auto intake = TrackedIntake::make(plan);
+        BOOST_REQUIRE(!intake);
+        return intake.error().message;
+    };
+    BOOST_TEST(refusal({.streams = 0}).find("0 streams") != std::string::npos);
+    BOOST_TEST(refusal({.streams = 17}).find("17 streams") != std::string::npos);
+    BOOST_TEST(refusal({.suffix = "a..b"}).find("suffix") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
