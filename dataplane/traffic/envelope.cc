@@ -12,8 +12,6 @@
 namespace pathproof::traffic {
 namespace {
 
-constexpr std::uint8_t kHops = 64;
-
 bool is_v4(const Envelope& envelope) {
     return envelope.source.address.family == frame::Family::kIpv4;
 }

@@ -9,6 +9,9 @@
 
 namespace pathproof::traffic {
 
+// What every packet written here has left to live: Linux's own default.
+inline constexpr std::uint8_t kHops = 64;
+
 enum class UdpChecksum : std::uint8_t { kFilled, kDisabled };
 
 struct Envelope {

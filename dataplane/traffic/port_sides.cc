@@ -1,42 +1,15 @@
 #include "dataplane/traffic/port_sides.h"
 
-#include <rte_ether.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
+#include "dataplane/traffic/received.h"
+
 namespace pathproof::traffic {
 namespace {
-
-// A frame out of a receive queue, freed at the end. VLAN tags that the driver took out are put
-// back: the frame is judged as it was on the wire.
-class Received {
-  public:
-    explicit Received(rte_mbuf* mbuf) noexcept : mbuf_(mbuf) {
-        if ((mbuf_->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0) {
-            rte_vlan_insert(&mbuf_);
-        }
-    }
-    Received(const Received&) = delete;
-    Received& operator=(const Received&) = delete;
-    ~Received() { rte_pktmbuf_free(mbuf_); }
-
-    // In one piece: a scattered frame is gathered in `scratch`, up to its size.
-    frame::Bytes bytes(std::span<std::uint8_t> scratch) const noexcept {
-        if (mbuf_->nb_segs == 1) {
-            return {rte_pktmbuf_mtod(mbuf_, const std::uint8_t*), rte_pktmbuf_data_len(mbuf_)};
-        }
-        const auto size = std::min<std::size_t>(rte_pktmbuf_pkt_len(mbuf_), scratch.size());
-        const void* gathered =
-            rte_pktmbuf_read(mbuf_, 0, static_cast<std::uint32_t>(size), scratch.data());
-        return {static_cast<const std::uint8_t*>(gathered), size};
-    }
-
-  private:
-    rte_mbuf* mbuf_;
-};
 
 template <typename Take>
 std::size_t each_received(port::Port& port, std::uint16_t most, Take take) noexcept {
@@ -144,12 +117,12 @@ port::PortCounters difference(const port::PortCounters& before, const port::Port
             .tx_refused = after.tx_refused - before.tx_refused};
 }
 
-std::uint64_t empty_queue(port::Port& port) noexcept {
+std::uint64_t empty_queue(port::Port& port, std::uint16_t queue) noexcept {
     std::array<rte_mbuf*, kMostInBurst> burst;
     std::uint64_t total = 0;
     // A queue that fills as fast as it is read must not hold the run up for ever.
     for (unsigned round = 0; round < 4096; ++round) {
-        const std::uint16_t count = port.rx_burst(0, burst.data(), kMostInBurst);
+        const std::uint16_t count = port.rx_burst(queue, burst.data(), kMostInBurst);
         if (count == 0) {
             break;
         }

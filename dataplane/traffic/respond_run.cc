@@ -1,45 +1,127 @@
 #include "dataplane/traffic/respond_run.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "dataplane/port/eal.h"
-#include "dataplane/traffic/port_sides.h"
+#include "dataplane/traffic/respond_worker.h"
 
 namespace pathproof::traffic {
 namespace {
 
 constexpr Nanoseconds kLookAgain = std::chrono::milliseconds(1);
 
-void serve(ServerSide& server, const RunClock& clock, Nanoseconds duration,
-           const std::atomic<bool>& stop) noexcept {
+struct End {
+    const std::atomic<bool>& stop;
+    Nanoseconds duration;
+    std::atomic<bool> port_gone = false;
+
+    bool has_come(const RunClock& clock) const noexcept {
+        return stop.load(std::memory_order_relaxed) || port_gone.load(std::memory_order_relaxed) ||
+               (duration > Nanoseconds(0) && clock.now_ns() >= duration.count());
+    }
+};
+
+void serve(RespondWorker& worker, const RunClock& clock, const End& end) noexcept {
     Napper napper(clock.tsc);
-    while (!stop.load(std::memory_order_relaxed)) {
-        if (duration > Nanoseconds(0) && clock.now_ns() >= duration.count()) {
-            return;
-        }
-        if (server.serve(clock, kMostInBurst) > 0) {
+    while (!end.has_come(clock)) {
+        if (worker.serve(clock) > 0) {
             napper.found_work();
             continue;
         }
         const Tsc look_again = tsc_now() + static_cast<Tsc>(clock.tsc.cycles(kLookAgain));
-        napper.nap(std::min(look_again, server.next_due(clock, look_again)));
+        napper.nap(std::min(look_again, worker.next_due(clock, look_again)));
     }
+}
+
+Status check(const port::Eal& eal, const port::Port& port, unsigned workers) {
+    const port::PortConfig& config = port.config();
+    if (workers == 0 || workers > eal.workers()) {
+        return fail(ErrorCode::kBadInput, "{} lcores cannot answer: the EAL has {}", workers,
+                    eal.workers());
+    }
+    if (config.rx_queues < workers || config.tx_queues < workers) {
+        return fail(ErrorCode::kBadInput,
+                    "port {} has {} receive and {} transmit queues open, too few for {} lcores",
+                    config.name, config.rx_queues, config.tx_queues, workers);
+    }
+    return {};
+}
+
+std::vector<std::uint16_t> queues_of(unsigned worker, unsigned workers, std::uint16_t queues) {
+    std::vector<std::uint16_t> mine;
+    for (unsigned queue = worker; queue < queues; queue += workers) {
+        mine.push_back(static_cast<std::uint16_t>(queue));
+    }
+    return mine;
+}
+
+Result<std::vector<RespondWorker>> make_workers(port::Port& port, const RespondPlan& plan) {
+    std::vector<RespondWorker> made;
+    for (unsigned worker = 0; worker < plan.workers; ++worker) {
+        ResponderOptions options = plan.responder;
+        options.seed += worker;
+        Result<Responder> responder = Responder::make(options);
+        if (!responder) {
+            return pass_on(responder.error());
+        }
+        made.emplace_back(port, queues_of(worker, plan.workers, port.config().rx_queues),
+                          static_cast<std::uint16_t>(worker), std::move(*responder));
+    }
+    return made;
+}
+
+void add(ResponderCounts& to, const ResponderCounts& more) {
+    to.queries += more.queries;
+    to.answered += more.answered;
+    to.lost_on_purpose += more.lost_on_purpose;
+    to.no_room += more.no_room;
+    to.not_sent += more.not_sent;
+    to.quick += more.quick;
+    to.reflected += more.reflected;
+    to.not_reflected += more.not_reflected;
+}
+
+void add(judge::ReceiveTally& to, const judge::ReceiveTally& more) {
+    to.received += more.received;
+    to.answers += more.answers;
+    to.bad_checksum += more.bad_checksum;
+    to.malformed += more.malformed;
+    to.other_traffic += more.other_traffic;
+    to.icmp_errors += more.icmp_errors;
+}
+
+void add(judge::ChecksumCounts& to, const judge::ChecksumCounts& more) {
+    for (std::size_t layer = 0; layer < to.size(); ++layer) {
+        for (std::size_t state = 0; state < to[layer].size(); ++state) {
+            to[layer][state] += more[layer][state];
+        }
+    }
+}
+
+void add(RespondReport& report, Responder& done) {
+    add(report.queries, done.counts());
+    add(report.received, done.intake().tally());
+    add(report.checksums, done.intake().checksums());
+    report.waiting += done.waiting();
+    report.received_by_worker.push_back(done.intake().tally().received);
+    std::ranges::move(done.intake().take_bad_frames(), std::back_inserter(report.bad_frames));
 }
 
 void object(const port::Port& port, RespondReport& report) {
     const std::string& name = port.info().name;
+    const ResponderCounts& all = report.queries;
     if (const std::uint64_t lost = report.port.rx_missed + report.port.rx_no_mbuf; lost > 0) {
         report.objections.push_back(fmt::format("port {} lost {} frames itself", name, lost));
     }
-    if (report.queries.no_room > 0) {
-        report.objections.push_back(fmt::format("no room for {} answers: too many wait at one time",
-                                                report.queries.no_room));
+    if (all.no_room > 0) {
+        report.objections.push_back(
+            fmt::format("no room for {} answers: too many wait at one time", all.no_room));
     }
-    if (report.queries.not_sent > 0 || report.port.tx_errors > 0) {
-        report.objections.push_back(fmt::format("port {} did not send {} answers", name,
-                                                report.queries.not_sent + report.port.tx_errors));
+    if (const std::uint64_t kept = all.not_sent + all.not_reflected + report.port.tx_errors;
+        kept > 0) {
+        report.objections.push_back(fmt::format("port {} did not send {} answers", name, kept));
     }
-    const ResponderCounts& all = report.queries;
     if (all.queries !=
             all.answered + all.lost_on_purpose + all.no_room + all.not_sent + report.waiting ||
         !report.received.balances()) {
@@ -50,35 +132,61 @@ void object(const port::Port& port, RespondReport& report) {
     }
 }
 
+// Waits for the workers and ends them when their port went away: nothing comes out of it any more.
+void watch(port::Eal& eal, const port::Port& port, unsigned workers, End& end) {
+    constexpr auto kLook = std::chrono::milliseconds(100);
+    auto look = std::chrono::steady_clock::now() + kLook;
+    for (unsigned worker = 0; worker < workers; ++worker) {
+        while (eal.running(worker)) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (std::chrono::steady_clock::now() >= look) {
+                end.port_gone = end.port_gone || port.link() == port::Link::kGone;
+                look += kLook;
+            }
+        }
+        eal.join(worker);
+    }
+}
+
+void empty_queues(port::Port& port) {
+    for (std::uint16_t queue = 0; queue < port.config().rx_queues; ++queue) {
+        empty_queue(port, queue);
+    }
+}
+
 }  // namespace
 
-Result<RespondReport> run_responder(port::Eal& eal, port::Port& port,
-                                    const ResponderOptions& options, Nanoseconds duration,
+Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const RespondPlan& plan,
                                     const std::atomic<bool>& stop) {
-    Result<Responder> responder = Responder::make(options);
-    if (!responder) {
-        return pass_on(responder.error());
+    if (const Status possible = check(eal, port, plan.workers); !possible) {
+        return pass_on(possible.error());
     }
-    ServerSide server({&port, options.port}, std::move(*responder));
-    empty_queue(port);
+    auto workers = make_workers(port, plan);
+    if (!workers) {
+        return pass_on(workers.error());
+    }
+    empty_queues(port);
     const port::PortCounters before = port.counters();
     const RunClock clock{TscClock::of_eal(), tsc_now()};
-    const Status launched = eal.launch(0, [&] {
-        serve(server, clock, duration, stop);
-        return 0;
-    });
+    End end{stop, plan.duration};
+    Status launched;
+    for (unsigned n = 0; n < plan.workers && launched; ++n) {
+        launched = eal.launch(n, [&, n] {
+            serve((*workers)[n], clock, end);
+            return 0;
+        });
+        end.port_gone = !launched;
+    }
+    watch(eal, port, plan.workers, end);
     if (!launched) {
         return pass_on(launched.error());
     }
-    eal.join(0);
-    Responder& done = server.responder();
-    RespondReport report{.queries = done.counts(),
-                         .waiting = done.waiting(),
-                         .received = done.intake().tally(),
-                         .checksums = done.intake().checksums(),
-                         .bad_frames = done.intake().take_bad_frames(),
-                         .port = difference(before, port.counters()),
-                         .seconds = static_cast<double>(clock.now_ns()) / 1e9};
+    RespondReport report;
+    for (RespondWorker& worker : *workers) {
+        add(report, worker.responder());
+    }
+    report.port = difference(before, port.counters());
+    report.seconds = static_cast<double>(clock.now_ns()) / 1e9;
     object(port, report);
     return report;
 }

@@ -21,15 +21,24 @@ struct RespondReport {
     judge::ReceiveTally received;
     judge::ChecksumCounts checksums{};
     std::vector<judge::KeptFrame> bad_frames;
+    std::vector<std::uint64_t> received_by_worker;
     port::PortCounters port;  // over the run
     double seconds = 0;
     std::vector<std::string> objections;  // not empty: why these figures are not to be relied on
 };
 
-// Occupies worker 0 of `eal` and queue 0 of `port` until `stop` becomes true or, if it is not 0,
-// `duration` has passed. Errors, before anything is answered: what Responder::make says.
-Result<RespondReport> run_responder(port::Eal& eal, port::Port& port,
-                                    const ResponderOptions& options, Nanoseconds duration,
+struct RespondPlan {
+    ResponderOptions
+        responder;            // each worker has one of its own; losses are drawn from seed + worker
+    Nanoseconds duration{0};  // 0: until it is stopped
+    // Worker w of the EAL reads receive queues w, w + workers, ... and writes to transmit queue w.
+    unsigned workers = 1;
+};
+
+// Occupies workers 0 .. workers - 1 of `eal` and all queues of `port` until `stop` becomes true,
+// the duration has passed or the port no longer exists. Errors, before anything is answered: what
+// Responder::make says; fewer queues or lcores than workers.
+Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const RespondPlan& plan,
                                     const std::atomic<bool>& stop);
 
 }  // namespace pathproof::traffic

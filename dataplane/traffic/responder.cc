@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "dataplane/traffic/reflect.h"
 #include "dataplane/traffic/reply.h"
 
 namespace pathproof::traffic {
@@ -83,8 +84,11 @@ Result<std::vector<judge::Expectation>> expectations(std::span<const AnswerRule>
     return made;
 }
 
-Responder::Responder(const ResponderOptions& options)
+Responder::Responder(const ResponderOptions& options, std::vector<judge::Expectation> answers)
     : rules_(options.rules),
+      answers_(std::move(answers)),
+      quick_(rules_, answers_),
+      reflect_(options.reflect),
       suffix_(options.suffix),
       port_(options.port),
       random_(options.seed),
@@ -101,9 +105,7 @@ Result<Responder> Responder::make(const ResponderOptions& options) {
     if (!answers) {
         return pass_on(answers.error());
     }
-    Responder made(options);
-    made.answers_ = std::move(*answers);
-    return made;
+    return Responder(options, std::move(*answers));
 }
 
 bool Responder::later(const Waiting& a, const Waiting& b) noexcept {
@@ -112,20 +114,58 @@ bool Responder::later(const Waiting& a, const Waiting& b) noexcept {
 
 void Responder::take(Bytes frame, std::int64_t now_ns) noexcept {
     const std::optional<FrameView> view = intake_.admit(frame, port_, now_ns);
-    if (!view) {
-        return;
+    if (view) {
+        take_admitted(frame, *view, now_ns);
     }
-    const frame::PacketView& packet = view->innermost();
+}
+
+void Responder::take_admitted(Bytes frame, const FrameView& view, std::int64_t now_ns) noexcept {
+    const frame::PacketView& packet = view.innermost();
     frame::DnsReader message(judge::is_whole_udp(packet) ? packet.payload(frame) : Bytes());
     const auto question = message.next_question();
     if (!question || message.header().response || message.header().opcode != kOpcodeQuery) {
-        intake_.count_other(frame, *view);
+        intake_.count_other(frame, view);
         return;
     }
     intake_.count_answer();
     ++counts_.queries;
     note_arrival(*question, packet);
-    answer(frame, *view, *question, now_ns);
+    answer(frame, view, *question, now_ns);
+}
+
+Turned Responder::take_in_place(std::span<std::uint8_t> room, std::size_t size,
+                                std::int64_t now_ns) noexcept {
+    const std::span<std::uint8_t> frame = room.first(size);
+    const std::optional<FrameView> view = intake_.admit(frame, port_, now_ns);
+    if (!view) {
+        return {};
+    }
+    if (const std::size_t answer = quick_.turn(room, *view); answer > 0) {
+        intake_.count_answer();
+        ++counts_.queries;
+        return {Turned::Kind::kAnswer, static_cast<std::uint16_t>(answer)};
+    }
+    if (reflect_ == Reflect::kStamped && reflect(frame, *view)) {
+        intake_.count_other(frame, *view);
+        return {Turned::Kind::kReflection, static_cast<std::uint16_t>(size)};
+    }
+    take_admitted(frame, *view, now_ns);
+    return {};
+}
+
+void Responder::departed(Turned::Kind kind, Outcome outcome) noexcept {
+    const bool sent = outcome == Outcome::kSent;
+    switch (kind) {
+        case Turned::Kind::kNothing:
+            return;
+        case Turned::Kind::kAnswer:
+            ++(sent ? counts_.answered : counts_.not_sent);
+            counts_.quick += sent ? 1 : 0;
+            return;
+        case Turned::Kind::kReflection:
+            ++(sent ? counts_.reflected : counts_.not_reflected);
+            return;
+    }
 }
 
 void Responder::note_arrival(const frame::DnsQuestion& question,
@@ -162,7 +202,7 @@ void Responder::answer(Bytes frame, const FrameView& view, const frame::DnsQuest
     }
     const std::uint32_t number = free_slots_.back();
     Slot& slot = slots_[number];
-    std::array<std::uint8_t, kAnswerBytes> message;
+    std::array<std::uint8_t, kMostAnswerBytes> message;
     const Bytes query = view.innermost().payload(frame);
     const std::size_t size = write(message, query, rule);
     slot.size = static_cast<std::uint16_t>(

@@ -15,12 +15,18 @@
 #include "dataplane/judge/expectation.h"
 #include "dataplane/judge/intake.h"
 #include "dataplane/traffic/pair_plan.h"
+#include "dataplane/traffic/quick_answer.h"
 
 namespace pathproof::traffic {
 
 // The rules in the form in which the ledger compares answers with them. Errors name the rule and
 // its fault.
 Result<std::vector<judge::Expectation>> expectations(std::span<const AnswerRule> rules);
+
+enum class Reflect : std::uint8_t {
+    kNothing,
+    kStamped,  // tracked TCP SYNs, echo requests and UDP datagrams (reflect.h)
+};
 
 struct ResponderOptions {
     std::size_t port = 0;  // the number kept frames get
@@ -31,6 +37,7 @@ struct ResponderOptions {
     std::uint64_t numbered_queries = 0;       // queries whose arrival is noted: q00000000 to this
     frame::DnsName suffix;                    // under which numbered queries lie
     std::uint32_t keep_bad_frames = 0;
+    Reflect reflect = Reflect::kNothing;  // by take_in_place() only
 };
 
 // How a numbered query came.
@@ -45,8 +52,21 @@ struct ResponderCounts {
     std::uint64_t queries = 0;
     std::uint64_t answered = 0;
     std::uint64_t lost_on_purpose = 0;
-    std::uint64_t no_room = 0;   // every place for a waiting answer was taken
-    std::uint64_t not_sent = 0;  // the driver would not take the answer
+    std::uint64_t no_room = 0;        // every place for a waiting answer was taken
+    std::uint64_t not_sent = 0;       // the driver would not take the answer
+    std::uint64_t quick = 0;          // of those answered: in place, without a copy
+    std::uint64_t reflected = 0;      // frames that are no queries, sent back
+    std::uint64_t not_reflected = 0;  // the driver would not take them
+};
+
+// What is to be done with a frame after take_in_place().
+struct Turned {
+    enum class Kind : std::uint8_t {
+        kNothing,  // an answer, if there is one, waits
+        kAnswer,
+        kReflection,
+    } kind = Kind::kNothing;
+    std::uint16_t bytes = 0;  // the frame's length
 };
 
 class Responder {
@@ -59,11 +79,18 @@ class Responder {
     // Reads a frame that arrived at `now_ns`. No allocation.
     void take(frame::Bytes frame, std::int64_t now_ns) noexcept;
 
+    // Reads a frame that lies in the first `size` bytes of `room`. What can be sent at once is
+    // written over it and has to be sent and reported with departed(); everything else is dealt
+    // with as take() does. Arrivals are not noted: it is for responders without numbered queries.
+    Turned take_in_place(std::span<std::uint8_t> room, std::size_t size,
+                         std::int64_t now_ns) noexcept;
+    enum class Outcome : std::uint8_t { kSent, kRefused };
+    void departed(Turned::Kind kind, Outcome outcome) noexcept;
+
     // When the next answer is to leave, if one waits.
     std::optional<std::int64_t> next_due() const noexcept;
     // The frame of that answer; valid until it is taken off as sent or as not sent.
     frame::Bytes next_answer() const noexcept;
-    enum class Outcome : std::uint8_t { kSent, kRefused };
     void take_off(Outcome outcome) noexcept;
 
     std::size_t waiting() const { return heap_.size(); }
@@ -76,8 +103,7 @@ class Responder {
   private:
     // Room for a UDP answer of 512 bytes (RFC 1035 section 2.3.4) in a VLAN-tagged IPv6 VXLAN
     // envelope.
-    static constexpr std::size_t kAnswerBytes = 512;
-    static constexpr std::size_t kFrameBytes = kAnswerBytes + 2 * (22 + 40 + 8) + 8;
+    static constexpr std::size_t kFrameBytes = kMostAnswerBytes + 2 * (22 + 40 + 8) + 8;
 
     struct Slot {
         std::array<std::uint8_t, kFrameBytes> bytes;
@@ -90,8 +116,10 @@ class Responder {
     };
     static bool later(const Waiting& a, const Waiting& b) noexcept;
 
-    explicit Responder(const ResponderOptions& options);
+    Responder(const ResponderOptions& options, std::vector<judge::Expectation> answers);
 
+    void take_admitted(frame::Bytes frame, const frame::FrameView& view,
+                       std::int64_t now_ns) noexcept;
     void answer(frame::Bytes frame, const frame::FrameView& view,
                 const frame::DnsQuestion& question, std::int64_t now_ns) noexcept;
     void note_arrival(const frame::DnsQuestion& question, const frame::PacketView& packet) noexcept;
@@ -101,6 +129,8 @@ class Responder {
 
     std::vector<AnswerRule> rules_;
     std::vector<judge::Expectation> answers_;  // one a rule
+    QuickAnswers quick_;
+    Reflect reflect_;
     frame::DnsName suffix_;
     std::size_t port_;
     std::uint64_t random_;

@@ -14,7 +14,11 @@ namespace {
 using traffic::AnswerRule;
 
 struct RespondOptions {
-    DataPortOptions port;
+    std::string port;
+    std::string netns;
+    std::vector<int> cpus = {0};
+    std::uint16_t queues = 0;  // 0: one a CPU
+    bool reflect = false;
     std::vector<std::string> rules;
     std::vector<std::uint16_t> vxlan_ports = {4789};
     std::uint64_t seed = 1;
@@ -114,7 +118,11 @@ Result<AnswerRule> parse_rule(const std::string& text) {
 
 Result<traffic::ResponderOptions> responder_options(const RespondOptions& options) {
     traffic::ResponderOptions made{
-        .seed = options.seed, .tunnel_ports = options.vxlan_ports, .pending = kPending};
+        .seed = options.seed,
+        .tunnel_ports = options.vxlan_ports,
+        .pending = kPending,
+        .keep_bad_frames = 0,
+        .reflect = options.reflect ? traffic::Reflect::kStamped : traffic::Reflect::kNothing};
     for (const std::string& text : options.rules) {
         const Result<AnswerRule> rule = parse_rule(text);
         if (!rule) {
@@ -133,16 +141,31 @@ int run(const RespondOptions& options) {
     if (!responder) {
         return complain(responder.error());
     }
+    const auto lcores = static_cast<std::uint16_t>(options.cpus.size());
+    const std::uint16_t queues = options.queues == 0 ? lcores : options.queues;
+    if (queues < lcores) {
+        return complain({ErrorCode::kBadInput,
+                         fmt::format("--queues {} is fewer than the {} CPUs of --cpu: each lcore "
+                                     "needs a queue of its own",
+                                     queues, lcores)});
+    }
     const std::atomic<bool>& stop = stop_on_signals();
-    Result<DataPort> data = DataPort::open(options.port);
+    Result<DataPorts> data = DataPorts::open(
+        {.ports = {{.port = options.port, .rx_queues = queues, .tx_queues = queues}},
+         .netns = options.netns,
+         .cpus = options.cpus});
     if (!data) {
         return complain(data.error());
     }
-    const port::PortInfo& info = data->port.info();
+    port::Port& port = data->ports.front();
+    const port::PortInfo& info = port.info();
     fmt::print(stderr, "answering on {} ({}){}\n", info.name, info.driver,
                options.seconds > 0 ? "" : "; Ctrl-C ends it");
-    const traffic::Nanoseconds duration(static_cast<std::int64_t>(options.seconds * 1e9));
-    const auto report = traffic::run_responder(data->eal, data->port, *responder, duration, stop);
+    const traffic::RespondPlan plan{
+        .responder = *responder,
+        .duration = traffic::Nanoseconds(static_cast<std::int64_t>(options.seconds * 1e9)),
+        .workers = lcores};
+    const auto report = traffic::run_responder(data->eal, port, plan, stop);
     if (!report) {
         return complain(report.error());
     }
@@ -159,8 +182,9 @@ void add_respond(CLI::App& app, Command& chosen) {
         "respond",
         "Answer DNS queries on a port as rules say; it answers no ARP: use static neighbours");
     command
-        ->add_option("port", options->port.port,
-                     "kernel interface, DPDK vdev (net_tap,iface=t0) or PCI address")
+        ->add_option("port", options->port,
+                     "kernel interface, af_xdp:INTERFACE, DPDK vdev (net_tap,iface=t0) or PCI "
+                     "address")
         ->required();
     command
         ->add_option("--rule", options->rules,
@@ -168,9 +192,16 @@ void add_respond(CLI::App& app, Command& chosen) {
                      "[,delay-ms=N][,loss=SHARE][,tc]; the first that fits counts, none: REFUSED")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->required();
-    command->add_option("--netns", options->port.netns, "network namespace in which the port is");
-    command->add_option("--cpu", options->port.cpu, "CPU of the lcore (default 0)")
+    command->add_option("--netns", options->netns, "network namespace in which the port is");
+    command->add_option("--cpu", options->cpus, "CPUs, one lcore each: 0,1 (default 0)")
+        ->delimiter(',')
         ->check(CLI::NonNegativeNumber);
+    command
+        ->add_option("--queues", options->queues,
+                     "queues of the port, shared out among the lcores (default: one an lcore)")
+        ->check(CLI::Range(1, 1024));
+    command->add_flag("--reflect", options->reflect,
+                      "send tracked TCP SYN, ICMP echo and UDP frames of 'generate' back too");
     command->add_option("--duration", options->seconds, "seconds; without it until Ctrl-C")
         ->check(CLI::PositiveNumber);
     command->add_option("--vxlan-port", options->vxlan_ports,

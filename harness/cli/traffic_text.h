@@ -18,9 +18,9 @@ std::string stream_table(const traffic::StreamReport& report, const port::PortIn
 nlohmann::json stream_json(const traffic::StreamReport& report, const port::PortInfo& port);
 
 std::string respond_table(const traffic::RespondReport& report, const port::PortInfo& port);
-// {"port", "driver", "evidence", "seconds", "queries": {"received", "answered", "lost_on_purpose",
-// "no_room",
-//  "not_sent", "waiting"}, "received": {...}, "checksums": {...}, "objections"}
+// {"port", "driver", "evidence", "seconds", "queries": {"received", "answered", "in_place",
+// "lost_on_purpose", "no_room", "not_sent", "waiting"}, "reflected": {"sent", "not_sent"},
+// "received": {...}, "received_by_lcore": [...], "checksums": {...}, "objections"}
 nlohmann::json respond_json(const traffic::RespondReport& report, const port::PortInfo& port);
 
 }  // namespace pathproof::cli

@@ -18,19 +18,19 @@ namespace pathproof::port {
 class RingEnd {
   public:
     // A frame comes in at the port.
-    void arrive(const std::vector<std::uint8_t>& frame);
-    // The frames that left the port since the last call.
-    std::vector<std::vector<std::uint8_t>> left();
+    void arrive(const std::vector<std::uint8_t>& frame, std::size_t queue = 0);
+    // The frames that left the port's queue since the last call.
+    std::vector<std::vector<std::uint8_t>> left(std::size_t queue = 0);
 
   private:
     friend struct RingPort;
-    rte_ring* in_ = nullptr;
-    rte_ring* out_ = nullptr;
+    std::vector<rte_ring*> in_;  // by queue
+    std::vector<rte_ring*> out_;
     rte_mempool* pool_ = nullptr;
 };
 
 struct RingPort {
-    static RingPort make(const std::string& name, unsigned ring_size = 2048);
+    static RingPort make(const std::string& name, unsigned ring_size = 2048, unsigned queues = 1);
 
     Port port;
     RingEnd end;

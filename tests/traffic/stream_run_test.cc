@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
-#include "dataplane/traffic/respond_run.h"
+#include "dataplane/traffic/responder.h"
 #include "tests/port/eal_fixture.h"
 #include "tests/traffic/middle.h"
 
@@ -234,43 +234,6 @@ BOOST_AUTO_TEST_CASE(streams_that_make_no_sense_are_refused) {
     refused([](StreamPlan& plan) { plan.group = {1, 28, 1}; }, "together");
     refused([](StreamPlan& plan) { plan.source_ports = 60'000; }, "source ports");
     refused([](StreamPlan& plan) { plan.outer_source_ports = {1}; }, "envelope");
-}
-
-BOOST_AUTO_TEST_CASE(the_responder_alone_answers_until_it_is_told_to_stop) {
-    ring_ports();
-    server_end().left();
-    std::atomic<bool> stop = false;
-    Frames answers;
-    std::thread client([&] {
-        std::this_thread::sleep_for(50ms);
-        for (std::uint32_t n = 0; n < 40; ++n) {
-            server_end().arrive(query_frame(plain_spec(), frame::kDnsTypeA, n));
-        }
-        std::this_thread::sleep_for(100ms);
-        answers = server_end().left();
-        stop = true;
-    });
-    const auto report =
-        run_responder(port::eal(), ring_ports()[2],
-                      {.rules = {{.suffix = "q00000007.pathproof.test", .delay = 5s}, kAddress}},
-                      Nanoseconds(0), stop);
-    client.join();
-    BOOST_REQUIRE_MESSAGE(report, report.error().message);
-    BOOST_TEST(report->objections.empty());
-    BOOST_TEST(report->queries.queries == 40u);
-    BOOST_TEST(report->queries.answered == 39u);
-    BOOST_TEST(report->waiting == 1u);
-    BOOST_TEST(answers.size() == 39u);
-    BOOST_TEST(*read_frame(answers[0]).sequence == 0u);
-}
-
-BOOST_AUTO_TEST_CASE(the_responder_alone_ends_after_its_duration) {
-    const std::atomic<bool> stop = false;
-    const auto report =
-        run_responder(port::eal(), ring_ports()[2], {.rules = {kAddress}}, 50ms, stop);
-    BOOST_REQUIRE(report);
-    BOOST_TEST(report->seconds >= 0.05);
-    BOOST_TEST(report->seconds < 0.3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

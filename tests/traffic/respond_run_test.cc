@@ -1,0 +1,139 @@
+#include "dataplane/traffic/respond_run.h"
+
+#include <boost/test/unit_test.hpp>
+#include <thread>
+
+#include "tests/port/eal_fixture.h"
+#include "tests/traffic/middle.h"
+
+using namespace pathproof;
+using namespace pathproof::traffic;
+using namespace std::chrono_literals;
+
+namespace {
+
+const AnswerRule kAddress{.addresses = {ip("192.0.2.53"), ip("2001:db8::53")}};
+
+// Two queues each way; made once for the process.
+port::RingPort& two_queues() {
+    static port::RingPort port = port::RingPort::make("twoq", kRingSize, 2);
+    return port;
+}
+
+RespondPlan plan(std::vector<AnswerRule> rules, unsigned workers = 1) {
+    return {.responder = {.rules = std::move(rules), .tunnel_ports = {4789}}, .workers = workers};
+}
+
+// Runs the responder, and `work` beside it; ends it when that is done.
+RespondReport run_beside(port::Port& port, const RespondPlan& plan,
+                         const std::function<void()>& work) {
+    std::atomic<bool> stop = false;
+    std::thread client([&] {
+        std::this_thread::sleep_for(50ms);
+        work();
+        stop = true;
+    });
+    auto report = run_responder(port::eal(), port, plan, stop);
+    client.join();
+    BOOST_REQUIRE_MESSAGE(report, report.error().message);
+    return std::move(*report);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(respond)
+
+BOOST_AUTO_TEST_CASE(the_responder_alone_answers_until_it_is_told_to_stop) {
+    ring_ports();
+    server_end().left();
+    Frames answers;
+    const RespondReport report =
+        run_beside(ring_ports()[2],
+                   plan({{.suffix = "q00000007.pathproof.test", .delay = 5s}, kAddress}), [&] {
+                       for (std::uint32_t n = 0; n < 40; ++n) {
+                           server_end().arrive(query_frame(plain_spec(), frame::kDnsTypeA, n));
+                       }
+                       std::this_thread::sleep_for(100ms);
+                       answers = server_end().left();
+                   });
+    BOOST_TEST(report.objections.empty());
+    BOOST_TEST(report.queries.queries == 40u);
+    BOOST_TEST(report.queries.answered == 39u);
+    BOOST_TEST(report.queries.quick == 39u);
+    BOOST_TEST(report.waiting == 1u);
+    BOOST_TEST(answers.size() == 39u);
+    BOOST_TEST(*read_frame(answers[0]).sequence == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(the_responder_alone_ends_after_its_duration) {
+    const std::atomic<bool> stop = false;
+    RespondPlan short_plan = plan({kAddress});
+    short_plan.duration = 50ms;
+    const auto report = run_responder(port::eal(), ring_ports()[2], short_plan, stop);
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->seconds >= 0.05);
+    BOOST_TEST(report->seconds < 0.3);
+}
+
+BOOST_AUTO_TEST_CASE(two_lcores_answer_each_on_the_queue_that_the_query_came_in) {
+    port::RingPort& rings = two_queues();
+    std::array<Frames, 2> answers;
+    const RespondReport report = run_beside(rings.port, plan({kAddress}, 2), [&] {
+        for (std::uint32_t n = 0; n < 60; ++n) {
+            rings.end.arrive(query_frame(plain_spec(), frame::kDnsTypeA, n), n % 3 == 0 ? 1 : 0);
+        }
+        std::this_thread::sleep_for(100ms);
+        answers = {rings.end.left(0), rings.end.left(1)};
+    });
+    BOOST_TEST(report.objections.empty());
+    BOOST_TEST(report.queries.answered == 60u);
+    BOOST_TEST(report.received_by_worker == (std::vector<std::uint64_t>{40, 20}),
+               boost::test_tools::per_element());
+    BOOST_TEST(answers[0].size() == 40u);
+    BOOST_TEST(answers[1].size() == 20u);
+    BOOST_TEST(*read_frame(answers[1][1]).sequence == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(one_lcore_serves_all_queues) {
+    port::RingPort& rings = two_queues();
+    const RespondReport report = run_beside(rings.port, plan({kAddress}), [&] {
+        for (std::uint32_t n = 0; n < 10; ++n) {
+            rings.end.arrive(query_frame(plain_spec(), frame::kDnsTypeA, n), n % 2);
+        }
+        std::this_thread::sleep_for(100ms);
+    });
+    BOOST_TEST(report.queries.answered == 10u);
+    BOOST_TEST(rings.end.left(0).size() == 10u);  // its own transmit queue
+}
+
+BOOST_AUTO_TEST_CASE(more_lcores_than_queues_or_workers_are_refused) {
+    const std::atomic<bool> stop = false;
+    const auto queues = run_responder(port::eal(), ring_ports()[2], plan({kAddress}, 2), stop);
+    BOOST_REQUIRE(!queues);
+    BOOST_TEST(queues.error().message.find("1 receive and 1 transmit queues") != std::string::npos);
+    const auto lcores = run_responder(port::eal(), two_queues().port, plan({kAddress}, 3), stop);
+    BOOST_REQUIRE(!lcores);
+    BOOST_TEST(lcores.error().message.find("the EAL has 2") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(answers_that_no_queue_takes_are_counted_and_make_an_objection) {
+    constexpr unsigned kNarrow = 256;  // such a ring holds one frame less
+    port::RingPort rings = port::RingPort::make("narrow", kNarrow);
+    const RespondReport report = run_beside(rings.port, plan({kAddress}), [&] {
+        const Frame query = query_frame(plain_spec(), frame::kDnsTypeA);
+        for (unsigned n = 0; n < kNarrow + 100; ++n) {
+            rings.end.arrive(query);
+            if (n % 50 == 0) {
+                std::this_thread::sleep_for(20ms);
+            }
+        }
+        std::this_thread::sleep_for(100ms);
+    });
+    BOOST_TEST(report.queries.answered == kNarrow - 1u);
+    BOOST_TEST(report.queries.not_sent == 101u);
+    BOOST_REQUIRE(report.objections.size() == 1u);
+    BOOST_TEST(report.objections[0].find("did not send 101 answers") != std::string::npos);
+    BOOST_TEST(rings.end.left().size() == kNarrow - 1u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
