@@ -66,7 +66,7 @@ void LoadWorker::run(const Trial& trial) noexcept {
         receiver.empty();
     }
     if (intake_) {
-        intake_->reset();
+        intake_->reset(static_cast<std::uint64_t>(clock_.now_ns()));
     }
     const Tsc start = board_.arrive(static_cast<Tsc>(clock_.tsc.cycles(kLead)));
     begin(trial.order, start);

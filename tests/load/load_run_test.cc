@@ -1,0 +1,313 @@
+#include "dataplane/load/load_run.h"
+
+#include <boost/test/unit_test.hpp>
+#include <numeric>
+#include <thread>
+
+#include "tests/load/loop_port.h"
+#include "tests/port/eal_fixture.h"
+#include "tests/port/ring_ports.h"
+
+using namespace pathproof;
+using namespace pathproof::load;
+using namespace std::chrono_literals;
+using frame::TrafficClass;
+
+namespace {
+
+const std::atomic<bool> kNever = false;
+
+frame::FrameSpec spec() {
+    frame::FrameSpec spec;
+    spec.packet.source = *frame::parse_endpoint("198.18.0.2:10000");
+    spec.packet.destination = *frame::parse_endpoint("203.0.113.2:53");
+    spec.packet.source_mac = *frame::parse_mac("02:70:70:00:00:01");
+    spec.packet.destination_mac = *frame::parse_mac("02:70:70:00:00:02");
+    return spec;
+}
+
+LoadPlan plan() {
+    LoadPlan plan;
+    plan.source.spec = spec();
+    plan.intake.expects = IntakePlan::Expects::kFrames;
+    return plan;
+}
+
+// All cases share these: a name can be had once in a process.
+port::Port& loop() {
+    static port::Port port = loop_port("loop", 2);
+    return port;
+}
+port::RingPort& ends() {
+    static port::RingPort port = port::RingPort::make("ends", 1024);
+    return port;
+}
+
+Roles one_worker(port::Port& port) {
+    return {.senders = {{0, &port, 0}}, .receivers = {{0, &port, 0}}};
+}
+Roles two_workers(port::Port& port) {
+    return {.senders = {{0, &port, 0}, {1, &port, 1}}, .receivers = {{0, &port, 0}, {1, &port, 1}}};
+}
+
+std::unique_ptr<LoadRun> start(const Roles& roles, const LoadPlan& plan) {
+    auto run = LoadRun::start(port::eal(), roles, plan);
+    BOOST_REQUIRE_MESSAGE(run, run.error().message);
+    return std::move(*run);
+}
+
+TrialReport trial(LoadRun& run, const TrialOrder& order, const std::atomic<bool>& stop = kNever) {
+    auto report = run.run(order, stop);
+    BOOST_REQUIRE_MESSAGE(report, report.error().message);
+    return std::move(*report);
+}
+
+std::uint64_t sent(const TrialReport& report, TrafficClass traffic) {
+    return report.sent_by_class[static_cast<std::size_t>(traffic)];
+}
+std::uint64_t unique(const TrialReport& report, TrafficClass traffic) {
+    return report.intake.classes[static_cast<std::size_t>(traffic)].unique;
+}
+
+bool objects(const TrialReport& report, const std::string& words) {
+    for (const std::string& objection : report.objections) {
+        if (objection.find(words) != std::string::npos) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void check_whole(const TrialReport& report, std::uint64_t frames) {
+    BOOST_TEST(report.sent == frames);
+    BOOST_TEST(std::accumulate(report.sent_by_class.begin(), report.sent_by_class.end(),
+                               std::uint64_t{0}) == frames);
+    BOOST_TEST(report.unique() == frames);
+    BOOST_TEST(report.missing() == 0u);
+    BOOST_TEST(report.intake.received.received == frames);
+    BOOST_TEST(report.intake.received.balances());
+    BOOST_TEST(report.sender_port.tx_packets == frames);
+    BOOST_TEST(!report.partial);
+    BOOST_TEST(!objects(report, "counted"));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(load_run)
+
+BOOST_AUTO_TEST_CASE(exactly_the_count_leaves_and_comes_back_on_one_lcore) {
+    const auto run = start(one_worker(loop()), plan());
+    for (const std::uint64_t frames : {1u, 31u, 33u, 50'000u}) {
+        check_whole(trial(*run, {.frames = frames}), frames);
+        check_whole(trial(*run, {.frames_per_second = 200'000, .frames = frames}), frames);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(two_lcores_share_the_count_out) {
+    const auto run = start(two_workers(loop()), plan());
+    for (const std::uint64_t frames : {1u, 2u, 33u, 50'001u}) {
+        const TrialReport report =
+            trial(*run, {.frames_per_second = 300'000, .frames = frames, .drain = 2s});
+        check_whole(report, frames);
+        BOOST_TEST(report.workers.size() == 2u);
+        BOOST_REQUIRE(report.intake.streams.size() == 2u);
+        BOOST_TEST(report.intake.streams[0].unique == (frames + 1) / 2);
+        BOOST_TEST(report.intake.streams[1].unique == frames / 2);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(fifty_trials_are_handed_to_the_same_workers_and_none_sees_another_s_frames) {
+    const auto run = start(two_workers(loop()), plan());
+    std::vector<std::int64_t> overheads;
+    for (int n = 0; n < 50; ++n) {
+        const TrialReport report =
+            trial(*run, {.frames_per_second = 100'000, .frames = 300, .drain = 2s});
+        check_whole(report, 300);
+        BOOST_TEST(report.intake.stale == 0u);
+        overheads.push_back(report.overhead_ns);
+    }
+    std::ranges::sort(overheads);
+    BOOST_TEST_MESSAGE("overhead of a trial, us (median, worst): " << overheads[25] / 1000 << " "
+                                                                   << overheads.back() / 1000);
+}
+
+BOOST_AUTO_TEST_CASE(every_class_of_a_mix_is_accounted_for_on_its_own) {
+    LoadPlan mixed = plan();
+    mixed.source.mix = {{.traffic = TrafficClass::kDnsA, .weight = 5},
+                        {.traffic = TrafficClass::kDnsAaaa, .weight = 2},
+                        {.traffic = TrafficClass::kTcpSyn, .weight = 1},
+                        {.traffic = TrafficClass::kIcmpEcho, .weight = 1},
+                        {.traffic = TrafficClass::kUdp, .weight = 1, .frame_bytes = 512}};
+    const auto run = start(one_worker(loop()), mixed);
+    const TrialReport report = trial(*run, {.frames = 10'000});
+    check_whole(report, 10'000);
+    BOOST_TEST(sent(report, TrafficClass::kDnsA) == 5'000u);
+    BOOST_TEST(sent(report, TrafficClass::kDnsAaaa) == 2'000u);
+    for (const TrafficClass traffic :
+         {TrafficClass::kDnsA, TrafficClass::kDnsAaaa, TrafficClass::kTcpSyn,
+          TrafficClass::kIcmpEcho, TrafficClass::kUdp}) {
+        BOOST_TEST(unique(report, traffic) == sent(report, traffic), frame::name(traffic));
+        const auto& of_class = report.intake.classes[static_cast<std::size_t>(traffic)];
+        BOOST_TEST(of_class.latency.count() == sent(report, traffic));
+        BOOST_TEST(of_class.latency.summary().max_ns < 10'000'000'000);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_second_of_a_pair_leaves_no_earlier_than_its_skew) {
+    LoadPlan paired = plan();
+    paired.source.pairing = SourcePlan::Pairing::kPairs;
+    for (const Nanoseconds skew : {Nanoseconds(1), Nanoseconds(700), Nanoseconds(60'000)}) {
+        paired.pair_skew = skew;
+        const auto run = start(one_worker(loop()), paired);
+        const TrialReport report = trial(*run, {.frames_per_second = 10'000, .frames = 600});
+        check_whole(report, 600);
+        BOOST_TEST(unique(report, TrafficClass::kDnsA) == 300u);
+        BOOST_TEST(unique(report, TrafficClass::kDnsAaaa) == 300u);
+        BOOST_TEST(report.skew.pairs == 300u);
+        BOOST_TEST(report.skew.min_ns > static_cast<double>(skew.count()) - 1);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(frames_that_do_not_come_back_are_missing_and_all_others_are_not) {
+    const auto run = start(one_worker(ends().port), plan());
+    std::atomic<bool> over = false;
+    std::uint64_t kept = 0;
+    std::uint64_t seen = 0;
+    std::thread far([&] {
+        while (!over) {
+            for (const auto& frame : ends().end.left()) {
+                if (++seen % 10 == 0) {
+                    ++kept;
+                } else {
+                    ends().end.arrive(frame);
+                }
+            }
+            std::this_thread::sleep_for(100us);
+        }
+    });
+    const TrialReport report =
+        trial(*run, {.frames_per_second = 20'000, .frames = 2'000, .drain = 300ms});
+    over = true;
+    far.join();
+    BOOST_TEST(report.sent == 2'000u);
+    BOOST_TEST(kept == 200u);
+    BOOST_TEST(report.missing() == kept);
+    BOOST_TEST(!report.partial);
+}
+
+BOOST_AUTO_TEST_CASE(a_driver_that_takes_no_more_ends_the_trial_and_no_frame_is_miscounted) {
+    ends().end.left();
+    const auto run = start(one_worker(ends().port), plan());
+    const TrialReport report = trial(*run, {.frames = 2'000, .drain = 1ms});
+    BOOST_TEST(report.partial);
+    BOOST_TEST(report.hand.stuck == 1u);
+    BOOST_TEST(report.hand.taken_back > 0u);
+    BOOST_TEST(report.sent == 1'023u);
+    BOOST_TEST(report.sender_port.tx_packets == report.sent);
+    BOOST_TEST(sent(report, TrafficClass::kDnsA) == report.sent);
+    BOOST_TEST(ends().end.left().size() == report.sent);
+    BOOST_TEST(objects(report, "took no frame"));
+    // What was given back is made anew by the next trial.
+    const TrialReport next = trial(*run, {.frames = 100, .drain = 1ms});
+    BOOST_TEST(next.sent == 100u);
+    BOOST_TEST(ends().end.left().size() == 100u);
+}
+
+BOOST_AUTO_TEST_CASE(a_trial_that_is_stopped_is_partial_and_counts_what_left) {
+    const auto run = start(one_worker(loop()), plan());
+    std::atomic<bool> stop = false;
+    std::thread stopper([&] {
+        while (run->live().sent < 50) {
+            std::this_thread::sleep_for(1ms);
+        }
+        stop = true;
+    });
+    const TrialReport report = trial(*run, {.frames_per_second = 1'000, .frames = 100'000}, stop);
+    stopper.join();
+    BOOST_TEST(report.partial);
+    BOOST_TEST(report.sent >= 50u);
+    BOOST_TEST(report.sent < 100'000u);
+    BOOST_TEST(report.missing() == 0u);
+    BOOST_TEST(report.sender_port.tx_packets == report.sent);
+}
+
+BOOST_AUTO_TEST_CASE(at_full_speed_a_trial_lasts_as_long_as_it_is_told) {
+    const auto run = start(one_worker(loop()), plan());
+    const TrialReport report = trial(*run, {.duration = 50ms});
+    BOOST_TEST(report.sent > 1'000u);
+    BOOST_TEST(report.missing() == 0u);
+    BOOST_TEST(report.sending_seconds > 0.02);
+    BOOST_TEST(report.departures.gaps.count() > 0u);
+    BOOST_TEST(report.own_bias_ns > 0);
+    BOOST_TEST(report.bias.single_ns >= report.bias.floor_ns);
+}
+
+BOOST_AUTO_TEST_CASE(a_trial_without_receivers_ends_with_its_last_frame) {
+    ends().end.left();
+    const auto run = start({.senders = {{0, &ends().port, 0}}}, plan());
+    const TrialReport report = trial(*run, {.frames = 500, .drain = 1h});
+    BOOST_TEST(report.sent == 500u);
+    BOOST_TEST(ends().end.left().size() == 500u);
+}
+
+BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused_before_anything_is_sent) {
+    const std::uint64_t before = loop().counters().tx_packets;
+    const auto refused = [](const Roles& roles, auto change, const std::string& words) {
+        LoadPlan wrong = plan();
+        change(wrong);
+        const auto run = LoadRun::start(port::eal(), roles, wrong);
+        BOOST_REQUIRE_MESSAGE(!run, words);
+        BOOST_TEST((run.error().code == ErrorCode::kBadInput));
+        BOOST_TEST(run.error().message.find(words) != std::string::npos, run.error().message);
+    };
+    const auto nothing = [](LoadPlan&) {};
+    refused({}, nothing, "0 senders");
+    refused({.senders = {{7, &loop(), 0}}}, nothing, "worker 7 of 2 does not exist");
+    refused({.senders = {{0, &loop(), 2}}}, nothing, "queue 2 does not exist");
+    refused({.senders = {{0, &loop(), 0}, {1, &loop(), 0}}}, nothing, "two senders");
+    refused({.senders = {{0, &loop(), 0}}, .receivers = {{0, &loop(), 5}}}, nothing, "queue 5");
+    const Roles fine = one_worker(loop());
+    refused(
+        fine, [](LoadPlan& plan) { plan.burst = 0; }, "burst");
+    refused(
+        fine, [](LoadPlan& plan) { plan.burst = 65; }, "burst");
+    refused(
+        fine, [](LoadPlan& plan) { plan.pair_skew = 5ns; }, "needs pairs");
+    refused(
+        fine, [](LoadPlan& plan) { plan.source.mix[0].frame_bytes = 4'000; }, "4000 bytes");
+    refused(
+        fine,
+        [](LoadPlan& plan) {
+            plan.source.spec.packet.transport_checksum = frame::ChecksumMode::kOffload;
+        },
+        "UDP_CKSUM");
+
+    const auto run = start(fine, plan());
+    const auto no_order = [&](const TrialOrder& order, const std::string& words) {
+        const auto report = run->run(order, kNever);
+        BOOST_REQUIRE_MESSAGE(!report, words);
+        BOOST_TEST(report.error().message.find(words) != std::string::npos, report.error().message);
+    };
+    no_order({.frames_per_second = -1, .frames = 1}, "rate of -1");
+    no_order({.frames_per_second = 1e12, .frames = 1}, "rate of 1");
+    no_order({.frames_per_second = std::numeric_limits<double>::infinity(), .frames = 1}, "inf");
+    no_order({.frames_per_second = std::nan(""), .frames = 1}, "nan");
+    no_order({}, "needs a duration or a number");
+    no_order({.duration = -1s}, "negative");
+    BOOST_TEST(loop().counters().tx_packets == before);
+}
+
+BOOST_AUTO_TEST_CASE(half_a_pair_and_a_skew_that_does_not_fit_are_refused) {
+    LoadPlan paired = plan();
+    paired.source.pairing = SourcePlan::Pairing::kPairs;
+    paired.pair_skew = 1ms;
+    const auto run = start(one_worker(loop()), paired);
+    const auto odd = run->run({.frames = 3}, kNever);
+    BOOST_REQUIRE(!odd);
+    BOOST_TEST(odd.error().message.find("pairs") != std::string::npos);
+    const auto quick = run->run({.frames_per_second = 10'000, .frames = 4}, kNever);
+    BOOST_REQUIRE(!quick);
+    BOOST_TEST(quick.error().message.find("skew") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
