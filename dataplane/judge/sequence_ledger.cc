@@ -22,6 +22,7 @@ Arrival SequenceLedger::take_unexpected(std::int32_t ahead, std::uint32_t sequen
 
 void SequenceLedger::pass_over(std::uint64_t numbers) noexcept {
     const std::uint64_t end = next_ + numbers;
+    odd_.overtaken = end - kOrigin;
     if (numbers >= kWindowBits) {
         std::fill_n(seen_.get(), kWords, 0);
         next_ = end;
@@ -77,7 +78,8 @@ SequenceTotals sum(const SequenceTotals& a, const SequenceTotals& b) noexcept {
                         .too_old = a.too_old + b.too_old,
                         .highest = std::max(a.highest, b.highest),
                         .furthest = std::max(a.furthest, b.furthest),
-                        .distance = a.distance};
+                        .distance = a.distance,
+                        .overtaken = std::max(a.overtaken, b.overtaken)};
     for (std::size_t bin = 0; bin < both.distance.size(); ++bin) {
         both.distance[bin] += b.distance[bin];
     }

@@ -20,6 +20,8 @@ struct SequenceTotals {
     std::uint32_t furthest = 0;   // greatest distance behind the highest, in frames
     std::array<std::uint64_t, 22>
         distance{};  // reordered by distance: 1, 2-3, 4-7, ... 2^20 and more
+    // 1 + the last number that a later one overtook, whether it came after that or not; 0: none.
+    std::uint64_t overtaken = 0;
 };
 
 enum class Arrival : std::uint8_t { kUnique, kReordered, kDuplicate, kTooOld };

@@ -174,4 +174,21 @@ BOOST_AUTO_TEST_CASE(the_parts_of_several_receivers_add_up) {
     BOOST_TEST(both.highest == 1'000u);
 }
 
+BOOST_AUTO_TEST_CASE(the_last_number_overtaken_is_known_until_a_reset) {
+    SequenceLedger ledger;
+    for (const std::uint32_t number : {3u, 4u}) {
+        ledger.take(number);
+    }
+    BOOST_TEST(ledger.totals().overtaken == 0);
+    for (const std::uint32_t number : {7u, 8u, 12u, 13u}) {
+        ledger.take(number);
+    }
+    // 11 is the last of 5, 6, 9, 10 and 11; one that comes late stays overtaken.
+    BOOST_TEST(ledger.totals().overtaken == 12);
+    ledger.take(11u);
+    BOOST_TEST(ledger.totals().overtaken == 12);
+    ledger.reset();
+    BOOST_TEST(ledger.totals().overtaken == 0);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,184 @@
+#include "dataplane/measure/load_measurer.h"
+
+#include <algorithm>
+
+#include "dataplane/load/frame_source.h"
+
+namespace pathproof::measure {
+namespace {
+
+using search::TrialInput;
+using search::TrialOutput;
+using SteadyClock = std::chrono::steady_clock;
+
+// A sender so far behind its schedule did not apply the load that was to be applied.
+constexpr std::int64_t kBehindNs = 5'000'000;
+
+Steps steps_of(const TrialInput& input, unsigned sender, std::size_t senders) {
+    return {.first_pps = input.load_pps,
+            .first_duration = input.duration,
+            .second_pps = input.change->load_pps,
+            .second_duration = input.change->duration,
+            .sender = sender,
+            .senders = static_cast<unsigned>(senders)};
+}
+
+std::vector<Steps> all_steps(const TrialInput& input, std::size_t senders) {
+    std::vector<Steps> all;
+    for (unsigned sender = 0; sender < senders; ++sender) {
+        all.push_back(steps_of(input, sender, senders));
+    }
+    return all;
+}
+
+// What stands in the way of using the trial, without what the tester's limit says already.
+std::string objections(const load::TrialReport& report) {
+    std::string all;
+    for (const std::string& one : report.objections) {
+        if (report.tester_limit.find(one) == std::string::npos) {
+            all += (all.empty() ? "" : "; ") + one;
+        }
+    }
+    return all;
+}
+
+void add(std::string& sentences, const std::string& next) {
+    sentences += (sentences.empty() ? "" : "; ") + next;
+}
+
+// A source with times of its own has no rate that the run could miss.
+void judge_change(TrialOutput& output, const load::TrialReport& report,
+                  const std::vector<Steps>& steps) {
+    std::uint64_t planned = 0;
+    for (const Steps& one : steps) {
+        planned += one.frames();
+    }
+    if (report.sent < planned && !report.partial) {
+        add(output.tester_limit, fmt::format("{} of {} frames left in time", report.sent, planned));
+    } else if (report.departures.worst_late_ns > kBehindNs) {
+        add(output.tester_limit,
+            fmt::format("frames left up to {:.1f} ms late",
+                        static_cast<double>(report.departures.worst_late_ns) / 1e6));
+    }
+    if (output.reordered > 0) {
+        add(output.objection, fmt::format("{} frames came out of order: the last loss may be one "
+                                          "of them",
+                                          output.reordered));
+    }
+    output.last_loss = last_loss(steps, report.intake.streams);
+}
+
+}  // namespace
+
+std::optional<Nanoseconds> last_loss(const std::vector<Steps>& senders,
+                                     const std::vector<judge::SequenceTotals>& streams) {
+    std::optional<Nanoseconds> last;
+    for (std::size_t n = 0; n < senders.size(); ++n) {
+        const Steps& steps = senders[n];
+        const judge::SequenceTotals seen =
+            n < streams.size() ? streams[n] : judge::SequenceTotals();
+        const bool end_missing = seen.highest < steps.frames();
+        const std::uint64_t behind_lost = end_missing ? steps.frames() : seen.overtaken;
+        if (behind_lost <= steps.in_first()) {
+            continue;
+        }
+        const Nanoseconds at = steps.departure(behind_lost - 1) - steps.change();
+        last = std::max(last.value_or(at), at);
+    }
+    return last;
+}
+
+TrialOutput output_of(const TrialInput& input, const load::TrialReport& report) {
+    TrialOutput output{.input = input,
+                       .offered_pps = report.achieved_pps,
+                       .sent = report.sent,
+                       .lost = report.missing(),
+                       .bad_checksums = report.intake.received.bad_checksum,
+                       .overhead_seconds = static_cast<double>(report.overhead_ns) / 1e9,
+                       .tester_limit = report.tester_limit,
+                       .objection = objections(report),
+                       .partial = report.partial};
+    for (const load::ClassTotals& of_class : report.intake.classes) {
+        output.duplicates += of_class.duplicates;
+        output.reordered += of_class.reordered;
+        output.latency.merge(of_class.latency);
+    }
+    return output;
+}
+
+Result<std::unique_ptr<LoadMeasurer>> LoadMeasurer::start(port::Eal& eal, const MeasurerPlan& plan,
+                                                          const std::atomic<bool>& stop) {
+    std::unique_ptr<LoadMeasurer> measurer(new LoadMeasurer(eal, plan, stop));
+    if (Status started = measurer->start_steady(); !started) {
+        return pass_on(started.error());
+    }
+    return measurer;
+}
+
+Status LoadMeasurer::start_steady() {
+    auto run = load::LoadRun::start(eal_, plan_.roles, plan_.load);
+    if (!run) {
+        return pass_on(run.error());
+    }
+    run_ = std::move(*run);
+    return {};
+}
+
+Result<load::TrialReport> LoadMeasurer::run_steady(const TrialInput& input) {
+    if (!run_) {
+        if (Status started = start_steady(); !started) {
+            return pass_on(started.error());
+        }
+    }
+    return run_->run({.frames_per_second = input.load_pps,
+                      .duration = input.frames == 0 ? input.duration : Nanoseconds(0),
+                      .frames = input.frames,
+                      .drain = plan_.drain},
+                     stop_);
+}
+
+// Its source has the two rates in it, so it has a run of its own.
+Result<load::TrialReport> LoadMeasurer::run_change(const TrialInput& input) {
+    if (plan_.roles.receivers.size() != 1) {
+        return fail(ErrorCode::kNotSupported,
+                    "system recovery needs one receiving queue, which sees all frames in order; "
+                    "there are {}",
+                    plan_.roles.receivers.size());
+    }
+    run_.reset();  // its workers have to end first
+    load::LoadPlan plan = plan_.load;
+    const std::size_t senders = plan_.roles.senders.size();
+    plan.make_source =
+        [&](const load::SourcePlan& source) -> Result<std::unique_ptr<load::Source>> {
+        auto frames = load::FrameSource::make(source);
+        if (!frames) {
+            return pass_on(frames.error());
+        }
+        return std::make_unique<SteppedSource>(
+            std::make_unique<load::FrameSource>(std::move(*frames)),
+            steps_of(input, source.stream, senders));
+    };
+    auto run = load::LoadRun::start(eal_, plan_.roles, plan);
+    if (!run) {
+        return pass_on(run.error());
+    }
+    return (*run)->run({.duration = input.whole_duration(), .drain = plan_.drain}, stop_);
+}
+
+Result<TrialOutput> LoadMeasurer::measure(const TrialInput& input) {
+    const auto began = SteadyClock::now();
+    const auto report = input.change ? run_change(input) : run_steady(input);
+    if (!report) {
+        return pass_on(report.error());
+    }
+    TrialOutput output = output_of(input, *report);
+    if (input.change) {
+        judge_change(output, *report, all_steps(input, plan_.roles.senders.size()));
+    } else {
+        bias_ = report->bias;
+    }
+    output.trial_seconds = std::chrono::duration<double>(SteadyClock::now() - began).count();
+    return output;
+}
+
+}  // namespace pathproof::measure

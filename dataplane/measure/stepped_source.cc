@@ -1,0 +1,53 @@
+#include "dataplane/measure/stepped_source.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pathproof::measure {
+namespace {
+
+// Of the deadlines 0, 1/rate, 2/rate ... that lie in a time, those of one sender.
+std::uint64_t share(double pps, Nanoseconds time, unsigned sender, unsigned senders) {
+    const double all = pps * static_cast<double>(time.count()) / 1e9;
+    const auto whole = static_cast<std::uint64_t>(std::ceil(all * (1 - 1e-12)));
+    return whole > sender ? (whole - sender - 1) / senders + 1 : 0;
+}
+
+double turn(std::uint64_t n, const Steps& steps) {
+    return static_cast<double>(n) * steps.senders + steps.sender;
+}
+
+}  // namespace
+
+std::uint64_t Steps::in_first() const {
+    return share(first_pps, first_duration, sender, senders);
+}
+
+std::uint64_t Steps::in_second() const {
+    return share(second_pps, second_duration, sender, senders);
+}
+
+Nanoseconds Steps::departure(std::uint64_t n) const {
+    const std::uint64_t before = in_first();
+    if (n < before) {
+        return Nanoseconds(static_cast<std::int64_t>(turn(n, *this) / first_pps * 1e9));
+    }
+    const double after = turn(n - before, *this) / second_pps * 1e9;
+    return first_duration + Nanoseconds(static_cast<std::int64_t>(after));
+}
+
+std::size_t SteppedSource::fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept {
+    const auto left = static_cast<std::size_t>(count_ - next_);
+    const std::size_t filled = frames_->fill(burst.first(std::min(burst.size(), left)), sent_ns);
+    next_ += filled;
+    return filled;
+}
+
+std::optional<std::uint64_t> SteppedSource::next_due_ns() const noexcept {
+    if (next_ == count_) {
+        return std::nullopt;
+    }
+    return static_cast<std::uint64_t>(steps_.departure(next_).count());
+}
+
+}  // namespace pathproof::measure
