@@ -40,8 +40,8 @@ class StampReader {
     static Result<StampReader> make(const IntakePlan& plan);
 
     // False: no frame of the run.
-    bool read(frame::Bytes frame, const Innermost& packet, std::uint64_t now_ns,
-              Tracked& out) noexcept {
+    [[gnu::always_inline]] bool read(frame::Bytes frame, const Innermost& packet,
+                                     std::uint64_t now_ns, Tracked& out) noexcept {
         const frame::Bytes segment = frame.subspan(packet.transport, packet.end - packet.transport);
         if (packet.upper == Innermost::Upper::kUdp) [[likely]] {
             const frame::Bytes payload = segment.subspan(kUdpHeader);
@@ -65,7 +65,8 @@ class StampReader {
     StampReader(const IntakePlan& plan, const frame::DnsName& suffix);
 
     // A message whose question lies as it was sent, letters lower case.
-    bool read_dns_as_sent(frame::Bytes message, std::uint64_t now_ns, Tracked& out) noexcept;
+    [[gnu::always_inline]] bool read_dns_as_sent(frame::Bytes message, std::uint64_t now_ns,
+                                                 Tracked& out) noexcept;
     bool fits_suffix(const std::uint8_t* message) const noexcept;
     bool read_upper_digits(std::uint32_t digits) noexcept;
     void judge_message(const std::uint8_t* message, Tracked& out) const noexcept;

@@ -79,16 +79,21 @@ struct TrackedIntake::Impl {
         totals.streams.resize(plan.streams);
     }
 
-    void take(const rte_mbuf& mbuf, std::size_t port, std::uint64_t now_ns) noexcept;
-    Bytes whole(const rte_mbuf& mbuf) noexcept;
-    void take_bad(Bytes bytes, std::size_t port, std::uint64_t now_ns) noexcept;
-    void take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::size_t port,
-                       std::uint64_t now_ns) noexcept;
-    void take_good(Bytes bytes, const Innermost& packet, std::uint64_t now_ns) noexcept;
-    void enter(const Tracked& tracked) noexcept;
-    void enter_odd(const Tracked& tracked, Arrival arrival, ClassTotals& of_class) noexcept;
+    // The way of an ordinary frame is one function: handing what was read of it from one to the
+    // next through memory costs more than the reading.
+    [[gnu::always_inline]] inline void take(const rte_mbuf& mbuf, std::size_t port,
+                                            std::uint64_t now_ns) noexcept;
+    [[gnu::always_inline]] inline void take_good(Bytes bytes, const Innermost& packet,
+                                                 std::uint64_t now_ns) noexcept;
+    [[gnu::always_inline]] inline void enter(const Tracked& tracked) noexcept;
+
+    [[gnu::noinline]] Bytes join(const rte_mbuf& mbuf) noexcept;
+    [[gnu::noinline]] void take_bad(Bytes bytes, std::size_t port, std::uint64_t now_ns) noexcept;
+    [[gnu::noinline]] void take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::size_t port,
+                                         std::uint64_t now_ns) noexcept;
+    [[gnu::noinline]] void enter_odd(Tracked tracked, Arrival arrival) noexcept;
+    [[gnu::noinline]] void count_other(Bytes bytes, const Innermost* packet) noexcept;
     void mark(Anomaly::Kind kind) noexcept;
-    void count_other(Bytes bytes, const Innermost* packet) noexcept;
 
     IntakePlan plan;
     judge::QuickVerifier quick;
@@ -104,12 +109,8 @@ struct TrackedIntake::Impl {
     IntakeTotals totals;
 };
 
-// Frames of one buffer are read where they lie.
-Bytes TrackedIntake::Impl::whole(const rte_mbuf& mbuf) noexcept {
+Bytes TrackedIntake::Impl::join(const rte_mbuf& mbuf) noexcept {
     const std::uint32_t length = rte_pktmbuf_pkt_len(&mbuf);
-    if (mbuf.nb_segs == 1) [[likely]] {
-        return {rte_pktmbuf_mtod(&mbuf, const std::uint8_t*), length};
-    }
     if (joined.size() < length) {
         joined.resize(length);
     }
@@ -119,7 +120,10 @@ Bytes TrackedIntake::Impl::whole(const rte_mbuf& mbuf) noexcept {
 
 void TrackedIntake::Impl::take(const rte_mbuf& mbuf, std::size_t port,
                                std::uint64_t now_ns) noexcept {
-    const Bytes bytes = whole(mbuf);
+    Bytes bytes(rte_pktmbuf_mtod(&mbuf, const std::uint8_t*), rte_pktmbuf_pkt_len(&mbuf));
+    if (mbuf.nb_segs != 1) [[unlikely]] {
+        bytes = join(mbuf);
+    }
     if (ring.active()) [[unlikely]] {
         ring.note(bytes, static_cast<std::int64_t>(now_ns));
     }
@@ -206,7 +210,7 @@ void TrackedIntake::Impl::enter(const Tracked& tracked) noexcept {
                           tracked.content == Tracked::Content::kRight &&
                           tracked.age_ns <= late_after_ns;
     if (!ordinary) [[unlikely]] {
-        enter_odd(tracked, arrival, of_class);
+        enter_odd(tracked, arrival);
         return;
     }
     ++of_class.unique;
@@ -216,8 +220,8 @@ void TrackedIntake::Impl::enter(const Tracked& tracked) noexcept {
 }
 
 // Latencies are of right answers that came for the first time.
-void TrackedIntake::Impl::enter_odd(const Tracked& tracked, Arrival arrival,
-                                    ClassTotals& of_class) noexcept {
+void TrackedIntake::Impl::enter_odd(Tracked tracked, Arrival arrival) noexcept {
+    ClassTotals& of_class = totals.classes[static_cast<std::size_t>(tracked.traffic)];
     if (arrival == Arrival::kTooOld) {
         return;
     }
