@@ -1,0 +1,93 @@
+#include "harness/cli/generate/lanes.h"
+
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+
+#include "harness/cli/generate/number_checks.h"
+
+namespace pathproof::cli {
+namespace {
+
+int cpus_allowed() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+}  // namespace
+
+std::uint16_t LaneOptions::queue_count() const {
+    return queues > 0 ? queues : static_cast<std::uint16_t>(cpus.size());
+}
+
+void add_lane_options(CLI::App& command, LaneOptions& options) {
+    command
+        .add_option("port", options.port,
+                    "kernel interface (c0 or af_xdp:c0), DPDK vdev (net_tap,iface=t0) or PCI "
+                    "address")
+        ->required();
+    command.add_option("--receive", options.receive,
+                       "port at which frames come back (default: the sending one)");
+    command.add_option("--netns", options.netns, "network namespace in which the ports are");
+    command.add_option("--cpu", options.cpus, "CPUs of the lcores: 1 or 1,2 (default 0)")
+        ->delimiter(',')
+        ->check(CLI::NonNegativeNumber);
+    command
+        .add_option("--queues", options.queues,
+                    "queues of each port, each way (default: one for each lcore)")
+        ->check(kPositive);
+}
+
+Status check_lanes(const LaneOptions& options) {
+    const auto lcores = static_cast<int>(options.cpus.size());
+    if (lcores > cpus_allowed()) {
+        return fail(ErrorCode::kBadInput,
+                    "--cpu names {} lcores, and this process may run on {} CPUs: every lcore needs "
+                    "one of its own",
+                    lcores, cpus_allowed());
+    }
+    if (options.queue_count() > frame::kMostStreams) {
+        return fail(ErrorCode::kBadInput, "--queues {}: a run has at most {} of them",
+                    options.queue_count(), frame::kMostStreams);
+    }
+    if (lcores > 2 * options.queue_count()) {
+        return fail(ErrorCode::kBadInput,
+                    "--queues {} for {} lcores: some would have nothing to do; each needs a "
+                    "transmit or a receive queue",
+                    options.queue_count(), lcores);
+    }
+    return {};
+}
+
+load::Roles roles_of(const LaneOptions& options, port::Port& sending, port::Port& receiving) {
+    const auto lcores = static_cast<unsigned>(options.cpus.size());
+    load::Roles roles;
+    for (std::uint16_t queue = 0; queue < options.queue_count(); ++queue) {
+        roles.senders.push_back({queue % lcores, &sending, queue});
+        roles.receivers.push_back({lcores - 1 - queue % lcores, &receiving, queue});
+    }
+    return roles;
+}
+
+Result<Lanes> Lanes::open(const LaneOptions& options, std::uint64_t tx_offloads) {
+    if (Status sense = check_lanes(options); !sense) {
+        return pass_on(sense.error());
+    }
+    DataPortsOptions wanted{.ports = {}, .netns = options.netns, .cpus = options.cpus};
+    const std::uint16_t queues = options.queue_count();
+    wanted.ports.push_back({.port = options.port,
+                            .rx_queues = queues,
+                            .tx_queues = queues,
+                            .tx_offloads = tx_offloads});
+    if (!options.receive.empty() && options.receive != options.port) {
+        wanted.ports.push_back({.port = options.receive, .rx_queues = queues, .tx_queues = queues});
+    }
+    auto opened = DataPorts::open(wanted);
+    if (!opened) {
+        return pass_on(opened.error());
+    }
+    return Lanes{std::move(*opened)};
+}
+
+}  // namespace pathproof::cli

@@ -1,0 +1,49 @@
+// Ports, queues and lcores of a command that sends and receives at a rate, and who does what.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/load/load_run.h"
+#include "harness/cli/data_port.h"
+
+namespace CLI {
+class App;
+}
+
+namespace pathproof::cli {
+
+// As typed.
+struct LaneOptions {
+    std::string port;
+    std::string receive;  // empty: what comes back comes to the sending port
+    std::string netns;
+    std::vector<int> cpus = {0};
+    std::uint16_t queues = 0;  // 0: one for each lcore
+
+    std::uint16_t queue_count() const;
+};
+
+void add_lane_options(CLI::App& command, LaneOptions& options);
+
+// What of it makes no sense, before any port is opened: more lcores than CPUs or than queues.
+Status check_lanes(const LaneOptions& options);
+
+// Queues are dealt out to the lcores, transmit queues from the first, receive queues from the last:
+// with two lcores and one queue one sends and the other receives, with as many queues as lcores
+// each does both.
+load::Roles roles_of(const LaneOptions& options, port::Port& sending, port::Port& receiving);
+
+struct Lanes {
+    DataPorts ports;
+
+    port::Port& sending() { return ports.ports.front(); }
+    port::Port& receiving() { return ports.ports.back(); }
+
+    // Errors: what check_lanes and DataPorts::open say.
+    static Result<Lanes> open(const LaneOptions& options, std::uint64_t tx_offloads);
+};
+
+}  // namespace pathproof::cli

@@ -1,0 +1,133 @@
+#include "harness/cli/generate/mix_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace pathproof::cli {
+namespace {
+
+using frame::TrafficClass;
+
+constexpr unsigned kFcs = 4;
+constexpr unsigned kShortest = 64;
+constexpr unsigned kLongest = 9238;
+
+struct Word {
+    std::string key;  // empty: a number alone
+    std::string value;
+};
+
+std::vector<Word> words(const std::string& text) {
+    std::vector<Word> found;
+    std::size_t from = 0;
+    while (from <= text.size()) {
+        const std::size_t end = std::min(text.find(',', from), text.size());
+        const std::string one = text.substr(from, end - from);
+        const std::size_t equals = one.find('=');
+        found.push_back(equals == one.npos ? Word{"", one}
+                                           : Word{one.substr(0, equals), one.substr(equals + 1)});
+        from = end + 1;
+    }
+    return found;
+}
+
+std::optional<std::uint32_t> number(const std::string& text) {
+    std::uint32_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, wrong] = std::from_chars(text.data(), end, value);
+    return wrong == std::errc() && rest == end && !text.empty() ? std::optional(value)
+                                                                : std::nullopt;
+}
+
+std::string class_names() {
+    std::string names;
+    for (std::size_t n = 0; n < frame::kTrafficClasses; ++n) {
+        const auto traffic = static_cast<TrafficClass>(n);
+        if (traffic != TrafficClass::kReplay) {
+            names += fmt::format("{}{}", names.empty() ? "" : ", ", frame::name(traffic));
+        }
+    }
+    return names;
+}
+
+Result<TrafficClass> class_named(const std::string& name) {
+    if (name == "dns") {
+        return TrafficClass::kDnsA;
+    }
+    for (std::size_t n = 0; n < frame::kTrafficClasses; ++n) {
+        const auto traffic = static_cast<TrafficClass>(n);
+        if (traffic != TrafficClass::kReplay && name == frame::name(traffic)) {
+            return traffic;
+        }
+    }
+    return fail(ErrorCode::kBadInput, "'{}' is no traffic class; there are {}", name,
+                class_names());
+}
+
+bool is_dns(TrafficClass traffic) {
+    return traffic == TrafficClass::kDnsA || traffic == TrafficClass::kDnsAaaa;
+}
+
+Status set_size(std::vector<load::MixPart>& mix, const std::string& name, std::uint16_t bytes) {
+    if (name.empty()) {
+        for (load::MixPart& part : mix) {
+            part.frame_bytes = bytes;
+        }
+        return {};
+    }
+    const auto traffic = class_named(name);
+    if (!traffic) {
+        return pass_on(traffic.error());
+    }
+    bool found = false;
+    for (load::MixPart& part : mix) {
+        if (name == "dns" ? is_dns(part.traffic) : part.traffic == *traffic) {
+            part.frame_bytes = bytes;
+            found = true;
+        }
+    }
+    return found ? Status() : fail(ErrorCode::kBadInput, "'{}' is not in the mix", name);
+}
+
+}  // namespace
+
+Result<std::vector<load::MixPart>> parse_mix(const std::string& text) {
+    std::vector<load::MixPart> mix;
+    for (Word& word : words(text)) {
+        if (word.key.empty()) {
+            word = {word.value, "1"};
+        }
+        const auto traffic = class_named(word.key);
+        if (!traffic) {
+            return pass_on(traffic.error());
+        }
+        const auto weight = number(word.value);
+        if (!weight || *weight == 0) {
+            return fail(ErrorCode::kBadInput, "a weight of '{}' for {} is no number above 0",
+                        word.value, word.key);
+        }
+        if (std::ranges::find(mix, *traffic, &load::MixPart::traffic) != mix.end()) {
+            return fail(ErrorCode::kBadInput, "{} is in the mix twice", word.key);
+        }
+        mix.push_back({.traffic = *traffic, .weight = *weight});
+    }
+    return mix;
+}
+
+Status set_sizes(std::vector<load::MixPart>& mix, const std::string& text) {
+    for (const Word& word : words(text)) {
+        const auto bytes = number(word.value);
+        if (!bytes || *bytes < kShortest || *bytes > kLongest) {
+            return fail(ErrorCode::kBadInput,
+                        "a frame of '{}' bytes is not in {}..{} (with FCS, as RFC 2544 counts)",
+                        word.value, kShortest, kLongest);
+        }
+        if (Status set = set_size(mix, word.key, static_cast<std::uint16_t>(*bytes - kFcs)); !set) {
+            return set;
+        }
+    }
+    return {};
+}
+
+}  // namespace pathproof::cli

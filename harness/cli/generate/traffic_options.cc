@@ -1,0 +1,299 @@
+#include "harness/cli/generate/traffic_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "dataplane/load/frame_source.h"
+#include "harness/cli/generate/mix_text.h"
+#include "harness/cli/generate/number_checks.h"
+
+namespace pathproof::cli {
+namespace {
+
+using frame::FrameSpec;
+using frame::TrafficClass;
+
+constexpr std::uint16_t kVxlanPort = 4789;
+
+// What was typed into `--option`, read by `parse`; the error names the option.
+template <typename T>
+Status read(T& into, Result<T> parsed, const char* option) {
+    if (!parsed) {
+        return fail(parsed.error(), "{}", option);
+    }
+    into = *parsed;
+    return {};
+}
+
+// An end point, whose port may be left out.
+Result<frame::Endpoint> endpoint(const std::string& text, std::uint16_t default_port) {
+    if (const auto address = frame::parse_ip(text)) {
+        return frame::Endpoint{*address, default_port};
+    }
+    return frame::parse_endpoint(text);
+}
+
+Status add_tunnel(FrameSpec& spec, const TrafficOptions& options) {
+    frame::TunnelSpec tunnel;
+    tunnel.vni = *options.vni;
+    frame::PacketSpec& outer = tunnel.outer;
+    for (const Status& status :
+         {read(outer.source, endpoint(options.outer_source, options.outer_source_ports.front()),
+               "--outer-source"),
+          read(outer.destination, endpoint(options.outer_destination, kVxlanPort),
+               "--outer-destination"),
+          read(outer.source_mac, frame::parse_mac(options.outer_source_mac), "--outer-source-mac"),
+          read(outer.destination_mac, frame::parse_mac(options.outer_destination_mac),
+               "--outer-destination-mac")}) {
+        if (!status) {
+            return status;
+        }
+    }
+    outer.source.port = options.outer_source_ports.front();
+    spec.tunnel = tunnel;
+    return {};
+}
+
+frame::ChecksumMode* checksum_field(FrameSpec& spec, const std::string& layer) {
+    if (layer == "ipv4") {
+        return &spec.packet.ip_checksum;
+    }
+    if (layer == "udp") {
+        return &spec.packet.transport_checksum;
+    }
+    if (layer == "outer.ipv4" && spec.tunnel) {
+        return &spec.tunnel->outer.ip_checksum;
+    }
+    return layer == "outer.udp" && spec.tunnel ? &spec.tunnel->outer.transport_checksum : nullptr;
+}
+
+Status set_checksum(FrameSpec& spec, const std::string& text) {
+    const std::size_t equals = std::min(text.find('='), text.size());
+    frame::ChecksumMode* field = checksum_field(spec, text.substr(0, equals));
+    if (field == nullptr) {
+        return fail(ErrorCode::kBadInput, "--checksum {}: the layer must be ipv4 or udp{}", text,
+                    spec.tunnel ? ", outer.ipv4 or outer.udp"
+                                : "; outer.ipv4 and outer.udp need --vxlan-vni");
+    }
+    const auto mode = frame::checksum_mode(text.substr(std::min(equals + 1, text.size())));
+    if (!mode) {
+        std::string known;
+        for (std::size_t n = 0; n < frame::kChecksumModes; ++n) {
+            known += fmt::format("{}{}", n == 0 ? "" : ", ",
+                                 frame::name(static_cast<frame::ChecksumMode>(n)));
+        }
+        return fail(ErrorCode::kBadInput, "--checksum {}: the mode must be one of {}", text, known);
+    }
+    *field = *mode;
+    return {};
+}
+
+Status add_addresses(FrameSpec& spec, const TrafficOptions& options) {
+    frame::PacketSpec& packet = spec.packet;
+    if (Status read_in =
+            read(packet.destination, endpoint(options.destination, 53), "--destination");
+        !read_in) {
+        return read_in;
+    }
+    const bool v4 = packet.destination.address.family == frame::Family::kIpv4;
+    // The benchmarking ranges of RFC 2544 and RFC 5180.
+    const std::string source = !options.source.empty() ? options.source
+                               : v4                    ? "198.18.0.2"
+                                                       : "2001:2::2";
+    if (Status read_in = read(packet.source.address, frame::parse_ip(source), "--source");
+        !read_in) {
+        return read_in;
+    }
+    packet.source.port = options.source_port;
+    return read(packet.destination_mac, frame::parse_mac(options.destination_mac),
+                "--destination-mac");
+}
+
+void add_tags(FrameSpec& spec, const std::vector<std::uint16_t>& vlans) {
+    frame::PacketSpec& link = spec.tunnel ? spec.tunnel->outer : spec.packet;
+    for (std::size_t n = 0; n < vlans.size(); ++n) {
+        // IEEE 802.1Q: the outer of two tags is a service tag.
+        link.vlan[n] = {
+            .type = vlans.size() == 2 && n == 0 ? std::uint16_t{0x88a8} : std::uint16_t{0x8100},
+            .control = vlans[n]};
+    }
+    link.vlans = static_cast<std::uint8_t>(vlans.size());
+}
+
+Result<FrameSpec> frame_spec(const TrafficOptions& options) {
+    FrameSpec spec;
+    spec.seed = options.seed;
+    Status made = add_addresses(spec, options);
+    if (made && options.vni) {
+        made = add_tunnel(spec, options);
+    }
+    add_tags(spec, options.vlans);
+    for (std::size_t n = 0; made && n < options.checksums.size(); ++n) {
+        made = set_checksum(spec, options.checksums[n]);
+    }
+    if (made && !options.source_mac.empty()) {
+        made = read(spec.packet.source_mac, frame::parse_mac(options.source_mac), "--source-mac");
+    }
+    made = made ? frame::check(spec) : made;
+    if (!made) {
+        return pass_on(made.error());
+    }
+    return spec;
+}
+
+Result<std::vector<load::MixPart>> mix_of(const TrafficOptions& options) {
+    std::vector<load::MixPart> mix = {
+        {.traffic = options.type == "AAAA" ? TrafficClass::kDnsAaaa : TrafficClass::kDnsA}};
+    if (options.pairs) {
+        mix = {{}};
+    }
+    if (!options.mix.empty()) {
+        auto parsed = parse_mix(options.mix);
+        if (!parsed) {
+            return fail(parsed.error(), "--mix {}", options.mix);
+        }
+        mix = std::move(*parsed);
+    }
+    if (!options.size.empty()) {
+        if (Status set = set_sizes(mix, options.size); !set) {
+            return fail(set.error(), "--size {}", options.size);
+        }
+    }
+    return mix;
+}
+
+load::IntakePlan intake_of(const TrafficOptions& options, const FrameSpec& spec) {
+    load::IntakePlan intake;
+    if (spec.tunnel) {
+        intake.tunnel_ports = {spec.tunnel->outer.destination.port};
+    }
+    intake.suffix = options.suffix;
+    intake.expects = options.expect == "frames" ? load::IntakePlan::Expects::kFrames
+                                                : load::IntakePlan::Expects::kAnswers;
+    intake.late_after = load::Nanoseconds(static_cast<std::int64_t>(options.timeout_s * 1e9));
+    intake.seed = options.seed;
+    return intake;
+}
+
+void add_shape(CLI::App& command, TrafficOptions& options) {
+    CLI::Option* pairs = command.add_flag(
+        "--pairs", options.pairs, "an A and an AAAA query at a time, from one socket in one burst");
+    CLI::Option* type = command.add_option("--type", options.type, "of single queries (default A)")
+                            ->check(CLI::IsMember({"A", "AAAA"}));
+    command
+        .add_option("--mix", options.mix,
+                    "CLASS=WEIGHT,...; classes dns-a, dns-aaaa, tcp-syn, icmp-echo, udp")
+        ->excludes(pairs)
+        ->excludes(type);
+    command.add_option("--size", options.size,
+                       "frame length with FCS, or CLASS=LENGTH,... ('dns': both types); DNS is "
+                       "padded by EDNS0 (as short as can be)");
+    command
+        .add_option("--flows", options.flows,
+                    "different 5-tuples of each class, used in turn (default: one a frame, up to "
+                    "what the addresses give)")
+        ->check(kPositive);
+    command.add_option("--suffix", options.suffix,
+                       "queries ask for qNNNNNNNN.xTTTTTTTTTTTT.SUFFIX (pathproof.test)");
+    command
+        .add_option("--expect", options.expect,
+                    "what shall come back: answers (default), or the frames themselves")
+        ->check(CLI::IsMember({"answers", "frames"}));
+    command.add_option("--timeout", options.timeout_s, "seconds after which an answer is late (5)")
+        ->check(kAboveZero);
+    command.add_option("--seed", options.seed, "for DNS ids and random checksums (default 1)");
+}
+
+void add_frame(CLI::App& command, TrafficOptions& options) {
+    command.add_option("--destination", options.destination,
+                       "where queries go: ADDRESS[:PORT], [ADDRESS]:PORT for IPv6 (port 53)");
+    command.add_option("--destination-mac", options.destination_mac,
+                       "Ethernet destination; of the inner frame with --vxlan-vni");
+    command.add_option("--source-mac", options.source_mac, "default: the port's own");
+    command.add_option("--source", options.source,
+                       "first client address (198.18.0.2 or 2001:2::2)");
+    command.add_option("--source-port", options.source_port, "first source port (10000)");
+    command
+        .add_option("--source-ports", options.source_ports,
+                    "ports used before the next client address (1000)")
+        ->check(CLI::PositiveNumber);
+    command
+        .add_option("--vlan", options.vlans, "VLAN tag (PCP, DEI and VID as a number); twice: QinQ")
+        ->expected(1)
+        ->check(CLI::Range(0, 65'535))
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->expected(1, 2);
+    command
+        .add_option("--checksum", options.checksums,
+                    "LAYER=MODE; layers ipv4, udp, outer.ipv4, outer.udp; modes software, "
+                    "offload, zero, pseudo, complement, plus-one, stale-source-port, swapped, "
+                    "random")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_envelope(CLI::App& command, TrafficOptions& options) {
+    CLI::Option* vni =
+        command.add_option("--vxlan-vni", options.vni, "send in VXLAN with this VNI")
+            ->check(CLI::Range(0u, 0xffffffu));
+    std::vector<CLI::Option*> needed = {
+        command.add_option("--outer-source", options.outer_source, "VTEP address of the tester"),
+        command.add_option("--outer-destination", options.outer_destination,
+                           "VTEP of the DUT: ADDRESS[:PORT] (port 4789)"),
+        command.add_option("--outer-source-mac", options.outer_source_mac, "on the wire"),
+        command.add_option("--outer-destination-mac", options.outer_destination_mac,
+                           "on the wire")};
+    for (CLI::Option* option : needed) {
+        option->needs(vni);
+        vni->needs(option);
+    }
+    command
+        .add_option("--outer-source-port", options.outer_source_ports,
+                    "outer source ports, used in turn (49152)")
+        ->delimiter(',')
+        ->needs(vni);
+}
+
+}  // namespace
+
+void add_traffic_options(CLI::App& command, TrafficOptions& options) {
+    add_shape(command, options);
+    add_frame(command, options);
+    add_envelope(command, options);
+}
+
+Result<Traffic> traffic_of(const TrafficOptions& options, std::uint64_t flows) {
+    if (options.destination.empty() || options.destination_mac.empty()) {
+        return fail(ErrorCode::kBadInput, "{} is missing: it says where the frames go",
+                    options.destination.empty() ? "--destination" : "--destination-mac");
+    }
+    const Result<FrameSpec> spec = frame_spec(options);
+    if (!spec) {
+        return pass_on(spec.error());
+    }
+    auto mix = mix_of(options);
+    if (!mix) {
+        return pass_on(mix.error());
+    }
+    Traffic traffic{.source = {.spec = *spec, .mix = std::move(*mix)},
+                    .intake = intake_of(options, *spec)};
+    load::SourcePlan& source = traffic.source;
+    source.pairing =
+        options.pairs ? load::SourcePlan::Pairing::kPairs : load::SourcePlan::Pairing::kSingle;
+    source.flow = {.flows = options.flows > 0 ? options.flows : flows,
+                   .first_port = options.source_port,
+                   .ports = options.source_ports};
+    if (options.vni) {
+        source.outer_source_ports = options.outer_source_ports;
+    }
+    source.suffix = options.suffix;
+    source.seed = options.seed;
+    const auto tried = load::FrameSource::make(source);
+    if (!tried) {
+        return pass_on(tried.error());
+    }
+    traffic.mean_frame_bytes = tried->mean_frame_bytes();
+    traffic.port_offloads = tried->port_offloads();
+    return traffic;
+}
+
+}  // namespace pathproof::cli
