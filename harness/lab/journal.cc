@@ -20,6 +20,7 @@
 #include "harness/lab/privilege.h"
 #include "harness/lab/recovery.h"
 #include "harness/lab/run_lock.h"
+#include "harness/lab/topology.h"
 #include "harness/lab/undo.h"
 #include "harness/process/netns.h"
 
@@ -301,6 +302,38 @@ Status Journal::note_feature(const std::string& netns, const std::string& device
                         .value = value ? "on" : "off",
                         .netns = netns,
                         .device = device});
+}
+
+Status Journal::change_ip(const std::string& netns, const std::string& change,
+                          const std::string& undo) {
+    const std::lock_guard lock(impl_->mutex);
+    const UndoAction action{.kind = Kind::kIp, .name = undo, .netns = netns};
+    const JournalContent content = impl_->content();
+    if (std::find(content.actions.begin(), content.actions.end(), action) !=
+        content.actions.end()) {
+        return fail(ErrorCode::kBadInput, "'ip {}' is noted already, to be undone by 'ip {}'",
+                    change, undo);
+    }
+    if (const Status noted = impl_->note(action); !noted) {
+        return noted;
+    }
+    const Status changed = run_ip(netns, change + "\n");
+    if (changed) {
+        return {};
+    }
+    // Nothing was changed: what the undo command would take away was there before.
+    const Status forgotten = impl_->append(done_line(Kind::kIp, undo));
+    return forgotten ? changed : forgotten;
+}
+
+Status Journal::undo_ip(const std::string& netns, const std::string& undo) {
+    const std::lock_guard lock(impl_->mutex);
+    if (const Status open = impl_->may_change(); !open) {
+        return open;
+    }
+    const auto undone =
+        undo_action({.kind = Kind::kIp, .name = undo, .netns = netns}, impl_->files);
+    return undone ? impl_->append(done_line(Kind::kIp, undo)) : Status(pass_on(undone.error()));
 }
 
 Status Journal::keep(const std::string& what) {

@@ -52,6 +52,12 @@ class Journal {
     // Notes that a device's features (as `ethtool -k` names them) must be set back to `value`.
     Status note_feature(const std::string& netns, const std::string& device,
                         const std::string& feature, bool value);
+    // Changes a namespace (empty: ours) with a command of ip(8), and back with another:
+    // "address add 198.18.0.1/30 dev e0", "address delete 198.18.0.1/30 dev e0". A command that
+    // fails has changed nothing, and nothing of it is undone.
+    Status change_ip(const std::string& netns, const std::string& change, const std::string& undo);
+    // Runs the undo command of one change now and takes it out of the journal.
+    Status undo_ip(const std::string& netns, const std::string& undo);
     // Puts one sysctl back now and takes it out of the journal.
     Status restore_sysctl(const std::string& name);
     // Ends what runs in these namespaces and deletes them now. A kept journal keeps them.

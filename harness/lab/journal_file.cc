@@ -10,11 +10,12 @@ namespace {
 using nlohmann::json;
 using Kind = UndoAction::Kind;
 
-constexpr std::array<std::pair<Kind, const char*>, 4> kKindNames{{
+constexpr std::array<std::pair<Kind, const char*>, 5> kKindNames{{
     {Kind::kNetns, "netns"},
     {Kind::kSysctl, "sysctl"},
     {Kind::kHugepages, "hugepages"},
     {Kind::kFeature, "feature"},
+    {Kind::kIp, "ip"},
 }};
 
 const char* kind_name(Kind kind) {
@@ -150,6 +151,9 @@ std::string describe(const UndoAction& action) {
         case Kind::kFeature:
             return fmt::format("{}{}: {} {}", action.netns.empty() ? "" : action.netns + " ",
                                action.device, action.name, action.value);
+        case Kind::kIp:
+            return fmt::format("{}ip {}", action.netns.empty() ? "" : action.netns + " ",
+                               action.name);
     }
     return {};
 }

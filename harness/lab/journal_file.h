@@ -20,6 +20,7 @@ struct UndoAction {
         kSysctl,     // write `value` to the sysctl `name`
         kHugepages,  // write `value` to vm.nr_hugepages
         kFeature,    // set feature `name` of `device` in `netns` to `value` ("on" or "off")
+        kIp,         // run `ip NAME` in `netns`: "address delete 198.18.0.1/30 dev e0"
     };
     Kind kind = Kind::kNetns;
     std::string name;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -105,6 +106,37 @@ Undone undo_feature(const UndoAction& action) {
                 action.value, set->err);
 }
 
+// What ip(8) says of an address, neighbour or device that is gone already.
+bool says_gone(const std::string& text) {
+    constexpr std::array<const char*, 7> kGone = {
+        "Cannot find device", "does not exist",  "Cannot assign requested address",
+        "No such device",     "No such process", "No such file or directory",
+        "not found"};
+    return std::any_of(kGone.begin(), kGone.end(),
+                       [&](const char* words) { return text.find(words) != std::string::npos; });
+}
+
+Undone undo_ip(const UndoAction& action) {
+    if (!action.netns.empty() && !process::netns_exists(action.netns)) {
+        return std::nullopt;
+    }
+    std::vector<std::string> argv{"ip", "-batch", "-"};
+    if (!action.netns.empty()) {
+        argv.insert(argv.begin() + 1, {"-n", action.netns});
+    }
+    const auto ran = process::run_program(argv, {.input = action.name + "\n"});
+    if (!ran) {
+        return pass_on(ran.error());
+    }
+    if (ran->exit_status == 0) {
+        return fmt::format("ran ip {}", action.name);
+    }
+    if (says_gone(ran->err)) {
+        return std::nullopt;
+    }
+    return fail(ErrorCode::kFailed, "ip {}: {}", action.name, ran->err);
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
@@ -188,6 +220,8 @@ Undone undo_action(const UndoAction& action, const KernelFiles& files) {
             return undo_hugepages(action, files);
         case Kind::kFeature:
             return undo_feature(action);
+        case Kind::kIp:
+            return undo_ip(action);
     }
     return std::nullopt;
 }

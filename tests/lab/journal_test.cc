@@ -263,6 +263,34 @@ BOOST_AUTO_TEST_CASE(enough_free_hugepages_are_left_as_they_are) {
     BOOST_TEST((journal->reserve_hugepages(1024).error().code == ErrorCode::kNotSupported));
 }
 
+BOOST_AUTO_TEST_CASE(what_ip_changed_is_changed_back_and_what_is_gone_is_no_problem) {
+    const std::string netns = "pp-ip-test";
+    shell("", "ip netns add " + netns);
+    shell(netns, "ip link add f0 type veth peer name f1");
+    const auto addresses = [&] { return shell(netns, "ip -brief address show dev f0"); };
+    const std::string before = addresses();
+    {
+        const auto journal = open_journal();
+        const auto add = [&](const std::string& prefix) {
+            return journal->change_ip(netns, "address add " + prefix + " dev f0",
+                                      "address delete " + prefix + " dev f0");
+        };
+        BOOST_REQUIRE(add("198.19.255.1/30"));
+        BOOST_REQUIRE(add("198.19.255.5/30"));
+        BOOST_TEST(!add("198.19.255.1/30"));
+        shell(netns, "ip address add 198.19.255.9/30 dev f0");
+        BOOST_TEST(!add("198.19.255.9/30"));
+        BOOST_REQUIRE(journal->undo_ip(netns, "address delete 198.19.255.5/30 dev f0"));
+        BOOST_TEST(contains(addresses(), "198.19.255.1/30"));
+        BOOST_TEST(!contains(addresses(), "198.19.255.5/30"));
+        BOOST_REQUIRE(journal->undo_ip(netns, "address delete 198.19.255.5/30 dev f0"));
+    }
+    BOOST_TEST(contains(addresses(), "198.19.255.9/30"));
+    shell(netns, "ip address delete 198.19.255.9/30 dev f0");
+    BOOST_TEST(addresses() == before);
+    shell("", "ip netns del " + netns + "; umount /run/netns && rmdir /run/netns");
+}
+
 BOOST_AUTO_TEST_CASE(a_noted_feature_is_set_back) {
     shell("", "ip netns add pp-feature-test");
     const std::string netns = "pp-feature-test";
