@@ -45,6 +45,17 @@ Status prepare_to_receive(int socket) {
     return set_on(socket, PACKET_IGNORE_OUTGOING, "PACKET_IGNORE_OUTGOING");
 }
 
+// Frames to any address, as long as the socket is open: those of a test are sent to nobody's.
+Status listen_to_all(int socket, int device) {
+    const packet_mreq membership{
+        .mr_ifindex = device, .mr_type = PACKET_MR_PROMISC, .mr_alen = 0, .mr_address = {}};
+    if (setsockopt(socket, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof membership) !=
+        0) {
+        return system_failure("listen to frames for all addresses", errno);
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<PacketSocket> open_packet_socket(const std::string& device, PacketUse use) {
@@ -71,6 +82,11 @@ Result<PacketSocket> open_packet_socket(const std::string& device, PacketUse use
     address.sll_ifindex = static_cast<int>(if_nametoindex(device.c_str()));
     if (bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         return system_failure(fmt::format("bind a packet socket to {}", device), errno);
+    }
+    if (use == PacketUse::kReceive) {
+        if (Status done = listen_to_all(descriptor, address.sll_ifindex); !done) {
+            return pass_on(done.error());
+        }
     }
     const bool ethernet = has_ethernet_header(descriptor, device);
     return PacketSocket{std::move(*socket), address.sll_ifindex, ethernet};

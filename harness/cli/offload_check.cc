@@ -12,6 +12,7 @@
 #include "harness/agent/ethtool.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
+#include "harness/cli/truth_text.h"
 #include "harness/lab/lab_file.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/privilege.h"
@@ -214,24 +215,6 @@ Result<Choice> choose(const DeviceCheckOptions& options) {
     return Choice{std::move(device), *info};
 }
 
-const char* mark(verdict::Observed observed) {
-    switch (observed) {
-        case verdict::Observed::kRight:
-            return "right";
-        case verdict::Observed::kWrong:
-            return "WRONG";
-        case verdict::Observed::kByDesign:
-            return "design";
-        case verdict::Observed::kRefused:
-            return "refused";
-        case verdict::Observed::kNoClaim:
-            return "none";
-        case verdict::Observed::kNotTested:
-            break;
-    }
-    return "-";
-}
-
 void print_finding(const verdict::TruthRow& row) {
     if (row.finding.empty()) {
         return;
@@ -244,29 +227,11 @@ void print_finding(const verdict::TruthRow& row) {
 }
 
 void print_table(const verdict::TruthTable& table) {
-    fmt::print("{}: what the profile expects, what the driver says, what the wire showed\n\n",
-               table.device);
-    std::string head = fmt::format("{:<42} {:<9} {:<15}", "offload", "profile", "driver");
-    for (const std::string& condition : table.conditions) {
-        head += fmt::format(" {:<{}}", condition, std::max<std::size_t>(condition.size(), 7));
-    }
-    fmt::print("{}\n", head);
-    for (const verdict::TruthRow& row : table.rows) {
-        std::string line = fmt::format("{:<42} {:<9} {:<15}", row.offload,
-                                       row.expected.empty() ? "-" : row.expected, row.advertised);
-        for (std::size_t i = 0; i < row.observed.size(); ++i) {
-            line += fmt::format(" {:<{}}", mark(row.observed[i].observed),
-                                std::max<std::size_t>(table.conditions[i].size(), 7));
-        }
-        fmt::print("{}\n", line);
-    }
-    fmt::print(
-        "\ndesign: handed over unfinished, as this kind of device does; behind a healthy "
-        "NIC every such frame is right\n");
+    fmt::print("{}", truth_text(table));
     for (const verdict::TruthRow& row : table.rows) {
         print_finding(row);
     }
-    fmt::print("{}\n", report::wrap(table.excluded, 100, 0));
+    fmt::print("\n");
 }
 
 // 0: nothing wrong; 1: a defect, or driver and profile disagree; 3: not measured.

@@ -4,13 +4,17 @@
 
 #include <algorithm>
 
+#include "harness/report/text.h"
+
 namespace pathproof::cli {
 namespace {
+
+constexpr std::size_t kWidth = 100;
 
 const char* mark(const verdict::Observation& seen) {
     switch (seen.observed) {
         case verdict::Observed::kRight:
-            return "right";
+            return seen.names.empty() ? "right" : "valid";
         case verdict::Observed::kWrong:
             return "WRONG";
         case verdict::Observed::kByDesign:
@@ -25,18 +29,26 @@ const char* mark(const verdict::Observation& seen) {
     return "-";
 }
 
-std::size_t widest_offload(const verdict::TruthTable& table) {
-    std::size_t width = 7;
+std::size_t widest(const verdict::TruthTable& table, std::string verdict::TruthRow::*column,
+                   std::size_t least) {
     for (const verdict::TruthRow& row : table.rows) {
-        width = std::max(width, row.offload.size());
+        least = std::max(least, (row.*column).size());
     }
-    return width;
+    return least;
 }
 
-bool any_by_design(const verdict::TruthTable& table) {
+bool any(const verdict::TruthTable& table, verdict::Observed observed) {
+    return std::ranges::any_of(table.rows, [&](const verdict::TruthRow& row) {
+        return std::ranges::any_of(row.observed, [&](const verdict::Observation& seen) {
+            return seen.observed == observed;
+        });
+    });
+}
+
+bool any_claim(const verdict::TruthTable& table) {
     return std::ranges::any_of(table.rows, [](const verdict::TruthRow& row) {
         return std::ranges::any_of(row.observed, [](const verdict::Observation& seen) {
-            return seen.observed == verdict::Observed::kByDesign;
+            return seen.observed == verdict::Observed::kRight && !seen.names.empty();
         });
     });
 }
@@ -44,26 +56,36 @@ bool any_by_design(const verdict::TruthTable& table) {
 }  // namespace
 
 std::string truth_text(const verdict::TruthTable& table) {
-    const std::size_t width = widest_offload(table);
-    std::string text = fmt::format("{}: {}\n     {:<{}} {:<10} {:<9}", table.title, table.device,
-                                   "offload", width, "expected", "offered");
+    const std::size_t width = widest(table, &verdict::TruthRow::offload, 7);
+    const std::size_t offered = widest(table, &verdict::TruthRow::advertised, 7);
+    std::string text = fmt::format("{}\n     {:<{}} {:<10} {:<{}}",
+                                   report::wrap(table.title + ": " + table.device, kWidth, 0),
+                                   "offload", width, "expected", "offered", offered);
     for (std::size_t i = 0; i < table.conditions.size(); ++i) {
         text += fmt::format(" {:^5}", static_cast<char>('a' + i));
     }
     for (const verdict::TruthRow& row : table.rows) {
-        text += fmt::format("\n  {} {:<{}} {:<10} {:<9}", row.direction, row.offload, width,
-                            row.expected.empty() ? "-" : row.expected, row.advertised);
+        text += fmt::format("\n  {} {:<{}} {:<10} {:<{}}", row.direction, row.offload, width,
+                            row.expected.empty() ? "-" : row.expected, row.advertised, offered);
         for (const verdict::Observation& seen : row.observed) {
             text += fmt::format(" {:^5}", mark(seen));
         }
     }
-    text += "\n ";
+    std::string letters;
     for (std::size_t i = 0; i < table.conditions.size(); ++i) {
-        text += fmt::format(" {} {}{}", static_cast<char>('a' + i), table.conditions[i],
-                            i + 1 < table.conditions.size() ? "," : "");
+        letters += fmt::format("{}{} {}", i == 0 ? "" : ", ", static_cast<char>('a' + i),
+                               table.conditions[i]);
     }
-    text += any_by_design(table) ? "\n  (1) left unfinished, as the profile says" : "";
-    return text + "\n  " + table.excluded + "\n";
+    text += "\n  " + report::wrap(letters, kWidth, 2);
+    text += any(table, verdict::Observed::kByDesign)
+                ? "\n  (1) left unfinished by design of such a device; right behind a healthy NIC"
+                : "";
+    text += any_claim(table)
+                ? "\n  valid: the driver calls such frames good, and all that it does are"
+                : "";
+    text +=
+        any(table, verdict::Observed::kNoClaim) ? "\n  none: nothing is said of such frames" : "";
+    return text + "\n  " + report::wrap(table.excluded, kWidth, 2) + "\n";
 }
 
 std::string proof_text(const verdict::Proof& proof) {

@@ -388,8 +388,10 @@ Result<RowsRun> run_rows(const Path& path, const PortPair& ports, const RowSetti
     const matrix::DutLimits limits = limits_of(path.ports[ports.device], settings.mtu);
     const matrix::Matrix sent =
         matrix::make_matrix(limits, Direction::kTransmit, settings.strength, settings.seed);
-    const matrix::Matrix received =
+    matrix::Matrix received =
         matrix::make_matrix(limits, Direction::kReceive, settings.strength, settings.seed);
+    received.rows.insert(received.rows.end(), settings.also_received.begin(),
+                         settings.also_received.end());
     const std::size_t sends = settings.directions == Directions::kReceived ? 0 : sent.rows.size();
     const std::size_t receives =
         settings.directions == Directions::kSent ? 0 : received.rows.size();

@@ -30,6 +30,7 @@ struct RowSettings {
     std::uint64_t seed = 1;
     std::uint32_t probes = 8;  // of each row, with different payloads
     std::uint32_t mtu = 1500;
+    std::vector<matrix::Row> also_received;  // beside those of the covering array
 };
 
 struct TxRow {

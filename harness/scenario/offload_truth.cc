@@ -5,6 +5,9 @@
 // Sent: the rows of the qualification matrix through packet sockets with exact offload metadata,
 //       and in the lab datagrams through the kernel's own tunnels with and without NAT.
 // Seen: every frame that arrives at the tester's port, held against what a perfect sender sends.
+//
+// And the other way: good and bad frames sent to the device, what its driver and the kernel say of
+// each, and what the kernel counts.
 
 #include <fmt/ranges.h>
 #include <sys/utsname.h>
@@ -15,6 +18,7 @@
 #include "harness/lab/topology.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth_receive.h"
 #include "harness/scenario/offload_truth_table.h"
 #include "harness/scenario/offload_truth_tunnels.h"
 
@@ -48,6 +52,15 @@ Result<TruthLab> build_lab(Context& context) {
         if (!set) {
             return pass_on(set.error());
         }
+    }
+    // The lab is without IPv6; here its frames are counted. Without stray ones of the kernel's own.
+    const std::string ipv6 = fmt::format("net.ipv6.conf.{}.", names.underlay);
+    const Status ipv6_on = lab::set_sysctls(names.node_a, {{ipv6 + "accept_ra", "0"},
+                                                           {ipv6 + "router_solicitations", "0"},
+                                                           {ipv6 + "addr_gen_mode", "1"},
+                                                           {ipv6 + "disable_ipv6", "0"}});
+    if (!ipv6_on && ipv6_on.error().code != ErrorCode::kNotFound) {
+        return pass_on(ipv6_on.error());
     }
     TruthLab built{.overlay = std::move(*overlay)};
     built.device = {
@@ -195,20 +208,6 @@ std::vector<std::string> left_out_of(const TruthBench& bench, const ProbeSet& se
     return left;
 }
 
-// The flags are the user's: whatever the frames showed, this must hold.
-Cell put_back_cell(const std::vector<agent::FeatureChange>& left) {
-    Cell cell{.id = "tx.flags-put-back", .toggles = {{"offloads", "put back"}}};
-    cell.verdict = left.empty() ? CellVerdict::kPass : CellVerdict::kFail;
-    for (const agent::FeatureChange& change : left) {
-        cell.reason +=
-            fmt::format("{}{} was {} and is {}", cell.reason.empty() ? "" : ", ", change.name,
-                        change.before ? "on" : "off", change.after ? "on" : "off");
-    }
-    cell.measures = {
-        count_of("flags_not_as_before", "flags that are not as they were found", left.size())};
-    return cell;
-}
-
 const SettingOutcome& as_found(const TruthRun& run) {
     return run.outcomes.front();
 }
@@ -337,7 +336,7 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
         return pass_on(cells.error());
     }
     result.cells = std::move(*cells);
-    result.cells.push_back(put_back_cell(*left));
+    result.cells.push_back(put_back_cell("tx.flags-put-back", *left));
     result.controls.push_back(control_cell(run));
     result.truth_tables.push_back(truth_table(run));
     conclude_device(run, result);
@@ -380,10 +379,14 @@ Status run_on(Context& context, const TruthDevice& device, lab::Overlay* overlay
     }
     const std::size_t settings =
         settings_for(varied_features(plan->set, *features), *features, plan->size).size();
-    context.progress.begin(result.id, settings + (overlay != nullptr ? tunnel_steps() : 0));
+    context.progress.begin(
+        result.id, settings + receive_steps(*features) + (overlay != nullptr ? tunnel_steps() : 0));
     const auto run = judge_device(context, **bench, *plan, result);
     if (!run) {
         return pass_on(run.error());
+    }
+    if (const Status received = judge_receipt(context, **bench, *run, result); !received) {
+        return received;
     }
     return overlay == nullptr ? Status() : judge_tunnels(context, **bench, *overlay, result);
 }
@@ -396,7 +399,8 @@ Result<verdict::ScenarioResult> run_offload_truth(Context& context) {
     result.id = "offload-truth";
     result.title = "Offload truth table: profile expects, driver advertises, wire shows";
     result.question =
-        "Is every frame on the wire right, whichever of the device's offloads are on or off?";
+        "Is every frame on the wire right, and everything true that is said of received ones, "
+        "whichever of the device's offloads are on or off?";
     if (context.options.device) {
         if (const Status ran = run_on(context, *context.options.device, nullptr, result); !ran) {
             return pass_on(ran.error());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "harness/scenario/measures.h"
+
 namespace pathproof::scenario {
 namespace {
 
@@ -84,6 +86,35 @@ std::vector<Setting> settings_for(const std::vector<std::string>& varied,
     return settings;
 }
 
+std::vector<Setting> receive_settings_for(const std::vector<Feature>& features) {
+    std::vector<Setting> settings = {{Setting::Kind::kAsFound, ""}};
+    bool any_off = false;
+    for (const std::string& name : receive_features(features)) {
+        const Feature* feature = find_feature(features, name);
+        if (!may_change(*feature)) {
+            continue;
+        }
+        any_off |= !feature->active;
+        if (feature->active) {
+            settings.push_back({Setting::Kind::kOneOff, name});
+        }
+    }
+    if (any_off) {
+        settings.push_back({Setting::Kind::kAllOn, ""});
+    }
+    return settings;
+}
+
+std::vector<std::string> receive_features(const std::vector<Feature>& features) {
+    std::vector<std::string> names;
+    for (const char* name : {"rx-checksum", "rx-gro"}) {
+        if (find_feature(features, name) != nullptr) {
+            names.emplace_back(name);
+        }
+    }
+    return names;
+}
+
 Result<FeatureSwitch> FeatureSwitch::take(lab::Journal& journal, agent::Client& dut,
                                           const std::string& netns, const std::string& device,
                                           std::vector<std::string> varied) {
@@ -95,13 +126,16 @@ Result<FeatureSwitch> FeatureSwitch::take(lab::Journal& journal, agent::Client& 
     taken.as_found_ = std::move(*features);
     std::ranges::stable_sort(varied, {}, rank);
     taken.varied_ = std::move(varied);
+    const bool receives = std::ranges::any_of(
+        taken.varied_, [](const std::string& name) { return name.starts_with("rx-"); });
     // The journal undoes backwards: what others build on is noted last.
     std::vector<Feature> noted = taken.as_found_;
     std::ranges::stable_sort(noted, std::greater<>(),
                              [](const Feature& feature) { return rank(feature.name); });
     for (const Feature& feature : noted) {
-        // Nothing that is set here takes a feature of the receive side with it.
-        if (!may_change(feature) || !feature.name.starts_with("tx-")) {
+        // Nothing of the transmit side takes a feature of the receive side with it.
+        const bool concerned = feature.name.starts_with("tx-") || receives;
+        if (!may_change(feature) || !concerned) {
             continue;
         }
         if (const Status done =
@@ -213,6 +247,19 @@ Result<std::vector<agent::FeatureChange>> FeatureSwitch::put_back() {
         }
     }
     return left;
+}
+
+verdict::Cell put_back_cell(const std::string& id, const std::vector<agent::FeatureChange>& left) {
+    verdict::Cell cell{.id = id, .toggles = {{"offloads", "put back"}}};
+    cell.verdict = left.empty() ? verdict::CellVerdict::kPass : verdict::CellVerdict::kFail;
+    for (const agent::FeatureChange& change : left) {
+        cell.reason +=
+            fmt::format("{}{} was {} and is {}", cell.reason.empty() ? "" : ", ", change.name,
+                        change.before ? "on" : "off", change.after ? "on" : "off");
+    }
+    cell.measures = {
+        count_of("flags_not_as_before", "flags that are not as they were found", left.size())};
+    return cell;
 }
 
 }  // namespace pathproof::scenario

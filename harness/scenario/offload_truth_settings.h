@@ -22,6 +22,12 @@ struct Setting {
 std::vector<Setting> settings_for(const std::vector<std::string>& varied,
                                   const std::vector<agent::Feature>& features, MatrixSize size);
 
+// The features that decide over what is said of received frames, of those that the kernel knows:
+// rx-checksum, and rx-gro, which checks sums itself before it joins frames.
+std::vector<std::string> receive_features(const std::vector<agent::Feature>& features);
+// As found, each that is on alone off, and all on if one is off.
+std::vector<Setting> receive_settings_for(const std::vector<agent::Feature>& features);
+
 // How the device took a setting.
 struct SettingTaken {
     std::vector<agent::FeatureTrial> trials;
@@ -56,6 +62,9 @@ class FeatureSwitch {
     std::vector<std::string> varied_;
     std::vector<agent::Feature> as_found_;
 };
+
+// The flags are the user's: whatever the frames showed, they must be as they were found.
+verdict::Cell put_back_cell(const std::string& id, const std::vector<agent::FeatureChange>& left);
 
 const agent::Feature* find_feature(const std::vector<agent::Feature>& features,
                                    const std::string& name);

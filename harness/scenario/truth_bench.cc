@@ -129,6 +129,22 @@ std::optional<std::string> TruthBench::blind_to(const matrix::Row& row) const {
     return std::nullopt;
 }
 
+Status TruthBench::send(const std::vector<FrameBytes>& frames) {
+    traffic::ExchangePlan plan{.from = 0, .to = 0};
+    for (const FrameBytes& bytes : frames) {
+        plan.frames.push_back({.bytes = bytes});
+    }
+    const auto report = tester_->exchange(plan);
+    if (!report) {
+        return pass_on(report.error());
+    }
+    if (!report->refusals.empty()) {
+        return fail(ErrorCode::kFailed, "the tester's port would not take a frame: {}",
+                    report->refusals.front().reason);
+    }
+    return {};
+}
+
 Result<traffic::Recording> TruthBench::record(std::uint64_t expected,
                                               const std::function<Status()>& send) {
     if (const Status started = tester_->start_recording({}); !started) {

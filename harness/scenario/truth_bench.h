@@ -39,6 +39,7 @@ class TruthBench {
     const TruthDevice& device() const { return device_; }
     const agent::DeviceInfo& info() const { return info_; }
     const port::PortInfo& tester_port() const { return tester_->ports().front(); }
+    tester::Client& tester() { return *tester_; }
 
     // Why the tester's port cannot show frames of this row as they are on the wire; nothing if it
     // can.
@@ -47,6 +48,8 @@ class TruthBench {
     Result<std::vector<Carried>> carry(const std::vector<matrix::Row>& rows,
                                        const std::vector<matrix::Probe>& probes,
                                        const matrix::ProbeMaker& maker, TesterTally& tally);
+    // Frames out of the tester's port, as they are. Errors: one that the port would not take.
+    Status send(const std::vector<matrix::FrameBytes>& frames);
     // Records while `send` sends, until `expected` frames came or none comes any more.
     Result<traffic::Recording> record(std::uint64_t expected, const std::function<Status()>& send);
 

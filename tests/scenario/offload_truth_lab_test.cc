@@ -42,6 +42,7 @@ class Pair {
         }
     }
     std::string flags() const { return run({"ethtool", "-k", "e0"}, dut); }
+    std::string addresses() const { return run({"ip", "-brief", "address", "show"}, dut); }
 
     const std::string dut;
     const std::string far;
@@ -56,22 +57,30 @@ json checked(const Pair& pair, int expected_status, const std::vector<std::strin
     return scenario_named(json::parse(done.out), "offload-truth");
 }
 
-const json& row_named(const json& scenario, const std::string& offload) {
-    for (const json& row : scenario["truth_tables"][0]["rows"]) {
-        if (row["offload"] == offload) {
-            return row;
+// The table and the row of that name.
+std::pair<const json*, const json*> find_row(const json& scenario, const std::string& offload) {
+    for (const json& table : scenario["truth_tables"]) {
+        for (const json& row : table["rows"]) {
+            if (row["offload"] == offload) {
+                return {&table, &row};
+            }
         }
     }
     BOOST_REQUIRE_MESSAGE(false, "no row " << offload);
-    return scenario;
+    return {&scenario, &scenario};
+}
+
+const json& row_named(const json& scenario, const std::string& offload) {
+    return *find_row(scenario, offload).second;
 }
 
 const json& observed(const json& scenario, const std::string& offload,
                      const std::string& condition) {
-    const json& conditions = scenario["truth_tables"][0]["conditions"];
+    const auto [table, row] = find_row(scenario, offload);
+    const json& conditions = (*table)["conditions"];
     for (std::size_t i = 0; i < conditions.size(); ++i) {
         if (conditions[i] == condition) {
-            return row_named(scenario, offload)["observed"][i];
+            return (*row)["observed"][i];
         }
     }
     BOOST_REQUIRE_MESSAGE(false, "no condition " << condition);
@@ -128,6 +137,59 @@ BOOST_AUTO_TEST_CASE(veth_leaves_checksums_by_design_and_is_right_with_the_offlo
         BOOST_TEST(pair.flags() == flags);
     }
     BOOST_TEST(MachineState::read() == before);
+}
+
+BOOST_AUTO_TEST_CASE(veth_says_nothing_of_received_frames_and_the_kernel_counts_the_bad_ones) {
+    const Pair pair;
+    const std::string flags = pair.flags();
+    const std::string addresses = pair.addresses();
+    const json scenario = checked(pair, 0);
+    for (const char* row : {"rx-checksum", "rx-checksum, alone off"}) {
+        const json& seen = observed(scenario, row, "plain");
+        BOOST_TEST(seen["observed"] == "no claim", seen);
+        BOOST_TEST(seen["frames"].get<int>() > 24);
+    }
+    BOOST_TEST(row_named(scenario, "rx-checksum")["expected"] == "required");
+    BOOST_TEST(observed(scenario, "delivery, as found", "VXLAN on 4789")["observed"] == "right");
+    for (const char* kind : {"IPv4 header", "UDP over IPv4", "UDP over IPv6", "TCP over IPv4",
+                             "TCP over IPv6", "ICMP", "ICMPv6"}) {
+        for (const char* row : {"InCsumErrors, as found", "InCsumErrors, rx-checksum alone off"}) {
+            BOOST_TEST(observed(scenario, row, kind)["observed"] == "right", kind);
+        }
+    }
+    BOOST_TEST(measure(cell_named(scenario, "rx.as-found"), "frames_bad") > 100);
+    BOOST_TEST(measure(cell_named(scenario, "rx.as-found"), "claims") == 0);
+    BOOST_TEST(pair.flags() == flags);
+    BOOST_TEST(pair.addresses() == addresses);
+}
+
+// GRO checks sums itself, and veth hands it frames of a peer without TSO.
+BOOST_AUTO_TEST_CASE(a_claim_of_received_frames_is_shown_and_held_against_the_wire) {
+    const Pair pair;
+    run({"ethtool", "-K", "u0", "tso", "off", "gso", "off"}, pair.far);
+    const json scenario = checked(pair, 0);
+    const json& seen = observed(scenario, "rx-checksum and rx-gro, both on", "plain");
+    BOOST_TEST(seen["observed"] == "right", seen);
+    BOOST_TEST(seen["names"][0] == "csum valid");
+    BOOST_TEST(measure(cell_named(scenario, "rx.all-on"), "claims") > 12);
+    BOOST_TEST(observed(scenario, "rx-checksum", "plain")["observed"] == "no claim");
+}
+
+BOOST_AUTO_TEST_CASE(a_kernel_that_counts_fewer_bad_frames_than_were_sent_is_found_out) {
+    const Pair pair;
+    // Those without payload are kept from it: an eighth of the good and of the bad ones.
+    run({"iptables", "-t", "raw", "-A", "PREROUTING", "-p", "udp", "-m", "length", "--length", "28",
+         "-j", "DROP"},
+        pair.dut);
+    const json scenario = checked(pair, 1);
+    BOOST_TEST(scenario["verdict"] == "DEFECT FOUND");
+    const json& seen = observed(scenario, "InCsumErrors, as found", "UDP over IPv4");
+    BOOST_TEST(seen["observed"] == "wrong");
+    BOOST_TEST(seen["names"].dump() == R"(["RX_DROP_BAD","COUNTER_LIES"])", seen);
+    BOOST_TEST(seen["wrong"] == 4);
+    BOOST_TEST(observed(scenario, "InCsumErrors, as found", "TCP over IPv4")["observed"] ==
+               "right");
+    BOOST_TEST(cell_named(scenario, "rx.as-found.counters")["verdict"] == "FAIL");
 }
 
 // The same frames, judged as those of a NIC whose cable they are on: unfinished is wrong there.

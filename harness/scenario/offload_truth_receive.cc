@@ -1,0 +1,441 @@
+#include "harness/scenario/offload_truth_receive.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "dataplane/judge/explain.h"
+#include "harness/offload/defects.h"
+#include "harness/offload/kernel_rx.h"
+#include "harness/offload/kernel_truth.h"
+#include "harness/offload/truth.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth_counters.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using offload::Findings;
+using verdict::Cell;
+using verdict::CellVerdict;
+
+constexpr std::uint32_t kProbesQuick = 3;
+constexpr std::uint32_t kProbesFull = 4;
+
+struct ReceiveOutcome {
+    Setting setting;
+    SettingTaken taken;
+    offload::RowsRun run;
+    Findings findings;
+    KindCounts counts;
+    bool counted = false;
+
+    std::string id() const { return "rx." + setting.id(); }
+};
+
+struct ReceiveRun {
+    std::vector<ReceiveOutcome> outcomes;
+    std::vector<agent::Feature> as_found;
+    std::string why_not_counted;
+};
+
+bool is_on(const std::vector<agent::Feature>& features, const std::string& name) {
+    const agent::Feature* feature = find_feature(features, name);
+    return feature != nullptr && feature->active;
+}
+
+// A NIC with rx-checksum on that never says anything is silent; a virtual device may be.
+port::PortInfo promises_of(const TruthRun& run, const SettingTaken& taken) {
+    port::PortInfo device{.name = run.device, .device = run.device, .driver = run.driver};
+    if (run.wire == WireKind::kCable && is_on(taken.features, "rx-checksum")) {
+        device.rx_offloads = {"UDP_CKSUM", "TCP_CKSUM"};
+    }
+    return device;
+}
+
+// What every user asks first; the covering array may give it to no row of its own.
+std::vector<matrix::Row> plain_rows() {
+    using namespace matrix;
+    std::vector<Row> rows;
+    for (const InnerTransport transport : {InnerTransport::kUdp, InnerTransport::kTcp}) {
+        for (const InnerNetwork network : {InnerNetwork::kIpv4, InnerNetwork::kIpv6}) {
+            for (const Length length : {Length::k1, Length::k256, Length::kMtu}) {
+                for (const RxInput input : {RxInput::kGood, RxInput::kBadInnerTransport}) {
+                    rows.push_back({.network = network,
+                                    .transport = transport,
+                                    .length = length,
+                                    .rx_input = input,
+                                    .rx_mistake = input == RxInput::kGood ? RxMistake::kNone
+                                                                          : RxMistake::kPlusOne});
+                }
+            }
+        }
+    }
+    return rows;
+}
+
+offload::RowSettings rows_for(const Context& context, const TruthBench& bench) {
+    const bool full = context.options.matrix == MatrixSize::kFull;
+    return {.directions = offload::Directions::kReceived,
+            .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
+            .seed = context.options.seed,
+            .probes = full ? kProbesFull : kProbesQuick,
+            .mtu = std::min<std::uint32_t>(bench.info().mtu, bench.device().longest_packet),
+            .also_received = plain_rows()};
+}
+
+Result<ReceiveOutcome> measure(Context& context, TruthBench& bench, const TruthRun& run,
+                               const Setting& setting, FeatureSwitch& features,
+                               const AddressedDevice* addressed) {
+    ReceiveOutcome outcome{.setting = setting};
+    auto taken = features.set(setting);
+    if (!taken) {
+        return pass_on(taken.error());
+    }
+    outcome.taken = std::move(*taken);
+    auto receipt =
+        offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
+                                   rows_for(context, bench), [](std::size_t, std::size_t) {});
+    if (!receipt) {
+        return pass_on(receipt.error());
+    }
+    outcome.run = std::move(receipt->run);
+    const port::PortInfo device = promises_of(run, outcome.taken);
+    outcome.findings = offload::find_defects(outcome.run, device, {});
+    offload::explain_by_errata(outcome.findings, outcome.run, run.errata, device, "");
+    if (addressed != nullptr) {
+        const auto counts = count_addressed(bench, *addressed, context.options.seed);
+        if (!counts) {
+            return pass_on(counts.error());
+        }
+        outcome.counts = *counts;
+        outcome.counted = true;
+    }
+    if (const Status looked = features.look_again(outcome.taken); !looked) {
+        return pass_on(looked.error());
+    }
+    return outcome;
+}
+
+Cell cell_of(const ReceiveOutcome& outcome) {
+    const offload::KernelReceived seen = offload::count_received(outcome.run);
+    Cell cell{
+        .id = outcome.id(),
+        .toggles = {{"offloads", outcome.setting.title()}, {"frames", "received, good and bad"}},
+        .verdict = CellVerdict::kPass};
+    cell.measures = {
+        count_of("frames_received", "frames sent to the device", seen.frames),
+        count_of("frames_bad", "of them with a wrong checksum", seen.bad),
+        count_of("claims", "transport checksums that a claim was made of", seen.claimed),
+        count_of("verifiable", "of so many that can be judged", seen.verifiable)};
+    std::vector<std::string> signatures;
+    for (const offload::Defect& defect : outcome.findings.defects) {
+        signatures.push_back(defect.signature());
+    }
+    if (!outcome.run.objections.empty()) {
+        cell.verdict = CellVerdict::kError;
+        cell.reason = fmt::format("{}", fmt::join(outcome.run.objections, "; "));
+    } else if (!signatures.empty()) {
+        cell.verdict = CellVerdict::kFail;
+        cell.cause = outcome.findings.defects.front().title;
+        cell.reason = fmt::format("{}", fmt::join(signatures, ", "));
+    }
+    return cell;
+}
+
+bool shows(const offload::Defect& defect, const ReceiveOutcome& outcome, std::size_t condition) {
+    return std::ranges::any_of(defect.rows, [&](std::size_t row) {
+        return offload::condition_of(outcome.run.received[row].row) == condition;
+    });
+}
+
+// The frames behind the defects of one condition, with every field explained.
+Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition, TruthBench& bench,
+                          const std::string& out_dir) {
+    Cell cell{
+        .id = outcome.id() + "." + offload::condition_word(condition),
+        .toggles = {{"offloads", outcome.setting.title()},
+                    {"frames", std::string("received: ") + offload::condition_name(condition)}},
+        .verdict = CellVerdict::kFail};
+    std::vector<std::string> signatures;
+    std::vector<matrix::FrameBytes> frames;
+    std::string text;
+    std::uint64_t wrong = 0;
+    for (const offload::Defect& defect : outcome.findings.defects) {
+        if (!shows(defect, outcome, condition)) {
+            continue;
+        }
+        signatures.push_back(defect.signature());
+        cell.cause = cell.cause.empty() ? defect.title : cell.cause;
+        wrong += defect.frames;
+        text += fmt::format("{}: {} frames in {} rows; {}\n", defect.signature(), defect.frames,
+                            defect.rows.size(), defect.where);
+        if (!defect.specimen.wire.empty()) {
+            frames.push_back(defect.specimen.wire);
+            text += fmt::format("frame {} of the pcapng, as it was sent to the device:\n{}\n",
+                                frames.size(),
+                                judge::explain(defect.specimen.wire,
+                                               judge::Evidence{.tunnels = outcome.run.tunnels}));
+        }
+    }
+    cell.reason = fmt::format("{}", fmt::join(signatures, ", "));
+    cell.measures = {count_of("frames_wrong", "frames falsely described or not delivered", wrong)};
+    auto files = bench.keep(out_dir, cell.id, frames, text);
+    if (!files) {
+        return pass_on(files.error());
+    }
+    cell.evidence = std::move(*files);
+    return cell;
+}
+
+Status add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& out_dir,
+                 std::vector<Cell>& cells) {
+    for (const ReceiveOutcome& outcome : run.outcomes) {
+        cells.push_back(cell_of(outcome));
+        for (std::size_t condition = 0; condition < offload::kConditions; ++condition) {
+            const bool any = std::ranges::any_of(
+                outcome.findings.defects,
+                [&](const offload::Defect& defect) { return shows(defect, outcome, condition); });
+            if (!any) {
+                continue;
+            }
+            auto cell = failing_cell(outcome, condition, bench, out_dir);
+            if (!cell) {
+                return pass_on(cell.error());
+            }
+            cells.push_back(std::move(*cell));
+        }
+    }
+    return {};
+}
+
+std::string advertised(const std::vector<agent::Feature>& features, const std::string& name) {
+    const agent::Feature* feature = find_feature(features, name);
+    if (feature == nullptr) {
+        return "not there";
+    }
+    return std::string(feature->active ? "on" : "off") + (feature->never_changed ? " [fixed]" : "");
+}
+
+std::string expectation_of(const TruthRun& run, const std::string& feature) {
+    if (!run.profile) {
+        return "";
+    }
+    const auto found =
+        std::ranges::find(run.profile->offloads, feature, &profile::OffloadExpectation::name);
+    return found == run.profile->offloads.end() ? "" : profile::name(found->expect);
+}
+
+// "set off, is off"
+std::string set_and_is(const ReceiveOutcome& outcome, const std::string& feature) {
+    return fmt::format("set {}, is {}",
+                       outcome.setting.kind == Setting::Kind::kOneOff ? "off" : "on",
+                       is_on(outcome.taken.features, feature) ? "on" : "off");
+}
+
+// Of the features under a setting: "rx-checksum on, rx-gro off".
+std::string state_of(const std::vector<agent::Feature>& features) {
+    std::vector<std::string> words;
+    for (const std::string& name : receive_features(features)) {
+        words.push_back(fmt::format("{} {}", name, is_on(features, name) ? "on" : "off"));
+    }
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string label_of(const Setting& setting) {
+    switch (setting.kind) {
+        case Setting::Kind::kAsFound:
+            return "rx-checksum";
+        case Setting::Kind::kOneOff:
+            return setting.feature + ", alone off";
+        case Setting::Kind::kOneOn:
+        case Setting::Kind::kAllOn:
+        case Setting::Kind::kAllOff:
+            break;
+    }
+    return "rx-checksum and rx-gro, both on";
+}
+
+void describe_row(const TruthRun& run, const ReceiveOutcome& outcome,
+                  const std::vector<agent::Feature>& as_found, verdict::TruthRow& row) {
+    const bool found = outcome.setting.kind == Setting::Kind::kAsFound;
+    const std::string feature =
+        outcome.setting.feature.empty() ? "rx-checksum" : outcome.setting.feature;
+    row.expected = expectation_of(run, feature);
+    row.advertised = found ? advertised(as_found, feature) : set_and_is(outcome, feature);
+    std::vector<std::string> sentences;
+    for (const offload::Defect& defect : outcome.findings.defects) {
+        sentences.push_back(
+            fmt::format("{}: {} frames; {}", defect.signature(), defect.frames, defect.where));
+        row.errata.insert(row.errata.end(), defect.errata.begin(), defect.errata.end());
+    }
+    row.finding = fmt::format("{}", fmt::join(sentences, "; "));
+}
+
+verdict::TruthTable claims_table(const TruthRun& run, const ReceiveRun& received) {
+    verdict::TruthTable table{.title = "Receive offloads: what is said of good and bad frames",
+                              .device = run.device};
+    std::uint64_t frames = 0;
+    for (std::size_t i = 0; i < offload::kConditions; ++i) {
+        table.conditions.emplace_back(offload::condition_name(i));
+    }
+    for (const ReceiveOutcome& outcome : received.outcomes) {
+        verdict::TruthRow row = offload::kernel_claims(outcome.run, outcome.id());
+        row.offload = label_of(outcome.setting);
+        describe_row(run, outcome, received.as_found, row);
+        table.rows.push_back(std::move(row));
+        frames += offload::count_received(outcome.run).frames;
+    }
+    for (const ReceiveOutcome& outcome : received.outcomes) {
+        verdict::TruthRow row = offload::kernel_delivery(outcome.run, outcome.id());
+        row.offload = "delivery, " + outcome.setting.title();
+        row.advertised = "-";
+        table.rows.push_back(std::move(row));
+    }
+    table.excluded = fmt::format(
+        "{} frames, good ones and each layer bad singly and doubly. csum valid: "
+        "TP_STATUS_CSUM_VALID "
+        "of PACKET_AUXDATA, and true of every frame that it was said of; the kernel says nothing "
+        "of "
+        "IP headers, and calls nothing bad.",
+        frames);
+    return table;
+}
+
+verdict::TruthTable counters_table(const TruthRun& run, const ReceiveRun& received,
+                                   std::vector<Cell>& cells) {
+    verdict::TruthTable table{
+        .title = "Bad frames to the kernel's own address: taken, refused, counted",
+        .device = run.device};
+    for (const CountedKind& kind : counted_kinds()) {
+        table.conditions.emplace_back(kind.name);
+    }
+    std::vector<verdict::TruthRow> of_driver;
+    for (const ReceiveOutcome& outcome : received.outcomes) {
+        if (!outcome.counted) {
+            continue;
+        }
+        CounterVerdict judged =
+            judge_counters(outcome.counts, outcome.setting.id(), outcome.setting.title());
+        judged.kernel.offload = "InCsumErrors, " + outcome.setting.title();
+        judged.driver.offload = "ethtool -S, " + outcome.setting.title();
+        for (verdict::TruthRow* row : {&judged.kernel, &judged.driver}) {
+            row->advertised = is_on(outcome.taken.features, "rx-checksum") ? "on" : "off";
+        }
+        table.rows.push_back(std::move(judged.kernel));
+        of_driver.push_back(std::move(judged.driver));
+        cells.push_back(std::move(judged.cell));
+    }
+    // A driver without such counters is told of once.
+    const bool any = std::ranges::any_of(received.outcomes, [](const ReceiveOutcome& outcome) {
+        return std::ranges::any_of(outcome.counts,
+                                   [](const KindCount& count) { return !count.driver.empty(); });
+    });
+    if (!any && !of_driver.empty()) {
+        of_driver.resize(1);
+        of_driver.front().offload = "ethtool -S";
+    }
+    std::ranges::move(of_driver, std::back_inserter(table.rows));
+    table.excluded =
+        received.why_not_counted.empty()
+            ? "Held against the judge's own count of the same frames: /proc/net/snmp, snmp6 and "
+              "netstat, and the driver's own counters of bad checksums where it has any. SCTP is "
+              "not counted here: its module keeps its own."
+            : "Not measured: " + received.why_not_counted;
+    return table;
+}
+
+// What the truth of the transmit side did not say yet.
+void conclude(const TruthRun& run, const ReceiveRun& received,
+              const std::vector<Cell>& counter_cells, verdict::ScenarioResult& result) {
+    std::uint64_t frames = 0;
+    const ReceiveOutcome* failing = nullptr;
+    const ReceiveOutcome* clean = nullptr;
+    for (const ReceiveOutcome& outcome : received.outcomes) {
+        frames += offload::count_received(outcome.run).frames;
+        const bool fails = !outcome.findings.defects.empty();
+        failing = fails && failing == nullptr ? &outcome : failing;
+        clean = !fails && clean == nullptr ? &outcome : clean;
+    }
+    const auto lying = std::ranges::find(counter_cells, CellVerdict::kFail, &Cell::verdict);
+    if (failing == nullptr && lying == counter_cells.end()) {
+        result.headline += fmt::format(
+            " {} frames were sent to it, good and bad: nothing false was said of any.", frames);
+        return;
+    }
+    const std::string what =
+        failing != nullptr
+            ? fmt::format("{} with its offloads {}: {}",
+                          failing->findings.defects.front().signature(), failing->setting.title(),
+                          failing->findings.defects.front().where)
+            : fmt::format("{}: {}", lying->id, lying->reason);
+    const bool first = result.verdict == verdict::ScenarioVerdict::kNoDefectFound;
+    result.headline = fmt::format("{} receives wrongly: {}. Apart from that: {}", run.device, what,
+                                  result.headline);
+    result.verdict = verdict::ScenarioVerdict::kDefectFound;
+    if (!first) {
+        return;
+    }
+    result.cause = "What the device says of received frames: " + what + ".";
+    if (failing != nullptr && clean != nullptr &&
+        failing->setting.kind == Setting::Kind::kAsFound) {
+        result.cure =
+            fmt::format("{} on {}. Seen in this run: nothing false is said of any frame then.",
+                        state_of(clean->taken.features), run.device);
+        result.cure_shown = true;
+        result.before_cell = failing->id();
+        result.after_cell = clean->id();
+    }
+}
+
+Result<ReceiveRun> run_settings(Context& context, TruthBench& bench, const TruthRun& run,
+                                FeatureSwitch& features) {
+    ReceiveRun received{.as_found = features.as_found()};
+    auto addressed = AddressedDevice::take(context.journal, bench.device());
+    if (!addressed) {
+        received.why_not_counted = addressed.error().message;
+    }
+    for (const Setting& setting : receive_settings_for(received.as_found)) {
+        context.progress.step("rx." + setting.id());
+        auto outcome =
+            measure(context, bench, run, setting, features, addressed ? &*addressed : nullptr);
+        if (!outcome) {
+            return pass_on(outcome.error());
+        }
+        received.outcomes.push_back(std::move(*outcome));
+    }
+    return received;
+}
+
+}  // namespace
+
+std::size_t receive_steps(const std::vector<agent::Feature>& features) {
+    return receive_settings_for(features).size();
+}
+
+Status judge_receipt(Context& context, TruthBench& bench, const TruthRun& run,
+                     verdict::ScenarioResult& result) {
+    auto features = FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
+                                        bench.device().name, receive_features(run.as_found));
+    if (!features) {
+        return pass_on(features.error());
+    }
+    const auto received = run_settings(context, bench, run, *features);
+    const auto left = features->put_back();
+    if (!received || !left) {
+        return pass_on(received ? left.error() : received.error());
+    }
+    if (const Status added = add_cells(*received, bench, context.options.out_dir, result.cells);
+        !added) {
+        return added;
+    }
+    result.truth_tables.push_back(claims_table(run, *received));
+    std::vector<Cell> counter_cells;
+    result.truth_tables.push_back(counters_table(run, *received, counter_cells));
+    conclude(run, *received, counter_cells, result);
+    std::ranges::move(counter_cells, std::back_inserter(result.cells));
+    result.cells.push_back(put_back_cell("rx.flags-put-back", *left));
+    return {};
+}
+
+}  // namespace pathproof::scenario
