@@ -3,45 +3,56 @@
 #include <algorithm>
 #include <array>
 
-#include "dataplane/judge/verifier.h"
+#include "dataplane/calibration/marker.h"
 
 namespace pathproof::calibration {
 namespace {
 
-constexpr std::uint8_t kMarker = 0xbe;
-
-// Writes the marker over a field that the NIC shall fill in. Those of software are as intended.
-void mark(FrameBytes& bytes, const FrameBytes& intended, const judge::ChecksumFinding& finding) {
-    const std::size_t at = finding.field_offset;
-    const std::size_t size = judge::field_size(finding.layer.protocol);
-    const bool there = at != 0 && at + size <= bytes.size() && at + size <= intended.size();
-    if (there && !std::equal(bytes.begin() + static_cast<std::ptrdiff_t>(at),
-                             bytes.begin() + static_cast<std::ptrdiff_t>(at + size),
-                             intended.begin() + static_cast<std::ptrdiff_t>(at))) {
-        std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), size, kMarker);
+// Faults show unmixed where a frame has one thing out of the ordinary; in the rows of an array,
+// where every other dimension is drawn, a condition may never meet a payload that tells.
+std::vector<matrix::Row> one_at_a_time() {
+    using matrix::Row;
+    std::vector<Row> rows;
+    const Row plain{.handover = matrix::Handover::kInner};
+    const Row tunnel{.encap = matrix::Encap::kVxlanOverIpv4,
+                     .outer_checksum = matrix::OuterChecksum::kComputed,
+                     .tunnel_port = matrix::TunnelPort::k4789,
+                     .handover = matrix::Handover::kBoth};
+    for (const matrix::Dimension dimension :
+         {matrix::Dimension::kOuterChecksum, matrix::Dimension::kTunnelPort,
+          matrix::Dimension::kNat, matrix::Dimension::kVlan, matrix::Dimension::kInnerNetwork,
+          matrix::Dimension::kInnerTransport, matrix::Dimension::kBuffers}) {
+        for (std::size_t value = 0; value < matrix::value_names(dimension).size(); ++value) {
+            for (const Row& base : {plain, tunnel}) {
+                auto values = matrix::values_of(base);
+                values[matrix::index_of(dimension)] = static_cast<std::uint8_t>(value);
+                rows.push_back(matrix::row_of(values));
+            }
+        }
     }
+    for (const matrix::Encap geneve : {matrix::Encap::kGeneve40, matrix::Encap::kGeneve124}) {
+        Row row = tunnel;
+        row.encap = geneve;
+        row.tunnel_port = matrix::TunnelPort::k6081;
+        rows.push_back(row);
+    }
+    return rows;
 }
 
-// The first intended frame has the headers of the super-frame; a tag to be inserted moves them.
-void mark_fields(matrix::Probe& probe) {
-    for (std::size_t i = 0; i < probe.handed.size(); ++i) {
-        matrix::HandedFrame& handed = probe.handed[i];
-        FrameBytes intended = probe.intended[i];
-        if (handed.vlan_tci != 0) {
-            constexpr std::ptrdiff_t kAddresses = 12;
-            intended.erase(intended.begin() + kAddresses, intended.begin() + kAddresses + 4);
-        }
-        const judge::FrameVerdict verdict = judge::verify(intended, probe.tunnels);
-        for (const judge::ChecksumFinding& finding : verdict.all()) {
-            mark(handed.bytes, intended, finding);
+void add_one_at_a_time(matrix::Matrix& matrix) {
+    for (const matrix::Row& row : one_at_a_time()) {
+        const bool there = std::ranges::find(matrix.rows, row) != matrix.rows.end();
+        if (!there && !matrix::objection(row, matrix.limits, matrix.direction)) {
+            matrix.rows.push_back(row);
         }
     }
 }
 
 Status add_send_rows(Material& material, const MaterialOptions& options) {
     const matrix::DutLimits limits = matrix::software_nic_limits();
-    const matrix::Matrix rows =
+    matrix::Matrix rows =
         matrix::make_matrix(limits, matrix::Direction::kTransmit, options.strength, options.seed);
+    add_one_at_a_time(rows);
     const matrix::ProbeMaker maker(limits, matrix::Direction::kTransmit, {}, options.seed);
     material.feasible_tuples += rows.feasible_tuples;
     for (std::uint32_t number = 0; number < rows.rows.size(); ++number) {

@@ -44,8 +44,8 @@ struct MaterialOptions {
     std::uint32_t probes = 8;  // of each row, with different payloads
 };
 
-// The checksum fields that are left to the NIC hold a marker instead of the partial sum: only so
-// are a field that nobody filled in and a partial sum told apart.
+// The rows of the matrix and some with one thing out of the ordinary each; the checksum fields that
+// are left to the NIC hold a marker (marker.h).
 // kFailed if the healthy software NIC refuses a frame of the matrix.
 Result<Material> make_material(const MaterialOptions& options);
 
