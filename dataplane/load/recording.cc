@@ -1,0 +1,138 @@
+#include "dataplane/load/recording.h"
+
+#include <pcap/pcap.h>
+#include <rte_ether.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+
+namespace pathproof::load {
+namespace {
+
+// An mbuf counts its bytes in 16 bits, and some of them are headroom.
+constexpr std::uint32_t kLongestAnywhere = 65'000;
+
+struct CloseCapture {
+    void operator()(pcap_t* capture) const { pcap_close(capture); }
+};
+using Capture = std::unique_ptr<pcap_t, CloseCapture>;
+
+Result<Capture> open(const std::string& path) {
+    std::array<char, PCAP_ERRBUF_SIZE> trouble{};
+    Capture capture(pcap_open_offline_with_tstamp_precision(
+        path.c_str(), PCAP_TSTAMP_PRECISION_NANO, trouble.data()));
+    if (!capture) {
+        return fail(ErrorCode::kBadInput,
+                    "capture file {}: {}; it must be an uncompressed pcap or pcapng file", path,
+                    trouble.data());
+    }
+    if (const int type = pcap_datalink(capture.get()); type != DLT_EN10MB) {
+        const char* const known = pcap_datalink_val_to_name(type);
+        return fail(ErrorCode::kBadInput,
+                    "capture file {}: its frames are of link type {} ({}); only Ethernet can be "
+                    "replayed",
+                    path, known == nullptr ? "unknown" : known, type);
+    }
+    return capture;
+}
+
+std::uint64_t unix_ns(const pcap_pkthdr& header) {
+    // With PCAP_TSTAMP_PRECISION_NANO, tv_usec holds nanoseconds (pcap_open_offline(3PCAP)).
+    return static_cast<std::uint64_t>(header.ts.tv_sec) * 1'000'000'000u +
+           static_cast<std::uint64_t>(header.ts.tv_usec);
+}
+
+Status check_frame(const pcap_pkthdr& header, const std::string& path, std::size_t number,
+                   const RecordingLimits& limits) {
+    if (header.caplen < header.len) {
+        return fail(ErrorCode::kBadInput,
+                    "capture file {}: of frame {} only {} of {} bytes were captured; capture with "
+                    "a snap length that holds whole frames",
+                    path, number, header.caplen, header.len);
+    }
+    if (header.caplen < sizeof(rte_ether_hdr)) {
+        return fail(ErrorCode::kBadInput,
+                    "capture file {}: frame {} has {} bytes, less than an Ethernet header", path,
+                    number, header.caplen);
+    }
+    const std::uint32_t longest = limits.longest_frame == 0
+                                      ? kLongestAnywhere
+                                      : std::min(limits.longest_frame, kLongestAnywhere);
+    if (header.caplen > longest) {
+        return fail(ErrorCode::kBadInput,
+                    "capture file {}: frame {} has {} bytes; {} at most can be sent, so raise the "
+                    "MTU or leave the frame out",
+                    path, number, header.caplen, longest);
+    }
+    return {};
+}
+
+}  // namespace
+
+void Recording::append(frame::Bytes bytes, std::uint64_t unix_ns) {
+    if (frames_.empty()) {
+        first_unix_ns_ = unix_ns;
+    }
+    const std::uint64_t since = unix_ns - std::min(unix_ns, first_unix_ns_);
+    const std::uint64_t before = frames_.empty() ? 0 : frames_.back().at_ns;
+    frames_.push_back(
+        {bytes_.size(), std::max(since, before), static_cast<std::uint16_t>(bytes.size())});
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    longest_ = std::max(longest_, frames_.back().length);
+}
+
+Result<Recording> Recording::read(const std::string& path, CutShort cut_short,
+                                  const RecordingLimits& limits) {
+    Result<Capture> capture = open(path);
+    if (!capture) {
+        return pass_on(capture.error());
+    }
+    pcap_t* const file = capture->get();
+    Recording recording;
+    for (;;) {
+        const std::size_t number = recording.frames() + 1;
+        const long at = std::ftell(pcap_file(file));
+        pcap_pkthdr* header = nullptr;
+        const std::uint8_t* bytes = nullptr;
+        const int outcome = pcap_next_ex(file, &header, &bytes);
+        if (outcome == PCAP_ERROR_BREAK) {
+            break;
+        }
+        if (outcome != 1) {
+            recording.cut_ =
+                fmt::format("capture file {}: frame {}, at byte {}, cannot be read: {}", path,
+                            number, at, pcap_geterr(file));
+            if (cut_short == CutShort::kRefused) {
+                return fail(ErrorCode::kBadInput,
+                            "{}; ask for the part before the cut, or capture again",
+                            recording.cut_);
+            }
+            break;
+        }
+        if (const Status sound = check_frame(*header, path, number, limits); !sound) {
+            return pass_on(sound.error());
+        }
+        if (recording.bytes_.size() + header->caplen > limits.most_bytes) {
+            return fail(ErrorCode::kBadInput,
+                        "capture file {}: its frames up to number {} have more than {} bytes, the "
+                        "most that is held in memory; replay a part of it",
+                        path, number, limits.most_bytes);
+        }
+        recording.append({bytes, header->caplen}, unix_ns(*header));
+    }
+    if (recording.frames() == 0) {
+        return fail(ErrorCode::kBadInput, "{}",
+                    recording.cut_.empty()
+                        ? fmt::format("capture file {}: there is no frame in it", path)
+                        : recording.cut_);
+    }
+    return recording;
+}
+
+double Recording::mean_frame_bytes() const noexcept {
+    return static_cast<double>(bytes_.size()) / static_cast<double>(frames_.size());
+}
+
+}  // namespace pathproof::load
