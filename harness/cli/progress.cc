@@ -28,7 +28,7 @@ void StderrProgress::begin(const std::string& scenario, std::size_t steps) {
     steps_ = std::max<std::size_t>(steps, 1);
     done_ = 0;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-    fmt::print(stderr, "pathproof: {:5.1f} s  {}: building the lab\n", seconds, scenario);
+    fmt::print(stderr, "pathproof: {:5.1f} s  {}: begins\n", seconds, scenario);
 }
 
 void StderrProgress::step(const std::string& what) {

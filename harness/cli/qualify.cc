@@ -38,6 +38,7 @@ Result<SessionOptions> session_of(const QualifyOptions& options) {
     session.seed = options.seed;
     session.pairs = options.pairs;
     session.use_hugepages = !options.no_hugepages;
+    session.calibrate = scenario::Calibrate::kQuick;
     if (options.only.empty()) {
         for (const scenario::Scenario& each : scenario::all_scenarios()) {
             session.scenarios.push_back(&each);

@@ -208,7 +208,8 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                                .cpus = usable_cpus(),
                                .out_dir = seeded.out_dir,
                                .matrix = seeded.matrix,
-                               .device = seeded.device};
+                               .device = seeded.device,
+                               .calibrate = seeded.calibrate};
     {
         StderrProgress progress;
         scenario::Context context{**journal, progress, settings, run.environment(), seeded.profile, run.dpdk_version()};

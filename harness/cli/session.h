@@ -24,6 +24,7 @@ struct SessionOptions {
     std::uint64_t pairs = 0;  // 0: each experiment's own number
     bool use_hugepages = true;
     scenario::MatrixSize matrix = scenario::MatrixSize::kQuick;  // of offload-truth
+    scenario::Calibrate calibrate = scenario::Calibrate::kNo;    // of offload-truth
     std::optional<scenario::TruthDevice> device = std::nullopt;  // in place of the lab's own
     port::Evidence evidence = port::Evidence::kVirtual;          // as the built-in lab's
     std::string evidence_note;                                   // empty: that of the built-in lab

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "harness/scenario/measures.h"
+
 namespace pathproof::scenario {
 namespace {
 
@@ -59,6 +63,41 @@ void count_pairs(const calibration::CalibrationResult& result, verdict::Calibrat
     out.pairs_missed = out.pairs - out.pairs_both_named - out.pairs_masked;
 }
 
+std::uint64_t count(const std::vector<CalibrationRow>& rows,
+                    CalibrationRow::Score CalibrationRow::*which) {
+    return static_cast<std::uint64_t>(std::ranges::count_if(rows, [&](const CalibrationRow& row) {
+        return row.*which == CalibrationRow::Score::kYes;
+    }));
+}
+
+std::vector<verdict::Measure> measures_of(const verdict::Calibration& calibration) {
+    const std::vector<CalibrationRow>& faults = calibration.faults;
+    return {
+        count_of("faults_planted", "defects planted in a software NIC", faults.size()),
+        count_of("faults_detected", "detected", count(faults, &CalibrationRow::detected)),
+        count_of("faults_named", "named", count(faults, &CalibrationRow::named)),
+        count_of("faults_located", "located", count(faults, &CalibrationRow::located)),
+        count_of("unknown_left_unnamed", "defects unknown to the judge that it left unnamed",
+                 count(calibration.open_world, &CalibrationRow::named)),
+        count_of("healthy_frames", "healthy frames and look-alikes", calibration.healthy_frames),
+        count_of("false_alarms", "of them objected to", calibration.false_alarms),
+    };
+}
+
+// The first of many, and how many more.
+std::string reason_of(const Result<calibration::CalibrationResult>& calibration) {
+    if (!calibration) {
+        return calibration.error().message;
+    }
+    const std::vector<std::string> failures = calibration->failures();
+    if (failures.empty()) {
+        return "";
+    }
+    return failures.size() == 1
+               ? failures.front()
+               : fmt::format("{}, and {} more", failures.front(), failures.size() - 1);
+}
+
 }  // namespace
 
 verdict::Calibration to_verdict(const calibration::CalibrationResult& result) {
@@ -86,6 +125,37 @@ verdict::Calibration to_verdict(const calibration::CalibrationResult& result) {
         out.confusion.push_back({key.first, key.second, count});
     }
     return out;
+}
+
+void attach(const Result<calibration::CalibrationResult>& calibration,
+            verdict::ScenarioResult& result) {
+    verdict::Cell control{.id = "control.instrument-calibrated",
+                          .toggles = {{"device", "software NIC with planted defects"}}};
+    if (calibration) {
+        result.calibration = to_verdict(*calibration);
+        result.seconds += calibration->seconds;
+        control.measures = measures_of(*result.calibration);
+    }
+    control.reason = reason_of(calibration);
+    control.verdict =
+        control.reason.empty() ? verdict::CellVerdict::kPass : verdict::CellVerdict::kError;
+    if (!control.reason.empty()) {
+        result.verdict = verdict::ScenarioVerdict::kInconclusive;
+        result.headline = fmt::format(
+            "The instrument failed its calibration ({}), so what it says of the device proves "
+            "nothing: {}",
+            control.reason, result.headline);
+    }
+    result.controls.push_back(std::move(control));
+}
+
+void calibrate_instrument(Context& context, verdict::ScenarioResult& result) {
+    context.progress.begin("calibration", 1);
+    context.progress.step("defects planted in a software NIC, and healthy frames");
+    calibration::CalibrationOptions options = calibration::quick_options();
+    options.seed = context.options.seed;
+    options.workers = std::clamp(static_cast<unsigned>(context.options.cpus.size()), 1u, 4u);
+    attach(calibration::calibrate(options), result);
 }
 
 }  // namespace pathproof::scenario

@@ -1,11 +1,22 @@
-// A calibration as the report shows it.
+// The calibration of the instrument in a scenario's result: what it proves, and as the report shows
+// it.
 #pragma once
 
 #include "dataplane/calibration/calibration.h"
+#include "harness/scenario/scenario.h"
 #include "harness/verdict/truth_table.h"
 
 namespace pathproof::scenario {
 
 verdict::Calibration to_verdict(const calibration::CalibrationResult& result);
+
+// Adds the table, and a control that is an ERROR unless all that was planted was seen, named and
+// located and no healthy frame objected to. An instrument that failed proves nothing: then the
+// scenario is INCONCLUSIVE, whatever it found.
+void attach(const Result<calibration::CalibrationResult>& calibration,
+            verdict::ScenarioResult& result);
+
+// Runs the quick calibration with the run's seed, on its CPUs, and attaches it.
+void calibrate_instrument(Context& context, verdict::ScenarioResult& result);
 
 }  // namespace pathproof::scenario

@@ -28,6 +28,9 @@ struct TruthDevice {
 // on alone as well.
 enum class MatrixSize { kQuick, kFull };
 
+// Whether offload-truth has its own judge proven in the same run.
+enum class Calibrate { kNo, kQuick };
+
 struct Options {
     std::uint64_t seed = 1;
     std::uint64_t pairs = 0;       // of the race experiments; 0: each experiment's own number
@@ -36,6 +39,7 @@ struct Options {
     std::string out_dir;           // evidence/ below it takes the files of failed cells
     MatrixSize matrix = MatrixSize::kQuick;
     std::optional<TruthDevice> device = std::nullopt;  // offload-truth: in place of the lab's own
+    Calibrate calibrate = Calibrate::kNo;
 };
 
 // Told what is going on, for a bar on a terminal or plain lines.
