@@ -5,54 +5,61 @@
 namespace pathproof::judge {
 namespace {
 
-// 32 bits hold 2^16 words of 16 bits; no frame has as many in one lane.
-constexpr std::size_t kBlock = 32;
+// Both ways sum blocks of so many bytes.
+constexpr std::size_t kBlock = 64;
 
-// The lower halves of 32-bit lanes need no mask: their sum is what is left of the sum of whole
-// lanes when the upper halves, summed by themselves, are taken off; modulo 2^32 that is exact.
-std::uint64_t halves(std::uint64_t whole, std::uint64_t upper) noexcept {
-    const std::uint64_t lower = (whole - (upper << 16)) & 0xffffffff;
-    return lower + (upper << 16);
-}
-
-std::uint64_t add_lanes(const std::uint32_t (&whole)[8], const std::uint32_t (&upper)[8]) noexcept {
+// A lane of 32 bits holds the sums of as many words as a frame can have. The sum of the lower
+// halves needs no mask: it is what is left of the sum of whole lanes when the upper halves, summed
+// by themselves, are taken off; modulo 2^32 that is exact.
+std::uint64_t add_lanes(const std::uint32_t* whole, const std::uint32_t* upper,
+                        std::size_t lanes) noexcept {
     std::uint64_t sum = 0;
-    for (std::size_t lane = 0; lane < 8; ++lane) {
-        sum += halves(whole[lane], upper[lane]);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+        sum += std::uint64_t{whole[lane] - (upper[lane] << 16)} + upper[lane];
     }
     return sum;
 }
 
 __attribute__((target("avx2"))) std::uint64_t sum_avx2(const std::uint8_t* at,
                                                        std::size_t blocks) noexcept {
-    __m256i whole[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-    __m256i upper[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-    for (std::size_t block = 0; block < blocks; ++block) {
-        const __m256i words =
-            _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(at + block * kBlock));
-        whole[block % 2] = _mm256_add_epi32(whole[block % 2], words);
-        upper[block % 2] = _mm256_add_epi32(upper[block % 2], _mm256_srli_epi32(words, 16));
+    __m256i whole = _mm256_setzero_si256();
+    __m256i upper = _mm256_setzero_si256();
+    __m256i whole_too = _mm256_setzero_si256();
+    __m256i upper_too = _mm256_setzero_si256();
+    for (const std::uint8_t* const end = at + blocks * kBlock; at != end; at += kBlock) {
+        const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(at));
+        const __m256i more = _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(at + 32));
+        whole = _mm256_add_epi32(whole, words);
+        upper = _mm256_add_epi32(upper, _mm256_srli_epi32(words, 16));
+        whole_too = _mm256_add_epi32(whole_too, more);
+        upper_too = _mm256_add_epi32(upper_too, _mm256_srli_epi32(more, 16));
     }
-    alignas(32) std::uint32_t lanes[2][8];
-    _mm256_store_si256(reinterpret_cast<__m256i*>(lanes[0]), _mm256_add_epi32(whole[0], whole[1]));
-    _mm256_store_si256(reinterpret_cast<__m256i*>(lanes[1]), _mm256_add_epi32(upper[0], upper[1]));
-    return add_lanes(lanes[0], lanes[1]);
+    whole = _mm256_add_epi32(whole, whole_too);
+    upper = _mm256_add_epi32(upper, upper_too);
+    const __m256i lower = _mm256_sub_epi32(whole, _mm256_slli_epi32(upper, 16));
+    // As 64-bit lanes: the sums of two of 32 bits need not fit 32.
+    const __m256i low_half = _mm256_set1_epi64x(0xffffffff);
+    const __m256i wide = _mm256_add_epi64(
+        _mm256_add_epi64(_mm256_and_si256(lower, low_half), _mm256_srli_epi64(lower, 32)),
+        _mm256_add_epi64(_mm256_and_si256(upper, low_half), _mm256_srli_epi64(upper, 32)));
+    const __m128i two =
+        _mm_add_epi64(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+    return static_cast<std::uint64_t>(_mm_cvtsi128_si64(two)) +
+           static_cast<std::uint64_t>(_mm_extract_epi64(two, 1));
 }
 
 std::uint64_t sum_sse(const std::uint8_t* at, std::size_t blocks) noexcept {
-    __m128i whole[2] = {_mm_setzero_si128(), _mm_setzero_si128()};
-    __m128i upper[2] = {_mm_setzero_si128(), _mm_setzero_si128()};
-    for (std::size_t half = 0; half < 2 * blocks; ++half) {
-        const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i_u*>(at + half * 16));
-        whole[half % 2] = _mm_add_epi32(whole[half % 2], words);
-        upper[half % 2] = _mm_add_epi32(upper[half % 2], _mm_srli_epi32(words, 16));
+    __m128i whole = _mm_setzero_si128();
+    __m128i upper = _mm_setzero_si128();
+    for (const std::uint8_t* const end = at + blocks * kBlock; at != end; at += 16) {
+        const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i_u*>(at));
+        whole = _mm_add_epi32(whole, words);
+        upper = _mm_add_epi32(upper, _mm_srli_epi32(words, 16));
     }
-    alignas(16) std::uint32_t lanes[2][8];
-    for (std::size_t half = 0; half < 2; ++half) {
-        _mm_store_si128(reinterpret_cast<__m128i*>(&lanes[0][4 * half]), whole[half]);
-        _mm_store_si128(reinterpret_cast<__m128i*>(&lanes[1][4 * half]), upper[half]);
-    }
-    return add_lanes(lanes[0], lanes[1]);
+    alignas(16) std::uint32_t lanes[2][4];
+    _mm_store_si128(reinterpret_cast<__m128i*>(lanes[0]), whole);
+    _mm_store_si128(reinterpret_cast<__m128i*>(lanes[1]), upper);
+    return add_lanes(lanes[0], lanes[1], 4);
 }
 
 using SumBlocks = std::uint64_t (*)(const std::uint8_t*, std::size_t) noexcept;

@@ -31,36 +31,35 @@ inline bool sums_up(std::uint64_t sum) noexcept {
 // For more than kShort bytes: by the widest registers that this CPU has.
 std::uint64_t long_sum(const std::uint8_t* at, std::size_t bytes) noexcept;
 
-inline constexpr std::size_t kShort = 256;
+inline constexpr std::size_t kShort = 128;
 
 // `at` is an even place of what is summed. At least 8 bytes.
 inline std::uint64_t short_sum(const std::uint8_t* at, std::size_t bytes) noexcept {
-    __extension__ typedef unsigned __int128 Wide;
-    // Two sums, so that additions need not wait for each other.
-    Wide even = 0;
-    Wide odd = 0;
+    // Two sums, so that an addition need not wait for the carry of the one before.
+    std::uint64_t even = 0;
+    std::uint64_t odd = 0;
     const std::uint8_t* const end = at + bytes;
     for (; end - at >= 32; at += 32) {
-        even += load<std::uint64_t>(at);
-        odd += load<std::uint64_t>(at + 8);
-        even += load<std::uint64_t>(at + 16);
-        odd += load<std::uint64_t>(at + 24);
+        even = add_around(even, load<std::uint64_t>(at));
+        odd = add_around(odd, load<std::uint64_t>(at + 8));
+        even = add_around(even, load<std::uint64_t>(at + 16));
+        odd = add_around(odd, load<std::uint64_t>(at + 24));
     }
     if (end - at >= 16) {
-        even += load<std::uint64_t>(at);
-        odd += load<std::uint64_t>(at + 8);
+        even = add_around(even, load<std::uint64_t>(at));
+        odd = add_around(odd, load<std::uint64_t>(at + 8));
         at += 16;
     }
     if (end - at >= 8) {
-        even += load<std::uint64_t>(at);
+        even = add_around(even, load<std::uint64_t>(at));
         at += 8;
     }
     if (end != at) {
         // The last word ends where the data end; what was summed already is shifted out.
-        odd += load<std::uint64_t>(end - 8) >> (64 - 8 * static_cast<unsigned>(end - at));
+        odd = add_around(
+            odd, load<std::uint64_t>(end - 8) >> (64 - 8 * static_cast<unsigned>(end - at)));
     }
-    even += odd;
-    return add_around(static_cast<std::uint64_t>(even), static_cast<std::uint64_t>(even >> 64));
+    return add_around(even, odd);
 }
 
 inline std::uint64_t quick_sum(const std::uint8_t* at, std::size_t bytes) noexcept {

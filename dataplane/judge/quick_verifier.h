@@ -141,6 +141,10 @@ inline bool QuickVerifier::read_headers(const std::uint8_t* frame, std::uint32_t
     }
     auto type = load<std::uint16_t>(frame + at + kEthernet - 2);
     at += kEthernet;
+    headers.network = at;
+    if (type == kIpv4Type) [[likely]] {
+        return read_ipv4(frame, limit, headers);
+    }
     for (int tags = 0; is_vlan(type) && tags < 2; ++tags) {
         type = load<std::uint16_t>(frame + at + 2);
         at += 4;
@@ -149,7 +153,7 @@ inline bool QuickVerifier::read_headers(const std::uint8_t* frame, std::uint32_t
         }
     }
     headers.network = at;
-    if (type == kIpv4Type) [[likely]] {
+    if (type == kIpv4Type) {
         return read_ipv4(frame, limit, headers);
     }
     return type == kIpv6Type && read_ipv6(frame, limit, headers);
@@ -158,15 +162,18 @@ inline bool QuickVerifier::read_headers(const std::uint8_t* frame, std::uint32_t
 inline bool QuickVerifier::read_ipv4(const std::uint8_t* frame, std::uint32_t limit,
                                      Headers& headers) noexcept {
     constexpr std::uint32_t kHeader = 20;
-    constexpr std::uint16_t kOffsetAndMore = 0xff3f;  // in the frame's byte order
+    // Version, header length, fragment offset and the flag for more of them: without options,
+    // whole.
+    constexpr std::uint64_t kShape = 0xff3f'0000'0000'00ff;
+    constexpr std::uint64_t kCommon = 0x45;
     const std::uint32_t there = limit - headers.network;
     if (there < kHeader + kUdp) [[unlikely]] {
         return false;
     }
     const std::uint8_t* const ip = frame + headers.network;
-    const std::uint32_t length = host16(ip + 2);
-    if (ip[0] != 0x45 || (load<std::uint16_t>(ip + 6) & kOffsetAndMore) != 0 ||
-        length < kHeader + kUdp || length > there) [[unlikely]] {
+    const auto start = load<std::uint64_t>(ip);
+    const std::uint32_t length = __builtin_bswap16(static_cast<std::uint16_t>(start >> 16));
+    if ((start & kShape) != kCommon || length < kHeader + kUdp || length > there) [[unlikely]] {
         return false;
     }
     headers.ipv6 = false;

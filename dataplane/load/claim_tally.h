@@ -12,11 +12,13 @@ namespace pathproof::load {
 class ClaimTally {
   public:
     static constexpr std::uint32_t kTunnelTypes = 0xf000;  // RTE_PTYPE_TUNNEL_MASK
+    static constexpr std::uint64_t kClaims = 0x198;        // RTE_MBUF_F_RX_IP_CKSUM_MASK and L4's
 
     // `flags` and `packet_type` are the mbuf's.
     void add(judge::QuickCode code, std::uint64_t flags, std::uint32_t packet_type,
              IntakeTotals& totals) noexcept {
-        const Run run{code, claims_of(flags), sees_tunnel(packet_type)};
+        const std::uint64_t run =
+            std::uint64_t{code.index()} << 32 | (packet_type & kTunnelTypes) | (flags & kClaims);
         if (run != run_) [[unlikely]] {
             flush(totals);
             run_ = run;
@@ -31,24 +33,8 @@ class ClaimTally {
                     std::uint32_t packet_type, IntakeTotals& totals) noexcept;
 
   private:
-    // Bits: L4 bad, IP bad, IP good, L4 good, as RTE_MBUF_F_RX_* follow each other.
-    using Claims = std::uint8_t;
-    struct Run {
-        judge::QuickCode code;
-        Claims claims = 0;
-        bool sees_tunnel = false;
-        bool operator==(const Run&) const = default;
-    };
-    static constexpr Claims claims_of(std::uint64_t flags) noexcept {
-        return static_cast<Claims>((flags >> 3 & 3) | (flags >> 5 & 12));
-    }
-    static constexpr bool sees_tunnel(std::uint32_t packet_type) noexcept {
-        return (packet_type & kTunnelTypes) != 0;
-    }
-    static void count_claims(judge::Layer layer, judge::ChecksumState state, const Run& run,
-                             std::uint64_t frames, IntakeTotals& totals) noexcept;
-
-    Run run_;
+    // The code in the upper half, below it the tunnel's type, then the claims' flags.
+    std::uint64_t run_ = 0;
     std::uint64_t frames_ = 0;
 };
 

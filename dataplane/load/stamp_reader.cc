@@ -43,13 +43,12 @@ StampReader::StampReader(const IntakePlan& plan, const frame::DnsName& suffix)
     // From the end, so that no part reaches beyond the suffix; the first may begin in the stamp.
     const Bytes wire = suffix_.wire();
     for (std::size_t end = wire.size(); end > 0;) {
-        const std::size_t size = std::min<std::size_t>(end, 8);
-        std::uint64_t value = 0;
-        for (std::size_t i = 0; i < size; ++i) {
-            value |= std::uint64_t{wire[end - 1 - i]} << (56 - 8 * i);
-        }
-        const std::uint64_t mask = ~std::uint64_t{0} << (64 - 8 * size);
-        suffix_parts_.push_back({.at = kStampEnd + end - 8, .mask = mask, .value = value});
+        const std::size_t size = std::min<std::size_t>(end, 16);
+        Part part{.at = kStampEnd + end - 16};
+        std::copy_n(wire.begin() + static_cast<std::ptrdiff_t>(end - size), size,
+                    part.value.end() - static_cast<std::ptrdiff_t>(size));
+        std::fill_n(part.mask.rbegin(), size, std::uint8_t{0xff});
+        suffix_parts_.push_back(part);
         end -= size;
     }
 }

@@ -4,6 +4,7 @@
 
 #include <smmintrin.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -55,11 +56,11 @@ class StampReader {
     static constexpr std::size_t kUdpHeader = 8;
     using Expects = IntakePlan::Expects;
 
-    // Eight bytes of the suffix as they must be where `mask` is set.
+    // Sixteen bytes that end in the suffix, as they must be where `mask` is set.
     struct Part {
         std::size_t at = 0;  // from the start of the message
-        std::uint64_t mask = 0;
-        std::uint64_t value = 0;
+        std::array<std::uint8_t, 16> mask{};
+        std::array<std::uint8_t, 16> value{};
     };
 
     StampReader(const IntakePlan& plan, const frame::DnsName& suffix);
@@ -110,8 +111,11 @@ inline bool read_digits(__m128i text, std::uint64_t& bytes) noexcept {
 
 inline bool StampReader::fits_suffix(const std::uint8_t* message) const noexcept {
     for (const Part& part : suffix_parts_) {
-        if ((judge::load<std::uint64_t>(message + part.at) & part.mask) != part.value)
-            [[unlikely]] {
+        const __m128i there = judge::load<__m128i>(message + part.at);
+        const __m128i wrong =
+            _mm_xor_si128(_mm_and_si128(there, judge::load<__m128i>(part.mask.data())),
+                          judge::load<__m128i>(part.value.data()));
+        if (_mm_testz_si128(wrong, wrong) == 0) [[unlikely]] {
             return false;
         }
     }

@@ -106,6 +106,7 @@ struct TrackedIntake::Impl {
     ClaimTally claims;
     std::vector<judge::SequenceLedger> ledgers;  // by stream
     std::vector<std::uint8_t> joined;            // a frame of several segments
+    std::uint64_t uncommon = 0;                  // of one burst
     IntakeTotals totals;
 };
 
@@ -132,7 +133,6 @@ void TrackedIntake::Impl::take(const rte_mbuf& mbuf, std::size_t port,
         take_uncommon(bytes, mbuf, port, now_ns);
         return;
     }
-    ++totals.quick;
     claims.add(frame.code, mbuf.ol_flags, mbuf.packet_type, totals);
     if (frame.code.bad() != 0) [[unlikely]] {
         take_bad(bytes, port, now_ns);
@@ -166,6 +166,7 @@ void TrackedIntake::Impl::take_bad(Bytes bytes, std::size_t port, std::uint64_t 
 
 void TrackedIntake::Impl::take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::size_t port,
                                         std::uint64_t now_ns) noexcept {
+    ++uncommon;
     const frame::FrameView view = frame::parse_frame(bytes, plan.tunnel_ports);
     const judge::FrameVerdict verdict = judge::verify(bytes, view);
     ClaimTally::add(verdict, mbuf.ol_flags, mbuf.packet_type, totals);
@@ -284,6 +285,7 @@ void TrackedIntake::take(std::span<rte_mbuf* const> burst, std::size_t port,
         impl.take(*burst[i], port, now_ns);
     }
     impl.totals.received.received += burst.size();
+    impl.totals.quick += burst.size() - std::exchange(impl.uncommon, 0);
     impl.claims.flush(impl.totals);
 }
 
