@@ -18,6 +18,8 @@
 #include "dataplane/port/device.h"
 #include "dataplane/port/eal_log.h"
 #include "dataplane/port/kernel_interface.h"
+#include "dataplane/port/link_speed.h"
+#include "dataplane/port/rss.h"
 
 namespace pathproof::port {
 
@@ -151,8 +153,9 @@ Result<Port> Port::open(const PortConfig& config) {
 Status Port::set_up() {
     std::uint16_t id = kNoPort;
     if (rte_eth_dev_get_port_by_name(config_.device.c_str(), &id) != 0) {
-        return fail(ErrorCode::kNotFound, "port {}: DPDK has no device '{}'; {}", config_.name,
-                    config_.device, devices_there());
+        const std::string said = eal_log_errors(0);  // why it was not made, when the EAL started
+        return fail(ErrorCode::kNotFound, "port {}: DPDK has no device '{}'; {}{}{}", config_.name,
+                    config_.device, devices_there(), said.empty() ? "" : "; it said: ", said);
     }
     const std::size_t log_from = eal_log_text().size();
     rte_eth_dev_info device{};
@@ -162,9 +165,20 @@ Status Port::set_up() {
     if (const Status able = check_capabilities(config_, device); !able) {
         return able;
     }
+    auto rss = choose_rss(config_, device);
+    if (!rss) {
+        return pass_on(rss.error());
+    }
     rte_eth_conf wanted{};
     wanted.rxmode.offloads = config_.rx_offloads;
     wanted.txmode.offloads = config_.tx_offloads;
+    if (rss->hash_functions != 0) {
+        wanted.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        wanted.rx_adv_conf.rss_conf = {.rss_key = rss->key.empty() ? nullptr : rss->key.data(),
+                                       .rss_key_len = static_cast<std::uint8_t>(rss->key.size()),
+                                       .rss_hf = rss->hash_functions};
+    }
+    info_.spreading = rss->description;
     if (const int outcome =
             rte_eth_dev_configure(id, config_.rx_queues, config_.tx_queues, &wanted);
         outcome != 0) {
@@ -177,6 +191,7 @@ Status Port::set_up() {
     ready = ready ? make_pool(device) : ready;
     ready = ready ? set_up_queues() : ready;
     ready = ready ? start() : ready;
+    ready = ready ? await_link(device) : ready;
     if (ready) {
         describe(device);
     }
@@ -299,6 +314,18 @@ Status Port::start() {
     return {};
 }
 
+Status Port::await_link(const rte_eth_dev_info& device) {
+    const bool has_cable = evidence_of(device.driver_name, config_.device) == Evidence::kPhysical;
+    if (!has_cable || config_.link_wait.count() == 0 || wait_for_link(id_, config_.link_wait)) {
+        return {};
+    }
+    return fail(ErrorCode::kUnavailable,
+                "port {} ({}): no link within {} s; look at the cable, the transceiver and the "
+                "peer's port",
+                config_.name, config_.device,
+                std::chrono::duration<double>(config_.link_wait).count());
+}
+
 void Port::describe(const rte_eth_dev_info& device) {
     info_.name = config_.name;
     info_.device = config_.device;
@@ -308,13 +335,12 @@ void Port::describe(const rte_eth_dev_info& device) {
     if (rte_eth_macaddr_get(id_, &mac) == 0) {
         std::copy(std::begin(mac.addr_bytes), std::end(mac.addr_bytes), info_.mac.bytes.begin());
     }
-    rte_eth_link link{};
     // A virtual driver's speed is a constant in its source, no measurement.
-    if (info_.evidence == Evidence::kPhysical && rte_eth_link_get_nowait(id_, &link) == 0 &&
-        link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN) {
-        info_.link_mbps = link.link_speed;
+    if (info_.evidence == Evidence::kPhysical) {
+        describe_link(id_, info_);
     }
     info_.link_up = link_up();
+    info_.numa_node = std::max(-1, rte_eth_dev_socket_id(id_));
     info_.tx_offloads = tx_names(device.tx_offload_capa);
     info_.rx_offloads = rx_names(device.rx_offload_capa);
     if (info_.evidence != Evidence::kSimulated) {
@@ -372,6 +398,9 @@ Link Port::link() const {
         }
         return (state->flags & IFF_RUNNING) != 0 ? Link::kUp : Link::kDown;
     }
+    if (is_removed(id_, config_.device)) {
+        return Link::kGone;
+    }
     rte_eth_link link{};
     const bool asked = rte_eth_link_get_nowait(id_, &link) == 0;
     return asked && link.link_status == RTE_ETH_LINK_UP ? Link::kUp : Link::kDown;
@@ -382,8 +411,10 @@ std::string Port::link_trouble() const {
         case Link::kUp:
             return {};
         case Link::kGone:
-            return fmt::format("port {}: its kernel interface {} no longer exists", config_.name,
-                               kernel_->at_open.name);
+            return kernel_ ? fmt::format("port {}: its kernel interface {} no longer exists",
+                                         config_.name, kernel_->at_open.name)
+                           : fmt::format("port {}: its device {} was removed", config_.name,
+                                         config_.device);
         case Link::kDown:
             return kernel_ ? fmt::format("port {}: interface {} is down or has no carrier",
                                          config_.name, kernel_->at_open.name)

@@ -2,6 +2,7 @@
 // virtual device are the same thing to everything above.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +24,9 @@ enum class Evidence {
     kSimulated,  // frames never leave this process (ring, null)
 };
 
+// Which headers of a tunnelled frame choose its receive queue.
+enum class RssLevel : std::uint8_t { kOutermost, kInnermost };
+
 struct PortConfig {
     std::string name;  // what the report calls it: "client0"
     std::string
@@ -37,7 +41,10 @@ struct PortConfig {
     std::uint16_t mbuf_bytes = 2432;
     std::uint64_t tx_offloads =
         0;  // RTE_ETH_TX_OFFLOAD_*: refused with a sentence if the port lacks one
-    std::uint64_t rx_offloads = 0;  // RTE_ETH_RX_OFFLOAD_*: likewise
+    std::uint64_t rx_offloads = 0;              // RTE_ETH_RX_OFFLOAD_*: likewise
+    RssLevel rss_level = RssLevel::kOutermost;  // with several receive queues
+    // A port on a bus whose link is not up by then is refused; 0: it is not waited for.
+    std::chrono::milliseconds link_wait{0};
 
     bool operator==(const PortConfig&) const = default;
 };
@@ -50,6 +57,10 @@ struct PortInfo {
     frame::MacAddress mac;
     std::uint32_t link_mbps = 0;  // 0: the driver does not say
     bool link_up = false;
+    enum class Duplex : std::uint8_t { kUnknown, kHalf, kFull } duplex = Duplex::kUnknown;
+    enum class Speed : std::uint8_t { kUnknown, kFixed, kAgreed } speed = Speed::kUnknown;
+    int numa_node = -1;     // of the device; -1: it has none, or does not say
+    std::string spreading;  // how frames reach several receive queues; empty: there is one
     std::vector<std::string>
         tx_offloads;  // rte_eth_dev_tx_offload_name() of each that the port can do
     std::vector<std::string> rx_offloads;
@@ -86,8 +97,9 @@ enum class Link : std::uint8_t {
 
 class Port {
   public:
-    // Configures and starts the queues of an EAL device. Errors: no such device; an offload it
-    // lacks (named); more queues than it has; MTU out of its range.
+    // Configures and starts the queues of an EAL device, its buffers on the device's NUMA node.
+    // Errors: no such device; an offload it lacks (named); more queues than it has, or than it can
+    // share frames out to; MTU out of its range; a link that does not come up.
     static Result<Port> open(const PortConfig& config);
 
     Port(Port&& other) noexcept;
@@ -129,6 +141,7 @@ class Port {
     Status make_pool(const rte_eth_dev_info& device);
     Status set_up_queues();
     Status start();
+    Status await_link(const rte_eth_dev_info& device);
     void describe(const rte_eth_dev_info& device);
     void close() noexcept;
 

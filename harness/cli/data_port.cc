@@ -5,6 +5,7 @@
 #include <csignal>
 #include <string_view>
 
+#include "dataplane/port/numa.h"
 #include "dataplane/port/pci_ready.h"
 #include "harness/process/netns.h"
 #include "harness/tester/port_choice.h"
@@ -82,7 +83,9 @@ Result<Device> choose(const DataPortRequest& request, const DataPortsOptions& op
                      .tx_queues = request.tx_queues,
                      .mtu = request.mtu,
                      .tx_offloads = request.tx_offloads,
-                     .rx_offloads = request.rx_offloads};
+                     .rx_offloads = request.rx_offloads,
+                     .rss_level = request.rss_level,
+                     .link_wait = options.link_wait};
     device.config.pool_mbufs = request.pool_mbufs != 0
                                    ? request.pool_mbufs
                                    : buffers_for(device.config, options.cpus.size());
@@ -138,13 +141,19 @@ Result<DataPorts> DataPorts::open(const DataPortsOptions& options) {
     if (!eal) {
         return pass_on(eal.error());
     }
-    DataPorts opened{std::move(*eal), {}};
+    DataPorts opened{std::move(*eal), {}, {}};
     for (const Device& device : *devices) {
         auto port = port::Port::open(device.config);
         if (!port) {
             return pass_on(port.error());
         }
         opened.ports.push_back(std::move(*port));
+    }
+    for (const port::Port& port : opened.ports) {
+        if (std::string far = port::far_cpus(port.info(), port::place(options.cpus));
+            !far.empty()) {
+            opened.objections.push_back(std::move(far));
+        }
     }
     return opened;
 }

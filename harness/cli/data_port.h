@@ -21,6 +21,7 @@ struct DataPortRequest {
     std::uint32_t pool_mbufs = 0;   // 0: enough for its queues and the lcores
     std::uint64_t tx_offloads = 0;  // RTE_ETH_TX_OFFLOAD_*
     std::uint64_t rx_offloads = 0;  // RTE_ETH_RX_OFFLOAD_*
+    port::RssLevel rss_level = port::RssLevel::kOutermost;
 };
 
 struct DataPortsOptions {
@@ -33,7 +34,8 @@ struct DataPortsOptions {
 
 struct DataPorts {
     port::Eal eal;
-    std::vector<port::Port> ports;  // as they were asked for; closed before the EAL
+    std::vector<port::Port> ports;        // as they were asked for; closed before the EAL
+    std::vector<std::string> objections;  // lcores on another NUMA node than a port's device
 
     // PCI devices are served from hugepages, virtual devices alone from ordinary pages. Errors:
     // what choose_port, pci_ready, Eal::start and Port::open say; a device named twice; a link that

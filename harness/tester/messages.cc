@@ -14,6 +14,10 @@ void fields(Archive& archive, PortInfo& info) {
     archive("mac", info.mac);
     archive("link_mbps", info.link_mbps);
     archive("link_up", info.link_up);
+    archive("duplex", info.duplex);
+    archive("speed", info.speed);
+    archive("numa_node", info.numa_node);
+    archive("spreading", info.spreading);
     archive("tx_offloads", info.tx_offloads);
     archive("rx_offloads", info.rx_offloads);
 }
@@ -351,6 +355,10 @@ inline constexpr bool kCompact<judge::Layer> = true;
 
 template <>
 inline constexpr std::size_t kValues<port::Evidence> = 3;
+template <>
+inline constexpr std::size_t kValues<port::PortInfo::Duplex> = 3;
+template <>
+inline constexpr std::size_t kValues<port::PortInfo::Speed> = 3;
 template <>
 inline constexpr std::size_t kValues<traffic::Departure> = 3;
 template <>

@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <net/route.h>
 #include <netinet/in.h>
@@ -156,6 +158,32 @@ Status check_interface(const std::string& interface, Ground ground) {
     return {};
 }
 
+// An AF_XDP socket gets what comes in at its own queue; the rest goes past it into the kernel.
+std::uint32_t receive_queues(const std::string& interface) {
+    const int handle = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ethtool_channels channels{};
+    channels.cmd = ETHTOOL_GCHANNELS;
+    ifreq request{};
+    std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
+    request.ifr_data = reinterpret_cast<char*>(&channels);
+    const bool told = handle >= 0 && ioctl(handle, SIOCETHTOOL, &request) == 0;
+    if (handle >= 0) {
+        close(handle);
+    }
+    return told ? channels.combined_count + channels.rx_count : 1;
+}
+
+Status check_xdp_queues(const std::string& interface, const PortQueues& queues) {
+    const std::uint32_t there = receive_queues(interface);
+    if (there <= queues.rx) {
+        return {};
+    }
+    return fail(ErrorCode::kBadInput,
+                "interface {} has {} receive queues and AF_XDP would see {} of them: open as many "
+                "queues, or let it have fewer ('ethtool -L {} combined {}', for veth 'rx {}')",
+                interface, there, queues.rx, interface, queues.rx, queues.rx);
+}
+
 constexpr std::string_view kOverAfPacket = "af_packet:";
 constexpr std::string_view kOverAfXdp = "af_xdp:";
 
@@ -185,7 +213,8 @@ Status choose(const std::string& name, Ground ground, const PortQueues& queues,
     if (name.starts_with(kOverAfXdp)) {
         request.name = name.substr(kOverAfXdp.size());
         request.device = xdp_socket_device(request.name, queues);
-        return check_interface(request.name, ground);
+        const Status usable = check_interface(request.name, ground);
+        return usable ? check_xdp_queues(request.name, queues) : usable;
     }
     if (is_vdev(name)) {
         const std::string interface = interface_argument(name);

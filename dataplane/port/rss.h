@@ -1,0 +1,33 @@
+// How a device shares received frames out among several queues (receive-side scaling).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/port/port.h"
+
+struct rte_eth_dev_info;
+
+namespace pathproof::port {
+
+// What the driver is asked for. The key is the same 16 bits over and over, with which both
+// directions of a flow fall on one queue (Woo and Park, Scalable TCP Session Monitoring with
+// Symmetric Receive-side Scaling, 2012).
+struct RssSetup {
+    std::uint64_t hash_functions = 0;  // RTE_ETH_RSS_*; 0: the device is not asked
+    std::vector<std::uint8_t> key;     // of the length that the device wants; empty: its own
+    std::string description;           // "IPv4 and IPv6 addresses, UDP and TCP ports"
+};
+
+// Errors: several receive queues on a device that says nothing of RSS and does not spread by itself
+// either (the first queue would get everything); the inner headers asked for where the device
+// hashes outer ones only.
+Result<RssSetup> choose_rss(const PortConfig& config, const rte_eth_dev_info& device);
+
+// How a driver without RSS feeds several queues, as a sentence; empty: it does not.
+std::string_view own_spreading(std::string_view driver);
+
+}  // namespace pathproof::port
