@@ -6,7 +6,9 @@
 #include <chrono>
 #include <mutex>
 #include <set>
+#include <span>
 
+#include "dataplane/calibration/merged.h"
 #include "dataplane/calibration/parallel.h"
 
 namespace pathproof::calibration {
@@ -14,23 +16,54 @@ namespace {
 
 constexpr std::size_t kExamples = 5;
 constexpr std::uint32_t kProbesAtOnce = 4;
-constexpr std::uint32_t kLossyPass = 4;  // every so many passes over the rows
+constexpr std::uint32_t kTurns = 4;  // of passes over the rows, each with its set-up
+constexpr std::uint32_t kLossyTurn = 3;
+constexpr std::uint32_t kMiscountedTurn = 1;
+constexpr const char* kMiscounts[] = {"rx.any.counter.COUNT_HEALTHY"};
 constexpr const char* kBadWire[] = {"wire.any.frame.LOSE!0.02", "wire.any.frame.DUPLICATE!0.02",
                                     "wire.any.frame.REORDER!0.05",
                                     "rx.any.l4.UNKNOWN_ALWAYS!0.5"};  // B14 as well
 
-std::vector<softnic::Fault> bad_wire() {
+// What a pass is run with that is no fault of the frames.
+enum class Setup { kSound, kLossy, kMiscounted };
+
+Setup setup_of(std::uint32_t pass) {
+    switch (pass % kTurns) {
+        case kLossyTurn:
+            return Setup::kLossy;
+        case kMiscountedTurn:
+            return Setup::kMiscounted;
+        default:
+            return Setup::kSound;
+    }
+}
+
+std::vector<softnic::Fault> faults_of(Setup setup) {
+    std::span<const char* const> texts;
+    if (setup == Setup::kLossy) {
+        texts = kBadWire;
+    } else if (setup == Setup::kMiscounted) {
+        texts = kMiscounts;
+    }
     std::vector<softnic::Fault> faults;
-    for (const char* text : kBadWire) {
+    for (const char* text : texts) {
         faults.push_back(softnic::parse_fault(text).value());
     }
     return faults;
 }
 
-// What may be said of a wire that loses, repeats and reorders (B19).
-bool is_loss(const std::string& title) {
-    static const std::set<std::string> kTitles = {"MISSING", "SURPLUS", "DUPLICATE", "MISORDERED"};
-    return kTitles.contains(title);
+// What may be said: of a wire that loses, repeats and reorders (B19); of a counter (B13).
+bool may_say(Setup setup, const std::string& title) {
+    static const std::set<std::string> kLoss = {"MISSING", "SURPLUS", "DUPLICATE", "MISORDERED"};
+    switch (setup) {
+        case Setup::kLossy:
+            return kLoss.contains(title);
+        case Setup::kMiscounted:
+            return title == judge::name(judge::RxFault::kCounterLies);
+        case Setup::kSound:
+            break;
+    }
+    return false;
 }
 
 // One worker's share: every so-manieth row.
@@ -74,7 +107,7 @@ class Share {
             }
             row.probes.push_back(std::move(*probe));
         }
-        judge_row(row, pass % kLossyPass == kLossyPass - 1);
+        judge_row(row, setup_of(pass + static_cast<std::uint32_t>(number)));
         for (const SentProbe& probe : row.probes) {
             for (const std::vector<FrameBytes>& frames : probe.healthy) {
                 for (const FrameBytes& frame : frames) {
@@ -85,25 +118,49 @@ class Share {
         return {};
     }
 
-    void judge_row(const SendRow& row, bool lossy) {
-        softnic::SoftNic nic(row.nic, lossy ? bad_wire() : std::vector<softnic::Fault>{},
-                             options_.seed + run_.frames);
+    void judge_row(const SendRow& row, Setup setup) {
+        softnic::SoftNic nic(row.nic, faults_of(setup), options_.seed + run_.frames);
         const RowResult result = run_row(row, nic, {});
         run_.frames += result.frames;
-        run_.lossy += lossy ? result.frames : 0;
+        run_.lossy += setup == Setup::kLossy ? result.frames : 0;
+        count(LookAlike::kMiscounted, setup == Setup::kMiscounted ? result.frames : 0);
         for (const Verdict& verdict : result.verdicts) {
-            if (!lossy || !is_loss(verdict.title)) {
+            if (!may_say(setup, verdict.title)) {
                 alarm(fmt::format("{} at {} in row '{}'", verdict.title, verdict.place,
                                   matrix::describe(row.row)),
                       verdict.frames);
             }
         }
+        judge_merged(row);
+    }
+
+    void judge_merged(const SendRow& row) {
+        matrix::RxCell cell;
+        for (const SentProbe& probe : row.probes) {
+            const std::vector<FrameBytes>& segments = probe.healthy.front();
+            if (const auto whole = merged(segments, probe.probe.tunnels)) {
+                run_.frames += segments.size();
+                count(LookAlike::kMerged, segments.size());
+                cell.add_merged(probe.probe.label, segments, probe.probe.tunnels,
+                                {*whole, {.l4 = judge::RxClaim::kNone}});
+            }
+        }
+        cell.counter("rx_csum_bad", 0);
+        for (const matrix::RxFinding& finding : cell.result().findings) {
+            alarm(fmt::format("{} of merged segments in row '{}'", finding.title,
+                              matrix::describe(row.row)),
+                  finding.frames);
+        }
+    }
+
+    void count(LookAlike kind, std::uint64_t frames) {
+        run_.look_alikes[static_cast<std::size_t>(kind)] += frames;
     }
 
     void judge_look_alike(const FrameBytes& frame, const frame::TunnelPorts& tunnels) {
         // The first kind fits few frames: it is tried on all, the others take turns.
-        for (std::size_t tried = 0; tried <= kLookAlikes; ++tried) {
-            const std::size_t which = tried == 0 ? 0 : turn_++ % kLookAlikes;
+        for (std::size_t tried = 0; tried <= kFrameLookAlikes; ++tried) {
+            const std::size_t which = tried == 0 ? 0 : turn_++ % kFrameLookAlikes;
             const auto kind = static_cast<LookAlike>(which);
             const auto made = look_alike(kind, frame, tunnels);
             if (!made) {

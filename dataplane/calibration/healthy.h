@@ -39,7 +39,7 @@ struct HealthyRun {
 // The rows of the material with new payloads, again and again until there are enough frames,
 // through a healthy software NIC and past all judges; every frame on the wire once more as a
 // look-alike where it can be made one. On a wire that loses, repeats and reorders the judges may
-// say so and nothing else.
+// say so and nothing else, and nothing but that of a counter that counts what is good.
 Result<HealthyRun> run_healthy(const Material& material, const HealthyOptions& options);
 
 // A judge with a mistake against healthy frames: it has to object to some.

@@ -63,6 +63,32 @@ std::optional<FrameBytes> tcp_all_ones(FrameBytes frame, const frame::FrameView&
     return frame;
 }
 
+// A word of the data is chosen so that the checksum comes out as the pseudo-header's sum. All that
+// covers the packet from outside stays right: word and checksum together sum up as before.
+std::optional<FrameBytes> right_by_chance(FrameBytes frame, const frame::FrameView& view) {
+    const PacketView& packet = view.innermost();
+    const bool udp = packet.transport == Transport::kUdp;
+    const bool fits = whole(packet) && packet.payload_length >= 2 && packet.trailer_length == 0 &&
+                      packet.covered_length == packet.transport_length &&
+                      (udp || packet.transport == Transport::kTcp);
+    const std::size_t field = packet.transport_offset + (udp ? 6u : 16u);
+    if (!fits || (udp && get(frame, field) == 0)) {
+        return std::nullopt;
+    }
+    WordSum pseudo;
+    pseudo.add({packet.source.bytes.data(), packet.source.size()});
+    pseudo.add({packet.final_destination.bytes.data(), packet.final_destination.size()});
+    pseudo.add_word(packet.protocol);
+    pseudo.add_word(packet.transport_length);
+    WordSum word;
+    word.add_word(get(frame, packet.payload_offset));
+    word.add_word(get(frame, field));
+    word.add_word(pseudo.inverted());
+    put(frame, packet.payload_offset, word.folded());
+    put(frame, field, pseudo.folded());
+    return frame;
+}
+
 // UDP gives up its last two bytes, which stay in the IP packet: they and the length leave the sum.
 std::optional<FrameBytes> data_behind_udp(FrameBytes frame, const frame::FrameView& view) {
     const std::size_t at = view.outer.transport_offset;
@@ -211,8 +237,12 @@ std::optional<FrameBytes> cut(FrameBytes frame, const frame::FrameView& view) {
 
 const char* name(LookAlike kind) {
     constexpr const char* kNames[kLookAlikes] = {
-        "B5 TCP 0xffff",  "B8 data behind UDP", "B11 ICMP error",   "B16 UDP-Lite", "B17 forwarded",
-        "B18 translated", "B21 VNI 0",          "B21 group policy", "B22 cut"};
+        "B5 TCP 0xffff",      "B12 PSEUDO by chance",
+        "B8 data behind UDP", "B11 ICMP error",
+        "B16 UDP-Lite",       "B17 forwarded",
+        "B18 translated",     "B21 VNI 0",
+        "B21 group policy",   "B22 cut",
+        "B9 merged segments", "B13 counter of good frames"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -222,6 +252,8 @@ std::optional<FrameBytes> look_alike(LookAlike kind, const FrameBytes& healthy,
     switch (kind) {
         case LookAlike::kTcpAllOnes:
             return tcp_all_ones(healthy, view);
+        case LookAlike::kByChance:
+            return right_by_chance(healthy, view);
         case LookAlike::kDataBehindUdp:
             return data_behind_udp(healthy, view);
         case LookAlike::kIcmpError:
@@ -238,6 +270,9 @@ std::optional<FrameBytes> look_alike(LookAlike kind, const FrameBytes& healthy,
             return group_policy(healthy, view);
         case LookAlike::kCut:
             return cut(healthy, view);
+        case LookAlike::kMerged:
+        case LookAlike::kMiscounted:
+            break;
     }
     return std::nullopt;
 }

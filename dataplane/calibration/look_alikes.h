@@ -12,6 +12,7 @@ namespace pathproof::calibration {
 
 enum class LookAlike : std::uint8_t {
     kTcpAllOnes,     // B5: TCP's 0x0000 as 0xffff
+    kByChance,       // B12: the right checksum is the one that nobody would have finished
     kDataBehindUdp,  // B8: the IP packet is longer than UDP says
     kIcmpError,      // B11: a quoted packet, cut, with a wrong checksum
     kUdpLite,        // B16: eight bytes covered, the rest not
@@ -20,11 +21,15 @@ enum class LookAlike : std::uint8_t {
     kVniZero,        // B21
     kGroupPolicy,    // B21: VXLAN-GBP
     kCut,            // B22: by a snap length
+    // Of more than a frame: what a receiver makes of several, and what it counts meanwhile.
+    kMerged,      // B9: segments merged into one packet with a partial checksum
+    kMiscounted,  // B13: a counter of bad checksums that counts good ones
 };
-inline constexpr std::size_t kLookAlikes = 9;
+inline constexpr std::size_t kFrameLookAlikes = 10;
+inline constexpr std::size_t kLookAlikes = 12;
 const char* name(LookAlike kind);  // "B5 TCP 0xffff", ...
 
-// Nothing if the frame cannot be made to look so.
+// Nothing if the frame cannot be made to look so, and for kinds that are of more than a frame.
 std::optional<FrameBytes> look_alike(LookAlike kind, const FrameBytes& healthy,
                                      const frame::TunnelPorts& tunnels);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "dataplane/judge/segment_audit.h"
 #include "dataplane/judge/verifier.h"
 
 namespace pathproof::matrix {
@@ -81,6 +82,20 @@ std::vector<RxLayer> healed_layers(const FrameBytes& wire, const FrameBytes& arr
         }
     }
     return healed;
+}
+
+// Identifications are nobody's business here: who merged them kept the first.
+bool cuts_into(const FrameBytes& merged, std::span<const FrameBytes> wire,
+               const frame::TunnelPorts& tunnels) {
+    const frame::FrameView first = frame::parse_frame(wire.front(), tunnels);
+    const judge::SuperFrame super{
+        .bytes = merged,
+        .mss = static_cast<std::uint16_t>(first.innermost().payload_length),
+        .ip_id = judge::IpIdRule::kMangleId,
+        .tunnels = tunnels};
+    const std::vector<std::span<const std::uint8_t>> segments(wire.begin(), wire.end());
+    const Result<judge::SegmentAudit> audit = judge::audit_segments(super, segments);
+    return audit && audit->clean();
 }
 
 std::string title_of(const Deliveries& deliveries) {
@@ -194,6 +209,21 @@ void RxCell::add(const Label& label, const FrameBytes& wire, const frame::Tunnel
         }
     }
     judge_claims(label, wire, truth, claims);
+}
+
+void RxCell::add_merged(const Label& label, std::span<const FrameBytes> wire,
+                        const frame::TunnelPorts& tunnels, const Arrival& arrival) {
+    if (wire.empty()) {
+        return;
+    }
+    for (const FrameBytes& frame : wire) {
+        add(label, frame, tunnels, {arrival.bytes ? std::optional(frame) : std::nullopt, {}});
+        judge_claims(label, frame, judge::verify(frame, tunnels), arrival.claims);
+    }
+    called_bad_ += calls_anything_bad(arrival.claims) ? 1 : 0;
+    if (arrival.bytes && !cuts_into(*arrival.bytes, wire, tunnels)) {
+        tally(RxFindingKind::kChanged, "RX_CHANGED", "", label, wire.front());
+    }
 }
 
 void RxCell::counter(const std::string& name, std::uint64_t delta) {

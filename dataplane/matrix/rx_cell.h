@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,10 @@ class RxCell {
   public:
     void add(const Label& label, const FrameBytes& wire, const frame::TunnelPorts& tunnels,
              const Arrival& arrival);
+    // Several frames that arrived as one packet (GRO, LRO): what they were merged into has to be
+    // cut into them again, and claims are held against all of them.
+    void add_merged(const Label& label, std::span<const FrameBytes> wire,
+                    const frame::TunnelPorts& tunnels, const Arrival& arrival);
     // How far a counter of frames with bad checksums went up. Right is what the wire says and also
     // what the receiver itself said frame by frame: a wrong claim is a finding of its own.
     void counter(const std::string& name, std::uint64_t delta);

@@ -80,6 +80,9 @@ BOOST_AUTO_TEST_CASE(healthy_frames_raise_no_alarm_and_each_broken_judge_does) {
     const CalibrationResult& result = short_calibration();
     BOOST_TEST(result.healthy.frames >= 20'000u);
     BOOST_TEST(result.healthy.lossy > 0u);
+    for (std::size_t i = 0; i < kLookAlikes; ++i) {
+        BOOST_TEST(result.healthy.look_alikes[i] > 0u, name(static_cast<LookAlike>(i)));
+    }
     BOOST_TEST(result.healthy.alarms == 0u,
                (result.healthy.examples.empty() ? "" : result.healthy.examples.front()));
     BOOST_TEST(result.mutants.size() == judge::kOracleMistakes);
