@@ -1,0 +1,96 @@
+#include "harness/cli/search/kinds.h"
+
+#include <algorithm>
+
+#include "dataplane/search/frame_sizes.h"
+#include "dataplane/search/mlrsearch.h"
+
+namespace pathproof::cli {
+namespace {
+
+// So many frames in the shortest trial, or loss ratios mean nothing.
+constexpr double kLeastLoad = 1'000;
+constexpr double kLeastShare = 1e-3;
+
+search::MlrPlan quick_plan(const SizeSearch& search) {
+    search::MlrPlan plan{.min_load_pps = search.min_load(), .max_load_pps = search.max_load.pps};
+    plan.goals = {search::preset("ndr").value()};
+    plan.goals.front().relative_width = search.options.width;
+    return plan;
+}
+
+}  // namespace
+
+double SizeSearch::min_load() const {
+    if (options.min_load > 0) {
+        return options.min_load;
+    }
+    return std::min(kLeastLoad, kLeastShare * max_load.pps);
+}
+
+const std::vector<SearchKind>& search_kinds() {
+    static const std::vector<SearchKind> kinds = {mlr_kind(),  throughput_kind(), latency_kind(),
+                                                  loss_kind(), burst_kind(),      recovery_kind()};
+    return kinds;
+}
+
+std::string tester_limit(const search::Trials& trials) {
+    const auto& log = trials.log();
+    const auto last = std::find_if(log.rbegin(), log.rend(), [](const search::TrialOutput& trial) {
+        return !trial.tester_limit.empty();
+    });
+    return last == log.rend() ? std::string() : last->tester_limit;
+}
+
+void add_ending(std::vector<std::string>& reasons, search::Ending ending) {
+    switch (ending) {
+        case search::Ending::kNone:
+            return;
+        case search::Ending::kStopped:
+            reasons.push_back("partial: stopped before its end");
+            return;
+        case search::Ending::kOutOfTime:
+            reasons.push_back("partial: out of time; allow more with --max-time");
+            return;
+    }
+}
+
+double wire_mbps(double pps, std::uint16_t size) {
+    return pps * 8 * (size + search::kOverheadBytes) / 1e6;
+}
+
+Result<std::optional<double>> throughput_for(const SizeSearch& search, search::Trials& trials,
+                                             std::vector<std::string>& reasons) {
+    if (search.options.throughput > 0) {
+        return std::optional<double>(search.options.throughput);
+    }
+    const auto found = search::mlr_search(quick_plan(search), trials);
+    if (!found) {
+        return fail(found.error(), "search for the throughput");
+    }
+    const search::GoalResult& goal = found->goals.front();
+    if (goal.limit == search::Limit::kTester) {
+        reasons.push_back("the throughput is the tester's: " + tester_limit(trials));
+    } else if (!goal.conclusive()) {
+        reasons.push_back("the throughput was not found for certain; give it with --throughput");
+    }
+    return goal.lower ? std::optional<double>(goal.lower->load_pps) : std::nullopt;
+}
+
+search::Nanoseconds throughput_time(const SizeSearch& search) {
+    return search.options.throughput > 0 ? search::Nanoseconds(0)
+                                         : search::usual_time(quick_plan(search));
+}
+
+nlohmann::json bound_json(const std::optional<search::Bound>& bound) {
+    if (!bound) {
+        return nullptr;
+    }
+    return {{"load_pps", bound->load_pps},
+            {"trials", bound->trials},
+            {"seconds", bound->seconds},
+            {"tester_limited", bound->tester_limited},
+            {"doubtful", bound->doubtful}};
+}
+
+}  // namespace pathproof::cli

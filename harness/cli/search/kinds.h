@@ -1,0 +1,73 @@
+// The kinds of search, each for one frame size: plan, run, and what is said of the outcome.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "dataplane/search/bound.h"
+#include "dataplane/search/trials.h"
+#include "harness/cli/search/options.h"
+#include "harness/cli/search/stand.h"
+
+namespace pathproof::cli {
+
+struct SizeSearch {
+    const SearchOptions& options;
+    std::uint16_t size = 0;  // with FCS
+    MaxLoad max_load;
+    bool medium_is_real = false;  // the greatest load is that of a physical link
+
+    double min_load() const;
+};
+
+struct SizeOutcome {
+    nlohmann::json json;
+    std::string table;  // one or more lines
+    // Empty: found. Else why the outcome is not conclusive, each a sentence.
+    std::vector<std::string> reasons;
+};
+
+// How long trials may take, and how long they usually do.
+struct SearchTime {
+    search::Nanoseconds usual{};
+    search::Nanoseconds most{};
+};
+
+struct SearchKind {
+    const char* name;
+    const char* help;
+    void (*add_options)(CLI::App&, SearchOptions&);
+    // Errors (kBadInput): options that make no sense together.
+    Result<SearchTime> (*time)(const SizeSearch&);
+    Result<SizeOutcome> (*run)(const SizeSearch&, search::Trials&);
+};
+
+const std::vector<SearchKind>& search_kinds();
+
+// One each, in files of their own.
+SearchKind mlr_kind();
+SearchKind throughput_kind();
+SearchKind latency_kind();
+SearchKind loss_kind();
+SearchKind burst_kind();
+SearchKind recovery_kind();
+
+// --- what they share ---
+
+// The trial that shows a limit of the tester's best: the last that had one. Empty: none had.
+std::string tester_limit(const search::Trials& trials);
+// Adds why a search ended early, if it did.
+void add_ending(std::vector<std::string>& reasons, search::Ending ending);
+// Layer-1 rate of frames of this size, in Mbit/s: with preamble and gap.
+double wire_mbps(double pps, std::uint16_t size);
+
+// The throughput as typed, else found by MLRsearch with the NDR goal. Nothing: the search for it
+// gave no lower bound, and `reasons` says so.
+Result<std::optional<double>> throughput_for(const SizeSearch& search, search::Trials& trials,
+                                             std::vector<std::string>& reasons);
+search::Nanoseconds throughput_time(const SizeSearch& search);
+
+nlohmann::json bound_json(const std::optional<search::Bound>& bound);
+
+}  // namespace pathproof::cli

@@ -1,0 +1,171 @@
+#include "harness/cli/search/latency.h"
+
+#include <CLI/CLI.hpp>
+
+#include "dataplane/search/mlrsearch.h"
+#include "harness/cli/search/kinds.h"
+
+namespace pathproof::cli {
+namespace {
+
+using nlohmann::json;
+
+// RFC 2544, 26.2.
+constexpr double kTrialSeconds = 120;
+constexpr unsigned kRepeats = 20;
+
+double micro(double nanoseconds) {
+    return nanoseconds / 1e3;
+}
+
+search::Nanoseconds trial_time(const SearchOptions& options) {
+    return from_seconds(options.trial_s > 0 ? options.trial_s : kTrialSeconds);
+}
+
+unsigned repeats(const SearchOptions& options) {
+    return options.repeats > 0 ? options.repeats : kRepeats;
+}
+
+search::MlrPlan rates_plan(const SizeSearch& search) {
+    search::MlrPlan plan{.min_load_pps = search.min_load(), .max_load_pps = search.max_load.pps};
+    plan.goals = {search::preset("ndr").value(), search::preset("pdr").value()};
+    for (search::Goal& goal : plan.goals) {
+        goal.relative_width = search.options.width;
+    }
+    return plan;
+}
+
+// Whatever has to be known of the device's rates before: both in one search.
+Result<std::vector<search::LatencyPlan::Point>> points(const SizeSearch& search,
+                                                       search::Trials& trials,
+                                                       std::vector<std::string>& reasons) {
+    std::vector<search::LatencyPlan::Point> points;
+    if (search.options.throughput > 0) {
+        points.push_back({"throughput", search.options.throughput});
+        return points;
+    }
+    const auto found = search::mlr_search(rates_plan(search), trials);
+    if (!found) {
+        return pass_on(found.error());
+    }
+    if (found->goals[0].lower) {
+        points.push_back({"throughput", found->goals[0].lower->load_pps});
+    }
+    if (found->goals[1].lower) {
+        const auto shares = search::shares_of(found->goals[1].lower->load_pps, "PDR");
+        points.insert(points.end(), shares.begin(), shares.end());
+    }
+    for (const search::GoalResult& goal : found->goals) {
+        if (goal.limit == search::Limit::kTester) {
+            reasons.push_back(fmt::format("the rate for {} is the tester's: {}", goal.goal.name,
+                                          tester_limit(trials)));
+        } else if (!goal.conclusive()) {
+            reasons.push_back(
+                fmt::format("the rate for {} was not found for certain; give the "
+                            "throughput with --throughput",
+                            goal.goal.name));
+        }
+    }
+    return points;
+}
+
+Result<SearchTime> time_of(const SizeSearch& search) {
+    const bool known = search.options.throughput > 0;
+    const search::Nanoseconds measuring =
+        trial_time(search.options) * (repeats(search.options) * (known ? 1 : 4));
+    const search::Nanoseconds rates =
+        known ? search::Nanoseconds(0) : search::usual_time(rates_plan(search));
+    return SearchTime{.usual = rates + measuring,
+                      .most = 5 * rates + 2 * measuring + std::chrono::seconds(10)};
+}
+
+Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
+    SizeOutcome outcome;
+    auto at = points(search, trials, outcome.reasons);
+    if (!at) {
+        return pass_on(at.error());
+    }
+    const auto result = search::measure_latency({.points = std::move(*at),
+                                                 .trial_duration = trial_time(search.options),
+                                                 .repeats = repeats(search.options)},
+                                                trials);
+    if (!result) {
+        return pass_on(result.error());
+    }
+    outcome.json["latency"] = latency_json(*result);
+    outcome.table = fmt::format("frames of {} bytes\n", search.size) + latency_table(*result);
+    for (const search::LatencyPoint& point : result->points) {
+        if (point.doubtful) {
+            outcome.reasons.push_back("the tester was disturbed or the limit while it measured " +
+                                      point.point.label);
+        }
+    }
+    if (result->points.empty()) {
+        outcome.reasons.push_back("there was no load at which to measure latency");
+    }
+    add_ending(outcome.reasons, trials.ending());
+    return outcome;
+}
+
+void add_options(CLI::App& command, SearchOptions& options) {
+    command
+        .add_option("--throughput", options.throughput,
+                    "measure at this load, frames per second, instead of searching for the "
+                    "throughput and the partial drop rate first")
+        ->check(CLI::PositiveNumber);
+    command.add_option("--trial", options.trial_s, "seconds of a trial (120)")
+        ->check(CLI::PositiveNumber);
+    command.add_option("--repeats", options.repeats, "trials at each load (20)")
+        ->check(CLI::PositiveNumber);
+    command.add_option("--width", options.width, "relative width of the rates' bounds (0.005)")
+        ->check(CLI::Range(1e-6, 0.5));
+}
+
+}  // namespace
+
+std::string latency_table(const search::LatencyResult& result) {
+    std::string table =
+        result.points.empty()
+            ? std::string()
+            : fmt::format("        {:<18}{:>11}{:>9}{:>9}{:>9}{:>9}{:>10}{:>10}\n", "latency (us)",
+                          "frames/s", "min", "p50", "p90", "p99", "p99.9", "max");
+    for (const search::LatencyPoint& point : result.points) {
+        const search::LatencyValues& value = point.average;
+        table += fmt::format(
+            "        {:<18.18}{:>11.0f}{:>9.1f}{:>9.1f}{:>9.1f}{:>9.1f}{:>10.1f}{:>10.1f}{}\n",
+            point.point.label, point.point.load_pps, micro(value.min), micro(value.p50),
+            micro(value.p90), micro(value.p99), micro(value.p999), micro(value.max),
+            point.doubtful ? "  doubtful" : "");
+    }
+    return table;
+}
+
+json latency_json(const search::LatencyResult& result) {
+    json points = json::array();
+    for (const search::LatencyPoint& point : result.points) {
+        const search::LatencyValues& value = point.average;
+        points.push_back({{"at", point.point.label},
+                          {"load_pps", point.point.load_pps},
+                          {"trials", point.trials},
+                          {"frames", point.frames},
+                          {"loss_ratio", point.loss_ratio},
+                          {"doubtful", point.doubtful},
+                          {"latency_us",
+                           {{"min", micro(value.min)},
+                            {"p50", micro(value.p50)},
+                            {"p90", micro(value.p90)},
+                            {"p99", micro(value.p99)},
+                            {"p999", micro(value.p999)},
+                            {"max", micro(value.max)}}}});
+    }
+    return points;
+}
+
+SearchKind latency_kind() {
+    return {"latency",
+            "RFC 2544 latency (26.2) at the throughput, and at 10, 50 and 90 % of the partial drop "
+            "rate",
+            add_options, time_of, run};
+}
+
+}  // namespace pathproof::cli

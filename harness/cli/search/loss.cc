@@ -1,0 +1,90 @@
+#include <CLI/CLI.hpp>
+
+#include "dataplane/search/frame_loss_rate.h"
+#include "harness/cli/search/kinds.h"
+
+namespace pathproof::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kTrialSeconds = 60;
+
+search::LossCurvePlan plan_of(const SizeSearch& search) {
+    const SearchOptions& options = search.options;
+    return {.max_load_pps = search.max_load.pps,
+            .step = options.step,
+            .trial_duration = from_seconds(options.trial_s > 0 ? options.trial_s : kTrialSeconds)};
+}
+
+Result<SearchTime> time_of(const SizeSearch& search) {
+    const search::Nanoseconds longest = longest_time(plan_of(search));
+    return SearchTime{.usual = longest, .most = 2 * longest + std::chrono::seconds(10)};
+}
+
+json point_json(const search::LossPoint& point) {
+    return {{"share", point.share},
+            {"load_pps", point.load_pps},
+            {"offered_pps", point.offered_pps},
+            {"loss_ratio", point.loss_ratio},
+            {"sent", point.sent},
+            {"lost", point.lost},
+            {"tester_limited", point.tester_limited},
+            {"doubtful", point.doubtful}};
+}
+
+Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
+    const auto curve = search::measure_loss_curve(plan_of(search), trials);
+    if (!curve) {
+        return pass_on(curve.error());
+    }
+    SizeOutcome outcome;
+    outcome.json = {
+        {"curve", json::array()}, {"clean_end", curve->clean_end}, {"monotone", curve->monotone}};
+    outcome.table = fmt::format("{:>6}{:>8}{:>13}{:>13}{:>12}\n", "bytes", "load", "frames/s",
+                                "offered /s", "loss");
+    bool limited = false;
+    bool doubtful = false;
+    for (const search::LossPoint& point : curve->points) {
+        outcome.json["curve"].push_back(point_json(point));
+        outcome.table += fmt::format("{:>6}{:>6.0f} %{:>13.0f}{:>13.0f}{:>10.4f} %{}\n",
+                                     search.size, 100 * point.share, point.load_pps,
+                                     point.offered_pps, 100 * point.loss_ratio,
+                                     point.tester_limited ? "  tester limited"
+                                     : point.doubtful     ? "  disturbed"
+                                                          : "");
+        limited |= point.tester_limited;
+        doubtful |= point.doubtful;
+    }
+    if (limited) {
+        outcome.reasons.push_back("the tester, not the device, was the limit of some loads (" +
+                                  tester_limit(trials) + ")");
+    }
+    if (doubtful) {
+        outcome.reasons.push_back("the tester was disturbed at some loads");
+    }
+    if (!curve->clean_end && curve->ending == search::Ending::kNone) {
+        outcome.reasons.push_back(
+            "no two loads one after the other were without loss; lower --max-load");
+    }
+    add_ending(outcome.reasons, curve->ending);
+    return outcome;
+}
+
+void add_options(CLI::App& command, SearchOptions& options) {
+    command.add_option("--trial", options.trial_s, "seconds of a trial (60)")
+        ->check(CLI::PositiveNumber);
+    command
+        .add_option("--step", options.step,
+                    "from one load to the next, of the greatest load (0.1, or finer)")
+        ->check(CLI::Range(0.001, 0.1));
+}
+
+}  // namespace
+
+SearchKind loss_kind() {
+    return {"loss", "RFC 2544 frame loss rate (26.3): loss over load, from the greatest load down",
+            add_options, time_of, run};
+}
+
+}  // namespace pathproof::cli

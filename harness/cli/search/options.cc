@@ -1,0 +1,201 @@
+#include "harness/cli/search/options.h"
+
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <map>
+
+#include "dataplane/search/frame_sizes.h"
+#include "harness/cli/generate/number_checks.h"
+
+namespace pathproof::cli {
+namespace {
+
+constexpr std::uint16_t kLongestFrame = 9'018;  // an MTU of 9000
+
+// The CPUs of one lcore that sends and one that receives: the first two that there are.
+std::vector<int> two_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 2; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) {
+            cpus.push_back(cpu);
+        }
+    }
+    return cpus;
+}
+
+// "loss=0.001,trial=2,sum=10": attributes by name.
+Result<std::map<std::string, double>> attributes(const std::string& text) {
+    std::map<std::string, double> values;
+    for (const std::string& part : CLI::detail::split(text, ',')) {
+        const std::size_t equals = std::min(part.find('='), part.size());
+        const std::string digits = part.substr(std::min(equals + 1, part.size()));
+        double value = 0;
+        const auto [end, error] =
+            std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        if (error != std::errc() || end != digits.data() + digits.size()) {
+            return fail(ErrorCode::kBadInput, "--goal {}: '{}' is not NAME=NUMBER", text, part);
+        }
+        values[part.substr(0, equals)] = value;
+    }
+    return values;
+}
+
+Result<search::Goal> custom_goal(const std::string& text, std::size_t number) {
+    const auto values = attributes(text);
+    if (!values) {
+        return pass_on(values.error());
+    }
+    search::Goal goal;
+    goal.name = fmt::format("goal{}", number);
+    goal.criteria = {.loss_ratio = 0,
+                     .exceed_ratio = 0.5,
+                     .trial_duration = std::chrono::seconds(1),
+                     .duration_sum = std::chrono::seconds(21)};
+    goal.initial_trial_duration = {};
+    for (const auto& [name, value] : *values) {
+        if (name == "loss") {
+            goal.criteria.loss_ratio = value;
+        } else if (name == "exceed") {
+            goal.criteria.exceed_ratio = value;
+        } else if (name == "trial") {
+            goal.criteria.trial_duration = from_seconds(value);
+        } else if (name == "sum") {
+            goal.criteria.duration_sum = from_seconds(value);
+        } else if (name == "initial") {
+            goal.initial_trial_duration = from_seconds(value);
+        } else if (name == "width") {
+            goal.relative_width = value;
+        } else {
+            return fail(ErrorCode::kBadInput,
+                        "--goal {}: '{}' is none of loss, exceed, trial, sum, initial, width", text,
+                        name);
+        }
+    }
+    if (goal.initial_trial_duration == search::Nanoseconds(0)) {
+        goal.initial_trial_duration =
+            std::min<search::Nanoseconds>(goal.criteria.trial_duration, std::chrono::seconds(1));
+    }
+    if (Status right = check(goal); !right) {
+        return fail(right.error(), "--goal {}", text);
+    }
+    return goal;
+}
+
+void add_frames(CLI::App& command, SearchOptions& options) {
+    add_traffic_options(command, options.traffic);
+    command.remove_option(command.get_option("--size"));
+    command
+        .add_option("--sizes", options.sizes,
+                    "frame sizes with FCS, each searched on its own, or 'rfc2544' for its seven "
+                    "(64)")
+        ->delimiter(',');
+    // RFC 2544 sends UDP to the echo port (C.2.6.4); what is said otherwise is taken.
+    CLI::Option* const mix = command.get_option("--mix");
+    CLI::Option* const type = command.get_option("--type");
+    CLI::Option* const pairs = command.get_option("--pairs");
+    command.parse_complete_callback([&options, mix, type, pairs] {
+        if (mix->count() + type->count() + pairs->count() == 0) {
+            options.traffic.mix = "udp=1";
+        }
+    });
+}
+
+void add_limits(CLI::App& command, SearchOptions& options) {
+    command.add_option("--min-load", options.min_load, "least load, frames per second")
+        ->check(kAboveZero);
+    command
+        .add_option("--max-load", options.max_load,
+                    "greatest load, frames per second (default: the link's, else what the tester "
+                    "can send)")
+        ->check(kAboveZero);
+    command
+        .add_option("--max-time", options.max_time_s,
+                    "seconds after which the search of a frame size ends with what it has")
+        ->check(kAboveZero);
+    command.add_option("--drain", options.drain_s, "seconds to wait for the last frames (0.1)")
+        ->check(CLI::Range(0.0, 60.0));
+    command
+        .add_option("--retries", options.retries,
+                    "how often a trial is run again that the tester disturbed (2)")
+        ->check(CLI::Range(0, 100));
+    command.add_flag("--json", options.json, "print a JSON line for each trial and the result");
+    command.add_option("--out", options.out, "folder for trials.jsonl and search.json");
+}
+
+}  // namespace
+
+search::Nanoseconds from_seconds(double seconds) {
+    return search::Nanoseconds(static_cast<std::int64_t>(std::min(seconds, 9e9) * 1e9));
+}
+
+void add_common_options(CLI::App& command, SearchOptions& options) {
+    options.lanes.cpus = two_cpus();
+    add_lane_options(command, options.lanes);
+    command.get_option("--cpu")->description(
+        "CPUs of the lcores, of which the last receives (the first two there are); one for both");
+    command.get_option("--queues")->description("queues of each port, each way (1)");
+    add_frames(command, options);
+    add_limits(command, options);
+}
+
+Result<Traffic> traffic_of_size(const SearchOptions& options, std::uint16_t size) {
+    TrafficOptions sized = options.traffic;
+    sized.size = std::to_string(size);
+    constexpr std::uint64_t kFlows = 1'000;
+    return traffic_of(sized, kFlows);
+}
+
+Result<std::vector<std::uint16_t>> frame_sizes(const SearchOptions& options) {
+    std::vector<std::uint16_t> sizes;
+    for (const std::string& text : options.sizes) {
+        if (text == "rfc2544") {
+            sizes.insert(sizes.end(), search::kFrameSizes.begin(), search::kFrameSizes.end());
+            continue;
+        }
+        std::uint16_t size = 0;
+        const char* const end = text.data() + text.size();
+        const auto [stopped, error] = std::from_chars(text.data(), end, size);
+        if (error != std::errc() || stopped != end || size < search::kFrameSizes.front() ||
+            size > kLongestFrame) {
+            return fail(ErrorCode::kBadInput,
+                        "--sizes: '{}' is neither 'rfc2544' nor the size of an Ethernet frame with "
+                        "FCS, {} to {}",
+                        text, search::kFrameSizes.front(), kLongestFrame);
+        }
+        sizes.push_back(size);
+    }
+    if (sizes.empty()) {
+        sizes.push_back(search::kFrameSizes.front());
+    }
+    return sizes;
+}
+
+Result<std::vector<search::Goal>> search_goals(const SearchOptions& options) {
+    std::vector<std::string> presets = options.presets;
+    if (presets.empty() && options.goals.empty()) {
+        presets = {"ndr", "pdr"};
+    }
+    std::vector<search::Goal> goals;
+    for (const std::string& name : presets) {
+        const auto goal = search::preset(name);
+        if (!goal) {
+            return fail(goal.error(), "--preset");
+        }
+        goals.push_back(*goal);
+    }
+    for (std::size_t n = 0; n < options.goals.size(); ++n) {
+        const auto goal = custom_goal(options.goals[n], n + 1);
+        if (!goal) {
+            return pass_on(goal.error());
+        }
+        goals.push_back(*goal);
+    }
+    return goals;
+}
+
+}  // namespace pathproof::cli

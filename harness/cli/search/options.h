@@ -1,0 +1,63 @@
+// What `pathproof search` can be told, and what is made of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/search/goal.h"
+#include "harness/cli/generate/lanes.h"
+#include "harness/cli/generate/traffic_options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace pathproof::cli {
+
+// As typed; empty texts and zeros were not given.
+struct SearchOptions {
+    LaneOptions lanes{.queues = 1};  // one lcore sends, the other receives
+    TrafficOptions traffic{.expect = "frames"};
+    std::vector<std::string> sizes;
+
+    double min_load = 0;
+    double max_load = 0;
+    double throughput = 0;  // known from before
+    double max_time_s = 0;
+    double trial_s = 0;
+    double drain_s = 0.1;
+    unsigned repeats = 0;
+    unsigned retries = 2;
+    std::vector<std::string> presets;
+    std::vector<std::string> goals;
+    double width = 0.005;
+    double loss_ratio = 0;
+    unsigned attempts = 0;
+    double warm_up_s = 0;
+    bool no_latency = false;
+    double step = 0.1;
+    unsigned tests = 50;
+    std::uint64_t longest = 0;
+    std::uint64_t resolution = 1;
+    double overload_s = 60;
+    double relief_s = 10;
+
+    bool json = false;
+    std::string out;
+};
+
+// Ports and frames, loads and budget, output: what every kind of search has.
+void add_common_options(CLI::App& command, SearchOptions& options);
+
+// Frames of one size, FCS included. Errors name option and value.
+Result<Traffic> traffic_of_size(const SearchOptions& options, std::uint16_t size);
+// Sizes with FCS, as typed or, without any, the shortest; 'rfc2544' stands for seven. Errors: one
+// that no frame has.
+Result<std::vector<std::uint16_t>> frame_sizes(const SearchOptions& options);
+// Presets and own goals; without any, NDR and PDR. Errors: what is wrong with which.
+Result<std::vector<search::Goal>> search_goals(const SearchOptions& options);
+
+search::Nanoseconds from_seconds(double seconds);
+
+}  // namespace pathproof::cli

@@ -1,0 +1,145 @@
+#include "harness/cli/search/record.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace pathproof::cli {
+namespace {
+
+using nlohmann::json;
+
+json trial_json(std::uint64_t number, std::uint16_t size, const search::TrialOutput& output) {
+    const search::TrialInput& input = output.input;
+    const judge::LatencySummary latency = output.latency.summary();
+    json line = {{"type", "trial"},
+                 {"n", number},
+                 {"frame_bytes", size},
+                 {"load_pps", input.load_pps},
+                 {"duration_s", search::seconds(input.duration)},
+                 {"offered_pps", output.offered_pps},
+                 {"sent", output.sent},
+                 {"lost", output.lost},
+                 {"loss_ratio", output.loss_ratio()},
+                 {"duplicates", output.duplicates},
+                 {"reordered", output.reordered},
+                 {"bad_checksums", output.bad_checksums},
+                 {"latency_us",
+                  {{"p50", static_cast<double>(latency.p50_ns) / 1e3},
+                   {"p99", static_cast<double>(latency.p99_ns) / 1e3},
+                   {"max", static_cast<double>(latency.max_ns) / 1e3}}},
+                 {"seconds", output.trial_seconds},
+                 {"overhead_ms", output.overhead_seconds * 1e3},
+                 {"tester_limit", output.tester_limit},
+                 {"objection", output.objection},
+                 {"partial", output.partial}};
+    if (input.frames != 0) {
+        line["frames"] = input.frames;
+    }
+    if (input.change) {
+        line["change"] = {{"load_pps", input.change->load_pps},
+                          {"duration_s", search::seconds(input.change->duration)}};
+        line["last_loss_s"] = output.last_loss ? json(search::seconds(*output.last_loss)) : json();
+    }
+    return line;
+}
+
+std::string progress_line(std::uint64_t number, std::uint16_t size,
+                          const search::TrialOutput& output) {
+    const search::TrialInput& input = output.input;
+    const std::string what = input.frames != 0
+                                 ? fmt::format("burst of {}", input.frames)
+                                 : fmt::format("{:.0f}/s for {:.3g} s", input.load_pps,
+                                               search::seconds(input.whole_duration()));
+    const char* const mark = output.partial                 ? "  cut short"
+                             : !output.tester_limit.empty() ? "  tester limited"
+                             : !output.objection.empty()    ? "  disturbed"
+                                                            : "";
+    return fmt::format("trial {} of {} B: {}: {:.4f} % lost{}", number, size, what,
+                       100 * output.loss_ratio(), mark);
+}
+
+Status write_file(const std::string& path, const std::string& text) {
+    std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "w"),
+                                                         &std::fclose);
+    const bool written = file != nullptr &&
+                         std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
+                         std::fflush(file.get()) == 0;
+    if (!written) {
+        return fail(ErrorCode::kFailed, "write {}: {}", path, std::strerror(errno));
+    }
+    return {};
+}
+
+}  // namespace
+
+SearchRecord::SearchRecord(const SearchOptions& options)
+    : options_(options), terminal_(isatty(STDERR_FILENO) == 1) {}
+SearchRecord::SearchRecord(SearchRecord&&) noexcept = default;
+SearchRecord::~SearchRecord() {
+    clear_line();
+}
+
+Result<SearchRecord> SearchRecord::open(const SearchOptions& options) {
+    SearchRecord record(options);
+    if (options.out.empty()) {
+        return record;
+    }
+    std::error_code error;
+    std::filesystem::create_directories(options.out, error);
+    const std::string path = options.out + "/trials.jsonl";
+    record.log_.reset(error ? nullptr : std::fopen(path.c_str(), "w"));
+    if (!record.log_) {
+        return fail(ErrorCode::kBadInput, "--out {}: {}", options.out,
+                    error ? error.message() : std::strerror(errno));
+    }
+    return record;
+}
+
+void SearchRecord::clear_line() {
+    if (line_open_) {
+        fmt::print(stderr, "\r\x1b[K");
+        line_open_ = false;
+    }
+}
+
+void SearchRecord::say(const std::string& sentence) {
+    clear_line();
+    fmt::print(stderr, "pathproof: {}\n", sentence);
+}
+
+void SearchRecord::trial(std::uint16_t size, const search::TrialOutput& output) {
+    ++trials_;
+    const json line = trial_json(trials_, size, output);
+    if (log_) {
+        fmt::print(log_.get(), "{}\n", line.dump());
+        std::fflush(log_.get());
+    }
+    if (options_.json) {
+        fmt::print("{}\n", line.dump());
+        std::fflush(stdout);
+    }
+    const std::string text = progress_line(trials_, size, output);
+    if (!terminal_) {
+        fmt::print(stderr, "pathproof: {}\n", text);
+        return;
+    }
+    fmt::print(stderr, "\r\x1b[K{}", text.substr(0, 78));
+    std::fflush(stderr);
+    line_open_ = true;
+}
+
+Status SearchRecord::result(const json& result, const std::string& table) {
+    clear_line();
+    fmt::print("{}", options_.json ? result.dump() + "\n" : table);
+    std::fflush(stdout);
+    if (options_.out.empty()) {
+        return {};
+    }
+    return write_file(options_.out + "/search.json", result.dump(2) + "\n");
+}
+
+}  // namespace pathproof::cli

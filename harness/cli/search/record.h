@@ -1,0 +1,44 @@
+// Where trials and results go: JSON lines, a folder, and progress for who waits.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "dataplane/search/trials.h"
+#include "harness/cli/search/options.h"
+
+namespace pathproof::cli {
+
+class SearchRecord {
+  public:
+    // Errors: the folder or its files cannot be made.
+    static Result<SearchRecord> open(const SearchOptions& options);
+    SearchRecord(SearchRecord&&) noexcept;
+    ~SearchRecord();
+
+    // One more trial with frames of this size; on stderr as a line that the next one replaces, or,
+    // where that is no terminal, as a line of its own.
+    void trial(std::uint16_t size, const search::TrialOutput& output);
+    // A sentence on stderr.
+    void say(const std::string& sentence);
+    // The end: the result as JSON where it was asked for, else the table, on stdout.
+    Status result(const nlohmann::json& result, const std::string& table);
+
+  private:
+    struct FileCloser {
+        void operator()(std::FILE* file) const { std::fclose(file); }
+    };
+
+    explicit SearchRecord(const SearchOptions& options);
+    void clear_line();
+
+    const SearchOptions& options_;
+    const bool terminal_;
+    bool line_open_ = false;
+    std::uint64_t trials_ = 0;
+    std::unique_ptr<std::FILE, FileCloser> log_;  // null: no folder
+};
+
+}  // namespace pathproof::cli

@@ -1,0 +1,134 @@
+#include <CLI/CLI.hpp>
+
+#include "dataplane/search/system_recovery.h"
+#include "harness/cli/search/kinds.h"
+
+namespace pathproof::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr unsigned kRepeats = 3;
+
+search::RecoveryPlan plan_of(const SizeSearch& search, double throughput) {
+    const SearchOptions& options = search.options;
+    return {.throughput_pps = throughput,
+            .max_load_pps = search.max_load.pps,
+            .overload_duration = from_seconds(options.overload_s),
+            .relief_duration = from_seconds(options.relief_s),
+            .repeats = options.repeats > 0 ? options.repeats : kRepeats};
+}
+
+Result<SearchTime> time_of(const SizeSearch& search) {
+    const search::Nanoseconds longest = longest_time(plan_of(search, 1));
+    return SearchTime{.usual = longest + throughput_time(search),
+                      .most = 5 * throughput_time(search) + 3 * longest + std::chrono::seconds(10)};
+}
+
+std::string word(const search::RecoveryRun& run) {
+    std::string text = !run.overloaded ? "no frame was lost: not overloaded"
+                       : !run.recovered
+                           ? "went on losing: not recovered"
+                           : fmt::format("{:.3f} ms", 1e3 * search::seconds(run.recovery));
+    return text + (run.tester_limited ? "  tester limited" : run.doubtful ? "  disturbed" : "");
+}
+
+json result_json(const search::RecoveryResult& result, double throughput) {
+    json runs = json::array();
+    for (const search::RecoveryRun& run : result.runs) {
+        runs.push_back({{"recovery_s", search::seconds(run.recovery)},
+                        {"lost", run.lost},
+                        {"overloaded", run.overloaded},
+                        {"recovered", run.recovered},
+                        {"tester_limited", run.tester_limited},
+                        {"doubtful", run.doubtful}});
+    }
+    return {{"throughput_pps", throughput},
+            {"overload_pps", result.overload_pps},
+            {"relief_pps", result.relief_pps},
+            {"average_s", result.average_seconds},
+            {"runs", runs}};
+}
+
+void add_reasons(std::vector<std::string>& reasons, const search::RecoveryResult& result,
+                 const search::Trials& trials) {
+    bool limited = false;
+    bool doubtful = false;
+    bool calm = false;
+    bool lasting = false;
+    for (const search::RecoveryRun& run : result.runs) {
+        limited |= run.tester_limited;
+        doubtful |= run.doubtful;
+        calm |= !run.overloaded;
+        lasting |= run.overloaded && !run.recovered;
+    }
+    if (limited) {
+        reasons.push_back("the tester did not keep to its schedule (" + tester_limit(trials) + ")");
+    }
+    if (doubtful) {
+        reasons.push_back("the tester was disturbed");
+    }
+    if (calm) {
+        reasons.push_back(fmt::format("{:.0f}/s did not overload the device", result.overload_pps));
+    }
+    if (lasting) {
+        reasons.push_back("the device went on losing frames; allow more with --relief-time");
+    }
+    add_ending(reasons, result.ending);
+}
+
+Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
+    SizeOutcome outcome;
+    const auto throughput = throughput_for(search, trials, outcome.reasons);
+    if (!throughput) {
+        return pass_on(throughput.error());
+    }
+    if (!*throughput) {
+        outcome.json = {{"runs", json::array()}};
+        add_ending(outcome.reasons, trials.ending());
+        return outcome;
+    }
+    const auto result = search::measure_recovery(plan_of(search, **throughput), trials);
+    if (!result) {
+        return pass_on(result.error());
+    }
+    outcome.json = result_json(*result, **throughput);
+    outcome.table = fmt::format("{:>6}  {:.0f}/s for {:.3g} s, then {:.0f}/s for {:.3g} s\n",
+                                search.size, result->overload_pps, search.options.overload_s,
+                                result->relief_pps, search.options.relief_s);
+    for (std::size_t n = 0; n < result->runs.size(); ++n) {
+        outcome.table += fmt::format("        run {}: {}\n", n + 1, word(result->runs[n]));
+    }
+    outcome.table +=
+        fmt::format("        recovery time {:.3f} ms on average\n", 1e3 * result->average_seconds);
+    add_reasons(outcome.reasons, *result, trials);
+    return outcome;
+}
+
+void add_options(CLI::App& command, SearchOptions& options) {
+    command
+        .add_option("--throughput", options.throughput,
+                    "of these frames, per second (default: searched for first)")
+        ->check(CLI::PositiveNumber);
+    command
+        .add_option("--overload-time", options.overload_s,
+                    "seconds at 110 % of the throughput (60)")
+        ->check(CLI::Range(0.01, 86'400.0));
+    command
+        .add_option("--relief-time", options.relief_s, "seconds at half of that afterwards (10)")
+        ->check(CLI::Range(0.01, 86'400.0));
+    command.add_option("--repeats", options.repeats, "how often it is measured (3)")
+        ->check(CLI::PositiveNumber);
+    command.add_option("--width", options.width, "relative width of the throughput (0.005)")
+        ->check(CLI::Range(1e-6, 0.5));
+}
+
+}  // namespace
+
+SearchKind recovery_kind() {
+    return {"recovery",
+            "RFC 2544 system recovery (26.5): from the end of an overload to the last lost frame",
+            add_options, time_of, run};
+}
+
+}  // namespace pathproof::cli

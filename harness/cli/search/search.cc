@@ -1,0 +1,188 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/generate/typed_command.h"
+#include "harness/cli/search/kinds.h"
+#include "harness/cli/search/record.h"
+
+namespace pathproof::cli {
+namespace {
+
+using nlohmann::json;
+
+class SearchCommand {
+  public:
+    SearchCommand(const SearchKind& kind, const SearchOptions& options)
+        : kind_(kind), options_(options), stop_(stop_on_signals()) {}
+
+    Result<int> run();
+
+  private:
+    Status run_size(SearchStand& stand, SearchRecord& record, std::uint16_t size);
+    void add(const SizeSearch& search, const SizeOutcome& outcome, const search::Trials& trials,
+             const load::OwnBias& bias);
+    search::Budget budget(const SearchTime& time) const;
+    Status finish(const SearchStand& stand, SearchRecord& record);
+
+    const SearchKind& kind_;
+    const SearchOptions& options_;
+    const std::atomic<bool>& stop_;
+    json sizes_ = json::array();
+    std::string table_;
+    bool found_ = true;
+    bool partial_ = false;
+};
+
+search::Budget SearchCommand::budget(const SearchTime& time) const {
+    return {.time = options_.max_time_s > 0 ? from_seconds(options_.max_time_s) : time.most,
+            .repeats = options_.retries,
+            .stop = &stop_};
+}
+
+Status SearchCommand::run_size(SearchStand& stand, SearchRecord& record, std::uint16_t size) {
+    auto measurer = stand.measurer(size);
+    if (!measurer) {
+        return pass_on(measurer.error());
+    }
+    const auto max_load = stand.max_load(size, **measurer);
+    if (!max_load) {
+        return pass_on(max_load.error());
+    }
+    const SizeSearch search{.options = options_,
+                            .size = size,
+                            .max_load = *max_load,
+                            .medium_is_real = stand.evidence() == port::Evidence::kPhysical};
+    const auto time = kind_.time(search);
+    if (!time) {
+        return pass_on(time.error());
+    }
+    const search::Budget limits = budget(*time);
+    record.say(fmt::format(
+        "{} with frames of {} bytes up to {:.0f}/s ({}): usually {:.0f} s, at "
+        "most {:.0f} s (--max-time)",
+        kind_.name, size, max_load->pps, name(max_load->source),
+        search::seconds(std::min(time->usual, limits.time)), search::seconds(limits.time)));
+    search::Trials trials(**measurer, limits,
+                          [&](const search::TrialOutput& output) { record.trial(size, output); });
+    const auto outcome = kind_.run(search, trials);
+    if (!outcome) {
+        return pass_on(outcome.error());
+    }
+    add(search, *outcome, trials, (*measurer)->own_bias());
+    return {};
+}
+
+void SearchCommand::add(const SizeSearch& search, const SizeOutcome& outcome,
+                        const search::Trials& trials, const load::OwnBias& bias) {
+    const search::Overhead overhead = trials.overhead();
+    const double spent = search::seconds(trials.spent());
+    json one = outcome.json;
+    one["frame_bytes"] = search.size;
+    one["min_load_pps"] = search.min_load();
+    one["max_load_pps"] = search.max_load.pps;
+    one["max_load_from"] = name(search.max_load.source);
+    one["trials"] = trials.log().size();
+    one["seconds"] = spent;
+    one["overhead_ms"] = {{"min", overhead.min_seconds * 1e3},
+                          {"median", overhead.median_seconds * 1e3},
+                          {"max", overhead.max_seconds * 1e3}};
+    one["own_latency_us"] = {{"floor", static_cast<double>(bias.floor_ns) / 1e3},
+                             {"single", static_cast<double>(bias.single_ns) / 1e3},
+                             {"burst", static_cast<double>(bias.burst_ns) / 1e3}};
+    one["ending"] = search::name(trials.ending());
+    one["verdict"] = outcome.reasons.empty() ? "FOUND" : "INCONCLUSIVE";
+    one["reasons"] = outcome.reasons;
+    sizes_.push_back(std::move(one));
+    table_ += outcome.table;
+    table_ += fmt::format(
+        "        {} trials in {:.1f} s; overhead of a trial {:.1f} / {:.1f} / {:.1f} ms (least, "
+        "median, greatest)\n",
+        trials.log().size(), spent, overhead.min_seconds * 1e3, overhead.median_seconds * 1e3,
+        overhead.max_seconds * 1e3);
+    for (const std::string& reason : outcome.reasons) {
+        table_ += "        INCONCLUSIVE: " + reason + "\n";
+    }
+    found_ = found_ && outcome.reasons.empty();
+    partial_ = partial_ || trials.ending() != search::Ending::kNone;
+}
+
+Status SearchCommand::finish(const SearchStand& stand, SearchRecord& record) {
+    const char* const verdict = found_ ? "FOUND" : partial_ ? "PARTIAL" : "INCONCLUSIVE";
+    const std::string command = typed_command();
+    const json result = {{"type", "result"},
+                         {"search", kind_.name},
+                         {"sender", stand.sender().name},
+                         {"sender_driver", stand.sender().driver},
+                         {"receiver", stand.receiver().name},
+                         {"receiver_driver", stand.receiver().driver},
+                         {"evidence", port::evidence_name(stand.evidence())},
+                         {"drain_s", options_.drain_s},
+                         {"seed", options_.traffic.seed},
+                         {"sizes", sizes_},
+                         {"verdict", verdict},
+                         {"command", command}};
+    const std::string text = fmt::format(
+        "search {} from {} ({}) to {} ({}), evidence: {}\n{}{}\nagain: {}\n", kind_.name,
+        stand.sender().name, stand.sender().driver, stand.receiver().name, stand.receiver().driver,
+        port::evidence_name(stand.evidence()), table_, verdict, command);
+    return record.result(result, text);
+}
+
+Result<int> SearchCommand::run() {
+    const auto sizes = frame_sizes(options_);
+    if (!sizes) {
+        return pass_on(sizes.error());
+    }
+    if (const auto goals = search_goals(options_); !goals) {
+        return pass_on(goals.error());
+    }
+    auto stand = SearchStand::open(options_, stop_);
+    if (!stand) {
+        return pass_on(stand.error());
+    }
+    auto record = SearchRecord::open(options_);
+    if (!record) {
+        return pass_on(record.error());
+    }
+    for (const std::uint16_t size : *sizes) {
+        if (stop_.load(std::memory_order_relaxed)) {
+            partial_ = true;
+            found_ = false;
+            break;
+        }
+        if (Status ran = run_size(*stand, *record, size); !ran) {
+            return pass_on(ran.error());
+        }
+    }
+    if (Status written = finish(*stand, *record); !written) {
+        return pass_on(written.error());
+    }
+    return found_ ? 0 : 3;
+}
+
+void add_kind(CLI::App& search, const SearchKind& kind, Command& chosen) {
+    auto options = std::make_shared<SearchOptions>();
+    CLI::App* command = search.add_subcommand(kind.name, kind.help);
+    add_common_options(*command, *options);
+    kind.add_options(*command, *options);
+    command->callback([&chosen, &kind, options] {
+        chosen = [&kind, options] {
+            const auto code = SearchCommand(kind, *options).run();
+            return code ? *code : complain(code.error());
+        };
+    });
+}
+
+}  // namespace
+
+void add_search(CLI::App& app, Command& chosen) {
+    CLI::App* search = app.add_subcommand(
+        "search", "Find a device's throughput, loss, bursts, latency and recovery by trials");
+    search->require_subcommand(1);
+    for (const SearchKind& kind : search_kinds()) {
+        add_kind(*search, kind, chosen);
+    }
+}
+
+}  // namespace pathproof::cli

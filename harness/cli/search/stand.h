@@ -1,0 +1,47 @@
+// The ports of a search and the lcores on them, for one frame size after the other.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "dataplane/measure/load_measurer.h"
+#include "harness/cli/search/options.h"
+
+namespace pathproof::cli {
+
+// Where the greatest load of a search comes from.
+enum class MaxLoadSource : std::uint8_t { kOption, kLineRate, kTester };
+const char* name(MaxLoadSource source);
+
+struct MaxLoad {
+    double pps = 0;
+    MaxLoadSource source = MaxLoadSource::kOption;
+};
+
+class SearchStand {
+  public:
+    // Errors: those of Lanes::open, and of the frames of any size asked for.
+    static Result<SearchStand> open(const SearchOptions& options, const std::atomic<bool>& stop);
+
+    // Starts lcores for frames of this size, FCS included; the measurer of another size must have
+    // ended. Errors: those of LoadRun::start.
+    Result<std::unique_ptr<measure::LoadMeasurer>> measurer(std::uint16_t size);
+
+    // As typed; else the link's rate; else what the tester alone can send, by a short trial.
+    Result<MaxLoad> max_load(std::uint16_t size, search::Measurer& measurer) const;
+
+    const port::PortInfo& sender() const { return lanes_->sending().info(); }
+    const port::PortInfo& receiver() const { return lanes_->receiving().info(); }
+    // The weaker of both ports'.
+    port::Evidence evidence() const;
+
+  private:
+    SearchStand(const SearchOptions& options, const std::atomic<bool>& stop)
+        : options_(options), stop_(stop) {}
+
+    const SearchOptions& options_;
+    const std::atomic<bool>& stop_;
+    std::unique_ptr<Lanes> lanes_;
+};
+
+}  // namespace pathproof::cli

@@ -1,0 +1,112 @@
+#include "dataplane/search/throughput.h"
+
+#include <CLI/CLI.hpp>
+
+#include "harness/cli/search/kinds.h"
+
+namespace pathproof::cli {
+namespace {
+
+using search::ThroughputResult;
+
+constexpr double kTrialSeconds = 60;  // RFC 2544, 24
+
+Result<search::ThroughputPlan> plan_of(const SizeSearch& search) {
+    const SearchOptions& options = search.options;
+    const search::ThroughputPlan plan{
+        .min_load_pps = search.min_load(),
+        .max_load_pps = search.max_load.pps,
+        .trial_duration = from_seconds(options.trial_s > 0 ? options.trial_s : kTrialSeconds),
+        .relative_width = options.width,
+        .loss_ratio = options.loss_ratio,
+        .attempts = options.attempts > 0 ? options.attempts : 1};
+    if (Status right = check(plan); !right) {
+        return pass_on(right.error());
+    }
+    return plan;
+}
+
+Result<SearchTime> time_of(const SizeSearch& search) {
+    const auto plan = plan_of(search);
+    if (!plan) {
+        return pass_on(plan.error());
+    }
+    const search::Nanoseconds longest = longest_time(*plan);
+    return SearchTime{.usual = longest, .most = 2 * longest + std::chrono::seconds(10)};
+}
+
+void add_reasons(std::vector<std::string>& reasons, const SizeSearch& search,
+                 const ThroughputResult& result, const search::Trials& trials) {
+    if (result.limit == search::Limit::kTester) {
+        reasons.push_back(
+            fmt::format("the tester, not the device, was the limit ({})", tester_limit(trials)));
+    }
+    const bool line_rate =
+        search.medium_is_real && search.max_load.source == MaxLoadSource::kLineRate;
+    if (result.max_load_passes && !line_rate) {
+        reasons.push_back(fmt::format("the greatest load, {:.0f}/s ({}), passes",
+                                      search.max_load.pps, name(search.max_load.source)));
+    }
+    if (!result.passed && result.failed && result.ending == search::Ending::kNone) {
+        reasons.push_back(
+            fmt::format("the least load, {:.0f}/s, loses frames already", search.min_load()));
+    }
+    if (result.doubtful()) {
+        reasons.push_back("the bounds rest on trials in which the tester was disturbed");
+    }
+    add_ending(reasons, result.ending);
+}
+
+std::string pps_text(const std::optional<search::Bound>& bound) {
+    return bound ? fmt::format("{:.0f}", bound->load_pps) : "-";
+}
+
+Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
+    const auto plan = plan_of(search);
+    if (!plan) {
+        return pass_on(plan.error());
+    }
+    const auto result = search::find_throughput(*plan, trials);
+    if (!result) {
+        return pass_on(result.error());
+    }
+    SizeOutcome outcome;
+    outcome.json = {{"throughput_pps", result->throughput_pps()},
+                    {"passed", bound_json(result->passed)},
+                    {"failed", bound_json(result->failed)},
+                    {"max_load_passes", result->max_load_passes},
+                    {"limit", search::name(result->limit)},
+                    {"trial_s", search::seconds(plan->trial_duration)},
+                    {"relative_width", plan->relative_width},
+                    {"loss_ratio", plan->loss_ratio},
+                    {"attempts", plan->attempts}};
+    outcome.table = fmt::format("{:>6}{:>16}{:>13}{:>12}  {}\n", "bytes", "throughput /s",
+                                "fails at /s", "Mbit/s L1", "limit");
+    outcome.table +=
+        fmt::format("{:>6}{:>16}{:>13}{:>12.1f}  {}\n", search.size, pps_text(result->passed),
+                    pps_text(result->failed), wire_mbps(result->throughput_pps(), search.size),
+                    search::name(result->limit));
+    add_reasons(outcome.reasons, search, *result, trials);
+    return outcome;
+}
+
+void add_options(CLI::App& command, SearchOptions& options) {
+    command.add_option("--trial", options.trial_s, "seconds of a trial (60)")
+        ->check(CLI::PositiveNumber);
+    command.add_option("--width", options.width, "relative width of the bounds (0.005)")
+        ->check(CLI::Range(1e-6, 0.5));
+    command.add_option("--loss-ratio", options.loss_ratio, "share of frames that may be lost (0)")
+        ->check(CLI::Range(0.0, 0.99));
+    command
+        .add_option("--attempts", options.attempts,
+                    "trials at a load before it counts as failed (1; ETSI TST 009: 2)")
+        ->check(CLI::Range(1, 100));
+}
+
+}  // namespace
+
+SearchKind throughput_kind() {
+    return {"throughput", "RFC 2544 throughput (26.1) by binary search", add_options, time_of, run};
+}
+
+}  // namespace pathproof::cli
