@@ -17,6 +17,11 @@ namespace {
 // How often the links are looked at while a trial runs.
 constexpr std::chrono::milliseconds kLook(100);
 
+std::int64_t unix_now_ns() {
+    const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<Nanoseconds>(since_1970).count();
+}
+
 class Engine final : public LoadRun {
   public:
     Engine(port::Eal& eal, const Roles& roles, const LoadPlan& plan)
@@ -25,6 +30,7 @@ class Engine final : public LoadRun {
           plan_(plan),
           ports_(roles_),
           clock_{traffic::TscClock::of_eal(), traffic::tsc_now()},
+          unix_start_ns_(unix_now_ns()),
           clock_check_(clock_.tsc),
           board_(workers_in(roles_), sending_workers_in(roles_)) {}
     Engine(const Engine&) = delete;
@@ -50,9 +56,12 @@ class Engine final : public LoadRun {
         return ready;
     }
 
+    double mean_frame_bytes() const override {
+        return crew_.front()->senders().front().source().mean_frame_bytes();
+    }
+
     Status check(const TrialOrder& order) const override {
-        const Source& source = crew_.front()->senders().front().source();
-        return check_order(order, plan_, source.mean_frame_bytes(), roles_);
+        return check_order(order, plan_, mean_frame_bytes(), roles_);
     }
 
     Result<TrialReport> run(const TrialOrder& order, const std::atomic<bool>& stop) override {
@@ -89,6 +98,8 @@ class Engine final : public LoadRun {
         }
         return sum;
     }
+
+    std::int64_t unix_start_ns() const override { return unix_start_ns_; }
 
     std::vector<judge::KeptFrame> take_bad_frames() override {
         return gather<judge::KeptFrame>([](TrackedIntake& one) { return one.take_bad_frames(); });
@@ -167,6 +178,7 @@ class Engine final : public LoadRun {
     LoadPlan plan_;
     RunPorts ports_;
     traffic::RunClock clock_;
+    std::int64_t unix_start_ns_;
     ClockCheck clock_check_;
     TrialBoard board_;
     LoadWorker::Everybody crew_;

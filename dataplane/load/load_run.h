@@ -163,11 +163,15 @@ class LoadRun {
                                                   const LoadPlan& plan);
     virtual ~LoadRun() = default;  // ends the workers
 
+    // Without FCS, over the mix or the capture file.
+    virtual double mean_frame_bytes() const = 0;
     // What makes no sense about an order: run() says the same before anything is sent.
     virtual Status check(const TrialOrder& order) const = 0;
     // Returns when the trial and its drain are over, or soon after `stop` became true.
     virtual Result<TrialReport> run(const TrialOrder& order, const std::atomic<bool>& stop) = 0;
     virtual Live live() const = 0;
+    // When the run's clock, which kept frames carry, stood at 0: nanoseconds since 1970 UTC.
+    virtual std::int64_t unix_start_ns() const = 0;
     virtual std::vector<judge::KeptFrame> take_bad_frames() = 0;
     virtual std::vector<Anomaly> take_anomalies() = 0;
 };

@@ -1,0 +1,63 @@
+#include "harness/cli/generate/amounts.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+
+#include "harness/cli/generate/number_checks.h"
+
+namespace pathproof::cli {
+namespace {
+
+constexpr std::uint64_t kDefaultCount = 1000;
+// Half the way to where nanoseconds in 64 bits end.
+constexpr double kLongestSeconds = 4e9;
+
+load::Nanoseconds nanoseconds(double seconds) {
+    return load::Nanoseconds(static_cast<std::int64_t>(std::min(seconds, kLongestSeconds) * 1e9));
+}
+
+}  // namespace
+
+void add_amount_options(CLI::App& command, AmountOptions& options) {
+    command
+        .add_option("--count", options.count,
+                    "queries, or pairs with --pairs (default 1000, or as --duration says)")
+        ->check(kPositive);
+    command.add_option(
+        "--rate", options.rate,
+        "queries, or pairs, per second (1000, 20k, 1.5M), a share of the line (10%), "
+        "bits per second on the wire (1Gbit), or max (default 1000)");
+    command.add_option("--duration", options.seconds, "seconds to send for")->check(kAboveZero);
+    command.add_option("--drain", options.drain_s, "seconds to listen after the last query (0.3)")
+        ->check(CLI::Range(0.0, 3600.0));
+}
+
+Result<load::TrialOrder> order_of(const AmountOptions& options, const Rate& rate,
+                                  const UnitFacts& unit) {
+    const auto pps =
+        frames_per_second(rate, unit.frames, unit.mean_frame_bytes, unit.link_mbps, unit.port);
+    if (!pps) {
+        return fail(pps.error(), "--rate {}", options.rate);
+    }
+    const bool endless = options.count == 0 && options.seconds <= 0;
+    return load::TrialOrder{.frames_per_second = *pps,
+                            .duration = nanoseconds(options.seconds),
+                            .frames = (endless ? kDefaultCount : options.count) * unit.frames,
+                            .drain = nanoseconds(options.drain_s),
+                            .drain_end = load::TrialOrder::DrainEnd::kFull};
+}
+
+std::uint64_t units_expected(const AmountOptions& options, const Rate& rate) {
+    if (options.seconds <= 0) {
+        return options.count == 0 ? kDefaultCount : options.count;
+    }
+    if (options.count > 0) {
+        return options.count;
+    }
+    const double units = std::ceil(rate.value * options.seconds);
+    return rate.kind == Rate::Kind::kPerSecond && units < 1e18 ? static_cast<std::uint64_t>(units)
+                                                               : 0;
+}
+
+}  // namespace pathproof::cli

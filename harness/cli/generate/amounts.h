@@ -1,0 +1,42 @@
+// How much is to be sent, how fast and for how long.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "dataplane/base/result.h"
+#include "dataplane/load/load_run.h"
+#include "harness/cli/generate/rate_text.h"
+
+namespace CLI {
+class App;
+}
+
+namespace pathproof::cli {
+
+// As typed; zeros were not given.
+struct AmountOptions {
+    std::uint64_t count = 0;  // queries, or pairs
+    std::string rate = "1000";
+    double seconds = 0;
+    double drain_s = 0.3;
+};
+
+void add_amount_options(CLI::App& command, AmountOptions& options);
+
+// What one unit of --count and --rate is, and what it travels on.
+struct UnitFacts {
+    unsigned frames = 1;  // 2: pairs
+    double mean_frame_bytes = 0;
+    std::uint32_t link_mbps = 0;  // of the sending port; 0: not known
+    std::string port;
+};
+
+// Errors: a rate that is no share of a known line.
+Result<load::TrialOrder> order_of(const AmountOptions& options, const Rate& rate,
+                                  const UnitFacts& unit);
+
+// Units that will be sent, as far as that is known; 0: nobody knows.
+std::uint64_t units_expected(const AmountOptions& options, const Rate& rate);
+
+}  // namespace pathproof::cli

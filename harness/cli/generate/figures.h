@@ -1,0 +1,29 @@
+// Figures that text and JSON of a result both need.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/load/load_run.h"
+
+namespace pathproof::cli {
+
+// One class of traffic, as it left and as it came back.
+struct ClassFigures {
+    frame::TrafficClass traffic{};
+    std::uint64_t sent = 0;
+    const load::ClassTotals* came = nullptr;
+
+    std::uint64_t missing() const { return sent > came->unique ? sent - came->unique : 0; }
+};
+// Of the classes that were sent or came.
+std::vector<ClassFigures> class_figures(const load::TrialReport& report);
+
+// All classes as one.
+load::ClassTotals all_classes(const load::TrialReport& report);
+
+inline double us(std::int64_t ns) {
+    return static_cast<double>(ns) / 1e3;
+}
+
+}  // namespace pathproof::cli

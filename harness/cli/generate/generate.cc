@@ -1,0 +1,318 @@
+// pathproof generate: traffic at an exact rate, each frame followed to its answer.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "dataplane/port/rate_limit.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/generate/amounts.h"
+#include "harness/cli/generate/evidence.h"
+#include "harness/cli/generate/lanes.h"
+#include "harness/cli/generate/number_checks.h"
+#include "harness/cli/generate/replay_options.h"
+#include "harness/cli/generate/result.h"
+#include "harness/cli/generate/traffic_options.h"
+#include "harness/cli/generate/typed_command.h"
+#include "harness/cli/generate/watcher.h"
+
+namespace pathproof::cli {
+namespace {
+
+// As typed; empty texts were not given.
+struct GenerateOptions {
+    LaneOptions lanes;
+    AmountOptions amounts;
+    TrafficOptions traffic;
+    ReplayOptions replay;
+    std::int64_t pair_skew_ns = 0;
+    bool hw_rate_limit = false;
+    std::optional<std::uint32_t> around;
+    std::string evidence;
+    std::string metrics;
+    bool json = false;
+
+    bool replays() const { return !replay.file.empty(); }
+};
+
+constexpr std::uint32_t kFramesAround = 8;
+// Client addresses that flows spread over when nobody says how many flows there are.
+constexpr std::uint64_t kMostAddresses = 100'000;
+constexpr std::uint64_t kMostFlows = 20'000'000;
+constexpr std::uint64_t kFlowsOfUnknown = 1'000'000;
+// Until the file ends: a recording that several senders share has no common count.
+constexpr double kUntilItEnds = 1e9;
+
+std::uint64_t default_flows(const GenerateOptions& options, const Rate& rate) {
+    const std::uint64_t units = units_expected(options.amounts, rate);
+    const std::uint64_t most = std::min(kMostFlows, kMostAddresses * options.traffic.source_ports);
+    return std::max<std::uint64_t>(std::min(units == 0 ? kFlowsOfUnknown : units, most),
+                                   options.lanes.queue_count());
+}
+
+Result<Traffic> planned_traffic(const GenerateOptions& options, const Rate& rate) {
+    auto traffic = options.replays() ? Result<Traffic>(Traffic{})
+                                     : traffic_of(options.traffic, default_flows(options, rate));
+    if (traffic) {
+        const bool keeps = !options.evidence.empty();
+        traffic->intake.frames_around = keeps ? options.around.value_or(kFramesAround) : 0;
+    }
+    return traffic;
+}
+
+load::LoadPlan load_plan(const GenerateOptions& options, const Traffic& traffic,
+                         const port::PortInfo& sending) {
+    load::LoadPlan plan{.source = traffic.source, .intake = traffic.intake};
+    if (options.traffic.source_mac.empty()) {
+        plan.source.spec.packet.source_mac = sending.mac;
+    }
+    plan.pair_skew = load::Nanoseconds(options.pair_skew_ns);
+    return plan;
+}
+
+// Puts the capture file in the place of made frames and its length in the place of a count.
+Status take_recording(GenerateOptions& options, const port::Port& port, load::LoadPlan& plan) {
+    const auto recording = read_recording(options.replay, port.transmit_limit());
+    if (!recording) {
+        return pass_on(recording.error());
+    }
+    if (!(*recording)->cut().empty()) {
+        fmt::print(stderr, "pathproof: --replay {}: {}\n", options.replay.file,
+                   (*recording)->cut());
+    }
+    plan.make_source = replay_sources(*recording, options.replay);
+    if (options.replay.loops == 0 && options.amounts.seconds <= 0 && options.amounts.count == 0) {
+        return fail(ErrorCode::kBadInput,
+                    "--loop 0 sends the file for ever: give a --duration or a --count");
+    }
+    if (options.replay.loops == 0 || options.amounts.count > 0) {
+        return {};
+    }
+    if (options.lanes.queue_count() == 1) {
+        options.amounts.count = (*recording)->frames() * options.replay.loops;
+    } else if (options.amounts.seconds <= 0) {
+        options.amounts.seconds = kUntilItEnds;
+    }
+    return {};
+}
+
+Status limit_in_hardware(const load::TrialOrder& order, double frame_bytes, Lanes& lanes,
+                         std::uint16_t queues) {
+    if (order.frames_per_second <= 0) {
+        return fail(ErrorCode::kBadInput, "--hw-rate-limit needs a --rate below max");
+    }
+    const double mbps = order.frames_per_second * bits_on_wire(frame_bytes) / 1e6 / queues;
+    for (std::uint16_t queue = 0; queue < queues; ++queue) {
+        const Status limited =
+            port::limit_rate(lanes.sending(), queue, static_cast<std::uint32_t>(std::ceil(mbps)));
+        if (!limited) {
+            return fail(limited.error(), "--hw-rate-limit");
+        }
+    }
+    return {};
+}
+
+// The folder must be there before anything is sent for it.
+Status prepare_folder(const std::string& folder) {
+    std::error_code wrong;
+    if (!folder.empty()) {
+        std::filesystem::create_directories(folder, wrong);
+    }
+    return wrong ? fail(ErrorCode::kBadInput, "--evidence {}: {}", folder, wrong.message())
+                 : Status();
+}
+
+void print(const GenerateResult& result, bool json) {
+    fmt::print("{}", json ? result_json(result).dump() + "\n" : result_text(result));
+}
+
+class Generation {
+  public:
+    explicit Generation(const GenerateOptions& options) : options_(options) {}
+
+    // All that can be found wrong is found in here, before anything is sent.
+    Status prepare() {
+        auto rate = parse_rate(options_.amounts.rate);
+        if (!rate) {
+            return fail(rate.error(), "--rate {}", options_.amounts.rate);
+        }
+        rate_ = *rate;
+        if (options_.replay.own_timing) {
+            rate_ = {Rate::Kind::kMost, 0};  // the file's times hold it back
+        }
+        if (Status sense = check_lanes(options_.lanes); !sense) {
+            return sense;
+        }
+        auto traffic = planned_traffic(options_, rate_);
+        if (!traffic) {
+            return pass_on(traffic.error());
+        }
+        traffic_ = std::move(*traffic);
+        if (Status ready = prepare_folder(options_.evidence); !ready) {
+            return ready;
+        }
+        Status ready = start_metrics();
+        ready = ready ? open_lanes() : ready;
+        ready = ready ? start_run() : ready;
+        return ready ? give_order() : ready;
+    }
+
+    int carry_out(const std::atomic<bool>& stop) {
+        std::optional<Watcher> watcher;
+        watcher.emplace(*run_, options_.json ? ProgressForm::kJson : ProgressForm::kText);
+        auto report = run_->run(order_, stop);
+        watcher.reset();
+        if (!report) {
+            return complain(report.error());
+        }
+        const GenerateResult result{.report = std::move(*report),
+                                    .sending = lanes_->sending().info(),
+                                    .receiving = lanes_->receiving().info(),
+                                    .frames_in_unit = options_.traffic.frames_in_unit(),
+                                    .tracked = !options_.replays(),
+                                    .expects = traffic_.intake.expects,
+                                    .repeat = typed_command()};
+        print(result, options_.json);
+        if (Status kept = keep_evidence(result.repeat); !kept) {
+            return complain(kept.error());
+        }
+        return result.conclusive() ? 0 : 3;
+    }
+
+    ~Generation() {
+        if (metrics_) {
+            metrics_->show(nullptr);
+        }
+    }
+    Generation(const Generation&) = delete;
+    Generation& operator=(const Generation&) = delete;
+
+  private:
+    Status start_metrics() {
+        if (options_.metrics.empty()) {
+            return {};
+        }
+        auto started = LiveMetrics::start(options_.metrics);
+        if (!started) {
+            return pass_on(started.error());
+        }
+        metrics_ = std::move(*started);
+        fmt::print(stderr, "pathproof: metrics at {}\n", metrics_->where());
+        return {};
+    }
+
+    Status open_lanes() {
+        auto opened = Lanes::open(options_.lanes, traffic_.port_offloads);
+        if (!opened) {
+            return pass_on(opened.error());
+        }
+        lanes_.emplace(std::move(*opened));
+        return {};
+    }
+
+    Status start_run() {
+        load::LoadPlan plan = load_plan(options_, traffic_, lanes_->sending().info());
+        if (options_.replays()) {
+            if (Status taken = take_recording(options_, lanes_->sending(), plan); !taken) {
+                return taken;
+            }
+        }
+        const load::Roles roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving());
+        auto run = load::LoadRun::start(lanes_->ports.eal, roles, plan);
+        if (!run) {
+            return pass_on(run.error());
+        }
+        run_ = std::move(*run);
+        if (metrics_) {
+            metrics_->show(run_.get());
+        }
+        return {};
+    }
+
+    Status give_order() {
+        const port::PortInfo& sending = lanes_->sending().info();
+        const double bytes = run_->mean_frame_bytes();
+        auto order = order_of(options_.amounts, rate_,
+                              {.frames = options_.traffic.frames_in_unit(),
+                               .mean_frame_bytes = bytes,
+                               .link_mbps = sending.link_mbps,
+                               .port = sending.name});
+        if (!order) {
+            return pass_on(order.error());
+        }
+        order_ = *order;
+        if (Status fine = run_->check(order_); !fine) {
+            return fail(fine.error(), "--rate {}", options_.amounts.rate);
+        }
+        return options_.hw_rate_limit
+                   ? limit_in_hardware(order_, bytes, *lanes_, options_.lanes.queue_count())
+                   : Status();
+    }
+
+    Status keep_evidence(const std::string& command) {
+        if (options_.evidence.empty()) {
+            return {};
+        }
+        const auto files = write_evidence(options_.evidence, command, *run_, *lanes_);
+        if (!files) {
+            return pass_on(files.error());
+        }
+        for (const std::string& file : *files) {
+            fmt::print(stderr, "pathproof: evidence in {}\n", file);
+        }
+        return {};
+    }
+
+    GenerateOptions options_;
+    Rate rate_;
+    Traffic traffic_;
+    std::unique_ptr<LiveMetrics> metrics_;
+    std::optional<Lanes> lanes_;
+    std::unique_ptr<load::LoadRun> run_;  // ends its lcores before the ports close
+    load::TrialOrder order_;
+};
+
+int run(const GenerateOptions& options) {
+    const std::atomic<bool>& stop = stop_on_signals();
+    Generation generation(options);
+    if (const Status ready = generation.prepare(); !ready) {
+        return complain(ready.error());
+    }
+    return generation.carry_out(stop);
+}
+
+void add_output(CLI::App& command, GenerateOptions& options) {
+    command
+        .add_option("--pair-skew", options.pair_skew_ns,
+                    "nanoseconds from an A query to its AAAA query (0: in one burst); with --pairs")
+        ->check(CLI::NonNegativeNumber);
+    command.add_flag("--hw-rate-limit", options.hw_rate_limit,
+                     "let the NIC space the frames out, too, if it can");
+    CLI::Option* evidence = command.add_option(
+        "--evidence", options.evidence,
+        "folder for pcapng files of frames with wrong checksums and of anomalies");
+    command.add_option("--around", options.around, "frames kept before and after each anomaly (8)")
+        ->check(CLI::Range(0, 1024))
+        ->needs(evidence);
+    command.add_option("--metrics", options.metrics,
+                       "serve OpenMetrics while it runs: ADDRESS:PORT");
+    command.add_flag("--json", options.json,
+                     "print a JSON object each second and the result as another");
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Command& chosen) {
+    auto options = std::make_shared<GenerateOptions>();
+    CLI::App* command = app.add_subcommand(
+        "generate", "Send numbered traffic at an exact rate and follow each frame to its answer");
+    add_lane_options(*command, options->lanes);
+    add_amount_options(*command, options->amounts);
+    add_traffic_options(*command, options->traffic);
+    add_replay_options(*command, options->replay);
+    add_output(*command, *options);
+    command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace pathproof::cli

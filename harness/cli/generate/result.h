@@ -1,0 +1,40 @@
+// What `pathproof generate` tells of a run, for people and for scripts.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "dataplane/load/load_run.h"
+#include "dataplane/port/port.h"
+
+namespace pathproof::cli {
+
+struct GenerateResult {
+    load::TrialReport report;
+    port::PortInfo sending;
+    port::PortInfo receiving;
+    unsigned frames_in_unit = 1;  // 2: pairs
+    // What comes back can be told: false for a capture file, whose frames carry no number.
+    bool tracked = true;
+    load::IntakePlan::Expects expects = load::IntakePlan::Expects::kAnswers;
+    std::string repeat;  // the command that repeats the run
+
+    // The figures can be relied on: the run went to its end and nothing is held against it.
+    bool conclusive() const { return !report.partial && report.objections.empty(); }
+};
+
+// One line: COMPLETE, PARTIAL or INCONCLUSIVE, and what it comes down to.
+std::string verdict_line(const GenerateResult& result);
+std::string result_text(const GenerateResult& result);
+
+// {"type": "result", "port", "driver", "evidence", "receive_port", "verdict", "partial",
+//  "planned", "sent", "refused", "late", "worst_late_us", "seconds", "queries_per_second",
+//  "frames_per_second", "bits_per_second", "answers": {"answered", "late", "wrong", "none",
+//  "further", "reordered"}, "classes": {"dns-a": {"sent", "unique", "missing", "duplicates",
+//  "reordered", "late", "wrong", "latency_us": {...}}}, "reordering": {...}, "latency_us":
+//  {"min", "p50", "p90", "p99", "p99_9", "max"}, "own_bias_us": {...}, "departures": {...},
+//  "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "repeat"}
+nlohmann::json result_json(const GenerateResult& result);
+
+}  // namespace pathproof::cli

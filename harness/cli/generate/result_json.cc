@@ -1,0 +1,172 @@
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/generate/figures.h"
+#include "harness/cli/generate/rate_text.h"
+#include "harness/cli/generate/result.h"
+#include "harness/cli/traffic_rows.h"
+
+namespace pathproof::cli {
+namespace {
+
+using load::TrialReport;
+using nlohmann::json;
+
+json latency_json(const judge::LatencyHistogram& times) {
+    return {{"count", times.count()},
+            {"min", us(times.min_ns())},
+            {"p50", us(times.quantile_ns(0.5))},
+            {"p90", us(times.quantile_ns(0.9))},
+            {"p99", us(times.quantile_ns(0.99))},
+            {"p99_9", us(times.quantile_ns(0.999))},
+            {"max", us(times.max_ns())}};
+}
+
+json answers_json(const TrialReport& report, const load::ClassTotals& all) {
+    return {{"answered", all.unique - all.late},
+            {"late", all.late},
+            {"wrong", all.wrong},
+            {"none", report.missing()},
+            {"further", all.duplicates},
+            {"reordered", all.reordered}};
+}
+
+json classes_json(const TrialReport& report) {
+    json classes = json::object();
+    for (const ClassFigures& one : class_figures(report)) {
+        classes[frame::name(one.traffic)] = {{"sent", one.sent},
+                                             {"unique", one.came->unique},
+                                             {"missing", one.missing()},
+                                             {"duplicates", one.came->duplicates},
+                                             {"reordered", one.came->reordered},
+                                             {"late", one.came->late},
+                                             {"wrong", one.came->wrong},
+                                             {"latency_us", latency_json(one.came->latency)}};
+    }
+    return classes;
+}
+
+json reordering_json(const TrialReport& report) {
+    std::uint32_t furthest = 0;
+    std::uint64_t too_old = 0;
+    std::vector<std::uint64_t> distances;
+    for (const judge::SequenceTotals& stream : report.intake.streams) {
+        furthest = std::max(furthest, stream.furthest);
+        too_old += stream.too_old;
+        distances.resize(stream.distance.size());
+        for (std::size_t n = 0; n < distances.size(); ++n) {
+            distances[n] += stream.distance[n];
+        }
+    }
+    while (!distances.empty() && distances.back() == 0) {
+        distances.pop_back();
+    }
+    return {{"furthest", furthest}, {"too_old", too_old}, {"by_power_of_two", distances}};
+}
+
+json departures_json(const TrialReport& report) {
+    const load::InterDeparture& departures = report.departures;
+    json out = {{"gap_us", latency_json(departures.gaps)},
+                {"late", departures.late},
+                {"worst_late_us", us(departures.worst_late_ns)},
+                {"seconds_judged", departures.windows},
+                {"worst_second", departures.worst_window}};
+    if (report.skew.pairs > 0) {
+        out["pair_skew_ns"] = {{"pairs", report.skew.pairs},
+                               {"min", report.skew.min_ns},
+                               {"mean", report.skew.mean_ns},
+                               {"max", report.skew.max_ns}};
+    }
+    return out;
+}
+
+json bias_json(const load::OwnBias& bias) {
+    return {{"floor", us(bias.floor_ns)},
+            {"single", us(bias.single_ns)},
+            {"burst", us(bias.burst_ns)},
+            {"hand_over", us(bias.hand_over_ns)},
+            {"poll", us(bias.poll_ns)}};
+}
+
+json flags_json(const load::RxFlagCounts& flags) {
+    return {{"good_on_good", flags.good_on_good},
+            {"good_on_bad", flags.good_on_bad},
+            {"bad_on_good", flags.bad_on_good},
+            {"bad_on_bad", flags.bad_on_bad},
+            {"no_claim", flags.unknown}};
+}
+
+json workers_json(const TrialReport& report) {
+    json workers = json::array();
+    for (const load::WorkerHealth& worker : report.workers) {
+        workers.push_back({{"worker", worker.worker},
+                           {"ran_ns", worker.ran_ns},
+                           {"waited_ns", worker.waited_ns},
+                           {"stalls", worker.stalls},
+                           {"stalled_ns", worker.stalled_ns},
+                           {"longest_stall_ns", worker.longest_stall_ns},
+                           {"cycles_per_frame", worker.cycles_per_frame}});
+    }
+    return workers;
+}
+
+json hand_json(const load::Hand& hand) {
+    return {{"left_out", hand.left_out},
+            {"refused", hand.refused},
+            {"taken_back", hand.taken_back},
+            {"no_buffer", hand.no_buffer},
+            {"stuck", hand.stuck}};
+}
+
+void add_arrivals(json& out, const TrialReport& report) {
+    const load::ClassTotals all = all_classes(report);
+    out.update({{"answers", answers_json(report, all)},
+                {"classes", classes_json(report)},
+                {"reordering", reordering_json(report)},
+                {"latency_us", latency_json(all.latency)},
+                {"latency_less_own_us", latency_json(all.latency.less(report.own_bias_ns))}});
+}
+
+}  // namespace
+
+json result_json(const GenerateResult& result) {
+    const TrialReport& report = result.report;
+    json out = head_json(result.sending);
+    out.update({{"type", "result"},
+                {"receive_port", head_json(result.receiving)},
+                {"verdict", verdict_line(result)},
+                {"partial", report.partial},
+                {"planned", report.order.frames},
+                {"sent", report.sent},
+                {"hand", hand_json(report.hand)},
+                {"refused", report.hand.refused},
+                {"late", report.departures.late},
+                {"worst_late_us", us(report.departures.worst_late_ns)},
+                {"seconds", report.sending_seconds},
+                {"asked_per_second", report.order.frames_per_second},
+                {"queries_per_second", report.achieved_pps},
+                {"frames_per_second", report.achieved_pps},
+                {"mean_frame_bytes", report.mean_frame_bytes},
+                {"bits_per_second", report.achieved_pps * bits_on_wire(report.mean_frame_bytes)},
+                {"tracked", result.tracked},
+                {"own_bias_us", bias_json(report.bias)},
+                {"departures", departures_json(report)},
+                {"received", received_json(report.intake.received, "answers")},
+                {"checksums", checksum_json(report.intake.checksums)},
+                {"rx_flags",
+                 {{"ip", flags_json(report.intake.ip_flags)},
+                  {"transport", flags_json(report.intake.l4_flags)}}},
+                {"workers", workers_json(report)},
+                {"overhead_ms", us(report.overhead_ns) / 1e3},
+                {"tester_limit", report.tester_limit},
+                {"objections", report.objections},
+                {"repeat", result.repeat}});
+    if (report.clock_ppm) {
+        out["clock_ppm"] = *report.clock_ppm;
+    }
+    if (result.tracked) {
+        add_arrivals(out, report);
+    }
+    return out;
+}
+
+}  // namespace pathproof::cli

@@ -1,0 +1,180 @@
+#include <algorithm>
+
+#include "harness/cli/generate/figures.h"
+#include "harness/cli/generate/result.h"
+#include "harness/cli/traffic_rows.h"
+
+namespace pathproof::cli {
+namespace {
+
+using load::TrialReport;
+
+const char* comers(const GenerateResult& result) {
+    return result.expects == load::IntakePlan::Expects::kAnswers ? "answered" : "come back";
+}
+
+std::string head(const GenerateResult& result) {
+    const port::PortInfo& port = result.sending;
+    std::string text =
+        fmt::format("port {} ({}, {})", port.name, port.driver, port::evidence_name(port.evidence));
+    if (result.receiving.name != port.name) {
+        text +=
+            fmt::format(", frames come back at port {} ({}, {})", result.receiving.name,
+                        result.receiving.driver, port::evidence_name(result.receiving.evidence));
+    }
+    return text + "\n";
+}
+
+std::string planned(const TrialReport& report) {
+    return report.order.frames > 0 ? fmt::format("{} of {}", report.sent, report.order.frames)
+                                   : std::to_string(report.sent);
+}
+
+std::string sending_rows(const GenerateResult& result) {
+    const TrialReport& report = result.report;
+    const double asked = report.order.frames_per_second;
+    std::string text = row("frames sent", planned(report));
+    text += row("  seconds", fmt::format("{:.3f}", report.sending_seconds));
+    text += row("  frames per second",
+                fmt::format("{:.1f} ({})", report.achieved_pps,
+                            asked > 0 ? fmt::format("asked {:.1f}", asked) : "as fast as it goes"));
+    text += row("  left out behind stalls", report.hand.left_out);
+    text += row("  refused at first, offered again", report.hand.refused);
+    text += row("  never taken by the driver", report.hand.taken_back);
+    if (asked > 0) {
+        text += row("  bursts more than 10 us late", report.departures.late);
+        text +=
+            row("    the latest, us", fmt::format("{:.1f}", us(report.departures.worst_late_ns)));
+    }
+    if (report.departures.windows > 0) {
+        text += row("  worst of its seconds, off by",
+                    fmt::format("{:.3f} %", report.departures.worst_window * 100));
+    }
+    const judge::LatencyHistogram& gaps = report.departures.gaps;
+    if (gaps.count() > 0) {
+        text += row(
+            "  between bursts, us (p1 p50 p99 max)",
+            fmt::format("{:.1f} {:.1f} {:.1f} {:.1f}", us(gaps.quantile_ns(0.01)),
+                        us(gaps.quantile_ns(0.5)), us(gaps.quantile_ns(0.99)), us(gaps.max_ns())));
+    }
+    if (report.skew.pairs > 0) {
+        text += row("  A to AAAA, ns (min mean max)",
+                    fmt::format("{:.0f} {:.0f} {:.0f}", report.skew.min_ns, report.skew.mean_ns,
+                                report.skew.max_ns));
+    }
+    return text;
+}
+
+std::string class_rows(const GenerateResult& result) {
+    std::string text =
+        fmt::format("  {:<10}{:>12}{:>12}{:>10}{:>10}{:>10}{:>8}{:>8}\n", "class", "sent",
+                    comers(result), "missing", "twice", "reordered", "late", "wrong");
+    for (const ClassFigures& one : class_figures(result.report)) {
+        text +=
+            fmt::format("  {:<10}{:>12}{:>12}{:>10}{:>10}{:>10}{:>8}{:>8}\n",
+                        frame::name(one.traffic), one.sent, one.came->unique, one.missing(),
+                        one.came->duplicates, one.came->reordered, one.came->late, one.came->wrong);
+    }
+    return text;
+}
+
+std::string reordering_row(const TrialReport& report) {
+    std::uint32_t furthest = 0;
+    std::uint64_t too_old = 0;
+    for (const judge::SequenceTotals& stream : report.intake.streams) {
+        furthest = std::max(furthest, stream.furthest);
+        too_old += stream.too_old;
+    }
+    return (furthest == 0 ? "" : row("furthest behind a later frame", furthest)) +
+           (too_old == 0 ? "" : row("too far behind to tell from twice", too_old));
+}
+
+std::string latency_rows(const GenerateResult& result) {
+    std::string text = fmt::format("  {:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "latency, us",
+                                   "min", "p50", "p90", "p99", "p99.9", "max");
+    for (const ClassFigures& one : class_figures(result.report)) {
+        const judge::LatencyHistogram& times = one.came->latency;
+        if (times.count() > 0) {
+            text += fmt::format("  {:<11}{:>12.1f}{:>12.1f}{:>12.1f}{:>12.1f}{:>12.1f}{:>12.1f}\n",
+                                frame::name(one.traffic), us(times.min_ns()),
+                                us(times.quantile_ns(0.5)), us(times.quantile_ns(0.9)),
+                                us(times.quantile_ns(0.99)), us(times.quantile_ns(0.999)),
+                                us(times.max_ns()));
+        }
+    }
+    const load::OwnBias& bias = result.report.bias;
+    return text + fmt::format(
+                      "  of each, the tester's own: at least {:.2f} us (single frames {:.2f}, "
+                      "whole bursts {:.2f}, in a loop without a driver, not taken off);\n"
+                      "  in this run {:.2f} us from stamp to driver, a look at the receive queue "
+                      "every {:.2f} us\n",
+                      us(bias.floor_ns), us(bias.single_ns), us(bias.burst_ns),
+                      us(bias.hand_over_ns), us(bias.poll_ns));
+}
+
+std::string flag_row(const char* layer, const load::RxFlagCounts& flags) {
+    return fmt::format("  {:<14}{:>12}{:>12}{:>12}{:>12}{:>12}\n", layer, flags.good_on_good,
+                       flags.good_on_bad, flags.bad_on_good, flags.bad_on_bad, flags.unknown);
+}
+
+std::string flag_rows(const load::IntakeTotals& intake) {
+    const auto claims = [](const load::RxFlagCounts& flags) {
+        return flags.good_on_good + flags.good_on_bad + flags.bad_on_good + flags.bad_on_bad;
+    };
+    if (claims(intake.ip_flags) + claims(intake.l4_flags) == 0) {
+        return "what the port says of received checksums: nothing\n";
+    }
+    return fmt::format("{:<16}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "port says / is", "good/good",
+                       "good/BAD", "bad/GOOD", "bad/bad", "no claim") +
+           flag_row("IP", intake.ip_flags) + flag_row("transport", intake.l4_flags);
+}
+
+std::string worker_rows(const TrialReport& report) {
+    std::string text;
+    for (const load::WorkerHealth& worker : report.workers) {
+        text += fmt::format(
+            "  lcore {}: {:.0f} cycles a frame, waited {:.1f} ms for its CPU, stood still {} times "
+            "(longest {:.1f} ms)\n",
+            worker.worker, worker.cycles_per_frame,
+            us(static_cast<std::int64_t>(worker.waited_ns)) / 1e3, worker.stalls,
+            us(static_cast<std::int64_t>(worker.longest_stall_ns)) / 1e3);
+    }
+    text += report.clock_ppm
+                ? fmt::format("  clock: {:+.1f} ppm against CLOCK_MONOTONIC\n", *report.clock_ppm)
+                : "  clock: the run was too short to compare it\n";
+    return text;
+}
+
+}  // namespace
+
+std::string verdict_line(const GenerateResult& result) {
+    const TrialReport& report = result.report;
+    const std::string word = report.partial              ? "PARTIAL"
+                             : report.objections.empty() ? "COMPLETE"
+                                                         : "INCONCLUSIVE";
+    if (!result.tracked) {
+        return fmt::format(
+            "{}: {} frames of the capture sent; what came back of them was not "
+            "measured",
+            word, report.sent);
+    }
+    return fmt::format("{}: {} of {} {}, {} missing, {} with a wrong checksum{}", word,
+                       report.unique(), report.sent, comers(result), report.missing(),
+                       report.intake.received.bad_checksum,
+                       report.tester_limit.empty() ? "" : "; the tester was the limit");
+}
+
+std::string result_text(const GenerateResult& result) {
+    const TrialReport& report = result.report;
+    std::string text = head(result) + sending_rows(result);
+    if (result.tracked) {
+        text += class_rows(result) + reordering_row(report) + latency_rows(result);
+    }
+    text +=
+        received_rows(report.intake.received, result.tracked ? "  of these frames" : "  tracked");
+    text += checksum_rows(report.intake.checksums) + flag_rows(report.intake);
+    text += worker_rows(report) + objection_rows(report.objections);
+    return text + verdict_line(result) + "\nrepeat: " + result.repeat + "\n";
+}
+
+}  // namespace pathproof::cli

@@ -1,0 +1,15 @@
+// The command of this process as it was typed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace pathproof::cli {
+
+// Words as a shell takes them back.
+std::string shell_words(const std::vector<std::string>& words);
+
+// From /proc/self/cmdline, the program as "pathproof".
+std::string typed_command();
+
+}  // namespace pathproof::cli

@@ -1,0 +1,70 @@
+// Tells how a run is going while it goes: a line every second, and metrics for whoever asks.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "dataplane/base/result.h"
+#include "dataplane/load/load_run.h"
+#include "harness/metrics/http_server.h"
+
+namespace pathproof::cli {
+
+// Progress as a person reads it on stderr (on a terminal one line that is rewritten), or as JSON
+// lines on stdout.
+enum class ProgressForm : std::uint8_t { kText, kJson };
+
+struct ProgressSample {
+    double seconds = 0;  // since the run began
+    load::Live counts;
+    load::Live last_second;  // the counts that came since the sample before
+};
+std::string progress_text(const ProgressSample& sample);
+std::string progress_json(const ProgressSample& sample);
+
+// From construction to destruction a line is written each second.
+class Watcher {
+  public:
+    Watcher(const load::LoadRun& run, ProgressForm form);
+    Watcher(const Watcher&) = delete;
+    Watcher& operator=(const Watcher&) = delete;
+    ~Watcher();
+
+  private:
+    void watch();
+    void write(const ProgressSample& sample) const;
+
+    const load::LoadRun& run_;
+    const ProgressForm form_;
+    const bool terminal_;
+    std::mutex lock_;
+    std::condition_variable over_changed_;
+    bool over_ = false;
+    std::thread thread_;
+};
+
+// OpenMetrics of the run in hand over HTTP. Started before the process moves into a network
+// namespace, so that it can be reached from outside of it.
+class LiveMetrics {
+  public:
+    // `address`: ADDRESS:PORT. Errors: what HttpServer::start says.
+    static Result<std::unique_ptr<LiveMetrics>> start(const std::string& address);
+    // The run whose counts are told from now on; null: none. It must live until another call.
+    void show(const load::LoadRun* run);
+    std::string where() const;
+
+  private:
+    std::string text(metrics::Dialect dialect);
+
+    std::mutex lock_;
+    const load::LoadRun* run_ = nullptr;
+    std::unique_ptr<metrics::HttpServer> server_;
+};
+
+}  // namespace pathproof::cli

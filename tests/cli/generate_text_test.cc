@@ -1,0 +1,137 @@
+// What `pathproof generate` makes of what is typed.
+#define BOOST_TEST_MODULE generate_text
+#include <boost/test/unit_test.hpp>
+
+#include "harness/cli/generate/amounts.h"
+#include "harness/cli/generate/mix_text.h"
+#include "harness/cli/generate/rate_text.h"
+#include "harness/cli/generate/typed_command.h"
+
+using namespace pathproof;
+using namespace pathproof::cli;
+using frame::TrafficClass;
+
+namespace {
+
+constexpr auto kExact = 1e-9;
+
+double per_second(const std::string& text, unsigned per_unit = 1, double bytes = 60,
+                  std::uint32_t mbps = 0) {
+    const auto rate = parse_rate(text);
+    BOOST_REQUIRE_MESSAGE(rate, text);
+    const auto pps = frames_per_second(*rate, per_unit, bytes, mbps, "p0");
+    BOOST_REQUIRE_MESSAGE(pps, pps.error().message);
+    return *pps;
+}
+
+void refused_rate(const std::string& text, const std::string& words) {
+    const auto rate = parse_rate(text);
+    BOOST_REQUIRE_MESSAGE(!rate, text);
+    BOOST_TEST((rate.error().code == ErrorCode::kBadInput));
+    BOOST_TEST(rate.error().message.find(words) != std::string::npos, rate.error().message);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(rates_are_read_with_their_units) {
+    BOOST_TEST(per_second("1000") == 1000);
+    BOOST_TEST(per_second("20k") == 20'000);
+    BOOST_TEST(per_second("1.5M") == 1.5e6);
+    BOOST_TEST(per_second("max") == 0);
+    BOOST_TEST(per_second("0.5") == 0.5);
+}
+
+BOOST_AUTO_TEST_CASE(a_pair_counts_as_one_but_not_in_bits) {
+    BOOST_TEST(per_second("1000", 2) == 2000);
+    BOOST_TEST(per_second("1Gbit", 2) == per_second("1Gbit", 1));
+}
+
+BOOST_AUTO_TEST_CASE(bits_and_shares_are_those_of_the_wire) {
+    // 10GbE carries 14,880,952 frames of 64 bytes: RFC 2544 and every data sheet.
+    BOOST_TEST(per_second("10Gbit") == 14'880'952.38, boost::test_tools::tolerance(1e-8));
+    BOOST_TEST(per_second("100%", 1, 60, 10'000) == 14'880'952.38,
+               boost::test_tools::tolerance(1e-8));
+    BOOST_TEST(per_second("10%", 1, 1514, 10'000) == 81'274.38, boost::test_tools::tolerance(1e-6));
+    BOOST_TEST(per_second("500Mbit") * 2 == per_second("1Gbit"),
+               boost::test_tools::tolerance(kExact));
+}
+
+BOOST_AUTO_TEST_CASE(a_share_of_an_unknown_speed_is_refused) {
+    const auto pps = frames_per_second(*parse_rate("10%"), 1, 60, 0, "p0");
+    BOOST_REQUIRE(!pps);
+    BOOST_TEST(pps.error().message.find("p0") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(rates_that_make_no_sense_are_refused) {
+    refused_rate("0", "above 0");
+    refused_rate("-5", "above 0");
+    refused_rate("inf", "above 0");
+    refused_rate("nan", "above 0");
+    refused_rate("101%", "above line rate");
+    for (const char* text : {"", "fast", "10 k", "10Tbit", "1e", "5%%", "maximum"}) {
+        refused_rate(text, "none of");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_mix_is_read_with_its_weights) {
+    const auto mix = parse_mix("dns-a=8,tcp-syn,icmp-echo=2");
+    BOOST_REQUIRE(mix);
+    BOOST_REQUIRE(mix->size() == 3u);
+    BOOST_TEST(((*mix)[0].traffic == TrafficClass::kDnsA && (*mix)[0].weight == 8));
+    BOOST_TEST(((*mix)[1].traffic == TrafficClass::kTcpSyn && (*mix)[1].weight == 1));
+    BOOST_TEST(((*mix)[2].traffic == TrafficClass::kIcmpEcho && (*mix)[2].weight == 2));
+}
+
+BOOST_AUTO_TEST_CASE(mixes_that_make_no_sense_are_refused) {
+    const auto refused = [](const std::string& text, const std::string& words) {
+        const auto mix = parse_mix(text);
+        BOOST_REQUIRE_MESSAGE(!mix, text);
+        BOOST_TEST(mix.error().message.find(words) != std::string::npos, mix.error().message);
+    };
+    refused("http=1", "'http' is no traffic class; there are dns-a, dns-aaaa, tcp-syn");
+    refused("replay=1", "'replay' is no traffic class");
+    refused("dns-a=0", "weight of '0'");
+    refused("dns-a=x", "weight of 'x'");
+    refused("dns-a=-1", "weight of '-1'");
+    refused("udp=1,udp=2", "twice");
+    refused("dns=1,dns-a=1", "twice");
+    refused("", "traffic class");
+    refused("udp=1,", "traffic class");
+}
+
+BOOST_AUTO_TEST_CASE(sizes_are_with_fcs_for_all_or_by_class) {
+    auto mix = *parse_mix("dns-a,dns-aaaa,udp");
+    BOOST_REQUIRE(set_sizes(mix, "512"));
+    for (const load::MixPart& part : mix) {
+        BOOST_TEST(part.frame_bytes == 508u);
+    }
+    BOOST_REQUIRE(set_sizes(mix, "dns=128,udp=1518"));
+    BOOST_TEST(mix[0].frame_bytes == 124u);
+    BOOST_TEST(mix[1].frame_bytes == 124u);
+    BOOST_TEST(mix[2].frame_bytes == 1514u);
+    for (const char* text : {"63", "9239", "x", "", "tcp-syn=64", "udp=", "http=64"}) {
+        BOOST_TEST(!set_sizes(mix, text), text);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_order_counts_frames_and_ends_somewhere) {
+    const UnitFacts pair{.frames = 2, .mean_frame_bytes = 100, .port = "p0"};
+    const auto order = [&](const AmountOptions& options) {
+        auto made = order_of(options, *parse_rate(options.rate), pair);
+        BOOST_REQUIRE(made);
+        return *made;
+    };
+    BOOST_TEST(order({}).frames == 2'000u);
+    BOOST_TEST(order({}).frames_per_second == 2'000);
+    BOOST_TEST(order({.count = 7}).frames == 14u);
+    BOOST_TEST(order({.seconds = 2}).frames == 0u);
+    BOOST_TEST(order({.seconds = 2}).duration.count() == 2'000'000'000);
+    BOOST_TEST(order({.count = 7, .rate = "max", .seconds = 2}).frames == 14u);
+    BOOST_TEST(order({.seconds = 1e300}).duration.count() > 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_command_is_written_as_a_shell_takes_it_back) {
+    BOOST_TEST(shell_words({"pathproof", "generate", "net_tap,iface=t0", "--rate", "10%"}) ==
+               "pathproof generate net_tap,iface=t0 --rate 10%");
+    BOOST_TEST(shell_words({"a b", "", "it's", "$HOME"}) == R"('a b' '' 'it'\''s' '$HOME')");
+}

@@ -1,0 +1,156 @@
+#include "dataplane/load/self_check.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "dataplane/load/clock_check.h"
+
+using namespace pathproof::load;
+
+namespace {
+
+const RunFacts kFacts{.sender_ports = "p0", .receiver_ports = "p1"};
+
+// 10,000 frames in a second on a machine that did nothing else.
+TrialReport healthy() {
+    TrialReport report;
+    report.order = {.frames_per_second = 10'000, .frames = 10'000};
+    report.sent = 10'000;
+    report.sending_seconds = 1;
+    report.achieved_pps = 10'000;
+    report.sender_port.tx_packets = 10'000;
+    report.intake.received.received = 10'000;
+    report.intake.received.answers = 10'000;
+    report.intake.classes[0].unique = 10'000;
+    report.workers = {{.worker = 0, .ran_ns = 1'000'000'000}};
+    report.clock_ppm = 3;
+    return report;
+}
+
+void check(TrialReport report, const std::string& words, const std::string& limit = "",
+           const RunFacts& facts = kFacts) {
+    check_trial(report, facts);
+    BOOST_REQUIRE_MESSAGE(!report.objections.empty(), words);
+    BOOST_TEST(report.objections.size() == 1u);
+    BOOST_TEST(report.objections[0].find(words) != std::string::npos, report.objections[0]);
+    BOOST_TEST(report.tester_limit.find(limit) != std::string::npos, report.tester_limit);
+    BOOST_TEST(report.tester_limit.empty() == limit.empty(), report.tester_limit);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(self_check)
+
+BOOST_AUTO_TEST_CASE(nothing_is_held_against_a_healthy_run) {
+    TrialReport report = healthy();
+    check_trial(report, kFacts);
+    BOOST_TEST(report.objections.empty());
+    BOOST_TEST(report.tester_limit.empty());
+}
+
+BOOST_AUTO_TEST_CASE(small_things_are_no_objections) {
+    TrialReport report = healthy();
+    report.sending_seconds = 1.0009;
+    report.hand.left_out = 9;
+    report.hand.refused = 500;
+    report.workers[0].waited_ns = 9'000'000;
+    report.workers[0].stalls = 3;
+    report.workers[0].stalled_ns = 9'000'000;
+    report.clock_ppm = -99;
+    check_trial(report, kFacts);
+    BOOST_TEST(report.objections.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_rate_that_was_missed_by_more_than_a_thousandth_is_the_testers_limit) {
+    TrialReport slow = healthy();
+    slow.sending_seconds = 1.002;
+    slow.achieved_pps = 9'980;
+    check(slow, "the rate was not reached: 9980 of 10000", "rate was not reached");
+    TrialReport gaps = healthy();
+    gaps.hand.left_out = 20;
+    check(gaps, "20 frames left out", "rate was not reached");
+}
+
+BOOST_AUTO_TEST_CASE(a_run_at_full_speed_or_cut_short_misses_no_rate) {
+    TrialReport fastest = healthy();
+    fastest.order.frames_per_second = 0;
+    fastest.sending_seconds = 5;
+    check_trial(fastest, kFacts);
+    BOOST_TEST(fastest.objections.empty());
+    TrialReport stopped = healthy();
+    stopped.partial = true;
+    stopped.sending_seconds = 5;
+    check_trial(stopped, kFacts);
+    BOOST_TEST(stopped.objections.empty());
+}
+
+BOOST_AUTO_TEST_CASE(frames_that_the_receiving_port_lost_are_the_testers_limit) {
+    TrialReport report = healthy();
+    report.receiver_port.rx_missed = 5;
+    report.receiver_port.rx_no_mbuf = 2;
+    check(report, "port p1 lost 7 frames itself (5 for want of a descriptor, 2", "lost 7 frames");
+}
+
+BOOST_AUTO_TEST_CASE(counters_that_disagree_are_said) {
+    TrialReport fewer = healthy();
+    fewer.sender_port.tx_packets = 9'999;
+    check(fewer, "port p0 counted 9999 sent frames");
+    TrialReport failed = healthy();
+    failed.sender_port.tx_errors = 1;
+    check(failed, "1 failures");
+    TrialReport odd = healthy();
+    odd.intake.received.received = 10'001;
+    check(odd, "do not add up");
+    TrialReport more = healthy();
+    more.intake.classes[1].unique = 1;
+    check(more, "10001 different frames came back of 10000");
+    TrialReport errors = healthy();
+    errors.receiver_port.rx_errors = 4;
+    check(errors, "4 receive errors");
+}
+
+BOOST_AUTO_TEST_CASE(what_the_driver_and_the_pool_refused_is_said) {
+    TrialReport stuck = healthy();
+    stuck.hand.stuck = 1;
+    check(stuck, "took no frame");
+    TrialReport empty = healthy();
+    empty.hand.no_buffer = 3;
+    check(empty, "ran out 3 times");
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_lost_its_cpu_is_said) {
+    TrialReport waited = healthy();
+    waited.workers[0].waited_ns = 20'000'000;
+    check(waited, "worker 0 waited 20.0 ms for its CPU, 2.0 %");
+    TrialReport stood = healthy();
+    stood.workers[0].stalls = 4;
+    stood.workers[0].stalled_ns = 30'000'000;
+    stood.workers[0].longest_stall_ns = 12'000'000;
+    check(stood, "stood still 4 times, 30.0 ms together, the longest 12.0 ms");
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_is_off_is_said) {
+    TrialReport fast = healthy();
+    fast.clock_ppm = 150;
+    check(fast, "150 ppm");
+    TrialReport slow = healthy();
+    slow.clock_ppm = -150;
+    check(slow, "-150 ppm");
+    RunFacts unsteady = kFacts;
+    unsteady.counter_invariant = false;
+    check(healthy(), "not invariant", "", unsteady);
+}
+
+BOOST_AUTO_TEST_CASE(troubles_of_ports_and_lcores_are_handed_on) {
+    RunFacts facts = kFacts;
+    facts.troubles = {"port p0: the link is down"};
+    check(healthy(), "link is down", "", facts);
+}
+
+BOOST_AUTO_TEST_CASE(a_counter_is_invariant_if_the_kernel_says_so) {
+    BOOST_TEST(invariant_counter("flags\t\t: fpu constant_tsc rep_good nonstop_tsc avx\nbugs:"));
+    BOOST_TEST(!invariant_counter("flags\t\t: fpu constant_tsc avx\nbugs\t: nonstop_tsc\n"));
+    BOOST_TEST(!invariant_counter("flags : constant_tsc_x nonstop_tsc\n"));
+    BOOST_TEST(!invariant_counter(""));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
