@@ -157,8 +157,8 @@ std::string sentence(const Defect& defect) {
     }
     text += defect.note.empty() ? "" : "; " + defect.note;
     for (const verdict::KnownErratum& erratum : defect.errata) {
-        text += fmt::format(". Looks like {} ({}; {}): {}", erratum.id, erratum.title,
-                            erratum.certainty, erratum.workaround);
+        text += fmt::format("{} Looks like {} ({}; {}): {}", text.ends_with('.') ? "" : ".",
+                            erratum.id, erratum.title, erratum.certainty, erratum.workaround);
     }
     return text.ends_with('.') ? text : text + ".";
 }
@@ -299,7 +299,7 @@ Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPa
         result.proofs.push_back(planted_proof(settings, *planted));
     }
     result.truth_tables.push_back(truth_table(*run, findings, device, settings.truth));
-    const auto evidence = keep_evidence(findings, *run, settings.out_dir);
+    const auto evidence = keep_evidence(tester, findings, *run, settings.out_dir);
     if (!evidence) {
         return pass_on(evidence.error());
     }

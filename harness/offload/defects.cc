@@ -114,6 +114,12 @@ std::vector<matrix::Row> rows_at(const Rows& rows, const std::vector<std::size_t
     return chosen;
 }
 
+void keep_another(Defect& defect, const matrix::Specimen& specimen) {
+    if (!specimen.wire.empty() && defect.more.size() + 1 < kEvidenceFrames) {
+        defect.more.push_back(specimen);
+    }
+}
+
 void gather_sent(const RowsRun& run, Findings& findings) {
     Gathering gathering(profile::Direction::kTransmit);
     std::map<std::string, std::vector<std::size_t>> refused;
@@ -134,6 +140,8 @@ void gather_sent(const RowsRun& run, Findings& findings) {
                 defect.specimen = finding.specimen;
                 defect.wire_value = finding.wire_value;
                 defect.right_value = finding.right_value;
+            } else {
+                keep_another(defect, finding.specimen);
             }
         }
     }
@@ -225,6 +233,8 @@ void gather_received(const RowsRun& run, Findings& findings) {
             defect.layer = finding.place;
             if (defect.specimen.wire.empty()) {
                 defect.specimen = {finding.label, finding.specimen, finding.specimen, {}};
+            } else {
+                keep_another(defect, {finding.label, finding.specimen, finding.specimen, {}});
             }
         }
     }

@@ -12,6 +12,9 @@
 
 namespace pathproof::offload {
 
+// Frames of one defect that are kept as evidence.
+inline constexpr std::size_t kEvidenceFrames = 8;
+
 struct Defect {
     profile::Direction direction = profile::Direction::kTransmit;
     std::string place;  // "inner.tcp", "outer.udp.length"; on receipt the layer: "inner.udp"
@@ -24,6 +27,7 @@ struct Defect {
     std::uint32_t wire_value = 0;
     std::uint32_t right_value = 0;
     matrix::Specimen specimen;
+    std::vector<matrix::Specimen> more;  // of other rows, kEvidenceFrames with the first at most
     std::string note;  // of a counter: a sentence
     std::vector<verdict::KnownErratum> errata;
 

@@ -21,6 +21,7 @@ std::string dump(const matrix::FrameBytes& frame) {
     return text.empty() ? "(no frame)\n" : text + "\n";
 }
 
+// As a file may be called.
 std::string file_name(const Defect& defect) {
     std::string name = defect.signature();
     for (char& letter : name) {
@@ -28,16 +29,46 @@ std::string file_name(const Defect& defect) {
                            letter == '_' || letter == '-';
         letter = plain ? letter : '-';
     }
-    return name + ".txt";
+    return name;
 }
 
-std::string page(const Defect& defect, const matrix::Row& row) {
-    const frame::TunnelPorts tunnels = matrix::tunnels_of(row);
-    std::string text = fmt::format("{}\nwhere: {}\nrow of the matrix: {}\nframe {} of the row\n\n",
-                                   defect.signature(), defect.where, matrix::describe(row),
-                                   defect.specimen.label.index);
+const matrix::Row& row_of(const Defect& defect, const matrix::Specimen& specimen,
+                          const RowsRun& run) {
+    return defect.direction == profile::Direction::kTransmit
+               ? run.sent.at(specimen.label.row).row
+               : run.received.at(specimen.label.row).row;
+}
+
+std::vector<const matrix::Specimen*> on_the_wire(const Defect& defect) {
+    std::vector<const matrix::Specimen*> all;
     if (!defect.specimen.wire.empty()) {
-        text += judge::explain(defect.specimen.wire, judge::Evidence{.tunnels = tunnels});
+        all.push_back(&defect.specimen);
+    }
+    for (const matrix::Specimen& specimen : defect.more) {
+        all.push_back(&specimen);
+    }
+    return all;
+}
+
+// Every frame of the capture, field by field.
+std::string explanation(const Defect& defect, const RowsRun& run) {
+    std::string text = fmt::format("{}\nwhere: {}\n", defect.signature(), defect.where);
+    std::size_t number = 0;
+    for (const matrix::Specimen* specimen : on_the_wire(defect)) {
+        const matrix::Row& row = row_of(defect, *specimen, run);
+        judge::Evidence evidence{.tunnels = matrix::tunnels_of(row)};
+        evidence.handed_over = specimen->handed;
+        text += fmt::format("\nframe {}, of the row: {}\n{}", ++number, matrix::describe(row),
+                            judge::explain(specimen->wire, evidence));
+    }
+    return text;
+}
+
+std::string page(const Defect& defect, const RowsRun& run) {
+    std::string text = explanation(defect, run);
+    if (defect.specimen.wire.empty()) {
+        text += fmt::format("\nnothing came of the row: {}\n",
+                            matrix::describe(row_of(defect, defect.specimen, run)));
     }
     text += fmt::format("\non the wire\n{}\nintended\n{}", dump(defect.specimen.wire),
                         dump(defect.specimen.intended));
@@ -47,9 +78,36 @@ std::string page(const Defect& defect, const matrix::Row& row) {
     return text;
 }
 
+// A pcapng option has 16 bits for its length (draft-ietf-opsawg-pcapng section 3.5).
+std::string as_comment(std::string text) {
+    constexpr std::size_t kMost = 60'000;
+    constexpr std::string_view kCut = "\n(cut short: the text file beside this one has it all)\n";
+    if (text.size() > kMost) {
+        text.resize(text.rfind('\n', kMost));
+        text += kCut;
+    }
+    return text;
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+    std::ofstream file(path);
+    file << text;
+    return file.flush() ? Status() : Status(fail(ErrorCode::kFailed, "{} cannot be written", path));
+}
+
+Status write_capture(tester::Client& tester, const std::string& path, const Defect& defect,
+                     const RowsRun& run) {
+    std::vector<matrix::FrameBytes> frames;
+    for (const matrix::Specimen* specimen : on_the_wire(defect)) {
+        frames.push_back(specimen->wire);
+    }
+    return tester.write_frames(path, as_comment(explanation(defect, run)), frames);
+}
+
 }  // namespace
 
-Result<std::vector<verdict::EvidenceFile>> keep_evidence(const Findings& findings,
+Result<std::vector<verdict::EvidenceFile>> keep_evidence(tester::Client& tester,
+                                                         const Findings& findings,
                                                          const RowsRun& run,
                                                          const std::string& out_dir) {
     std::vector<verdict::EvidenceFile> files;
@@ -61,17 +119,27 @@ Result<std::vector<verdict::EvidenceFile>> keep_evidence(const Findings& finding
             (defect.specimen.wire.empty() && defect.specimen.intended.empty())) {
             continue;
         }
-        const bool sent = defect.direction == profile::Direction::kTransmit;
-        const std::size_t row = defect.specimen.label.row;
         const std::string name = "evidence/" + file_name(defect);
-        std::ofstream file(out_dir + "/" + name);
-        file << page(defect, sent ? run.sent.at(row).row : run.received.at(row).row);
-        if (!file.flush()) {
-            return fail(ErrorCode::kFailed, "{}/{} cannot be written", out_dir, name);
+        if (!on_the_wire(defect).empty()) {
+            if (const Status written =
+                    write_capture(tester, fmt::format("{}/{}.pcapng", out_dir, name), defect, run);
+                !written) {
+                return pass_on(written.error());
+            }
+            files.push_back({name + ".pcapng",
+                             fmt::format("frames that show {}, as they were on the wire (pcapng; "
+                                         "tcpdump, Wireshark)",
+                                         defect.signature())});
+        }
+        if (const Status written =
+                write_text(fmt::format("{}/{}.txt", out_dir, name), page(defect, run));
+            !written) {
+            return pass_on(written.error());
         }
         files.push_back(
-            {name, "the first frame that shows " + defect.signature() +
-                       ": field by field, and as bytes that `text2pcap` turns into a capture"});
+            {name + ".txt",
+             "the same field by field; the first one's bytes, intended and handed over, "
+             "as `text2pcap` reads them"});
     }
     return files;
 }

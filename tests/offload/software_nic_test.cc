@@ -1,13 +1,18 @@
 // A software NIC between two ports of the tester, with every defect of the receiving side and one
 // of the sending side: what the check finds, names and locates; and that it finds nothing in a
 // healthy one.
+#include <unistd.h>
+
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 
 #include "dataplane/softnic/faults.h"
 #include "harness/offload/check.h"
+#include "harness/process/program.h"
 
 using namespace pathproof;
 using namespace pathproof::offload;
@@ -166,6 +171,32 @@ BOOST_AUTO_TEST_CASE(the_scenario_says_what_was_planted_and_where_it_fails) {
     BOOST_TEST(result->proofs.back().rows.front().back() != "0");
     const auto [verdict, reasons] = verdict::judge_run({*result});
     BOOST_TEST((verdict == verdict::RunVerdict::kNotQualified));
+}
+
+BOOST_AUTO_TEST_CASE(the_frames_behind_a_defect_are_kept_as_a_capture_that_explains_itself) {
+    char folder[] = "/tmp/pathproof-evidence-XXXXXX";
+    BOOST_REQUIRE(mkdtemp(folder) != nullptr);
+    std::filesystem::create_directory(std::string(folder) + "/evidence");
+    const std::string fault = "tx.inner.tcp.PSEUDO@dport!=4789!1";
+    const auto client = tester_with({fault});
+    CheckSettings settings{.rows = {.directions = Directions::kSent,
+                                    .strength = matrix::Strength::kPairs,
+                                    .probes = 3},
+                           .planted = {fault},
+                           .out_dir = folder,
+                           .progress = [](std::size_t, std::size_t) {}};
+    const auto result = check_ports(*client, {}, settings);
+    BOOST_REQUIRE_MESSAGE(result, result.error().message);
+    const std::string capture = std::string(folder) + "/evidence/tx.inner.tcp.PSEUDO.pcapng";
+    const auto frames = process::run_checked({"tshark", "-r", capture});
+    BOOST_REQUIRE_MESSAGE(frames, frames.error().message);
+    BOOST_TEST(std::ranges::count(*frames, '\n') > 1);
+    std::ifstream file(capture, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    BOOST_TEST(bytes.find("tx.inner.tcp.PSEUDO\nwhere: tunnel port other than 4789") !=
+               std::string::npos);
+    BOOST_TEST(std::filesystem::exists(std::string(folder) + "/evidence/tx.inner.tcp.PSEUDO.txt"));
+    std::filesystem::remove_all(folder);
 }
 
 BOOST_AUTO_TEST_CASE(a_fault_that_is_none_is_refused_with_its_text) {
