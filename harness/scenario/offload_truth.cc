@@ -19,6 +19,7 @@
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth_receive.h"
+#include "harness/scenario/offload_truth_segments.h"
 #include "harness/scenario/offload_truth_table.h"
 #include "harness/scenario/offload_truth_tunnels.h"
 
@@ -379,14 +380,17 @@ Status run_on(Context& context, const TruthDevice& device, lab::Overlay* overlay
     }
     const std::size_t settings =
         settings_for(varied_features(plan->set, *features), *features, plan->size).size();
-    context.progress.begin(
-        result.id, settings + receive_steps(*features) + (overlay != nullptr ? tunnel_steps() : 0));
+    context.progress.begin(result.id, settings + receive_steps(*features) + segment_steps() +
+                                          (overlay != nullptr ? tunnel_steps() : 0));
     const auto run = judge_device(context, **bench, *plan, result);
     if (!run) {
         return pass_on(run.error());
     }
     if (const Status received = judge_receipt(context, **bench, *run, result); !received) {
         return received;
+    }
+    if (const Status judged = judge_tunnel_segments(context, **bench, *run, result); !judged) {
+        return judged;
     }
     return overlay == nullptr ? Status() : judge_tunnels(context, **bench, *overlay, result);
 }

@@ -23,13 +23,37 @@ using verdict::Observed;
 constexpr std::size_t kDatagrams = 24;
 constexpr const char* kFeature = "tx-checksum-ip-generic";
 
+enum class OuterSum { kComputed, kZero, kNoUdp };
+
 struct TunnelKind {
     const char* name;
     const char* device;
     std::uint16_t port;  // of the outer UDP; 0: none, and nothing of it to translate
+    OuterSum sum = OuterSum::kComputed;
+    frame::Family family = frame::Family::kIpv4;  // of the outer header
+
+    bool is_labs() const { return port == 4789 && family == frame::Family::kIpv4; }
+    bool can_be_translated() const { return port != 0 && family == frame::Family::kIpv4; }
+    const char* policy() const {
+        return sum == OuterSum::kComputed
+                   ? (family == frame::Family::kIpv4 ? "udpcsum" : "noudp6zerocsumtx")
+               : sum == OuterSum::kZero
+                   ? (family == frame::Family::kIpv4 ? "noudpcsum" : "udp6zerocsumtx")
+                   : "no outer UDP";
+    }
 };
 constexpr TunnelKind kKinds[] = {
-    {"vxlan", "vx", 4789}, {"geneve", "ppgn", 6081}, {"gre", "ppgr", 0}, {"ipip", "ppip", 0}};
+    {"vxlan", "vx", 4789},
+    {"vxlan-noudpcsum", "vx", 4789, OuterSum::kZero},
+    {"vxlan6", "pp6", 4789, OuterSum::kComputed, frame::Family::kIpv6},
+    {"vxlan6-zerocsum", "pp6", 4789, OuterSum::kZero, frame::Family::kIpv6},
+    {"geneve", "ppgn", 6081},
+    {"gre", "ppgr", 0, OuterSum::kNoUdp},
+    {"ipip", "ppip", 0, OuterSum::kNoUdp}};
+
+// Outer addresses of the tunnel over IPv6 (RFC 3849), and its device. The lab has none.
+constexpr const char* kOwn6 = "2001:db8:ffff:fffe::1";
+constexpr const char* kThere6 = "2001:db8:ffff:fffe::2";
 
 struct TunnelPoint {
     TunnelKind kind;
@@ -46,7 +70,7 @@ std::vector<TunnelPoint> points() {
     for (const TunnelKind& kind : kKinds) {
         for (const bool offload : {true, false}) {
             all.push_back({kind, offload, false});
-            if (kind.port != 0) {
+            if (kind.can_be_translated()) {
                 all.push_back({kind, offload, true});
             }
         }
@@ -60,6 +84,8 @@ struct TunnelOutcome {
     std::uint64_t frames = 0;
     std::uint64_t wrong = 0;
     std::uint64_t lost = 0;
+    std::uint64_t zeros = 0;   // outer UDP checksums of 0
+    std::uint64_t unlike = 0;  // outer UDP checksums of 0 where one was asked for, or the reverse
     std::uint64_t proven = 0;  // wrong values equal to the one for conntrack's original tuple
     std::map<std::string, judge::NameVote> votes;  // by layer
     std::vector<matrix::FrameBytes> bad;
@@ -70,20 +96,32 @@ struct TunnelOutcome {
         for (const auto& [layer, vote] : votes) {
             all.push_back(fmt::format("{} at {}", judge::name(vote.verdict()), layer));
         }
+        if (unlike != 0) {
+            all.emplace_back("not the outer checksum policy that was set");
+        }
         return all;
     }
 };
 
 Endpoint far_address(const TunnelKind& kind) {
-    return {kind.port == 4789 ? frame::IpAddress::v4(0xc6120002) : frame::IpAddress::v4(0xc6120102),
-            7000};
+    return {frame::IpAddress::v4(kind.is_labs() ? 0xc6120002 : 0xc6120102), 7000};
+}
+
+// With the addresses that the underlay needs for it.
+std::string vxlan_over_ipv6(const TunnelKind& kind, const std::string& underlay) {
+    return fmt::format(
+        "address replace {0}/64 dev {2} nodad\n"
+        "neigh replace {1} lladdr 02:70:70:01:05:0c nud permanent dev {2}\n"
+        "link add name {3} mtu 1400 type vxlan id 44 dstport {4} local {0} remote {1} dev {2} "
+        "{5}\n",
+        kOwn6, kThere6, underlay, kind.device, kind.port, kind.policy());
 }
 
 // Deletes what an earlier point made and makes the device anew.
 Status make_device(const lab::Overlay& overlay, const TunnelPoint& point) {
     const lab::OverlayNames& names = overlay.names();
     const TunnelKind& kind = point.kind;
-    if (kind.port == 4789) {
+    if (kind.is_labs()) {
         return {};  // the lab's own
     }
     const auto gone =
@@ -102,17 +140,20 @@ Status make_device(const lab::Overlay& overlay, const TunnelPoint& point) {
                   "neigh replace 198.18.1.2 lladdr 02:70:70:01:05:0b nud permanent dev {}\n",
                   kind.device)
             : "";
+    const std::string made =
+        kind.family == frame::Family::kIpv6
+            ? vxlan_over_ipv6(kind, names.underlay)
+            : fmt::format("link add name {} mtu 1400 type {}\n", kind.device, type);
     return lab::run_ip(names.node_a,
-                       fmt::format("link add name {0} mtu 1400 type {1}\nlink set {0} up\n"
-                                   "address add 198.18.1.1/30 dev {0}\n{2}",
-                                   kind.device, type, neighbour));
+                       made + fmt::format("link set {0} up\naddress add 198.18.1.1/30 dev {0}\n{1}",
+                                          kind.device, neighbour));
 }
 
 Status set_point(TruthBench& bench, lab::Overlay& overlay, const TunnelPoint& point,
                  TunnelOutcome& outcome) {
     const lab::OverlayNames& names = overlay.names();
-    if (const Status set = overlay.configure(
-            {.udp_checksum = true, .masquerade = point.nat && point.kind.port == 4789});
+    if (const Status set = overlay.configure({.udp_checksum = point.kind.sum == OuterSum::kComputed,
+                                              .masquerade = point.nat && point.kind.is_labs()});
         !set) {
         return set;
     }
@@ -123,7 +164,7 @@ Status set_point(TruthBench& bench, lab::Overlay& overlay, const TunnelPoint& po
                                   : made.error().message;
         return {};
     }
-    if (point.nat && point.kind.port != 4789) {
+    if (point.nat && !point.kind.is_labs()) {
         const auto rule = process::run_checked(
             {"iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-o", names.underlay, "-p", "udp",
              "--dport", fmt::format("{}", point.kind.port), "-j", "MASQUERADE", "--random-fully"},
@@ -149,8 +190,23 @@ std::optional<judge::OriginalTuple> original_of(const std::vector<netfilter::Ent
     return std::nullopt;
 }
 
+// Whether a right outer UDP checksum is there or 0 as the tunnel was set.
+void check_policy(const judge::FrameVerdict& verdict, OuterSum sum, TunnelOutcome& outcome) {
+    for (const judge::ChecksumFinding& finding : verdict.all()) {
+        if (finding.layer != judge::Layer{judge::Depth::kOuter, judge::Protocol::kUdp}) {
+            continue;
+        }
+        const bool zero = finding.state == judge::ChecksumState::kDisabled;
+        outcome.zeros += zero ? 1 : 0;
+        if (zero != (sum == OuterSum::kZero)) {
+            ++outcome.unlike;
+            ++outcome.wrong;
+        }
+    }
+}
+
 void judge_frame(const matrix::FrameBytes& bytes, const std::vector<netfilter::Entry>& entries,
-                 TunnelOutcome& outcome) {
+                 OuterSum sum, TunnelOutcome& outcome) {
     const frame::TunnelPorts tunnels = frame::TunnelPorts::well_known();
     const frame::FrameView view = frame::parse_frame(bytes, tunnels);
     if (!view.has_inner) {
@@ -159,6 +215,7 @@ void judge_frame(const matrix::FrameBytes& bytes, const std::vector<netfilter::E
     ++outcome.frames;
     const judge::FrameVerdict verdict = judge::verify(bytes, view);
     if (!verdict.any_bad()) {
+        check_policy(verdict, sum, outcome);
         return;
     }
     ++outcome.wrong;
@@ -221,7 +278,7 @@ Result<TunnelOutcome> measure(TruthBench& bench, lab::Overlay& overlay, const Tu
         entries = std::move(*dumped);
     }
     for (const matrix::FrameBytes& bytes : recording->frames) {
-        judge_frame(bytes, entries, outcome);
+        judge_frame(bytes, entries, point.kind.sum, outcome);
     }
     return outcome;
 }
@@ -229,6 +286,7 @@ Result<TunnelOutcome> measure(TruthBench& bench, lab::Overlay& overlay, const Tu
 Cell cell_of(const TunnelPoint& point, const TunnelOutcome& outcome) {
     Cell cell{.id = point.id(),
               .toggles = {{"tunnel of the kernel", point.kind.name},
+                          {"outer UDP checksum", point.kind.policy()},
                           {"tx offload of the tunnel device", point.offload ? "on" : "off"},
                           {"outer SNAT", point.nat ? "masquerade --random-fully" : "none"}}};
     if (!outcome.unavailable.empty()) {
@@ -240,6 +298,7 @@ Cell cell_of(const TunnelPoint& point, const TunnelOutcome& outcome) {
         count_of("datagrams_sent", "datagrams sent through the tunnel", outcome.sent),
         count_of("frames_seen", "of them seen on the wire", outcome.frames),
         count_of("frames_wrong", "with a wrong checksum", outcome.wrong),
+        count_of("outer_zero", "with an outer UDP checksum of 0", outcome.zeros),
         count_of("proven_by_conntrack",
                  "wrong values that are right for conntrack's original tuple", outcome.proven)};
     if (outcome.lost != 0) {
@@ -281,7 +340,9 @@ void add_to_table(const TunnelPoint& point, const Cell& cell, const TunnelOutcom
             .direction = "Tx",
             .expected = "",
             .advertised = point.offload ? "on" : "set off"};
-        row.observed = {observation_of(cell, outcome), {.note = "no outer port to translate"}};
+        row.observed = {observation_of(cell, outcome),
+                        {.note = point.kind.port == 0 ? "no outer port to translate"
+                                                      : "this lab translates IPv4 alone"}};
         table.rows.push_back(std::move(row));
         return;
     }
@@ -310,7 +371,7 @@ void conclude(const std::vector<Cell>& cells, verdict::ScenarioResult& result) {
     const bool device_is_clean = result.verdict == verdict::ScenarioVerdict::kNoDefectFound;
     const std::string sentence =
         fmt::format("The kernel's own {} tunnel, outer SNAT {}: {}.", failing->toggles[0].second,
-                    failing->toggles[2].second, failing->reason);
+                    failing->toggles[3].second, failing->reason);
     result.headline = sentence + " Apart from that: " + result.headline;
     if (!device_is_clean) {
         return;

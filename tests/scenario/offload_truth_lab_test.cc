@@ -1,4 +1,5 @@
 // The offload truth table on the real kernel: a veth pair whose far end is the tester's.
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -139,6 +140,33 @@ BOOST_AUTO_TEST_CASE(veth_leaves_checksums_by_design_and_is_right_with_the_offlo
     BOOST_TEST(MachineState::read() == before);
 }
 
+BOOST_AUTO_TEST_CASE(tunnel_segmentation_of_veth_hands_on_what_software_cuts_right) {
+    const Pair pair;
+    const std::string addresses = pair.addresses();
+    const json scenario = checked(pair, 0);
+    for (const char* kind : {"tcp", "udp"}) {
+        for (const char* sum : {"udpcsum", "noudpcsum"}) {
+            const auto cell = [&](const char* state) -> const json& {
+                return cell_named(scenario, fmt::format("segments.{}.{}.{}", sum, state, kind));
+            };
+            for (const char* state : {"as-found", "off", "all-software"}) {
+                BOOST_TEST(cell(state)["verdict"] == "PASS", cell(state));
+                BOOST_TEST(measure(cell(state), "segments_seen") > 40);
+                BOOST_TEST(measure(cell(state), "segments_seen") ==
+                           measure(cell(state), "segments"));
+            }
+            BOOST_TEST(measure(cell("as-found"), "super_frames_uncut") ==
+                       measure(cell("as-found"), "super_frames"));
+            BOOST_TEST(measure(cell("off"), "super_frames_uncut") == 0);
+            BOOST_TEST(measure(cell("off"), "segments_unfinished") > 0);
+            BOOST_TEST(measure(cell("all-software"), "segments_unfinished") == 0);
+        }
+    }
+    BOOST_TEST(observed(scenario, "tx-udp_tnl-segmentation", "TSO")["note"].get<std::string>().find(
+                   "VXLAN") != std::string::npos);
+    BOOST_TEST(pair.addresses() == addresses);
+}
+
 BOOST_AUTO_TEST_CASE(veth_says_nothing_of_received_frames_and_the_kernel_counts_the_bad_ones) {
     const Pair pair;
     const std::string flags = pair.flags();
@@ -248,6 +276,19 @@ BOOST_AUTO_TEST_CASE(the_kernels_vxlan_under_outer_nat_is_proven_stale_by_conntr
     }
     BOOST_TEST(scenario["verdict"] == "DEFECT FOUND");
     BOOST_TEST(scenario["cure_shown"] == true);
+    for (const char* kind : {"vxlan-noudpcsum", "vxlan6-zerocsum"}) {
+        const json& zero = cell_named(scenario, fmt::format("tunnel.{}.tx-on.no-nat", kind));
+        BOOST_TEST(zero["verdict"] == "PASS", kind);
+        BOOST_TEST(measure(zero, "outer_zero") == measure(zero, "datagrams_sent"));
+    }
+    const json& over_ipv6 = cell_named(scenario, "tunnel.vxlan6.tx-on.no-nat");
+    BOOST_TEST(over_ipv6["verdict"] == "PASS");
+    BOOST_TEST(measure(over_ipv6, "outer_zero") == 0);
+    // Of device types that a kernel lacks the row says so.
+    const json& gre = cell_named(scenario, "tunnel.gre.tx-on.no-nat");
+    BOOST_TEST((gre["verdict"] != "SKIP" ||
+                gre["reason"].get<std::string>().find("no gre devices") != std::string::npos));
+    BOOST_TEST(cell_named(scenario, "segments.udpcsum.off.tcp")["verdict"] == "PASS");
     BOOST_TEST(done.exit_status == 0, done.err);
     BOOST_TEST(MachineState::read() == before);
 }

@@ -1,0 +1,421 @@
+#include "harness/scenario/offload_truth_segments.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "dataplane/frame/template.h"
+#include "dataplane/judge/explain.h"
+#include "harness/lab/topology.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth_addressed.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using frame::Family;
+using verdict::Cell;
+using verdict::CellVerdict;
+using verdict::Observation;
+using verdict::Observed;
+
+constexpr const char* kChecksums = "tx-checksum-ip-generic";
+constexpr std::uint16_t kSegmentBytes = 1000;
+constexpr std::size_t kSuperFrames = 12;
+
+constexpr std::uint16_t kFirstPort = 21000;
+constexpr std::uint8_t kFinPushAck = 0x19;
+
+enum class Kind : std::size_t { kTcp, kUdp };
+constexpr std::array<const char*, 2> kKindNames = {"TCP", "UDP"};
+constexpr std::array<const char*, 2> kKindWords = {"tcp", "udp"};
+
+enum class State { kAsFound, kOff, kSoftware };
+
+// A feature, and the vxlan device whose super-frames make use of it. The kernel changes the
+// checksum flag of none that exists.
+struct Feature {
+    const char* name;
+    OuterSum outer;
+    const char* device;
+    unsigned vni;
+    std::uint32_t own;  // inside the tunnel; the far end is one more
+
+    frame::IpAddress address() const { return frame::IpAddress::v4(own); }
+    frame::IpAddress far() const { return frame::IpAddress::v4(own + 1); }
+};
+// 198.19.254.1/30 and 198.19.254.5/30 (RFC 2544).
+constexpr std::array<Feature, 2> kFeatures = {{
+    {"tx-udp_tnl-csum-segmentation", OuterSum::kComputed, "ppseg1", 45, 0xc613fe01},
+    {"tx-udp_tnl-segmentation", OuterSum::kZero, "ppseg0", 46, 0xc613fe05},
+}};
+constexpr std::array<State, 3> kStates = {State::kAsFound, State::kOff, State::kSoftware};
+
+struct SegmentPoint {
+    Feature feature;
+    State state = State::kAsFound;
+    Kind kind = Kind::kTcp;
+
+    std::string state_words() const {
+        switch (state) {
+            case State::kAsFound:
+                return "as found";
+            case State::kOff:
+                return "alone off";
+            case State::kSoftware:
+                break;
+        }
+        return fmt::format("and {} off", kChecksums);
+    }
+    std::string id() const {
+        constexpr std::array<const char*, 3> kWords = {"as-found", "off", "all-software"};
+        return fmt::format(
+            "segments.{}.{}.{}", feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum",
+            kWords[static_cast<std::size_t>(state)], kKindWords[static_cast<std::size_t>(kind)]);
+    }
+};
+
+// 1 to 5 full segments, and a rest of which one is odd.
+std::vector<std::uint8_t> payload_of(std::size_t number) {
+    const std::size_t length = kSegmentBytes * (1 + number % 5) + 1 + number * 53 % 900;
+    std::vector<std::uint8_t> payload(length);
+    for (std::size_t at = 0; at < length; ++at) {
+        payload[at] = static_cast<std::uint8_t>(at * 31 + number * 7 + at / 251);
+    }
+    return payload;
+}
+
+// The kernel's tunnel devices, with everything that goes with them when they are deleted.
+Status make_tunnels(AddressedDevice& addressed, const TruthDevice& device) {
+    const std::string own = frame::to_string(AddressedDevice::own(Family::kIpv4));
+    const std::string there = frame::to_string(AddressedDevice::tester(Family::kIpv4));
+    // The kernel may have asked for this neighbour in vain before.
+    Status made = addressed.change(
+        fmt::format("neigh replace {} lladdr 02:00:00:00:00:02 nud permanent dev {}", there,
+                    device.name),
+        fmt::format("neigh delete {} dev {}", there, device.name));
+    for (const Feature& feature : kFeatures) {
+        made =
+            made ? addressed.change(
+                       fmt::format("link add name {} mtu 1400 type vxlan id {} dstport 4789 "
+                                   "local {} remote {} dev {} {}",
+                                   feature.device, feature.vni, own, there, device.name,
+                                   feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum"),
+                       fmt::format("link delete {}", feature.device))
+                 : made;
+        made = made
+                   ? lab::run_ip(device.netns,
+                                 fmt::format("link set {0} up\naddress add {1}/30 dev {0}\n"
+                                             "neigh add {2} lladdr 02:00:00:00:00:03 nud permanent "
+                                             "dev {0}\n",
+                                             feature.device, frame::to_string(feature.address()),
+                                             frame::to_string(feature.far())))
+                   : made;
+    }
+    return made;
+}
+
+Status send_udp(TruthBench& bench, const Feature& feature, SegmentTally& tally) {
+    agent::DatagramOptions options{.source = {}, .destination = {feature.far(), 7000}};
+    options.segment_bytes = kSegmentBytes;
+    for (std::size_t i = 0; i < kSuperFrames; ++i) {
+        options.payloads = {payload_of(i)};
+        options.source = {feature.address(), static_cast<std::uint16_t>(kFirstPort + i)};
+        const auto report = bench.dut().send_datagrams(options);
+        if (!report) {
+            return pass_on(report.error());
+        }
+        tally.sent += report->sent;
+    }
+    return {};
+}
+
+Status send_tcp(TruthBench& bench, const Feature& feature, SegmentTally& tally) {
+    std::vector<agent::OffloadFrame> frames;
+    const auto tunnel = bench.dut().device(feature.device);
+    if (!tunnel) {
+        return pass_on(tunnel.error());
+    }
+    for (std::size_t i = 0; i < kSuperFrames; ++i) {
+        frame::FrameSpec spec;
+        spec.packet.source_mac = tunnel->mac;
+        spec.packet.destination_mac = {{2, 0, 0, 0, 0, 3}};
+        spec.packet.source = {feature.address(), static_cast<std::uint16_t>(kFirstPort + i)};
+        spec.packet.destination = {feature.far(), 7000};
+        spec.packet.transport = frame::Transport::kTcp;
+        spec.packet.tcp_flags = kFinPushAck;
+        spec.packet.transport_checksum = frame::ChecksumMode::kPseudo;
+        spec.packet.identification = static_cast<std::uint16_t>(i * 100);
+        spec.payload = payload_of(i);
+        spec.segment_bytes = kSegmentBytes;
+        const auto made = frame::FrameTemplate::make(spec);
+        if (!made) {
+            return pass_on(made.error());
+        }
+        agent::OffloadFrame handed{.bytes = matrix::FrameBytes(made->size()),
+                                   .request = frame::virtio_request(spec)};
+        made->render(handed.bytes.data(), {});
+        frames.push_back(std::move(handed));
+    }
+    const auto report = bench.dut().send_frames(feature.device, frames);
+    if (!report) {
+        return pass_on(report.error());
+    }
+    tally.sent = report->sent;
+    for (const agent::SendRefusal& refused : report->refusals) {
+        tally.explanation += fmt::format("refused: {}\n", refused.reason);
+    }
+    return {};
+}
+
+// Which super-frame a frame is of; nothing if it is none of ours.
+std::optional<std::size_t> number_of(const matrix::FrameBytes& bytes, const SegmentPoint& point) {
+    const frame::FrameView view = frame::parse_frame(bytes, frame::TunnelPorts::well_known());
+    const frame::Transport wanted =
+        point.kind == Kind::kTcp ? frame::Transport::kTcp : frame::Transport::kUdp;
+    if (!view.has_inner || view.inner.transport != wanted) {
+        return std::nullopt;
+    }
+    const std::uint16_t port = view.inner.source_endpoint().port;
+    const bool ours = port >= kFirstPort && port < kFirstPort + kSuperFrames &&
+                      view.inner.destination_endpoint().address == point.feature.far();
+    return ours ? std::optional<std::size_t>(port - kFirstPort) : std::nullopt;
+}
+
+Result<SegmentTally> measure(TruthBench& bench, const SegmentPoint& point, WireKind wire) {
+    SegmentTally tally;
+    const auto recording = bench.record(kSuperFrames * 6, [&]() -> Status {
+        return point.kind == Kind::kTcp ? send_tcp(bench, point.feature, tally)
+                                        : send_udp(bench, point.feature, tally);
+    });
+    if (!recording) {
+        return pass_on(recording.error());
+    }
+    if (recording->tester_lost + recording->left_out + recording->cut != 0) {
+        return fail(ErrorCode::kFailed, "the tester's own port lost or cut frames");
+    }
+    std::array<std::vector<matrix::FrameBytes>, kSuperFrames> by_number;
+    for (const matrix::FrameBytes& bytes : recording->frames) {
+        if (const auto number = number_of(bytes, point)) {
+            by_number[*number].push_back(bytes);
+        }
+    }
+    for (std::size_t i = 0; i < kSuperFrames && tally.sent != 0; ++i) {
+        judge_super_frame(by_number[i], payload_of(i), kSegmentBytes, point.feature.outer, wire,
+                          tally);
+    }
+    return tally;
+}
+
+std::vector<std::string> names_of(const SegmentTally& tally) {
+    std::vector<std::string> names;
+    for (const auto& [name, frames] : tally.names) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+Cell cell_of(const SegmentPoint& point, const SegmentTally& tally, WireKind wire) {
+    Cell cell{.id = point.id(),
+              .toggles = {{"tunnel of the kernel", point.feature.outer == OuterSum::kComputed
+                                                       ? "vxlan udpcsum"
+                                                       : "vxlan noudpcsum"},
+                          {point.feature.name, point.state_words()},
+                          {"super-frames", kKindNames[static_cast<std::size_t>(point.kind)]}},
+              .verdict = CellVerdict::kPass};
+    cell.measures = {
+        count_of("super_frames", "super-frames sent", tally.sent),
+        count_of("segments", "segments that they make", tally.frames),
+        count_of("segments_seen", "of them on the wire, or behind a healthy NIC", tally.seen),
+        count_of("super_frames_uncut", "super-frames handed over whole", tally.uncut),
+        count_of("segments_unfinished", "segments handed over unfinished", tally.unfinished),
+        count_of("frames_wrong", "frames wrong or missing", tally.wrong)};
+    if (tally.sent == 0) {
+        cell.verdict = CellVerdict::kSkip;
+        cell.reason = tally.explanation.empty() ? "nothing could be sent" : tally.explanation;
+    } else if (tally.observed(wire) == Observed::kWrong) {
+        cell.verdict = CellVerdict::kFail;
+        cell.reason = fmt::format("{} frames are wrong or missing: {}", tally.wrong,
+                                  fmt::join(names_of(tally), ", "));
+        cell.cause = names_of(tally).front();
+    }
+    return cell;
+}
+
+Observation observation_of(const Cell& cell, const SegmentTally& tally, WireKind wire) {
+    Observation seen{.observed = tally.observed(wire),
+                     .frames = tally.frames,
+                     .wrong = std::min(tally.wrong, tally.frames),
+                     .names = names_of(tally),
+                     .cell = cell.id,
+                     .note = cell.reason};
+    if (cell.verdict == CellVerdict::kSkip) {
+        seen.observed = Observed::kNotTested;
+    } else if (seen.observed == Observed::kByDesign) {
+        seen.names = {tally.uncut != 0 ? "super-frame" : "PSEUDO"};
+        seen.note = "handed over unfinished; behind a healthy NIC every segment is right";
+    }
+    return seen;
+}
+
+std::string expectation_of(const TruthRun& run, const std::string& feature) {
+    if (!run.profile) {
+        return "";
+    }
+    const auto found =
+        std::ranges::find(run.profile->offloads, feature, &profile::OffloadExpectation::name);
+    return found == run.profile->offloads.end() ? "" : profile::name(found->expect);
+}
+
+// Both kinds under one state of one feature.
+struct Bench {
+    Context& context;
+    TruthBench& bench;
+    const TruthRun& run;
+    FeatureSwitch& features;
+    verdict::ScenarioResult& result;
+    verdict::TruthTable& table;
+    std::vector<Cell> failing;
+};
+
+Result<SettingTaken> set_state(Bench& at, const Feature& feature, State state) {
+    const bool off = state != State::kAsFound;
+    auto taken = at.features.set(
+        {off ? Setting::Kind::kOneOff : Setting::Kind::kAsFound, off ? feature.name : ""});
+    if (!taken || state != State::kSoftware) {
+        return taken;
+    }
+    const auto without = at.bench.dut().try_feature(at.bench.device().name, kChecksums, false);
+    auto features = at.bench.dut().features(at.bench.device().name);
+    if (!without || !features) {
+        return pass_on(without ? features.error() : without.error());
+    }
+    taken->features = std::move(*features);
+    return taken;
+}
+
+Status judge_state(Bench& at, const Feature& feature, State state) {
+    const auto taken = set_state(at, feature, state);
+    if (!taken) {
+        return pass_on(taken.error());
+    }
+    const agent::Feature* then = find_feature(taken->features, feature.name);
+    const bool on = then != nullptr && then->active;
+    verdict::TruthRow row{.direction = "Tx", .expected = expectation_of(at.run, feature.name)};
+    for (const Kind kind : {Kind::kTcp, Kind::kUdp}) {
+        const SegmentPoint point{feature, state, kind};
+        at.context.progress.step(point.id());
+        const auto tally = measure(at.bench, point, at.run.wire);
+        if (!tally) {
+            return pass_on(tally.error());
+        }
+        Cell cell = cell_of(point, *tally, at.run.wire);
+        if (!tally->bad.empty()) {
+            auto files =
+                at.bench.keep(at.context.options.out_dir, cell.id, tally->bad, tally->explanation);
+            if (!files) {
+                return pass_on(files.error());
+            }
+            cell.evidence = std::move(*files);
+        }
+        row.observed.push_back(observation_of(cell, *tally, at.run.wire));
+        if (cell.verdict == CellVerdict::kFail) {
+            row.finding += (row.finding.empty() ? "" : "; ") + cell.reason;
+            at.failing.push_back(cell);
+        }
+        at.result.cells.push_back(std::move(cell));
+        row.offload = state == State::kAsFound
+                          ? feature.name
+                          : fmt::format("{}, {}", feature.name, point.state_words());
+    }
+    row.advertised = state == State::kAsFound
+                         ? std::string(on ? "on" : "off") +
+                               (then != nullptr && then->never_changed ? " [fixed]" : "")
+                         : fmt::format("set off, is {}", on ? "on" : "off");
+    at.table.rows.push_back(std::move(row));
+    return {};
+}
+
+Status judge_all(Bench& at) {
+    for (const Feature& feature : kFeatures) {
+        for (const State state : kStates) {
+            if (const Status judged = judge_state(at, feature, state); !judged) {
+                return judged;
+            }
+        }
+    }
+    return {};
+}
+
+void conclude(const std::vector<Cell>& failing, verdict::ScenarioResult& result) {
+    if (failing.empty()) {
+        return;
+    }
+    const Cell& first = failing.front();
+    result.headline = fmt::format("Super-frames in the kernel's VXLAN tunnel ({}, {} {}): {}. {}",
+                                  first.toggles[2].second, first.toggles[1].first,
+                                  first.toggles[1].second, first.reason, result.headline);
+    if (result.verdict == verdict::ScenarioVerdict::kNoDefectFound) {
+        result.verdict = verdict::ScenarioVerdict::kDefectFound;
+        result.cause = fmt::format("Segments of super-frames in a VXLAN tunnel: {}.", first.cause);
+    }
+}
+
+// A table that says why it is empty.
+void not_tested(const TruthRun& run, const std::string& why, verdict::TruthTable& table) {
+    for (const Feature& feature : kFeatures) {
+        verdict::TruthRow row{.offload = feature.name,
+                              .direction = "Tx",
+                              .expected = expectation_of(run, feature.name)};
+        const agent::Feature* found = find_feature(run.as_found, feature.name);
+        row.advertised = found == nullptr ? "not there" : found->active ? "on" : "off";
+        row.observed.assign(kKindNames.size(), {.note = why});
+        table.rows.push_back(std::move(row));
+    }
+    table.excluded = "Not measured: " + why;
+}
+
+}  // namespace
+
+std::size_t segment_steps() {
+    return kFeatures.size() * kStates.size() * kKindNames.size();
+}
+
+Status judge_tunnel_segments(Context& context, TruthBench& bench, const TruthRun& run,
+                             verdict::ScenarioResult& result) {
+    verdict::TruthTable table{.title = "Super-frames in a VXLAN tunnel of the kernel",
+                              .device = run.device + " below a vxlan device",
+                              .conditions = {kKindNames.begin(), kKindNames.end()}};
+    auto addressed = AddressedDevice::take(context.journal, bench.device());
+    const std::string no_address =
+        addressed ? addressed->why_not(Family::kIpv4) : addressed.error().message;
+    const Status made = no_address.empty() ? make_tunnels(*addressed, bench.device()) : Status();
+    if (!no_address.empty() || !made) {
+        not_tested(run, no_address.empty() ? made.error().message : no_address, table);
+        result.truth_tables.push_back(std::move(table));
+        return {};
+    }
+    auto features =
+        FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns, bench.device().name,
+                            {kFeatures[0].name, kFeatures[1].name, kChecksums});
+    if (!features) {
+        return pass_on(features.error());
+    }
+    Bench at{context, bench, run, *features, result, table, {}};
+    const Status judged = judge_all(at);
+    const auto left = features->put_back();
+    if (!judged || !left) {
+        return judged ? Status(pass_on(left.error())) : judged;
+    }
+    table.excluded =
+        "TCP: frames of a packet socket on the vxlan device, with FIN and PSH; UDP: UDP_SEGMENT of "
+        "an ordinary socket. Every segment's headers, lengths and checksums are held against the "
+        "super-frame. GRE and IP in IP are not tested: see the tunnels of the kernel.";
+    conclude(at.failing, result);
+    result.cells.push_back(put_back_cell("segments.flags-put-back", *left));
+    result.truth_tables.push_back(std::move(table));
+    return {};
+}
+
+}  // namespace pathproof::scenario
