@@ -134,7 +134,9 @@ std::vector<Input> read_folder(const fs::path& folder) {
     std::vector<fs::path> paths;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder, error)) {
-        paths.push_back(entry.path());
+        if (entry.is_regular_file(error)) {
+            paths.push_back(entry.path());
+        }
     }
     std::sort(paths.begin(), paths.end());
     std::vector<Input> inputs;
