@@ -121,6 +121,14 @@ std::string experiment_text(const Experiment& experiment) {
     for (const Finding& finding : experiment.findings) {
         text += finding_text(finding);
     }
+    for (const Table& table : experiment.tables) {
+        std::vector<Row> rows{table.heads};
+        rows.insert(rows.end(), table.rows.begin(), table.rows.end());
+        text += fmt::format("  {}:\n", table.title) + aligned(rows);
+    }
+    for (const std::string& note : experiment.notes) {
+        text += "  " + note + "\n";
+    }
     return text;
 }
 
@@ -184,6 +192,13 @@ json finding_json(const Finding& finding) {
 }
 
 json experiment_json(const Experiment& experiment) {
+    json tables = json::array();
+    for (const Table& table : experiment.tables) {
+        tables.push_back({{"id", table.id},
+                          {"title", table.title},
+                          {"heads", table.heads},
+                          {"rows", table.rows}});
+    }
     json conditions = json::object();
     for (const auto& [what, value] : experiment.conditions) {
         conditions[what] = value;
@@ -196,11 +211,9 @@ json experiment_json(const Experiment& experiment) {
     for (const Finding& finding : experiment.findings) {
         findings.push_back(finding_json(finding));
     }
-    return {{"id", experiment.id},
-            {"title", experiment.title},
-            {"conditions", conditions},
-            {"lanes", lanes},
-            {"findings", findings}};
+    return {{"id", experiment.id},      {"title", experiment.title}, {"conditions", conditions},
+            {"lanes", lanes},           {"findings", findings},      {"tables", tables},
+            {"notes", experiment.notes}};
 }
 
 json environment_json(const std::vector<verdict::FactGroup>& groups) {
@@ -272,7 +285,7 @@ void to_json(json& out, const BenchResult& result) {
     for (const Experiment& experiment : result.experiments) {
         experiments.push_back(experiment_json(experiment));
     }
-    out = {{"bench", "inspect"},
+    out = {{"bench", result.name},
            {"command", result.command},
            {"version", result.version},
            {"started_at", result.started_at},

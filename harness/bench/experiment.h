@@ -33,6 +33,14 @@ struct Finding {
     std::string note;   // why it was not measured, or what it means
 };
 
+// Figures that were computed from those of the lanes; the title says so.
+struct Table {
+    std::string id;
+    std::string title;
+    std::vector<std::string> heads;
+    std::vector<std::vector<std::string>> rows;
+};
+
 struct Experiment {
     std::string id;
     std::string title;
@@ -40,9 +48,13 @@ struct Experiment {
     std::vector<Column> columns;
     std::vector<LaneResult> lanes;
     std::vector<Finding> findings;
+    std::vector<Table> tables;
+    std::vector<std::string>
+        notes;  // what this machine cannot tell, and what the figures leave out
 };
 
 struct BenchResult {
+    std::string name;     // "inspect", "dataplane", "all"
     std::string command;  // repeats it
     std::string version;
     std::string started_at;                                  // ISO 8601, UTC

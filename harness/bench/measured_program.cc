@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -73,7 +74,14 @@ void pin(const std::vector<int>& cpus) {
     sched_setaffinity(0, sizeof set, &set);
 }
 
-[[noreturn]] void become(const ProgramToMeasure& program, int out, int err, int pipe,
+// The files of a program; `input` is -1 for one that is told nothing.
+struct Files {
+    int input = -1;
+    int out = -1;
+    int err = -1;
+};
+
+[[noreturn]] void become(const ProgramToMeasure& program, const Files& files, int pipe,
                          pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
@@ -81,9 +89,9 @@ void pin(const std::vector<int>& cpus) {
     }
     setpgid(0, 0);  // Ctrl-C is ours to pass on
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    dup2(nothing, STDIN_FILENO);
-    dup2(out, STDOUT_FILENO);
-    dup2(err, STDERR_FILENO);
+    dup2(files.input < 0 ? nothing : files.input, STDIN_FILENO);
+    dup2(files.out, STDOUT_FILENO);
+    dup2(files.err, STDERR_FILENO);
     std::signal(SIGPIPE, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
@@ -147,10 +155,11 @@ Cost sum(const Cost& first, const Cost& second) {
             .waited_s = first.waited_s + second.waited_s};
 }
 
-MeasuredProgram::MeasuredProgram(pid_t pid, int handle, std::string name, OutputFile out,
+MeasuredProgram::MeasuredProgram(pid_t pid, int handle, int input, std::string name, OutputFile out,
                                  OutputFile err)
     : pid_(pid),
       handle_(handle),
+      input_(input),
       name_(std::move(name)),
       out_(std::move(out)),
       err_(std::move(err)) {}
@@ -158,6 +167,7 @@ MeasuredProgram::MeasuredProgram(pid_t pid, int handle, std::string name, Output
 MeasuredProgram::MeasuredProgram(MeasuredProgram&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       handle_(std::exchange(other.handle_, -1)),
+      input_(std::exchange(other.input_, -1)),
       name_(std::move(other.name_)),
       out_(std::move(other.out_)),
       err_(std::move(other.err_)),
@@ -168,10 +178,13 @@ MeasuredProgram::MeasuredProgram(MeasuredProgram&& other) noexcept
 MeasuredProgram::~MeasuredProgram() {
     if (pid_ > 0) {
         kill(pid_, SIGKILL);
+        signal_all(SIGKILL);
         reap(pid_);
     }
-    if (handle_ >= 0) {
-        close(handle_);
+    for (const int file : {handle_, input_}) {
+        if (file >= 0) {
+            close(file);
+        }
     }
 }
 
@@ -179,6 +192,12 @@ Result<MeasuredProgram> MeasuredProgram::start(const ProgramToMeasure& program) 
     auto out = OutputFile::make();
     auto err = OutputFile::make();
     std::array<int, 2> ends{-1, -1};
+    std::array<int, 2> talk{-1, -1};
+    const bool told = program.input == ProgramToMeasure::Input::kTold;
+    if (told && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk.data()) != 0) {
+        return fail(ErrorCode::kFailed, "no socket for {}: {}", program.argv.front(),
+                    std::strerror(errno));
+    }
     if (!out || !err || pipe2(ends.data(), O_CLOEXEC) != 0) {
         return fail(ErrorCode::kFailed, "no file or pipe for {}: {}", program.argv.front(),
                     std::strerror(errno));
@@ -186,19 +205,25 @@ Result<MeasuredProgram> MeasuredProgram::start(const ProgramToMeasure& program) 
     const pid_t parent = getpid();
     const pid_t pid = fork();
     if (pid == 0) {
-        become(program, out->fd(), err->fd(), ends[1], parent);
+        become(program, {.input = talk[1], .out = out->fd(), .err = err->fd()}, ends[1], parent);
     }
     const int reason = errno;
     close(ends[1]);
+    if (told) {
+        close(talk[1]);
+    }
     if (pid < 0) {
         close(ends[0]);
+        if (told) {
+            close(talk[0]);
+        }
         return fail(ErrorCode::kFailed, "start {}: {}", program.argv.front(),
                     std::strerror(reason));
     }
     const auto started = await_exec(ends[0]);
     close(ends[0]);
     const int handle = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-    MeasuredProgram running(pid, handle, fmt::format("{}", fmt::join(program.argv, " ")),
+    MeasuredProgram running(pid, handle, talk[0], fmt::format("{}", fmt::join(program.argv, " ")),
                             std::move(*out), std::move(*err));
     if (!started) {
         return pass_on(started.error());
@@ -213,6 +238,19 @@ Result<MeasuredProgram> MeasuredProgram::start(const ProgramToMeasure& program) 
 
 void MeasuredProgram::signal(int number) const {
     kill(pid_, number);
+}
+
+// The child makes a process group of its own before it becomes the program.
+void MeasuredProgram::signal_all(int number) const {
+    kill(-pid_, number);
+}
+
+Status MeasuredProgram::tell(const std::string& text) const {
+    const ssize_t sent = send(input_, text.data(), text.size(), MSG_NOSIGNAL);
+    if (sent != static_cast<ssize_t>(text.size())) {
+        return fail(ErrorCode::kUnavailable, "'{}' takes no more input", name_);
+    }
+    return {};
 }
 
 void MeasuredProgram::sample() {

@@ -19,6 +19,8 @@ struct ProgramToMeasure {
     std::vector<std::string> argv;  // found through PATH and the sbin folders
     std::string netns;              // entered before the clock starts; empty: the caller's
     std::vector<int> cpus;          // that it may run on; empty: all of the caller's
+    // What its standard input is. Programs that are told what to do while they run get a socket.
+    enum class Input : std::uint8_t { kNothing, kTold } input = Input::kNothing;
 };
 
 struct Cost {
@@ -55,6 +57,13 @@ class MeasuredProgram {
 
     pid_t pid() const { return pid_; }
     void signal(int number) const;
+    // To it and the processes that it has started.
+    void signal_all(int number) const;
+    // Writes to its standard input (Input::kTold). kUnavailable once it has ended.
+    Status tell(const std::string& text) const;
+    // What it has written so far to its standard output, and to its standard error; up to 64 KiB.
+    std::string said() const { return out_.text(); }
+    std::string warned() const { return err_.text(); }
     // False once it has ended. Also keeps the figures of memory and waiting up to date, which a
     // process takes with it when it ends.
     bool runs_after(std::chrono::milliseconds wait);
@@ -62,7 +71,8 @@ class MeasuredProgram {
     Result<MeasuredRun> finish(std::chrono::seconds limit);
 
   private:
-    MeasuredProgram(pid_t pid, int handle, std::string name, OutputFile out, OutputFile err);
+    MeasuredProgram(pid_t pid, int handle, int input, std::string name, OutputFile out,
+                    OutputFile err);
     void sample();
 
     struct ThreadTimes {
@@ -72,6 +82,7 @@ class MeasuredProgram {
 
     pid_t pid_ = -1;
     int handle_ = -1;  // pidfd
+    int input_ = -1;   // our end of its standard input
     std::string name_;
     OutputFile out_;
     OutputFile err_;

@@ -76,4 +76,19 @@ std::string OutputFile::text(std::size_t most) const {
     return buffer;
 }
 
+std::string OutputFile::path() const {
+    return fmt::format("/proc/{}/fd/{}", getpid(), file_);
+}
+
+Status OutputFile::write(std::string_view text) const {
+    while (!text.empty()) {
+        const ssize_t put = ::write(file_, text.data(), text.size());
+        if (put <= 0) {
+            return fail(ErrorCode::kFailed, "write a file in memory: {}", std::strerror(errno));
+        }
+        text.remove_prefix(static_cast<std::size_t>(put));
+    }
+    return {};
+}
+
 }  // namespace pathproof::bench

@@ -1,5 +1,5 @@
-// What a measured program writes: a file in memory, which is gone with its last user however that
-// one ends.
+// What a measured program writes, or reads: a file in memory, which is gone with its last user
+// however that one ends.
 #pragma once
 
 #include <functional>
@@ -22,6 +22,10 @@ class OutputFile {
     ~OutputFile();
 
     int fd() const { return file_; }
+    // By which other programs can open it as long as this object lives.
+    std::string path() const;
+    // Adds to its end.
+    Status write(std::string_view text) const;
     // Gives each line without its end; a last one that has none too. Memory stays small whatever
     // the file's size.
     Status each_line(const std::function<void(std::string_view)>& visit) const;

@@ -36,6 +36,9 @@ Result<Reading> take_reading(const Lane& lane, const RoundPlan& plan) {
                     .objection = {}};
     reading.contention.waiting_share = measured->waiting_share;
     reading.objection = objection(reading.contention);
+    if (reading.objection.empty()) {
+        reading.objection = measured->objection;
+    }
     return reading;
 }
 

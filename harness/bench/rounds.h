@@ -24,6 +24,7 @@ using Figures = std::map<std::string, double>;
 struct Measurement {
     Figures figures;
     std::optional<double> waiting_share;  // see Contention
+    std::string objection;  // what the lane itself has against its figures; empty: nothing
 };
 
 struct Lane {

@@ -122,4 +122,24 @@ BOOST_AUTO_TEST_CASE(the_json_holds_every_reading_and_nulls_for_what_was_not_mea
     BOOST_TEST(out["tools"]["conntrack"] == "v1.4.7");
 }
 
+BOOST_AUTO_TEST_CASE(computed_tables_and_notes_are_printed_and_written) {
+    BenchResult result = result_of({lane("a", {1}), lane("b", {4})});
+    result.name = "dataplane";
+    result.experiments[0].tables = {{.id = "line_rate",
+                                     .title = "computed",
+                                     .heads = {"frame", "10 GbE"},
+                                     .rows = {{"64", "1 (14.88)"}}}};
+    result.experiments[0].notes = {"not measurable here: PCIe"};
+    const std::string text = to_text(result);
+    BOOST_TEST(contains(text, "  computed:\n"));
+    BOOST_TEST(contains(text, "64     1 (14.88)"));
+    BOOST_TEST(contains(text, "not measurable here: PCIe"));
+    const nlohmann::json written = result;
+    BOOST_TEST(written["bench"] == "dataplane");
+    const nlohmann::json& table = written["experiments"][0]["tables"][0];
+    BOOST_TEST(table["id"] == "line_rate");
+    BOOST_TEST(table["rows"][0][1] == "1 (14.88)");
+    BOOST_TEST(written["experiments"][0]["notes"][0] == "not measurable here: PCIe");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -92,6 +92,44 @@ BOOST_AUTO_TEST_CASE(a_program_can_be_ended_by_a_signal_and_says_so) {
     BOOST_TEST(run->exit_status == 128 + SIGINT);
 }
 
+BOOST_AUTO_TEST_CASE(a_program_is_told_what_to_do_while_it_runs) {
+    auto program = MeasuredProgram::start({.argv = {"sed", "-u", "s/^/heard /;q"},
+                                           .netns = "",
+                                           .cpus = {},
+                                           .input = ProgramToMeasure::Input::kTold});
+    BOOST_REQUIRE(program);
+    BOOST_TEST(program->runs_after(50ms));  // it waits to be told
+    BOOST_TEST(program->said() == "");
+    BOOST_REQUIRE(program->tell("stop\n"));
+    const auto run = program->finish(10s);
+    BOOST_REQUIRE(run);
+    BOOST_TEST(run->out.text() == "heard stop\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_to_all_reaches_the_processes_of_a_program) {
+    // The shell waits for its child, which only the signal ends.
+    auto program = MeasuredProgram::start(
+        {.argv = {"sh", "-c", "trap 'echo stopped' INT; sleep 60; echo over"},
+         .netns = "",
+         .cpus = {}});
+    BOOST_REQUIRE(program);
+    BOOST_TEST(program->runs_after(200ms));
+    program->signal_all(SIGINT);
+    const auto run = program->finish(10s);
+    BOOST_REQUIRE(run);
+    BOOST_TEST(run->out.text() == "stopped\nover\n");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_written_to_a_file_can_be_opened_by_its_path) {
+    const auto file = OutputFile::make();
+    BOOST_REQUIRE(file);
+    BOOST_REQUIRE(file->write("one\n"));
+    BOOST_REQUIRE(file->write("two\n"));
+    const auto run = measure({.argv = {"cat", file->path()}, .netns = "", .cpus = {}}, 10s);
+    BOOST_REQUIRE(run);
+    BOOST_TEST(run->out.text() == "one\ntwo\n");
+}
+
 BOOST_AUTO_TEST_CASE(a_program_that_does_not_end_is_given_up_and_killed) {
     pid_t pid = 0;
     {

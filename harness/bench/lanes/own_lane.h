@@ -1,0 +1,31 @@
+// Lanes of ours: `pathproof bench worker` with a job, as a process beside the peers'.
+#pragma once
+
+#include <string>
+
+#include "harness/bench/lanes/dataplane_bench.h"
+#include "harness/bench/load/load_job.h"
+#include "harness/bench/measured_program.h"
+
+namespace pathproof::bench {
+
+// A job for the cores of this benchmark, with its time.
+LoadJob job_on(const DataplaneBench& bench);
+
+// The command line of a worker: "load", "verify", "ring-answers".
+std::vector<std::string> worker_command(const DataplaneBench& bench, const std::string& worker,
+                                        const std::string& job);
+
+// Runs "load" or "ring-answers" to its end. An error when a frame came back with a wrong checksum:
+// what is not right has no speed.
+Result<Measurement> run_own(const DataplaneBench& bench, const LoadJob& job,
+                            const std::string& netns = "", const std::string& worker = "load");
+
+// "cycles", "mpps", "frames_per_second", "frame_bytes", "sent", "missing_share".
+Figures figures_of(const LoadOutcome& outcome);
+
+// A lane of run_own().
+Lane own_lane(const DataplaneBench& bench, std::string id, std::string title, std::string note,
+              const LoadJob& job);
+
+}  // namespace pathproof::bench

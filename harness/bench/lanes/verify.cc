@@ -1,0 +1,75 @@
+#include "harness/bench/lanes/own_lane.h"
+#include "harness/bench/load/verify_worker.h"
+
+namespace pathproof::bench {
+namespace {
+
+constexpr std::chrono::seconds kLongestRun{60};
+
+Result<Measurement> run_verify(const DataplaneBench& bench, const LoadJob& job) {
+    const auto run = measure({.argv = worker_command(bench, "verify", to_text(job)),
+                              .netns = {},
+                              .cpus = bench.cores.both()},
+                             kLongestRun);
+    if (!run) {
+        return pass_on(run.error());
+    }
+    const auto outcome = parse_verify_outcome(run->out.text());
+    if (!outcome) {
+        return pass_on(outcome.error());
+    }
+    if (outcome->missing > 0 || outcome->bad_checksums > 0) {
+        return fail(ErrorCode::kFailed, "of {} good frames on a ring {} are missing and {} bad",
+                    outcome->frames, outcome->missing, outcome->bad_checksums);
+    }
+    return Measurement{.figures = {{"loop", outcome->loop},
+                                   {"judged", outcome->judged},
+                                   {"judging", outcome->judging()},
+                                   {"frame_bytes", outcome->frame_bytes}},
+                       .waiting_share = run->cost.waiting_share()};
+}
+
+Lane lane(const DataplaneBench& bench, const std::string& id, const std::string& title,
+          LoadJob::Envelope envelope) {
+    LoadJob job = job_on(bench);
+    job.envelope = envelope;
+    return {.id = id,
+            .title = title,
+            .note = "all checksums verified, entered in the ledger and the latency histogram",
+            .absent = {},
+            .run = [&bench, job] { return run_verify(bench, job); }};
+}
+
+}  // namespace
+
+Result<Experiment> bench_verify(const DataplaneBench& bench) {
+    auto lanes =
+        run_rounds({lane(bench, "dns", "DNS pairs", LoadJob::Envelope::kNone),
+                    lane(bench, "dns-vxlan", "DNS pairs in VXLAN", LoadJob::Envelope::kVxlan)},
+                   bench.plan);
+    if (!lanes) {
+        return pass_on(lanes.error());
+    }
+    Experiment experiment{
+        .id = "verify",
+        .title = "what judging a received frame costs beyond receiving it",
+        .conditions = {{"device", "net_ring, one lcore, bursts of 32"},
+                       {"figures",
+                        "lowest deciles of slices of 32768 frames; with and without "
+                        "judging take turns in one process, and the difference is what "
+                        "judging costs"}},
+        .columns = {{"frame_bytes", "bytes", "", 0},
+                    {"loop", "made, sent, received, freed", "", 1},
+                    {"judged", "and judged", "", 1},
+                    {"judging", "judging, TSC cycles/frame", "", 1}},
+        .lanes = std::move(*lanes)};
+    const Column cost{.figure = "judging", .label = {}, .unit = "TSC cycles/frame", .decimals = 1};
+    experiment.findings = {
+        quote(experiment.lanes, {"dns_judging", "judging a DNS frame", "dns", cost, "at most 40"}),
+        quote(experiment.lanes,
+              {"vxlan_judging", "judging a DNS frame in VXLAN", "dns-vxlan", cost, "at most 40"}),
+    };
+    return experiment;
+}
+
+}  // namespace pathproof::bench

@@ -1,0 +1,99 @@
+#include "harness/bench/load/load_plans.h"
+
+#include <algorithm>
+
+namespace pathproof::bench {
+namespace {
+
+// As many as dpdk-testpmd is given (peers/testpmd.cc): a larger pool costs cache misses.
+constexpr std::uint32_t kMbufs = 8192;
+constexpr std::uint32_t kMbufsOfSocket = 16'384;
+constexpr std::uint32_t kMemoryMib = 512;
+constexpr std::uint16_t kHeadroom = 128;
+constexpr std::uint16_t kUsualMbufBytes = 2048 + kHeadroom;
+constexpr std::uint16_t kFirstPort = 10'000;
+constexpr std::uint64_t kPorts = 50'000;
+constexpr std::uint16_t kOuterPorts = 64;
+constexpr std::uint16_t kVxlanPort = 4789;
+constexpr std::uint16_t kDnsPort = 53;
+constexpr std::uint16_t kEthernetMtuFrame = 1514;
+
+std::string device_of(const std::string& vdev) {
+    return vdev.substr(0, vdev.find(','));
+}
+
+frame::TunnelSpec envelope() {
+    frame::TunnelSpec tunnel;
+    tunnel.outer.source_mac = {{0x02, 0, 0, 0xbe, 1, 1}};
+    tunnel.outer.destination_mac = {{0x02, 0, 0, 0xbe, 1, 2}};
+    tunnel.outer.source = {frame::IpAddress::v4(0xc633'6401), 49'152};           // 198.51.100.1
+    tunnel.outer.destination = {frame::IpAddress::v4(0xcb00'7101), kVxlanPort};  // 203.0.113.1
+    tunnel.vni = 4096;
+    return tunnel;
+}
+
+}  // namespace
+
+bool is_of_kernel(const LoadJob& job) {
+    return job.vdev.starts_with("net_af_");
+}
+
+port::EalOptions eal_options_of(const LoadJob& job) {
+    return {.worker_cpus = job.cpus,
+            .main_cpus = {job.control_cpu},
+            .memory_mib = kMemoryMib,
+            .vdevs = {job.vdev},
+            .pci = {},
+            .file_prefix = {}};
+}
+
+port::PortConfig port_config_of(const LoadJob& job) {
+    const auto queues = static_cast<std::uint16_t>(job.cpus.size());
+    const auto room = static_cast<std::uint16_t>(job.frame_bytes + kHeadroom + 64);
+    port::PortConfig config{.name = "bench",
+                            .device = device_of(job.vdev),
+                            .rx_queues = queues,
+                            .tx_queues = queues,
+                            .pool_mbufs = is_of_kernel(job) ? kMbufsOfSocket : kMbufs * queues,
+                            .mbuf_bytes = std::max(kUsualMbufBytes, room)};
+    if (job.frame_bytes > kEthernetMtuFrame) {
+        config.mtu = static_cast<std::uint16_t>(job.frame_bytes - 14);
+    }
+    return config;
+}
+
+load::SourcePlan source_plan_of(const LoadJob& job) {
+    load::SourcePlan plan;
+    plan.spec.packet.source_mac = job.source_mac;
+    plan.spec.packet.destination_mac = job.destination_mac;
+    plan.spec.packet.source = {job.source, kFirstPort};
+    plan.spec.packet.destination = {job.destination, kDnsPort};
+    plan.spec.packet.transport_checksum = job.checksum == LoadJob::UdpChecksum::kZero
+                                              ? frame::ChecksumMode::kZero
+                                              : frame::ChecksumMode::kSoftware;
+    const bool pairs = job.traffic == LoadJob::Traffic::kDnsPairs;
+    plan.mix = {{.traffic = pairs ? frame::TrafficClass::kDnsA : frame::TrafficClass::kUdp,
+                 .frame_bytes = job.frame_bytes}};
+    plan.pairing = pairs ? load::SourcePlan::Pairing::kPairs : load::SourcePlan::Pairing::kSingle;
+    plan.flow = {.flows = job.flows,
+                 .first_port = kFirstPort,
+                 .ports = static_cast<std::uint16_t>(std::min(job.flows, kPorts))};
+    if (job.envelope == LoadJob::Envelope::kVxlan) {
+        plan.spec.tunnel = envelope();
+        for (std::uint16_t i = 0; i < kOuterPorts; ++i) {
+            plan.outer_source_ports.push_back(static_cast<std::uint16_t>(49'152 + i));
+        }
+    }
+    return plan;
+}
+
+load::IntakePlan intake_plan_of(const LoadJob& job) {
+    load::IntakePlan plan;
+    plan.streams = static_cast<unsigned>(job.cpus.size());
+    plan.expects = job.back == LoadJob::Back::kAnswers ? load::IntakePlan::Expects::kAnswers
+                                                       : load::IntakePlan::Expects::kFrames;
+    plan.keep_bad_frames = 0;
+    return plan;
+}
+
+}  // namespace pathproof::bench

@@ -1,0 +1,122 @@
+#include "harness/bench/load/ring_answers.h"
+
+#include <rte_errno.h>
+#include <rte_eth_ring.h>
+#include <rte_ring.h>
+
+#include <atomic>
+#include <thread>
+
+#include "dataplane/traffic/respond_run.h"
+#include "harness/bench/load/load_plans.h"
+#include "harness/bench/load/load_worker.h"
+
+namespace pathproof::bench {
+namespace {
+
+constexpr unsigned kRingFrames = 1024;
+constexpr unsigned kResponder = 0;  // worker of the EAL; run_responder() begins at the first
+constexpr unsigned kAsker = 1;
+
+Result<rte_ring*> make_ring(const char* name) {
+    rte_ring* ring = rte_ring_create(name, kRingFrames, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    if (ring == nullptr) {
+        return fail(ErrorCode::kFailed, "make the ring {}: {}", name, rte_strerror(rte_errno));
+    }
+    return ring;
+}
+
+Result<port::Port> make_port(const std::string& name, rte_ring* in, rte_ring* out,
+                             port::PortConfig config) {
+    if (rte_eth_from_rings(name.c_str(), &in, 1, &out, 1, 0) < 0) {
+        return fail(ErrorCode::kFailed, "make a port of rings: {}", rte_strerror(rte_errno));
+    }
+    config.name = name;
+    config.device = "net_ring_" + name;
+    return port::Port::open(config);
+}
+
+Result<traffic::RespondPlan> responder_plan() {
+    const auto a = frame::parse_ip("192.0.2.1");
+    const auto aaaa = frame::parse_ip("2001:db8::1");
+    if (!a || !aaaa) {
+        return pass_on((a ? aaaa : a).error());
+    }
+    traffic::RespondPlan plan;
+    plan.responder.rules.resize(2);
+    plan.responder.rules[0].qtype = frame::kDnsTypeA;
+    plan.responder.rules[0].addresses = {*a};
+    plan.responder.rules[1].qtype = frame::kDnsTypeAaaa;
+    plan.responder.rules[1].addresses = {*aaaa};
+    plan.responder.tunnel_ports = {4789};
+    return plan;
+}
+
+// Answers as long as this lives.
+class Answering {
+  public:
+    Answering(port::Eal& eal, port::Port& port, traffic::RespondPlan plan)
+        : thread_([this, &eal, &port, plan = std::move(plan)] {
+              const auto report = traffic::run_responder(eal, port, plan, stop_);
+              outcome_ = report ? Status() : pass_on(report.error());
+          }) {}
+    Answering(const Answering&) = delete;
+    ~Answering() { (void)end(); }
+
+    Status end() {
+        stop_ = true;
+        if (thread_.joinable()) {
+            thread_.join();
+        }
+        return outcome_;
+    }
+
+  private:
+    std::atomic<bool> stop_ = false;
+    Status outcome_;
+    std::thread thread_;
+};
+
+Result<LoadOutcome> ask(port::Eal& eal, port::Port& asking, port::Port& answering,
+                        const LoadJob& job) {
+    auto plan = responder_plan();
+    if (!plan) {
+        return pass_on(plan.error());
+    }
+    Answering responder(eal, answering, std::move(*plan));
+    const load::Roles roles{.senders = {{.worker = kAsker, .port = &asking, .queue = 0}},
+                            .receivers = {{.worker = kAsker, .port = &asking, .queue = 0}}};
+    const auto outcome = run_job_on(eal, roles, job);
+    if (const Status ended = responder.end(); !ended) {
+        return fail(ended.error(), "the responder");
+    }
+    return outcome;
+}
+
+}  // namespace
+
+Result<LoadOutcome> run_ring_answers(const LoadJob& job) {
+    port::EalOptions options = eal_options_of(job);
+    options.worker_cpus = {job.control_cpu, job.cpus.front()};
+    options.vdevs.clear();
+    auto eal = port::Eal::start(options);
+    if (!eal) {
+        return pass_on(eal.error());
+    }
+    const auto queries = make_ring("bench_queries");
+    const auto answers = make_ring("bench_answers");
+    if (!queries || !answers) {
+        return pass_on((queries ? answers : queries).error());
+    }
+    port::PortConfig config = port_config_of(job);
+    config.rx_queues = 1;
+    config.tx_queues = 1;
+    auto asking = make_port("asking", *answers, *queries, config);
+    auto answering = make_port("answering", *queries, *answers, config);
+    if (!asking || !answering) {
+        return pass_on((asking ? answering : asking).error());
+    }
+    return ask(*eal, *asking, *answering, job);
+}
+
+}  // namespace pathproof::bench

@@ -1,0 +1,151 @@
+#include "harness/bench/peers/testpmd.h"
+
+#include <unistd.h>
+
+#include <regex>
+#include <thread>
+
+#include "harness/bench/measured_program.h"
+
+namespace pathproof::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLongestStart = 20s;
+constexpr std::chrono::seconds kLongestEnd{20};
+// Of frames; the more there are, the more of the cache they take. The same for ours.
+constexpr unsigned kMbufs = 8192;
+// net_af_xdp holds as many in its rings before the first frame is sent.
+constexpr unsigned kMbufsOfSocket = 16'384;
+
+bool is_of_kernel(const TestpmdJob& job) {
+    return job.vdev.starts_with("net_af_");
+}
+
+std::uint64_t last_number(const std::string& text, const std::string& pattern) {
+    const std::regex expression(pattern);
+    std::uint64_t found = 0;
+    for (std::sregex_iterator at(text.begin(), text.end(), expression), end; at != end; ++at) {
+        found = std::strtoull((*at)[1].str().c_str(), nullptr, 10);
+    }
+    return found;
+}
+
+Status wait_until_it_forwards(MeasuredProgram& program) {
+    const auto deadline = std::chrono::steady_clock::now() + kLongestStart;
+    // What it prints waits in its buffer, but for the prompt, which comes after the start.
+    while (program.said().find("testpmd> ") == std::string::npos) {
+        if (!program.runs_after(20ms)) {
+            return fail(ErrorCode::kFailed, "it ended before it forwarded anything");
+        }
+        if (std::chrono::steady_clock::now() >= deadline) {
+            return fail(ErrorCode::kUnavailable, "it did not start to forward within {} s",
+                        kLongestStart.count());
+        }
+    }
+    return {};
+}
+
+Status check(const TestpmdJob& job, const TestpmdReport& report) {
+    if (report.sent == 0) {
+        return fail(ErrorCode::kFailed, "it sent nothing");
+    }
+    const bool takes_back = job.vdev.find("no-rx=1") == std::string::npos;
+    if (!takes_back && report.received > 0) {
+        return fail(ErrorCode::kFailed,
+                    "it received {} frames from a device that shall give none: its cycles are not "
+                    "those of sending",
+                    report.received);
+    }
+    return {};
+}
+
+Figures figures_of(const TestpmdReport& report) {
+    return {{"cycles", report.cycles_per_packet},
+            {"mpps", report.tsc_mhz / report.cycles_per_packet},
+            {"sent", static_cast<double>(report.sent)}};
+}
+
+}  // namespace
+
+Result<TestpmdReport> parse_testpmd(const std::string& text) {
+    static const std::regex cycles(
+        R"(CPU cycles/packet=([0-9.]+) \(total cycles=\d+ / total \w+ packets=\d+\) at (\d+) MHz)");
+    std::smatch found;
+    if (!std::regex_search(text, found, cycles)) {
+        return fail(ErrorCode::kFailed,
+                    "testpmd printed no 'CPU cycles/packet': it ended with '{}'",
+                    text.substr(text.size() - std::min<std::size_t>(text.size(), 200)));
+    }
+    return TestpmdReport{.cycles_per_packet = std::strtod(found[1].str().c_str(), nullptr),
+                         .tsc_mhz = std::strtod(found[2].str().c_str(), nullptr),
+                         .sent = last_number(text, R"(TX-packets: (\d+))"),
+                         .received = last_number(text, R"(RX-packets: (\d+))"),
+                         .dropped = last_number(text, R"(TX-dropped: (\d+))")};
+}
+
+std::vector<std::string> testpmd_command(const TestpmdJob& job, const Cores& cores) {
+    std::vector<std::string> words{
+        "dpdk-testpmd",
+        "--lcores",
+        cores.lcores(),
+        "--main-lcore",
+        "0",
+        "--no-huge",
+        "-m",
+        "512",
+        "--no-pci",
+        "--no-shconf",
+        "--no-telemetry",
+        fmt::format("--file-prefix=pathproof-bench-{}", getpid()),
+        "--vdev",
+        job.vdev,
+        "--",
+        "-i",
+        "--auto-start",
+        "--nb-cores=1",
+        "--record-core-cycles",
+        "--forward-mode=" + job.mode,
+        fmt::format("--total-num-mbufs={}", is_of_kernel(job) ? kMbufsOfSocket : kMbufs)};
+    if (job.mode == "txonly") {
+        words.push_back(fmt::format("--txpkts={}", job.frame_bytes));
+    }
+    if (job.flows == TestpmdJob::Flows::kMany) {
+        words.push_back("--txonly-multi-flow");
+    }
+    return words;
+}
+
+Result<Measurement> run_testpmd(const TestpmdJob& job, const Cores& cores,
+                                std::chrono::milliseconds duration) {
+    auto program = MeasuredProgram::start({.argv = testpmd_command(job, cores),
+                                           .netns = job.netns,
+                                           .cpus = cores.both(),
+                                           .input = ProgramToMeasure::Input::kTold});
+    if (!program) {
+        return pass_on(program.error());
+    }
+    if (const Status forwards = wait_until_it_forwards(*program); !forwards) {
+        return fail(forwards.error(), "dpdk-testpmd on {}", job.vdev);
+    }
+    std::this_thread::sleep_for(duration);
+    (void)program->runs_after(0ms);
+    if (const Status told = program->tell("stop\nquit\n"); !told) {
+        return pass_on(told.error());
+    }
+    const auto run = program->finish(kLongestEnd);
+    if (!run) {
+        return pass_on(run.error());
+    }
+    const auto report = parse_testpmd(run->out.text());
+    if (!report) {
+        return pass_on(report.error());
+    }
+    if (const Status usable = check(job, *report); !usable) {
+        return fail(usable.error(), "dpdk-testpmd on {}", job.vdev);
+    }
+    return Measurement{.figures = figures_of(*report), .waiting_share = run->cost.waiting_share()};
+}
+
+}  // namespace pathproof::bench

@@ -1,0 +1,33 @@
+#include "harness/bench/peers/trafgen.h"
+
+#include <regex>
+
+namespace pathproof::bench {
+
+std::vector<std::string> trafgen_command(const std::string& device, const std::string& packets) {
+    return {"trafgen", "--no-sock-mem", "--notouch-irq", "--cpus", "1", "-o", device,
+            "-i",      packets};
+}
+
+std::string trafgen_packets(std::span<const std::vector<std::uint8_t>> frames) {
+    std::string text;
+    for (const std::vector<std::uint8_t>& frame : frames) {
+        text += "{ ";
+        for (std::size_t i = 0; i < frame.size(); ++i) {
+            text += fmt::format("{}0x{:02x}", i == 0 ? "" : ", ", frame[i]);
+        }
+        text += " }\n";
+    }
+    return text;
+}
+
+Result<TrafgenReport> parse_trafgen(const std::string& text) {
+    static const std::regex packets(R"((\d+) packets outgoing)");
+    std::smatch found;
+    if (!std::regex_search(text, found, packets)) {
+        return fail(ErrorCode::kFailed, "trafgen printed no totals: '{}'", text.substr(0, 200));
+    }
+    return TrafgenReport{.packets = std::strtoull(found[1].str().c_str(), nullptr, 10)};
+}
+
+}  // namespace pathproof::bench

@@ -1,0 +1,73 @@
+#include "harness/bench/veth/device_counters.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+#include <utility>
+
+#include "harness/process/netns.h"
+
+namespace pathproof::bench {
+
+Result<Received> parse_received(std::string_view text, const std::string& device) {
+    std::istringstream lines{std::string(text)};
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t colon = line.find(':');
+        const std::size_t name = line.find_first_not_of(' ');
+        if (colon == std::string::npos || line.substr(name, colon - name) != device) {
+            continue;
+        }
+        std::istringstream words(line.substr(colon + 1));
+        Received received;
+        if (words >> received.bytes >> received.frames) {
+            return received;
+        }
+    }
+    return fail(ErrorCode::kNotFound, "/proc/net/dev has no device '{}'", device);
+}
+
+Result<DeviceCounters> DeviceCounters::open(const std::string& netns, const std::string& device) {
+    int file = -1;
+    // A file below /proc/PID/net belongs to the namespace that its thread was in when it was
+    // opened.
+    const Status opened = process::in_netns(netns, [&]() -> Status {
+        file = ::open("/proc/thread-self/net/dev", O_RDONLY | O_CLOEXEC);
+        if (file < 0) {
+            return fail(ErrorCode::kFailed, "/proc/net/dev of namespace {}: {}", netns,
+                        std::strerror(errno));
+        }
+        return {};
+    });
+    if (!opened) {
+        return pass_on(opened.error());
+    }
+    DeviceCounters counters(file, device);
+    if (const auto first = counters.read(); !first) {
+        return pass_on(first.error());
+    }
+    return counters;
+}
+
+DeviceCounters::DeviceCounters(DeviceCounters&& other) noexcept
+    : file_(std::exchange(other.file_, -1)), device_(std::move(other.device_)) {}
+
+DeviceCounters::~DeviceCounters() {
+    if (file_ >= 0) {
+        close(file_);
+    }
+}
+
+Result<Received> DeviceCounters::read() const {
+    std::array<char, 4096> text;
+    const ssize_t got = pread(file_, text.data(), text.size(), 0);
+    if (got <= 0) {
+        return fail(ErrorCode::kFailed, "/proc/net/dev cannot be read: {}", std::strerror(errno));
+    }
+    return parse_received({text.data(), static_cast<std::size_t>(got)}, device_);
+}
+
+}  // namespace pathproof::bench

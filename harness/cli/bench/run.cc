@@ -1,0 +1,240 @@
+#include "harness/cli/bench/run.h"
+
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "harness/bench/clocks.h"
+#include "harness/lab/privilege.h"
+#include "harness/lab/signals.h"
+#include "harness/report/environment.h"
+
+namespace pathproof::cli {
+namespace {
+
+using bench::Experiment;
+using nlohmann::json;
+using Contended = bench::RoundPlan::Contended;
+
+std::string now_text() {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return text;
+}
+
+Status write_text(const std::filesystem::path& path, const std::string& text) {
+    std::ofstream file(path);
+    file << text;
+    file.close();
+    if (!file) {
+        return fail(ErrorCode::kBadInput, "{} cannot be written; is the folder there and writable?",
+                    path.string());
+    }
+    return {};
+}
+
+// Before anything is measured: a result that cannot be written is time lost.
+Status prepare(const BenchOptions& options) {
+    if (options.out_dir.empty()) {
+        return {};
+    }
+    std::error_code wrong;
+    std::filesystem::create_directories(options.out_dir, wrong);
+    if (wrong) {
+        return fail(ErrorCode::kBadInput, "--out '{}': {}", options.out_dir, wrong.message());
+    }
+    return write_text(std::filesystem::path(options.out_dir) / "bench.json", "{}\n");
+}
+
+std::string duration_text(double seconds) {
+    return seconds < 90 ? fmt::format("{:.0f} s", std::ceil(seconds))
+                        : fmt::format("{:.0f} min", std::ceil(seconds / 60));
+}
+
+void tell_budget(const BenchRun& run) {
+    double all = 0;
+    std::string parts;
+    for (const BenchStep& step : run.steps) {
+        all += step.seconds;
+        parts +=
+            fmt::format("{}{} {}", parts.empty() ? "" : ", ", step.id, duration_text(step.seconds));
+    }
+    tell(
+        fmt::format("this takes about {} on a quiet machine ({}); rounds that others disturb are "
+                    "taken again, which can double it",
+                    duration_text(all), parts));
+}
+
+bool needs_journal(const BenchRun& run) {
+    return std::any_of(run.steps.begin(), run.steps.end(),
+                       [](const BenchStep& step) { return step.namespaces; });
+}
+
+Result<std::vector<Experiment>> run_steps(const BenchRun& run, lab::Journal* journal) {
+    std::vector<Experiment> experiments;
+    for (const BenchStep& step : run.steps) {
+        auto experiment = step.run(journal);
+        if (!experiment) {
+            return fail(experiment.error(), "{}", step.id);
+        }
+        experiments.push_back(std::move(*experiment));
+    }
+    return experiments;
+}
+
+Result<std::vector<Experiment>> run_with_journal(const BenchRun& run) {
+    auto journal = lab::Journal::open("pathproof bench " + run.name);
+    if (!journal) {
+        return pass_on(journal.error());
+    }
+    const lab::SignalGuard guard(**journal, [](int signal, const Status& undone) {
+        tell(fmt::format("stopped by {}; {}", strsignal(signal),
+                         undone ? "the machine was put back" : undone.error().message));
+    });
+    for (const std::string& sentence : (*journal)->recovered()) {
+        tell(sentence);
+    }
+    auto experiments = run_steps(run, journal->get());
+    if (!experiments) {
+        return experiments;
+    }
+    if (const Status undone = (*journal)->undo(); !undone) {
+        return pass_on(undone.error());
+    }
+    return experiments;
+}
+
+Result<bench::BenchResult> measure(const BenchRun& run) {
+    bench::BenchResult result{
+        .name = run.name,
+        .command = run.command,
+        .version = PATHPROOF_VERSION,
+        .started_at = now_text(),
+        .tools = run.tools,
+        .environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION}),
+        .experiments = {}};
+    result.environment.push_back(bench::clock_facts());
+    const bool allowed = lab::needs_root("namespaces").has_value();
+    auto experiments =
+        needs_journal(run) && allowed ? run_with_journal(run) : run_steps(run, nullptr);
+    if (!experiments) {
+        return pass_on(experiments.error());
+    }
+    result.experiments = std::move(*experiments);
+    for (auto& [name, version] : result.tools) {
+        version = version.empty() ? "not installed" : version;
+    }
+    return result;
+}
+
+Status write_files(const std::string& folder, const std::string& machine,
+                   const std::string& table) {
+    const std::filesystem::path path(folder);
+    for (const auto& [name, text] :
+         {std::pair{"bench.json", &machine}, std::pair{"bench.txt", &table}}) {
+        if (const Status written = write_text(path / name, *text); !written) {
+            return written;
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+void add_bench_options(CLI::App& command, BenchOptions& options) {
+    command
+        .add_option("--rounds", options.rounds,
+                    "clean rounds for each lane (default 7, or 3 where they are long); at most "
+                    "twice as many are run")
+        ->check(CLI::Range(1, 1000));
+    command
+        .add_option_function<std::string>(
+            "--contended",
+            [&options](const std::string& word) {
+                options.contended =
+                    word == "use" ? Contended::kUseWhenNothingElse : Contended::kReject;
+            },
+            "rounds that other processes disturbed: reject (default), or use (when a lane has no "
+            "other; they are marked)")
+        ->check(CLI::IsMember({"reject", "use"}));
+    command.add_option("--out", options.out_dir, "folder for bench.json and bench.txt");
+    command.add_flag("--json", options.json, "print the JSON instead of the table");
+}
+
+std::string repeat_options(const BenchOptions& options) {
+    std::string words = options.rounds ? fmt::format(" --rounds {}", *options.rounds) : "";
+    for (const std::string& experiment : options.only) {
+        words += " --only " + experiment;
+    }
+    const bool keep = options.contended == Contended::kUseWhenNothingElse;
+    return words + (keep ? " --contended use" : "");
+}
+
+bool wanted(const BenchOptions& options, const std::string& id) {
+    return options.only.empty() ||
+           std::find(options.only.begin(), options.only.end(), id) != options.only.end();
+}
+
+bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experiment,
+                          unsigned rounds) {
+    bench::RoundPlan plan{.rounds = options.rounds.value_or(rounds),
+                          .contended = options.contended};
+    plan.most_rounds = plan.rounds * 2;
+    plan.progress = [experiment](unsigned round, const bench::Lane& lane) {
+        tell(round == 0 ? fmt::format("{}: warming up: {}", experiment, lane.title)
+                        : fmt::format("{}: round {}: {}", experiment, round, lane.title));
+    };
+    return plan;
+}
+
+std::vector<int> usable_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> cpus;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        return {0};
+    }
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) {
+            cpus.push_back(cpu);
+        }
+    }
+    return cpus;
+}
+
+void tell(const std::string& sentence) {
+    fmt::print(stderr, "pathproof: {}\n", sentence);
+}
+
+int run_bench(const BenchOptions& options, const BenchRun& run) {
+    if (const Status ready = prepare(options); !ready) {
+        return complain(ready.error());
+    }
+    tell_budget(run);
+    const auto result = measure(run);
+    if (!result) {
+        return complain(result.error());
+    }
+    const std::string machine = json(*result).dump(2) + "\n";
+    const std::string table = to_text(*result);
+    fmt::print("{}", options.json ? machine : table);
+    if (options.out_dir.empty()) {
+        return 0;
+    }
+    const Status written = write_files(options.out_dir, machine, table);
+    return written ? 0 : complain(written.error());
+}
+
+}  // namespace pathproof::cli

@@ -1,0 +1,65 @@
+// What all benchmarks have in common on the command line: how rounds are taken, and where the
+// result goes.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/bench/experiment.h"
+#include "harness/bench/rounds.h"
+#include "harness/cli/commands.h"
+#include "harness/lab/journal.h"
+
+namespace pathproof::cli {
+
+struct BenchOptions {
+    std::optional<unsigned> rounds;
+    std::vector<std::string> only;
+    std::string out_dir;
+    bool json = false;
+    bench::RoundPlan::Contended contended = bench::RoundPlan::Contended::kReject;
+};
+
+// --rounds, --contended, --out, --json.
+void add_bench_options(CLI::App& command, BenchOptions& options);
+// How they are typed again; begins with a space or is empty.
+std::string repeat_options(const BenchOptions& options);
+// Whether `id` is among the experiments that were asked for.
+bool wanted(const BenchOptions& options, const std::string& id);
+
+bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experiment,
+                          unsigned rounds);
+std::vector<int> usable_cpus();
+void tell(const std::string& sentence);  // on standard error
+
+// One experiment, and how long it will take.
+struct BenchStep {
+    std::string id;
+    double seconds = 0;
+    bool namespaces = false;  // it makes some if it may
+    // The journal is null where none may be made.
+    std::function<Result<bench::Experiment>(lab::Journal*)> run;
+};
+
+// One command: what it is called, its steps, and the tools beside which it measures.
+struct BenchRun {
+    std::string name;     // "inspect", "dataplane", "all"
+    std::string command;  // repeats it
+    std::vector<std::pair<std::string, std::string>> tools;
+    std::vector<BenchStep> steps;
+};
+
+// Says how long it will take, runs the steps one after the other, prints and writes the result;
+// gives the exit code. Without the privileges for namespaces the steps run without a journal.
+int run_bench(const BenchOptions& options, const BenchRun& run);
+
+// The two halves, as they are without their options; and their commands.
+BenchRun inspect_run(const BenchOptions& options);
+BenchRun dataplane_run(const BenchOptions& options);
+void add_inspect_bench(CLI::App& app, Command& chosen);
+void add_dataplane_bench(CLI::App& app, Command& chosen);
+void add_bench_workers(CLI::App& app, Command& chosen);  // the processes that are measured
+
+}  // namespace pathproof::cli

@@ -1,0 +1,94 @@
+// The processes that pathproof bench measures: started by it, like any other program.
+#include "harness/bench/worker.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/bench/load/ledger_worker.h"
+#include "harness/bench/load/load_worker.h"
+#include "harness/bench/load/ring_answers.h"
+#include "harness/bench/load/verify_worker.h"
+#include "harness/cli/bench/run.h"
+
+namespace pathproof::cli {
+namespace {
+
+using nlohmann::json;
+
+int answer(const Result<std::string>& said) {
+    if (!said) {
+        return complain(said.error());
+    }
+    fmt::print("{}\n", *said);
+    return 0;
+}
+
+Result<std::string> text_of(const Result<bench::Drained>& drained) {
+    if (!drained) {
+        return pass_on(drained.error());
+    }
+    return json{{"messages", drained->messages}, {"bytes", drained->bytes}}.dump();
+}
+
+Result<std::string> text_of(const Result<bench::Flooded>& flooded) {
+    if (!flooded) {
+        return pass_on(flooded.error());
+    }
+    return json{{"sent", flooded->sent}, {"seconds", flooded->seconds}}.dump();
+}
+
+template <typename Outcome>
+Result<std::string> text_of(const Result<Outcome>& outcome) {
+    if (!outcome) {
+        return pass_on(outcome.error());
+    }
+    return to_text(*outcome);
+}
+
+template <typename Parse, typename Run>
+void add_job_worker(CLI::App& worker, Command& chosen, const char* name, Parse parse, Run run) {
+    const auto text = std::make_shared<std::string>();
+    CLI::App* command = worker.add_subcommand(name);
+    command->add_option("job", *text)->required();
+    command->callback([&chosen, text, parse, run] {
+        chosen = [text, parse, run] {
+            const auto job = parse(*text);
+            return job ? answer(text_of(run(*job))) : complain(job.error());
+        };
+    });
+}
+
+void add_flood(CLI::App& worker, Command& chosen) {
+    const auto plan = std::make_shared<bench::FloodPlan>();
+    CLI::App* flood = worker.add_subcommand("flood");
+    flood->add_option("--device", plan->device)->required();
+    flood->add_option("--source-mac", plan->source_mac)->required();
+    flood->add_option("--destination-mac", plan->destination_mac)->required();
+    flood->add_option("--first-source", plan->first_source)->required();
+    flood->add_option("--destination", plan->destination)->required();
+    flood->add_option("--first-flow", plan->first_flow);
+    flood->add_option("--flows", plan->flows)->required();
+    flood->add_option("--rate", plan->flows_per_second);
+    flood->callback(
+        [&chosen, plan] { chosen = [plan] { return answer(text_of(bench::flood(*plan))); }; });
+}
+
+}  // namespace
+
+void add_bench_workers(CLI::App& app, Command& chosen) {
+    CLI::App* worker = app.add_subcommand("worker", "Started by pathproof bench");
+    worker->group("");
+    worker->require_subcommand(1);
+    worker->add_subcommand("drain")->callback(
+        [&chosen] { chosen = [] { return answer(text_of(bench::drain_table())); }; });
+    worker->add_subcommand("null")->callback(
+        [&chosen] { chosen = [] { return answer(text_of(bench::dump_to_nothing())); }; });
+    add_flood(*worker, chosen);
+    add_job_worker(*worker, chosen, "load", bench::parse_load_job, bench::run_load_job);
+    add_job_worker(*worker, chosen, "verify", bench::parse_load_job, bench::run_verify_job);
+    add_job_worker(*worker, chosen, "ring-answers", bench::parse_load_job, bench::run_ring_answers);
+    add_job_worker(*worker, chosen, "ledger", bench::parse_ledger_job, bench::run_ledger_job);
+}
+
+}  // namespace pathproof::cli
