@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the fuzz targets frame_view and dns_message into corpus/ beside this file.
+"""Writes the seeds of the fuzz targets frame_view, dns_message, stamp and capture_file into corpus/ beside this file.
 
 Each seed is a small valid message of one kind, so that mutations reach behind the first length checks.
 """
@@ -160,8 +160,46 @@ def messages():
     }
 
 
+# What dataplane/frame/stamp.h describes.
+def stamps():
+    timestamps = b"\1\1\x08\x0a" + struct.pack(">II", 0x01020304, 0x0a0b0c0d)
+    numbers = struct.pack(">HHII", 49153, 53, 0x31234567, 0x31234568)
+    return {
+        "query": message(0x0100, (1, 0, 0, 0), question("q0123abcd.cfedcba987654.pathproof.test", 1)),
+        "payload": struct.pack(">HBBIQ", 0x7070, 4, 0, 0xdeadbeef, 0x123456789abc),
+        "syn": numbers + b"\x80\x02\xff\xff\0\0\0\0" + timestamps,
+        "syn-ack": numbers + b"\x80\x12\xff\xff\0\0\0\0" + timestamps,
+        "reset": numbers + b"\x50\x14\0\0\0\0\0\0",
+    }
+
+
+def captures():
+    def pcap(magic, *lengths):
+        head = struct.pack("<IHHiIII", magic, 2, 4, 0, 0, 65535, 1)
+        return head + b"".join(struct.pack("<IIII", 10, number, length, length) + bytes(length)
+                               for number, length in enumerate(lengths))
+
+    def block(kind, body):
+        size = struct.pack("<I", 12 + len(body))
+        return struct.pack("<I", kind) + size + body + size
+
+    pcapng = (block(0x0a0d0d0a, struct.pack("<IHHq", 0x1a2b3c4d, 1, 0, -1)) +
+              block(1, struct.pack("<HHI", 1, 0, 65535)) +
+              block(6, struct.pack("<IIIII", 0, 0, 1000, 60, 60) + bytes(60)))
+    whole = pcap(0xa1b2c3d4, 60, 98, 60)
+    return {
+        "microseconds": whole,
+        "nanoseconds": pcap(0xa1b23c4d, 60, 60),
+        "pcapng": pcapng,
+        "cut-in-frame": whole[:-10],
+        "cut-in-header": whole[:24 + 76 + 5],
+        "no-frame": pcap(0xa1b2c3d4),
+    }
+
+
 def main():
-    for target, seeds in (("frame_view", frames()), ("dns_message", messages())):
+    for target, seeds in (("frame_view", frames()), ("dns_message", messages()),
+                          ("stamp", stamps()), ("capture_file", captures())):
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():
