@@ -93,7 +93,9 @@ struct OwnBias {
     std::int64_t burst_ns = 0;   // median of whole bursts, whose frames have one stamp
     // In the trial itself:
     std::int64_t hand_over_ns = 0;  // median from a burst's stamp until the driver had it
-    std::int64_t poll_ns = 0;       // mean time between two looks at a receive queue
+    // Mean time between the two looks at a receive queue that a frame arrives between: half of it
+    // is what it waits.
+    std::int64_t poll_ns = 0;
 };
 
 // What became of frames on the way to the driver.

@@ -99,7 +99,9 @@ void LoadWorker::loop(const Trial& trial) noexcept {
             return;
         }
         account(began, now, moved);
-        began = moved == 0 && idle(trial.order, now) ? traffic::tsc_now() : now;
+        const Tsc next = moved == 0 && idle(trial.order, now) ? traffic::tsc_now() : now;
+        note_look(next - began);
+        began = next;
     }
 }
 
@@ -171,7 +173,6 @@ bool LoadWorker::everything_arrived() const noexcept {
 
 void LoadWorker::account(Tsc began, Tsc now, unsigned moved) noexcept {
     const Tsc took = now - began;
-    ++time_.turns;
     if (moved > 0) {
         time_.busy += took;
         napper_.found_work();
@@ -181,6 +182,12 @@ void LoadWorker::account(Tsc began, Tsc now, unsigned moved) noexcept {
         time_.stalled += took;
         time_.longest_stall = std::max(time_.longest_stall, took);
     }
+}
+
+void LoadWorker::note_look(Tsc apart) noexcept {
+    const auto cycles = static_cast<double>(apart);
+    time_.looked += cycles;
+    time_.looked_squared += cycles * cycles;
 }
 
 // Sleeps a little if nobody is harmed by it; says whether it may have.

@@ -15,7 +15,9 @@ namespace pathproof::load {
 
 // Where a worker's time went in one trial.
 struct WorkerTime {
-    std::uint64_t turns = 0;
+    // Between two looks at the receive queues, in cycles: their sum and that of their squares.
+    double looked = 0;
+    double looked_squared = 0;
     Tsc busy = 0;  // cycles of the turns that moved frames
     std::uint64_t stalls = 0;
     Tsc stalled = 0;
@@ -62,6 +64,7 @@ class LoadWorker {
     bool drained(const TrialOrder& order, Tsc now) noexcept;
     bool everything_arrived() const noexcept;
     void account(Tsc began, Tsc now, unsigned moved) noexcept;
+    void note_look(Tsc apart) noexcept;
     bool idle(const TrialOrder& order, Tsc now) noexcept;
 
     const unsigned number_;

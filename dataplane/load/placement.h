@@ -8,7 +8,7 @@
 
 namespace pathproof::load {
 
-// Sentences: two workers on one CPU.
+// Sentences: two workers on one CPU, workers on another NUMA node than a port that they use.
 std::vector<std::string> placement_troubles(const Roles& roles);
 
 }  // namespace pathproof::load

@@ -66,6 +66,11 @@ double seconds(const Span& span, const TrialOrder& order, unsigned frames_in_uni
            frames_in_unit / order.frames_per_second;
 }
 
+// The interval that a frame meets which comes at any time: longer ones are met more often.
+double look_interval_ns(const WorkerTime& time, const traffic::TscClock& clock) {
+    return time.looked > 0 ? time.looked_squared / time.looked * 1e9 / clock.hz() : 0;
+}
+
 WorkerHealth health(const LoadWorker& worker, const traffic::TscClock& clock) {
     const WorkerTime& time = worker.time();
     std::uint64_t frames = 0;
@@ -111,9 +116,7 @@ TrialReport assemble(const LoadWorker::Everybody& crew, const traffic::RunClock&
         if (const TrackedIntake* intake = worker->intake(); intake != nullptr) {
             report.intake = first_intake ? intake->totals() : sum(report.intake, intake->totals());
             first_intake = false;
-            const WorkerTime& time = worker->time();
-            look_ns += static_cast<double>(clock.tsc.nanoseconds(time.began, time.ended)) /
-                       static_cast<double>(std::max<std::uint64_t>(time.turns, 1));
+            look_ns += look_interval_ns(worker->time(), clock.tsc);
             ++lookers;
         }
         report.workers.push_back(health(*worker, clock.tsc));
