@@ -20,7 +20,14 @@ class LatencyHistogram {
     // the last.
     void add(std::int64_t nanoseconds) noexcept {
         const std::int64_t time = std::max<std::int64_t>(nanoseconds, 0);
-        ++bins_[bin_of(static_cast<std::uint64_t>(time) / kUnitNs)];
+        // Frames of one burst have left together and come together.
+        if (time == last_ns_) {
+            ++bins_[last_bin_];
+            return;
+        }
+        last_ns_ = time;
+        last_bin_ = bin_of(static_cast<std::uint64_t>(time) / kUnitNs);
+        ++bins_[last_bin_];
         if (time < min_ns_) [[unlikely]] {
             min_ns_ = time;
         }
@@ -66,6 +73,8 @@ class LatencyHistogram {
     std::int64_t min_ns_ = std::numeric_limits<std::int64_t>::max();
     std::int64_t max_ns_ = -1;  // negative: nothing was counted
     std::int64_t bias_ns_ = 0;
+    std::int64_t last_ns_ = -1;
+    std::size_t last_bin_ = 0;
 };
 
 }  // namespace pathproof::judge
