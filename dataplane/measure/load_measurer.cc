@@ -65,19 +65,21 @@ void judge_change(TrialOutput& output, const load::TrialReport& report,
                                           "of them",
                                           output.reordered));
     }
-    output.last_loss = last_loss(steps, report.intake.streams);
+    output.last_loss =
+        last_loss(steps, report.intake.streams, planned - std::min(planned, report.sent));
 }
 
 }  // namespace
 
 std::optional<Nanoseconds> last_loss(const std::vector<Steps>& senders,
-                                     const std::vector<judge::SequenceTotals>& streams) {
+                                     const std::vector<judge::SequenceTotals>& streams,
+                                     std::uint64_t unsent) {
     std::optional<Nanoseconds> last;
     for (std::size_t n = 0; n < senders.size(); ++n) {
         const Steps& steps = senders[n];
         const judge::SequenceTotals seen =
             n < streams.size() ? streams[n] : judge::SequenceTotals();
-        const bool end_missing = seen.highest < steps.frames();
+        const bool end_missing = seen.highest + unsent < steps.frames();
         const std::uint64_t behind_lost = end_missing ? steps.frames() : seen.overtaken;
         if (behind_lost <= steps.in_first()) {
             continue;

@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
     add_generate(app, chosen);
     add_respond(app, chosen);
     add_wire(app, chosen);
+    add_search(app, chosen);
     add_lab(app, chosen);
     add_profile(app, chosen);
     add_bench(app, chosen);
