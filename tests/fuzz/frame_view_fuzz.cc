@@ -8,6 +8,7 @@
 #include "dataplane/judge/checksum_names.h"
 #include "dataplane/judge/explain.h"
 #include "dataplane/judge/frame_difference.h"
+#include "dataplane/judge/quick_verifier.h"
 #include "dataplane/judge/reassembly.h"
 #include "dataplane/judge/segment_audit.h"
 #include "dataplane/judge/verifier.h"
@@ -40,6 +41,23 @@ void check_alike(const judge::FrameVerdict& fast, const judge::FrameVerdict& slo
                   "the judges read different frames");
     for (std::size_t i = 0; i < fast.count; ++i) {
         fuzz::require(fast.findings[i] == slow.findings[i], "the judges disagree");
+    }
+}
+
+// The quick verifier says the same of what it takes on, layer by layer.
+void check_quick(frame::Bytes bytes, const judge::FrameVerdict& slow) {
+    static const judge::QuickVerifier kQuick{kVxlanPorts};
+    judge::QuickFrame quick;
+    if (!kQuick.judge(bytes, quick)) {
+        return;
+    }
+    const judge::QuickLayers layers = judge::layers_of(quick.code);
+    fuzz::require(slow.malformed == judge::Malformed::kNone && layers.count == slow.count,
+                  "the quick verifier reads a different frame");
+    for (std::size_t i = 0; i < layers.count; ++i) {
+        const bool same = layers.layers[i].layer == slow.findings[i].layer &&
+                          layers.layers[i].state == slow.findings[i].state;
+        fuzz::require(same, "the quick verifier disagrees");
     }
 }
 
@@ -88,7 +106,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_view(frame::parse_frame(bytes, kTunnels), size);
     check_view(frame::parse_frame(bytes, kVxlanPorts), size);
     check_alike(judge::verify(bytes, kTunnels), judge::verify_slowly(bytes, kTunnels));
-    check_alike(judge::verify(bytes, kVxlanPorts), judge::verify_slowly(bytes, kVxlanPorts));
+    const judge::FrameVerdict slow = judge::verify_slowly(bytes, kVxlanPorts);
+    check_alike(judge::verify(bytes, kVxlanPorts), slow);
+    check_quick(bytes, slow);
     check_fields(bytes);
     use(bytes);
     return 0;
