@@ -119,6 +119,12 @@ BOOST_AUTO_TEST_CASE(options_that_lie_about_their_length_are_not_followed) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(an_option_longer_than_the_header_is_not_read) {
+    Octets segment = tcp(0x02);
+    segment[12] = 0x70;
+    BOOST_TEST(!read_syn_stamp(segment));
+}
+
 BOOST_AUTO_TEST_CASE(ids_differ_by_seed_stream_and_sequence) {
     std::set<std::uint16_t> of_sequence;
     unsigned same_seed = 0;
