@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "dataplane/port/eal_log.h"
+#include "dataplane/port/pci_ready.h"
 
 namespace pathproof::port {
 namespace {
@@ -58,6 +59,11 @@ Status check(const EalOptions& options, const std::vector<int>& usable) {
         return fail(ErrorCode::kBadInput, "{} workers are more than DPDK's {} lcores",
                     options.worker_cpus.size(), RTE_MAX_LCORE - 1);
     }
+    for (const std::string& device : options.pci) {
+        if (const Status ready = pci_ready(device); !ready) {
+            return ready;
+        }
+    }
     std::set<std::string> names;
     for (const std::string& vdev : options.vdevs) {
         if (!names.insert(vdev.substr(0, vdev.find(','))).second) {
@@ -83,7 +89,7 @@ std::vector<std::string> arguments(const EalOptions& options, const std::vector<
     std::vector<std::string> words = {"pathproof",     "--lcores", lcore_map(options, usable),
                                       "--main-lcore",  "0",        "--no-telemetry",
                                       "--file-prefix", prefix};
-    if (options.hugepages) {
+    if (options.hugepages || !options.pci.empty()) {
         words.insert(words.end(), {"--in-memory"});
     } else {
         // DPDK 22.11 refuses --in-memory with --no-huge; --no-shconf keeps its files away all the

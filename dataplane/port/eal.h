@@ -16,7 +16,8 @@ struct EalOptions {
     std::vector<int> worker_cpus;  // one worker lcore each; a CPU may be named several times
     std::vector<int> main_cpus;  // where the calling thread goes on; empty: wherever it may run now
     std::uint32_t memory_mib = 256;
-    bool hugepages = false;          // false: ordinary pages, enough for virtual devices
+    // False: ordinary pages, enough for virtual devices; PCI devices have hugepages all the same.
+    bool hugepages = false;
     std::vector<std::string> vdevs;  // "net_ring0", "net_af_packet0,iface=c0"; names must be unique
     std::vector<std::string> pci;    // "0000:3b:00.0"; empty: the PCI bus is not scanned
     std::string file_prefix;         // empty: one of this process
@@ -25,8 +26,8 @@ struct EalOptions {
 class Eal {
   public:
     // Starts the EAL; the calling thread becomes the main lcore, which never polls. Errors: a
-    // second start in this process; a CPU that this process may not use; what EAL itself refused,
-    // with its own words.
+    // second start in this process; a CPU that this process may not use; a PCI device that is not
+    // ready (pci_ready.h); what EAL itself refused, with its own words.
     static Result<Eal> start(const EalOptions& options);
 
     Eal(Eal&&) noexcept;

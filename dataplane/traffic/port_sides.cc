@@ -117,12 +117,12 @@ port::PortCounters difference(const port::PortCounters& before, const port::Port
             .tx_refused = after.tx_refused - before.tx_refused};
 }
 
-std::uint64_t empty_queue(port::Port& port, std::uint16_t queue) noexcept {
+std::uint64_t empty_queue(port::Port& port) noexcept {
     std::array<rte_mbuf*, kMostInBurst> burst;
     std::uint64_t total = 0;
     // A queue that fills as fast as it is read must not hold the run up for ever.
     for (unsigned round = 0; round < 4096; ++round) {
-        const std::uint16_t count = port.rx_burst(queue, burst.data(), kMostInBurst);
+        const std::uint16_t count = port.rx_burst(0, burst.data(), kMostInBurst);
         if (count == 0) {
             break;
         }

@@ -74,8 +74,8 @@ class ServerSide {
     Responder responder_;
 };
 
-// Frees what waits in a receive queue, so that a run sees no frame from before it. Says how many.
-std::uint64_t empty_queue(port::Port& port, std::uint16_t queue = 0) noexcept;
+// Frees what waits in the receive queue, so that a run sees no frame from before it. Says how many.
+std::uint64_t empty_queue(port::Port& port) noexcept;
 
 // What was counted in between.
 port::PortCounters difference(const port::PortCounters& before, const port::PortCounters& after);

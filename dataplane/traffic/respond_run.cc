@@ -148,12 +148,6 @@ void watch(port::Eal& eal, const port::Port& port, unsigned workers, End& end) {
     }
 }
 
-void empty_queues(port::Port& port) {
-    for (std::uint16_t queue = 0; queue < port.config().rx_queues; ++queue) {
-        empty_queue(port, queue);
-    }
-}
-
 }  // namespace
 
 Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const RespondPlan& plan,
@@ -165,8 +159,8 @@ Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const Resp
     if (!workers) {
         return pass_on(workers.error());
     }
-    empty_queues(port);
     const port::PortCounters before = port.counters();
+    const auto driver_before = port::extended_counters(port);
     const RunClock clock{TscClock::of_eal(), tsc_now()};
     End end{stop, plan.duration};
     Status launched;
@@ -186,6 +180,7 @@ Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const Resp
         add(report, worker.responder());
     }
     report.port = difference(before, port.counters());
+    report.driver_counters = port::growth(driver_before, port::extended_counters(port));
     report.seconds = static_cast<double>(clock.now_ns()) / 1e9;
     object(port, report);
     return report;

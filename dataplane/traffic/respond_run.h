@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "dataplane/port/extended_counters.h"
 #include "dataplane/port/port.h"
 #include "dataplane/traffic/responder.h"
 
@@ -22,7 +23,8 @@ struct RespondReport {
     judge::ChecksumCounts checksums{};
     std::vector<judge::KeptFrame> bad_frames;
     std::vector<std::uint64_t> received_by_worker;
-    port::PortCounters port;  // over the run
+    port::PortCounters port;                          // over the run
+    std::vector<port::NamedCounter> driver_counters;  // what grew of the driver's own
     double seconds = 0;
     std::vector<std::string> objections;  // not empty: why these figures are not to be relied on
 };

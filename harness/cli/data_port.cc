@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "dataplane/port/numa.h"
-#include "dataplane/port/pci_ready.h"
 #include "harness/process/netns.h"
 #include "harness/tester/port_choice.h"
 
@@ -99,11 +98,6 @@ Result<std::vector<Device>> choose_all(const DataPortsOptions& options) {
         if (!device) {
             return pass_on(device.error());
         }
-        if (device->pci) {
-            if (const Status ready = port::pci_ready(device->name); !ready) {
-                return pass_on(ready.error());
-            }
-        }
         devices.push_back(std::move(*device));
     }
     return devices;
@@ -118,7 +112,6 @@ port::EalOptions eal_options(const DataPortsOptions& options, const std::vector<
         (device.pci ? wanted.pci : wanted.vdevs).push_back(device.name + device.arguments);
         bytes += std::uint64_t{device.config.pool_mbufs} * kMostFrame;
     }
-    wanted.hugepages = !wanted.pci.empty();
     wanted.memory_mib = options.memory_mib != 0 ? options.memory_mib
                                                 : kElse + static_cast<std::uint32_t>(bytes >> 20);
     return wanted;

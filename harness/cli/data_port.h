@@ -38,7 +38,7 @@ struct DataPorts {
     std::vector<std::string> objections;  // lcores on another NUMA node than a port's device
 
     // PCI devices are served from hugepages, virtual devices alone from ordinary pages. Errors:
-    // what choose_port, pci_ready, Eal::start and Port::open say; a device named twice; a link that
+    // what choose_port, Eal::start and Port::open say; a device named twice; a link that
     // did not come up.
     static Result<DataPorts> open(const DataPortsOptions& options);
 };

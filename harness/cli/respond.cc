@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -165,10 +167,11 @@ int run(const RespondOptions& options) {
         .responder = *responder,
         .duration = traffic::Nanoseconds(static_cast<std::int64_t>(options.seconds * 1e9)),
         .workers = lcores};
-    const auto report = traffic::run_responder(data->eal, port, plan, stop);
+    auto report = traffic::run_responder(data->eal, port, plan, stop);
     if (!report) {
         return complain(report.error());
     }
+    std::ranges::copy(data->objections, std::back_inserter(report->objections));
     fmt::print("{}", options.json ? respond_json(*report, info).dump() + "\n"
                                   : respond_table(*report, info));
     return report->objections.empty() ? 0 : 3;

@@ -22,6 +22,18 @@ std::string respond_table(const traffic::RespondReport& report, const port::Port
            objection_rows(report.objections);
 }
 
+namespace {
+
+json driver_json(const std::vector<port::NamedCounter>& counters) {
+    json out = json::object();
+    for (const port::NamedCounter& counter : counters) {
+        out[counter.name] = counter.value;
+    }
+    return out;
+}
+
+}  // namespace
+
 json respond_json(const traffic::RespondReport& report, const port::PortInfo& port) {
     json out = head_json(port);
     out.update({{"seconds", report.seconds},
@@ -38,6 +50,7 @@ json respond_json(const traffic::RespondReport& report, const port::PortInfo& po
                 {"received", received_json(report.received, "queries")},
                 {"received_by_lcore", report.received_by_worker},
                 {"checksums", checksum_json(report.checksums)},
+                {"driver_counters", driver_json(report.driver_counters)},
                 {"objections", report.objections}});
     return out;
 }

@@ -73,6 +73,11 @@ BOOST_AUTO_TEST_CASE(options_that_cannot_be_are_refused_before_anything_starts) 
     const auto twice = Eal::start(options);
     BOOST_REQUIRE(!twice);
     BOOST_TEST(contains(twice.error().message, "named twice"));
+    options = unprivileged();
+    options.pci = {"0000:ff:1f.7"};
+    const auto absent = Eal::start(options);
+    BOOST_REQUIRE(!absent);
+    BOOST_TEST(contains(absent.error().message, "no PCI device 0000:ff:1f.7"));
 }
 
 BOOST_AUTO_TEST_CASE(workers_that_share_a_cpu_both_run_and_give_their_results) {
