@@ -15,6 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr unsigned kQueries = 1000;
+constexpr std::uint64_t kEthernetHeader = 14;
 constexpr std::chrono::seconds kLongestEnd{30};
 
 // What the lanes share: the pair with its sink, and the files that the peers read.
@@ -27,14 +28,16 @@ struct Range {
     OutputFile frames;
     std::uint16_t frame_bytes = 0;
 
-    // Frames by the sink's own counter, bytes by the kernel's of the device.
+    // Frames by the sink's own counter, bytes by the kernel's of the device, which counts a frame
+    // after eth_type_trans() has taken its Ethernet header off.
     Result<Received> count() const {
         const auto frames_now = sink.frames();
         const auto received = device.read();
         if (!frames_now || !received) {
             return pass_on(frames_now ? received.error() : frames_now.error());
         }
-        return Received{.frames = *frames_now, .bytes = received->bytes};
+        return Received{.frames = *frames_now,
+                        .bytes = received->bytes + kEthernetHeader * received->frames};
     }
 };
 

@@ -22,6 +22,12 @@ std::string device_of(const std::string& vdev) {
     return vdev.substr(0, vdev.find(','));
 }
 
+// The job's size is the inner frame's; VXLAN over IPv4 adds 50 bytes (RFC 7348 section 5).
+std::uint16_t whole_frame_bytes(const LoadJob& job) {
+    const bool in_envelope = job.frame_bytes != 0 && job.envelope == LoadJob::Envelope::kVxlan;
+    return static_cast<std::uint16_t>(job.frame_bytes + (in_envelope ? 50 : 0));
+}
+
 frame::TunnelSpec envelope() {
     frame::TunnelSpec tunnel;
     tunnel.outer.source_mac = {{0x02, 0, 0, 0xbe, 1, 1}};
@@ -73,7 +79,7 @@ load::SourcePlan source_plan_of(const LoadJob& job) {
                                               : frame::ChecksumMode::kSoftware;
     const bool pairs = job.traffic == LoadJob::Traffic::kDnsPairs;
     plan.mix = {{.traffic = pairs ? frame::TrafficClass::kDnsA : frame::TrafficClass::kUdp,
-                 .frame_bytes = job.frame_bytes}};
+                 .frame_bytes = whole_frame_bytes(job)}};
     plan.pairing = pairs ? load::SourcePlan::Pairing::kPairs : load::SourcePlan::Pairing::kSingle;
     plan.flow = {.flows = job.flows,
                  .first_port = kFirstPort,

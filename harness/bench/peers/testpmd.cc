@@ -85,6 +85,8 @@ Result<TestpmdReport> parse_testpmd(const std::string& text) {
                          .dropped = last_number(text, R"(TX-dropped: (\d+))")};
 }
 
+// The prefix is such that EAL's folder, which testpmd leaves behind, is swept with our own
+// (dataplane/port/eal.cc).
 std::vector<std::string> testpmd_command(const TestpmdJob& job, const Cores& cores) {
     std::vector<std::string> words{
         "dpdk-testpmd",
@@ -98,7 +100,7 @@ std::vector<std::string> testpmd_command(const TestpmdJob& job, const Cores& cor
         "--no-pci",
         "--no-shconf",
         "--no-telemetry",
-        fmt::format("--file-prefix=pathproof-bench-{}", getpid()),
+        fmt::format("--file-prefix=pathproof-{}", getpid()),
         "--vdev",
         job.vdev,
         "--",

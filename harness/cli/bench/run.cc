@@ -82,19 +82,31 @@ bool needs_journal(const BenchRun& run) {
                        [](const BenchStep& step) { return step.namespaces; });
 }
 
-Result<std::vector<Experiment>> run_steps(const BenchRun& run, lab::Journal* journal) {
+// An experiment that fails takes nothing from those before and after it; the result says that it
+// is not whole.
+struct Outcome {
     std::vector<Experiment> experiments;
+    bool whole = true;
+};
+
+Outcome run_steps(const BenchRun& run, lab::Journal* journal) {
+    Outcome outcome;
     for (const BenchStep& step : run.steps) {
         auto experiment = step.run(journal);
         if (!experiment) {
-            return fail(experiment.error(), "{}", step.id);
+            tell(fmt::format("{}: {}", step.id, experiment.error().message));
+            outcome.whole = false;
+            outcome.experiments.push_back({.id = step.id,
+                                           .title = "failed",
+                                           .notes = {"failed: " + experiment.error().message}});
+            continue;
         }
-        experiments.push_back(std::move(*experiment));
+        outcome.experiments.push_back(std::move(*experiment));
     }
-    return experiments;
+    return outcome;
 }
 
-Result<std::vector<Experiment>> run_with_journal(const BenchRun& run) {
+Result<Outcome> run_with_journal(const BenchRun& run) {
     auto journal = lab::Journal::open("pathproof bench " + run.name);
     if (!journal) {
         return pass_on(journal.error());
@@ -106,17 +118,19 @@ Result<std::vector<Experiment>> run_with_journal(const BenchRun& run) {
     for (const std::string& sentence : (*journal)->recovered()) {
         tell(sentence);
     }
-    auto experiments = run_steps(run, journal->get());
-    if (!experiments) {
-        return experiments;
-    }
+    Outcome outcome = run_steps(run, journal->get());
     if (const Status undone = (*journal)->undo(); !undone) {
         return pass_on(undone.error());
     }
-    return experiments;
+    return outcome;
 }
 
-Result<bench::BenchResult> measure(const BenchRun& run) {
+struct Measured {
+    bench::BenchResult result;
+    bool whole = true;
+};
+
+Result<Measured> measure(const BenchRun& run) {
     bench::BenchResult result{
         .name = run.name,
         .command = run.command,
@@ -127,16 +141,16 @@ Result<bench::BenchResult> measure(const BenchRun& run) {
         .experiments = {}};
     result.environment.push_back(bench::clock_facts());
     const bool allowed = lab::needs_root("namespaces").has_value();
-    auto experiments =
-        needs_journal(run) && allowed ? run_with_journal(run) : run_steps(run, nullptr);
-    if (!experiments) {
-        return pass_on(experiments.error());
+    auto outcome = needs_journal(run) && allowed ? run_with_journal(run)
+                                                 : Result<Outcome>(run_steps(run, nullptr));
+    if (!outcome) {
+        return pass_on(outcome.error());
     }
-    result.experiments = std::move(*experiments);
+    result.experiments = std::move(outcome->experiments);
     for (auto& [name, version] : result.tools) {
         version = version.empty() ? "not installed" : version;
     }
-    return result;
+    return Measured{.result = std::move(result), .whole = outcome->whole};
 }
 
 Status write_files(const std::string& folder, const std::string& machine,
@@ -223,18 +237,19 @@ int run_bench(const BenchOptions& options, const BenchRun& run) {
         return complain(ready.error());
     }
     tell_budget(run);
-    const auto result = measure(run);
-    if (!result) {
-        return complain(result.error());
+    const auto measured = measure(run);
+    if (!measured) {
+        return complain(measured.error());
     }
-    const std::string machine = json(*result).dump(2) + "\n";
-    const std::string table = to_text(*result);
+    const std::string machine = json(measured->result).dump(2) + "\n";
+    const std::string table = to_text(measured->result);
+    const int exit_code = measured->whole ? 0 : 3;
     fmt::print("{}", options.json ? machine : table);
     if (options.out_dir.empty()) {
-        return 0;
+        return exit_code;
     }
     const Status written = write_files(options.out_dir, machine, table);
-    return written ? 0 : complain(written.error());
+    return written ? exit_code : complain(written.error());
 }
 
 }  // namespace pathproof::cli
