@@ -175,6 +175,31 @@ BOOST_AUTO_TEST_CASE(a_software_nic_goes_there_and_back) {
     BOOST_TEST((same.objections == report.objections));
 }
 
+BOOST_AUTO_TEST_CASE(a_recording_goes_there_and_back) {
+    const traffic::RecordPlan plan{.port = 3, .most_frames = 4, .most_bytes = 1ull << 40};
+    BOOST_TEST((there_and_back(plan) == plan));
+    const traffic::RecordEnd end{.expected = 1ull << 63, .quiet = 7ns, .longest = 48h};
+    BOOST_TEST((there_and_back(end) == end));
+    const traffic::Recording recording{
+        .frames = {{0, 1, 255}, {}, {9}}, .received = 7, .left_out = 4, .cut = 2, .tester_lost = 5};
+    check_report(recording);
+    const traffic::Recording back = there_and_back(recording);
+    BOOST_TEST((back.frames == recording.frames));
+    BOOST_TEST(back.received == 7u);
+    BOOST_TEST(back.left_out == 4u);
+    BOOST_TEST(back.cut == 2u);
+    BOOST_TEST(back.tester_lost == 5u);
+    json message = encode(recording);
+    message["frames"][0] = "0g";
+    BOOST_TEST(!decode<traffic::Recording>(message));
+    message = encode(end);
+    message["quiet_ns"] = "soon";
+    BOOST_TEST(!decode<traffic::RecordEnd>(message));
+    message = encode(plan);
+    message.erase("most_bytes");
+    BOOST_TEST(!decode<traffic::RecordPlan>(message));
+}
+
 BOOST_AUTO_TEST_CASE(plans_and_options_come_back_as_they_were_sent) {
     BOOST_TEST((there_and_back(a_plan()) == a_plan()));
     BOOST_TEST((there_and_back(traffic::PairPlan()) == traffic::PairPlan()));
