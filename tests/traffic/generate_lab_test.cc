@@ -71,14 +71,16 @@ struct Cable {
     std::map<std::string, int> judged(const std::string& options) const {
         const std::string file = (folder / "sent.pcap").string();
         // The drain is tcpdump's time to write the last frame (-U: at once). In immediate mode it
-        // can sleep through a SIGINT until the next frame.
-        shell("ip netns exec " + b + " tcpdump -Z root --immediate-mode -i g1 -U -w " + file +
-              " 2>" + file +
+        // can sleep through a SIGINT until the next frame. Short slots make room for many frames: a
+        // busy machine lets tcpdump wait.
+        shell("ip netns exec " + b +
+              " tcpdump -Z root --immediate-mode -s 2048 -B 8192 -i g1 -U -w " + file + " 2>" +
+              file +
               ".err & t=$!; "
               "while ! grep -q 'listening on' " +
               file + ".err; do sleep 0.02; done; " + pathproof_binary() + " generate g0 --netns " +
-              a + " --destination-mac 02:70:70:00:01:01 --rate 2000 --drain 0.3 " + options +
-              " >/dev/null; kill -KILL $t; wait $t || true");
+              a + " --destination-mac 02:70:70:00:01:01 --rate 2000 --drain 0.8 " + options +
+              " >/dev/null || test $? = 3; kill -KILL $t; wait $t || true");
         std::istringstream lines(
             shell("tshark -r " + file +
                   " -o udp.check_checksum:TRUE -o ip.check_checksum:TRUE "
