@@ -1,19 +1,14 @@
 #include "dataplane/load/tracked_intake.h"
 
-#include <rte_mbuf.h>
-#include <rte_mbuf_ptype.h>
-
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <random>
 
 #include "dataplane/base/be.h"
 #include "dataplane/frame/dns.h"
 #include "dataplane/judge/bad_checksums.h"
-#include "dataplane/load/frame_source.h"
 #include "dataplane/traffic/reply.h"
 #include "tests/frame/raw.h"
-#include "tests/load/made_frames.h"
+#include "tests/load/taken_frames.h"
 
 using namespace pathproof;
 using namespace pathproof::load;
@@ -28,66 +23,6 @@ constexpr TrafficClass kMade[] = {TrafficClass::kDnsA, TrafficClass::kDnsAaaa,
 constexpr Family kFamilies[] = {Family::kIpv4, Family::kIpv6};
 constexpr Envelope kEnvelopes[] = {Envelope::kNone, Envelope::kVlan, Envelope::kQinQ,
                                    Envelope::kVxlan};
-constexpr std::uint64_t kSent = 5'000'000;
-constexpr std::uint64_t kNow = kSent + 70'000;
-
-SourcePlan plan_of(TrafficClass traffic, Family family = Family::kIpv4,
-                   Envelope envelope = Envelope::kNone) {
-    SourcePlan plan;
-    plan.spec = spec_of(family, envelope);
-    plan.mix = {{.traffic = traffic}};
-    return plan;
-}
-
-std::vector<Frame> made(const SourcePlan& plan, std::size_t count) {
-    Result<FrameSource> source = FrameSource::make(plan);
-    BOOST_REQUIRE_MESSAGE(source, source.error().message);
-    return next_frames(*source, count, 1024, kSent);
-}
-std::vector<Frame> queries(std::size_t count) {
-    return made(plan_of(TrafficClass::kDnsA), count);
-}
-
-IntakePlan frames_expected() {
-    return {.expects = IntakePlan::Expects::kFrames};
-}
-
-TrackedIntake intake_of(const IntakePlan& plan) {
-    Result<TrackedIntake> intake = TrackedIntake::make(plan);
-    BOOST_REQUIRE_MESSAGE(intake, intake.error().message);
-    return std::move(*intake);
-}
-
-struct NicSays {
-    std::uint64_t flags = 0;
-    std::uint32_t packet_type = 0;
-};
-
-// Each frame in a buffer of its own length: what is read beyond it a sanitizer sees.
-void take(TrackedIntake& intake, const std::vector<Frame>& frames, std::uint64_t now_ns = kNow,
-          const NicSays& nic = {}) {
-    std::vector<rte_mbuf> mbufs(frames.size());
-    std::vector<rte_mbuf*> burst;
-    std::vector<Frame> copies = frames;
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-        mbufs[i] = {};
-        mbufs[i].buf_addr = copies[i].data();
-        mbufs[i].nb_segs = 1;
-        mbufs[i].data_len = static_cast<std::uint16_t>(frames[i].size());
-        mbufs[i].pkt_len = mbufs[i].data_len;
-        mbufs[i].ol_flags = nic.flags;
-        mbufs[i].packet_type = nic.packet_type;
-        burst.push_back(&mbufs[i]);
-    }
-    for (std::size_t done = 0; done < burst.size(); done += 32) {
-        const std::size_t size = std::min<std::size_t>(32, burst.size() - done);
-        intake.take(std::span(burst).subspan(done, size), 3, now_ns);
-    }
-}
-
-const ClassTotals& totals_of(const TrackedIntake& intake, TrafficClass traffic) {
-    return intake.totals().classes[static_cast<std::size_t>(traffic)];
-}
 
 // Puts right what a change made wrong.
 Frame sealed(Frame frame) {
@@ -101,10 +36,6 @@ Frame sealed(Frame frame) {
 std::size_t transport_at(const Frame& frame) {
     return parsed(frame).innermost().transport_offset;
 }
-std::size_t payload_at(const Frame& frame) {
-    return parsed(frame).innermost().payload_offset;
-}
-
 Frame dns_answer(const Frame& query, frame::Rcode rcode = frame::Rcode::kNoError) {
     const frame::IpAddress address = frame::IpAddress::v4(0xc0000235);
     const frame::FrameView view = parsed(query);
@@ -269,23 +200,6 @@ BOOST_AUTO_TEST_CASE(what_is_said_of_mutated_frames_is_what_the_other_intake_say
     BOOST_TEST(intake.take_bad_frames().size() == 64u);
 }
 
-BOOST_AUTO_TEST_CASE(a_frame_with_a_wrong_checksum_is_kept_and_enters_no_ledger) {
-    TrackedIntake intake = intake_of(frames_expected());
-    std::vector<Frame> frames = queries(5);
-    frames[2].back() ^= 1;
-    take(intake, frames);
-    BOOST_TEST(intake.totals().received.bad_checksum == 1u);
-    BOOST_TEST(intake.totals().streams[0].unique == 4u);
-    const auto kept = intake.take_bad_frames();
-    BOOST_REQUIRE(kept.size() == 1u);
-    BOOST_TEST(kept[0].bytes == frames[2], boost::test_tools::per_element());
-    BOOST_TEST(kept[0].port == 3u);
-    BOOST_TEST(kept[0].time_ns == std::int64_t{kNow});
-    BOOST_TEST(name(kept[0].finding.layer) == "UDP");
-    take(intake, frames);
-    BOOST_TEST(intake.take_bad_frames().size() == 1u);
-}
-
 BOOST_AUTO_TEST_CASE(losses_duplicates_and_reordering_are_counted_by_class_and_stream) {
     SourcePlan plan = plan_of(TrafficClass::kDnsA);
     plan.mix = {{.traffic = TrafficClass::kDnsA}, {.traffic = TrafficClass::kTcpSyn}};
@@ -398,93 +312,6 @@ BOOST_AUTO_TEST_CASE(a_time_ahead_of_the_clock_counts_as_no_time_at_all) {
     BOOST_TEST(totals_of(intake, TrafficClass::kDnsA).late == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_nic_said_is_held_against_what_is) {
-    const std::vector<Frame> sent = queries(2);
-    std::vector<Frame> broken = sent;
-    broken[1][payload_at(sent[1]) + 40] ^= 1;
-    TrackedIntake intake = intake_of(frames_expected());
-    take(intake, broken, kNow, {RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD});
-    take(intake, broken, kNow, {RTE_MBUF_F_RX_IP_CKSUM_BAD | RTE_MBUF_F_RX_L4_CKSUM_BAD});
-    take(intake, broken, kNow, {});
-    take(intake, broken, kNow, {RTE_MBUF_F_RX_IP_CKSUM_NONE | RTE_MBUF_F_RX_L4_CKSUM_NONE});
-    const RxFlagCounts& ip = intake.totals().ip_flags;
-    const RxFlagCounts& l4 = intake.totals().l4_flags;
-    BOOST_TEST(ip.good_on_good == 2u);
-    BOOST_TEST(ip.bad_on_good == 2u);
-    BOOST_TEST(ip.good_on_bad + ip.bad_on_bad == 0u);
-    BOOST_TEST(ip.unknown == 4u);
-    BOOST_TEST(l4.good_on_good == 1u);
-    BOOST_TEST(l4.good_on_bad == 1u);
-    BOOST_TEST(l4.bad_on_good == 1u);
-    BOOST_TEST(l4.bad_on_bad == 1u);
-    BOOST_TEST(l4.unknown == 4u);
-}
-
-BOOST_AUTO_TEST_CASE(of_a_tunnel_a_nic_speaks_of_the_packet_that_its_type_names) {
-    std::vector<Frame> frames =
-        made(plan_of(TrafficClass::kDnsA, Family::kIpv4, Envelope::kVxlan), 1);
-    frames[0][18] ^= 1;  // the outer identification
-    const std::uint64_t good = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-    TrackedIntake reads_it = intake_of(frames_expected());
-    take(reads_it, frames, kNow, {good, RTE_PTYPE_TUNNEL_VXLAN});
-    BOOST_TEST(reads_it.totals().ip_flags.good_on_good == 1u);
-    TrackedIntake does_not = intake_of(frames_expected());
-    take(does_not, frames, kNow, {good, 0});
-    BOOST_TEST(does_not.totals().ip_flags.good_on_bad == 1u);
-    BOOST_TEST(does_not.totals().l4_flags.good_on_good == 1u);
-}
-
-BOOST_AUTO_TEST_CASE(frames_around_each_of_the_first_anomalies_are_kept) {
-    std::vector<Frame> sent = queries(40);
-    std::vector<Frame> arriving(sent.begin(), sent.begin() + 10);
-    arriving[1].back() ^= 1;       // 1: bad
-    arriving.push_back(sent[12]);  // 10
-    arriving.push_back(sent[10]);  // 11: reordered
-    arriving.push_back(sent[12]);  // 12: duplicate
-    arriving.insert(arriving.end(), sent.begin() + 13, sent.begin() + 20);
-    arriving.push_back(sent[13]);  // 20: the last, a duplicate
-    IntakePlan plan = frames_expected();
-    plan.frames_around = 3;
-    TrackedIntake intake = intake_of(plan);
-    take(intake, arriving);
-    const std::vector<Anomaly> found = intake.take_anomalies();
-    BOOST_REQUIRE(found.size() == 4u);
-    const auto check = [&](std::size_t i, Anomaly::Kind kind, std::size_t number, std::size_t first,
-                           std::size_t last) {
-        BOOST_TEST((found[i].kind == kind));
-        BOOST_TEST(found[i].number == number);
-        BOOST_REQUIRE(found[i].around.size() == last - first + 1);
-        for (std::size_t n = first; n <= last; ++n) {
-            BOOST_TEST(found[i].around[n - first].number == n);
-            BOOST_TEST((found[i].around[n - first].bytes == arriving[n]));
-            BOOST_TEST(found[i].around[n - first].at_ns == std::int64_t{kNow});
-        }
-    };
-    check(0, Anomaly::Kind::kBadChecksum, 1, 0, 4);
-    check(1, Anomaly::Kind::kReordered, 11, 8, 14);
-    check(2, Anomaly::Kind::kDuplicate, 12, 9, 15);
-    check(3, Anomaly::Kind::kDuplicate, 20, 17, 20);
-    BOOST_TEST(intake.take_anomalies().empty());
-}
-
-BOOST_AUTO_TEST_CASE(no_more_anomalies_are_kept_than_asked_for_and_none_without_frames_around) {
-    std::vector<Frame> frames = queries(20);
-    for (Frame& frame : frames) {
-        frame.back() ^= 1;
-    }
-    IntakePlan plan = frames_expected();
-    TrackedIntake none = intake_of(plan);
-    take(none, frames);
-    BOOST_TEST(none.take_anomalies().empty());
-    plan.frames_around = 2;
-    plan.anomalies = 5;
-    TrackedIntake five = intake_of(plan);
-    take(five, frames);
-    BOOST_TEST(five.take_anomalies().size() == 5u);
-    take(five, frames);
-    BOOST_TEST(five.take_anomalies().size() == 5u);
-}
-
 BOOST_AUTO_TEST_CASE(a_frame_in_several_buffers_is_read_whole) {
     Frame frame = queries(1)[0];
     rte_mbuf parts[3] = {};
@@ -500,30 +327,6 @@ BOOST_AUTO_TEST_CASE(a_frame_in_several_buffers_is_read_whole) {
     TrackedIntake intake = intake_of(frames_expected());
     intake.take(burst, 0, kNow);
     check_all_tracked(intake, TrafficClass::kDnsA, 1);
-}
-
-BOOST_AUTO_TEST_CASE(the_totals_of_two_lcores_are_those_of_one) {
-    const std::vector<Frame> sent = queries(100);
-    std::vector<Frame> broken = sent;
-    broken[7].back() ^= 1;
-    const auto half = static_cast<std::ptrdiff_t>(50);
-    TrackedIntake all = intake_of(frames_expected());
-    TrackedIntake first = intake_of(frames_expected());
-    TrackedIntake second = intake_of(frames_expected());
-    take(all, broken);
-    take(first, {broken.begin(), broken.begin() + half});
-    take(second, {broken.begin() + half, broken.end()});
-    const IntakeTotals both = sum(first.totals(), second.totals());
-    const IntakeTotals& one = all.totals();
-    BOOST_TEST(both.received.received == one.received.received);
-    BOOST_TEST(both.received.bad_checksum == one.received.bad_checksum);
-    BOOST_TEST((both.checksums == one.checksums));
-    BOOST_TEST(both.streams[0].unique == one.streams[0].unique);
-    BOOST_TEST(both.streams[0].highest == one.streams[0].highest);
-    BOOST_TEST(both.quick == one.quick);
-    BOOST_TEST(both.classes[0].unique == one.classes[0].unique);
-    BOOST_TEST(both.classes[0].latency.quantile_ns(0.5) == one.classes[0].latency.quantile_ns(0.5));
-    BOOST_TEST(both.l4_flags.unknown == one.l4_flags.unknown);
 }
 
 BOOST_AUTO_TEST_CASE(plans_that_cannot_be_are_refused_in_a_sentence) {
