@@ -118,6 +118,10 @@ Status check_plan(const LoadPlan& plan) {
                     "leave before its pair's A",
                     plan.pair_skew.count());
     }
+    if (plan.pair_skew.count() > 0 && plan.source.mix.size() > 1) {
+        return fail(ErrorCode::kBadInput, "a pair skew of {} ns needs pairs alone, no mix",
+                    plan.pair_skew.count());
+    }
     if (plan.pair_skew.count() > 0 && !pairs(plan)) {
         return fail(ErrorCode::kBadInput, "a pair skew of {} ns needs pairs",
                     plan.pair_skew.count());

@@ -274,6 +274,13 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused_before_anything_is_sent) {
     refused(
         fine, [](LoadPlan& plan) { plan.pair_skew = 5ns; }, "needs pairs");
     refused(
+        fine,
+        [](LoadPlan& plan) {
+            plan.pair_skew = 5ns;
+            plan.source.mix = {{}, {.traffic = TrafficClass::kUdp}};
+        },
+        "no mix");
+    refused(
         fine, [](LoadPlan& plan) { plan.source.mix[0].frame_bytes = 4'000; }, "4000 bytes");
     refused(
         fine,

@@ -141,6 +141,10 @@ class Generation {
         if (options_.replay.own_timing) {
             rate_ = {Rate::Kind::kMost, 0};  // the file's times hold it back
         }
+        if (options_.pair_skew_ns > 0 && !options_.traffic.pairs) {
+            return fail(ErrorCode::kBadInput, "--pair-skew {} needs --pairs",
+                        options_.pair_skew_ns);
+        }
         if (Status sense = check_lanes(options_.lanes); !sense) {
             return sense;
         }
@@ -220,6 +224,9 @@ class Generation {
         }
         const load::Roles roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving());
         auto run = load::LoadRun::start(lanes_->ports.eal, roles, plan);
+        if (!run && !options_.traffic.size.empty()) {
+            return fail(run.error(), "--size {}", options_.traffic.size);
+        }
         if (!run) {
             return pass_on(run.error());
         }
