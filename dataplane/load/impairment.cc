@@ -171,21 +171,23 @@ std::size_t Impairment::suffer(rte_mbuf* frame, rte_mbuf** out) noexcept {
                 written += pass_on(frame, number, out);
             }
             break;
-        case Fate::kDoubled: {
-            rte_mbuf* const copy = held_.size() < plan_.most_held
-                                       ? rte_pktmbuf_copy(frame, frame->pool, 0,
-                                                          std::numeric_limits<std::uint32_t>::max())
-                                       : nullptr;
-            if (copy == nullptr || !hold(copy, Is::kCopy)) {
-                ++counts_.spared;
-            }
+        case Fate::kDoubled:
+            hold_copy(*frame);
             written += pass_on(frame, number, out);
             break;
-        }
     }
     ++number_;
     draw_next();
     return written;
+}
+
+void Impairment::hold_copy(const rte_mbuf& frame) noexcept {
+    constexpr std::uint32_t kWhole = std::numeric_limits<std::uint32_t>::max();
+    rte_mbuf* const copy =
+        held_.size() < plan_.most_held ? rte_pktmbuf_copy(&frame, frame.pool, 0, kWhole) : nullptr;
+    if (copy == nullptr || !hold(copy, Is::kCopy)) {
+        ++counts_.spared;
+    }
 }
 
 bool Impairment::hold(rte_mbuf* frame, Is is) noexcept {

@@ -84,6 +84,7 @@ class Impairment {
     std::size_t release(std::span<rte_mbuf*> out) noexcept;
     std::size_t pass_on(rte_mbuf* frame, std::uint64_t number, rte_mbuf** out) noexcept;
     bool hold(rte_mbuf* frame, Is is) noexcept;
+    void hold_copy(const rte_mbuf& frame) noexcept;
     bool corrupt(rte_mbuf& frame) noexcept;
     void count_arrival(std::uint64_t number) noexcept;
 
