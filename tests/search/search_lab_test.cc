@@ -108,8 +108,8 @@ void check_trials(const std::vector<json>& lines, const json& result) {
 
 BOOST_AUTO_TEST_CASE(a_search_over_the_kernel_gives_both_bounds_of_every_goal) {
     const Device device;
-    const auto [code, lines] =
-        device.search("mlr c0 --min-load 100 --max-load 20000 --no-latency" + kGoals);
+    const auto [code, lines] = device.search(
+        "mlr c0 --min-load 100 --max-load 20000 --no-latency --retries 0 --max-time 40" + kGoals);
     BOOST_REQUIRE(!lines.empty());
     const json& result = lines.back();
     BOOST_REQUIRE(result["type"] == "result");
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(searches_that_make_no_sense_send_nothing_and_exit_with_2) {
          {"mlr c0 --goal loss=2", "mlr c0 --goal depth=1", "mlr c0 --preset mrr",
           "mlr c0 --sizes 63", "mlr c0 --sizes sixty", "mlr nowhere",
           "mlr c0 --min-load 100 --max-load 50", "loss c0 --step 0.5",
-          "throughput c0 --sizes 9000 --max-load 1000", "loss c0 --max-load 1e9"}) {
+          "throughput c0 --sizes 9000 --max-load 1000"}) {
         const auto [code, lines] = device.search(arguments);
         BOOST_TEST_CONTEXT(arguments) {
             BOOST_TEST(code == 2);
