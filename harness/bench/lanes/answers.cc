@@ -1,5 +1,11 @@
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "harness/bench/lanes/own_lane.h"
 #include "harness/bench/peers/dnsperf.h"
@@ -7,6 +13,7 @@
 #include "harness/bench/veth/device_counters.h"
 #include "harness/bench/veth/query_file.h"
 #include "harness/bench/veth/veth_rig.h"
+#include "harness/process/netns.h"
 
 namespace pathproof::bench {
 namespace {
@@ -14,15 +21,17 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr unsigned kQueries = 1000;
+constexpr std::size_t kHeaders = 14 + 20 + 8;  // Ethernet, IPv4, UDP
 constexpr auto kLongestStart = 20s;
 constexpr std::chrono::seconds kLongestRun{120};
 
-// What the lanes share: the pair whose far end a server of ours answers on.
+// What one run of a lane has: the pair whose far end a server of ours answers on, and the peers'
+// names.
 struct Resort {
     const DataplaneBench& bench;
     const VethRig& rig;
     DeviceCounters device;  // the client's end
-    OutputFile names;
+    const OutputFile& names;
 };
 
 struct Asked {
@@ -36,6 +45,37 @@ struct Client {
     std::vector<std::string> argv;
     std::function<Result<Asked>(const MeasuredRun&)> read;
 };
+
+// Asks the server over an ordinary socket until it answers: its lcore begins some time after it
+// says that the port is open.
+Status wait_for_an_answer(const VethPair& pair) {
+    const auto frames = query_frames(pair, 1, LoadJob::UdpChecksum::kValid);
+    if (!frames) {
+        return pass_on(frames.error());
+    }
+    const std::span query = std::span(frames->front()).subspan(kHeaders);
+    return process::in_netns(pair.client.netns, [&]() -> Status {
+        const int asking = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        const timeval patience{.tv_sec = 0, .tv_usec = 50'000};
+        setsockopt(asking, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        const sockaddr_in server{.sin_family = AF_INET,
+                                 .sin_port = htons(53),
+                                 .sin_addr = {htonl(pair.server.address.v4_host_order())},
+                                 .sin_zero = {}};
+        bool answered = false;
+        const auto deadline = std::chrono::steady_clock::now() + kLongestStart;
+        while (!answered && std::chrono::steady_clock::now() < deadline) {
+            std::array<char, 512> answer;
+            sendto(asking, query.data(), query.size(), 0,
+                   reinterpret_cast<const sockaddr*>(&server), sizeof server);
+            answered = recv(asking, answer.data(), answer.size(), 0) > 0;
+        }
+        close(asking);
+        return answered ? Status()
+                        : fail(ErrorCode::kUnavailable, "the server answered nothing within {} s",
+                               kLongestStart.count());
+    });
+}
 
 Result<MeasuredProgram> start_server(const Resort& resort) {
     const VethEnd& end = resort.rig.server().server;
@@ -54,6 +94,9 @@ Result<MeasuredProgram> start_server(const Resort& resort) {
         if (late || !server->runs_after(20ms)) {
             return fail(ErrorCode::kFailed, "the server did not start: {}", server->warned());
         }
+    }
+    if (const Status answers = wait_for_an_answer(resort.rig.server()); !answers) {
+        return pass_on(answers.error());
     }
     return server;
 }
@@ -107,9 +150,8 @@ Result<Measurement> ask(Resort& resort, const Client& client) {
     }
     const Status confirmed = confirm(*asked, *before, *after);
     const Status stopped = confirmed ? stop_server(*server) : confirmed;
-    const Status cleaned = stopped ? resort.rig.clean_up() : stopped;
-    if (!cleaned) {
-        return pass_on(cleaned.error());
+    if (!stopped) {
+        return pass_on(stopped.error());
     }
     return Measurement{.figures = figures_of(*asked), .waiting_share = run->cost.waiting_share()};
 }
@@ -180,13 +222,37 @@ Client ours(const Resort& resort, const std::string& driver, LoadJob::Rate rate)
     return {.argv = worker_command(resort.bench, "load", to_text(job)), .read = read_ours};
 }
 
-Lane lane(Resort* resort, const std::string& id, const std::string& title, const std::string& note,
-          const std::string& absent, std::function<Client(const Resort&)> client) {
+// In namespaces of its own: what one client has left at its device, the next one does not meet.
+Result<Measurement> ask_afresh(const DataplaneBench& bench, const OutputFile& names,
+                               const std::function<Client(const Resort&)>& client) {
+    VethRig rig(*bench.journal);
+    if (const Status made = rig.make(); !made) {
+        return fail(made.error(), "make the veth pairs");
+    }
+    auto device = DeviceCounters::open(rig.server().client.netns, rig.server().client.device);
+    if (!device) {
+        return pass_on(device.error());
+    }
+    Resort resort{.bench = bench, .rig = rig, .device = std::move(*device), .names = names};
+    return ask(resort, client(resort));
+}
+
+// Where the lanes find what they share.
+struct Shared {
+    const DataplaneBench& bench;
+    OutputFile names;
+};
+
+Lane lane(const Shared& shared, const std::string& id, const std::string& title,
+          const std::string& note, const std::string& absent,
+          std::function<Client(const Resort&)> client) {
     return {.id = id,
             .title = title,
             .note = note,
             .absent = absent,
-            .run = [resort, client = std::move(client)] { return ask(*resort, client(*resort)); }};
+            .run = [&shared, client = std::move(client)] {
+                return ask_afresh(shared.bench, shared.names, client);
+            }};
 }
 
 Result<Measurement> ask_over_rings(const DataplaneBench& bench, LoadJob::Rate rate) {
@@ -219,7 +285,8 @@ std::string absence(const DataplaneBench& bench) {
                : "not measured: asking and answering need a CPU each, and there is one to use";
 }
 
-std::vector<Lane> lanes_of(const DataplaneBench& bench, Resort* resort) {
+std::vector<Lane> lanes_of(const Shared& shared) {
+    const DataplaneBench& bench = shared.bench;
     const std::string one_cpu = absence(bench);
     const std::string without = one_cpu.empty() ? bench.no_namespaces : one_cpu;
     const auto peer = [&](const Tool& tool) { return without.empty() ? tool.absence() : without; };
@@ -229,15 +296,15 @@ std::vector<Lane> lanes_of(const DataplaneBench& bench, Resort* resort) {
     };
     const char* judged = "each answer's checksums verified, matched with its query, timed";
     return {
-        lane(resort, "dnsperf", "dnsperf -T 1 -c 8 -q 1000", "asks again as answers come",
+        lane(shared, "dnsperf", "dnsperf -T 1 -c 8 -q 1000", "asks again as answers come",
              peer(bench.tools.dnsperf), dnsperf),
-        lane(resort, "kxdpgun", "kxdpgun -b 32", "answers are counted, not compared",
+        lane(shared, "kxdpgun", "kxdpgun -b 32", "answers are counted, not compared",
              peer(bench.tools.kxdpgun), kxdpgun),
-        lane(resort, "xdp", "ours on net_af_xdp, as fast as it goes", judged, without,
+        lane(shared, "xdp", "ours on net_af_xdp, as fast as it goes", judged, without,
              own("af_xdp", kAsFastAsItGoes)),
-        lane(resort, "xdp-whole", "ours on net_af_xdp, highest rate without loss", judged, without,
+        lane(shared, "xdp-whole", "ours on net_af_xdp, highest rate without loss", judged, without,
              own("af_xdp", kWithoutLoss)),
-        lane(resort, "packet", "ours on net_af_packet, as fast as it goes", judged, without,
+        lane(shared, "packet", "ours on net_af_packet, as fast as it goes", judged, without,
              own("af_packet", kAsFastAsItGoes)),
         ring_lane(bench, "ring", "ours over net_ring, as fast as it goes", one_cpu,
                   kAsFastAsItGoes),
@@ -264,8 +331,8 @@ std::vector<Finding> findings_of(const std::vector<LaneResult>& lanes) {
     };
 }
 
-Result<Experiment> experiment_of(const DataplaneBench& bench, Resort* resort) {
-    auto lanes = run_rounds(lanes_of(bench, resort), bench.plan);
+Result<Experiment> experiment_of(const Shared& shared) {
+    auto lanes = run_rounds(lanes_of(shared), shared.bench.plan);
     if (!lanes) {
         return pass_on(lanes.error());
     }
@@ -287,24 +354,15 @@ Result<Experiment> experiment_of(const DataplaneBench& bench, Resort* resort) {
 }  // namespace
 
 Result<Experiment> bench_answers(const DataplaneBench& bench) {
-    if (bench.journal == nullptr || !bench.cores.apart()) {
-        return experiment_of(bench, nullptr);
-    }
-    VethRig rig(*bench.journal);
-    if (const Status made = rig.make(); !made) {
-        return fail(made.error(), "make the veth pairs");
-    }
-    auto device = DeviceCounters::open(rig.server().client.netns, rig.server().client.device);
     auto names = OutputFile::make();
-    if (!device || !names) {
-        return pass_on(device ? names.error() : device.error());
+    if (!names) {
+        return pass_on(names.error());
     }
     if (const Status written = names->write(query_lines(kQueries)); !written) {
         return pass_on(written.error());
     }
-    Resort resort{
-        .bench = bench, .rig = rig, .device = std::move(*device), .names = std::move(*names)};
-    return experiment_of(bench, &resort);
+    const Shared shared{.bench = bench, .names = std::move(*names)};
+    return experiment_of(shared);
 }
 
 }  // namespace pathproof::bench
