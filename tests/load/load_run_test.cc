@@ -33,14 +33,15 @@ LoadPlan plan() {
     return plan;
 }
 
-// All cases share these: a name can be had once in a process.
+// All cases share these: a name can be had once in a process. They are not closed: the EAL is gone
+// when static objects are.
 port::Port& loop() {
-    static port::Port port = loop_port("loop", 2);
-    return port;
+    static auto* port = new port::Port(loop_port("loop", 2));
+    return *port;
 }
 port::RingPort& ends() {
-    static port::RingPort port = port::RingPort::make("ends", 1024);
-    return port;
+    static auto* port = new port::RingPort(port::RingPort::make("ends", 1024));
+    return *port;
 }
 
 Roles one_worker(port::Port& port) {

@@ -16,8 +16,8 @@ namespace {
 std::vector<rte_ring*> make_rings(const std::string& name, unsigned ring_size, unsigned queues) {
     std::vector<rte_ring*> rings;
     for (unsigned queue = 0; queue < queues; ++queue) {
-        rings.push_back(
-            rte_ring_create((name + std::to_string(queue)).c_str(), ring_size, SOCKET_ID_ANY, 0));
+        const std::string number = queue == 0 ? "" : std::to_string(queue);
+        rings.push_back(rte_ring_create((name + number).c_str(), ring_size, SOCKET_ID_ANY, 0));
         BOOST_REQUIRE(rings.back() != nullptr);
     }
     return rings;

@@ -55,7 +55,7 @@ Frame numbered(std::size_t bytes, std::uint8_t number) {
 // Two buffers, and a VLAN tag that the driver put aside.
 void arrive_in_pieces(const Frame& frame, std::size_t first, std::uint16_t tci) {
     rte_mempool* pool = rte_mempool_lookup("rec1_end");
-    rte_ring* ring = rte_ring_lookup("rec1_in0");
+    rte_ring* ring = rte_ring_lookup("rec1_in");
     BOOST_REQUIRE((pool != nullptr && ring != nullptr));
     const auto piece = [&](std::size_t begin, std::size_t end) {
         rte_mbuf* mbuf = rte_pktmbuf_alloc(pool);

@@ -14,10 +14,11 @@ namespace {
 
 const AnswerRule kAddress{.addresses = {ip("192.0.2.53"), ip("2001:db8::53")}};
 
-// Two queues each way; made once for the process.
+// Two queues each way; made once for the process, and not closed: the EAL is gone when static
+// objects are.
 port::RingPort& two_queues() {
-    static port::RingPort port = port::RingPort::make("twoq", kRingSize, 2);
-    return port;
+    static auto* port = new port::RingPort(port::RingPort::make("twoq", kRingSize, 2));
+    return *port;
 }
 
 RespondPlan plan(std::vector<AnswerRule> rules, unsigned workers = 1) {
