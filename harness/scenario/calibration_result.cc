@@ -150,10 +150,13 @@ void attach(const Result<calibration::CalibrationResult>& calibration,
 }
 
 void calibrate_instrument(Context& context, verdict::ScenarioResult& result) {
+    // The same defects and frames in every run: what fails here has changed, and is no bad luck of a
+    // quick run's few payloads. `pathproof offload calibrate` draws others.
+    constexpr std::uint64_t kSeed = 1;
     context.progress.begin("calibration", 1);
     context.progress.step("defects planted in a software NIC, and healthy frames");
     calibration::CalibrationOptions options = calibration::quick_options();
-    options.seed = context.options.seed;
+    options.seed = kSeed;
     options.workers = std::clamp(static_cast<unsigned>(context.options.cpus.size()), 1u, 4u);
     attach(calibration::calibrate(options), result);
 }

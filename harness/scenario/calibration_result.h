@@ -16,7 +16,7 @@ verdict::Calibration to_verdict(const calibration::CalibrationResult& result);
 void attach(const Result<calibration::CalibrationResult>& calibration,
             verdict::ScenarioResult& result);
 
-// Runs the quick calibration with the run's seed, on its CPUs, and attaches it.
+// Runs the quick calibration with one seed for all runs, on the run's CPUs, and attaches it.
 void calibrate_instrument(Context& context, verdict::ScenarioResult& result);
 
 }  // namespace pathproof::scenario
