@@ -53,7 +53,7 @@ std::vector<std::string> placement_troubles(const Roles& roles) {
     }
     for (auto& [port, cpus] : cpus_by_port(roles)) {
         std::ranges::sort(cpus);
-        cpus.erase(std::ranges::unique(cpus).begin(), cpus.end());
+        cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
         if (std::string far = port::far_cpus(port->info(), port::place(cpus)); !far.empty()) {
             troubles.push_back(std::move(far));
         }
