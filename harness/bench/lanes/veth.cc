@@ -1,4 +1,5 @@
 #include <csignal>
+#include <thread>
 
 #include "harness/bench/lanes/own_lane.h"
 #include "harness/bench/peers/kxdpgun.h"
@@ -171,13 +172,27 @@ Sender ours(const Range& range, const std::string& driver, LoadJob::UdpChecksum 
             }};
 }
 
+// The kernel gives an AF_XDP queue free some time after the socket on it was closed.
+Result<Measurement> send_when_free(Range& range,
+                                   const std::function<Sender(const Range&)>& sender) {
+    constexpr unsigned kAttempts = 10;
+    for (unsigned attempt = 1;; ++attempt) {
+        auto sent = send(range, sender(range));
+        const bool busy = !sent && sent.error().message.find("busy") != std::string::npos;
+        if (!busy || attempt == kAttempts) {
+            return sent;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+}
+
 Lane lane(Range* range, const std::string& id, const std::string& title, const std::string& note,
           const std::string& absent, std::function<Sender(const Range&)> sender) {
     return {.id = id,
             .title = title,
             .note = note,
             .absent = absent,
-            .run = [range, sender = std::move(sender)] { return send(*range, sender(*range)); }};
+            .run = [range, sender = std::move(sender)] { return send_when_free(*range, sender); }};
 }
 
 std::vector<Lane> lanes_of(const DataplaneBench& bench, Range* range) {
