@@ -6,7 +6,6 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_version.h>
-#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include <thread>
 #include <utility>
 
+#include "dataplane/port/cpus.h"
 #include "dataplane/port/eal_log.h"
 #include "dataplane/port/pci_ready.h"
 
@@ -30,21 +30,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "pathproof-";
 std::atomic<bool> started_once = false;
-
-std::vector<int> usable_cpus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    std::vector<int> cpus;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) {
-        return cpus;
-    }
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (CPU_ISSET(cpu, &set)) {
-            cpus.push_back(cpu);
-        }
-    }
-    return cpus;
-}
 
 Status check(const EalOptions& options, const std::vector<int>& usable) {
     std::vector<int> wanted = options.worker_cpus;

@@ -1,7 +1,6 @@
 #include "harness/cli/offload_ports.h"
 
 #include <fmt/ranges.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +8,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/port/cpus.h"
 #include "dataplane/softnic/engine.h"
 #include "dataplane/softnic/faults.h"
 #include "harness/cli/commands.h"
@@ -68,22 +68,14 @@ Result<tester::PortRequest> far_port(const PortCheckOptions& options) {
     return tester::choose_port(options.far, options.netns);
 }
 
-std::vector<int> usable_cpus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    std::vector<int> cpus;
-    for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 2; ++cpu) {
-        if (CPU_ISSET(cpu, &set)) {
-            cpus.push_back(cpu);
-        }
-    }
+std::vector<int> two_cpus() {
+    std::vector<int> cpus = port::usable_cpus(2);
     cpus.resize(2, cpus.empty() ? 0 : cpus.front());
     return cpus;
 }
 
 Result<std::unique_ptr<tester::Client>> start_tester(const PortCheckOptions& options) {
-    tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = usable_cpus()};
+    tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = two_cpus()};
     if (options.software_nic) {
         wanted.software_nic = tester::SoftwareNic{options.faults, options.seed};
         return tester::Client::start(wanted);

@@ -1,6 +1,5 @@
 #include "harness/cli/session.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,6 +8,7 @@
 #include <mutex>
 #include <random>
 
+#include "dataplane/port/cpus.h"
 #include "dataplane/port/port.h"
 #include "harness/cli/progress.h"
 #include "harness/lab/journal.h"
@@ -22,19 +22,6 @@ namespace pathproof::cli {
 namespace {
 
 constexpr std::uint32_t kHugepageMib = 512;
-
-std::vector<int> usable_cpus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    std::vector<int> cpus;
-    for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 2; ++cpu) {
-        if (CPU_ISSET(cpu, &set)) {
-            cpus.push_back(cpu);
-        }
-    }
-    return cpus;
-}
 
 std::string utc_now() {
     const std::time_t now = std::time(nullptr);
@@ -205,7 +192,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     scenario::Options settings{.seed = seeded.seed,
                                .pairs = seeded.pairs,
                                .hugepages = seeded.use_hugepages && take_hugepages(**journal),
-                               .cpus = usable_cpus(),
+                               .cpus = port::usable_cpus(2),
                                .out_dir = seeded.out_dir,
                                .matrix = seeded.matrix,
                                .device = seeded.device,

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <optional>
 
+#include "dataplane/port/cpus.h"
 #include "dataplane/port/eal.h"
 
 namespace pathproof::port {
@@ -17,6 +18,12 @@ inline Eal*& current_eal() {
 inline Eal& eal() {
     BOOST_REQUIRE(current_eal() != nullptr);
     return *current_eal();
+}
+
+// Two workers, on two CPUs where there are two.
+inline EalOptions two_workers() {
+    const std::vector<int> cpus = usable_cpus(2);
+    return {.worker_cpus = {cpus.front(), cpus.back()}, .memory_mib = 512};
 }
 
 // A global fixture: BOOST_TEST_GLOBAL_FIXTURE(OneEal).

@@ -1,7 +1,6 @@
 #define BOOST_TEST_MODULE port
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <sched.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -21,13 +20,7 @@ namespace {
 
 // Two workers on the first CPU that this process may use: lcores may share one.
 EalOptions unprivileged() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    int cpu = 0;
-    while (!CPU_ISSET(cpu, &set)) {
-        ++cpu;
-    }
+    const int cpu = usable_cpus().front();
     return {.worker_cpus = {cpu, cpu},
             .memory_mib = 128,
             .vdevs = {"net_null0,no-rx=1", "net_null1", "net_ring0"}};

@@ -1,8 +1,6 @@
 #define BOOST_TEST_MODULE softnic
 #include "dataplane/softnic/wire.h"
 
-#include <sched.h>
-
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <ctime>
@@ -20,14 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 
 port::EalOptions one_worker() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    int cpu = 0;
-    while (!CPU_ISSET(cpu, &set)) {
-        ++cpu;
-    }
-    return {.worker_cpus = {cpu}, .memory_mib = 768};
+    return {.worker_cpus = port::usable_cpus(1), .memory_mib = 768};
 }
 
 const bool kOptionsSet = (port::OneEal::options = one_worker(), true);

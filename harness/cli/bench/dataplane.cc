@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "dataplane/port/cpus.h"
 #include "harness/bench/lanes/dataplane_bench.h"
 #include "harness/cli/bench/run.h"
 #include "harness/process/child.h"
@@ -45,7 +46,7 @@ BenchStep step_of(const DataplaneStep& step, const DataplaneOptions& options,
                     step.run({.journal = journal,
                               .no_namespaces = journal == nullptr ? kNoNamespaces : "",
                               .binary = process::own_binary(),
-                              .cores = bench::choose_cores(usable_cpus()),
+                              .cores = bench::choose_cores(port::usable_cpus()),
                               .tools = tools,
                               .seconds = options.seconds,
                               .ledger_packets = options.packets,

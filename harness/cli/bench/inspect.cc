@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "dataplane/port/cpus.h"
 #include "harness/bench/inspect_bench.h"
 #include "harness/cli/bench/run.h"
 #include "harness/lab/privilege.h"
@@ -73,7 +74,7 @@ BenchStep step_of(const Part& part, const InspectOptions& options,
                 const InspectBench inspect{.journal = *journal,
                                            .binary = process::own_binary(),
                                            .conntrack_version = conntrack_version,
-                                           .cpus = usable_cpus(),
+                                           .cpus = port::usable_cpus(),
                                            .plan = plan_for(options.bench, part.id, part.rounds)};
                 return part.run(inspect, options);
             }};

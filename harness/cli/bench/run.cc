@@ -1,7 +1,5 @@
 #include "harness/cli/bench/run.h"
 
-#include <sched.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -211,21 +209,6 @@ bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experi
                         : fmt::format("{}: round {}: {}", experiment, round, lane.title));
     };
     return plan;
-}
-
-std::vector<int> usable_cpus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    std::vector<int> cpus;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) {
-        return {0};
-    }
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (CPU_ISSET(cpu, &set)) {
-            cpus.push_back(cpu);
-        }
-    }
-    return cpus;
 }
 
 void tell(const std::string& sentence) {

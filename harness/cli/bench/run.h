@@ -31,7 +31,6 @@ bool wanted(const BenchOptions& options, const std::string& id);
 
 bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experiment,
                           unsigned rounds);
-std::vector<int> usable_cpus();
 void tell(const std::string& sentence);  // on standard error
 
 // One experiment, and how long it will take.

@@ -1,21 +1,11 @@
 #include "harness/cli/generate/lanes.h"
 
-#include <sched.h>
-
 #include <CLI/CLI.hpp>
 
+#include "dataplane/port/cpus.h"
 #include "harness/cli/generate/number_checks.h"
 
 namespace pathproof::cli {
-namespace {
-
-int cpus_allowed() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-}  // namespace
 
 std::uint16_t LaneOptions::queue_count() const {
     return queues > 0 ? queues : static_cast<std::uint16_t>(cpus.size());
@@ -40,12 +30,12 @@ void add_lane_options(CLI::App& command, LaneOptions& options) {
 }
 
 Status check_lanes(const LaneOptions& options) {
-    const auto lcores = static_cast<int>(options.cpus.size());
-    if (lcores > cpus_allowed()) {
+    const std::size_t lcores = options.cpus.size();
+    if (const std::size_t usable = port::usable_cpus().size(); lcores > usable) {
         return fail(ErrorCode::kBadInput,
                     "--cpu names {} lcores, and this process may run on {} CPUs: every lcore needs "
                     "one of its own",
-                    lcores, cpus_allowed());
+                    lcores, usable);
     }
     if (options.queue_count() > frame::kMostStreams) {
         return fail(ErrorCode::kBadInput, "--queues {}: a run has at most {} of them",

@@ -1,11 +1,10 @@
 #include "harness/cli/search/options.h"
 
-#include <sched.h>
-
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <map>
 
+#include "dataplane/port/cpus.h"
 #include "dataplane/search/frame_sizes.h"
 #include "harness/cli/generate/number_checks.h"
 
@@ -13,20 +12,6 @@ namespace pathproof::cli {
 namespace {
 
 constexpr std::uint16_t kLongestFrame = 9'018;  // an MTU of 9000
-
-// The CPUs of one lcore that sends and one that receives: the first two that there are.
-std::vector<int> two_cpus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    std::vector<int> cpus;
-    for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 2; ++cpu) {
-        if (CPU_ISSET(cpu, &set)) {
-            cpus.push_back(cpu);
-        }
-    }
-    return cpus;
-}
 
 // "loss=0.001,trial=2,sum=10": attributes by name.
 Result<std::map<std::string, double>> attributes(const std::string& text) {
@@ -134,7 +119,8 @@ search::Nanoseconds from_seconds(double seconds) {
 }
 
 void add_common_options(CLI::App& command, SearchOptions& options) {
-    options.lanes.cpus = two_cpus();
+    // One lcore sends, one receives.
+    options.lanes.cpus = port::usable_cpus(2);
     add_lane_options(command, options.lanes);
     command.get_option("--cpu")->description(
         "CPUs of the lcores, of which the last receives (the first two there are); one for both");

@@ -1,0 +1,14 @@
+// The CPUs that this process may use.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace pathproof::port {
+
+// In ascending order, at most `most` of them (sched_getaffinity(2)); CPU 0 alone if the kernel does
+// not say.
+std::vector<int> usable_cpus(std::size_t most = std::numeric_limits<std::size_t>::max());
+
+}  // namespace pathproof::port
