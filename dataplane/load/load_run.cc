@@ -9,6 +9,7 @@
 #include "dataplane/load/plan_check.h"
 #include "dataplane/load/self_check.h"
 #include "dataplane/load/trial_report.h"
+#include "dataplane/port/counters.h"
 #include "dataplane/port/eal.h"
 
 namespace pathproof::load {
@@ -77,8 +78,8 @@ class Engine final : public LoadRun {
         }
         TrialReport report = assemble(crew_, clock_, order);
         const RunPorts::Counters after = ports_.counters();
-        report.sender_port = traffic::difference(before.senders, after.senders);
-        report.receiver_port = traffic::difference(before.receivers, after.receivers);
+        report.sender_port = port::difference(before.senders, after.senders);
+        report.receiver_port = port::difference(before.receivers, after.receivers);
         report.bias.floor_ns = report.own_bias_ns = bias_.floor_ns;
         report.bias.single_ns = bias_.single_ns;
         report.bias.burst_ns = bias_.burst_ns;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dataplane/port/counters.h"
+
 namespace pathproof::load {
 namespace {
 
@@ -12,18 +14,11 @@ void add_once(std::vector<port::Port*>& ports, port::Port* port) {
 }
 
 port::PortCounters sum(const std::vector<port::Port*>& ports) {
-    port::PortCounters sum;
+    port::PortCounters all;
     for (const port::Port* port : ports) {
-        const port::PortCounters one = port->counters();
-        sum.rx_packets += one.rx_packets;
-        sum.tx_packets += one.tx_packets;
-        sum.rx_missed += one.rx_missed;
-        sum.rx_no_mbuf += one.rx_no_mbuf;
-        sum.rx_errors += one.rx_errors;
-        sum.tx_errors += one.tx_errors;
-        sum.tx_refused += one.tx_refused;
+        all = port::sum(all, port->counters());
     }
-    return sum;
+    return all;
 }
 
 std::string names(const std::vector<port::Port*>& ports) {

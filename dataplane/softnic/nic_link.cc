@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "dataplane/port/counters.h"
 #include "dataplane/softnic/port_loop.h"
 #include "dataplane/softnic/source_nat.h"
 
@@ -219,7 +220,7 @@ int NicLink::Impl::run() noexcept {
 NicLinkReport NicLink::Impl::report() {
     NicLinkReport report;
     for (std::size_t index = 0; index < ports.size(); ++index) {
-        report.ports.push_back(difference(before[index], ports[index].counters()));
+        report.ports.push_back(port::difference(before[index], ports[index].counters()));
     }
     for (std::size_t index = 0; index < sides.size(); ++index) {
         Side& side = sides[index];

@@ -38,14 +38,4 @@ std::uint16_t send_patiently(port::Port& port, std::span<rte_mbuf*> frames) noex
     return sent;
 }
 
-port::PortCounters difference(const port::PortCounters& before, const port::PortCounters& after) {
-    return {.rx_packets = after.rx_packets - before.rx_packets,
-            .tx_packets = after.tx_packets - before.tx_packets,
-            .rx_missed = after.rx_missed - before.rx_missed,
-            .rx_no_mbuf = after.rx_no_mbuf - before.rx_no_mbuf,
-            .rx_errors = after.rx_errors - before.rx_errors,
-            .tx_errors = after.tx_errors - before.tx_errors,
-            .tx_refused = after.tx_refused - before.tx_refused};
-}
-
 }  // namespace pathproof::softnic

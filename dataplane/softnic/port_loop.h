@@ -23,6 +23,4 @@ class Rest {
 // empties within microseconds. Gives how many it took; the rest still belongs to the caller.
 std::uint16_t send_patiently(port::Port& port, std::span<rte_mbuf*> frames) noexcept;
 
-port::PortCounters difference(const port::PortCounters& before, const port::PortCounters& after);
-
 }  // namespace pathproof::softnic

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "dataplane/port/capture.h"
+#include "dataplane/port/counters.h"
 #include "dataplane/softnic/completion.h"
 #include "dataplane/softnic/port_loop.h"
 
@@ -271,7 +272,7 @@ void Wire::Impl::watch() {
 WireReport Wire::Impl::report() {
     WireReport report{.mode = plan.mode, .started_unix_ns = started_unix_ns};
     for (std::size_t index = 0; index < ports.size(); ++index) {
-        report.ports.push_back(difference(before[index], ports[index].counters()));
+        report.ports.push_back(port::difference(before[index], ports[index].counters()));
     }
     for (const std::size_t index : {plan.port_a, plan.port_b}) {
         const port::PortCounters& counted = report.ports[index];

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "dataplane/port/counters.h"
 #include "dataplane/softnic/port_loop.h"
 
 namespace pathproof::traffic {
@@ -222,8 +223,8 @@ Result<ExchangeReport> exchange(port::Eal& eal, unsigned worker, std::span<port:
         return pass_on(launched.error());
     }
     eal.join(worker);
-    report.from = softnic::difference(from_before, from.counters());
-    report.to = softnic::difference(to_before, to.counters());
+    report.from = port::difference(from_before, from.counters());
+    report.to = port::difference(to_before, to.counters());
     object_to_losses(from, to, report);
     return report;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dataplane/port/counters.h"
 #include "dataplane/port/eal.h"
 #include "dataplane/traffic/pair_objections.h"
 #include "dataplane/traffic/pair_worker.h"
@@ -195,7 +196,7 @@ class PairSession {
         report.seconds = static_cast<double>(run_.clock.now_ns()) / 1e9;
         const std::vector<PortCounters> after = read_counters(ports_);
         for (std::size_t n = 0; n < ports_.size(); ++n) {
-            report.ports.push_back(difference(before[n], after[n]));
+            report.ports.push_back(port::difference(before[n], after[n]));
         }
         fill(report);
         fill_objections(report);

@@ -107,16 +107,6 @@ Tsc ServerSide::next_due(const RunClock& clock, Tsc otherwise) const noexcept {
     return due ? clock.at(*due) : otherwise;
 }
 
-port::PortCounters difference(const port::PortCounters& before, const port::PortCounters& after) {
-    return {.rx_packets = after.rx_packets - before.rx_packets,
-            .tx_packets = after.tx_packets - before.tx_packets,
-            .rx_missed = after.rx_missed - before.rx_missed,
-            .rx_no_mbuf = after.rx_no_mbuf - before.rx_no_mbuf,
-            .rx_errors = after.rx_errors - before.rx_errors,
-            .tx_errors = after.tx_errors - before.tx_errors,
-            .tx_refused = after.tx_refused - before.tx_refused};
-}
-
 std::uint64_t empty_queue(port::Port& port) noexcept {
     std::array<rte_mbuf*, kMostInBurst> burst;
     std::uint64_t total = 0;

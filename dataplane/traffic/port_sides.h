@@ -77,7 +77,4 @@ class ServerSide {
 // Frees what waits in the receive queue, so that a run sees no frame from before it. Says how many.
 std::uint64_t empty_queue(port::Port& port) noexcept;
 
-// What was counted in between.
-port::PortCounters difference(const port::PortCounters& before, const port::PortCounters& after);
-
 }  // namespace pathproof::traffic

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "dataplane/port/counters.h"
 #include "dataplane/port/eal.h"
 #include "dataplane/traffic/respond_worker.h"
 
@@ -179,7 +180,7 @@ Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const Resp
     for (RespondWorker& worker : *workers) {
         add(report, worker.responder());
     }
-    report.port = difference(before, port.counters());
+    report.port = port::difference(before, port.counters());
     report.driver_counters = port::growth(driver_before, port::extended_counters(port));
     report.seconds = static_cast<double>(clock.now_ns()) / 1e9;
     object(port, report);

@@ -1,0 +1,55 @@
+#include "dataplane/port/counters.h"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace pathproof::port;
+
+namespace {
+
+// Each member differs, and none is a sum of two others.
+constexpr PortCounters kBefore{.rx_packets = 1,
+                               .tx_packets = 2,
+                               .rx_missed = 4,
+                               .rx_no_mbuf = 8,
+                               .rx_errors = 16,
+                               .tx_errors = 32,
+                               .tx_refused = 64};
+constexpr PortCounters kGrown{.rx_packets = 700,
+                              .tx_packets = 600,
+                              .rx_missed = 500,
+                              .rx_no_mbuf = 400,
+                              .rx_errors = 300,
+                              .tx_errors = 200,
+                              .tx_refused = 100};
+constexpr PortCounters kAfter{.rx_packets = 701,
+                              .tx_packets = 602,
+                              .rx_missed = 504,
+                              .rx_no_mbuf = 408,
+                              .rx_errors = 316,
+                              .tx_errors = 232,
+                              .tx_refused = 164};
+
+void check_equal(const PortCounters& left, const PortCounters& right) {
+    BOOST_TEST(left.rx_packets == right.rx_packets);
+    BOOST_TEST(left.tx_packets == right.tx_packets);
+    BOOST_TEST(left.rx_missed == right.rx_missed);
+    BOOST_TEST(left.rx_no_mbuf == right.rx_no_mbuf);
+    BOOST_TEST(left.rx_errors == right.rx_errors);
+    BOOST_TEST(left.tx_errors == right.tx_errors);
+    BOOST_TEST(left.tx_refused == right.tx_refused);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(counters)
+
+BOOST_AUTO_TEST_CASE(a_difference_holds_what_each_counter_grew_by) {
+    check_equal(difference(kBefore, kAfter), kGrown);
+}
+
+BOOST_AUTO_TEST_CASE(a_sum_holds_what_all_ports_counted) {
+    check_equal(sum(kBefore, kGrown), kAfter);
+    check_equal(sum(kBefore, PortCounters{}), kBefore);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
