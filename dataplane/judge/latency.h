@@ -16,18 +16,18 @@ class LatencyHistogram {
   public:
     static constexpr std::int64_t kUnitNs = 100;
 
-    // Counts one time. Negative ones count as 0, those beyond the last bin (about two minutes) in
-    // the last.
-    void add(std::int64_t nanoseconds) noexcept {
+    // Counts one time, or the same one several times. Negative ones count as 0, those beyond the
+    // last bin (about two minutes) in the last.
+    void add(std::int64_t nanoseconds, std::uint64_t times = 1) noexcept {
         const std::int64_t time = std::max<std::int64_t>(nanoseconds, 0);
         // Frames of one burst have left together and come together.
         if (time == last_ns_) {
-            ++bins_[last_bin_];
+            bins_[last_bin_] += times;
             return;
         }
         last_ns_ = time;
         last_bin_ = bin_of(static_cast<std::uint64_t>(time) / kUnitNs);
-        ++bins_[last_bin_];
+        bins_[last_bin_] += times;
         if (time < min_ns_) [[unlikely]] {
             min_ns_ = time;
         }

@@ -23,9 +23,12 @@ inline std::uint64_t add_around(std::uint64_t a, std::uint64_t b) noexcept {
 
 // Whether the 16-bit one's-complement sum is 0xffff: what data with their checksum among them add
 // up to. The product with the inverse of 0xffff modulo 2^64 is small for its multiples alone.
-inline bool sums_up(std::uint64_t sum) noexcept {
+inline bool multiple_of_ones(std::uint64_t sum) noexcept {
     constexpr std::uint64_t kQuotients = 0x0001'0001'0001'0001;
-    return sum * (0 - kQuotients) <= kQuotients && sum != 0;
+    return sum * (0 - kQuotients) <= kQuotients;
+}
+inline bool sums_up(std::uint64_t sum) noexcept {
+    return multiple_of_ones(sum) && sum != 0;
 }
 
 // For more than kShort bytes: by the widest registers that this CPU has.

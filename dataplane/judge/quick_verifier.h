@@ -77,6 +77,13 @@ class QuickVerifier {
     // False: not of a common shape, and nothing is said of it.
     bool judge(frame::Bytes frame, QuickFrame& out) const noexcept;
 
+    // Whether the port, as it lies in the frame, is one of those that carry VXLAN.
+    bool to_tunnel(std::uint16_t raw_port) const noexcept {
+        constexpr std::uint64_t kOnes = 0x0001'0001'0001'0001;
+        const std::uint64_t zero_where_equal = ports_ ^ raw_port * kOnes;
+        return ((zero_where_equal - kOnes) & ~zero_where_equal & used_) != 0;
+    }
+
   private:
     struct Headers {
         std::uint32_t network = 0;
@@ -121,11 +128,6 @@ class QuickVerifier {
     static unsigned bad_upper(const std::uint8_t* frame, const Headers& headers,
                               QuickCode::Upper upper, std::uint64_t sum) noexcept;
 
-    bool to_tunnel(std::uint16_t raw_port) const noexcept {
-        constexpr std::uint64_t kOnes = 0x0001'0001'0001'0001;
-        const std::uint64_t zero_where_equal = ports_ ^ raw_port * kOnes;
-        return ((zero_where_equal - kOnes) & ~zero_where_equal & used_) != 0;
-    }
     static bool judge_plain(const std::uint8_t* frame, const Headers& packet,
                             QuickFrame& out) noexcept;
     static std::uint64_t sum_between(const std::uint8_t* frame, const Headers& outer,

@@ -48,6 +48,24 @@ class SequenceLedger {
         return take_unexpected(ahead, sequence, (std::uint64_t{1} << Bits) - 1);
     }
 
+    // The same for `count` (1 to 64) numbers from `first` on, one after the other, if the first is
+    // the one expected next. False: it is not, and nothing was taken.
+    bool take_run(std::uint32_t first, unsigned count) noexcept {
+        if (first != static_cast<std::uint32_t>(next_)) [[unlikely]] {
+            return false;
+        }
+        const auto place = static_cast<unsigned>(next_ % 64);
+        const std::uint64_t bits = ~std::uint64_t{0} >> (64 - count);
+        std::uint64_t& word = seen_[word_of(next_)];
+        word = (word & ~(~std::uint64_t{0} << place)) | bits << place;
+        if (place + count > 64) {
+            seen_[word_of(next_ + 64)] = bits >> (64 - place);
+        }
+        next_ += count;
+        in_order_ += count;
+        return true;
+    }
+
     SequenceTotals totals() const noexcept;
     void reset() noexcept;
 

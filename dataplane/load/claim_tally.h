@@ -14,16 +14,16 @@ class ClaimTally {
     static constexpr std::uint32_t kTunnelTypes = 0xf000;  // RTE_PTYPE_TUNNEL_MASK
     static constexpr std::uint64_t kClaims = 0x198;        // RTE_MBUF_F_RX_IP_CKSUM_MASK and L4's
 
-    // `flags` and `packet_type` are the mbuf's.
+    // Of `frames` alike; `flags` and `packet_type` are the mbuf's.
     void add(judge::QuickCode code, std::uint64_t flags, std::uint32_t packet_type,
-             IntakeTotals& totals) noexcept {
+             IntakeTotals& totals, std::uint64_t frames = 1) noexcept {
         const std::uint64_t run =
             std::uint64_t{code.index()} << 32 | (packet_type & kTunnelTypes) | (flags & kClaims);
         if (run != run_) [[unlikely]] {
             flush(totals);
             run_ = run;
         }
-        ++frames_;
+        frames_ += frames;
     }
     // To be called before `totals` are looked at.
     void flush(IntakeTotals& totals) noexcept;

@@ -55,6 +55,7 @@ IntakeTotals sum(const IntakeTotals& a, const IntakeTotals& b) {
         both.streams[i] = judge::sum(both.streams[i], b.streams[i]);
     }
     both.quick += b.quick;
+    both.known += b.known;
     both.stale += b.stale;
     return both;
 }

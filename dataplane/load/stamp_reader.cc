@@ -65,6 +65,13 @@ bool StampReader::read_upper_digits(std::uint32_t digits) noexcept {
     return true;
 }
 
+bool StampReader::is_right_as_sent(Bytes segment) noexcept {
+    Tracked tracked;
+    return segment.size() > kUdpHeader &&
+           read_dns_as_sent(segment.subspan(kUdpHeader), 0, tracked) &&
+           tracked.content == Tracked::Content::kRight;
+}
+
 bool StampReader::read_other_udp(Bytes payload, std::uint64_t now_ns, Tracked& out) const noexcept {
     if (read_dns(payload, now_ns, out)) {
         return true;

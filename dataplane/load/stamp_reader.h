@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "dataplane/base/result.h"
@@ -13,6 +14,7 @@
 #include "dataplane/frame/stamp.h"
 #include "dataplane/frame/view.h"
 #include "dataplane/judge/quick_sum.h"
+#include "dataplane/load/hex_digits.h"
 #include "dataplane/load/tracked_intake.h"
 
 namespace pathproof::load {
@@ -52,6 +54,15 @@ class StampReader {
                                                       : read_icmp(segment, now_ns, out);
     }
 
+    // Whether a UDP segment carries a message of the run, right in all, whose question lies as it
+    // was sent, letters lower case.
+    bool is_right_as_sent(frame::Bytes segment) noexcept;
+    // Of such a message.
+    std::size_t question_end() const noexcept { return question_end_; }
+    std::span<const frame::StampIds> ids() const noexcept { return ids_; }
+    // Since `sent_ns`, of times that have 48 bits; 0 if that lies ahead.
+    static std::uint64_t age(std::uint64_t now_ns, std::uint64_t sent_ns) noexcept;
+
   private:
     static constexpr std::size_t kUdpHeader = 8;
     using Expects = IntakePlan::Expects;
@@ -71,7 +82,6 @@ class StampReader {
     bool fits_suffix(const std::uint8_t* message) const noexcept;
     bool read_upper_digits(std::uint32_t digits) noexcept;
     void judge_message(const std::uint8_t* message, Tracked& out) const noexcept;
-    static std::uint64_t age(std::uint64_t now_ns, std::uint64_t sent_ns) noexcept;
 
     bool read_other_udp(frame::Bytes payload, std::uint64_t now_ns, Tracked& out) const noexcept;
     bool read_dns(frame::Bytes message, std::uint64_t now_ns, Tracked& out) const noexcept;
@@ -95,20 +105,6 @@ class StampReader {
     std::uint64_t upper_time_ = 0;
 };
 
-// Sixteen lower-case hexadecimal digits as eight bytes in the order of the digits. False: one of
-// them is no such digit.
-inline bool read_digits(__m128i text, std::uint64_t& bytes) noexcept {
-    const __m128i all = _mm_setr_epi8('0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b',
-                                      'c', 'd', 'e', 'f');
-    const __m128i letter = _mm_cmpgt_epi8(text, _mm_set1_epi8('9'));
-    const __m128i value = _mm_add_epi8(_mm_and_si128(text, _mm_set1_epi8(0x0f)),
-                                       _mm_and_si128(letter, _mm_set1_epi8(9)));
-    const __m128i wrong = _mm_xor_si128(_mm_shuffle_epi8(all, value), text);
-    const __m128i pairs = _mm_maddubs_epi16(value, _mm_set1_epi16(0x0110));
-    bytes = static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_packus_epi16(pairs, pairs)));
-    return _mm_testz_si128(wrong, wrong) != 0;
-}
-
 inline bool StampReader::fits_suffix(const std::uint8_t* message) const noexcept {
     for (const Part& part : suffix_parts_) {
         const __m128i there = judge::load<__m128i>(message + part.at);
@@ -122,7 +118,6 @@ inline bool StampReader::fits_suffix(const std::uint8_t* message) const noexcept
     return true;
 }
 
-// Times have 48 bits.
 inline std::uint64_t StampReader::age(std::uint64_t now_ns, std::uint64_t sent_ns) noexcept {
     const std::uint64_t age_ns = (now_ns - sent_ns) & frame::kStampTimeMask;
     return age_ns > frame::kStampTimeMask / 2 ? 0 : age_ns;

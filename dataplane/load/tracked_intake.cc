@@ -9,7 +9,9 @@
 
 #include "dataplane/judge/quick_verifier.h"
 #include "dataplane/load/anomaly_ring.h"
+#include "dataplane/load/arrival_run.h"
 #include "dataplane/load/claim_tally.h"
+#include "dataplane/load/known_shape.h"
 #include "dataplane/load/stamp_reader.h"
 
 namespace pathproof::load {
@@ -22,6 +24,7 @@ using judge::QuickCode;
 // So far ahead a frame's bytes are asked for while another is read.
 constexpr std::size_t kAhead = 4;
 constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kShapes = 16;
 
 void prefetch(const rte_mbuf* mbuf) noexcept {
     const auto* bytes = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
@@ -40,6 +43,14 @@ Innermost::Upper upper_of(QuickCode code) noexcept {
             break;
     }
     return Innermost::Upper::kIcmp;
+}
+
+KnownShape::Said said_of(const rte_mbuf& mbuf) noexcept {
+    constexpr std::uint64_t kLengthAndTunnel = ~std::uint64_t{0} << 32 | ClaimTally::kTunnelTypes;
+    static_assert(offsetof(rte_mbuf, pkt_len) == offsetof(rte_mbuf, packet_type) + 4);
+    const auto* both = reinterpret_cast<const std::uint8_t*>(&mbuf.packet_type);
+    return {.length_and_type = judge::load<std::uint64_t>(both) & kLengthAndTunnel,
+            .claims = mbuf.ol_flags & ClaimTally::kClaims};
 }
 
 // Nothing: what a packet carries is never tracked.
@@ -83,6 +94,10 @@ struct TrackedIntake::Impl {
     // next through memory costs more than the reading.
     [[gnu::always_inline]] inline void take(const rte_mbuf& mbuf, std::size_t port,
                                             std::uint64_t now_ns) noexcept;
+    [[gnu::always_inline]] inline bool take_known(const rte_mbuf& mbuf) noexcept;
+    [[gnu::noinline]] void enter_run() noexcept;
+    void enter_ordinary(frame::TrafficClass traffic, std::uint64_t age_ns, unsigned count) noexcept;
+    void learn(Bytes bytes, const rte_mbuf& mbuf, const judge::QuickFrame& frame) noexcept;
     [[gnu::always_inline]] inline void take_good(Bytes bytes, const Innermost& packet,
                                                  std::uint64_t now_ns) noexcept;
     [[gnu::always_inline]] inline void enter(const Tracked& tracked) noexcept;
@@ -98,6 +113,11 @@ struct TrackedIntake::Impl {
     IntakePlan plan;
     judge::QuickVerifier quick;
     StampReader reader;
+    std::array<KnownShape, kShapes> shapes;   // by the frame's length
+    const KnownShape* shape = shapes.data();  // of the frame before
+    ArrivalRun run;
+    std::uint64_t burst_ns = 0;  // when the frames of this burst came
+    std::uint32_t unknown = 0;   // frames of none of them since one was learned
     std::uint64_t late_after_ns;
     std::uint64_t began_ns = 0;
     std::uint64_t oldest_ns = 0;  // an age beyond which a frame of this burst is stale
@@ -121,6 +141,12 @@ Bytes TrackedIntake::Impl::join(const rte_mbuf& mbuf) noexcept {
 
 void TrackedIntake::Impl::take(const rte_mbuf& mbuf, std::size_t port,
                                std::uint64_t now_ns) noexcept {
+    if (!ring.active()) [[likely]] {
+        if (take_known(mbuf)) [[likely]] {
+            return;
+        }
+        enter_run();
+    }
     Bytes bytes(rte_pktmbuf_mtod(&mbuf, const std::uint8_t*), rte_pktmbuf_pkt_len(&mbuf));
     if (mbuf.nb_segs != 1) [[unlikely]] {
         bytes = join(mbuf);
@@ -144,6 +170,84 @@ void TrackedIntake::Impl::take(const rte_mbuf& mbuf, std::size_t port,
                .transport = frame.transport,
                .end = frame.end},
               now_ns);
+    learn(bytes, mbuf, frame);
+}
+
+bool TrackedIntake::Impl::take_known(const rte_mbuf& mbuf) noexcept {
+    const KnownShape::Said said = said_of(mbuf);
+    const auto* bytes = rte_pktmbuf_mtod(&mbuf, const std::uint8_t*);
+    if (shape->said() != said) [[unlikely]] {
+        shape = &shapes[mbuf.pkt_len % kShapes];
+        if (shape->said() != said) {
+            return false;
+        }
+    }
+    Known known;
+    if (mbuf.nb_segs != 1 || !shape->read(bytes, quick, reader.ids(), known)) [[unlikely]] {
+        return false;
+    }
+    if (!run.extend(*shape, known)) [[unlikely]] {
+        enter_run();
+        run.begin(*shape, known);
+    }
+    return true;
+}
+
+void TrackedIntake::Impl::enter_run() noexcept {
+    const unsigned count = run.count();
+    if (count == 0) {
+        return;
+    }
+    totals.known += count;
+    const KnownShape::Said& said = run.shape().said();
+    claims.add(run.shape().code(), said.claims, static_cast<std::uint32_t>(said.length_and_type),
+               totals, count);
+    const std::uint64_t age_ns = StampReader::age(burst_ns, run.sent_ns());
+    if (age_ns > oldest_ns) [[unlikely]] {
+        totals.stale += count;
+        totals.received.other_traffic += count;
+        run.clear();
+        return;
+    }
+    totals.received.answers += count;
+    if (age_ns <= late_after_ns && ledgers[run.stream()].take_run(run.first(), count)) [[likely]] {
+        const unsigned aaaa = run.aaaa();
+        enter_ordinary(frame::TrafficClass::kDnsA, age_ns, count - aaaa);
+        enter_ordinary(frame::TrafficClass::kDnsAaaa, age_ns, aaaa);
+    } else {
+        for (unsigned i = 0; i < count; ++i) {
+            enter({.traffic =
+                       run.is_aaaa(i) ? frame::TrafficClass::kDnsAaaa : frame::TrafficClass::kDnsA,
+                   .stream = run.stream(),
+                   .sequence = run.first() + i,
+                   .age_ns = age_ns});
+        }
+    }
+    run.clear();
+}
+
+void TrackedIntake::Impl::enter_ordinary(frame::TrafficClass traffic, std::uint64_t age_ns,
+                                         unsigned count) noexcept {
+    if (count == 0) {
+        return;
+    }
+    ClassTotals& of_class = totals.classes[static_cast<std::size_t>(traffic)];
+    of_class.unique += count;
+    of_class.latency.add(static_cast<std::int64_t>(age_ns), count);
+}
+
+// Not at once: lengths that share a place would drive each other out with each frame.
+void TrackedIntake::Impl::learn(Bytes bytes, const rte_mbuf& mbuf,
+                                const judge::QuickFrame& frame) noexcept {
+    constexpr std::uint32_t kPatience = 16;
+    if (++unknown < kPatience) [[likely]] {
+        return;
+    }
+    unknown = 0;
+    const Bytes segment = bytes.subspan(frame.transport, frame.end - frame.transport);
+    if (reader.is_right_as_sent(segment)) {
+        shapes[bytes.size() % kShapes].learn(bytes, said_of(mbuf), frame, reader.question_end());
+    }
 }
 
 void TrackedIntake::Impl::mark(Anomaly::Kind kind) noexcept {
@@ -277,6 +381,7 @@ void TrackedIntake::take(std::span<rte_mbuf* const> burst, std::size_t port,
     for (std::size_t i = 0; i < burst.size() && i < kAhead; ++i) {
         prefetch(burst[i]);
     }
+    impl.burst_ns = now_ns;
     impl.oldest_ns = now_ns - std::min(now_ns, impl.began_ns);
     for (std::size_t i = 0; i < burst.size(); ++i) {
         if (i + kAhead < burst.size()) {
@@ -284,6 +389,7 @@ void TrackedIntake::take(std::span<rte_mbuf* const> burst, std::size_t port,
         }
         impl.take(*burst[i], port, now_ns);
     }
+    impl.enter_run();
     impl.totals.received.received += burst.size();
     impl.totals.quick += burst.size() - std::exchange(impl.uncommon, 0);
     impl.claims.flush(impl.totals);

@@ -1,7 +1,8 @@
 // Reads and judges all that one receiving lcore gets: every checksum, outer and inner, of every
 // frame; tracked frames are told from others by their stamp, entered in the ledger of their stream
-// and in the latency histogram of their class. Frames of common shape take the quick way, all
-// others the verifier's; both give the same verdict.
+// and in the latency histogram of their class. There are three ways, of which each gives the same
+// verdict: frames that look as others of the run did are known (known_shape.h), others of common
+// shape are judged in one pass (quick_verifier.h), the rest by the verifier.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ struct IntakePlan {
     // Latency that the tester itself adds, to be taken off and printed. See load_run.h.
     std::uint32_t keep_bad_frames = 64;
     // Frames kept before and after each of the first anomalies (bad checksum, duplicate,
-    // reordering, late); 0: none.
+    // reordering, late); 0: none. With them no frame is known: each is looked at on its own.
     std::uint32_t frames_around = 0;
     std::uint32_t anomalies = 16;
     std::uint64_t seed = 1;  // of the sources: DNS ids follow from it
@@ -80,7 +81,8 @@ struct IntakeTotals {
     RxFlagCounts l4_flags;
     std::array<ClassTotals, frame::kTrafficClasses> classes;
     std::vector<judge::SequenceTotals> streams;  // by stream
-    std::uint64_t quick = 0;                     // frames that took the quick way
+    std::uint64_t quick = 0;                     // frames that took a quick way
+    std::uint64_t known = 0;                     // of these, the quickest: see known_shape.h
     std::uint64_t stale = 0;                     // of other traffic: left before the counting began
 };
 

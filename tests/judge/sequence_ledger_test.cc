@@ -191,4 +191,38 @@ BOOST_AUTO_TEST_CASE(the_last_number_overtaken_is_known_until_a_reset) {
     BOOST_TEST(ledger.totals().overtaken == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_run_leaves_what_its_numbers_one_by_one_leave) {
+    std::mt19937 random(7);
+    SequenceLedger by_runs;
+    SequenceLedger one_by_one;
+    std::uint32_t next = 0;
+    const auto take_both = [&](std::uint32_t number) {
+        BOOST_REQUIRE((by_runs.take(number) == one_by_one.take(number)));
+    };
+    for (int step = 0; step < 20'000; ++step) {
+        const auto count = static_cast<unsigned>(1 + random() % 64);
+        BOOST_REQUIRE(!by_runs.take_run(next + 1, count));
+        BOOST_REQUIRE(by_runs.take_run(next, count));
+        for (unsigned i = 0; i < count; ++i) {
+            one_by_one.take(next + i);
+        }
+        // What was seen is seen, and what lies ahead is not: at times numbers are left out.
+        take_both(static_cast<std::uint32_t>(next + random() % count));
+        next += count;
+        if (step % 16 == 0) {
+            const auto left_out = static_cast<std::uint32_t>(random() % 200);
+            next += left_out;
+            take_both(next++);
+            take_both(next - 1 - left_out / 2);
+        }
+    }
+    const SequenceTotals a = by_runs.totals();
+    const SequenceTotals b = one_by_one.totals();
+    BOOST_TEST(a.unique == b.unique);
+    BOOST_TEST(a.duplicates == b.duplicates);
+    BOOST_TEST(a.reordered == b.reordered);
+    BOOST_TEST(a.highest == b.highest);
+    BOOST_TEST(a.duplicates > 19'000u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,286 @@
+// What an intake says of frames of a known shape is what it says of them when it looks at each on
+// its own.
+#include <fmt/format.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "dataplane/judge/bad_checksums.h"
+#include "tests/load/taken_frames.h"
+
+using namespace pathproof;
+using namespace pathproof::load;
+using frame::Family;
+using frame::TrafficClass;
+
+namespace {
+
+// A shape is learned from one of the first frames.
+constexpr std::size_t kLearning = 24;
+
+SourcePlan pairs(Family family, Envelope envelope, std::uint16_t bytes = 0) {
+    SourcePlan plan = plan_of(TrafficClass::kDnsA, family, envelope);
+    plan.mix = {{.traffic = TrafficClass::kDnsA, .frame_bytes = bytes},
+                {.traffic = TrafficClass::kDnsAaaa, .frame_bytes = bytes}};
+    return plan;
+}
+
+SourcePlan without_outer_checksum() {
+    SourcePlan plan = pairs(Family::kIpv4, Envelope::kVxlan);
+    plan.spec.tunnel->outer.transport_checksum = frame::ChecksumMode::kZero;
+    return plan;
+}
+
+SourcePlan with_suffix(const std::string& suffix) {
+    SourcePlan plan = pairs(Family::kIpv4, Envelope::kNone);
+    plan.suffix = suffix;
+    return plan;
+}
+
+IntakePlan intake_plan(const SourcePlan& plan) {
+    IntakePlan made = frames_expected();
+    made.suffix = plan.suffix;
+    return made;
+}
+
+// The intake that keeps evidence looks at each frame on its own.
+TrackedIntake looking_at_each(const SourcePlan& plan) {
+    IntakePlan made = intake_plan(plan);
+    made.frames_around = 1;
+    return intake_of(made);
+}
+
+std::string described(const IntakeTotals& totals) {
+    const judge::ReceiveTally& received = totals.received;
+    std::string text = fmt::format(
+        "received {} answers {} bad {} malformed {} other {} icmp {} stale {} quick {}\n",
+        received.received, received.answers, received.bad_checksum, received.malformed,
+        received.other_traffic, received.icmp_errors, totals.stale, totals.quick);
+    for (const auto& layer : totals.checksums) {
+        text += fmt::format("{} {} {} {}; ", layer[0], layer[1], layer[2], layer[3]);
+    }
+    for (const RxFlagCounts& flags : {totals.ip_flags, totals.l4_flags}) {
+        text += fmt::format("\nflags {} {} {} {} {}", flags.good_on_good, flags.good_on_bad,
+                            flags.bad_on_good, flags.bad_on_bad, flags.unknown);
+    }
+    for (const ClassTotals& one : totals.classes) {
+        const judge::LatencySummary latency = one.latency.summary();
+        text += fmt::format("\nclass {} {} {} {} {}, {} times {}..{} median {}", one.unique,
+                            one.duplicates, one.reordered, one.late, one.wrong, latency.count,
+                            latency.min_ns, latency.max_ns, latency.p50_ns);
+    }
+    for (const judge::SequenceTotals& stream : totals.streams) {
+        text += fmt::format("\nstream {} {} {} {} {} {} {}", stream.unique, stream.duplicates,
+                            stream.reordered, stream.too_old, stream.highest, stream.furthest,
+                            stream.overtaken);
+    }
+    return text;
+}
+
+Frame sealed(Frame frame) {
+    for (const judge::BadChecksum& one :
+         judge::bad_checksums(frame, frame::TunnelPorts::well_known())) {
+        judge::write_right(frame, one.finding);
+    }
+    return frame;
+}
+
+struct Case {
+    std::string name;
+    SourcePlan plan;
+};
+
+std::vector<Case> cases() {
+    return {{"IPv4", pairs(Family::kIpv4, Envelope::kNone)},
+            {"IPv6", pairs(Family::kIpv6, Envelope::kNone)},
+            {"VLAN", pairs(Family::kIpv4, Envelope::kVlan)},
+            {"QinQ, IPv6", pairs(Family::kIpv6, Envelope::kQinQ)},
+            {"VXLAN", pairs(Family::kIpv4, Envelope::kVxlan)},
+            {"VXLAN without outer checksum", without_outer_checksum()},
+            {"512 bytes", pairs(Family::kIpv4, Envelope::kNone, 512)},
+            {"VXLAN, 300 bytes", pairs(Family::kIpv4, Envelope::kVxlan, 300)}};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(known_shape)
+
+BOOST_AUTO_TEST_CASE(frames_that_look_alike_are_known_soon_and_counted_as_if_looked_at_each) {
+    for (const Case& one : cases()) {
+        BOOST_TEST_CONTEXT(one.name) {
+            const std::vector<Frame> frames = made(one.plan, 1'000);
+            TrackedIntake intake = intake_of(intake_plan(one.plan));
+            TrackedIntake slow = looking_at_each(one.plan);
+            take(intake, frames);
+            take(slow, frames);
+            BOOST_TEST(intake.totals().known >= frames.size() - kLearning);
+            BOOST_TEST(slow.totals().known == 0u);
+            BOOST_TEST(described(intake.totals()) == described(slow.totals()));
+            BOOST_TEST(intake.totals().received.answers == frames.size());
+        }
+    }
+}
+
+// Where the question ends decides which bytes are compared and how the rest is summed.
+BOOST_AUTO_TEST_CASE(suffixes_of_every_length_give_shapes_that_see_each_changed_byte) {
+    for (std::size_t letters = 1; letters <= 60; ++letters) {
+        const SourcePlan plan = with_suffix(std::string(letters, 'z'));
+        BOOST_TEST_CONTEXT(letters << " letters") {
+            std::vector<Frame> frames = made(plan, kLearning + 200);
+            TrackedIntake intake = intake_of(intake_plan(plan));
+            TrackedIntake slow = looking_at_each(plan);
+            for (std::size_t i = kLearning; i < frames.size(); ++i) {
+                frames[i][i % frames[i].size()] ^= 0x04;
+            }
+            take(intake, frames);
+            take(slow, frames);
+            BOOST_TEST(intake.totals().known > 0u);
+            BOOST_TEST(described(intake.totals()) == described(slow.totals()));
+        }
+    }
+}
+
+// Frame by frame, so that what one bit does is not hidden by another; with all checksums put right
+// for each second time, so that it is not the sum that tells.
+BOOST_AUTO_TEST_CASE(each_bit_of_a_frame_is_judged_as_if_it_were_looked_at_on_its_own) {
+    for (const Case& one : cases()) {
+        const std::vector<Frame> frames = made(one.plan, kLearning + 2);
+        const std::vector<Frame> first(frames.begin(), frames.end() - 2);
+        const std::size_t bytes = std::min<std::size_t>(frames[0].size(), 150);
+        TrackedIntake intake = intake_of(intake_plan(one.plan));
+        TrackedIntake slow = looking_at_each(one.plan);
+        for (std::size_t bit = 0; bit < bytes * 8; ++bit) {
+            Frame changed = frames[kLearning];
+            changed[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+            for (const Frame& frame : {changed, sealed(changed)}) {
+                intake.reset();
+                slow.reset();
+                take(intake, first);
+                take(slow, first);
+                BOOST_REQUIRE(intake.totals().known > 0);
+                take(intake, {frame, frames[kLearning + 1]});
+                take(slow, {frame, frames[kLearning + 1]});
+                BOOST_REQUIRE_MESSAGE(
+                    described(intake.totals()) == described(slow.totals()),
+                    fmt::format("{}: bit {} of byte {}:\n{}\nis not\n{}", one.name, bit % 8,
+                                bit / 8, described(intake.totals()), described(slow.totals())));
+            }
+        }
+    }
+}
+
+// The checksum of an IPv4 header whose right value is 0: 0xffff sums up and is wrong.
+Frame with_all_ones(Frame frame, std::size_t header) {
+    const auto word = [&](std::size_t at) -> unsigned { return frame[at] * 256u + frame[at + 1]; };
+    // The identification takes up what the checksum was.
+    const unsigned sum = word(header + 4) + word(header + 10);
+    const unsigned id = sum % 0xffff;
+    frame[header + 4] = static_cast<std::uint8_t>(id >> 8);
+    frame[header + 5] = static_cast<std::uint8_t>(id & 0xff);
+    frame[header + 10] = frame[header + 11] = 0xff;
+    return frame;
+}
+
+BOOST_AUTO_TEST_CASE(a_header_checksum_of_all_ones_is_wrong_as_it_is_elsewhere) {
+    for (const auto& [plan, header] :
+         {std::pair{pairs(Family::kIpv4, Envelope::kNone), 14u},
+          std::pair{pairs(Family::kIpv4, Envelope::kVxlan), 64u},
+          std::pair{without_outer_checksum(), 64u}, std::pair{without_outer_checksum(), 14u}}) {
+        std::vector<Frame> frames = made(plan, 200);
+        for (std::size_t i = 100; i < 150; ++i) {
+            frames[i] = with_all_ones(frames[i], header);
+        }
+        TrackedIntake intake = intake_of(intake_plan(plan));
+        TrackedIntake slow = looking_at_each(plan);
+        take(intake, frames);
+        take(slow, frames);
+        BOOST_TEST(intake.totals().known >= 100u);
+        BOOST_TEST(intake.totals().received.bad_checksum == 50u);
+        BOOST_TEST(described(intake.totals()) == described(slow.totals()));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_query_to_the_port_of_a_tunnel_is_no_query) {
+    const SourcePlan plan = pairs(Family::kIpv4, Envelope::kNone);
+    std::vector<Frame> frames = made(plan, 200);
+    for (std::size_t i = 100; i < 150; ++i) {
+        frames[i][36] = 4789 >> 8;
+        frames[i][37] = 4789 & 0xff;
+        frames[i] = sealed(frames[i]);
+    }
+    TrackedIntake intake = intake_of(intake_plan(plan));
+    TrackedIntake slow = looking_at_each(plan);
+    take(intake, frames);
+    take(slow, frames);
+    BOOST_TEST(intake.totals().known >= 100u);
+    BOOST_TEST(intake.totals().received.answers == 150u);
+    BOOST_TEST(described(intake.totals()) == described(slow.totals()));
+}
+
+BOOST_AUTO_TEST_CASE(numbers_in_any_order_late_and_stale_ones_are_entered_alike) {
+    const SourcePlan plan = pairs(Family::kIpv4, Envelope::kNone);
+    std::vector<Frame> frames = made(plan, 600);
+    std::swap(frames[200], frames[230]);
+    std::swap(frames[300], frames[301]);
+    frames[400] = frames[399];
+    frames.erase(frames.begin() + 450, frames.begin() + 470);
+    frames.insert(frames.begin() + 500, frames.begin() + 100, frames.begin() + 140);
+    for (const std::uint64_t now_ns : {kSent + 1, kSent + 70'000, kSent + 9'000'000'000}) {
+        for (const std::uint64_t began_ns : {std::uint64_t{0}, kSent + 500}) {
+            TrackedIntake intake = intake_of(intake_plan(plan));
+            TrackedIntake slow = looking_at_each(plan);
+            intake.reset(began_ns);
+            slow.reset(began_ns);
+            take(intake, frames, now_ns);
+            take(slow, frames, now_ns);
+            BOOST_TEST(intake.totals().known > frames.size() / 2);
+            BOOST_TEST(described(intake.totals()) == described(slow.totals()));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_the_port_says_of_checksums_is_counted_frame_by_frame) {
+    const SourcePlan plan = pairs(Family::kIpv4, Envelope::kNone);
+    const std::vector<Frame> frames = made(plan, 320);
+    TrackedIntake intake = intake_of(intake_plan(plan));
+    TrackedIntake slow = looking_at_each(plan);
+    constexpr std::uint64_t kSaid[] = {0, RTE_MBUF_F_RX_IP_CKSUM_GOOD,
+                                       RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_BAD};
+    for (std::size_t part = 0; part < 10; ++part) {
+        const std::vector<Frame> some(frames.begin() + static_cast<std::ptrdiff_t>(32 * part),
+                                      frames.begin() + static_cast<std::ptrdiff_t>(32 * part + 32));
+        take(intake, some, kNow, {.flags = kSaid[part / 2 % 3]});
+        take(slow, some, kNow, {.flags = kSaid[part / 2 % 3]});
+    }
+    BOOST_TEST(intake.totals().known > 0u);
+    BOOST_TEST(described(intake.totals()) == described(slow.totals()));
+    BOOST_TEST(intake.totals().l4_flags.bad_on_good > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(streams_that_arrive_mixed_are_told_apart) {
+    SourcePlan plan = pairs(Family::kIpv4, Envelope::kNone);
+    const std::vector<Frame> some = made(plan, 300);
+    plan.stream = 1;
+    const std::vector<Frame> others = made(plan, 300);
+    std::vector<Frame> mixed;
+    for (std::size_t i = 0; i < some.size(); ++i) {
+        mixed.push_back(some[i]);
+        mixed.push_back(others[i]);
+    }
+    IntakePlan both = frames_expected();
+    both.streams = 2;
+    TrackedIntake intake = intake_of(both);
+    take(intake, mixed);
+    BOOST_TEST(intake.totals().known >= mixed.size() - kLearning);
+    for (const judge::SequenceTotals& stream : intake.totals().streams) {
+        BOOST_TEST(stream.unique == some.size());
+        BOOST_TEST(stream.duplicates + stream.reordered == 0u);
+    }
+    // One stream more than the run has.
+    TrackedIntake one = intake_of(frames_expected());
+    take(one, some);
+    take(one, others);
+    BOOST_TEST(one.totals().received.answers == some.size());
+    BOOST_TEST(one.totals().received.other_traffic == others.size());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
