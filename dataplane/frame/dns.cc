@@ -131,12 +131,11 @@ void write_records(RecordWriter& records, const DnsAnswer& answer, std::uint16_t
     if (answer.cname != nullptr) {
         records.write_cname();
     }
-    const Family family = type == kDnsTypeA ? Family::kIpv4 : Family::kIpv6;
     for (const IpAddress& address : answer.addresses) {
         if (!records.complete()) {
             return;
         }
-        if (address.family == family) {
+        if (address_type(address.family) == type) {
             records.write_address(address, type);
         }
     }
@@ -353,7 +352,7 @@ std::size_t write_answer(std::span<std::uint8_t> out, std::span<const std::uint8
         return 0;
     }
     RecordWriter records(writer, answer);
-    if (!answer.truncated) {
+    if (!answer.truncated && question->query_class == kDnsClassIn) {
         write_records(records, answer, question->type);
     }
     std::uint32_t flags = kResponse | static_cast<std::uint32_t>(answer.rcode);

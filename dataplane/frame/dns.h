@@ -22,6 +22,11 @@ inline constexpr std::uint16_t kDnsTypeAaaa = 28;
 inline constexpr std::uint16_t kDnsClassIn = 1;
 inline constexpr std::size_t kDnsHeaderBytes = 12;
 
+// The type of the record that holds an address.
+constexpr std::uint16_t address_type(Family family) {
+    return family == Family::kIpv4 ? kDnsTypeA : kDnsTypeAaaa;
+}
+
 // The response codes that the harness uses by name; a message may carry any of 0 to 15.
 enum class Rcode : std::uint8_t {
     kNoError = 0,
@@ -158,11 +163,13 @@ struct DnsAnswer {
     bool recursion_available = true;
     std::uint32_t ttl = 30;
     const DnsName* cname = nullptr;  // one CNAME record before the addresses, which it then owns
-    std::span<const IpAddress> addresses;  // those of the query's family count, others are left out
+    // Questions for A and AAAA get those of their family; all other types have none: NODATA (RFC 2308
+    // section 2.2).
+    std::span<const IpAddress> addresses;
 };
 
 // Writes the answer to the query `query` (a whole message): its id, opcode, RD and first question
-// are repeated byte for byte. Records that do not fit `out` are left out and TC is set (RFC 2181
+// are repeated byte for byte. A question of another class than IN gets no records. Records that do not fit `out` are left out and TC is set (RFC 2181
 // section 9). Returns the length, or 0 if `query` has no readable question or `out` is too small
 // for header and question.
 std::size_t write_answer(std::span<std::uint8_t> out, std::span<const std::uint8_t> query,

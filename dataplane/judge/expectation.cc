@@ -12,8 +12,7 @@ using frame::IpAddress;
 constexpr std::size_t kMostAddresses = 64;
 
 bool of_type(const IpAddress& address, std::uint16_t qtype) noexcept {
-    return address.family == frame::Family::kIpv4 ? qtype == frame::kDnsTypeA
-                                                  : qtype == frame::kDnsTypeAaaa;
+    return frame::address_type(address.family) == qtype;
 }
 
 // Which of the addresses were met, one bit each.

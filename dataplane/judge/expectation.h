@@ -11,17 +11,18 @@
 
 namespace pathproof::judge {
 
-// The answer to questions for names under `suffix` of one type, or of all types (0).
+// The answer to questions of class IN for names under `suffix`, of one type or of all types (0).
 struct Expectation {
     frame::DnsName suffix;  // the root: all names
     std::uint16_t qtype = 0;
     frame::Rcode rcode = frame::Rcode::kNoError;
     std::optional<frame::DnsName> cname;
-    std::vector<frame::IpAddress> addresses;  // of both families; a question's own family counts
+    std::vector<frame::IpAddress> addresses;  // of both families; a question's own type counts
     bool truncated = false;                   // TC and no records
 
     bool fits(const frame::DnsQuestion& question) const noexcept {
-        return (qtype == 0 || qtype == question.type) && question.name.is_under(suffix);
+        return question.query_class == frame::kDnsClassIn &&
+               (qtype == 0 || qtype == question.type) && question.name.is_under(suffix);
     }
 };
 

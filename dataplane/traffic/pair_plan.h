@@ -85,12 +85,13 @@ struct PairPlan {
 };
 
 // What the server says of names that end in `suffix` (empty: all), for one type or all (qtype 0).
-// The first rule that fits counts. A query that no rule fits is answered REFUSED.
+// The first rule that fits counts. A query that no rule fits, or of another class than IN, is
+// answered REFUSED.
 struct AnswerRule {
     std::string suffix;
     std::uint16_t qtype = 0;
     std::uint8_t rcode = 0;                   // 0 NOERROR, 3 NXDOMAIN
-    std::vector<frame::IpAddress> addresses;  // of the query's family; others are left out
+    std::vector<frame::IpAddress> addresses;  // for A and AAAA; other types have no data (NODATA)
     std::string cname;                        // not empty: a CNAME record before the addresses
     Nanoseconds delay{0};                     // 0 to 10 s
     double loss = 0;                          // share of queries not answered, drawn from the seed

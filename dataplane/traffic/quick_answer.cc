@@ -127,7 +127,8 @@ std::optional<QuickAnswers::Question> QuickAnswers::read(Bytes message) noexcept
     }
     const auto tail = frame::view<QuestionTail>(message, at + 1);
     const std::size_t name_bytes = at + 1 - frame::kDnsHeaderBytes;
-    if (!tail || name_bytes > frame::DnsName::kMostBytes) {
+    if (!tail || tail->query_class != Be16(frame::kDnsClassIn) ||
+        name_bytes > frame::DnsName::kMostBytes) {
         return std::nullopt;
     }
     return Question{message.subspan(frame::kDnsHeaderBytes, name_bytes), tail->type.value()};

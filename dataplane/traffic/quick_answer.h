@@ -24,7 +24,7 @@ inline constexpr std::size_t kMostAnswerBytes = 512;  // over UDP (RFC 1035 sect
 class QuickAnswers {
   public:
     // `answers`: one a rule. Rules with a delay, a loss or a CNAME, and questions for other types
-    // than A and AAAA, take the general way.
+    // than A and AAAA or another class than IN, take the general way.
     QuickAnswers(std::span<const AnswerRule> rules, std::span<const judge::Expectation> answers);
 
     // Turns the frame at the beginning of `room`, of which `view` is and whose checksums are right,

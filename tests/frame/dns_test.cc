@@ -145,6 +145,32 @@ BOOST_AUTO_TEST_CASE(an_answer_repeats_the_question_and_holds_the_addresses_of_i
     BOOST_TEST(reader.offset() == message.size());
 }
 
+BOOST_AUTO_TEST_CASE(a_type_without_data_gets_noerror_and_no_records) {
+    const IpAddress addresses[] = {kAddress, *parse_ip("2001:db8::1")};
+    for (const std::uint16_t type : std::initializer_list<std::uint16_t>{2, 15, 16, 33, 65, 255}) {
+        const Octets message =
+            answer_to(query_for("www.example.test", type), {.addresses = addresses});
+        DnsReader reader(message);
+        BOOST_TEST(reader.header().rcode == 0u);
+        BOOST_TEST(reader.header().answers == 0u, "type " << type);
+        BOOST_TEST(!reader.header().truncated);
+        BOOST_TEST(!reader.next_record());
+        BOOST_TEST((reader.defect() == DnsDefect::kNone));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(another_class_than_in_gets_no_records) {
+    const DnsName target = name_of("real.example.test");
+    const IpAddress addresses[] = {kAddress};
+    Octets query = query_for("www.example.test", kDnsTypeA);
+    for (const std::uint8_t query_class : std::initializer_list<std::uint8_t>{3, 4, 254, 255}) {
+        query.back() = query_class;
+        const Octets message = answer_to(query, {.cname = &target, .addresses = addresses});
+        BOOST_TEST(DnsReader(message).header().answers == 0u);
+        BOOST_TEST(message.size() == query.size());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_cname_comes_first_and_owns_the_addresses) {
     const DnsName target = name_of("real.example.test");
     const IpAddress address = *parse_ip("2001:db8::53");

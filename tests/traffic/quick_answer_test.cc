@@ -176,6 +176,35 @@ BOOST_AUTO_TEST_CASE(in_place_and_written_anew_give_the_same_frames) {
     BOOST_TEST((quick.intake().checksums() == general.intake().checksums()));
 }
 
+BOOST_AUTO_TEST_CASE(every_type_and_class_gets_the_same_either_way) {
+    const std::vector<AnswerRule> rules = {
+        {.suffix = "pathproof.test", .addresses = {ip("192.0.2.53"), ip("2001:db8::53")}}};
+    Responder general = responder(rules);
+    Responder quick = responder(rules);
+    for (std::uint16_t type = 0; type < 260; ++type) {
+        for (const std::uint8_t query_class :
+             std::initializer_list<std::uint8_t>{0, 1, 3, 4, 254, 255}) {
+            Frame query = query_frame(plain_spec(), type);
+            query.back() = query_class;
+            mend_checksums(query);
+            const Frame expected = general_answer(general, query);
+            InPlace result = in_place(quick, query);
+            const bool has_data =
+                query_class == frame::kDnsClassIn && (type == kA || type == kAaaa);
+            BOOST_TEST((result.turned.kind == Turned::Kind::kAnswer) == has_data);
+            if (!has_data) {
+                BOOST_REQUIRE(quick.next_due());
+                const frame::Bytes bytes = quick.next_answer();
+                result.frame.assign(bytes.begin(), bytes.end());
+                quick.take_off(Responder::Outcome::kSent);
+            }
+            BOOST_REQUIRE_MESSAGE(result.frame == expected,
+                                  "type " << type << ", class " << int{query_class});
+            BOOST_TEST(read_frame(expected).records.size() == (has_data ? 1u : 0u));
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(nothing_behind_the_answer_is_touched) {
     Responder server = responder(kRules);
     Frame buffer = query_frame(carried_spec(), kAaaa);

@@ -74,6 +74,53 @@ BOOST_AUTO_TEST_CASE(the_type_of_the_question_chooses_the_addresses) {
     BOOST_TEST((answer.addresses == std::vector{ip("2001:db8::53")}));
 }
 
+// NODATA (RFC 2308 section 2.2).
+BOOST_AUTO_TEST_CASE(a_type_without_data_gets_noerror_and_no_records_as_its_rule_is_read) {
+    Responder server = responder({kAddress});
+    const auto rules = expectations(std::vector{kAddress}).value();
+    for (const std::uint16_t type :
+         std::initializer_list<std::uint16_t>{2, 5, 15, 16, 33, 65, 255}) {
+        const Frame frame = answer_to(server, query_frame(plain_spec(), type));
+        const ReadFrame answer = read_frame(frame);
+        BOOST_TEST(answer.header.rcode == 0u);
+        BOOST_TEST(answer.records.empty(), "type " << type);
+        frame::DnsReader reader(frame::Bytes(frame).subspan(message_offset(frame)));
+        BOOST_TEST(judge::as_expected(reader, *reader.next_question(), &rules[0]), "type " << type);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(data_of_a_type_that_has_none_is_not_as_expected) {
+    Frame frame = query_frame(plain_spec(), kAaaa);
+    Responder server = responder({kAddress});
+    frame = answer_to(server, frame);
+    const auto rules = expectations(std::vector{kAddress}).value();
+    const std::size_t at = message_offset(frame);
+    // An MX question, answered with the 16 bytes of an address.
+    const std::size_t name = at + frame::kDnsHeaderBytes;
+    const std::size_t type = name + 10 + std::string("pathproof.test").size() + 1 + 1 + 1;
+    BOOST_REQUIRE(frame[type] == kAaaa);
+    for (const std::size_t where : {type, type + 6}) {
+        frame[where] = 15;
+    }
+    frame::DnsReader reader(frame::Bytes(frame).subspan(at));
+    const auto question = reader.next_question();
+    BOOST_REQUIRE(question);
+    BOOST_TEST(question->type == 15u);
+    BOOST_TEST(!judge::as_expected(reader, *question, &rules[0]));
+}
+
+BOOST_AUTO_TEST_CASE(another_class_than_in_is_refused) {
+    Responder server = responder({kAddress});
+    Frame query = query_frame(plain_spec(), kA);
+    for (const std::uint8_t query_class : std::initializer_list<std::uint8_t>{3, 4, 254, 255}) {
+        query.back() = query_class;
+        mend_checksums(query);
+        const ReadFrame answer = read_frame(answer_to(server, query));
+        BOOST_TEST(answer.header.rcode == 5u);
+        BOOST_TEST(answer.records.empty());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(vlan_tags_are_kept) {
     Responder server = responder({kAddress});
     frame::FrameSpec spec = plain_spec();
