@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cctype>
 #include <csignal>
+#include <iterator>
 #include <string_view>
 
 #include "dataplane/port/numa.h"
+#include "harness/cli/port_journal.h"
 #include "harness/process/netns.h"
 #include "harness/tester/port_choice.h"
 
@@ -20,6 +22,7 @@ extern "C" void note_signal(int) {
 }
 
 struct Device {
+    tester::PortRequest chosen;
     std::string title;      // what reports call it
     std::string name;       // what EAL calls it
     std::string arguments;  // with a leading comma, or empty
@@ -35,7 +38,8 @@ bool names_device(const std::vector<Device>& devices, const std::string& name) {
 Device device_of(const tester::PortRequest& chosen, const std::vector<Device>& others) {
     const std::size_t comma = std::min(chosen.device.find(','), chosen.device.size());
     const std::string driver = chosen.device.substr(0, comma);
-    Device device{.title = chosen.name,
+    Device device{.chosen = chosen,
+                  .title = chosen.name,
                   .name = driver,
                   .arguments = chosen.device.substr(comma),
                   .pci = driver.find(':') != std::string::npos,
@@ -124,6 +128,12 @@ Result<DataPorts> DataPorts::open(const DataPortsOptions& options) {
     if (!devices) {
         return pass_on(devices.error());
     }
+    std::vector<tester::PortRequest> chosen;
+    std::ranges::transform(*devices, std::back_inserter(chosen), &Device::chosen);
+    auto journal = note_ports(chosen, options.netns);
+    if (!journal) {
+        return pass_on(journal.error());
+    }
     if (!options.netns.empty()) {
         const Status entered = process::enter_netns(options.netns, process::SysfsView::kRemount);
         if (!entered) {
@@ -134,13 +144,16 @@ Result<DataPorts> DataPorts::open(const DataPortsOptions& options) {
     if (!eal) {
         return pass_on(eal.error());
     }
-    DataPorts opened{std::move(*eal), {}, {}};
+    DataPorts opened{std::move(*journal), std::move(*eal), {}, {}};
     for (const Device& device : *devices) {
         auto port = port::Port::open(device.config);
         if (!port) {
             return pass_on(port.error());
         }
         opened.ports.push_back(std::move(*port));
+    }
+    if (const Status noted = note_opened(opened.journal); !noted) {
+        return pass_on(noted.error());
     }
     for (const port::Port& port : opened.ports) {
         if (std::string far = port::far_cpus(port.info(), port::place(options.cpus));
@@ -159,7 +172,7 @@ Result<DataPort> DataPort::open(const DataPortOptions& options) {
     if (!all) {
         return pass_on(all.error());
     }
-    return DataPort{std::move(all->eal), std::move(all->ports.front())};
+    return DataPort{std::move(all->journal), std::move(all->eal), std::move(all->ports.front())};
 }
 
 const std::atomic<bool>& stop_on_signals() {

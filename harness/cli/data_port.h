@@ -4,12 +4,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/port/eal.h"
 #include "dataplane/port/port.h"
+#include "harness/lab/journal.h"
 
 namespace pathproof::cli {
 
@@ -33,13 +35,14 @@ struct DataPortsOptions {
 };
 
 struct DataPorts {
+    std::unique_ptr<lab::Journal> journal;  // of the kernel interfaces behind the ports, or null
     port::Eal eal;
     std::vector<port::Port> ports;        // as they were asked for; closed before the EAL
     std::vector<std::string> objections;  // lcores on another NUMA node than a port's device
 
     // PCI devices are served from hugepages, virtual devices alone from ordinary pages. Errors:
-    // what choose_port, Eal::start and Port::open say; a device named twice; a link that
-    // did not come up.
+    // what choose_port, note_ports, Eal::start and Port::open say; a device named twice; a link
+    // that did not come up.
     static Result<DataPorts> open(const DataPortsOptions& options);
 };
 
@@ -52,6 +55,7 @@ struct DataPortOptions {
 
 // One port with one queue each way and one worker.
 struct DataPort {
+    std::unique_ptr<lab::Journal> journal;  // as in DataPorts
     port::Eal eal;
     port::Port port;
 

@@ -12,6 +12,7 @@
 #include "dataplane/softnic/engine.h"
 #include "dataplane/softnic/faults.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/port_journal.h"
 #include "harness/cli/truth_text.h"
 #include "harness/offload/check.h"
 #include "harness/offload/device_class.h"
@@ -74,11 +75,28 @@ std::vector<int> two_cpus() {
     return cpus;
 }
 
-Result<std::unique_ptr<tester::Client>> start_tester(const PortCheckOptions& options) {
+struct Tester {
+    std::unique_ptr<lab::Journal> journal;  // outlives the tester's ports
+    std::unique_ptr<tester::Client> client;
+};
+
+Result<Tester> open_ports(const tester::TesterOptions& wanted,
+                          std::unique_ptr<lab::Journal> journal) {
+    auto client = tester::Client::start(wanted);
+    if (!client) {
+        return pass_on(client.error());
+    }
+    if (const Status noted = note_opened(journal); !noted) {
+        return pass_on(noted.error());
+    }
+    return Tester{std::move(journal), std::move(*client)};
+}
+
+Result<Tester> start_tester(const PortCheckOptions& options) {
     tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = two_cpus()};
     if (options.software_nic) {
         wanted.software_nic = tester::SoftwareNic{options.faults, options.seed};
-        return tester::Client::start(wanted);
+        return open_ports(wanted, nullptr);
     }
     auto device = tester::choose_port(options.device, options.netns);
     auto far = far_port(options);
@@ -87,7 +105,13 @@ Result<std::unique_ptr<tester::Client>> start_tester(const PortCheckOptions& opt
     }
     device->offloads = tester::PortOffloads::kAll;
     wanted.ports = {std::move(*device), std::move(*far)};
-    return tester::Client::start(wanted);
+    std::vector<tester::PortRequest> there = wanted.ports;
+    // The interface of net_tap comes and goes with its port.
+    std::erase_if(there, [&](const tester::PortRequest& port) {
+        return port.name == tap_interface(options.device);
+    });
+    auto journal = note_ports(there, options.netns);
+    return journal ? open_ports(wanted, std::move(*journal)) : pass_on(journal.error());
 }
 
 // The one named, before any port is opened.
@@ -196,7 +220,7 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
     if (!tester) {
         return pass_on(tester.error());
     }
-    const port::PortInfo& device = (*tester)->ports().front();
+    const port::PortInfo& device = tester->client->ports().front();
     expected = *expected ? std::move(expected) : fitting_profile(device);
     if (!expected) {
         return pass_on(expected.error());
@@ -207,7 +231,7 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
             return pass_on(ready.error());
         }
     }
-    verdict::RunResult run = describe_run(options, **tester);
+    verdict::RunResult run = describe_run(options, *tester->client);
     run.profile = *expected ? (*expected)->id : "";
     offload::CheckSettings settings{
         .rows = {.strength = options.quick ? matrix::Strength::kPairs : matrix::Strength::kTriples,
@@ -221,7 +245,7 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
         .planted = options.faults,
         .out_dir = options.out};
     settings.progress = tell_progress(isatty(STDERR_FILENO) == 1);
-    auto result = offload::check_ports(**tester, {}, settings);
+    auto result = offload::check_ports(*tester->client, {}, settings);
     if (!result) {
         return pass_on(result.error());
     }

@@ -7,9 +7,9 @@
 namespace pathproof::cli {
 namespace {
 
-// A lab that is kept up is no leftover; but who asks for the machine to be put back should know of
-// it.
-void name_kept_labs() {
+// A lab that is kept up and a run that goes on are no leftovers; but who asks for the machine to be
+// put back should know of them.
+void name_what_stays() {
     const auto runs = lab::list_runs();
     if (!runs) {
         return;
@@ -18,6 +18,9 @@ void name_kept_labs() {
         if (run.state == lab::RunInfo::State::kKept) {
             fmt::print("lab {} ({}) is kept up; 'pathproof lab down {}' takes it down\n",
                        run.run_id, run.what, run.run_id);
+        } else if (run.state == lab::RunInfo::State::kLive) {
+            fmt::print("run {} (pid {}, '{}') goes on: it puts back itself what it changed\n",
+                       run.run_id, run.pid, run.command);
         }
     }
 }
@@ -33,7 +36,7 @@ int restore() {
     if (restored->empty()) {
         fmt::print("nothing had to be put back\n");
     }
-    name_kept_labs();
+    name_what_stays();
     return 0;
 }
 
@@ -43,7 +46,7 @@ void add_restore(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand(
         "restore",
         "Put back what killed runs left changed on this machine (namespaces, sysctls, "
-        "hugepages, offload features)");
+        "hugepages, offload features, promiscuous mode and XDP programs of ports)");
     command->callback([&chosen] { chosen = restore; });
 }
 

@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/generate/number_checks.h"
+#include "harness/cli/port_journal.h"
 #include "harness/tester/client.h"
 #include "harness/tester/port_choice.h"
 #include "harness/tester/wire_text.h"
@@ -69,7 +71,12 @@ Status wait_for_end(tester::Client& tester, const WireOptions& options, const Si
     }
 }
 
-Result<std::unique_ptr<tester::Client>> start(const WireOptions& options) {
+struct Started {
+    std::unique_ptr<lab::Journal> journal;  // outlives the tester's ports
+    std::unique_ptr<tester::Client> tester;
+};
+
+Result<Started> start(const WireOptions& options) {
     tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = {options.cpu}};
     for (const std::string& name : {options.port_a, options.port_b}) {
         auto port = tester::choose_port(name, options.netns);
@@ -78,16 +85,22 @@ Result<std::unique_ptr<tester::Client>> start(const WireOptions& options) {
         }
         wanted.ports.push_back(std::move(*port));
     }
+    auto journal = note_ports(wanted.ports, options.netns);
+    if (!journal) {
+        return pass_on(journal.error());
+    }
     auto tester = tester::Client::start(wanted);
     if (!tester) {
-        return tester;
+        return pass_on(tester.error());
     }
-    const Status started =
-        (*tester)->start_wire({.mode = options.mode, .tunnel_ports = options.vxlan_ports});
+    Status started = note_opened(*journal);
+    started =
+        started ? (*tester)->start_wire({.mode = options.mode, .tunnel_ports = options.vxlan_ports})
+                : started;
     if (!started) {
         return pass_on(started.error());
     }
-    return tester;
+    return Started{std::move(*journal), std::move(*tester)};
 }
 
 int run(const WireOptions& options) {
@@ -95,19 +108,20 @@ int run(const WireOptions& options) {
     if (const Status writable = tester::check_evidence_path(options.capture); !writable) {
         return complain(writable.error());
     }
-    auto tester = start(options);
-    if (!tester) {
-        return complain(tester.error());
+    const auto started = start(options);
+    if (!started) {
+        return complain(started.error());
     }
-    const auto& ports = (*tester)->ports();
+    tester::Client* tester = started->tester.get();
+    const auto& ports = tester->ports();
     fmt::print(stderr, "wire {} <-> {} ({}, {}), mode {}{}\n", ports[0].name, ports[1].name,
-               ports[0].driver, (*tester)->dpdk_version(), softnic::name(options.mode),
+               ports[0].driver, tester->dpdk_version(), softnic::name(options.mode),
                options.seconds > 0 ? "" : "; Ctrl-C ends it");
-    if (const Status ended = wait_for_end(**tester, options, signals); !ended) {
+    if (const Status ended = wait_for_end(*tester, options, signals); !ended) {
         return complain(ended.error());
     }
-    const auto broken = (*tester)->wire_broken();
-    const auto report = (*tester)->stop_wire(options.capture);
+    const auto broken = tester->wire_broken();
+    const auto report = tester->stop_wire(options.capture);
     if (!report) {
         return complain(report.error());
     }
@@ -141,7 +155,7 @@ void add_wire(CLI::App& app, Command& chosen) {
                                softnic::name(softnic::WireMode::kPassThrough)}));
     command->add_option("--netns", options->netns, "network namespace in which the ports are");
     command->add_option("--duration", options->seconds, "seconds; without it until Ctrl-C")
-        ->check(CLI::PositiveNumber);
+        ->check(kAboveZero);
     command->add_flag("--json", options->json, "print the result as one JSON object");
     command->add_option("--pcapng", options->capture,
                         "file for the first frames that left with a wrong checksum");

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "harness/lab/netns_names.h"
+#include "harness/lab/port_notes.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/recovery.h"
 #include "harness/lab/run_lock.h"
@@ -61,12 +62,34 @@ std::uint64_t meminfo(const std::string& text, const std::string& key) {
     return std::strtoull(text.c_str() + found + key.size() + 1, nullptr, 10);
 }
 
+// Makes the journal's file with its header. It has its name only once it is locked: who looks for
+// journals of dead runs never meets one that is about to be. -1: errno says why not.
+int make_journal(const std::string& directory, const JournalHeader& header) {
+    const std::string nameless = fmt::format("{}/{}.{}", directory, header.run_id, getpid());
+    const std::string line = header_line(header);
+    const int file = open_locked(nameless, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
+    if (file < 0) {
+        return -1;
+    }
+    const bool made = write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+                      fdatasync(file) == 0 &&
+                      link(nameless.c_str(), journal_path(directory, header.run_id).c_str()) == 0;
+    const int reason = errno;
+    unlink(nameless.c_str());
+    if (made) {
+        return file;
+    }
+    close(file);
+    errno = reason;
+    return -1;
+}
+
 }  // namespace
 
 struct Journal::Impl {
     enum class State { kOpen, kUndone, kKept };
 
-    Impl(RunLock taken, std::string folder, KernelFiles kernel)
+    Impl(std::optional<RunLock> taken, std::string folder, KernelFiles kernel)
         : lock(std::move(taken)), directory(std::move(folder)), files(std::move(kernel)) {}
     ~Impl() { let_go(); }
 
@@ -77,6 +100,7 @@ struct Journal::Impl {
             file = -1;
         }
         lock.reset();
+        rmdir(directory.c_str());  // fails while anything else is in it, as it should
     }
 
     std::optional<RunLock> lock;
@@ -92,18 +116,26 @@ struct Journal::Impl {
     std::string path() const { return journal_path(directory, header.run_id); }
 
     Status start(const std::string& command_line) {
-        UndoReport report = recover(directory, files);
+        UndoReport report = lock ? recover(directory, files) : recover_journals(directory, files);
         recovered = std::move(report.done);
         recovered.insert(recovered.end(), report.problems.begin(), report.problems.end());
-        header = {.run_id = choose_run_id(directory),
+        header = {.run_id = "",
                   .pid = getpid(),
                   .boot_id = current_boot_id(files),
                   .command = command_line};
-        file = open_locked(path(), O_RDWR | O_CREAT | O_EXCL | O_APPEND);
-        if (file < 0) {
-            return fail(ErrorCode::kFailed, "make journal {}: {}", path(), std::strerror(errno));
+        // A run that ends at this moment may take the folder away; another one, the name.
+        for (int attempt = 0; attempt < 100 && file < 0; ++attempt) {
+            std::error_code ignored;
+            std::filesystem::create_directories(directory, ignored);
+            header.run_id = choose_run_id(directory);
+            file = make_journal(directory, header);
         }
-        return append(header_line(header));
+        if (file < 0) {
+            return fail(errno == EACCES ? ErrorCode::kNotPermitted : ErrorCode::kFailed,
+                        "make journal {}: {}; PATHPROOF_RUN_DIR names another folder", path(),
+                        std::strerror(errno));
+        }
+        return {};
     }
 
     Status append(const std::string& text) {
@@ -151,6 +183,20 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& command_line,
     std::unique_ptr<Journal> journal(new Journal);
     journal->impl_ =
         std::make_unique<Impl>(std::move(*lock), directory, KernelFiles{.proc = options.proc});
+    if (const Status started = journal->impl_->start(command_line); !started) {
+        return pass_on(started.error());
+    }
+    return journal;
+}
+
+Result<std::unique_ptr<Journal>> Journal::open_unlocked(const std::string& command_line,
+                                                        const JournalOptions& options) {
+    if (const Status may = needs_root(fmt::format("'{}'", command_line)); !may) {
+        return pass_on(may.error());
+    }
+    std::unique_ptr<Journal> journal(new Journal);
+    journal->impl_ = std::make_unique<Impl>(std::nullopt, journal_directory(options),
+                                            KernelFiles{.proc = options.proc});
     if (const Status started = journal->impl_->start(command_line); !started) {
         return pass_on(started.error());
     }
@@ -304,6 +350,39 @@ Status Journal::note_feature(const std::string& netns, const std::string& device
                         .device = device});
 }
 
+Status Journal::note_port(const std::string& netns, const std::string& interface, PortKind kind) {
+    const std::lock_guard lock(impl_->mutex);
+    const auto notes = notes_before_port(netns, interface, kind, actions_in(impl_->directory));
+    if (!notes) {
+        return pass_on(notes.error());
+    }
+    for (const UndoAction& action : *notes) {
+        if (const Status noted = impl_->note(action); !noted) {
+            return noted;
+        }
+    }
+    return {};
+}
+
+Status Journal::note_loaded_programs() {
+    const std::lock_guard lock(impl_->mutex);
+    for (const UndoAction& before : impl_->content().actions) {
+        if (before.kind != Kind::kXdp) {
+            continue;
+        }
+        const auto loaded = note_of_program(before);
+        if (!loaded) {
+            return pass_on(loaded.error());
+        }
+        const std::string lines =
+            done_line(Kind::kXdp, before.name) + (*loaded ? action_line(**loaded) : "");
+        if (const Status noted = impl_->append(lines); !noted) {
+            return noted;
+        }
+    }
+    return {};
+}
+
 Status Journal::change_ip(const std::string& netns, const std::string& change,
                           const std::string& undo) {
     const std::lock_guard lock(impl_->mutex);
@@ -358,7 +437,9 @@ Status Journal::undo() {
     const JournalContent content = impl_->content();
     const UndoReport report = undo_content(content, impl_->files);
     const Status finished = finish_journal(impl_->path(), content, report);
-    undo_netns_mount(impl_->directory);
+    if (impl_->lock) {
+        undo_netns_mount(impl_->directory);
+    }
     impl_->let_go();
     if (!report.problems.empty()) {
         return fail(ErrorCode::kFailed, "{}; 'pathproof restore' tries again",

@@ -26,6 +26,12 @@ struct JournalOptions {
     std::string proc = "/proc";  // where sysctls and hugepages are read and written
 };
 
+// What a DPDK port on a kernel interface is made of.
+enum class PortKind {
+    kPacketSocket,  // net_af_packet
+    kXdpSocket,     // net_af_xdp
+};
+
 class Journal {
   public:
     // Takes the machine's lab lock (flock on /run/pathproof/lock, released by the kernel when we
@@ -33,6 +39,10 @@ class Journal {
     // holds the lock (kUnavailable, names its pid and command); not root (kNotPermitted).
     static Result<std::unique_ptr<Journal>> open(const std::string& command_line,
                                                  const JournalOptions& options = {});
+    // The same without the lock: for runs that change nothing but interfaces which others leave
+    // alone (note_port), and of which several may go on at the same time.
+    static Result<std::unique_ptr<Journal>> open_unlocked(const std::string& command_line,
+                                                          const JournalOptions& options = {});
     ~Journal();  // undoes what is still in it
 
     const std::string& run_id() const;  // four hex digits, unique among the machine's namespaces
@@ -52,6 +62,13 @@ class Journal {
     // Notes that a device's features (as `ethtool -k` names them) must be set back to `value`.
     Status note_feature(const std::string& netns, const std::string& device,
                         const std::string& feature, bool value);
+    // Notes how a kernel interface is, before a DPDK port is opened on it: undo: its promiscuous
+    // mode as it was, and no XDP program of ours. The port must be closed before that. Errors: no
+    // such interface; an AF_XDP port on an interface that has an XDP program (kBadInput).
+    Status note_port(const std::string& netns, const std::string& interface, PortKind kind);
+    // Once the ports are open: notes which XDP programs they loaded, so that no other is taken for
+    // ours.
+    Status note_loaded_programs();
     // Changes a namespace (empty: ours) with a command of ip(8), and back with another:
     // "address add 198.18.0.1/30 dev e0", "address delete 198.18.0.1/30 dev e0". A command that
     // fails has changed nothing, and nothing of it is undone.

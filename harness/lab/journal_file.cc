@@ -10,12 +10,14 @@ namespace {
 using nlohmann::json;
 using Kind = UndoAction::Kind;
 
-constexpr std::array<std::pair<Kind, const char*>, 5> kKindNames{{
+constexpr std::array<std::pair<Kind, const char*>, 7> kKindNames{{
     {Kind::kNetns, "netns"},
     {Kind::kSysctl, "sysctl"},
     {Kind::kHugepages, "hugepages"},
     {Kind::kFeature, "feature"},
     {Kind::kIp, "ip"},
+    {Kind::kPromiscuity, "promiscuity"},
+    {Kind::kXdp, "xdp"},
 }};
 
 const char* kind_name(Kind kind) {
@@ -154,6 +156,13 @@ std::string describe(const UndoAction& action) {
         case Kind::kIp:
             return fmt::format("{}ip {}", action.netns.empty() ? "" : action.netns + " ",
                                action.name);
+        case Kind::kPromiscuity:
+            return fmt::format("{}{}: promiscuous mode {}",
+                               action.netns.empty() ? "" : action.netns + " ", action.device,
+                               action.value);
+        case Kind::kXdp:
+            return fmt::format("{}{}: no XDP program",
+                               action.netns.empty() ? "" : action.netns + " ", action.device);
     }
     return {};
 }

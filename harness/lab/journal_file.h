@@ -21,6 +21,9 @@ struct UndoAction {
         kHugepages,  // write `value` to vm.nr_hugepages
         kFeature,    // set feature `name` of `device` in `netns` to `value` ("on" or "off")
         kIp,         // run `ip NAME` in `netns`: "address delete 198.18.0.1/30 dev e0"
+        // Of the interface `name` (port_notes.cc), called `device` when it was noted:
+        kPromiscuity,  // set its promiscuous mode to `value` ("on" or "off")
+        kXdp,          // take off it the XDP program that `value` tells of
     };
     Kind kind = Kind::kNetns;
     std::string name;

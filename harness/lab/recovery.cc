@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <iterator>
 #include <utility>
 
+#include "harness/lab/feature_undo.h"
 #include "harness/lab/netns_names.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/run_lock.h"
@@ -54,7 +56,8 @@ class LockedJournal {
     int file_;
 };
 
-void append(std::vector<std::string>& to, std::vector<std::string> from) {
+template <typename Each>
+void append(std::vector<Each>& to, std::vector<Each> from) {
     std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
@@ -84,6 +87,23 @@ bool is_live(const std::string& path) {
     return live;
 }
 
+bool is_running(pid_t pid) {
+    return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH);
+}
+
+// Journals ("1a2b.PID") of runs that were killed before these had their names: nothing is in them.
+void remove_unnamed(const std::string& directory) {
+    std::error_code wrong;
+    for (const fs::directory_entry& entry : fs::directory_iterator(directory, wrong)) {
+        const std::string ending = entry.path().extension().string();
+        const bool is_pid =
+            ending.size() > 1 && ending.find_first_not_of("0123456789", 1) == std::string::npos;
+        if (is_pid && !is_running(std::atoi(ending.c_str() + 1))) {
+            unlink(entry.path().c_str());
+        }
+    }
+}
+
 std::vector<std::string> namespaces_of(const JournalContent& content) {
     std::vector<std::string> names;
     for (const UndoAction& action : content.actions) {
@@ -92,6 +112,23 @@ std::vector<std::string> namespaces_of(const JournalContent& content) {
         }
     }
     return names;
+}
+
+// Undoes all `features` of the device that `action` is of, and takes them out of the list.
+void undo_device_of(const UndoAction& action, std::vector<UndoAction>& features,
+                    UndoReport& report) {
+    const auto same_device = [&](const UndoAction& other) {
+        return other.netns == action.netns && other.device == action.device;
+    };
+    std::vector<UndoAction> of_device;
+    std::ranges::copy_if(features, std::back_inserter(of_device), same_device);
+    std::erase_if(features, same_device);
+    FeatureUndo undone = undo_features(of_device);
+    if (undone.done) {
+        report.done.push_back(std::move(*undone.done));
+    }
+    append(report.problems, std::move(undone.problems));
+    report.left.insert(report.left.begin(), undone.left.begin(), undone.left.end());
 }
 
 Result<std::vector<std::string>> as_result(UndoReport report) {
@@ -123,7 +160,17 @@ std::string current_boot_id(const KernelFiles& files) {
 UndoReport undo_content(const JournalContent& content, const KernelFiles& files) {
     const bool rebooted = content.header.boot_id != current_boot_id(files);
     UndoReport report;
+    std::vector<UndoAction> features;  // oldest first; they go back together, by device
+    for (const UndoAction& action : content.actions) {
+        if (action.kind == UndoAction::Kind::kFeature && !rebooted) {
+            features.push_back(action);
+        }
+    }
     for (auto action = content.actions.rbegin(); action != content.actions.rend(); ++action) {
+        if (action->kind == UndoAction::Kind::kFeature) {
+            undo_device_of(*action, features, report);
+            continue;
+        }
         if (rebooted && action->kind != UndoAction::Kind::kNetns) {
             continue;
         }
@@ -165,9 +212,30 @@ Status finish_journal(const std::string& path, const JournalContent& content,
     return {};
 }
 
-UndoReport recover(const std::string& directory, const KernelFiles& files) {
-    UndoReport all;
+std::vector<UndoAction> actions_in(const std::string& directory) {
+    std::vector<UndoAction> all;
     for (const std::string& path : journals_in(directory)) {
+        const auto text = read_file(path);
+        append(all, parse_journal(text.value_or(std::string())).actions);
+    }
+    return all;
+}
+
+UndoReport recover(const std::string& directory, const KernelFiles& files) {
+    UndoReport all = recover_journals(directory, files);
+    if (auto unmounted = undo_netns_mount(directory)) {
+        all.done.push_back(std::move(*unmounted));
+    }
+    return all;
+}
+
+UndoReport recover_journals(const std::string& directory, const KernelFiles& files) {
+    UndoReport all;
+    remove_unnamed(directory);
+    for (const std::string& path : journals_in(directory)) {
+        if (is_live(path) && is_running(parse_journal(read_file(path).value_or("")).header.pid)) {
+            continue;
+        }
         const LockedJournal held(path);
         if (!held.ours()) {
             continue;
@@ -186,9 +254,6 @@ UndoReport recover(const std::string& directory, const KernelFiles& files) {
             all.done.push_back(fmt::format("{}, left by {}", sentence, of_run(content.header)));
         }
         append(all.problems, std::move(report.problems));
-    }
-    if (auto unmounted = undo_netns_mount(directory)) {
-        all.done.push_back(std::move(*unmounted));
     }
     return all;
 }

@@ -29,8 +29,12 @@ UndoReport undo_content(const JournalContent& content, const KernelFiles& files)
 Status finish_journal(const std::string& path, const JournalContent& content,
                       const UndoReport& report);
 
-// Undoes the journals of dead runs. The caller holds the run lock; live and kept ones are not
-// touched.
+// What stands in all journals of the folder, not undone yet.
+std::vector<UndoAction> actions_in(const std::string& directory);
+
+// Undoes the journals of dead runs; live and kept ones are not touched.
+UndoReport recover_journals(const std::string& directory, const KernelFiles& files);
+// The same and, for the holder of the run lock, what belongs to no single run.
 UndoReport recover(const std::string& directory, const KernelFiles& files);
 
 }  // namespace pathproof::lab

@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "harness/lab/feature_undo.h"
 #include "harness/lab/netns_names.h"
+#include "harness/lab/port_notes.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 
@@ -85,25 +87,6 @@ Undone undo_hugepages(const UndoAction& action, const KernelFiles& files) {
         return pass_on(written.error());
     }
     return fmt::format("set the number of hugepages back from {} to {}", *now, action.value);
-}
-
-Undone undo_feature(const UndoAction& action) {
-    if (!action.netns.empty() && !process::netns_exists(action.netns)) {
-        return std::nullopt;
-    }
-    const auto set = process::run_program(
-        {"ethtool", "-K", action.device, action.name, action.value}, {.netns = action.netns});
-    if (!set) {
-        return pass_on(set.error());
-    }
-    if (set->exit_status == 0) {
-        return fmt::format("set {} back to {} on {}", action.name, action.value, action.device);
-    }
-    if (set->err.find("No such device") != std::string::npos) {
-        return std::nullopt;
-    }
-    return fail(ErrorCode::kFailed, "set {} of {} back to {}: {}", action.name, action.device,
-                action.value, set->err);
 }
 
 // What ip(8) says of an address, neighbour or device that is gone already.
@@ -222,6 +205,10 @@ Undone undo_action(const UndoAction& action, const KernelFiles& files) {
             return undo_feature(action);
         case Kind::kIp:
             return undo_ip(action);
+        case Kind::kPromiscuity:
+            return undo_promiscuity(action);
+        case Kind::kXdp:
+            return undo_xdp(action);
     }
     return std::nullopt;
 }

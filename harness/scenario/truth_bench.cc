@@ -5,6 +5,7 @@
 
 #include "dataplane/frame/view.h"
 #include "harness/scenario/measures.h"
+#include "harness/tester/port_choice.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -105,6 +106,18 @@ Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const Tru
         return pass_on(info.error());
     }
     bench->info_ = std::move(*info);
+    // The lab's own interfaces go with their namespaces.
+    const auto behind = tester::kernel_port(device.tester_port.device);
+    if (context.options.device && behind) {
+        const auto kind = behind->sockets == tester::KernelPort::Sockets::kXdp
+                              ? lab::PortKind::kXdpSocket
+                              : lab::PortKind::kPacketSocket;
+        const Status noted =
+            context.journal.note_port(device.tester_netns, behind->interface, kind);
+        if (!noted) {
+            return pass_on(noted.error());
+        }
+    }
     auto tester = tester::Client::start({.netns = device.tester_netns,
                                          .ports = {device.tester_port},
                                          .worker_cpus = {context.options.cpus.back()},
@@ -113,6 +126,9 @@ Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const Tru
         return pass_on(tester.error());
     }
     bench->tester_ = std::move(*tester);
+    if (const Status noted = context.journal.note_loaded_programs(); !noted) {
+        return pass_on(noted.error());
+    }
     context.dpdk_version = bench->tester_->dpdk_version();
     return bench;
 }

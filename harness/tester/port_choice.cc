@@ -20,6 +20,7 @@
 #include <regex>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "harness/process/netns.h"
 
@@ -239,6 +240,20 @@ Status choose(const std::string& name, Ground ground, const PortQueues& queues,
 }
 
 }  // namespace
+
+std::optional<KernelPort> kernel_port(const std::string& device) {
+    std::string interface = interface_argument(device);
+    if (interface.empty()) {
+        return std::nullopt;
+    }
+    if (device.starts_with("net_af_xdp") || device.starts_with("eth_af_xdp")) {
+        return KernelPort{std::move(interface), KernelPort::Sockets::kXdp};
+    }
+    if (device.starts_with("net_af_packet") || device.starts_with("eth_af_packet")) {
+        return KernelPort{std::move(interface), KernelPort::Sockets::kPacket};
+    }
+    return std::nullopt;
+}
 
 Result<PortRequest> choose_port(const std::string& name, const std::string& netns,
                                 const PortQueues& queues) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "dataplane/base/result.h"
@@ -14,6 +15,15 @@ struct PortQueues {
     std::uint16_t rx = 1;
     std::uint16_t tx = 1;
 };
+
+// The interface that a driver on a kernel interface was given, and the sockets that it opens there.
+struct KernelPort {
+    enum class Sockets : std::uint8_t { kPacket, kXdp };
+    std::string interface;
+    Sockets sockets = Sockets::kPacket;
+};
+// Of a vdev with its arguments: "net_af_xdp,iface=u0". Nothing for any other device.
+std::optional<KernelPort> kernel_port(const std::string& device);
 
 // What a port may be named: a kernel interface ("u0" or "af_packet:u0": an af_packet port on it;
 // "af_xdp:u0": an AF_XDP one), a DPDK virtual device with its arguments ("net_tap,iface=t0"), or a

@@ -22,13 +22,22 @@ const UndoAction kFeature{.kind = Kind::kFeature,
 const UndoAction kIp{
     .kind = Kind::kIp, .name = "address delete 198.19.255.1/30 dev e0", .netns = "pp-1a2b-dut"};
 
+const UndoAction kPromiscuity{.kind = Kind::kPromiscuity,
+                              .name = "4026532:12:3",
+                              .value = "off",
+                              .netns = "tester",
+                              .device = "r0"};
+const UndoAction kXdp{
+    .kind = Kind::kXdp, .name = "4026532:12:3", .value = "program 5420", .device = "r0"};
+
 UndoAction sysctl(const std::string& name, const std::string& value) {
     return {.kind = Kind::kSysctl, .name = name, .value = value};
 }
 
 std::string whole_journal() {
     return header_line(kHeader) + action_line(kNetns) + action_line(kSysctl) +
-           action_line(kHugepages) + action_line(kFeature) + action_line(kIp);
+           action_line(kHugepages) + action_line(kFeature) + action_line(kIp) +
+           action_line(kPromiscuity) + action_line(kXdp);
 }
 
 }  // namespace
@@ -38,7 +47,8 @@ BOOST_AUTO_TEST_SUITE(journal_file)
 BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
     const JournalContent content = parse_journal(whole_journal());
     BOOST_TEST((content.header == kHeader));
-    BOOST_TEST((content.actions == std::vector{kNetns, kSysctl, kHugepages, kFeature, kIp}));
+    BOOST_TEST((content.actions ==
+                std::vector{kNetns, kSysctl, kHugepages, kFeature, kIp, kPromiscuity, kXdp}));
     BOOST_TEST(!content.kept);
     BOOST_TEST(content.unreadable.empty());
 }

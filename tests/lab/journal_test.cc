@@ -308,6 +308,37 @@ BOOST_AUTO_TEST_CASE(a_noted_feature_is_set_back) {
     shell("", "ip netns del pp-feature-test; umount /run/netns && rmdir /run/netns");
 }
 
+BOOST_AUTO_TEST_CASE(features_of_a_device_go_back_together_and_are_told_in_one_sentence) {
+    shell("", "ip netns add pp-feature-test");
+    const std::string netns = "pp-feature-test";
+    shell(netns, "ip link add f0 type veth peer name f1");
+    const std::string before = shell(netns, "ethtool -k f0");
+    Forked doomed([&](const Forked::Say& say) {
+        const auto journal = Journal::open("pathproof doomed");
+        bool noted = journal.has_value();
+        for (const char* feature : {"tx-checksum-ip-generic", "tx-tcp-segmentation", "rx-gro",
+                                    "tx-generic-segmentation", "no-such-feature"}) {
+            noted = noted && (*journal)->note_feature(netns, "f0", feature, feature[0] != 'r');
+        }
+        say(noted ? "noted" : "");
+        pause();
+    });
+    BOOST_REQUIRE(doomed.hear() == "noted");
+    // Segmentation needs checksums: the kernel takes it off along with them.
+    shell(netns, "ethtool -K f0 tx-checksum-ip-generic off tx-generic-segmentation off gro on");
+    doomed.signal(SIGKILL);
+    doomed.wait();
+    const auto restored = restore_all();
+    BOOST_REQUIRE(!restored);
+    BOOST_TEST(contains(restored.error().message,
+                        "dev f0 in namespace pp-feature-test: 3 features back as they were"));
+    BOOST_TEST(contains(restored.error().message, "no-such-feature"));
+    BOOST_TEST(shell(netns, "ethtool -k f0") == before);
+    shell("", "ip netns del pp-feature-test");
+    BOOST_TEST(restore_all().has_value());
+    shell("", "umount /run/netns && rmdir /run/netns");
+}
+
 BOOST_AUTO_TEST_CASE(a_journal_that_was_undone_takes_no_more_changes) {
     const auto journal = open_journal();
     BOOST_REQUIRE(journal->undo());

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "harness/cli/port_journal.h"
 #include "harness/process/netns.h"
 #include "harness/tester/client.h"
 #include "harness/tester/port_choice.h"
@@ -38,10 +39,17 @@ Result<LiveDevice> read_dpdk(const TargetOptions& options) {
     if (!chosen) {
         return pass_on(chosen.error());
     }
+    const auto journal = note_ports({*chosen}, options.netns);
+    if (!journal) {
+        return pass_on(journal.error());
+    }
     const auto client = tester::Client::start(
         {.netns = options.netns, .ports = {*chosen}, .worker_cpus = {0}, .hugepages = false});
     if (!client) {
         return pass_on(client.error());
+    }
+    if (const Status noted = note_opened(*journal); !noted) {
+        return pass_on(noted.error());
     }
     const port::PortInfo& info = (*client)->ports().front();
     return LiveDevice{

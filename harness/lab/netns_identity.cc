@@ -1,0 +1,111 @@
+#include "harness/lab/netns_identity.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace pathproof::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOwn = "/proc/thread-self/ns/net";
+
+std::uint64_t inode_of(const std::string& path) {
+    struct stat file {};
+    return stat(path.c_str(), &file) == 0 ? file.st_ino : 0;
+}
+
+std::uint64_t cookie_of_thread() {
+    const int handle = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    std::uint64_t cookie = 0;
+    socklen_t size = sizeof cookie;
+    if (handle < 0) {
+        return 0;
+    }
+    if (getsockopt(handle, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) != 0) {
+        cookie = 0;
+    }
+    close(handle);
+    return cookie;
+}
+
+// Files that stand for namespaces, the thread's own first.
+std::vector<std::string> namespace_files() {
+    std::vector<std::string> files{kOwn};
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator("/run/netns", ignored)) {
+        files.push_back(entry.path().string());
+    }
+    for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
+        const std::string name = entry.path().filename().string();
+        if (name.find_first_not_of("0123456789") == std::string::npos) {
+            files.push_back(entry.path().string() + "/ns/net");
+        }
+    }
+    return files;
+}
+
+// Runs `work` on a thread in the namespace of this file, if that is the one.
+Result<bool> run_at(const std::string& path, const NetnsIdentity& netns,
+                    const std::function<Status()>& work) {
+    const int handle = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (handle < 0) {
+        return false;  // the process ended, or the name was removed, at this moment
+    }
+    Status outcome;
+    bool is_it = false;
+    std::thread worker([&] {
+        if (setns(handle, CLONE_NEWNET) != 0) {
+            outcome = fail(errno == EPERM ? ErrorCode::kNotPermitted : ErrorCode::kFailed,
+                           "enter the network namespace of {}: {}", path, std::strerror(errno));
+            return;
+        }
+        const auto entered = current_netns();
+        is_it = entered && *entered == netns;
+        if (is_it) {
+            outcome = work();
+        }
+    });
+    worker.join();
+    close(handle);
+    if (!outcome) {
+        return pass_on(outcome.error());
+    }
+    return is_it;
+}
+
+}  // namespace
+
+Result<NetnsIdentity> current_netns() {
+    const NetnsIdentity own{.inode = inode_of(kOwn), .cookie = cookie_of_thread()};
+    if (own.inode == 0) {
+        return fail(ErrorCode::kFailed, "look at {}: {}; is /proc mounted?", kOwn,
+                    std::strerror(errno));
+    }
+    return own;
+}
+
+Result<bool> run_in(const NetnsIdentity& netns, const std::function<Status()>& work) {
+    for (const std::string& path : namespace_files()) {
+        if (inode_of(path) != netns.inode) {
+            continue;
+        }
+        auto ran = run_at(path, netns, work);
+        if (!ran || *ran) {
+            return ran;
+        }
+    }
+    return false;
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,25 @@
+// A network namespace whatever it is called: a name may be gone, or mean another namespace by the
+// time that something is put back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::lab {
+
+struct NetnsIdentity {
+    std::uint64_t inode = 0;   // of /proc/PID/ns/net; given again once the namespace is gone
+    std::uint64_t cookie = 0;  // SO_NETNS_COOKIE, never given twice; 0 before Linux 5.14
+    bool operator==(const NetnsIdentity&) const = default;
+};
+
+// That of the calling thread.
+Result<NetnsIdentity> current_netns();
+
+// Runs `work` inside the namespace, on a thread of its own if it is not the caller's. Looks for it
+// among the named ones and those of all processes. False: it is gone, and `work` was not run.
+Result<bool> run_in(const NetnsIdentity& netns, const std::function<Status()>& work);
+
+}  // namespace pathproof::lab

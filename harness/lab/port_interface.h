@@ -1,0 +1,39 @@
+// What a DPDK port on a kernel interface changes of that interface, and would leave so if it were
+// killed: its promiscuous flag, and with AF_XDP the XDP program that steers frames to the sockets.
+// Each function speaks of the network namespace of the calling thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::lab {
+
+enum class Promiscuity { kOff, kOn };
+
+struct XdpProgram {
+    std::uint32_t id = 0;         // never given twice while the machine runs
+    std::uint32_t mode = 0;       // XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE or XDP_FLAGS_HW_MODE
+    std::string name;             // "xsk_def_prog"
+    std::uint64_t loaded_ns = 0;  // CLOCK_BOOTTIME
+};
+
+struct PortInterface {
+    unsigned index = 0;
+    std::string name;
+    Promiscuity promiscuity = Promiscuity::kOff;  // IFF_PROMISC, not what sockets add to it
+    std::vector<XdpProgram> programs;
+};
+
+// kNotFound: there is no such interface.
+Result<PortInterface> read_port_interface(const std::string& name);
+Result<PortInterface> read_port_interface(unsigned index);
+
+Status set_promiscuity(const PortInterface& interface, Promiscuity wanted);
+// Takes this program off, unless another one came in its place meanwhile; and what libxdp pinned
+// for it.
+Status take_off(const PortInterface& interface, const XdpProgram& program);
+
+}  // namespace pathproof::lab
