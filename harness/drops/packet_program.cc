@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "harness/drops/bpf_code.h"
+#include "harness/drops/raw_value.h"
 
 namespace pathproof::drops {
 namespace {
@@ -209,13 +210,6 @@ Failure not_loaded(const char* what, int problem) {
     const bool refused = problem == EPERM || problem == EACCES;
     return fail(refused ? ErrorCode::kNotPermitted : ErrorCode::kNotSupported, "{}: {}{}", what,
                 std::strerror(problem), problem == EPERM ? "; CAP_BPF or root is needed" : "");
-}
-
-template <typename Value>
-Value load(std::span<const std::byte> bytes, std::size_t offset) {
-    Value value;
-    std::memcpy(&value, bytes.data() + offset, sizeof value);
-    return value;
 }
 
 }  // namespace

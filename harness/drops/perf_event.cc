@@ -15,6 +15,8 @@
 #include <fstream>
 #include <utility>
 
+#include "harness/drops/raw_value.h"
+
 namespace pathproof::drops {
 namespace {
 
@@ -74,13 +76,6 @@ std::size_t page_bytes() {
 
 perf_event_mmap_page& control(void* memory) {
     return *static_cast<perf_event_mmap_page*>(memory);
-}
-
-template <typename Value>
-Value load(std::span<const std::byte> bytes, std::size_t offset) {
-    Value value;
-    std::memcpy(&value, bytes.data() + offset, sizeof value);
-    return value;
 }
 
 // PERF_SAMPLE_TIME, then PERF_SAMPLE_RAW: u64 time, u32 size, the bytes.

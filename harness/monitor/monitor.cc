@@ -298,6 +298,7 @@ struct Monitor::Impl {
                        .cpus = latest.cpus,
                        .cpus_since_start = netfilter::delta(first.cpus, latest.cpus),
                        .events = totals,
+                       .unheard = watcher->unheard(),
                        .rates = rates,
                        .clashes = clashes.counts(),
                        .last_clashes = last_clashes.all(),

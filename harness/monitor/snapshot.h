@@ -58,6 +58,7 @@ struct Snapshot {
     std::vector<netfilter::CpuStats> cpus_since_start;  // their growth
 
     EventTotals events;
+    std::string unheard;  // of which flows no event will come, in one sentence; empty: of none
     Rates rates;
     std::vector<Gap> gaps;  // the last few, newest first
 

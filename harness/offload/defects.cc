@@ -8,6 +8,7 @@
 
 #include "dataplane/calibration/row_run.h"
 #include "harness/offload/locate.h"
+#include "harness/offload/names_in.h"
 
 namespace pathproof::offload {
 namespace {
@@ -18,10 +19,6 @@ using matrix::RxFindingKind;
 constexpr std::size_t kMostErrata = 3;
 // A receiver that judges a layer has spoken of it by then.
 constexpr std::uint64_t kEnoughFrames = 24;
-
-bool has(const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-}
 
 // "outer.udp.length" -> "outer.udp"
 std::string layer_of(const std::string& place) {

@@ -12,7 +12,7 @@ using matrix::RxFindingKind;
 using verdict::Observation;
 using verdict::Observed;
 
-struct Tally {
+struct KernelTally {
     std::uint64_t judged = 0;
     std::uint64_t claimed = 0;
     std::uint64_t wrong = 0;
@@ -20,7 +20,7 @@ struct Tally {
 };
 
 // The kernel says nothing of IP headers.
-void add_claims(const RxRow& row, Tally& tally) {
+void add_claims(const RxRow& row, KernelTally& tally) {
     for (const auto& layer : row.claims) {
         for (std::size_t protocol = 0; protocol < layer.size(); ++protocol) {
             if (static_cast<judge::Protocol>(protocol) != judge::Protocol::kIpv4) {
@@ -37,7 +37,7 @@ bool is_of_delivery(RxFindingKind kind) {
 
 enum class Side { kClaims, kDelivery };
 
-void add_findings(const RxRow& row, Side side, Tally& tally) {
+void add_findings(const RxRow& row, Side side, KernelTally& tally) {
     for (const matrix::RxFinding& finding : row.result.findings) {
         if (is_of_delivery(finding.kind) == (side == Side::kDelivery)) {
             tally.wrong += finding.frames;
@@ -46,8 +46,8 @@ void add_findings(const RxRow& row, Side side, Tally& tally) {
     }
 }
 
-Tally tally_of(const RowsRun& run, std::size_t condition, Side side) {
-    Tally tally;
+KernelTally tally_of(const RowsRun& run, std::size_t condition, Side side) {
+    KernelTally tally;
     for (const RxRow& row : run.received) {
         if (condition_of(row.row) != condition) {
             continue;
@@ -64,7 +64,7 @@ Tally tally_of(const RowsRun& run, std::size_t condition, Side side) {
     return tally;
 }
 
-std::vector<std::string> names_of(const Tally& tally) {
+std::vector<std::string> names_of(const KernelTally& tally) {
     std::vector<std::pair<std::string, std::uint64_t>> sorted(tally.names.begin(),
                                                               tally.names.end());
     std::ranges::stable_sort(sorted, std::greater<>(),
@@ -76,7 +76,7 @@ std::vector<std::string> names_of(const Tally& tally) {
     return names;
 }
 
-Observation observation_of(const Tally& tally, Side side, const std::string& cell,
+Observation observation_of(const KernelTally& tally, Side side, const std::string& cell,
                            std::size_t condition) {
     Observation seen{.frames = tally.judged, .wrong = tally.wrong, .cell = cell};
     if (tally.wrong != 0) {
@@ -116,7 +116,7 @@ verdict::TruthRow row_of(const RowsRun& run, Side side, const std::string& cell)
 KernelReceived count_received(const RowsRun& run) {
     KernelReceived all;
     for (const RxRow& row : run.received) {
-        Tally tally;
+        KernelTally tally;
         add_claims(row, tally);
         all.frames += row.result.frames;
         all.bad += row.result.bad;

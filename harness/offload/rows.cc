@@ -10,6 +10,7 @@
 #include "dataplane/port/device.h"
 #include "dataplane/softnic/engine.h"
 #include "harness/offload/batch.h"
+#include "harness/offload/names_in.h"
 
 namespace pathproof::offload {
 namespace {
@@ -21,10 +22,6 @@ constexpr std::size_t kBatchFrames = 192;
 constexpr std::size_t kBatchBytes = 1u << 20;
 constexpr std::uint16_t kMostBuffers = 16;
 constexpr frame::TunnelPorts kNoTunnels(frame::IpTunnels::kIgnored);
-
-bool has(const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-}
 
 matrix::DutLimits limits_of(const port::PortInfo& port, std::uint32_t mtu) {
     return matrix::dpdk_port_limits(mtu, has(port.tx_offloads, "MULTI_SEGS") ? kMostBuffers : 1);

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "harness/offload/names_in.h"
+
 namespace pathproof::offload {
 namespace {
 
@@ -39,10 +41,6 @@ constexpr const char* kNames[kConditions] = {"plain",
 
 // Asked of nobody: what software made must arrive as it is.
 constexpr const char* kNoOffload = "none (made in software)";
-
-bool has(const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-}
 
 // The checksum that an offload makes, as the judge words its place; empty for the others.
 bool makes(const std::string& offload, const std::string& place) {

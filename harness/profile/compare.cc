@@ -88,7 +88,7 @@ const Feature* find(const std::vector<Feature>& features, const std::string& wan
     return found == features.end() ? nullptr : &*found;
 }
 
-bool lists(const std::vector<OffloadExpectation>& claims, const std::string& feature) {
+bool claims_name(const std::vector<OffloadExpectation>& claims, const std::string& feature) {
     return std::any_of(claims.begin(), claims.end(), [&](const OffloadExpectation& expectation) {
         return expectation.name == feature;
     });
@@ -126,7 +126,7 @@ void compare_dpdk_side(const Profile& profile, const char* side,
         findings.back().feature = fmt::format("{} {}", side, claim.name);
     }
     for (const std::string& offer : offers) {
-        if (!lists(claims, offer)) {
+        if (!claims_name(claims, offer)) {
             findings.push_back({.kind = Kind::kUnlisted,
                                 .feature = fmt::format("{} {}", side, offer),
                                 .expected = "not listed",
@@ -174,7 +174,7 @@ std::vector<Finding> compare(const Profile& profile, const std::vector<Feature>&
         findings.push_back(finding_of(profile, claim, kind, state_of(feature)));
     }
     for (const Feature& feature : features) {
-        if (offered(feature) && !lists(profile.offloads, feature.name)) {
+        if (offered(feature) && !claims_name(profile.offloads, feature.name)) {
             findings.push_back({.kind = Kind::kUnlisted,
                                 .feature = feature.name,
                                 .expected = "not listed",

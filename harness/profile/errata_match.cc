@@ -6,13 +6,10 @@
 #include <tuple>
 
 #include "harness/profile/errata.h"
+#include "harness/profile/lists.h"
 
 namespace pathproof::profile {
 namespace {
-
-bool lists(const std::vector<std::string>& all, const std::string& one) {
-    return std::find(all.begin(), all.end(), one) != all.end();
-}
 
 bool looks_like(const Erratum& erratum, const Signature& seen) {
     return std::any_of(

@@ -6,7 +6,7 @@
 namespace pathproof::profile {
 namespace {
 
-constexpr const char* kSchema = "erratum/1";
+constexpr const char* kErratumSchema = "erratum/1";
 
 Affected read_affected(TomlReader& reader, const toml::table& table) {
     reader.allow_only(table, {"kernel_driver", "pmd", "hardware", "software", "firmware", "kernel",
@@ -76,7 +76,7 @@ std::vector<std::string> read_faults(TomlReader& reader, const toml::table& root
 Erratum read_erratum(TomlReader& reader, const toml::table& root, const std::string& file) {
     reader.allow_only(root, {"schema", "id", "title", "signatures", "conditions", "seen",
                              "counters", "workaround", "advice", "faults", "affected", "source"});
-    reader.word(root, "schema", {kSchema});
+    reader.word(root, "schema", {kErratumSchema});
     Erratum erratum{.id = reader.required_text(root, "id"),
                     .title = reader.required_text(root, "title"),
                     .file = file,

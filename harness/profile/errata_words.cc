@@ -11,7 +11,7 @@ namespace pathproof::profile {
 namespace {
 
 // Wrong checksums, wrong headers, wrong verdicts and wrong paths, as the judge names them.
-constexpr auto kNames = std::to_array<std::string_view>({"CARRY",           "COMPLETE_WRONG",
+constexpr auto kChecksumNames = std::to_array<std::string_view>({"CARRY",           "COMPLETE_WRONG",
                                                          "COUNTER_LIES",    "DISABLED",
                                                          "DOUBLE",          "DROP",
                                                          "EXTHDR_PSEUDO",   "EXTHDR_START",
@@ -177,9 +177,9 @@ Result<Signature> parse_signature(const std::string& text) {
     if (const Status known = check_layer(signature.layer); !known) {
         return pass_on(known.error());
     }
-    if (!has(kNames, split_name(signature.name).first)) {
+    if (!has(kChecksumNames, split_name(signature.name).first)) {
         return fail(ErrorCode::kBadInput, "'{}' is no name of a defect; there are: {}",
-                    signature.name, fmt::join(kNames, ", "));
+                    signature.name, fmt::join(kChecksumNames, ", "));
     }
     return signature;
 }

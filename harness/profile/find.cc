@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "harness/profile/lists.h"
 #include "harness/profile/profile.h"
 #include "harness/profile/toml_reader.h"
 
@@ -56,10 +57,6 @@ Result<Profile> find_profile(const std::string& directory, const std::string& id
 }
 
 namespace {
-
-bool lists(const std::vector<std::string>& all, const std::string& one) {
-    return !one.empty() && std::find(all.begin(), all.end(), one) != all.end();
-}
 
 // How well [match] fits: 0 not at all, 2 with the PCI id.
 unsigned fit(const Match& match, const DeviceIdentity& device) {

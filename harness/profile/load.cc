@@ -9,7 +9,7 @@
 namespace pathproof::profile {
 namespace {
 
-constexpr const char* kSchema = "nicprofile/1";
+constexpr const char* kProfileSchema = "nicprofile/1";
 constexpr std::uint64_t kMaxSpeedMbps = 10'000'000;
 constexpr std::uint64_t kMaxLimit = 1ULL << 32;
 
@@ -265,7 +265,7 @@ Profile ProfileReader::read(const std::string& file) {
     reader_.allow_only(
         root_, {"schema", "id", "title", "status", "evidence_class", "errata", "match", "sources",
                 "link", "limits", "dpdk_limits", "tunnel", "quirk", "offload", "provenance"});
-    reader_.word(root_, "schema", {kSchema});
+    reader_.word(root_, "schema", {kProfileSchema});
     profile_.file = file;
     profile_.id = reader_.required_text(root_, "id");
     profile_.title = reader_.required_text(root_, "title");

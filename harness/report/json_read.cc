@@ -122,9 +122,9 @@ TruthTable to_truth_table(const ordered_json& from) {
 }
 
 CalibrationRow to_calibration_row(const ordered_json& from) {
-    using Score = CalibrationRow::Score;
+    using enum CalibrationRow::Score;
     const auto score = [&](const char* key) {
-        return from_name(from.at(key), {Score::kNo, Score::kYes, Score::kNotApplicable});
+        return from_name(from.at(key), {kNo, kYes, kNotApplicable});
     };
     return {.id = from.at("id"),
             .fault = from.at("fault"),

@@ -209,23 +209,6 @@ Status add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& ou
     return {};
 }
 
-std::string advertised(const std::vector<agent::Feature>& features, const std::string& name) {
-    const agent::Feature* feature = find_feature(features, name);
-    if (feature == nullptr) {
-        return "not there";
-    }
-    return std::string(feature->active ? "on" : "off") + (feature->never_changed ? " [fixed]" : "");
-}
-
-std::string expectation_of(const TruthRun& run, const std::string& feature) {
-    if (!run.profile) {
-        return "";
-    }
-    const auto found =
-        std::ranges::find(run.profile->offloads, feature, &profile::OffloadExpectation::name);
-    return found == run.profile->offloads.end() ? "" : profile::name(found->expect);
-}
-
 // "set off, is off"
 std::string set_and_is(const ReceiveOutcome& outcome, const std::string& feature) {
     return fmt::format("set {}, is {}",

@@ -259,15 +259,6 @@ Observation observation_of(const Cell& cell, const SegmentTally& tally, WireKind
     return seen;
 }
 
-std::string expectation_of(const TruthRun& run, const std::string& feature) {
-    if (!run.profile) {
-        return "";
-    }
-    const auto found =
-        std::ranges::find(run.profile->offloads, feature, &profile::OffloadExpectation::name);
-    return found == run.profile->offloads.end() ? "" : profile::name(found->expect);
-}
-
 // Both kinds under one state of one feature.
 struct Bench {
     Context& context;

@@ -105,21 +105,8 @@ TruthRow row_of(const TruthRun& run, const SettingOutcome& outcome, const std::s
     return row;
 }
 
-std::string advertised(const agent::Feature& feature) {
-    return std::string(feature.active ? "on" : "off") + (feature.never_changed ? " [fixed]" : "");
-}
-
 void add_sentence(std::string& text, const std::string& sentence) {
     text += (text.empty() || sentence.empty() ? "" : "; ") + sentence;
-}
-
-std::string expectation_of(const TruthRun& run, const std::string& feature) {
-    if (!run.profile) {
-        return "";
-    }
-    const auto found =
-        std::ranges::find(run.profile->offloads, feature, &profile::OffloadExpectation::name);
-    return found == run.profile->offloads.end() ? "" : profile::name(found->expect);
 }
 
 // Where driver and profile disagree.
@@ -170,7 +157,7 @@ void add_feature_rows(const TruthRun& run, const std::string& name, verdict::Tru
     TruthRow row = row_of(run, *as_found, name);
     row.offload = name;
     row.expected = expectation_of(run, name);
-    row.advertised = advertised(*feature);
+    row.advertised = advertised(run.as_found, name);
     add_sentence(row.finding, disagreement(run, name));
     table.rows.push_back(std::move(row));
     for (const Setting::Kind kind : {Setting::Kind::kOneOff, Setting::Kind::kOneOn}) {
@@ -200,7 +187,7 @@ void add_untestable_rows(const TruthRun& run, verdict::TruthTable& table) {
         TruthRow row{.offload = each.feature,
                      .direction = "Tx",
                      .expected = expectation_of(run, each.feature),
-                     .advertised = advertised(*feature)};
+                     .advertised = advertised(run.as_found, each.feature)};
         row.observed.assign(kConditions, {.note = each.reason});
         row.finding = disagreement(run, each.feature);
         table.rows.push_back(std::move(row));
@@ -350,6 +337,23 @@ Status add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench
 }
 
 }  // namespace
+
+std::string expectation_of(const TruthRun& run, const std::string& feature) {
+    if (!run.profile) {
+        return "";
+    }
+    const auto found =
+        std::ranges::find(run.profile->offloads, feature, &profile::OffloadExpectation::name);
+    return found == run.profile->offloads.end() ? "" : profile::name(found->expect);
+}
+
+std::string advertised(const std::vector<agent::Feature>& features, const std::string& name) {
+    const agent::Feature* feature = find_feature(features, name);
+    if (feature == nullptr) {
+        return "not there";
+    }
+    return std::string(feature->active ? "on" : "off") + (feature->never_changed ? " [fixed]" : "");
+}
 
 std::string cell_id(const Setting& setting, std::optional<Condition> condition) {
     return "tx." + setting.id() + (condition ? std::string(".") + word(*condition) : "");

@@ -28,6 +28,12 @@ struct TruthRun {
     std::vector<std::string> left_out;  // what of the matrix was not sent, each with the reason
 };
 
+// What the profile says of a feature; empty without a profile or a word on it.
+std::string expectation_of(const TruthRun& run, const std::string& feature);
+
+// "on", "off [fixed]", "not there".
+std::string advertised(const std::vector<agent::Feature>& features, const std::string& name);
+
 verdict::TruthTable truth_table(const TruthRun& run);
 
 // One cell a setting, and one for each condition under it that came out wrong, with its evidence.

@@ -93,6 +93,9 @@ Line completeness(const Snapshot& snapshot) {
     }
     if (!snapshot.counts_are_lower_bounds()) {
         line.push_back({"none lost", Style::kGood});
+        if (!snapshot.unheard.empty()) {
+            line.push_back({"; " + snapshot.unheard, Style::kWarning});
+        }
         return line;
     }
     line.push_back({fmt::format("{} overruns, {} missed found again", snapshot.events.overruns,

@@ -97,33 +97,33 @@ chtype attributes(Style style) {
 }
 
 std::optional<Key> key_of(int code) {
-    using Kind = Key::Kind;
+    using enum Key::Kind;
     switch (code) {
         case KEY_UP:
-            return Key{Kind::kUp};
+            return Key{kUp};
         case KEY_DOWN:
-            return Key{Kind::kDown};
+            return Key{kDown};
         case KEY_PPAGE:
-            return Key{Kind::kPageUp};
+            return Key{kPageUp};
         case KEY_NPAGE:
-            return Key{Kind::kPageDown};
+            return Key{kPageDown};
         case KEY_HOME:
-            return Key{Kind::kHome};
+            return Key{kHome};
         case KEY_ENTER:
         case '\n':
         case '\r':
-            return Key{Kind::kEnter};
+            return Key{kEnter};
         case KEY_BACKSPACE:
         case 0x7f:
         case '\b':
-            return Key{Kind::kBackspace};
+            return Key{kBackspace};
         case 0x1b:
-            return Key{Kind::kEscape};
+            return Key{kEscape};
         default:
             break;
     }
     if (code > 0 && code < 0x7f) {
-        return Key{Kind::kCharacter, static_cast<char>(code)};
+        return Key{kCharacter, static_cast<char>(code)};
     }
     return std::nullopt;
 }

@@ -283,6 +283,14 @@ BOOST_AUTO_TEST_CASE(what_was_lost_is_said_in_place_of_none_lost) {
     BOOST_TEST((style_at(lossy, "2 overruns") == Style::kBad));
 }
 
+BOOST_AUTO_TEST_CASE(flows_that_are_not_heard_of_are_spoken_of) {
+    monitor::Snapshot deaf = snapshot();
+    BOOST_TEST(!contains(shown(deaf), "none lost;"));
+    deaf.unheard = "12 flows are there already";
+    BOOST_TEST(contains(shown(deaf), "none lost; 12 flows are there already"));
+    BOOST_TEST((style_at(deaf, "12 flows are there") == Style::kWarning));
+}
+
 BOOST_AUTO_TEST_CASE(a_source_that_failed_is_named) {
     monitor::Snapshot failed = snapshot();
     failed.failure = "the event socket failed: no buffer";

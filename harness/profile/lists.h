@@ -1,0 +1,15 @@
+// Whether a list of a profile or erratum names something.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace pathproof::profile {
+
+// Nothing, which is what stands where a device does not tell, is in no list.
+inline bool lists(const std::vector<std::string>& all, const std::string& one) {
+    return !one.empty() && std::find(all.begin(), all.end(), one) != all.end();
+}
+
+}  // namespace pathproof::profile
