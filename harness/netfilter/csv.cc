@@ -52,18 +52,6 @@ void append_counter(std::string& out, const std::optional<Counters>& counters,
     }
 }
 
-std::string_view word(ZoneDirection direction) {
-    switch (direction) {
-        case ZoneDirection::kBoth:
-            return "both";
-        case ZoneDirection::kOriginal:
-            return "original";
-        case ZoneDirection::kReply:
-            return "reply";
-    }
-    return "both";
-}
-
 unsigned icmp_type(const Tuple::Icmp& icmp) {
     return icmp.type;
 }
@@ -175,7 +163,7 @@ constexpr Column kColumns[] = {
     {"zone", "conntrack zone", kEntries,
      [](auto& out, auto& entry, auto*) { append_number(out, entry.zone); }},
     {"zone_direction", "both, original or reply: where the zone holds", kEntries,
-     [](auto& out, auto& entry, auto*) { out += word(entry.zone_direction); }},
+     [](auto& out, auto& entry, auto*) { out += name(entry.zone_direction); }},
     {"helper", "name of the helper", kEntries,
      [](auto& out, auto& entry, auto*) { append_quoted(out, entry.helper); }},
     {"labels", "bytes of the connection labels, hexadecimal, bit 0 in the first", kEntries,

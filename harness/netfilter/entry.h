@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct Counters {
 // The directions that a zone holds for (nf_ct_zone.dir): "zone=", "zone-orig=" and "zone-reply=" in
 // text.
 enum class ZoneDirection : std::uint8_t { kBoth, kOriginal, kReply };
+std::string_view name(ZoneDirection direction);  // "both", "original", "reply"
 
 struct Entry {
     std::uint32_t id = 0;  // CTA_ID: the same entry in a later dump or event

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/base/clock.h"
 #include "harness/netfilter/kernel_filter.h"
 #include "harness/netfilter/netlink.h"
 #include "harness/netfilter/parse.h"
@@ -37,12 +38,6 @@ constexpr std::size_t kGatherFrom = 16u << 20;
 // ctnetlink_nlmsg_size is far below this for the largest event (labels, helper, security context).
 constexpr std::size_t kDatagramBytes = 8 * 1024;
 constexpr std::size_t kChunkBytes = 256 * 1024;
-
-std::int64_t realtime_ns() {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 // What stands before each datagram in the backlog. An overrun's bytes are an Overrun, a mark has
 // none.

@@ -82,23 +82,11 @@ void take_counters(const json& in, const char* key, std::optional<Counters>& cou
     }
 }
 
-const char* word(ZoneDirection direction) {
-    switch (direction) {
-        case ZoneDirection::kBoth:
-            return "both";
-        case ZoneDirection::kOriginal:
-            return "original";
-        case ZoneDirection::kReply:
-            return "reply";
-    }
-    return "both";
-}
-
 ZoneDirection zone_direction_from(const json& in) {
     const auto text = in.value("zone_direction", std::string("both"));
     for (const ZoneDirection direction :
          {ZoneDirection::kBoth, ZoneDirection::kOriginal, ZoneDirection::kReply}) {
-        if (text == word(direction)) {
+        if (text == name(direction)) {
             return direction;
         }
     }
@@ -147,7 +135,7 @@ void to_json(json& out, const Entry& entry) {
         {"status_names", status_names(entry.status)},
         {"zone", entry.zone}};
     if (entry.zone_direction != ZoneDirection::kBoth) {
-        out["zone_direction"] = word(entry.zone_direction);
+        out["zone_direction"] = name(entry.zone_direction);
     }
     if (entry.mark_reported || entry.mark != 0) {
         out["mark"] = entry.mark;

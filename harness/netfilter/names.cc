@@ -7,6 +7,8 @@
 #include <array>
 #include <charconv>
 
+#include "harness/netfilter/entry.h"
+
 namespace pathproof::netfilter {
 namespace {
 
@@ -150,6 +152,18 @@ std::optional<std::uint32_t> status_bit(std::string_view word) {
         }
     }
     return std::nullopt;
+}
+
+std::string_view name(ZoneDirection direction) {
+    switch (direction) {
+        case ZoneDirection::kBoth:
+            return "both";
+        case ZoneDirection::kOriginal:
+            return "original";
+        case ZoneDirection::kReply:
+            return "reply";
+    }
+    return "both";
 }
 
 }  // namespace pathproof::netfilter

@@ -5,8 +5,10 @@
 #include <thread>
 #include <utility>
 
+#include "dataplane/base/clock.h"
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/reconcile.h"
+#include "harness/netfilter/unheard_flows.h"
 
 namespace pathproof::netfilter {
 namespace {
@@ -22,12 +24,6 @@ constexpr auto kEventsLag = 20ms;
 constexpr std::uint64_t kInitialMark = 0;
 // How long finish() waits for the reader's mark.
 constexpr auto kLastMark = 5s;
-
-std::int64_t realtime_ns() {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 }  // namespace
 
@@ -254,6 +250,7 @@ struct Watcher::Impl {
     const std::unique_ptr<EventListener> listener;
     Reconciler reconciler;
     WatchTotals totals;
+    std::string unheard;
     std::optional<Gap> gap;           // the one that is being reconciled
     std::int64_t table_begun_ns = 0;  // the last reading of the table
     std::uint64_t known_overruns = 0;
@@ -276,6 +273,7 @@ Result<std::unique_ptr<Watcher>> Watcher::start(const WatchOptions& options) {
     if (auto read = watcher->impl_->read_initial(); !read) {
         return pass_on(read.error());
     }
+    watcher->impl_->unheard = unheard_flows(events_of(options.netns), watcher->flows());
     return watcher;
 }
 
@@ -297,6 +295,10 @@ std::size_t Watcher::receive_buffer_bytes() const {
 
 std::uint64_t Watcher::flows() const {
     return impl_->reconciler.flows().size();
+}
+
+const std::string& Watcher::unheard() const {
+    return impl_->unheard;
 }
 
 void Watcher::each_flow(const std::function<void(const Entry&)>& visit) const {

@@ -107,6 +107,8 @@ class Watcher {
     // change about a flow (stable_part()). Counters, timestamps and time-outs are not kept.
     std::uint64_t flows() const;
     void each_flow(const std::function<void(const Entry&)>& visit) const;
+    // Of which flows nothing is heard, in one sentence; empty: of none.
+    const std::string& unheard() const;
 
   private:
     Watcher();
