@@ -1,11 +1,57 @@
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "harness/cli/commands.h"
 #include "harness/lab/journal.h"
 
 namespace pathproof::cli {
 namespace {
+
+using nlohmann::json;
+
+enum class Form { kShort, kVerbose, kJson };
+
+void print_line(const json& line) {
+    fmt::print("{}\n", line.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+json to_json(const lab::RestoredRun& run, const lab::PutBack& thing) {
+    json line{{"what", thing.what}};
+    for (const auto& [key, value] :
+         {std::pair{"run", &run.run_id}, std::pair{"command", &run.command},
+          std::pair{"device", &thing.device}, std::pair{"netns", &thing.netns}}) {
+        if (!value->empty()) {
+            line[key] = *value;
+        }
+    }
+    return line;
+}
+
+void print_things(const std::vector<lab::RestoredRun>& runs, Form form) {
+    for (const lab::RestoredRun& run : runs) {
+        for (const lab::PutBack& thing : run.things) {
+            if (form == Form::kJson) {
+                print_line(to_json(run, thing));
+            } else {
+                fmt::print("{}{}\n", in_full(thing), left_by(run));
+            }
+        }
+    }
+}
+
+void print(const std::vector<lab::RestoredRun>& runs, Form form) {
+    if (form != Form::kShort) {
+        print_things(runs, form);
+    } else {
+        for (const std::string& line : in_short(runs)) {
+            fmt::print("{}\n", line);
+        }
+    }
+    if (runs.empty() && form != Form::kJson) {
+        fmt::print("nothing had to be put back\n");
+    }
+}
 
 // A lab that is kept up and a run that goes on are no leftovers; but who asks for the machine to be
 // put back should know of them.
@@ -25,18 +71,15 @@ void name_what_stays() {
     }
 }
 
-int restore() {
+int restore(Form form) {
     const auto restored = lab::restore_all();
     if (!restored) {
         return complain(restored.error());
     }
-    for (const std::string& sentence : *restored) {
-        fmt::print("{}\n", sentence);
+    print(*restored, form);
+    if (form != Form::kJson) {
+        name_what_stays();
     }
-    if (restored->empty()) {
-        fmt::print("nothing had to be put back\n");
-    }
-    name_what_stays();
     return 0;
 }
 
@@ -47,7 +90,15 @@ void add_restore(CLI::App& app, Command& chosen) {
         "restore",
         "Put back what killed runs left changed on this machine (namespaces, sysctls, "
         "hugepages, offload features, promiscuous mode and XDP programs of ports)");
-    command->callback([&chosen] { chosen = restore; });
+    auto form = std::make_shared<Form>(Form::kShort);
+    CLI::Option* verbose = command->add_flag_callback(
+        "--verbose", [form] { *form = Form::kVerbose; }, "a line for each thing put back");
+    command
+        ->add_flag_callback(
+            "--json", [form] { *form = Form::kJson; },
+            "the same as JSON, an object each ('lab list --json' tells what goes on)")
+        ->excludes(verbose);
+    command->callback([&chosen, form] { chosen = [form] { return restore(*form); }; });
 }
 
 }  // namespace pathproof::cli

@@ -1,6 +1,7 @@
 #include "harness/lab/feature_undo.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "harness/agent/ethtool.h"
@@ -44,11 +45,11 @@ Status set(const std::vector<UndoAction>& actions) {
     return changed ? Status() : Status(pass_on(changed.error()));
 }
 
-std::string tell(const UndoAction& action, std::size_t count) {
-    return fmt::format("dev {}{}: {}", action.device,
-                       action.netns.empty() ? "" : " in namespace " + action.netns,
-                       count == 1 ? "1 feature back as it was"
-                                  : fmt::format("{} features back as they were", count));
+PutBack tell(const UndoAction& action) {
+    return {.kind = action.kind,
+            .netns = action.netns,
+            .device = action.device,
+            .what = fmt::format("{} {}", action.name, action.value)};
 }
 
 void note_problem(const UndoAction& action, const Error& error, FeatureUndo& outcome) {
@@ -67,17 +68,17 @@ Status undo_here(const std::vector<UndoAction>& wanted, FeatureUndo& outcome) {
     if (different.empty()) {
         return {};
     }
-    std::size_t changed = different.size();
-    if (!set(different)) {  // all or nothing: find those that cannot be set
-        for (const UndoAction& action : different) {
-            if (const Status alone = set({action}); !alone) {
-                note_problem(action, alone.error(), outcome);
-                --changed;
-            }
-        }
+    if (set(different)) {
+        std::ranges::transform(different, std::back_inserter(outcome.done), tell);
+        return {};
     }
-    if (changed > 0) {
-        outcome.done = tell(wanted.front(), changed);
+    // All or nothing: find those that cannot be set.
+    for (const UndoAction& action : different) {
+        if (const Status alone = set({action}); alone) {
+            outcome.done.push_back(tell(action));
+        } else {
+            note_problem(action, alone.error(), outcome);
+        }
     }
     return {};
 }
@@ -102,14 +103,6 @@ FeatureUndo undo_features(const std::vector<UndoAction>& actions) {
     }
     std::ranges::reverse(outcome.left);  // oldest first, as a journal has them
     return outcome;
-}
-
-Result<std::optional<std::string>> undo_feature(const UndoAction& action) {
-    FeatureUndo outcome = undo_features({action});
-    if (!outcome.problems.empty()) {
-        return fail(ErrorCode::kFailed, "{}", outcome.problems.front());
-    }
-    return std::move(outcome.done);
 }
 
 }  // namespace pathproof::lab

@@ -116,9 +116,10 @@ struct Journal::Impl {
     std::string path() const { return journal_path(directory, header.run_id); }
 
     Status start(const std::string& command_line) {
-        UndoReport report = lock ? recover(directory, files) : recover_journals(directory, files);
-        recovered = std::move(report.done);
-        recovered.insert(recovered.end(), report.problems.begin(), report.problems.end());
+        const Recovery earlier =
+            lock ? recover(directory, files) : recover_journals(directory, files);
+        recovered = in_short(earlier.runs);
+        recovered.insert(recovered.end(), earlier.problems.begin(), earlier.problems.end());
         header = {.run_id = "",
                   .pid = getpid(),
                   .boot_id = current_boot_id(files),

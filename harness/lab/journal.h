@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/lab/put_back.h"
 
 namespace pathproof::lab {
 
@@ -46,7 +47,7 @@ class Journal {
     ~Journal();  // undoes what is still in it
 
     const std::string& run_id() const;  // four hex digits, unique among the machine's namespaces
-    // What `open` found and undid, one sentence each; what could not be undone begins with "could
+    // What `open` found and undid, a line a device; what could not be undone begins with "could
     // not".
     const std::vector<std::string>& recovered() const;
 
@@ -93,10 +94,10 @@ class Journal {
     std::unique_ptr<Impl> impl_;
 };
 
-// Undoes the journals of dead runs: what `pathproof restore` does. One sentence for each thing put
-// back. Labs that are kept up stay. Errors: a run is alive (kUnavailable, named); something could
-// not be put back (kFailed, with all sentences).
-Result<std::vector<std::string>> restore_all(const JournalOptions& options = {});
+// Undoes the journals of dead runs: what `pathproof restore` does. Gives the runs of which
+// something was put back. Labs that are kept up stay. Errors: a run is alive (kUnavailable, named);
+// something could not be put back (kFailed, with all sentences).
+Result<std::vector<RestoredRun>> restore_all(const JournalOptions& options = {});
 
 // The journals of this machine; readable without root.
 struct RunInfo {
@@ -115,8 +116,8 @@ struct RunInfo {
 const char* run_state_name(RunInfo::State state);
 Result<std::vector<RunInfo>> list_runs(const JournalOptions& options = {});
 
-// Undoes the journal of a kept lab: what `pathproof lab down` does. kNotFound: no lab of that name
-// is kept up.
+// Undoes the journal of a kept lab: what `pathproof lab down` does; in short. kNotFound: no lab of
+// that name is kept up.
 Result<std::vector<std::string>> take_down(const std::string& run_id,
                                            const JournalOptions& options = {});
 

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "harness/lab/json_text.h"
+
 namespace pathproof::lab {
 namespace {
 
@@ -40,11 +42,6 @@ std::optional<Kind> kind_from_name(const std::string& name) {
 
 std::string to_line(const json& object) {
     return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
-std::string text_of(const json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 bool take_header(const json& line, JournalContent& content) {

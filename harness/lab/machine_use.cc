@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "harness/lab/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 
@@ -38,11 +39,6 @@ struct Seen {
     std::string master;  // bond, bridge, VRF, team that it is a part of
     std::string lower;   // the device that a VLAN or macvlan device sits on
 };
-
-std::string text_of(const json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 // The elements of a list of objects; nothing for what is none.
 std::vector<json> objects_in(const json& object, const char* key) {

@@ -22,8 +22,6 @@
 namespace pathproof::lab {
 namespace {
 
-using Undone = Result<std::optional<std::string>>;
-
 constexpr const char* kNetnsFolder = "/run/netns";
 constexpr const char* kMountNote = "/netns-mount";
 
@@ -144,7 +142,7 @@ Status create_netns(const std::string& name) {
     return outcome;
 }
 
-Undone delete_netns(const std::string& name) {
+Result<std::optional<std::string>> delete_netns(const std::string& name) {
     struct stat netns {};
     const std::string path = netns_path(name);
     if (name.find('/') != std::string::npos || stat(path.c_str(), &netns) != 0) {

@@ -10,7 +10,7 @@ IpAddress v4(unsigned a, unsigned b, unsigned c, unsigned d) {
     return IpAddress::v4(a << 24 | b << 16 | c << 8 | d);
 }
 
-MacAddress mac(std::uint8_t kind, std::uint8_t side) {
+MacAddress mac_of(std::uint8_t kind, std::uint8_t side) {
     return {{0x02, 0x70, 0x70, 0x01, kind, side}};
 }
 
@@ -26,15 +26,15 @@ struct Side {
 Side side_a(const OverlayNames& names) {
     return {names.node_a,        names.pod_a,        names.tester_port_a, names.node_a_address,
             names.pod_a_address, v4(198, 18, 10, 1), v4(198, 18, 10, 0),  v4(198, 18, 0, 1),
-            mac(0, 0xa),         mac(1, 0xa),        mac(2, 0xa),         mac(3, 0xa),
-            mac(4, 0xa)};
+            mac_of(0, 0xa),         mac_of(1, 0xa),        mac_of(2, 0xa),         mac_of(3, 0xa),
+            mac_of(4, 0xa)};
 }
 
 Side side_b(const OverlayNames& names) {
     return {names.node_b,        names.pod_b,        names.tester_port_b, names.node_b_address,
             names.pod_b_address, v4(198, 18, 20, 1), v4(198, 18, 20, 0),  v4(198, 18, 0, 2),
-            mac(0, 0xb),         mac(1, 0xb),        mac(2, 0xb),         mac(3, 0xb),
-            mac(4, 0xb)};
+            mac_of(0, 0xb),         mac_of(1, 0xb),        mac_of(2, 0xb),         mac_of(3, 0xb),
+            mac_of(4, 0xb)};
 }
 
 std::string links(const OverlayNames& names, const Side& side) {

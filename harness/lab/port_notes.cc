@@ -15,7 +15,7 @@ namespace pathproof::lab {
 namespace {
 
 using Kind = UndoAction::Kind;
-using Undone = Result<std::optional<std::string>>;
+using Undone = Result<std::optional<PutBack>>;
 
 // What libxdp calls the program that it loads for AF_XDP sockets without one of the user's.
 constexpr const char* kSocketProgram = "xsk_def_prog";
@@ -100,10 +100,32 @@ Status with_interface(const UndoAction& action,
     return ran ? Status() : Status(pass_on(ran.error()));
 }
 
-std::string in_words(const PortInterface& interface, const UndoAction& action) {
-    return action.netns.empty()
-               ? interface.name
-               : fmt::format("{} in network namespace {}", interface.name, action.netns);
+// The interface may have another name by now.
+PutBack tell(const PortInterface& interface, const UndoAction& action, std::string what) {
+    return {.kind = action.kind,
+            .netns = action.netns,
+            .device = interface.name,
+            .what = std::move(what)};
+}
+
+// Undoes by `work`, which gives what it did, and nothing when there was nothing to do.
+Undone undo_on_interface(const UndoAction& action,
+                         const std::function<Result<std::string>(const PortInterface&)>& work) {
+    std::optional<PutBack> done;
+    const Status undone = with_interface(action, [&](const PortInterface& interface) -> Status {
+        auto what = work(interface);
+        if (!what) {
+            return pass_on(what.error());
+        }
+        if (!what->empty()) {
+            done = tell(interface, action, std::move(*what));
+        }
+        return {};
+    });
+    if (!undone) {
+        return pass_on(undone.error());
+    }
+    return done;
 }
 
 Failure has_program(const std::string& interface, const XdpProgram& program) {
@@ -175,44 +197,32 @@ Result<std::optional<UndoAction>> note_of_program(const UndoAction& before) {
 }
 
 Undone undo_promiscuity(const UndoAction& action) {
-    std::optional<std::string> done;
     const auto wanted = action.value == "on" ? Promiscuity::kOn : Promiscuity::kOff;
-    const Status undone = with_interface(action, [&](const PortInterface& interface) -> Status {
+    return undo_on_interface(action, [&](const PortInterface& interface) -> Result<std::string> {
         if (interface.promiscuity == wanted) {
-            return {};
+            return std::string();
         }
         if (const Status set = set_promiscuity(interface, wanted); !set) {
-            return set;
+            return pass_on(set.error());
         }
-        done = fmt::format("set promiscuous mode of {} back to {}", in_words(interface, action),
-                           action.value);
-        return {};
+        return "promiscuous mode " + action.value;
     });
-    if (!undone) {
-        return pass_on(undone.error());
-    }
-    return done;
 }
 
 Undone undo_xdp(const UndoAction& action) {
-    std::optional<std::string> done;
-    const Status undone = with_interface(action, [&](const PortInterface& interface) -> Status {
+    return undo_on_interface(action, [&](const PortInterface& interface) -> Result<std::string> {
+        std::string what;
         for (const XdpProgram& program : interface.programs) {
             if (!is_of_port(program, action.value)) {
                 continue;
             }
             if (const Status off = take_off(interface, program); !off) {
-                return off;
+                return pass_on(off.error());
             }
-            done = fmt::format("took XDP program {} ({}) off {}", program.id, program.name,
-                               in_words(interface, action));
+            what = fmt::format("XDP program {} ({}) taken off", program.id, program.name);
         }
-        return {};
+        return what;
     });
-    if (!undone) {
-        return pass_on(undone.error());
-    }
-    return done;
 }
 
 }  // namespace pathproof::lab

@@ -11,6 +11,7 @@
 #include "dataplane/base/result.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/journal_file.h"
+#include "harness/lab/put_back.h"
 
 namespace pathproof::lab {
 
@@ -27,7 +28,7 @@ Result<std::vector<UndoAction>> notes_before_port(const std::string& netns,
 Result<std::optional<UndoAction>> note_of_program(const UndoAction& before);
 
 // As undo_action(), of the kinds kPromiscuity and kXdp.
-Result<std::optional<std::string>> undo_promiscuity(const UndoAction& action);
-Result<std::optional<std::string>> undo_xdp(const UndoAction& action);
+Result<std::optional<PutBack>> undo_promiscuity(const UndoAction& action);
+Result<std::optional<PutBack>> undo_xdp(const UndoAction& action);
 
 }  // namespace pathproof::lab

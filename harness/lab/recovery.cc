@@ -124,19 +124,27 @@ void undo_device_of(const UndoAction& action, std::vector<UndoAction>& features,
     std::ranges::copy_if(features, std::back_inserter(of_device), same_device);
     std::erase_if(features, same_device);
     FeatureUndo undone = undo_features(of_device);
-    if (undone.done) {
-        report.done.push_back(std::move(*undone.done));
-    }
+    append(report.done, std::move(undone.done));
     append(report.problems, std::move(undone.problems));
     report.left.insert(report.left.begin(), undone.left.begin(), undone.left.end());
 }
 
-Result<std::vector<std::string>> as_result(UndoReport report) {
-    if (report.problems.empty()) {
-        return std::move(report.done);
+// What was mounted for all runs together.
+std::vector<PutBack> undo_mount(const std::string& directory) {
+    auto unmounted = undo_netns_mount(directory);
+    if (!unmounted) {
+        return {};
     }
-    append(report.problems, std::move(report.done));
-    return fail(ErrorCode::kFailed, "{}", fmt::join(report.problems, "\n"));
+    return {{.kind = UndoAction::Kind::kNetns,
+             .netns = "",
+             .device = "",
+             .what = std::move(*unmounted)}};
+}
+
+// All that is to be said when not everything could be put back.
+Failure failure_of(std::vector<std::string> problems, std::vector<std::string> done) {
+    append(problems, std::move(done));
+    return fail(ErrorCode::kFailed, "{}", fmt::join(problems, "\n"));
 }
 
 }  // namespace
@@ -221,16 +229,16 @@ std::vector<UndoAction> actions_in(const std::string& directory) {
     return all;
 }
 
-UndoReport recover(const std::string& directory, const KernelFiles& files) {
-    UndoReport all = recover_journals(directory, files);
-    if (auto unmounted = undo_netns_mount(directory)) {
-        all.done.push_back(std::move(*unmounted));
+Recovery recover(const std::string& directory, const KernelFiles& files) {
+    Recovery all = recover_journals(directory, files);
+    if (auto mount = undo_mount(directory); !mount.empty()) {
+        all.runs.push_back({.run_id = "", .command = "", .things = std::move(mount)});
     }
     return all;
 }
 
-UndoReport recover_journals(const std::string& directory, const KernelFiles& files) {
-    UndoReport all;
+Recovery recover_journals(const std::string& directory, const KernelFiles& files) {
+    Recovery all;
     remove_unnamed(directory);
     for (const std::string& path : journals_in(directory)) {
         if (is_live(path) && is_running(parse_journal(read_file(path).value_or("")).header.pid)) {
@@ -250,15 +258,17 @@ UndoReport recover_journals(const std::string& directory, const KernelFiles& fil
             continue;
         }
         UndoReport report = undo_file(path, content, files);
-        for (std::string& sentence : report.done) {
-            all.done.push_back(fmt::format("{}, left by {}", sentence, of_run(content.header)));
+        if (!report.done.empty()) {
+            all.runs.push_back({.run_id = content.header.run_id,
+                                .command = content.header.command,
+                                .things = std::move(report.done)});
         }
         append(all.problems, std::move(report.problems));
     }
     return all;
 }
 
-Result<std::vector<std::string>> restore_all(const JournalOptions& options) {
+Result<std::vector<RestoredRun>> restore_all(const JournalOptions& options) {
     if (const Status may = needs_root("'pathproof restore'"); !may) {
         return pass_on(may.error());
     }
@@ -267,7 +277,11 @@ Result<std::vector<std::string>> restore_all(const JournalOptions& options) {
     if (!lock) {
         return pass_on(lock.error());
     }
-    return as_result(recover(directory, {.proc = options.proc}));
+    Recovery recovery = recover(directory, {.proc = options.proc});
+    if (!recovery.problems.empty()) {
+        return failure_of(std::move(recovery.problems), in_short(recovery.runs));
+    }
+    return std::move(recovery.runs);
 }
 
 const char* run_state_name(RunInfo::State state) {
@@ -324,11 +338,12 @@ Result<std::vector<std::string>> take_down(const std::string& run_id,
                     run_id);
     }
     UndoReport report = undo_file(path, content, {.proc = options.proc});
-    if (auto unmounted = undo_netns_mount(directory)) {
-        report.done.push_back(std::move(*unmounted));
-    }
+    append(report.done, undo_mount(directory));
     rmdir(directory.c_str());  // fails while anything else is in it, as it should
-    return as_result(std::move(report));
+    if (!report.problems.empty()) {
+        return failure_of(std::move(report.problems), in_short(report.done));
+    }
+    return in_short(report.done);
 }
 
 }  // namespace pathproof::lab

@@ -16,7 +16,7 @@ std::string journal_path(const std::string& directory, const std::string& run_id
 std::string current_boot_id(const KernelFiles& files);
 
 struct UndoReport {
-    std::vector<std::string> done;      // one sentence for each thing that was really put back
+    std::vector<PutBack> done;          // what was really put back
     std::vector<std::string> problems;  // one sentence for each thing that could not be
     std::vector<UndoAction> left;       // the actions of `problems`, oldest first
 };
@@ -32,9 +32,14 @@ Status finish_journal(const std::string& path, const JournalContent& content,
 // What stands in all journals of the folder, not undone yet.
 std::vector<UndoAction> actions_in(const std::string& directory);
 
+struct Recovery {
+    std::vector<RestoredRun> runs;      // those of which something was put back
+    std::vector<std::string> problems;  // one sentence for each thing that could not be
+};
+
 // Undoes the journals of dead runs; live and kept ones are not touched.
-UndoReport recover_journals(const std::string& directory, const KernelFiles& files);
+Recovery recover_journals(const std::string& directory, const KernelFiles& files);
 // The same and, for the holder of the run lock, what belongs to no single run.
-UndoReport recover(const std::string& directory, const KernelFiles& files);
+Recovery recover(const std::string& directory, const KernelFiles& files);
 
 }  // namespace pathproof::lab

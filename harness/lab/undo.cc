@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "harness/lab/feature_undo.h"
 #include "harness/lab/netns_names.h"
 #include "harness/lab/port_notes.h"
 #include "harness/process/netns.h"
@@ -20,7 +19,7 @@ namespace pathproof::lab {
 namespace {
 
 using Kind = UndoAction::Kind;
-using Undone = Result<std::optional<std::string>>;
+using Undone = Result<std::optional<PutBack>>;
 
 Result<std::string> sysctl_path(const std::string& name, const KernelFiles& files) {
     if (name.empty() || name.front() == '.' || name.front() == '/' ||
@@ -56,6 +55,19 @@ std::string one_blank_between(const std::string& text) {
     return out;
 }
 
+// Of no device.
+PutBack done(const UndoAction& action, std::string what) {
+    return {.kind = action.kind, .netns = "", .device = "", .what = std::move(what)};
+}
+
+Undone undo_netns(const UndoAction& action) {
+    auto deleted = delete_netns(action.name);
+    if (!deleted) {
+        return pass_on(deleted.error());
+    }
+    return *deleted ? std::optional(done(action, std::move(**deleted))) : std::nullopt;
+}
+
 Undone undo_sysctl(const UndoAction& action, const KernelFiles& files) {
     const auto now = read_sysctl(action.name, files);
     if (!now) {
@@ -70,7 +82,8 @@ Undone undo_sysctl(const UndoAction& action, const KernelFiles& files) {
     if (const Status written = write_sysctl(action.name, action.value, files); !written) {
         return pass_on(written.error());
     }
-    return fmt::format("set sysctl {} back from {} to {}", action.name, *now, action.value);
+    return done(action,
+                fmt::format("set sysctl {} back from {} to {}", action.name, *now, action.value));
 }
 
 Undone undo_hugepages(const UndoAction& action, const KernelFiles& files) {
@@ -86,7 +99,8 @@ Undone undo_hugepages(const UndoAction& action, const KernelFiles& files) {
     if (const Status written = write_sysctl("vm.nr_hugepages", action.value, files); !written) {
         return pass_on(written.error());
     }
-    return fmt::format("set the number of hugepages back from {} to {}", *now, action.value);
+    return done(action,
+                fmt::format("set the number of hugepages back from {} to {}", *now, action.value));
 }
 
 // What ip(8) says of an address, neighbour or device that is gone already.
@@ -112,7 +126,9 @@ Undone undo_ip(const UndoAction& action) {
         return pass_on(ran.error());
     }
     if (ran->exit_status == 0) {
-        return fmt::format("ran ip {}", action.name);
+        return done(action, fmt::format("ran ip {}{}",
+                                        action.netns.empty() ? "" : "-n " + action.netns + " ",
+                                        action.name));
     }
     if (says_gone(ran->err)) {
         return std::nullopt;
@@ -196,13 +212,13 @@ Status write_sysctl(const std::string& name, const std::string& value, const Ker
 Undone undo_action(const UndoAction& action, const KernelFiles& files) {
     switch (action.kind) {
         case Kind::kNetns:
-            return delete_netns(action.name);
+            return undo_netns(action);
         case Kind::kSysctl:
             return undo_sysctl(action, files);
         case Kind::kHugepages:
             return undo_hugepages(action, files);
         case Kind::kFeature:
-            return undo_feature(action);
+            break;
         case Kind::kIp:
             return undo_ip(action);
         case Kind::kPromiscuity:

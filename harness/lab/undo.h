@@ -8,6 +8,7 @@
 
 #include "dataplane/base/result.h"
 #include "harness/lab/journal_file.h"
+#include "harness/lab/put_back.h"
 
 namespace pathproof::lab {
 
@@ -16,9 +17,9 @@ struct KernelFiles {
     std::string proc = "/proc";
 };
 
-// Undoes one action; gives a sentence when something really changed, nothing when there was nothing
-// to do.
-Result<std::optional<std::string>> undo_action(const UndoAction& action, const KernelFiles& files);
+// Undoes one action, of any kind but kFeature (feature_undo.h); gives nothing when there was
+// nothing to do.
+Result<std::optional<PutBack>> undo_action(const UndoAction& action, const KernelFiles& files);
 
 // A sysctl by its name with dots, as sysctl(8) takes it; white space at the end is cut off.
 Result<std::string> read_sysctl(const std::string& name, const KernelFiles& files);

@@ -110,9 +110,10 @@ BOOST_AUTO_TEST_CASE(a_killed_run_is_undone_by_restore) {
 
     const auto restored = restore_all({.proc = folder.files().proc});
     BOOST_REQUIRE_MESSAGE(restored, (restored ? "" : restored.error().message));
-    BOOST_TEST(restored->size() == 7U);  // one sysctl, five namespaces, one mount
-    BOOST_TEST(contains(restored->front(), "gro_normal_batch back from 1 to 8"));
-    BOOST_TEST(contains(restored->front(), "pathproof doomed"));
+    const std::vector<std::string> lines = in_short(*restored);
+    BOOST_TEST(lines.size() == 7U);  // one sysctl, five namespaces, one mount
+    BOOST_TEST(contains(lines.front(), "gro_normal_batch back from 1 to 8"));
+    BOOST_TEST(contains(lines.front(), "pathproof doomed"));
     BOOST_TEST(folder.read("proc/sys/net/core/gro_normal_batch") == "8\n");
     BOOST_TEST(stray.wait() == 128 + SIGKILL);
     check_nothing_left();
@@ -155,7 +156,7 @@ BOOST_AUTO_TEST_CASE(two_runs_at_once_are_refused_and_the_live_one_is_not_touche
 
     // Not even when somebody took the lock file away.
     std::filesystem::remove("/run/pathproof/lock");
-    BOOST_TEST(restore_all().value_or(std::vector<std::string>{"?"}).empty());
+    BOOST_TEST(restore_all().value_or(std::vector<RestoredRun>{{}}).empty());
     BOOST_TEST(netns_names().size() == 5U);
     BOOST_TEST(folder.read("proc/sys/net/core/gro_normal_batch") == "1\n");
 
@@ -308,7 +309,7 @@ BOOST_AUTO_TEST_CASE(a_noted_feature_is_set_back) {
     shell("", "ip netns del pp-feature-test; umount /run/netns && rmdir /run/netns");
 }
 
-BOOST_AUTO_TEST_CASE(features_of_a_device_go_back_together_and_are_told_in_one_sentence) {
+BOOST_AUTO_TEST_CASE(features_of_a_device_go_back_together_and_are_told_in_one_line) {
     shell("", "ip netns add pp-feature-test");
     const std::string netns = "pp-feature-test";
     shell(netns, "ip link add f0 type veth peer name f1");
@@ -331,7 +332,7 @@ BOOST_AUTO_TEST_CASE(features_of_a_device_go_back_together_and_are_told_in_one_s
     const auto restored = restore_all();
     BOOST_REQUIRE(!restored);
     BOOST_TEST(contains(restored.error().message,
-                        "dev f0 in namespace pp-feature-test: 3 features back as they were"));
+                        "f0 in network namespace pp-feature-test: 3 features as before"));
     BOOST_TEST(contains(restored.error().message, "no-such-feature"));
     BOOST_TEST(shell(netns, "ethtool -k f0") == before);
     shell("", "ip netns del pp-feature-test");
@@ -364,7 +365,7 @@ BOOST_AUTO_TEST_CASE(a_kept_lab_outlives_its_run_and_the_next_ones_until_it_is_t
         BOOST_REQUIRE(box);
         BOOST_TEST(netns_names().size() == 4U);
     }
-    BOOST_TEST(restore_all().value_or(std::vector<std::string>{"?"}).empty());
+    BOOST_TEST(restore_all().value_or(std::vector<RestoredRun>{{}}).empty());
     BOOST_TEST(netns_names().size() == 2U);
     const auto runs = list_runs();
     BOOST_REQUIRE(runs);

@@ -36,8 +36,9 @@ BOOST_AUTO_TEST_CASE(undoing_goes_backwards_so_the_oldest_value_wins) {
     const UndoReport report = undo_content(
         of_this_boot({sysctl("net.core.x", "1"), sysctl("net.core.x", "2")}), folder.files());
     BOOST_TEST(folder.read("proc/sys/net/core/x") == "1\n");
-    BOOST_TEST((report.done == std::vector<std::string>{"set sysctl net.core.x back from 3 to 2",
-                                                        "set sysctl net.core.x back from 2 to 1"}));
+    BOOST_TEST((in_short(report.done) ==
+                std::vector<std::string>{"set sysctl net.core.x back from 3 to 2",
+                                         "set sysctl net.core.x back from 2 to 1"}));
     BOOST_TEST(report.problems.empty());
 }
 
@@ -128,15 +129,16 @@ BOOST_AUTO_TEST_CASE(recovery_undoes_dead_journals_and_leaves_kept_and_live_ones
     const int live = open_locked(run + "/cccc.journal", O_RDWR);
     BOOST_REQUIRE(live >= 0);
 
-    const UndoReport report = recover(run, folder.files());
+    const Recovery report = recover(run, folder.files());
     BOOST_TEST(folder.read("proc/sys/a") == "1\n");
     BOOST_TEST(folder.read("proc/sys/b") == "9\n");
     BOOST_TEST(folder.read("proc/sys/c") == "9\n");
     BOOST_TEST(!folder.has("run/aaaa.journal"));
     BOOST_TEST(folder.has("run/bbbb.journal"));
     BOOST_TEST(folder.has("run/cccc.journal"));
-    BOOST_REQUIRE(report.done.size() == 1U);
-    BOOST_TEST(report.done[0].find("left by run 1a2b ('pathproof x')") != std::string::npos);
+    const std::vector<std::string> restored = in_short(report.runs);
+    BOOST_REQUIRE(restored.size() == 1U);
+    BOOST_TEST(restored[0] == "set sysctl a back from 9 to 1, left by run 1a2b ('pathproof x')");
 
     const auto runs = list_runs({.directory = run});
     BOOST_REQUIRE(runs);
@@ -145,7 +147,7 @@ BOOST_AUTO_TEST_CASE(recovery_undoes_dead_journals_and_leaves_kept_and_live_ones
     BOOST_TEST((runs->at(1).state == RunInfo::State::kLive));
 
     close(live);
-    BOOST_TEST(recover(run, folder.files()).done.size() == 1U);
+    BOOST_TEST(recover(run, folder.files()).runs.size() == 1U);
     BOOST_TEST(folder.read("proc/sys/c") == "1\n");
 }
 
@@ -155,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_line_that_cannot_be_read_is_shown_and_does_not_come_back)
     folder.write("proc/sys/a", "9\n");
     folder.write("run/aaaa.journal", header_line(of_this_boot({}).header) + "garbage\n" +
                                          action_line(sysctl("a", "1")));
-    const UndoReport report = recover(run, folder.files());
+    const Recovery report = recover(run, folder.files());
     BOOST_TEST(folder.read("proc/sys/a") == "1\n");
     BOOST_REQUIRE(report.problems.size() == 1U);
     BOOST_TEST(report.problems[0].find("'garbage'") != std::string::npos);

@@ -1,0 +1,42 @@
+// What undoing put back, told of shortly: one line a device.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/lab/journal_file.h"
+
+namespace pathproof::lab {
+
+// One thing that really changed.
+struct PutBack {
+    UndoAction::Kind kind = UndoAction::Kind::kNetns;
+    std::string netns;   // in which `device` is; empty: ours
+    std::string device;  // as it is called now; empty: it is nothing of a device
+    // Of a device how it is now ("promiscuous mode off", "tx-checksum-ipv4 on"), else what was done
+    // ("deleted network namespace pp-1a2b-dut").
+    std::string what;
+};
+
+// What one killed run had left.
+struct RestoredRun {
+    std::string run_id;  // empty: it belongs to no single run, or the run had not said its name yet
+    std::string command;
+    std::vector<PutBack> things;
+};
+
+// "r0 in network namespace dut"
+std::string device_in_words(const std::string& device, const std::string& netns);
+
+// "r0: 74 features as before, promiscuous mode off", the devices in the order in which they come
+// first.
+std::vector<std::string> in_short(const std::vector<PutBack>& things);
+// "r0: promiscuous mode off"
+std::string in_full(const PutBack& thing);
+
+// ", left by run 6f2a ('pathproof respond r0')"
+std::string left_by(const RestoredRun& run);
+// All runs in short, each line with whose it was.
+std::vector<std::string> in_short(const std::vector<RestoredRun>& runs);
+
+}  // namespace pathproof::lab
