@@ -3,35 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dataplane/base/be.h"
+#include "dataplane/frame/dns_wire.h"
 #include "dataplane/frame/view.h"
 
 namespace pathproof::frame {
 namespace {
 
-// RFC 1035 section 4.1.1; the flag word is kept whole and taken apart by hand.
-struct WireHeader {
-    Be16 id;
-    Be16 flags;
-    Be16 questions;
-    Be16 answers;
-    Be16 authorities;
-    Be16 additionals;
-};
-static_assert(sizeof(WireHeader) == kDnsHeaderBytes);
-
-constexpr std::uint16_t kResponse = 0x8000;
-constexpr std::uint16_t kOpcodeMask = 0x7800;
 constexpr std::uint16_t kAuthoritative = 0x0400;
 constexpr std::uint16_t kTruncated = 0x0200;
-constexpr std::uint16_t kRecursionDesired = 0x0100;
 constexpr std::uint16_t kRecursionAvailable = 0x0080;
 constexpr std::uint8_t kPointer = 0xc0;
-
-struct QuestionTail {
-    Be16 type;
-    Be16 query_class;
-};
 
 struct RecordTail {
     Be16 type;
@@ -194,7 +175,7 @@ std::optional<IpAddress> DnsRecord::address() const noexcept {
 }
 
 DnsReader::DnsReader(std::span<const std::uint8_t> message) noexcept : message_(message) {
-    const auto wire = view<WireHeader>(message, 0);
+    const auto wire = view<DnsWireHeader>(message, 0);
     if (!wire) {
         stop(DnsDefect::kShort);
         return;
@@ -202,11 +183,11 @@ DnsReader::DnsReader(std::span<const std::uint8_t> message) noexcept : message_(
     const std::uint16_t flags = wire->flags.value();
     header_ = {
         .id = wire->id.value(),
-        .response = (flags & kResponse) != 0,
-        .opcode = static_cast<std::uint8_t>((flags & kOpcodeMask) >> 11),
+        .response = (flags & kDnsResponse) != 0,
+        .opcode = static_cast<std::uint8_t>((flags & kDnsOpcodeMask) >> 11),
         .authoritative = (flags & kAuthoritative) != 0,
         .truncated = (flags & kTruncated) != 0,
-        .recursion_desired = (flags & kRecursionDesired) != 0,
+        .recursion_desired = (flags & kDnsRecursionDesired) != 0,
         .recursion_available = (flags & kRecursionAvailable) != 0,
         .rcode = static_cast<std::uint8_t>(flags & 0xf),
         .questions = wire->questions.value(),
@@ -279,7 +260,7 @@ std::optional<DnsQuestion> DnsReader::next_question() noexcept {
     if (!name) {
         return std::nullopt;
     }
-    const auto tail = view<QuestionTail>(message_, offset_);
+    const auto tail = view<DnsQuestionTail>(message_, offset_);
     if (!tail) {
         stop(DnsDefect::kShort);
         return std::nullopt;
@@ -329,11 +310,11 @@ std::optional<DnsRecord> DnsReader::next_record() noexcept {
 
 std::size_t write_query(std::span<std::uint8_t> out, const DnsQuery& query) noexcept {
     Writer writer(out);
-    writer.put(WireHeader{.id = Be16(query.id),
-                          .flags = Be16(query.recursion_desired ? kRecursionDesired : 0),
-                          .questions = Be16(1)});
+    writer.put(DnsWireHeader{.id = Be16(query.id),
+                             .flags = Be16(query.recursion_desired ? kDnsRecursionDesired : 0),
+                             .questions = Be16(1)});
     writer.put_bytes(query.name.wire());
-    writer.put(QuestionTail{Be16(query.type), Be16(kDnsClassIn)});
+    writer.put(DnsQuestionTail{Be16(query.type), Be16(kDnsClassIn)});
     return writer.fits() ? writer.used() : 0;
 }
 
@@ -341,12 +322,12 @@ std::size_t write_answer(std::span<std::uint8_t> out, std::span<const std::uint8
                          const DnsAnswer& answer) noexcept {
     DnsReader reader(query);
     const std::optional<DnsQuestion> question = reader.next_question();
-    const auto asked = view<WireHeader>(query, 0);
+    const auto asked = view<DnsWireHeader>(query, 0);
     if (!question || !asked) {
         return 0;
     }
     Writer writer(out);
-    writer.put(WireHeader{});
+    writer.put(DnsWireHeader{});
     writer.put_bytes(query.subspan(kDnsHeaderBytes, reader.offset() - kDnsHeaderBytes));
     if (!writer.fits()) {
         return 0;
@@ -355,15 +336,15 @@ std::size_t write_answer(std::span<std::uint8_t> out, std::span<const std::uint8
     if (!answer.truncated && question->query_class == kDnsClassIn) {
         write_records(records, answer, question->type);
     }
-    std::uint32_t flags = kResponse | static_cast<std::uint32_t>(answer.rcode);
-    flags |= asked->flags.value() & (kOpcodeMask | kRecursionDesired);
+    std::uint32_t flags = kDnsResponse | static_cast<std::uint32_t>(answer.rcode);
+    flags |= asked->flags.value() & (kDnsOpcodeMask | kDnsRecursionDesired);
     flags |= answer.authoritative ? kAuthoritative : 0u;
     flags |= answer.recursion_available ? kRecursionAvailable : 0u;
     flags |= answer.truncated || !records.complete() ? kTruncated : 0u;
-    const WireHeader header{.id = asked->id,
-                            .flags = Be16(static_cast<std::uint16_t>(flags)),
-                            .questions = Be16(1),
-                            .answers = Be16(records.written())};
+    const DnsWireHeader header{.id = asked->id,
+                               .flags = Be16(static_cast<std::uint16_t>(flags)),
+                               .questions = Be16(1),
+                               .answers = Be16(records.written())};
     std::memcpy(out.data(), &header, sizeof header);
     return writer.used();
 }

@@ -1,8 +1,5 @@
 #include "dataplane/load/clock_check.h"
 
-#include <rte_cycles.h>
-#include <time.h>
-
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -12,7 +9,6 @@ namespace pathproof::load {
 namespace {
 
 constexpr std::int64_t kShortest = 1'000'000'000;
-constexpr int kReadings = 16;
 
 bool has_word(std::string_view line, std::string_view word) {
     for (std::size_t at = line.find(word); at != line.npos; at = line.find(word, at + 1)) {
@@ -27,28 +23,11 @@ bool has_word(std::string_view line, std::string_view word) {
 
 }  // namespace
 
-ClockCheck::ClockCheck(const traffic::TscClock& clock) : clock_(clock), start_(now()) {}
-
-// Of several readings the one that the least time passed in.
-ClockCheck::Mark ClockCheck::now() {
-    Mark best;
-    traffic::Tsc shortest = ~traffic::Tsc{0};
-    for (int reading = 0; reading < kReadings; ++reading) {
-        timespec time{};
-        const traffic::Tsc before = rte_rdtsc_precise();
-        clock_gettime(CLOCK_MONOTONIC, &time);
-        const traffic::Tsc after = rte_rdtsc_precise();
-        if (after - before < shortest) {
-            shortest = after - before;
-            best = {.tsc = before + (after - before) / 2,
-                    .monotonic_ns = time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec};
-        }
-    }
-    return best;
-}
+ClockCheck::ClockCheck(const traffic::TscClock& clock)
+    : clock_(clock), start_(traffic::read_clocks()) {}
 
 std::optional<double> ClockCheck::ppm() const {
-    const Mark end = now();
+    const traffic::ClockReading end = traffic::read_clocks();
     const std::int64_t passed = end.monotonic_ns - start_.monotonic_ns;
     if (passed < kShortest) {
         return std::nullopt;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "dataplane/traffic/counter_rate.h"
 #include "dataplane/traffic/pace.h"
 
 namespace pathproof::load {
@@ -19,14 +20,8 @@ class ClockCheck {
     std::optional<double> ppm() const;
 
   private:
-    struct Mark {
-        traffic::Tsc tsc = 0;
-        std::int64_t monotonic_ns = 0;
-    };
-    static Mark now();
-
     traffic::TscClock clock_;
-    Mark start_;
+    traffic::ClockReading start_;
 };
 
 // Whether the counter runs on at one rate through frequency changes and idle states: the flags

@@ -38,7 +38,8 @@ Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& 
                    .senders = senders,
                    .burst = plan.burst,
                    .frames_in_unit = pairs ? 2u : 1u,
-                   .pair_skew = plan.pair_skew},
+                   .pair_skew = plan.pair_skew,
+                   .timeout = plan.intake.late_after},
                   std::move(*source), clock);
 }
 
@@ -54,7 +55,7 @@ Status add_receiver(const Roles::Receiver& role, const Roles& roles, const LoadP
     if (!made) {
         return pass_on(made.error());
     }
-    worker.set_intake(std::move(*made));
+    worker.set_intake(std::move(*made), Returns(intake.streams, intake.late_after));
     return {};
 }
 
@@ -109,6 +110,9 @@ Status make_crew(const Roles& roles, const LoadPlan& plan, const RunPorts& ports
         if (Status added = add_receiver(role, roles, plan, ports, clock, worker); !added) {
             return added;
         }
+    }
+    for (const auto& worker : crew) {
+        worker->watch_returns();
     }
     return {};
 }

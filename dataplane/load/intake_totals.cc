@@ -5,23 +5,6 @@
 namespace pathproof::load {
 namespace {
 
-void add(judge::ReceiveTally& to, const judge::ReceiveTally& more) {
-    to.received += more.received;
-    to.answers += more.answers;
-    to.bad_checksum += more.bad_checksum;
-    to.malformed += more.malformed;
-    to.other_traffic += more.other_traffic;
-    to.icmp_errors += more.icmp_errors;
-}
-
-void add(judge::ChecksumCounts& to, const judge::ChecksumCounts& more) {
-    for (std::size_t layer = 0; layer < to.size(); ++layer) {
-        for (std::size_t state = 0; state < to[layer].size(); ++state) {
-            to[layer][state] += more[layer][state];
-        }
-    }
-}
-
 void add(RxFlagCounts& to, const RxFlagCounts& more) {
     to.good_on_good += more.good_on_good;
     to.good_on_bad += more.good_on_bad;
@@ -43,8 +26,8 @@ void add(ClassTotals& to, const ClassTotals& more) {
 
 IntakeTotals sum(const IntakeTotals& a, const IntakeTotals& b) {
     IntakeTotals both = a;
-    add(both.received, b.received);
-    add(both.checksums, b.checksums);
+    judge::add(both.received, b.received);
+    judge::add(both.checksums, b.checksums);
     add(both.ip_flags, b.ip_flags);
     add(both.l4_flags, b.l4_flags);
     for (std::size_t i = 0; i < both.classes.size(); ++i) {

@@ -57,6 +57,9 @@ struct TrialOrder {
     double frames_per_second = 0;  // of all senders together; 0: as fast as it goes
     Nanoseconds duration{0};       // 0: until `frames` have left
     std::uint64_t frames = 0;      // 0: until `duration` has passed
+    // A closed loop: so many frames may be under way at one time, of all senders together; one that
+    // does not come back within IntakePlan::late_after is given up. 0: no limit.
+    std::uint64_t outstanding = 0;
     Nanoseconds drain = std::chrono::milliseconds(100);
     // Listening on after everything sent has arrived would only show duplicates that come late.
     enum class DrainEnd : std::uint8_t {
@@ -110,6 +113,7 @@ struct Hand {
 // How much of its time a worker had its CPU, as far as it can be known.
 struct WorkerHealth {
     unsigned worker = 0;
+    bool sends = false;
     std::uint64_t ran_ns = 0;     // /proc/thread-self/schedstat
     std::uint64_t waited_ns = 0;  // ready to run while another ran
     // Loop turns without a nap that took longer than 100 us; 1 ms where they moved frames, as a
@@ -143,8 +147,12 @@ struct TrialReport {
     bool partial = false;          // stopped before its end
     // Not empty: the figures are not to be relied on (INCONCLUSIVE), and why.
     std::vector<std::string> objections;
-    // Not empty: the tester, not the DUT, was the limit (rate not reached, own drops).
-    std::string tester_limit;
+    // Of these, those about workers that waited for their CPU or stood still.
+    std::vector<std::string> disturbances;
+    // Not empty: the tester, not the DUT, was the limit, in one way or both. Objections too.
+    std::string missed_rate;
+    std::string own_drops;
+    std::string tester_limit;  // both
     std::uint64_t unique() const;
     // Loss of unique frames: sent - unique arrivals.
     std::uint64_t missing() const;

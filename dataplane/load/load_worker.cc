@@ -44,6 +44,18 @@ LoadWorker::LoadWorker(unsigned number, const traffic::RunClock& clock, TrialBoa
       stall_cycles_(static_cast<Tsc>(clock.tsc.cycles(kStall))),
       busy_stall_cycles_(static_cast<Tsc>(clock.tsc.cycles(kBusyStall))) {}
 
+void LoadWorker::watch_returns() {
+    for (Sender& sender : senders_) {
+        Window::Tallies tallies;
+        for (const auto& worker : everybody_) {
+            if (worker->returns_) {
+                tallies.push_back(&worker->returns_->of_stream(sender.setup().number));
+            }
+        }
+        sender.watch(std::move(tallies));
+    }
+}
+
 int LoadWorker::serve() noexcept {
     std::uint64_t seen = 0;
     while (const Trial* trial = board_.next(seen)) {
@@ -67,6 +79,7 @@ void LoadWorker::run(const Trial& trial) noexcept {
     }
     if (intake_) {
         intake_->reset(static_cast<std::uint64_t>(clock_.now_ns()));
+        intake_->tell(trial.order.outstanding > 0 ? &*returns_ : nullptr);
     }
     const Tsc start = board_.arrive(static_cast<Tsc>(clock_.tsc.cycles(kLead)));
     begin(trial.order, start);

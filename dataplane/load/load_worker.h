@@ -38,7 +38,12 @@ class LoadWorker {
     void add(Sender sender) { senders_.push_back(std::move(sender)); }
     void add(const Receiver& receiver) { receivers_.push_back(receiver); }
     // Needed before the first trial by a worker with receivers.
-    void set_intake(TrackedIntake intake) { intake_.emplace(std::move(intake)); }
+    void set_intake(TrackedIntake intake, Returns returns) {
+        intake_.emplace(std::move(intake));
+        returns_.emplace(std::move(returns));
+    }
+    // Once all workers are there: lets the senders see what comes back anywhere.
+    void watch_returns();
 
     // Serves trials until there are no more: the function of the lcore.
     int serve() noexcept;
@@ -74,6 +79,7 @@ class LoadWorker {
     std::vector<Sender> senders_;
     std::vector<Receiver> receivers_;
     std::optional<TrackedIntake> intake_;
+    std::optional<Returns> returns_;  // beside the intake
     LiveCounts live_;
     WorkerTime time_;
     traffic::Napper napper_;

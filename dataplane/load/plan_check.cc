@@ -1,7 +1,6 @@
 #include "dataplane/load/plan_check.h"
 
 #include <rte_ethdev.h>
-#include <rte_mbuf.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +13,7 @@ namespace pathproof::load {
 namespace {
 
 constexpr double kHighestRate = 1e9;
+constexpr double kLowestRate = 1e-3;  // a frame in 17 minutes
 // FCS, preamble and gap between frames: what a link carries beside what a frame has in memory.
 constexpr double kOnTheWire = 4 + 20;
 
@@ -78,11 +78,12 @@ double line_rate(const Roles& roles, double frame_bytes) {
 
 Status check_rate(const TrialOrder& order, double mean_frame_bytes, const Roles& roles) {
     const double rate = order.frames_per_second;
-    if (!std::isfinite(rate) || rate < 0 || rate > kHighestRate) {
+    const bool as_fast_as_it_goes = rate == 0;
+    if (!as_fast_as_it_goes && !(rate >= kLowestRate && rate <= kHighestRate)) {
         return fail(ErrorCode::kBadInput,
-                    "a rate of {} frames per second is not between 0 (as fast as it goes) and "
-                    "{:.0f}",
-                    rate, kHighestRate);
+                    "a rate of {} frames per second is not between {} and {:.0f} (or as fast as it "
+                    "goes)",
+                    rate, kLowestRate, kHighestRate);
     }
     const double line = line_rate(roles, mean_frame_bytes);
     if (line > 0 && rate > line * 1.000001) {
@@ -90,6 +91,26 @@ Status check_rate(const TrialOrder& order, double mean_frame_bytes, const Roles&
                     "a rate of {:.0f} frames per second is above line rate: frames of {:.0f} bytes "
                     "leave port {} at most {:.0f} times a second",
                     rate, mean_frame_bytes, roles.senders.front().port->info().name, line);
+    }
+    return {};
+}
+
+Status check_outstanding(const TrialOrder& order, const LoadPlan& plan, const Roles& roles) {
+    if (order.outstanding == 0) {
+        return {};
+    }
+    if (plan.make_source || roles.receivers.empty()) {
+        return fail(ErrorCode::kBadInput,
+                    "how many frames are under way is not known: {}; a limit of {} cannot be kept",
+                    plan.make_source ? "frames of a capture carry no number" : "nobody receives",
+                    order.outstanding);
+    }
+    const std::size_t each = pairs(plan) ? 2 : 1;
+    if (order.outstanding < roles.senders.size() * each) {
+        return fail(ErrorCode::kBadInput,
+                    "a limit of {} frames under way is too low: each of the sending queues ({}) "
+                    "needs room for {}",
+                    order.outstanding, roles.senders.size(), each);
     }
     return {};
 }
@@ -135,14 +156,17 @@ Status check_frames(const Source& source, const frame::FrameSpec& spec, const po
     const unsigned tag_bytes = tags(spec) * RTE_VLAN_HLEN;
     if (limit > 0 && longest > limit + tag_bytes) {
         return fail(ErrorCode::kBadInput,
-                    "frames of {} bytes are above the MTU of port {}: it sends at most {}", longest,
-                    port.info().name, limit + tag_bytes);
+                    "frames of {} bytes (with FCS) are above the MTU {} of port {}, which sends at "
+                    "most {}: raise it to {} or send shorter ones",
+                    longest + RTE_ETHER_CRC_LEN, limit - RTE_ETHER_HDR_LEN, port.info().name,
+                    limit + tag_bytes + RTE_ETHER_CRC_LEN, longest - RTE_ETHER_HDR_LEN - tag_bytes);
     }
-    const unsigned room = rte_pktmbuf_data_room_size(port.pool()) - RTE_PKTMBUF_HEADROOM;
+    const unsigned room = port.transmit_room();
     if (longest > room) {
         return fail(ErrorCode::kBadInput,
-                    "frames of {} bytes do not fit the buffers of port {}, which hold {}", longest,
-                    port.info().name, room);
+                    "frames of {} bytes (with FCS) do not fit the buffers of port {}, which hold "
+                    "at most {}: send shorter ones",
+                    longest + RTE_ETHER_CRC_LEN, port.info().name, room + RTE_ETHER_CRC_LEN);
     }
     const std::uint64_t lacking = source.port_offloads() & ~port.config().tx_offloads;
     if (lacking != 0) {
@@ -165,6 +189,9 @@ Status check_order(const TrialOrder& order, const LoadPlan& plan, double mean_fr
         return fail(ErrorCode::kBadInput, "{} frames are no whole number of pairs", order.frames);
     }
     if (Status fine = check_rate(order, mean_frame_bytes, roles); !fine) {
+        return fine;
+    }
+    if (Status fine = check_outstanding(order, plan, roles); !fine) {
         return fine;
     }
     const double pairs_each =

@@ -51,12 +51,8 @@ bool is_made_right(ChecksumMode mode) {
     return mode == ChecksumMode::kSoftware || mode == ChecksumMode::kOffload;
 }
 
-FieldWork work_of(const frame::PacketSpec& packet) {
-    const ChecksumMode ip = packet.ip_checksum;
-    if (is_ipv4(packet) && !is_made_right(ip) && ip != ChecksumMode::kZero) {
-        return FieldWork::kSealed;
-    }
-    switch (packet.transport_checksum) {
+FieldWork work_of(ChecksumMode transport) {
+    switch (transport) {
         case ChecksumMode::kSoftware:
             return FieldWork::kSummed;
         case ChecksumMode::kOffload:
@@ -73,28 +69,22 @@ FieldWork work_of(const frame::PacketSpec& packet) {
     return FieldWork::kSealed;
 }
 
+FieldWork work_of(const frame::PacketSpec& packet) {
+    const ChecksumMode ip = packet.ip_checksum;
+    if (is_ipv4(packet) && !is_made_right(ip) && ip != ChecksumMode::kZero) {
+        return FieldWork::kSealed;
+    }
+    return work_of(packet.transport_checksum);
+}
+
 FieldWork outer_work_of(const frame::TunnelSpec& tunnel, const frame::PacketSpec& inner) {
     if (!frame::over_udp(tunnel.kind)) {
         return FieldWork::kNone;
     }
-    switch (tunnel.outer.transport_checksum) {
-        case ChecksumMode::kSoftware: {
-            const bool right = is_made_right(inner.transport_checksum) &&
-                               (!is_ipv4(inner) || is_made_right(inner.ip_checksum));
-            return right ? FieldWork::kSummed : FieldWork::kSealed;
-        }
-        case ChecksumMode::kOffload:
-        case ChecksumMode::kPseudo:
-        case ChecksumMode::kZero:
-            return FieldWork::kNone;
-        case ChecksumMode::kComplement:
-        case ChecksumMode::kPlusOne:
-        case ChecksumMode::kStaleSourcePort:
-        case ChecksumMode::kSwapped:
-        case ChecksumMode::kRandom:
-            break;
-    }
-    return FieldWork::kSealed;
+    const bool right = is_made_right(inner.transport_checksum) &&
+                       (!is_ipv4(inner) || is_made_right(inner.ip_checksum));
+    const FieldWork work = work_of(tunnel.outer.transport_checksum);
+    return work == FieldWork::kSummed && !right ? FieldWork::kSealed : work;
 }
 
 std::size_t time_bytes(StampForm form) {

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <string_view>
 
 namespace pathproof::load {
 namespace {
@@ -19,14 +21,27 @@ struct CloseCapture {
 };
 using Capture = std::unique_ptr<pcap_t, CloseCapture>;
 
+// libpcap names the file in some of its sentences, and ours do in all.
+std::string without_path(std::string_view trouble, const std::string& path) {
+    if (trouble.starts_with(path + ": ")) {
+        trouble.remove_prefix(path.size() + 2);
+    }
+    return std::string(trouble);
+}
+
 Result<Capture> open(const std::string& path) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(path, ignored) &&
+        std::filesystem::is_empty(path, ignored)) {
+        return fail(ErrorCode::kBadInput, "capture file {} is empty", path);
+    }
     std::array<char, PCAP_ERRBUF_SIZE> trouble{};
     Capture capture(pcap_open_offline_with_tstamp_precision(
         path.c_str(), PCAP_TSTAMP_PRECISION_NANO, trouble.data()));
     if (!capture) {
         return fail(ErrorCode::kBadInput,
                     "capture file {}: {}; it must be an uncompressed pcap or pcapng file", path,
-                    trouble.data());
+                    without_path(trouble.data(), path));
     }
     if (const int type = pcap_datalink(capture.get()); type != DLT_EN10MB) {
         const char* const known = pcap_datalink_val_to_name(type);
@@ -62,9 +77,9 @@ Status check_frame(const pcap_pkthdr& header, const std::string& path, std::size
                                       : std::min(limits.longest_frame, kLongestAnywhere);
     if (header.caplen > longest) {
         return fail(ErrorCode::kBadInput,
-                    "capture file {}: frame {} has {} bytes; {} at most can be sent, so raise the "
+                    "capture file {}: frame {} has {} bytes, and {} sends at most {}: raise its "
                     "MTU or leave the frame out",
-                    path, number, header.caplen, longest);
+                    path, number, header.caplen, limits.port, longest);
     }
     return {};
 }

@@ -37,9 +37,9 @@ Result<ReplaySource> ReplaySource::make(std::shared_ptr<const Recording> recordi
                                         const ReplayPlan& plan) {
     if (plan.step == 0 || plan.first >= recording->frames()) {
         return fail(ErrorCode::kBadInput,
-                    "frame {} of {}, every {}: this sender has no frame to replay; use fewer "
-                    "senders",
-                    plan.first + 1, recording->frames(), plan.step);
+                    "{} frames of a capture are too few for {} senders: one of them would have "
+                    "none; use fewer queues",
+                    recording->frames(), plan.step);
     }
     if (!std::isfinite(plan.gap_scale) || plan.gap_scale <= 0) {
         return fail(ErrorCode::kBadInput,

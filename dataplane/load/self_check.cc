@@ -5,9 +5,6 @@
 namespace pathproof::load {
 namespace {
 
-// By so much the first and the last departure may be late without the rate being missed.
-constexpr double kEndsSeconds = 200e-6;
-
 using Texts = std::vector<std::string>;
 
 std::string rate_limit(const TrialReport& report) {
@@ -111,24 +108,25 @@ void check_clock(const TrialReport& report, const RunFacts& facts, Texts& found)
 }  // namespace
 
 void check_trial(TrialReport& report, const RunFacts& facts) {
-    Texts limits;
-    for (std::string limit : {rate_limit(report), own_drops(report, facts)}) {
+    report.missed_rate = rate_limit(report);
+    report.own_drops = own_drops(report, facts);
+    Texts found;
+    report.tester_limit.clear();
+    for (const std::string& limit : {report.missed_rate, report.own_drops}) {
         if (!limit.empty()) {
-            limits.push_back(std::move(limit));
+            found.push_back(limit);
+            report.tester_limit += (report.tester_limit.empty() ? "" : "; ") + limit;
         }
     }
-    Texts found = limits;
     check_hand(report, facts, found);
     check_received(report, facts, found);
+    report.disturbances.clear();
     for (const WorkerHealth& worker : report.workers) {
-        check_worker(worker, found);
+        check_worker(worker, report.disturbances);
     }
+    found.insert(found.end(), report.disturbances.begin(), report.disturbances.end());
     check_clock(report, facts, found);
     found.insert(found.end(), facts.troubles.begin(), facts.troubles.end());
-    report.tester_limit.clear();
-    for (const std::string& limit : limits) {
-        report.tester_limit += (report.tester_limit.empty() ? "" : "; ") + limit;
-    }
     report.objections = std::move(found);
 }
 

@@ -23,9 +23,11 @@ struct RunFacts {
 inline constexpr double kRateTolerance = 0.001;
 // Of a worker's time so much may be spent waiting for its CPU or in stalls.
 inline constexpr double kLostTimeTolerance = 0.01;
+// By so much the first and the last departure may be late without the rate being missed.
+inline constexpr double kEndsSeconds = 200e-6;
 inline constexpr double kClockTolerancePpm = 100;
 
-// Fills in `objections` and `tester_limit`.
+// Fills in `objections`, and what says that the tester was the limit.
 void check_trial(TrialReport& report, const RunFacts& facts);
 
 }  // namespace pathproof::load

@@ -23,6 +23,13 @@ std::uint64_t most_behind(const SenderSetup& setup, double frames_per_second) {
     return std::max<std::uint64_t>(setup.burst / setup.frames_in_unit, in_time);
 }
 
+// Of a closed loop's frames, whole units, what falls to this sender.
+std::uint64_t share_of(std::uint64_t frames, const SenderSetup& setup) {
+    const std::uint64_t units = frames / setup.frames_in_unit;
+    const std::uint64_t one_more = setup.number < units % setup.senders ? 1 : 0;
+    return (units / setup.senders + one_more) * setup.frames_in_unit;
+}
+
 }  // namespace
 
 Sender::Sender(const SenderSetup& setup, std::unique_ptr<Source> source,
@@ -41,6 +48,11 @@ void Sender::begin(const TrialOrder& order, Tsc start) noexcept {
     windows_ = pacer_.paced()
                    ? RateWindows(clock_.tsc, start, order.frames_per_second / setup_.senders)
                    : RateWindows();
+    window_.reset();
+    if (order.outstanding > 0) {
+        window_.emplace(share_of(order.outstanding, setup_), setup_.timeout, tallies_,
+                        static_cast<std::uint64_t>(clock_.at_ns(start)));
+    }
     tally_ = {};
     made_before_ = source_->made();
     source_from_ns_ = source_->next_due_ns();
@@ -76,9 +88,18 @@ std::size_t Sender::due(Tsc now) noexcept {
     if (source_from_ns_) {
         return now >= deadline() ? setup_.burst : 0;
     }
-    const bool one_pair = setup_.pair_skew.count() > 0;
-    const std::uint64_t fitting = one_pair ? 1 : setup_.burst / setup_.frames_in_unit;
-    return std::min(units, fitting) * setup_.frames_in_unit;
+    return std::min(units, fitting(now)) * setup_.frames_in_unit;
+}
+
+// Units that a burst, and the window of a closed loop, have room for.
+std::uint64_t Sender::fitting(Tsc now) noexcept {
+    const std::uint64_t in_burst =
+        setup_.pair_skew.count() > 0 ? 1 : setup_.burst / setup_.frames_in_unit;
+    if (!window_) {
+        return in_burst;
+    }
+    const std::uint64_t room = window_->room(static_cast<std::uint64_t>(clock_.at_ns(now)));
+    return std::min(in_burst, room / setup_.frames_in_unit);
 }
 
 Tsc Sender::deadline() const noexcept {
@@ -182,6 +203,9 @@ std::uint16_t Sender::offer(Tsc stamp, Tsc instant, std::uint16_t most) noexcept
     attempts_ = 0;
     offered_ += taken;
     tally_.hand_over.add(clock_.tsc.nanoseconds(stamp, after));
+    if (window_) {
+        window_->note_sent(static_cast<std::uint64_t>(clock_.at_ns(stamp)), taken);
+    }
     note_departure(instant, after, taken);
     return taken;
 }

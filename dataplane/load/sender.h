@@ -11,6 +11,7 @@
 #include "dataplane/load/load_run.h"
 #include "dataplane/load/pacer.h"
 #include "dataplane/load/source.h"
+#include "dataplane/load/under_way.h"
 #include "dataplane/traffic/port_sides.h"
 
 namespace pathproof::load {
@@ -29,6 +30,7 @@ struct SenderSetup {
     std::uint16_t burst = 32;
     unsigned frames_in_unit = 1;  // 2: pairs
     Nanoseconds pair_skew{0};
+    Nanoseconds timeout{0};  // of a closed loop
 };
 
 // Of one sender over one trial.
@@ -52,6 +54,9 @@ class Sender {
     Sender(const SenderSetup& setup, std::unique_ptr<Source> source,
            const traffic::RunClock& clock);
 
+    // Where it is told what came back of its stream; needed for a closed loop.
+    void watch(Window::Tallies tallies) { tallies_ = std::move(tallies); }
+
     void begin(const TrialOrder& order, Tsc start) noexcept;
     // Sends what is due. Says how many frames the driver took.
     std::uint16_t turn(Tsc now) noexcept;
@@ -69,6 +74,7 @@ class Sender {
   private:
     bool make(Tsc now) noexcept;
     std::size_t due(Tsc now) noexcept;
+    std::uint64_t fitting(Tsc now) noexcept;
     Tsc deadline() const noexcept;
     std::size_t fill(std::span<rte_mbuf*> burst, Tsc now) noexcept;
     void note_lateness(Tsc now) noexcept;
@@ -84,6 +90,8 @@ class Sender {
     traffic::RunClock clock_;
     Pacer pacer_;
     RateWindows windows_;
+    Window::Tallies tallies_;
+    std::optional<Window> window_;  // of a closed loop
     SenderTally tally_;
     ClassCounts made_before_{};
     // Where the source has times of its own: what it said of its first frame, and when that left.

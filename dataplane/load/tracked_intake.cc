@@ -127,6 +127,7 @@ struct TrackedIntake::Impl {
     std::vector<judge::SequenceLedger> ledgers;  // by stream
     std::vector<std::uint8_t> joined;            // a frame of several segments
     std::uint64_t uncommon = 0;                  // of one burst
+    Returns* returns = nullptr;                  // told of what came back, in a closed loop
     IntakeTotals totals;
 };
 
@@ -214,6 +215,9 @@ void TrackedIntake::Impl::enter_run() noexcept {
         const unsigned aaaa = run.aaaa();
         enter_ordinary(frame::TrafficClass::kDnsA, age_ns, count - aaaa);
         enter_ordinary(frame::TrafficClass::kDnsAaaa, age_ns, aaaa);
+        if (returns != nullptr) {
+            returns->note(run.stream(), burst_ns, age_ns, count);
+        }
     } else {
         for (unsigned i = 0; i < count; ++i) {
             enter({.traffic =
@@ -311,6 +315,9 @@ void TrackedIntake::Impl::enter(const Tracked& tracked) noexcept {
     const Arrival arrival = tracked.traffic == frame::TrafficClass::kTcpSyn
                                 ? ledger.take<frame::kTcpSequenceBits>(tracked.sequence)
                                 : ledger.take(tracked.sequence);
+    if (returns != nullptr && (arrival == Arrival::kUnique || arrival == Arrival::kReordered)) {
+        returns->note(tracked.stream, burst_ns, tracked.age_ns, 1);
+    }
     const bool ordinary = arrival == Arrival::kUnique &&
                           tracked.content == Tracked::Content::kRight &&
                           tracked.age_ns <= late_after_ns;
@@ -421,6 +428,10 @@ void TrackedIntake::reset(std::uint64_t began_ns) noexcept {
         ledger.reset();
     }
     impl.began_ns = began_ns;
+}
+
+void TrackedIntake::tell(Returns* returns) noexcept {
+    impl_->returns = returns;
 }
 
 }  // namespace pathproof::load

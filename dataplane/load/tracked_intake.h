@@ -16,6 +16,7 @@
 #include "dataplane/judge/latency.h"
 #include "dataplane/judge/sequence_ledger.h"
 #include "dataplane/load/load_plan.h"
+#include "dataplane/load/under_way.h"
 
 struct rte_mbuf;
 
@@ -107,6 +108,8 @@ class TrackedIntake {
     // Starts the counting anew (a new trial): ledgers, histograms and counters empty. Tracked
     // frames that left before `began_ns` count as stale.
     void reset(std::uint64_t began_ns = 0) noexcept;
+    // From now on each frame that comes for the first time is told there, too; null: nowhere.
+    void tell(Returns* returns) noexcept;
 
   private:
     struct Impl;

@@ -82,6 +82,7 @@ WorkerHealth health(const LoadWorker& worker, const traffic::TscClock& clock) {
     }
     return {
         .worker = worker.number(),
+        .sends = !worker.senders().empty(),
         .ran_ns = time.ran_ns,
         .waited_ns = time.waited_ns,
         .stalls = time.stalls,

@@ -21,6 +21,7 @@
 
 #include "dataplane/port/cpus.h"
 #include "dataplane/port/eal_log.h"
+#include "dataplane/port/memory.h"
 #include "dataplane/port/pci_ready.h"
 
 namespace pathproof::port {
@@ -30,6 +31,20 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "pathproof-";
 std::atomic<bool> started_once = false;
+
+// Ordinary pages are taken when they are first written: without this the machine would run out of
+// memory in the middle of it.
+Status check_memory(const EalOptions& options) {
+    const auto available = available_memory_mib();
+    if (options.hugepages || !options.pci.empty() || !available ||
+        options.memory_mib <= *available) {
+        return {};
+    }
+    return fail(ErrorCode::kBadInput,
+                "the frame buffers of the ports need {} MiB of memory and {} MiB are available: "
+                "use fewer queues",
+                options.memory_mib, *available);
+}
 
 Status check(const EalOptions& options, const std::vector<int>& usable) {
     std::vector<int> wanted = options.worker_cpus;
@@ -43,6 +58,9 @@ Status check(const EalOptions& options, const std::vector<int>& usable) {
     if (options.worker_cpus.size() + 1 > RTE_MAX_LCORE) {
         return fail(ErrorCode::kBadInput, "{} workers are more than DPDK's {} lcores",
                     options.worker_cpus.size(), RTE_MAX_LCORE - 1);
+    }
+    if (const Status enough = check_memory(options); !enough) {
+        return enough;
     }
     for (const std::string& device : options.pci) {
         if (const Status ready = pci_ready(device); !ready) {
@@ -124,8 +142,28 @@ int run_function(void* function) {
     return (*static_cast<std::function<int()>*>(function))();
 }
 
-Failure refused(int reason, std::size_t log_from) {
+// What EAL says of a name that no bus and no driver takes (eal_common_devargs.c).
+bool names_no_driver(const std::string& said, const std::string& device) {
+    return said.find(fmt::format("failed to parse device \"{}\"", device)) != std::string::npos;
+}
+
+Failure refused(int reason, std::size_t log_from, const EalOptions& options) {
     const std::string said = eal_log_errors(log_from);
+    for (const std::string& vdev : options.vdevs) {
+        const std::string device = vdev.substr(0, vdev.find(','));
+        if (names_no_driver(said, device)) {
+            return fail(ErrorCode::kNotFound,
+                        "DPDK has no driver for '{}'; virtual devices are net_tap, net_ring, "
+                        "net_null, net_af_packet, net_af_xdp and others",
+                        device);
+        }
+    }
+    if (says_out_of_memory(said)) {
+        return fail(ErrorCode::kNotSupported,
+                    "DPDK's EAL did not start: there is not enough memory for it; 'ulimit -v' and "
+                    "the cgroup's memory.max say how much it may have. It said: {}",
+                    said);
+    }
     const ErrorCode code =
         reason == EACCES || reason == EPERM ? ErrorCode::kNotPermitted : ErrorCode::kFailed;
     return fail(code, "DPDK's EAL did not start: {}", said.empty() ? rte_strerror(reason) : said);
@@ -167,7 +205,7 @@ Result<Eal> Eal::start(const EalOptions& options) {
     if (outcome < 0) {
         const int reason = rte_errno;
         remove_runtime_folder(impl->prefix);
-        return refused(reason, log_from);
+        return refused(reason, log_from, options);
     }
     sweep_dead_folders(fs::path(rte_eal_get_runtime_dir()).parent_path());
     return Eal(std::move(impl));

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <string_view>
 
@@ -110,6 +112,10 @@ std::string eal_log_errors(std::size_t from) {
         begin = end + 1;
     }
     return errors;
+}
+
+bool says_out_of_memory(const std::string& lines) {
+    return lines.find(std::strerror(ENOMEM)) != std::string::npos;
 }
 
 void with_standard_streams_aside(const std::function<void()>& work) {

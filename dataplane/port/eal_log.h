@@ -16,6 +16,9 @@ std::string eal_log_text();
 // The lines of level error or worse since `from` (a size that eal_log_text() had), joined by "; ".
 std::string eal_log_errors(std::size_t from);
 
+// Whether one of these lines gives want of memory as the reason.
+bool says_out_of_memory(const std::string& lines);
+
 // Runs `work` with standard output and error turned away from the terminal (and from the socket on
 // which the tester answers): rte_eal_init() prints its usage and fatal messages there. They join
 // the log.

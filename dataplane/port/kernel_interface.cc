@@ -171,4 +171,10 @@ std::uint32_t packet_ring_room(std::uint32_t framesz) {
     return framesz > kMacOffset ? framesz - kMacOffset : 0;
 }
 
+std::uint32_t packet_ring_send_room(std::uint32_t framesz) {
+    // tpacket_snd(): size_max.
+    constexpr std::uint32_t kBeforeTheFrame = TPACKET2_HDRLEN - sizeof(sockaddr_ll);
+    return framesz > kBeforeTheFrame ? framesz - kBeforeTheFrame : 0;
+}
+
 }  // namespace pathproof::port

@@ -107,6 +107,7 @@ Port& Port::operator=(Port&& other) noexcept {
         info_ = std::move(other.info_);
         receive_limit_ = other.receive_limit_;
         transmit_limit_ = other.transmit_limit_;
+        transmit_room_ = other.transmit_room_;
         tallies_ = std::move(other.tallies_);
         kernel_ = std::move(other.kernel_);
     }
@@ -154,8 +155,18 @@ Status Port::set_up() {
     std::uint16_t id = kNoPort;
     if (rte_eth_dev_get_port_by_name(config_.device.c_str(), &id) != 0) {
         const std::string said = eal_log_errors(0);  // why it was not made, when the EAL started
-        return fail(ErrorCode::kNotFound, "port {}: DPDK has no device '{}'; {}{}{}", config_.name,
-                    config_.device, devices_there(), said.empty() ? "" : "; it said: ", said);
+        if (said.find(config_.device) != std::string::npos) {
+            return fail(ErrorCode::kNotFound,
+                        "port {}: DPDK could not make the device '{}'; {}. It "
+                        "said: {}",
+                        config_.name, config_.device,
+                        says_out_of_memory(said)
+                            ? "there is not enough memory ('ulimit -v', the cgroup's memory.max)"
+                            : "look at its arguments",
+                        said);
+        }
+        return fail(ErrorCode::kNotFound, "port {}: DPDK has no device '{}'; {}", config_.name,
+                    config_.device, devices_there());
     }
     const std::size_t log_from = eal_log_text().size();
     rte_eth_dev_info device{};
@@ -252,7 +263,9 @@ Status Port::make_pool(const rte_eth_dev_info& device) {
         receive_limit_ = packet_ring_room(slot);
         // The driver wants room for the whole slot behind its header, though a frame takes less.
         room = std::max(room, slot + RTE_PKTMBUF_HEADROOM);
+        transmit_room_ = packet_ring_send_room(slot);
     }
+    transmit_room_ = transmit_room_ == 0 ? room - RTE_PKTMBUF_HEADROOM : transmit_room_;
     if (room > UINT16_MAX) {
         return fail(ErrorCode::kNotSupported,
                     "port {} ({}): a frame buffer of {} bytes is longer than DPDK's longest, {}",
@@ -269,6 +282,20 @@ Status Port::make_pool(const rte_eth_dev_info& device) {
     return {};
 }
 
+// The kernel takes no XDP program whose frames need more than a page (veth_xdp_set, and most
+// drivers).
+Status Port::refuse_receive_queue(int outcome, std::size_t log_from) const {
+    const bool is_af_xdp = config_.device.starts_with("net_af_xdp");
+    if (kernel_ && is_af_xdp && kernel_->at_open.mtu > RTE_ETHER_MTU) {
+        return fail(ErrorCode::kBadInput,
+                    "port {} ({}): no AF_XDP socket on interface {} with its MTU {}, which is more "
+                    "than a buffer holds; 'ip link set dev {} mtu {}'",
+                    config_.name, config_.device, kernel_->at_open.name, kernel_->at_open.mtu,
+                    kernel_->at_open.name, RTE_ETHER_MTU);
+    }
+    return refused(config_, "set up a receive queue", outcome, log_from);
+}
+
 Status Port::set_up_queues() {
     const std::size_t log_from = eal_log_text().size();
     std::uint16_t rx_descriptors = config_.rx_descriptors;
@@ -282,7 +309,7 @@ Status Port::set_up_queues() {
         if (const int outcome =
                 rte_eth_rx_queue_setup(id_, queue, rx_descriptors, node, nullptr, pool_);
             outcome != 0) {
-            return refused(config_, "set up a receive queue", outcome, log_from);
+            return refuse_receive_queue(outcome, log_from);
         }
     }
     for (std::uint16_t queue = 0; queue < config_.tx_queues; ++queue) {

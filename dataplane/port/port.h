@@ -120,6 +120,8 @@ class Port {
     // The longest frame that the port sends: its MTU and an Ethernet header; a VLAN tag comes on
     // top. 0: no limit.
     std::uint32_t transmit_limit() const { return transmit_limit_; }
+    // The longest frame that its buffers hold.
+    std::uint32_t transmit_room() const { return transmit_room_; }
 
     rte_mempool* pool() const { return pool_; }
     std::uint16_t id() const { return id_; }
@@ -140,6 +142,7 @@ class Port {
     Status set_mtu();
     Status make_pool(const rte_eth_dev_info& device);
     Status set_up_queues();
+    Status refuse_receive_queue(int outcome, std::size_t log_from) const;
     Status start();
     Status await_link(const rte_eth_dev_info& device);
     void describe(const rte_eth_dev_info& device);
@@ -151,6 +154,7 @@ class Port {
     PortInfo info_;
     std::uint32_t receive_limit_ = 0;
     std::uint32_t transmit_limit_ = 0;
+    std::uint32_t transmit_room_ = 0;
     std::unique_ptr<QueueTally[]> tallies_;  // by transmit queue
     std::unique_ptr<Kernel> kernel_;  // what the kernel knows of the interface behind; null: none
 };

@@ -157,6 +157,7 @@ struct Wire::Impl {
     std::vector<port::PortCounters> before;
     std::atomic<bool> stopping = false;
     std::atomic<bool> broken = false;
+    std::atomic<bool> partial = false;
     std::mutex objecting;
     std::vector<std::string> objections;
     std::thread watcher;
@@ -262,6 +263,7 @@ void Wire::Impl::watch() {
             const std::string trouble = side.from->link_trouble();
             if (!trouble.empty()) {
                 note(trouble);
+                partial = true;
                 broken = broken || side.from->link() == port::Link::kGone;
             }
         }
@@ -301,6 +303,7 @@ WireReport Wire::Impl::report() {
     report.seconds =
         static_cast<double>(end_tsc - start_tsc) / static_cast<double>(rte_get_tsc_hz());
     report.objections = objections;
+    report.partial = partial;
     return report;
 }
 

@@ -72,6 +72,7 @@ struct WireReport {
     // Not empty: why this is no faithful account ("port u0: its kernel interface u0 no longer
     // exists").
     std::vector<std::string> objections;
+    bool partial = false;  // a link was down or gone for a part of the time
 };
 
 // The wire at work on one worker lcore. It sleeps up to 50 us at a time when no frame comes: the

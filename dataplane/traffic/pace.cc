@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "dataplane/traffic/counter_rate.h"
+
 namespace pathproof::traffic {
 
 Tsc tsc_now() noexcept {
@@ -15,7 +17,7 @@ Tsc tsc_now() noexcept {
 }
 
 TscClock TscClock::of_eal() {
-    return TscClock(rte_get_tsc_hz());
+    return TscClock(counter_hz());
 }
 
 Tsc spin_until(Tsc deadline) noexcept {

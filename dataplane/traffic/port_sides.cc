@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
+#include "dataplane/traffic/due_answers.h"
 #include "dataplane/traffic/received.h"
 
 namespace pathproof::traffic {
@@ -66,40 +66,13 @@ void ClientSide::take(frame::Bytes frame, std::size_t port, std::int64_t now_ns)
 
 std::size_t ServerSide::serve(const RunClock& clock, std::uint16_t most) noexcept {
     const std::size_t received = receive(clock, most);
-    return received + send_due(clock, most);
+    return received + send_due(responder_, *port_.port, 0, clock.now_ns(), most);
 }
 
 std::size_t ServerSide::receive(const RunClock& clock, std::uint16_t most) noexcept {
     const std::int64_t now_ns = clock.now_ns();
     return each_received(*port_.port, most,
                          [&](frame::Bytes frame) { responder_.take(frame, now_ns); });
-}
-
-std::size_t ServerSide::send_due(const RunClock& clock, std::uint16_t most) noexcept {
-    const std::int64_t now_ns = clock.now_ns();
-    std::size_t sent = 0;
-    while (sent < most) {
-        const auto due = responder_.next_due();
-        if (!due || *due > now_ns) {
-            break;
-        }
-        ++sent;
-        rte_mbuf* mbuf = rte_pktmbuf_alloc(port_.port->pool());
-        if (mbuf == nullptr) {
-            responder_.take_off(Responder::Outcome::kRefused);
-            continue;
-        }
-        const frame::Bytes answer = responder_.next_answer();
-        std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(answer.size())),
-                    answer.data(), answer.size());
-        if (port_.port->tx_burst(0, &mbuf, 1) == 1) {
-            responder_.take_off(Responder::Outcome::kSent);
-            continue;
-        }
-        rte_pktmbuf_free(mbuf);
-        responder_.take_off(Responder::Outcome::kRefused);
-    }
-    return sent;
 }
 
 Tsc ServerSide::next_due(const RunClock& clock, Tsc otherwise) const noexcept {

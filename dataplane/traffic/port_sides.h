@@ -68,7 +68,6 @@ class ServerSide {
 
   private:
     std::size_t receive(const RunClock& clock, std::uint16_t most) noexcept;
-    std::size_t send_due(const RunClock& clock, std::uint16_t most) noexcept;
 
     NumberedPort port_;
     Responder responder_;

@@ -12,15 +12,11 @@ namespace pathproof::traffic {
 namespace {
 
 using frame::Bytes;
+using Header = frame::DnsWireHeader;
+using QuestionTail = frame::DnsQuestionTail;
 using frame::PartialSum;
 
-constexpr std::uint16_t kResponseAndOpcode = 0xf800;
-constexpr std::uint16_t kRecursionDesired = 0x0100;
-
-struct QuestionTail {
-    Be16 type;
-    Be16 query_class;
-};
+constexpr std::uint16_t kResponseAndOpcode = frame::kDnsResponse | frame::kDnsOpcodeMask;
 
 // What to add so that `sum` is no longer in a sum it was part of.
 PartialSum without(PartialSum sum) noexcept {
@@ -186,7 +182,7 @@ std::size_t QuickAnswers::turn(std::span<std::uint8_t> room,
     }
     std::uint8_t* message = room.data() + packet.payload_offset;
     std::memcpy(&edit.query_header, message, sizeof(Header));
-    const std::uint16_t desired = edit.query_header.flags.value() & kRecursionDesired;
+    const std::uint16_t desired = edit.query_header.flags.value() & frame::kDnsRecursionDesired;
     edit.answer_header = {.id = edit.query_header.id,
                           .flags = Be16(static_cast<std::uint16_t>(edit.records->flags | desired)),
                           .questions = Be16(1),

@@ -10,9 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/base/be.h"
 #include "dataplane/frame/checksum.h"
-#include "dataplane/frame/dns.h"
+#include "dataplane/frame/dns_wire.h"
 #include "dataplane/frame/view.h"
 #include "dataplane/judge/expectation.h"
 #include "dataplane/traffic/pair_plan.h"
@@ -52,28 +51,19 @@ class QuickAnswers {
         frame::Bytes name;  // with its last, empty label
         std::uint16_t type = 0;
     };
-    struct Header {  // RFC 1035 section 4.1.1
-        Be16 id;
-        Be16 flags;
-        Be16 questions;
-        Be16 answers;
-        Be16 authorities;
-        Be16 additionals;
-    };
-    static_assert(sizeof(Header) == frame::kDnsHeaderBytes);
     struct Edit {
         frame::Bytes query;
         std::size_t asked = 0;  // bytes of the query that the answer repeats: header and question
         const Records* records = nullptr;
         std::uint16_t checksum = 0;  // of the query's datagram, host order
-        Header query_header;
-        Header answer_header;
+        frame::DnsWireHeader query_header;
+        frame::DnsWireHeader answer_header;
     };
 
     static std::optional<Records> lay_out(const frame::DnsAnswer& answer, std::uint16_t type);
     static Prepared prepare(const AnswerRule& rule, const judge::Expectation& said);
     static std::optional<Question> read(frame::Bytes message) noexcept;
-    static frame::PartialSum raw_sum(const Header& header) noexcept;
+    static frame::PartialSum raw_sum(const frame::DnsWireHeader& header) noexcept;
     static std::uint16_t answer_checksum(const Edit& edit) noexcept;
     const Records* records_for(const Question& question) const noexcept;
 

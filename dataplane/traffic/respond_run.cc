@@ -16,6 +16,7 @@ struct End {
     const std::atomic<bool>& stop;
     Nanoseconds duration;
     std::atomic<bool> port_gone = false;
+    std::string trouble;  // the first that was seen of the link; for the thread that watches
 
     bool has_come(const RunClock& clock) const noexcept {
         return stop.load(std::memory_order_relaxed) || port_gone.load(std::memory_order_relaxed) ||
@@ -83,27 +84,10 @@ void add(ResponderCounts& to, const ResponderCounts& more) {
     to.not_reflected += more.not_reflected;
 }
 
-void add(judge::ReceiveTally& to, const judge::ReceiveTally& more) {
-    to.received += more.received;
-    to.answers += more.answers;
-    to.bad_checksum += more.bad_checksum;
-    to.malformed += more.malformed;
-    to.other_traffic += more.other_traffic;
-    to.icmp_errors += more.icmp_errors;
-}
-
-void add(judge::ChecksumCounts& to, const judge::ChecksumCounts& more) {
-    for (std::size_t layer = 0; layer < to.size(); ++layer) {
-        for (std::size_t state = 0; state < to[layer].size(); ++state) {
-            to[layer][state] += more[layer][state];
-        }
-    }
-}
-
 void add(RespondReport& report, Responder& done) {
     add(report.queries, done.counts());
-    add(report.received, done.intake().tally());
-    add(report.checksums, done.intake().checksums());
+    judge::add(report.received, done.intake().tally());
+    judge::add(report.checksums, done.intake().checksums());
     report.waiting += done.waiting();
     report.received_by_worker.push_back(done.intake().tally().received);
     std::ranges::move(done.intake().take_bad_frames(), std::back_inserter(report.bad_frames));
@@ -128,9 +112,26 @@ void object(const port::Port& port, RespondReport& report) {
         !report.received.balances()) {
         report.objections.push_back("the queries do not add up");
     }
-    if (const std::string trouble = port.link_trouble(); !trouble.empty()) {
-        report.objections.push_back(trouble);
+}
+
+// How the link is at the end says more than how it once was.
+void object_to_link(const port::Port& port, const End& end, RespondReport& report) {
+    if (const std::string now = port.link_trouble(); !now.empty()) {
+        report.objections.push_back(now);
+    } else if (!end.trouble.empty()) {
+        report.objections.push_back(end.trouble + ", for a part of the time");
+    } else {
+        return;
     }
+    report.partial = true;
+}
+
+void look_at_link(const port::Port& port, End& end) {
+    if (port.link() == port::Link::kUp) {
+        return;
+    }
+    end.trouble = end.trouble.empty() ? port.link_trouble() : end.trouble;
+    end.port_gone = end.port_gone || port.link() == port::Link::kGone;
 }
 
 // Waits for the workers and ends them when their port went away: nothing comes out of it any more.
@@ -141,7 +142,7 @@ void watch(port::Eal& eal, const port::Port& port, unsigned workers, End& end) {
         while (eal.running(worker)) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
             if (std::chrono::steady_clock::now() >= look) {
-                end.port_gone = end.port_gone || port.link() == port::Link::kGone;
+                look_at_link(port, end);
                 look += kLook;
             }
         }
@@ -184,6 +185,7 @@ Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const Resp
     report.driver_counters = port::growth(driver_before, port::extended_counters(port));
     report.seconds = static_cast<double>(clock.now_ns()) / 1e9;
     object(port, report);
+    object_to_link(port, end, report);
     return report;
 }
 

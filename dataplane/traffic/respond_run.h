@@ -27,6 +27,7 @@ struct RespondReport {
     std::vector<port::NamedCounter> driver_counters;  // what grew of the driver's own
     double seconds = 0;
     std::vector<std::string> objections;  // not empty: why these figures are not to be relied on
+    bool partial = false;                 // the link was down or gone for a part of the time
 };
 
 struct RespondPlan {

@@ -4,8 +4,8 @@
 #include <rte_prefetch.h>
 
 #include <array>
-#include <cstring>
 
+#include "dataplane/traffic/due_answers.h"
 #include "dataplane/traffic/received.h"
 
 namespace pathproof::traffic {
@@ -41,7 +41,7 @@ std::size_t RespondWorker::serve(const RunClock& clock) noexcept {
     for (const std::uint16_t queue : receive_queues_) {
         count += receive(queue, now_ns);
     }
-    return count + send_due(now_ns);
+    return count + send_due(responder_, port_, transmit_queue_, now_ns, kBurst);
 }
 
 std::size_t RespondWorker::receive(std::uint16_t queue, std::int64_t now_ns) noexcept {
@@ -93,31 +93,6 @@ void RespondWorker::send_turned() noexcept {
         rte_pktmbuf_free_bulk(turned_.data() + sent, static_cast<unsigned>(turned_count_ - sent));
     }
     turned_count_ = 0;
-}
-
-std::size_t RespondWorker::send_due(std::int64_t now_ns) noexcept {
-    std::size_t count = 0;
-    for (; count < kBurst; ++count) {
-        const auto due = responder_.next_due();
-        if (!due || *due > now_ns) {
-            break;
-        }
-        rte_mbuf* mbuf = rte_pktmbuf_alloc(port_.pool());
-        if (mbuf == nullptr) {
-            responder_.take_off(Responder::Outcome::kRefused);
-            continue;
-        }
-        const frame::Bytes answer = responder_.next_answer();
-        std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(answer.size())),
-                    answer.data(), answer.size());
-        if (port_.tx_burst(transmit_queue_, &mbuf, 1) == 1) {
-            responder_.take_off(Responder::Outcome::kSent);
-            continue;
-        }
-        rte_pktmbuf_free(mbuf);
-        responder_.take_off(Responder::Outcome::kRefused);
-    }
-    return count;
 }
 
 Tsc RespondWorker::next_due(const RunClock& clock, Tsc otherwise) const noexcept {

@@ -33,7 +33,6 @@ class RespondWorker {
     std::size_t receive(std::uint16_t queue, std::int64_t now_ns) noexcept;
     void take(rte_mbuf* mbuf, std::int64_t now_ns) noexcept;
     void send_turned() noexcept;
-    std::size_t send_due(std::int64_t now_ns) noexcept;
 
     port::Port& port_;
     std::vector<std::uint16_t> receive_queues_;

@@ -4,7 +4,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "dataplane/judge/bad_checksums.h"
 #include "tests/load/taken_frames.h"
 
 using namespace pathproof;
@@ -76,14 +75,6 @@ std::string described(const IntakeTotals& totals) {
     return text;
 }
 
-Frame sealed(Frame frame) {
-    for (const judge::BadChecksum& one :
-         judge::bad_checksums(frame, frame::TunnelPorts::well_known())) {
-        judge::write_right(frame, one.finding);
-    }
-    return frame;
-}
-
 struct Case {
     std::string name;
     SourcePlan plan;
@@ -108,14 +99,18 @@ BOOST_AUTO_TEST_CASE(frames_that_look_alike_are_known_soon_and_counted_as_if_loo
     for (const Case& one : cases()) {
         BOOST_TEST_CONTEXT(one.name) {
             const std::vector<Frame> frames = made(one.plan, 1'000);
-            TrackedIntake intake = intake_of(intake_plan(one.plan));
+            const IntakePlan plan = intake_plan(one.plan);
+            TrackedIntake intake = intake_of(plan);
             TrackedIntake slow = looking_at_each(one.plan);
+            Returns returns(plan.streams, plan.late_after);
+            intake.tell(&returns);
             take(intake, frames);
             take(slow, frames);
             BOOST_TEST(intake.totals().known >= frames.size() - kLearning);
             BOOST_TEST(slow.totals().known == 0u);
             BOOST_TEST(described(intake.totals()) == described(slow.totals()));
             BOOST_TEST(intake.totals().received.answers == frames.size());
+            BOOST_TEST(returns.of_stream(0).all == frames.size());
         }
     }
 }

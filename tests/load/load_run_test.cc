@@ -243,6 +243,63 @@ BOOST_AUTO_TEST_CASE(at_full_speed_a_trial_lasts_as_long_as_it_is_told) {
     BOOST_TEST(report.bias.single_ns >= report.bias.floor_ns);
 }
 
+BOOST_AUTO_TEST_CASE(a_closed_loop_sends_no_more_than_it_may_have_under_way) {
+    ends().end.left();
+    LoadPlan short_time = plan();
+    short_time.intake.late_after = 50ms;
+    const auto run = start(one_worker(ends().port), short_time);
+    const TrialOrder order{.duration = 120ms, .outstanding = 40, .drain = 1ms};
+    // Nothing comes back: the first forty, forty more when their time is over, and again.
+    const TrialReport lost = trial(*run, order);
+    BOOST_TEST(lost.sent % 40 == 0u);
+    BOOST_TEST(lost.sent >= 40u);
+    BOOST_TEST(lost.sent <= 120u);
+    BOOST_TEST(ends().end.left().size() == lost.sent);
+    // All of it comes back, and what was lost before holds no place.
+    std::atomic<bool> over = false;
+    std::size_t most = 0;
+    std::thread far([&] {
+        while (!over) {
+            const auto frames = ends().end.left();
+            most = std::max(most, frames.size());
+            for (const auto& frame : frames) {
+                ends().end.arrive(frame);
+            }
+            std::this_thread::sleep_for(100us);
+        }
+    });
+    const TrialReport whole = trial(*run, {.frames = 4'000, .outstanding = 40, .drain = 2s});
+    over = true;
+    far.join();
+    check_whole(whole, 4'000);
+    BOOST_TEST(most <= 40u);
+    BOOST_TEST(most > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(two_lcores_share_what_may_be_under_way) {
+    const Roles parted{.senders = {{0, &loop(), 0}}, .receivers = {{1, &loop(), 0}}};
+    for (const Roles& roles : {two_workers(loop()), parted}) {
+        const auto run = start(roles, plan());
+        check_whole(trial(*run, {.frames = 5'000, .outstanding = 7, .drain = 2s}), 5'000);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_loop_that_cannot_be_kept_is_refused) {
+    const auto refused = [](const Roles& roles, const LoadPlan& plan, std::uint64_t outstanding,
+                            const std::string& words) {
+        const auto run = start(roles, plan);
+        const auto report = run->run({.frames = 2, .outstanding = outstanding}, kNever);
+        BOOST_REQUIRE_MESSAGE(!report, words);
+        BOOST_TEST((report.error().code == ErrorCode::kBadInput));
+        BOOST_TEST(report.error().message.find(words) != std::string::npos, report.error().message);
+    };
+    refused({.senders = {{0, &loop(), 0}}}, plan(), 5, "nobody receives");
+    refused(two_workers(loop()), plan(), 1, "sending queues (2) needs room for 1");
+    LoadPlan paired = plan();
+    paired.source.pairing = SourcePlan::Pairing::kPairs;
+    refused(one_worker(loop()), paired, 1, "needs room for 2");
+}
+
 BOOST_AUTO_TEST_CASE(a_trial_without_receivers_ends_with_its_last_frame) {
     ends().end.left();
     const auto run = start({.senders = {{0, &ends().port, 0}}}, plan());
@@ -282,7 +339,7 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused_before_anything_is_sent) {
         },
         "no mix");
     refused(
-        fine, [](LoadPlan& plan) { plan.source.mix[0].frame_bytes = 4'000; }, "4000 bytes");
+        fine, [](LoadPlan& plan) { plan.source.mix[0].frame_bytes = 4'000; }, "4004 bytes");
     refused(
         fine,
         [](LoadPlan& plan) {

@@ -180,7 +180,8 @@ BOOST_AUTO_TEST_CASE(a_file_cut_within_its_first_frame_holds_nothing_to_use) {
 BOOST_AUTO_TEST_CASE(frames_that_cannot_be_sent_are_named) {
     Octets file = counted(2);
     add_frame(file, 200, 0, frame_of(1'515, 1));
-    BOOST_TEST(contains(refusal(file, {.longest_frame = 1'514}), "frame 3 has 1515 bytes; 1514"));
+    BOOST_TEST(contains(refusal(file, {.longest_frame = 1'514}),
+                        "frame 3 has 1515 bytes, and the port sends at most 1514"));
     BOOST_TEST(read(file, CutShort::kRefused, {.longest_frame = 1'515}).has_value());
     Octets runt = counted(1);
     add_frame(runt, 200, 0, frame_of(13, 1));

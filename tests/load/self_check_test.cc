@@ -68,6 +68,9 @@ BOOST_AUTO_TEST_CASE(a_rate_that_was_missed_by_more_than_a_thousandth_is_the_tes
     TrialReport gaps = healthy();
     gaps.hand.left_out = 20;
     check(gaps, "20 frames left out", "rate was not reached");
+    check_trial(gaps, kFacts);
+    BOOST_TEST(gaps.missed_rate == gaps.tester_limit);
+    BOOST_TEST(gaps.own_drops.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_run_at_full_speed_or_cut_short_misses_no_rate) {
@@ -88,6 +91,9 @@ BOOST_AUTO_TEST_CASE(frames_that_the_receiving_port_lost_are_the_testers_limit) 
     report.receiver_port.rx_missed = 5;
     report.receiver_port.rx_no_mbuf = 2;
     check(report, "port p1 lost 7 frames itself (5 for want of a descriptor, 2", "lost 7 frames");
+    check_trial(report, kFacts);
+    BOOST_TEST(report.own_drops == report.tester_limit);
+    BOOST_TEST(report.missed_rate.empty());
 }
 
 BOOST_AUTO_TEST_CASE(counters_that_disagree_are_said) {
@@ -121,6 +127,8 @@ BOOST_AUTO_TEST_CASE(a_worker_that_lost_its_cpu_is_said) {
     TrialReport waited = healthy();
     waited.workers[0].waited_ns = 20'000'000;
     check(waited, "worker 0 waited 20.0 ms for its CPU, 2.0 %");
+    check_trial(waited, kFacts);
+    BOOST_TEST((waited.disturbances == waited.objections));
     TrialReport stood = healthy();
     stood.workers[0].stalls = 4;
     stood.workers[0].stalled_ns = 30'000'000;

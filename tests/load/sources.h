@@ -1,4 +1,4 @@
-// Plans and sources for the tests of the frame source.
+// Plans and sources for tests.
 #pragma once
 
 #include <boost/test/unit_test.hpp>

@@ -8,27 +8,18 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/load/frame_source.h"
+#include "dataplane/judge/bad_checksums.h"
 #include "dataplane/load/tracked_intake.h"
-#include "tests/load/made_frames.h"
+#include "tests/load/sources.h"
 
 namespace pathproof::load {
 
 inline constexpr std::uint64_t kSent = 5'000'000;
 inline constexpr std::uint64_t kNow = kSent + 70'000;
 
-inline SourcePlan plan_of(frame::TrafficClass traffic, frame::Family family = frame::Family::kIpv4,
-                          Envelope envelope = Envelope::kNone) {
-    SourcePlan plan;
-    plan.spec = spec_of(family, envelope);
-    plan.mix = {{.traffic = traffic}};
-    return plan;
-}
-
 inline std::vector<Frame> made(const SourcePlan& plan, std::size_t count) {
-    Result<FrameSource> source = FrameSource::make(plan);
-    BOOST_REQUIRE_MESSAGE(source, source.error().message);
-    return next_frames(*source, count, 1024, kSent);
+    FrameSource source = source_of(plan);
+    return next_frames(source, count, 1024, kSent);
 }
 inline std::vector<Frame> queries(std::size_t count) {
     return made(plan_of(frame::TrafficClass::kDnsA), count);
@@ -42,6 +33,15 @@ inline TrackedIntake intake_of(const IntakePlan& plan) {
     Result<TrackedIntake> intake = TrackedIntake::make(plan);
     BOOST_REQUIRE_MESSAGE(intake, intake.error().message);
     return std::move(*intake);
+}
+
+// Puts right what a change made wrong.
+inline Frame sealed(Frame frame) {
+    for (const judge::BadChecksum& one :
+         judge::bad_checksums(frame, frame::TunnelPorts::well_known())) {
+        judge::write_right(frame, one.finding);
+    }
+    return frame;
 }
 
 struct NicSays {

@@ -5,7 +5,6 @@
 
 #include "dataplane/base/be.h"
 #include "dataplane/frame/dns.h"
-#include "dataplane/judge/bad_checksums.h"
 #include "dataplane/traffic/reply.h"
 #include "tests/frame/raw.h"
 #include "tests/load/taken_frames.h"
@@ -17,21 +16,8 @@ using frame::TrafficClass;
 
 namespace {
 
-constexpr TrafficClass kMade[] = {TrafficClass::kDnsA, TrafficClass::kDnsAaaa,
-                                  TrafficClass::kTcpSyn, TrafficClass::kIcmpEcho,
-                                  TrafficClass::kUdp};
-constexpr Family kFamilies[] = {Family::kIpv4, Family::kIpv6};
 constexpr Envelope kEnvelopes[] = {Envelope::kNone, Envelope::kVlan, Envelope::kQinQ,
                                    Envelope::kVxlan};
-
-// Puts right what a change made wrong.
-Frame sealed(Frame frame) {
-    const auto bad = judge::bad_checksums(frame, frame::TunnelPorts::well_known());
-    for (const judge::BadChecksum& one : bad) {
-        judge::write_right(frame, one.finding);
-    }
-    return frame;
-}
 
 std::size_t transport_at(const Frame& frame) {
     return parsed(frame).innermost().transport_offset;

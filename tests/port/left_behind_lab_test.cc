@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -71,9 +72,11 @@ BOOST_AUTO_TEST_CASE(restore_takes_program_and_promiscuous_mode_of_a_killed_run_
     const auto restored = pathproof_run("restore");
     BOOST_TEST(restored.exit_status == 0);
     BOOST_TEST(
-        contains(restored.out, "(xsk_def_prog) off r0 in network namespace " + cable.tester));
-    BOOST_TEST(contains(restored.out, "set promiscuous mode of r0 in network namespace " +
-                                          cable.tester + " back to off"));
+        restored.out.starts_with("r0 in network namespace " + cable.tester + ": XDP program "),
+        restored.out);
+    BOOST_TEST(
+        contains(restored.out, "(xsk_def_prog) taken off, promiscuous mode off, left by run "));
+    BOOST_TEST(std::ranges::count(restored.out, '\n') == 1);
     check_as_found(cable);
     BOOST_TEST(contains(pathproof_run("restore").out, "nothing had to be put back"));
 }
@@ -82,15 +85,32 @@ BOOST_AUTO_TEST_CASE(restore_takes_promiscuous_mode_of_a_killed_packet_socket_of
     const Cable cable;
     kill_in_the_middle(cable, "r0");
     BOOST_TEST(contains(cable.link(), "PROMISC"));
-    BOOST_TEST(contains(pathproof_run("restore").out, "back to off"));
+    BOOST_TEST(contains(pathproof_run("restore").out, "promiscuous mode off"));
     check_as_found(cable);
+}
+
+BOOST_AUTO_TEST_CASE(restore_tells_of_each_thing_when_it_is_asked_to) {
+    const Cable cable;
+    const std::string device = "r0 in network namespace " + cable.tester + ": ";
+    kill_in_the_middle(cable, "af_xdp:r0");
+    const std::string lines = pathproof_run("restore --verbose").out;
+    BOOST_TEST(std::ranges::count(lines, '\n') == 2);
+    BOOST_TEST(contains(lines, device + "promiscuous mode off, left by run "));
+    kill_in_the_middle(cable, "r0");
+    const auto line = nlohmann::json::parse(pathproof_run("restore --json").out);
+    BOOST_TEST(line["what"] == "promiscuous mode off");
+    BOOST_TEST(line["device"] == "r0");
+    BOOST_TEST(line["netns"] == cable.tester);
+    BOOST_TEST(contains(line["command"], "respond r0"));
+    BOOST_TEST(pathproof_run("restore --json").out == "");
+    BOOST_TEST(pathproof_run("restore --json --verbose").exit_status == 2);
 }
 
 BOOST_AUTO_TEST_CASE(the_next_run_puts_back_first_what_a_killed_one_left) {
     const Cable cable;
     kill_in_the_middle(cable, "af_xdp:r0");
     Responder second(cable, "af_xdp:r0", "");
-    BOOST_TEST(contains(second.said(), "took XDP program"));
+    BOOST_TEST(contains(second.said(), "XDP program "));
     BOOST_TEST(cable.answered(20) == 20u);
     BOOST_TEST(second.end(SIGTERM) == 0);
     check_as_found(cable);

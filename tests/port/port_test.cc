@@ -67,6 +67,12 @@ BOOST_AUTO_TEST_CASE(options_that_cannot_be_are_refused_before_anything_starts) 
     BOOST_REQUIRE(!twice);
     BOOST_TEST(contains(twice.error().message, "named twice"));
     options = unprivileged();
+    options.memory_mib = 1u << 31;
+    const auto too_much = Eal::start(options);
+    BOOST_REQUIRE(!too_much);
+    BOOST_TEST((too_much.error().code == ErrorCode::kBadInput));
+    BOOST_TEST(contains(too_much.error().message, "need 2147483648 MiB of memory and "));
+    options = unprivileged();
     options.pci = {"0000:ff:1f.7"};
     const auto absent = Eal::start(options);
     BOOST_REQUIRE(!absent);

@@ -22,7 +22,7 @@ void check_complete(const nlohmann::json& report, unsigned queries) {
 std::string refusal(const Cable& cable, const std::string& port, const std::string& options) {
     const auto out = pathproof_run("respond " + port + " --netns " + cable.tester +
                                    " --rule address=192.0.2.1 --duration 0.1 " + options);
-    BOOST_TEST(out.exit_status != 0);
+    BOOST_TEST(out.exit_status == 2);
     return out.err;
 }
 
@@ -63,17 +63,37 @@ BOOST_AUTO_TEST_CASE(a_port_that_disappears_ends_the_run_and_is_named) {
         BOOST_TEST(responder.end(0) == 3);
         const nlohmann::json report = responder.report();
         BOOST_TEST(report["queries"]["answered"] == 5);
+        BOOST_TEST(report["partial"].get<bool>());
         BOOST_REQUIRE(!report["objections"].empty());
         BOOST_TEST(report["objections"].back() ==
                    "port r0: its kernel interface r0 no longer exists");
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_link_that_was_down_for_a_while_makes_the_report_a_partial_one) {
+    const Cable cable;
+    Responder responder(cable, "r0", "");
+    BOOST_TEST(cable.answered(5) == 5u);
+    shell("ip -n " + cable.client + " link set c0 down; sleep 0.5; ip -n " + cable.client +
+          " link set c0 up; sleep 0.5");
+    BOOST_TEST(responder.end(SIGINT) == 3);
+    const nlohmann::json report = responder.report();
+    BOOST_TEST(report["partial"].get<bool>());
+    BOOST_TEST(report["queries"]["answered"] == 5);
+    BOOST_TEST(report["objections"].dump().find("for a part of the time") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(more_queues_than_there_are_and_queues_left_out_are_refused_with_the_reason) {
     const Cable cable;
-    BOOST_TEST(refusal(cable, "af_xdp:r0", "--queues 2").find("combined queue count") !=
+    BOOST_TEST(refusal(cable, "af_xdp:r0", "--queues 2").find("r0 has 1 combined queue ") !=
                std::string::npos);
     BOOST_TEST(refusal(cable, "r0", "--queues 1 --cpu 0,0").find("a queue of its own") !=
+               std::string::npos);
+    BOOST_TEST(refusal(cable, "r0", "--queues 257").find("at most 256 packet sockets") !=
+               std::string::npos);
+    shell("ip -n " + cable.tester + " link set r0 mtu 9000; ip -n " + cable.client +
+          " link set c0 mtu 9000");
+    BOOST_TEST(refusal(cable, "af_xdp:r0", "").find("on interface r0 with its MTU 9000") !=
                std::string::npos);
     shell("ip -n " + cable.tester +
           " link add r2 numrxqueues 2 numtxqueues 2 type veth peer name c2 numrxqueues 2 "

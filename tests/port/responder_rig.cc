@@ -15,6 +15,7 @@
 
 #include "dataplane/frame/dns.h"
 #include "harness/process/netns.h"
+#include "tests/process/shell.h"
 
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
@@ -58,9 +59,7 @@ bool ask(std::uint16_t id) {
 }  // namespace
 
 std::string shell(const std::string& script) {
-    const auto out = process::run_checked({"sh", "-ec", script});
-    BOOST_REQUIRE_MESSAGE(out, out.error().message);
-    return *out;
+    return shell("", script);
 }
 
 process::ProgramOutput pathproof_run(const std::string& words) {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "harness/process/program.h"
+#include "tests/process/shell.h"
 
 using namespace pathproof;
 
@@ -51,17 +51,11 @@ struct Cable {
         std::filesystem::remove_all(folder);
     }
 
-    static std::string shell(const std::string& script) {
-        const auto out = process::run_checked({"sh", "-ec", script});
-        BOOST_REQUIRE_MESSAGE(out, out.error().message);
-        return *out;
-    }
+    static std::string shell(const std::string& script) { return pathproof::shell("", script); }
 
     process::ProgramOutput generate(const std::string& options) const {
-        const auto out =
-            process::run_program({"sh", "-c",
-                                  pathproof_binary() + " generate g0 --netns " + a +
-                                      " --destination-mac 02:70:70:00:01:01 " + options});
+        const auto out = process::run_program(
+            {"sh", "-c", pathproof_binary() + " generate g0 --netns " + a + " " + options});
         BOOST_REQUIRE_MESSAGE(out, out.error().message);
         return *out;
     }
@@ -79,7 +73,7 @@ struct Cable {
               ".err & t=$!; "
               "while ! grep -q 'listening on' " +
               file + ".err; do sleep 0.02; done; " + pathproof_binary() + " generate g0 --netns " +
-              a + " --destination-mac 02:70:70:00:01:01 --rate 2000 --drain 0.8 " + options +
+              a + " --rate 2000 --drain 0.8 " + options +
               " >/dev/null || test $? = 3; kill -KILL $t; wait $t || true");
         std::istringstream lines(
             shell("tshark -r " + file +
@@ -117,7 +111,9 @@ std::uint64_t frames_that_left(const Cable& cable) {
         Cable::shell("ip netns exec " + cable.a + " cat /sys/class/net/g0/statistics/tx_packets"));
 }
 
-const std::string kTo4 = "--destination 203.0.113.2 ";
+const std::string kMac = "--destination-mac 02:70:70:00:01:01 ";
+const std::string kTo4 = "--destination 203.0.113.2 " + kMac;
+const std::string kTo6 = "--destination 2001:db8::53 " + kMac;
 const std::string kTunnel =
     "--vxlan-vni 42 --outer-source 198.51.100.1 --outer-destination 198.51.100.2 "
     "--outer-source-mac 02:70:70:00:01:00 --outer-destination-mac 02:70:70:00:01:01 ";
@@ -136,7 +132,7 @@ BOOST_AUTO_TEST_CASE(tshark_finds_no_wrong_checksum_in_what_is_sent_right) {
     const Cable cable;
     expect(cable.judged(kTo4 + "--count 300"), {{"1,1", 300}});
     expect(cable.judged(kTo4 + "--count 150 --pairs --vlan 7"), {{"1,1", 300}});
-    expect(cable.judged("--destination 2001:db8::53 --count 300"), {{",1", 300}});
+    expect(cable.judged(kTo6 + "--count 300"), {{",1", 300}});
     expect(cable.judged(kTo4 + kTunnel + "--count 300 --outer-source-port 5000,5001"),
            {{"1+1,1+1", 300}});
     expect(cable.judged(kTo4 + kTunnel + "--count 300 --checksum outer.udp=zero"),
@@ -165,8 +161,7 @@ BOOST_AUTO_TEST_CASE(queries_are_answered_by_the_responder_command_and_the_count
                  ".err & t=$!; "
                  "while ! grep -q 'answering on' " +
                  file + ".err; do sleep 0.02; done; " + pathproof_binary() +
-                 " generate g0 --netns " + cable.a +
-                 " --destination-mac 02:70:70:00:01:01 --count 500 --pairs --json " + kTo4 + ">" +
+                 " generate g0 --netns " + cable.a + " --count 500 --pairs --json " + kTo4 + ">" +
                  file + ".sent || true; kill -INT $t; wait $t");
     const auto server = json::parse(Cable::shell("cat " + file));
     const auto sent = result_of(Cable::shell("cat " + file + ".sent"));
@@ -199,7 +194,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_done_is_refused_with_exit_code_2) {
         BOOST_TEST(out.exit_status == 2, options);
         BOOST_TEST(out.err.find(word) != std::string::npos, out.err);
     };
-    refused("--count 1", "--destination");
+    refused(kMac + "--count 1", "--destination is missing");
+    refused("--count 1 --destination 203.0.113.2", "--destination-mac is missing");
     refused(kTo4 + "--checksum udp=offload", "UDP_CKSUM");
     refused(kTo4 + "--checksum udp=nonsense", "stale-source-port");
     refused(kTo4 + "--checksum outer.udp=zero", "--vxlan-vni");
@@ -214,8 +210,19 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_done_is_refused_with_exit_code_2) {
     refused(kTo4 + "--rate 10%", "no speed that is known");
     refused(kTo4 + "--rate fast", "'fast' is none of");
     refused(kTo4 + "--mix http=1", "'http' is no traffic class");
-    refused(kTo4 + "--mix udp=1 --size 9000", "above the MTU");
+    refused(
+        kTo4 + "--mix udp=1 --size 9000",
+        "frames of 9000 bytes (with FCS) are above the MTU 1500 of port g0, which sends at most "
+        "1518");
     refused(kTo4 + "--size 20", "'20' bytes");
+    Cable::shell("ip -n " + cable.a + " link set g0 mtu 9000; ip -n " + cable.b +
+                 " link set g1 mtu 9000");
+    refused(kTo4 + "--size 2277",
+            "frames of 2277 bytes (with FCS) do not fit the buffers of port g0, which hold at most "
+            "2276");
+    refused(kTo4 + "--size 9000", "do not fit the buffers of port g0");
+    Cable::shell("ip -n " + cable.a + " link set g0 mtu 1500; ip -n " + cable.b +
+                 " link set g1 mtu 1500");
     refused(kTo4 + "--queues 17", "--queues 17");
     refused(kTo4 + "--cpu 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
             "CPUs");
@@ -237,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_mix_at_20_kpps_is_answered_and_every_frame_accounted_for)
         " --cpu 1 --reflect --rule address=192.0.2.1 >" + file + " 2>" + file +
         ".err & t=$!; while ! grep -q 'answering on' " + file + ".err; do sleep 0.02; done; " +
         pathproof_binary() + " generate g0 --netns " + cable.a +
-        " --destination-mac 02:70:70:00:01:01 --rate 20k --count 40000 --drain 1 --json "
+        " --rate 20k --count 40000 --drain 1 --json "
         "--mix dns-a=6,tcp-syn=2,icmp-echo=1,udp=1 --size udp=256 " +
         kTo4 + " || true; kill -INT $t; wait $t || true");
     const json sent = result_of(text);
@@ -259,6 +266,15 @@ BOOST_AUTO_TEST_CASE(a_mix_at_20_kpps_is_answered_and_every_frame_accounted_for)
     if (sent.at("objections").empty()) {
         BOOST_TEST(unique == 40'000u);
     }
+}
+
+BOOST_AUTO_TEST_CASE(the_longest_frames_that_the_buffers_hold_leave) {
+    const Cable cable;
+    Cable::shell("ip -n " + cable.a + " link set g0 mtu 9000; ip -n " + cable.b +
+                 " link set g1 mtu 9000");
+    const json sent = result_of(cable.generate(kTo4 + "--size 2276 --count 20 --json").out);
+    BOOST_TEST(sent.at("sent") == 20);
+    BOOST_TEST(frames_that_left(cable) == 20u);
 }
 
 BOOST_AUTO_TEST_CASE(each_second_has_a_json_line_and_the_last_line_is_the_result) {
@@ -283,8 +299,8 @@ BOOST_AUTO_TEST_CASE(metrics_can_be_scraped_while_it_runs_from_outside_its_names
     const std::string file = (cable.folder / "generate").string();
     const std::string text = Cable::shell(
         pathproof_binary() + " generate g0 --netns " + cable.a +
-        " --destination-mac 02:70:70:00:01:01 --duration 30 --metrics 127.0.0.1:0 " + kTo4 + ">" +
-        file + " 2>" + file + ".err & t=$!; while ! grep -q ' sent ' " + file +
+        " --duration 30 --metrics 127.0.0.1:0 " + kTo4 + ">" + file + " 2>" + file +
+        ".err & t=$!; while ! grep -q ' sent ' " + file +
         ".err; do sleep 0.05; done; url=$(sed -n 's/.*metrics at //p' " + file +
         ".err); curl -s -H 'Accept: application/openmetrics-text' $url; kill -INT $t; wait $t || "
         "true");
@@ -335,8 +351,7 @@ BOOST_AUTO_TEST_CASE(frames_with_wrong_checksums_are_kept_as_evidence) {
     const auto out = process::run_program(
         {"sh", "-c",
          pathproof_binary() +
-             " generate net_ring --expect frames --checksum udp=plus-one --count 30 --json "
-             "--destination-mac 02:70:70:00:01:01 " +
+             " generate net_ring --expect frames --checksum udp=plus-one --count 30 --json " +
              kTo4 + "--evidence " + folder.string()});
     BOOST_REQUIRE_MESSAGE(out, out.error().message);
     const json sent = result_of(out->out);

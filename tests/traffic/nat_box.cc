@@ -6,19 +6,13 @@
 #include <regex>
 
 #include "harness/process/netns.h"
-#include "harness/process/program.h"
+#include "tests/process/shell.h"
 
 namespace pathproof::traffic {
 namespace {
 
 // Locally administered; the last byte tells the device.
 constexpr const char* kMac = "02:70:70:00:00:";
-
-std::string shell(const std::string& netns, const std::string& script) {
-    const auto out = process::run_checked({"sh", "-ec", script}, {.netns = netns});
-    BOOST_REQUIRE_MESSAGE(out, out.error().message);
-    return *out;
-}
 
 frame::MacAddress mac(const std::string& last) {
     return frame::parse_mac(kMac + last).value();

@@ -1,0 +1,22 @@
+// How fast the time-stamp counter runs, by CLOCK_MONOTONIC.
+#pragma once
+
+#include <cstdint>
+
+namespace pathproof::traffic {
+
+// Both clocks at one instant.
+struct ClockReading {
+    std::uint64_t tsc = 0;
+    std::int64_t monotonic_ns = 0;
+};
+
+// Of several readings the one that the least time passed in: good to some 20 ns.
+ClockReading read_clocks() noexcept;
+
+// Cycles per second, measured over a tenth of a second when it is first asked for. EAL rounds its
+// own measurement to 10 MHz where the CPU does not tell (estimate_tsc_freq of eal_common_timer.c):
+// on a counter of 2596 MHz every second is 1.5 ms short then.
+std::uint64_t counter_hz();
+
+}  // namespace pathproof::traffic
