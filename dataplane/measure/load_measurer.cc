@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/load/frame_source.h"
+#include "dataplane/measure/shortfall.h"
 
 namespace pathproof::measure {
 namespace {
@@ -13,6 +14,8 @@ using SteadyClock = std::chrono::steady_clock;
 
 // A sender so far behind its schedule did not apply the load that was to be applied.
 constexpr std::int64_t kBehindNs = 5'000'000;
+// A queue that nobody looks at for so long may run over.
+constexpr double kStillSeconds = 1e-3;
 
 Steps steps_of(const TrialInput& input, unsigned sender, std::size_t senders) {
     return {.first_pps = input.load_pps,
@@ -31,19 +34,58 @@ std::vector<Steps> all_steps(const TrialInput& input, std::size_t senders) {
     return all;
 }
 
-// What stands in the way of using the trial, without what the tester's limit says already.
-std::string objections(const load::TrialReport& report) {
+void add(std::string& sentences, const std::string& next) {
+    sentences += (sentences.empty() ? "" : "; ") + next;
+}
+
+std::string joined(const std::vector<std::string>& sentences) {
     std::string all;
-    for (const std::string& one : report.objections) {
-        if (report.tester_limit.find(one) == std::string::npos) {
-            all += (all.empty() ? "" : "; ") + one;
-        }
+    for (const std::string& one : sentences) {
+        add(all, one);
     }
     return all;
 }
 
-void add(std::string& sentences, const std::string& next) {
-    sentences += (sentences.empty() ? "" : "; ") + next;
+// What stands in the way of using the trial, without what is told of limit and disturbance.
+std::string objections(const load::TrialReport& report) {
+    std::vector<std::string> others = report.objections;
+    std::erase_if(others, [&](const std::string& one) {
+        return one == report.missed_rate || one == report.own_drops ||
+               std::ranges::find(report.disturbances, one) != report.disturbances.end();
+    });
+    return joined(others);
+}
+
+// A receiver that stood still may have let its queue run over.
+bool stood_still(const load::TrialReport& report) {
+    return std::ranges::any_of(report.workers, [](const load::WorkerHealth& worker) {
+        return seconds_lost(worker) > kStillSeconds;
+    });
+}
+
+void judge_limit(TrialOutput& output, const load::TrialReport& report, double tolerance) {
+    const Shortfall short_by = shortfall(output.input, report, tolerance);
+    if (short_by != Shortfall::kTolerated) {
+        add(output.tester_limit,
+            fmt::format("{:.0f} of {:.0f} frames per second were offered{}", output.offered_pps,
+                        output.input.load_pps,
+                        short_by == Shortfall::kStalls ? ", as the sender stood still" : ""));
+    }
+    if (!report.own_drops.empty()) {
+        add(output.tester_limit, report.own_drops);
+    }
+    output.limited_by_stalls = !output.tester_limit.empty() && short_by != Shortfall::kReach &&
+                               (report.own_drops.empty() || stood_still(report));
+}
+
+std::string missed_schedule(const load::TrialReport& report, std::uint64_t planned) {
+    if (report.sent < planned && !report.partial) {
+        return fmt::format("{} of {} frames left in time", report.sent, planned);
+    }
+    const std::int64_t late = report.departures.worst_late_ns;
+    return late > kBehindNs
+               ? fmt::format("frames left up to {:.1f} ms late", static_cast<double>(late) / 1e6)
+               : std::string();
 }
 
 // A source with times of its own has no rate that the run could miss.
@@ -53,12 +95,10 @@ void judge_change(TrialOutput& output, const load::TrialReport& report,
     for (const Steps& one : steps) {
         planned += one.frames();
     }
-    if (report.sent < planned && !report.partial) {
-        add(output.tester_limit, fmt::format("{} of {} frames left in time", report.sent, planned));
-    } else if (report.departures.worst_late_ns > kBehindNs) {
-        add(output.tester_limit,
-            fmt::format("frames left up to {:.1f} ms late",
-                        static_cast<double>(report.departures.worst_late_ns) / 1e6));
+    if (const std::string missed = missed_schedule(report, planned); !missed.empty()) {
+        output.limited_by_stalls =
+            (output.tester_limit.empty() || output.limited_by_stalls) && stood_still(report);
+        add(output.tester_limit, missed);
     }
     if (output.reordered > 0) {
         add(output.objection, fmt::format("{} frames came out of order: the last loss may be one "
@@ -90,21 +130,23 @@ std::optional<Nanoseconds> last_loss(const std::vector<Steps>& senders,
     return last;
 }
 
-TrialOutput output_of(const TrialInput& input, const load::TrialReport& report) {
+TrialOutput output_of(const TrialInput& input, const load::TrialReport& report,
+                      double offered_tolerance) {
     TrialOutput output{.input = input,
-                       .offered_pps = report.achieved_pps,
+                       .offered_pps = offered_pps(input, report),
                        .sent = report.sent,
                        .lost = report.missing(),
                        .bad_checksums = report.intake.received.bad_checksum,
                        .overhead_seconds = static_cast<double>(report.overhead_ns) / 1e9,
-                       .tester_limit = report.tester_limit,
                        .objection = objections(report),
+                       .disturbance = joined(report.disturbances),
                        .partial = report.partial};
     for (const load::ClassTotals& of_class : report.intake.classes) {
         output.duplicates += of_class.duplicates;
         output.reordered += of_class.reordered;
         output.latency.merge(of_class.latency);
     }
+    judge_limit(output, report, offered_tolerance);
     return output;
 }
 
@@ -173,7 +215,7 @@ Result<TrialOutput> LoadMeasurer::measure(const TrialInput& input) {
     if (!report) {
         return pass_on(report.error());
     }
-    TrialOutput output = output_of(input, *report);
+    TrialOutput output = output_of(input, *report, plan_.offered_tolerance);
     if (input.change) {
         judge_change(output, *report, all_steps(input, plan_.roles.senders.size()));
     } else {

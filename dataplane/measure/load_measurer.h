@@ -15,6 +15,9 @@ struct MeasurerPlan {
     load::Roles roles;
     load::LoadPlan load;
     Nanoseconds drain = std::chrono::milliseconds(100);  // for the last frames of a trial, at most
+    // A trial whose offered load is below the intended by this share at most is used at what was
+    // sent; beyond it, what was not sent is the tester's loss.
+    double offered_tolerance = 0.005;
 };
 
 class LoadMeasurer final : public search::Measurer {
@@ -47,7 +50,8 @@ class LoadMeasurer final : public search::Measurer {
 };
 
 // The trial as a search sees it, all but what it cost; for its tests.
-search::TrialOutput output_of(const search::TrialInput& input, const load::TrialReport& report);
+search::TrialOutput output_of(const search::TrialInput& input, const load::TrialReport& report,
+                              double offered_tolerance);
 
 // When the last lost frame left, counted from the change: from what is known of each sender's
 // stream. So many of the planned frames never left (`unsent`, at the end) and are not lost.

@@ -40,11 +40,13 @@ Result<Outcome> Bursts::send(std::uint64_t frames) {
             return Outcome::kNoMoreTrials;
         }
         const TrialOutput& output = **trial;
-        result_.doubtful |= !output.objection.empty() && output.tester_limit.empty();
+        const bool passed = output.lost == 0 && output.sent == frames;
+        const bool disturbed = !passed && !output.disturbance.empty();
+        result_.doubtful |= output.tester_limit.empty() && (disturbed || !output.objection.empty());
         // Short bursts end before their rate can be told from their first gap.
         rates_ += output.offered_pps * static_cast<double>(frames);
         rated_ += frames;
-        if (output.lost == 0 && output.sent == frames) {
+        if (passed) {
             return Outcome::kPassed;
         }
         if (!output.tester_limit.empty()) {

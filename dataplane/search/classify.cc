@@ -37,6 +37,16 @@ const char* name(LoadClass load_class) {
     return "?";
 }
 
+TrialRecord record_of(const TrialOutput& trial) {
+    const bool limited = !trial.tester_limit.empty();
+    return {.duration = trial.input.duration,
+            .loss_ratio = trial.loss_ratio(),
+            .offered_pps = trial.offered_pps,
+            .tester_limited = limited,
+            .doubtful = !limited && !trial.objection.empty(),
+            .disturbed = !limited && !trial.disturbance.empty()};
+}
+
 DurationSums sums(const Criteria& criteria, std::span<const TrialRecord> trials) {
     DurationSums into;
     for (const TrialRecord& trial : trials) {

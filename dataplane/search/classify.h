@@ -12,9 +12,12 @@ namespace pathproof::search {
 struct TrialRecord {
     Nanoseconds duration{};
     double loss_ratio = 0;
+    double offered_pps = 0;
     bool tester_limited = false;
-    bool doubtful = false;  // used in spite of an objection
+    bool doubtful = false;   // used in spite of an objection
+    bool disturbed = false;  // may have lost frames by the tester's doing
 };
+TrialRecord record_of(const TrialOutput& trial);
 
 // Sums of the durations of trials at one load, as one goal sees them. Short: below the goal's final
 // trial duration. High loss: above the goal's loss ratio.

@@ -13,6 +13,10 @@ int steps(const LossCurvePlan& plan) {
     return static_cast<int>(std::ceil(1 / plan.step - 1e-9));
 }
 
+bool in_doubt(const TrialOutput& trial) {
+    return !trial.objection.empty() || (trial.lost != 0 && !trial.disturbance.empty());
+}
+
 LossPoint point_of(const LossCurvePlan& plan, const TrialOutput& trial) {
     return {.share = trial.input.load_pps / plan.max_load_pps,
             .load_pps = trial.input.load_pps,
@@ -21,7 +25,7 @@ LossPoint point_of(const LossCurvePlan& plan, const TrialOutput& trial) {
             .sent = trial.sent,
             .lost = trial.lost,
             .tester_limited = !trial.tester_limit.empty(),
-            .doubtful = trial.tester_limit.empty() && !trial.objection.empty()};
+            .doubtful = trial.tester_limit.empty() && in_doubt(trial)};
 }
 
 }  // namespace

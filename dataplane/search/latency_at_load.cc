@@ -1,5 +1,7 @@
 #include "dataplane/search/latency_at_load.h"
 
+#include <algorithm>
+
 namespace pathproof::search {
 namespace {
 
@@ -28,8 +30,8 @@ Result<bool> measure_point(const LatencyPlan& plan, Trials& trials, LatencyPoint
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;
     while (into.trials < plan.repeats) {
-        const auto trial =
-            trials.run({.load_pps = into.point.load_pps, .duration = plan.trial_duration});
+        const auto trial = trials.run(
+            {.load_pps = into.point.load_pps, .duration = plan.trial_duration}, Use::kTimes);
         if (!trial) {
             return pass_on(trial.error());
         }
@@ -37,10 +39,13 @@ Result<bool> measure_point(const LatencyPlan& plan, Trials& trials, LatencyPoint
             return false;
         }
         const TrialOutput& output = **trial;
+        into.offered_pps =
+            into.trials == 0 ? output.offered_pps : std::min(into.offered_pps, output.offered_pps);
         average_in(into.average, values_of(output.latency), into.trials);
         ++into.trials;
         into.frames += output.latency.count();
-        into.doubtful |= !output.objection.empty() || !output.tester_limit.empty();
+        into.doubtful |=
+            output.disturbed() || !output.objection.empty() || !output.tester_limit.empty();
         sent += output.sent;
         lost += output.lost;
         into.loss_ratio = sent == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(sent);

@@ -30,11 +30,13 @@ struct LatencyValues {
 
 struct LatencyPoint {
     LatencyPlan::Point point;
+    double offered_pps = 0;  // the least of its trials
     unsigned trials = 0;
     LatencyValues average;  // over the trials
     std::uint64_t frames = 0;
     double loss_ratio = 0;  // of all trials together
-    bool doubtful = false;  // a trial had an objection, or the tester was the limit
+    // A trial had an objection, or the tester was disturbed or the limit.
+    bool doubtful = false;
 };
 
 struct LatencyResult {

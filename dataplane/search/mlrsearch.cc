@@ -37,6 +37,16 @@ class Opening {
     Nanoseconds duration_{};
 };
 
+// What the loss ratios of trials are shares of, the least of them: what was offered, or the
+// intended load where the tester was the limit.
+double loss_basis(double load_pps, std::span<const TrialRecord> trials) {
+    double least = load_pps;
+    for (const TrialRecord& trial : trials) {
+        least = trial.tester_limited ? least : std::min(least, trial.offered_pps);
+    }
+    return least;
+}
+
 class Search {
   public:
     Search(const MlrPlan& plan, Trials& trials)
@@ -81,12 +91,8 @@ Result<std::optional<double>> Search::measure(int load, Nanoseconds duration) {
         return std::optional<double>();
     }
     const TrialOutput& output = **trial;
-    const double loss = output.loss_ratio();
-    book_.add(load, {.duration = duration,
-                     .loss_ratio = loss,
-                     .tester_limited = !output.tester_limit.empty(),
-                     .doubtful = output.tester_limit.empty() && !output.objection.empty()});
-    return std::optional<double>(loss);
+    book_.add(load, record_of(output));
+    return std::optional<double>(output.loss_ratio());
 }
 
 int Search::widest_first_target() const {
@@ -238,10 +244,10 @@ GoalResult Search::goal_result(std::size_t goal) const {
     const Criteria& criteria = result.goal.criteria;
     const RelevantBounds bounds = book_.bounds(criteria);
     if (bounds.lower) {
-        const double load = grid_.pps(*bounds.lower);
-        result.lower = describe(load, criteria, book_.at(*bounds.lower));
-        result.conditional_throughput_pps =
-            load * (1 - quantile_loss_ratio(criteria, book_.at(*bounds.lower)));
+        const std::span<const TrialRecord> trials = book_.at(*bounds.lower);
+        result.lower = describe(grid_.pps(*bounds.lower), criteria, trials);
+        result.conditional_throughput_pps = loss_basis(grid_.pps(*bounds.lower), trials) *
+                                            (1 - quantile_loss_ratio(criteria, trials));
     }
     if (bounds.upper) {
         result.upper = describe(grid_.pps(*bounds.upper), criteria, book_.at(*bounds.upper));

@@ -36,7 +36,7 @@ struct GoalResult {
     // Relevant bounds. Without an upper bound, `lower` is the greatest load and not a real one.
     std::optional<Bound> lower;
     std::optional<Bound> upper;
-    double conditional_throughput_pps = 0;  // at `lower`
+    double conditional_throughput_pps = 0;  // at `lower`, of what was offered
     std::vector<Irregularity> irregularities;
     Limit limit = Limit::kNotFound;
     // A load above the upper bound that is a lower bound: the device is not monotone.

@@ -15,7 +15,7 @@ RecoveryRun run_of(const RecoveryPlan& plan, const TrialOutput& trial) {
             .lost = trial.lost,
             .overloaded = trial.lost != 0,
             .recovered = seconds(last) <= (1 - kQuietShare) * seconds(plan.relief_duration),
-            .doubtful = !limited && !trial.objection.empty(),
+            .doubtful = !limited && (trial.disturbed() || !trial.objection.empty()),
             .tester_limited = limited};
 }
 
@@ -48,7 +48,8 @@ Result<RecoveryResult> measure_recovery(const RecoveryPlan& plan, Trials& trials
             trials.run({.load_pps = result.overload_pps,
                         .duration = plan.overload_duration,
                         .change = TrialInput::Change{.load_pps = result.relief_pps,
-                                                     .duration = plan.relief_duration}});
+                                                     .duration = plan.relief_duration}},
+                       Use::kTimes);
         if (!trial) {
             return pass_on(trial.error());
         }

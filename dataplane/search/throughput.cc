@@ -46,11 +46,7 @@ Result<bool> BinarySearch::measure(double load) {
         if (*trial == nullptr) {
             return false;
         }
-        const bool limited = !(*trial)->tester_limit.empty();
-        records.push_back({.duration = plan_.trial_duration,
-                           .loss_ratio = (*trial)->loss_ratio(),
-                           .tester_limited = limited,
-                           .doubtful = !limited && !(*trial)->objection.empty()});
+        records.push_back(record_of(**trial));
         load_class = classify(criteria, sums(criteria, records));
     }
     const bool passes = load_class == LoadClass::kLowerBound;

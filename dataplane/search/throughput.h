@@ -25,7 +25,7 @@ struct ThroughputResult {
     Ending ending = Ending::kNone;
     double relative_width = 0;  // as it was asked for
 
-    double throughput_pps() const { return passed ? passed->load_pps : 0; }
+    double throughput_pps() const { return passed ? passed->offered_pps : 0; }  // as offered
     bool doubtful() const { return (passed && passed->doubtful) || (failed && failed->doubtful); }
     // Both bounds, near enough, of the device and not of the tester.
     bool conclusive() const;

@@ -37,7 +37,7 @@ struct TrialInput {
 
 struct TrialOutput {
     TrialInput input;
-    double offered_pps = 0;  // what really left
+    double offered_pps = 0;  // what really left; over the trial's intended duration if it has one
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;
     std::uint64_t duplicates = 0;
@@ -46,9 +46,16 @@ struct TrialOutput {
     judge::LatencyHistogram latency;
     double trial_seconds = 0;     // from the order to the report: what the trial cost
     double overhead_seconds = 0;  // of these, neither sending nor listening for the last frames
-    std::string tester_limit;     // not empty: the tester was the limit, not the DUT
-    std::string objection;        // not empty: the result is not to be used
-    bool partial = false;         // ended before its time
+    // Not empty: the load was not offered, or the tester lost frames itself. Load that is short of
+    // the intended by no more than the measurer tolerates is no limit: the trial is used at what
+    // was sent.
+    std::string tester_limit;
+    bool limited_by_stalls = false;  // and only by them: another try may do better
+    std::string objection;           // not empty: the result is not to be used
+    // Not empty: the tester waited for its CPU or stood still. Frames may have been lost for that,
+    // and latencies are not the device's alone; what came back in spite of it did come back.
+    std::string disturbance;
+    bool partial = false;  // ended before its time
     // With a change of load: when the last of the lost frames left, counted from the change.
     // Nothing: none of those sent after the change was lost.
     std::optional<Nanoseconds> last_loss;
@@ -59,6 +66,7 @@ struct TrialOutput {
     // failed to send count as lost, as MLRsearch recommends ("Measurer"): the search goes where the
     // tester keeps up, and `tester_limit` tells whose loss it was.
     double loss_ratio() const;
+    bool disturbed() const { return limited_by_stalls || !disturbance.empty(); }
 };
 
 class Measurer {

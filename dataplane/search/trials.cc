@@ -18,14 +18,14 @@ Budget with_clock(Budget budget) {
     return budget;
 }
 
-// A tester far below the load will not do better when asked again.
-bool worth_repeating(const TrialOutput& trial) {
-    constexpr double kClose = 0.95;
-    if (trial.objection.empty()) {
-        return false;
+// A tester that cannot reach the load will not do better when asked again, and what lost nothing in
+// spite of a disturbance will lose nothing without.
+bool worth_repeating(const TrialOutput& trial, Use use) {
+    if (!trial.tester_limit.empty()) {
+        return trial.limited_by_stalls;
     }
-    return trial.tester_limit.empty() ||
-           static_cast<double>(trial.sent) >= kClose * trial.intended();
+    const bool matters = use == Use::kTimes || trial.lost != 0;
+    return !trial.objection.empty() || (matters && !trial.disturbance.empty());
 }
 
 }  // namespace
@@ -36,6 +36,8 @@ const char* name(Ending ending) {
             return "complete";
         case Ending::kStopped:
             return "stopped";
+        case Ending::kCutShort:
+            return "cut short";
         case Ending::kOutOfTime:
             return "out of time";
     }
@@ -52,12 +54,22 @@ bool Trials::may_run(const TrialInput& input) {
     if (ending_ != Ending::kNone) {
         return false;
     }
-    if (budget_.stop != nullptr && budget_.stop->load(std::memory_order_relaxed)) {
+    if (stopped_by_user()) {
         ending_ = Ending::kStopped;
     } else if (spent() + input.whole_duration() > budget_.time) {
         ending_ = Ending::kOutOfTime;
     }
     return ending_ == Ending::kNone;
+}
+
+bool Trials::stopped_by_user() const {
+    return budget_.stop != nullptr && budget_.stop->load(std::memory_order_relaxed);
+}
+
+void Trials::end_at(const TrialOutput& partial) {
+    const bool by_itself = !stopped_by_user() && !partial.objection.empty();
+    ending_ = by_itself ? Ending::kCutShort : Ending::kStopped;
+    why_cut_short_ = by_itself ? partial.objection : std::string();
 }
 
 Result<const TrialOutput*> Trials::once(const TrialInput& input) {
@@ -70,13 +82,13 @@ Result<const TrialOutput*> Trials::once(const TrialInput& input) {
         observer_(log_.back());
     }
     if (log_.back().partial) {
-        ending_ = Ending::kStopped;
+        end_at(log_.back());
         return nullptr;
     }
     return &log_.back();
 }
 
-Result<const TrialOutput*> Trials::run(const TrialInput& input) {
+Result<const TrialOutput*> Trials::run(const TrialInput& input, Use use) {
     const TrialOutput* last = nullptr;
     for (unsigned n = 0; n <= budget_.repeats; ++n) {
         if (!may_run(input)) {
@@ -87,7 +99,7 @@ Result<const TrialOutput*> Trials::run(const TrialInput& input) {
             return trial;
         }
         last = *trial;
-        if (!worth_repeating(*last)) {
+        if (!worth_repeating(*last, use)) {
             break;
         }
     }

@@ -12,8 +12,9 @@ namespace pathproof::search {
 
 struct Budget {
     Nanoseconds time = std::chrono::minutes(20);
-    // A trial that has an objection (the tester lost its CPU, say) is run again so many times. When
-    // the last has one too it is used after all, and what rests on it is marked.
+    // A trial that has an objection, or that a disturbance of the tester may have made worse, is
+    // run again so many times. When the last is no better it is used after all, and what rests on
+    // it is marked.
     unsigned repeats = 2;
     const std::atomic<bool>* stop = nullptr;  // true: the user wants an end
     std::function<Nanoseconds()> now;         // default: std::chrono::steady_clock
@@ -23,6 +24,7 @@ struct Budget {
 enum class Ending : std::uint8_t {
     kNone,       // none was refused: the search came to its own end
     kStopped,    // by the user
+    kCutShort,   // a trial could not go on: see why_cut_short()
     kOutOfTime,  // the next trial would have passed the budget
 };
 const char* name(Ending ending);
@@ -34,6 +36,9 @@ struct Overhead {
     double max_seconds = 0;
 };
 
+// What of a trial is used.
+enum class Use : std::uint8_t { kLoss, kTimes };
+
 class Trials {
   public:
     using Observer = std::function<void(const TrialOutput&)>;
@@ -43,9 +48,11 @@ class Trials {
 
     // The outcome of the trial, which lives as long as this object; nullptr when there are no more
     // trials to be had: see ending(). Errors: those of the measurer.
-    Result<const TrialOutput*> run(const TrialInput& input);
+    Result<const TrialOutput*> run(const TrialInput& input, Use use = Use::kLoss);
 
     Ending ending() const { return ending_; }
+    // What the measurer held against the trial that it cut short by itself: a link that went down.
+    const std::string& why_cut_short() const { return why_cut_short_; }
     const std::deque<TrialOutput>& log() const { return log_; }
     Overhead overhead() const;
     Nanoseconds spent() const { return budget_.now() - began_; }
@@ -53,12 +60,15 @@ class Trials {
   private:
     bool may_run(const TrialInput& input);
     Result<const TrialOutput*> once(const TrialInput& input);
+    bool stopped_by_user() const;
+    void end_at(const TrialOutput& partial);
 
     Measurer& measurer_;
     Budget budget_;
     Observer observer_;
     std::deque<TrialOutput> log_;
     Ending ending_ = Ending::kNone;
+    std::string why_cut_short_;
     Nanoseconds began_;
 };
 

@@ -13,6 +13,9 @@ const Steps kSteps{.first_pps = 1'000,
                    .second_pps = 500,
                    .second_duration = std::chrono::seconds(4)};
 
+const search::TrialInput kSecond{.load_pps = 1'000, .duration = std::chrono::seconds(1)};
+constexpr double kTolerance = 0.005;
+
 load::TrialReport report_of(std::uint64_t sent, std::uint64_t unique) {
     load::TrialReport report;
     report.sent = sent;
@@ -78,22 +81,62 @@ BOOST_AUTO_TEST_CASE(the_latest_loss_of_all_senders_counts) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_report_misses_is_lost_and_what_it_objects_to_is_kept_apart) {
-    load::TrialReport report = report_of(1'000, 990);
-    report.tester_limit = "the rate was not reached";
-    report.objections = {"the rate was not reached", "worker 0 waited for its CPU"};
+    load::TrialReport report = report_of(900, 890);
+    report.missed_rate = report.tester_limit = "the rate was not reached";
+    report.disturbances = {"worker 0 waited for its CPU"};
+    report.objections = {"the rate was not reached", "worker 0 waited for its CPU",
+                         "the clock is off"};
     report.intake.received.bad_checksum = 3;
     report.overhead_ns = 4'000'000;
-    const search::TrialOutput output = output_of({.load_pps = 1'000}, report);
+    const search::TrialOutput output = output_of(kSecond, report, kTolerance);
     BOOST_TEST(output.lost == 10);
     BOOST_TEST(output.bad_checksums == 3);
-    BOOST_TEST(output.tester_limit == "the rate was not reached");
-    BOOST_TEST(output.objection == "worker 0 waited for its CPU");
+    BOOST_TEST(output.offered_pps == 900);
+    BOOST_TEST(output.tester_limit == "900 of 1000 frames per second were offered");
+    BOOST_TEST(!output.limited_by_stalls);
+    BOOST_TEST(output.loss_ratio() == 0.11);
+    BOOST_TEST(output.objection == "the clock is off");
+    BOOST_TEST(output.disturbance == "worker 0 waited for its CPU");
     BOOST_TEST(output.overhead_seconds == 0.004);
+}
+
+BOOST_AUTO_TEST_CASE(a_trial_short_of_its_load_by_what_is_tolerated_is_used_at_what_was_sent) {
+    load::TrialReport report = report_of(995, 995);
+    report.missed_rate = report.tester_limit = "the rate was not reached";
+    report.objections = {"the rate was not reached"};
+    const search::TrialOutput output = output_of(kSecond, report, kTolerance);
+    BOOST_TEST(output.tester_limit.empty());
+    BOOST_TEST(output.objection.empty());
+    BOOST_TEST(output.loss_ratio() == 0);
+    BOOST_TEST(output.offered_pps == 995);
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_that_comes_of_standing_still_is_a_disturbance) {
+    load::TrialReport report = report_of(980, 980);
+    report.workers = {{.worker = 0, .sends = true, .stalled_ns = 18'000'000}};
+    const search::TrialOutput still = output_of(kSecond, report, kTolerance);
+    BOOST_TEST(still.limited_by_stalls);
+    BOOST_TEST(still.tester_limit ==
+               "980 of 1000 frames per second were offered, as the sender stood still");
+    report.sent = 900;
+    BOOST_TEST(!output_of(kSecond, report, kTolerance).limited_by_stalls);
+}
+
+BOOST_AUTO_TEST_CASE(frames_that_a_receiver_dropped_are_a_disturbance_if_it_stood_still) {
+    load::TrialReport report = report_of(1'000, 995);
+    report.own_drops = report.tester_limit = "port s0 lost 5 frames itself";
+    report.objections = {report.own_drops};
+    const search::TrialOutput slow = output_of(kSecond, report, kTolerance);
+    BOOST_TEST(slow.tester_limit == report.own_drops);
+    BOOST_TEST(slow.loss_ratio() == 0.005);
+    BOOST_TEST(!slow.limited_by_stalls);
+    report.workers = {{.worker = 1, .waited_ns = 3'000'000}};
+    BOOST_TEST(output_of(kSecond, report, kTolerance).limited_by_stalls);
 }
 
 BOOST_AUTO_TEST_CASE(a_limit_alone_is_no_objection_of_its_own) {
     load::TrialReport report = report_of(1'000, 1'000);
-    report.tester_limit = "port s0 lost 5 frames itself";
+    report.own_drops = report.tester_limit = "port s0 lost 5 frames itself";
     report.objections = {report.tester_limit};
-    BOOST_TEST(output_of({}, report).objection.empty());
+    BOOST_TEST(output_of({}, report, kTolerance).objection.empty());
 }

@@ -100,6 +100,23 @@ BOOST_AUTO_TEST_CASE(conditional_throughput_is_what_the_lower_bound_forwards) {
     BOOST_TEST(found.goal().conditional_throughput_pps < load);
 }
 
+BOOST_AUTO_TEST_CASE(bounds_and_conditional_throughput_tell_what_was_really_offered) {
+    SimulatedDevice device(sloped_loss);
+    device.short_by = 0.004;
+    const Found found = search_on(device, plan_of({"ndr", "pdr"}));
+    for (const GoalResult& goal : found.result.goals) {
+        BOOST_TEST(goal.conclusive());
+        for (const auto& bound : {goal.lower, goal.upper}) {
+            BOOST_TEST(bound->offered_pps == 0.996 * bound->load_pps,
+                       boost::test_tools::tolerance(1e-9));
+        }
+    }
+    const Bound& lower = *found.goal(1).lower;
+    BOOST_TEST(found.goal(1).conditional_throughput_pps ==
+                   lower.offered_pps * (1 - sloped_loss({.load_pps = lower.load_pps})),
+               boost::test_tools::tolerance(1e-5));
+}
+
 // The numbers of trials and their seconds that FD.io CSIT's MLRsearch library (version of July
 // 2026, least load 1000, no warm-up) needs on these devices with the same goals.
 struct Anchor {
@@ -255,6 +272,9 @@ BOOST_AUTO_TEST_CASE(the_tester_is_named_where_it_was_the_limit) {
         BOOST_TEST(goal.upper->tester_limited == goal.upper->trials);
     }
     BOOST_TEST(found.goal().lower->load_pps <= 800'000);
+    // What is missing of the loss goal's lower bound is the tester's, and no throughput.
+    BOOST_TEST(found.goal(1).conditional_throughput_pps <= 800'000 * (1 + 1e-6));
+    BOOST_TEST(found.goal(1).conditional_throughput_pps > 790'000);
     BOOST_TEST(found.goal().upper->load_pps >= 800'000);
 }
 

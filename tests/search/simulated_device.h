@@ -34,10 +34,11 @@ class SimulatedDevice : public Measurer {
         output.sent = input.frames != 0
                           ? input.frames
                           : static_cast<std::uint64_t>(std::llround(input.load_pps * duration));
+        output.offered_pps = input.load_pps * (1 - short_by);
+        output.sent -= static_cast<std::uint64_t>(static_cast<double>(output.sent) * short_by);
         const double loss = std::clamp(loss_(moment), 0.0, 1.0);
         output.lost =
             static_cast<std::uint64_t>(std::llround(static_cast<double>(output.sent) * loss));
-        output.offered_pps = input.load_pps;
         if (tester_pps > 0 && input.load_pps > tester_pps) {
             limit(output, duration);
         }
@@ -57,6 +58,7 @@ class SimulatedDevice : public Measurer {
     std::size_t trials() const { return loads.size(); }
 
     double tester_pps = 0;  // not 0: all that the tester can send
+    double short_by = 0;    // share of each load that is not sent, and tolerated
     std::vector<double> loads;
 
   private:

@@ -64,6 +64,34 @@ BOOST_AUTO_TEST_CASE(a_tester_far_below_the_load_is_not_asked_again) {
     BOOST_TEST(measurer.calls == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_tester_that_stood_still_below_the_load_is_asked_again) {
+    TrialOutput still = objected();
+    still.sent = 980;
+    still.tester_limit = "980 of 1000 frames per second were offered";
+    still.limited_by_stalls = true;
+    Scripted measurer({still, {.sent = 1000}});
+    Trials trials(measurer, {.repeats = 2});
+    const auto trial = trials.run(kOneSecond);
+    BOOST_REQUIRE(*trial != nullptr);
+    BOOST_TEST((*trial)->tester_limit.empty());
+    BOOST_TEST(measurer.calls == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_disturbance_repeats_a_trial_that_lost_or_whose_times_are_used) {
+    const TrialOutput lossless{.sent = 1000, .disturbance = "worker 0 waited for its CPU"};
+    TrialOutput lossy = lossless;
+    lossy.lost = 1;
+    const auto runs = [](const TrialOutput& outcome, Use use) {
+        Scripted measurer({outcome});
+        Trials trials(measurer, {.repeats = 2});
+        BOOST_TEST((*trials.run(kOneSecond, use) != nullptr));
+        return measurer.calls;
+    };
+    BOOST_TEST(runs(lossless, Use::kLoss) == 1);
+    BOOST_TEST(runs(lossy, Use::kLoss) == 3);
+    BOOST_TEST(runs(lossless, Use::kTimes) == 3);
+}
+
 BOOST_AUTO_TEST_CASE(frames_that_the_tester_failed_to_send_count_as_lost) {
     TrialOutput output{.input = kOneSecond, .sent = 800, .lost = 8};
     BOOST_TEST(output.loss_ratio() == 0.01);
@@ -104,6 +132,22 @@ BOOST_AUTO_TEST_CASE(a_trial_cut_short_is_logged_but_not_used) {
     BOOST_TEST((*trials.run(kOneSecond) == nullptr));
     BOOST_TEST(trials.log().size() == 1);
     BOOST_TEST((trials.ending() == Ending::kStopped));
+}
+
+BOOST_AUTO_TEST_CASE(a_trial_that_cut_itself_short_tells_why) {
+    const TrialOutput cut{
+        .sent = 10, .objection = "port c0: interface c0 is down", .partial = true};
+    Scripted measurer({cut});
+    Trials trials(measurer);
+    BOOST_TEST((*trials.run(kOneSecond) == nullptr));
+    BOOST_TEST((trials.ending() == Ending::kCutShort));
+    BOOST_TEST(trials.why_cut_short() == "port c0: interface c0 is down");
+    const std::atomic<bool> stop = true;
+    Scripted again({cut});
+    Trials stopped(again, {.stop = &stop});
+    BOOST_TEST((*stopped.run(kOneSecond) == nullptr));
+    BOOST_TEST((stopped.ending() == Ending::kStopped));
+    BOOST_TEST(stopped.why_cut_short().empty());
 }
 
 BOOST_AUTO_TEST_CASE(overhead_is_given_as_least_median_and_greatest) {

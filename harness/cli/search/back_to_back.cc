@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/search/kinds.h"
 
 namespace pathproof::cli {
@@ -55,7 +56,7 @@ json result_json(const search::BurstResult& result, double throughput) {
 }
 
 void add_reasons(std::vector<std::string>& reasons, const search::BurstResult& result,
-                 double throughput) {
+                 double throughput, const search::Trials& trials) {
     if (!result.tester_limit.empty()) {
         reasons.push_back("the tester, not the device, was the limit of bursts (" +
                           result.tester_limit + ")");
@@ -73,7 +74,7 @@ void add_reasons(std::vector<std::string>& reasons, const search::BurstResult& r
                         "{:.0f}/s: they fill no buffer",
                         result.burst_pps, throughput));
     }
-    add_ending(reasons, result.ending);
+    add_ending(reasons, trials);
 }
 
 Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
@@ -97,7 +98,7 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
                                  search.size, result->tests.size(), result->average, result->min,
                                  result->max, result->standard_deviation, result->burst_pps,
                                  1e6 * result->corrected_buffer_seconds);
-    add_reasons(outcome.reasons, *result, plan.measured_throughput);
+    add_reasons(outcome.reasons, *result, plan.measured_throughput, trials);
     return outcome;
 }
 
@@ -105,20 +106,20 @@ void add_options(CLI::App& command, SearchOptions& options) {
     command
         .add_option("--throughput", options.throughput,
                     "of these frames, per second (default: searched for first)")
-        ->check(CLI::PositiveNumber);
+        ->check(kLoad);
     command
         .add_option("--tests", options.tests, "how often the longest burst is searched for (50)")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1, 10'000));
     command
         .add_option("--longest", options.longest,
                     "frames of the longest burst tried (2 s at the greatest load)")
-        ->check(CLI::Range(2.0, 1e12));
+        ->check(CLI::Range(std::uint64_t{2}, std::uint64_t{1'000'000'000'000}));
     command.add_option("--resolution", options.resolution, "frames by which bursts differ (1)")
-        ->check(CLI::PositiveNumber);
+        ->check(kPositive);
     command.add_option("--attempts", options.attempts, "bursts of a length that must lose (2)")
         ->check(CLI::Range(1, 100));
     command.add_option("--width", options.width, "relative width of the throughput (0.005)")
-        ->check(CLI::Range(1e-6, 0.5));
+        ->check(number_in(1e-6, 0.5));
 }
 
 }  // namespace

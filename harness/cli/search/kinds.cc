@@ -42,12 +42,15 @@ std::string tester_limit(const search::Trials& trials) {
     return last == log.rend() ? std::string() : last->tester_limit;
 }
 
-void add_ending(std::vector<std::string>& reasons, search::Ending ending) {
-    switch (ending) {
+void add_ending(std::vector<std::string>& reasons, const search::Trials& trials) {
+    switch (trials.ending()) {
         case search::Ending::kNone:
             return;
         case search::Ending::kStopped:
             reasons.push_back("partial: stopped before its end");
+            return;
+        case search::Ending::kCutShort:
+            reasons.push_back("partial: cut short, for " + trials.why_cut_short());
             return;
         case search::Ending::kOutOfTime:
             reasons.push_back("partial: out of time; allow more with --max-time");
@@ -74,7 +77,7 @@ Result<std::optional<double>> throughput_for(const SizeSearch& search, search::T
     } else if (!goal.conclusive()) {
         reasons.push_back("the throughput was not found for certain; give it with --throughput");
     }
-    return goal.lower ? std::optional<double>(goal.lower->load_pps) : std::nullopt;
+    return goal.lower ? std::optional<double>(goal.lower->offered_pps) : std::nullopt;
 }
 
 search::Nanoseconds throughput_time(const SizeSearch& search) {
@@ -87,6 +90,7 @@ nlohmann::json bound_json(const std::optional<search::Bound>& bound) {
         return nullptr;
     }
     return {{"load_pps", bound->load_pps},
+            {"offered_pps", bound->offered_pps},
             {"trials", bound->trials},
             {"seconds", bound->seconds},
             {"tester_limited", bound->tester_limited},

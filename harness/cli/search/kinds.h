@@ -58,7 +58,7 @@ SearchKind recovery_kind();
 // The trial that shows a limit of the tester's best: the last that had one. Empty: none had.
 std::string tester_limit(const search::Trials& trials);
 // Adds why a search ended early, if it did.
-void add_ending(std::vector<std::string>& reasons, search::Ending ending);
+void add_ending(std::vector<std::string>& reasons, const search::Trials& trials);
 // Layer-1 rate of frames of this size, in Mbit/s: with preamble and gap.
 double wire_mbps(double pps, std::uint16_t size);
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "dataplane/search/mlrsearch.h"
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/search/kinds.h"
 
 namespace pathproof::cli {
@@ -49,7 +50,7 @@ Result<std::vector<search::LatencyPlan::Point>> points(const SizeSearch& search,
         return pass_on(found.error());
     }
     if (found->goals[0].lower) {
-        points.push_back({"throughput", found->goals[0].lower->load_pps});
+        points.push_back({"throughput", found->goals[0].lower->offered_pps});
     }
     if (found->goals[1].lower) {
         const auto shares = search::shares_of(found->goals[1].lower->load_pps, "PDR");
@@ -103,7 +104,7 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
     if (result->points.empty()) {
         outcome.reasons.push_back("there was no load at which to measure latency");
     }
-    add_ending(outcome.reasons, trials.ending());
+    add_ending(outcome.reasons, trials);
     return outcome;
 }
 
@@ -112,13 +113,13 @@ void add_options(CLI::App& command, SearchOptions& options) {
         .add_option("--throughput", options.throughput,
                     "measure at this load, frames per second, instead of searching for the "
                     "throughput and the partial drop rate first")
-        ->check(CLI::PositiveNumber);
+        ->check(kLoad);
     command.add_option("--trial", options.trial_s, "seconds of a trial (120)")
-        ->check(CLI::PositiveNumber);
+        ->check(kTypedSeconds);
     command.add_option("--repeats", options.repeats, "trials at each load (20)")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1, 10'000));
     command.add_option("--width", options.width, "relative width of the rates' bounds (0.005)")
-        ->check(CLI::Range(1e-6, 0.5));
+        ->check(number_in(1e-6, 0.5));
 }
 
 }  // namespace
@@ -146,6 +147,7 @@ json latency_json(const search::LatencyResult& result) {
         const search::LatencyValues& value = point.average;
         points.push_back({{"at", point.point.label},
                           {"load_pps", point.point.load_pps},
+                          {"offered_pps", point.offered_pps},
                           {"trials", point.trials},
                           {"frames", point.frames},
                           {"loss_ratio", point.loss_ratio},

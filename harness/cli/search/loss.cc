@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "dataplane/search/frame_loss_rate.h"
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/search/kinds.h"
 
 namespace pathproof::cli {
@@ -67,17 +68,16 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
         outcome.reasons.push_back(
             "no two loads one after the other were without loss; lower --max-load");
     }
-    add_ending(outcome.reasons, curve->ending);
+    add_ending(outcome.reasons, trials);
     return outcome;
 }
 
 void add_options(CLI::App& command, SearchOptions& options) {
-    command.add_option("--trial", options.trial_s, "seconds of a trial (60)")
-        ->check(CLI::PositiveNumber);
+    command.add_option("--trial", options.trial_s, "seconds of a trial (60)")->check(kTypedSeconds);
     command
         .add_option("--step", options.step,
                     "from one load to the next, of the greatest load (0.1, or finer)")
-        ->check(CLI::Range(0.001, 0.1));
+        ->check(number_in(0.001, 0.1));
 }
 
 }  // namespace

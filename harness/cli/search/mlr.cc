@@ -2,6 +2,7 @@
 
 #include "dataplane/search/latency_at_load.h"
 #include "dataplane/search/mlrsearch.h"
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/search/kinds.h"
 #include "harness/cli/search/latency.h"
 
@@ -150,11 +151,11 @@ std::string pps_text(const std::optional<search::Bound>& bound) {
 }
 
 std::string goal_row(const SizeSearch& search, const GoalResult& goal) {
-    const double lower = goal.lower ? goal.lower->load_pps : 0;
+    const double offered = goal.lower ? goal.lower->offered_pps : 0;
     std::string row =
-        fmt::format("{:>6}  {:<10.10}{:>13}{:>13}{:>13.0f}{:>11.1f}  {:<10}{}\n", search.size,
-                    goal.goal.name, pps_text(goal.lower), pps_text(goal.upper),
-                    goal.conditional_throughput_pps, wire_mbps(lower, search.size),
+        fmt::format("{:>6}  {:<10.10}{:>11}{:>11}{:>12.0f}{:>11.0f}{:>11.1f}  {:<10}{}\n",
+                    search.size, goal.goal.name, pps_text(goal.lower), pps_text(goal.upper),
+                    offered, goal.conditional_throughput_pps, wire_mbps(offered, search.size),
                     search::name(goal.limit), goal.regular() ? "regular" : "irregular");
     if (goal.passes_again_pps) {
         row += fmt::format("{:>6}  {:<10.10}  not monotone: {:.0f}/s passes again\n", "",
@@ -164,8 +165,9 @@ std::string goal_row(const SizeSearch& search, const GoalResult& goal) {
 }
 
 std::string head() {
-    return fmt::format("{:>6}  {:<10}{:>13}{:>13}{:>13}{:>11}  {:<10}{}\n", "bytes", "goal",
-                       "lower /s", "upper /s", "cond. /s", "Mbit/s L1", "limit", "result");
+    return fmt::format("{:>6}  {:<10}{:>11}{:>11}{:>12}{:>11}{:>11}  {:<10}{}\n", "bytes", "goal",
+                       "lower /s", "upper /s", "offered /s", "cond. /s", "Mbit/s L1", "limit",
+                       "result");
 }
 
 Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
@@ -193,7 +195,7 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
         outcome.json["loaded_latency"] = latency_json(*latency);
         outcome.table += latency_table(*latency);
     }
-    add_ending(outcome.reasons, trials.ending());
+    add_ending(outcome.reasons, trials);
     return outcome;
 }
 
@@ -209,7 +211,7 @@ void add_options(CLI::App& command, SearchOptions& options) {
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command.add_option("--warm-up", options.warm_up_s, "seconds at the greatest load, not counted")
-        ->check(CLI::Range(0.0, 600.0));
+        ->check(number_in(0, 600));
     command.add_flag("--no-latency", options.no_latency,
                      "do not measure latency at 10, 50 and 90 % of the lower bound");
 }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include "dataplane/port/cpus.h"
@@ -12,6 +13,9 @@ namespace pathproof::cli {
 namespace {
 
 constexpr std::uint16_t kLongestFrame = 9'018;  // an MTU of 9000
+constexpr double kHighestLoad = 1e9;
+constexpr double kLongestSeconds = 86'400;
+constexpr double kTolerance = 0.005;
 
 // "loss=0.001,trial=2,sum=10": attributes by name.
 Result<std::map<std::string, double>> attributes(const std::string& text) {
@@ -22,12 +26,16 @@ Result<std::map<std::string, double>> attributes(const std::string& text) {
         double value = 0;
         const auto [end, error] =
             std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        if (error != std::errc() || end != digits.data() + digits.size()) {
+        if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) {
             return fail(ErrorCode::kBadInput, "--goal {}: '{}' is not NAME=NUMBER", text, part);
         }
         values[part.substr(0, equals)] = value;
     }
     return values;
+}
+
+bool is_time(const std::string& attribute) {
+    return attribute == "trial" || attribute == "sum" || attribute == "initial";
 }
 
 Result<search::Goal> custom_goal(const std::string& text, std::size_t number) {
@@ -43,6 +51,10 @@ Result<search::Goal> custom_goal(const std::string& text, std::size_t number) {
                      .duration_sum = std::chrono::seconds(21)};
     goal.initial_trial_duration = {};
     for (const auto& [name, value] : *values) {
+        if (is_time(name) && !(value > 0 && value <= kLongestSeconds)) {
+            return fail(ErrorCode::kBadInput, "--goal {}: {} has to be above 0 and up to {:.0f} s",
+                        text, name, kLongestSeconds);
+        }
         if (name == "loss") {
             goal.criteria.loss_ratio = value;
         } else if (name == "exceed") {
@@ -92,27 +104,69 @@ void add_frames(CLI::App& command, SearchOptions& options) {
 
 void add_limits(CLI::App& command, SearchOptions& options) {
     command.add_option("--min-load", options.min_load, "least load, frames per second")
-        ->check(kAboveZero);
+        ->check(kLoad);
     command
         .add_option("--max-load", options.max_load,
                     "greatest load, frames per second (default: the link's, else what the tester "
                     "can send)")
-        ->check(kAboveZero);
+        ->check(kLoad);
     command
         .add_option("--max-time", options.max_time_s,
                     "seconds after which the search of a frame size ends with what it has")
         ->check(kAboveZero);
     command.add_option("--drain", options.drain_s, "seconds to wait for the last frames (0.1)")
-        ->check(CLI::Range(0.0, 60.0));
+        ->check(number_in(0, 60));
     command
         .add_option("--retries", options.retries,
                     "how often a trial is run again that the tester disturbed (2)")
         ->check(CLI::Range(0, 100));
+    command
+        .add_option("--offered-tolerance", options.offered_tolerance,
+                    "share of a load that may not have been sent; a trial that lacks no more is "
+                    "used at what was sent (0.005, or the width where that is finer)")
+        ->check(number_in(0, 0.1));
     command.add_flag("--json", options.json, "print a JSON line for each trial and the result");
     command.add_option("--out", options.out, "folder for trials.jsonl and search.json");
 }
 
 }  // namespace
+
+const CLI::Validator kLoad(
+    [](std::string& text) {
+        double value = 0;
+        const bool right =
+            CLI::detail::lexical_cast(text, value) && value > 0 && value <= kHighestLoad;
+        return right
+                   ? std::string()
+                   : fmt::format("'{}' is not a load: frames per second, above 0 and up to {:.0f}",
+                                 text, kHighestLoad);
+    },
+    "LOAD");
+const CLI::Validator kTypedSeconds = number_in(0.001, kLongestSeconds);
+
+double offered_tolerance(const SearchOptions& options) {
+    if (options.offered_tolerance) {
+        return *options.offered_tolerance;
+    }
+    double tolerance = std::min(kTolerance, options.width);
+    if (const auto goals = search_goals(options)) {
+        for (const search::Goal& goal : *goals) {
+            tolerance = std::min(tolerance, goal.relative_width);
+        }
+    }
+    return tolerance;
+}
+
+Status check_loads(const SearchOptions& options) {
+    if (options.min_load > 0 && options.max_load > 0 && options.min_load >= options.max_load) {
+        return fail(
+            ErrorCode::kBadInput,
+            "--min-load {:.15g} is not below --max-load {:.15g}: there is nothing to search "
+            "between them",
+            options.min_load, options.max_load);
+    }
+    return {};
+}
 
 search::Nanoseconds from_seconds(double seconds) {
     return search::Nanoseconds(static_cast<std::int64_t>(std::min(seconds, 9e9) * 1e9));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace pathproof::cli {
 
@@ -27,6 +29,7 @@ struct SearchOptions {
     double max_time_s = 0;
     double trial_s = 0;
     double drain_s = 0.1;
+    std::optional<double> offered_tolerance;
     unsigned repeats = 0;
     unsigned retries = 2;
     std::vector<std::string> presets;
@@ -58,6 +61,16 @@ Result<std::vector<std::uint16_t>> frame_sizes(const SearchOptions& options);
 // Presets and own goals; without any, NDR and PDR. Errors: what is wrong with which.
 Result<std::vector<search::Goal>> search_goals(const SearchOptions& options);
 
+// Share of the intended load that the offered one may lack: as typed, else 0.005 or the finest
+// width that is searched for.
+double offered_tolerance(const SearchOptions& options);
+// Errors: a least load that is not below the greatest, where both were typed.
+Status check_loads(const SearchOptions& options);
+
 search::Nanoseconds from_seconds(double seconds);
+
+// Of typed loads and of seconds of trials: what a run can do, and what its times can count.
+extern const CLI::Validator kLoad;
+extern const CLI::Validator kTypedSeconds;
 
 }  // namespace pathproof::cli

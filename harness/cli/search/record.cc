@@ -34,6 +34,8 @@ json trial_json(std::uint64_t number, std::uint16_t size, const search::TrialOut
                  {"seconds", output.trial_seconds},
                  {"overhead_ms", output.overhead_seconds * 1e3},
                  {"tester_limit", output.tester_limit},
+                 {"limited_by_stalls", output.limited_by_stalls},
+                 {"disturbance", output.disturbance},
                  {"objection", output.objection},
                  {"partial", output.partial}};
     if (input.frames != 0) {
@@ -55,23 +57,29 @@ std::string progress_line(std::uint64_t number, std::uint16_t size,
                                  : fmt::format("{:.0f}/s for {:.3g} s", input.load_pps,
                                                search::seconds(input.whole_duration()));
     const char* const mark = output.partial                 ? "  cut short"
+                             : output.limited_by_stalls     ? "  disturbed"
                              : !output.tester_limit.empty() ? "  tester limited"
-                             : !output.objection.empty()    ? "  disturbed"
+                             : !output.objection.empty()    ? "  objected to"
+                             : output.disturbed()           ? "  disturbed"
                                                             : "";
     return fmt::format("trial {} of {} B: {}: {:.4f} % lost{}", number, size, what,
                        100 * output.loss_ratio(), mark);
 }
 
+Status not_written(const std::string& path) {
+    return fail(ErrorCode::kFailed, "write {}: {}", path, std::strerror(errno));
+}
+
+Status write_all(std::FILE* file, const std::string& path, const std::string& text) {
+    const bool written =
+        std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+    return written ? Status() : not_written(path);
+}
+
 Status write_file(const std::string& path, const std::string& text) {
     std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "w"),
                                                          &std::fclose);
-    const bool written = file != nullptr &&
-                         std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
-                         std::fflush(file.get()) == 0;
-    if (!written) {
-        return fail(ErrorCode::kFailed, "write {}: {}", path, std::strerror(errno));
-    }
-    return {};
+    return file == nullptr ? not_written(path) : write_all(file.get(), path, text);
 }
 
 }  // namespace
@@ -111,13 +119,20 @@ void SearchRecord::say(const std::string& sentence) {
     fmt::print(stderr, "pathproof: {}\n", sentence);
 }
 
+void SearchRecord::log(const std::string& line) {
+    if (!log_ || !logged_) {
+        return;
+    }
+    logged_ = write_all(log_.get(), options_.out + "/trials.jsonl", line);
+    if (!logged_) {
+        say(logged_.error().message + "; the search goes on");
+    }
+}
+
 void SearchRecord::trial(std::uint16_t size, const search::TrialOutput& output) {
     ++trials_;
     const json line = trial_json(trials_, size, output);
-    if (log_) {
-        fmt::print(log_.get(), "{}\n", line.dump());
-        std::fflush(log_.get());
-    }
+    log(line.dump() + "\n");
     if (options_.json) {
         fmt::print("{}\n", line.dump());
         std::fflush(stdout);
@@ -139,7 +154,8 @@ Status SearchRecord::result(const json& result, const std::string& table) {
     if (options_.out.empty()) {
         return {};
     }
-    return write_file(options_.out + "/search.json", result.dump(2) + "\n");
+    Status written = write_file(options_.out + "/search.json", result.dump(2) + "\n");
+    return written ? logged_ : written;
 }
 
 }  // namespace pathproof::cli

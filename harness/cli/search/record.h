@@ -23,7 +23,8 @@ class SearchRecord {
     void trial(std::uint16_t size, const search::TrialOutput& output);
     // A sentence on stderr.
     void say(const std::string& sentence);
-    // The end: the result as JSON where it was asked for, else the table, on stdout.
+    // The end: the result as JSON where it was asked for, else the table, on stdout. Errors: a file
+    // that could not be written, now or before.
     Status result(const nlohmann::json& result, const std::string& table);
 
   private:
@@ -33,12 +34,14 @@ class SearchRecord {
 
     explicit SearchRecord(const SearchOptions& options);
     void clear_line();
+    void log(const std::string& line);
 
     const SearchOptions& options_;
     const bool terminal_;
     bool line_open_ = false;
     std::uint64_t trials_ = 0;
     std::unique_ptr<std::FILE, FileCloser> log_;  // null: no folder
+    Status logged_;                               // why not all trials are in the file
 };
 
 }  // namespace pathproof::cli

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "dataplane/search/system_recovery.h"
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/search/kinds.h"
 
 namespace pathproof::cli {
@@ -74,7 +75,7 @@ void add_reasons(std::vector<std::string>& reasons, const search::RecoveryResult
     if (lasting) {
         reasons.push_back("the device went on losing frames; allow more with --relief-time");
     }
-    add_ending(reasons, result.ending);
+    add_ending(reasons, trials);
 }
 
 Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
@@ -85,7 +86,7 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
     }
     if (!*throughput) {
         outcome.json = {{"runs", json::array()}};
-        add_ending(outcome.reasons, trials.ending());
+        add_ending(outcome.reasons, trials);
         return outcome;
     }
     const auto result = search::measure_recovery(plan_of(search, **throughput), trials);
@@ -109,18 +110,18 @@ void add_options(CLI::App& command, SearchOptions& options) {
     command
         .add_option("--throughput", options.throughput,
                     "of these frames, per second (default: searched for first)")
-        ->check(CLI::PositiveNumber);
+        ->check(kLoad);
     command
         .add_option("--overload-time", options.overload_s,
                     "seconds at 110 % of the throughput (60)")
-        ->check(CLI::Range(0.01, 86'400.0));
+        ->check(number_in(0.01, 86'400));
     command
         .add_option("--relief-time", options.relief_s, "seconds at half of that afterwards (10)")
-        ->check(CLI::Range(0.01, 86'400.0));
+        ->check(number_in(0.01, 86'400));
     command.add_option("--repeats", options.repeats, "how often it is measured (3)")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1, 10'000));
     command.add_option("--width", options.width, "relative width of the throughput (0.005)")
-        ->check(CLI::Range(1e-6, 0.5));
+        ->check(number_in(1e-6, 0.5));
 }
 
 }  // namespace

@@ -19,7 +19,9 @@ class SearchCommand {
     Result<int> run();
 
   private:
+    Status check_options() const;
     Status run_size(SearchStand& stand, SearchRecord& record, std::uint16_t size);
+    void leave_out(std::uint16_t size, const search::Trials* probe);
     void add(const SizeSearch& search, const SizeOutcome& outcome, const search::Trials& trials,
              const load::OwnBias& bias);
     search::Budget budget(const SearchTime& time) const;
@@ -32,6 +34,7 @@ class SearchCommand {
     std::string table_;
     bool found_ = true;
     bool partial_ = false;
+    bool cut_short_ = false;  // by a port: there is no use in other sizes
 };
 
 search::Budget SearchCommand::budget(const SearchTime& time) const {
@@ -45,14 +48,25 @@ Status SearchCommand::run_size(SearchStand& stand, SearchRecord& record, std::ui
     if (!measurer) {
         return pass_on(measurer.error());
     }
-    const auto max_load = stand.max_load(size, **measurer);
+    search::Trials probe(**measurer, {.repeats = 0, .stop = &stop_});
+    const auto max_load = stand.max_load(size, probe);
     if (!max_load) {
         return pass_on(max_load.error());
     }
+    if (!*max_load) {
+        leave_out(size, &probe);
+        return {};
+    }
     const SizeSearch search{.options = options_,
                             .size = size,
-                            .max_load = *max_load,
+                            .max_load = **max_load,
                             .medium_is_real = stand.evidence() == port::Evidence::kPhysical};
+    if (search.min_load() >= search.max_load.pps) {
+        return fail(
+            ErrorCode::kBadInput,
+            "--min-load {:.15g} is not below the greatest load, {:.0f} frames per second ({})",
+            options_.min_load, search.max_load.pps, name(search.max_load.source));
+    }
     const auto time = kind_.time(search);
     if (!time) {
         return pass_on(time.error());
@@ -61,7 +75,7 @@ Status SearchCommand::run_size(SearchStand& stand, SearchRecord& record, std::ui
     record.say(fmt::format(
         "{} with frames of {} bytes up to {:.0f}/s ({}): usually {:.0f} s, at "
         "most {:.0f} s (--max-time)",
-        kind_.name, size, max_load->pps, name(max_load->source),
+        kind_.name, size, search.max_load.pps, name(search.max_load.source),
         search::seconds(std::min(time->usual, limits.time)), search::seconds(limits.time)));
     search::Trials trials(**measurer, limits,
                           [&](const search::TrialOutput& output) { record.trial(size, output); });
@@ -105,6 +119,22 @@ void SearchCommand::add(const SizeSearch& search, const SizeOutcome& outcome,
     }
     found_ = found_ && outcome.reasons.empty();
     partial_ = partial_ || trials.ending() != search::Ending::kNone;
+    cut_short_ = cut_short_ || trials.ending() == search::Ending::kCutShort;
+}
+
+void SearchCommand::leave_out(std::uint16_t size, const search::Trials* probe) {
+    std::vector<std::string> reasons;
+    if (probe != nullptr) {
+        add_ending(reasons, *probe);
+        cut_short_ = cut_short_ || probe->ending() == search::Ending::kCutShort;
+    }
+    sizes_.push_back({{"frame_bytes", size}, {"verdict", "NOT MEASURED"}, {"reasons", reasons}});
+    table_ += fmt::format("{:>6}  not measured\n", size);
+    for (const std::string& reason : reasons) {
+        table_ += "        INCONCLUSIVE: " + reason + "\n";
+    }
+    partial_ = true;
+    found_ = false;
 }
 
 Status SearchCommand::finish(const SearchStand& stand, SearchRecord& record) {
@@ -118,15 +148,26 @@ Status SearchCommand::finish(const SearchStand& stand, SearchRecord& record) {
                          {"receiver_driver", stand.receiver().driver},
                          {"evidence", port::evidence_name(stand.evidence())},
                          {"drain_s", options_.drain_s},
+                         {"offered_tolerance", offered_tolerance(options_)},
                          {"seed", options_.traffic.seed},
                          {"sizes", sizes_},
                          {"verdict", verdict},
                          {"command", command}};
     const std::string text = fmt::format(
-        "search {} from {} ({}) to {} ({}), evidence: {}\n{}{}\nagain: {}\n", kind_.name,
-        stand.sender().name, stand.sender().driver, stand.receiver().name, stand.receiver().driver,
-        port::evidence_name(stand.evidence()), table_, verdict, command);
+        "search {} from {} ({}) to {} ({}), evidence: {}\noffered load: at most {:.3g} % below the "
+        "intended (--offered-tolerance)\n{}{}\nagain: {}\n",
+        kind_.name, stand.sender().name, stand.sender().driver, stand.receiver().name,
+        stand.receiver().driver, port::evidence_name(stand.evidence()),
+        100 * offered_tolerance(options_), table_, verdict, command);
     return record.result(result, text);
+}
+
+// What can be found wrong before a port is opened.
+Status SearchCommand::check_options() const {
+    if (const auto goals = search_goals(options_); !goals) {
+        return pass_on(goals.error());
+    }
+    return check_loads(options_);
 }
 
 Result<int> SearchCommand::run() {
@@ -134,8 +175,8 @@ Result<int> SearchCommand::run() {
     if (!sizes) {
         return pass_on(sizes.error());
     }
-    if (const auto goals = search_goals(options_); !goals) {
-        return pass_on(goals.error());
+    if (Status sense = check_options(); !sense) {
+        return pass_on(sense.error());
     }
     auto stand = SearchStand::open(options_, stop_);
     if (!stand) {
@@ -146,10 +187,9 @@ Result<int> SearchCommand::run() {
         return pass_on(record.error());
     }
     for (const std::uint16_t size : *sizes) {
-        if (stop_.load(std::memory_order_relaxed)) {
-            partial_ = true;
-            found_ = false;
-            break;
+        if (cut_short_ || stop_.load(std::memory_order_relaxed)) {
+            leave_out(size, nullptr);
+            continue;
         }
         if (Status ran = run_size(*stand, *record, size); !ran) {
             return pass_on(ran.error());

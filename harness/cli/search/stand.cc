@@ -9,6 +9,31 @@ namespace {
 
 constexpr search::Nanoseconds kProbe = std::chrono::milliseconds(300);
 
+unsigned tag_bytes(const frame::FrameSpec& spec) {
+    return (spec.tunnel ? spec.tunnel->outer.vlans : spec.packet.vlans) * 4;
+}
+
+// Frames beyond the MTU are refused by the kernel, those beyond a ring's slot cut.
+Status fits_port(std::uint16_t size, const frame::FrameSpec& spec, const port::Port& port) {
+    constexpr unsigned kEthernetHeader = 14;
+    const std::string& name = port.info().name;
+    const std::uint32_t most = port.transmit_limit() + tag_bytes(spec) + search::kFcsBytes;
+    if (port.transmit_limit() != 0 && size > most) {
+        return fail(ErrorCode::kBadInput,
+                    "--sizes {}: port {} has an MTU of {} and carries frames of at most {} bytes, "
+                    "FCS included; take smaller ones, or give it and the device a greater MTU "
+                    "('ip link set dev {} mtu {}')",
+                    size, name, port.transmit_limit() - kEthernetHeader, most, name,
+                    port.transmit_limit() - kEthernetHeader + size - most);
+    }
+    if (port.receive_limit() != 0 && size > port.receive_limit() + search::kFcsBytes) {
+        return fail(ErrorCode::kBadInput,
+                    "--sizes {}: port {} receives frames of at most {} bytes whole, FCS included",
+                    size, name, port.receive_limit() + search::kFcsBytes);
+    }
+    return {};
+}
+
 }  // namespace
 
 const char* name(MaxLoadSource source) {
@@ -42,7 +67,25 @@ Result<SearchStand> SearchStand::open(const SearchOptions& options, const std::a
     }
     SearchStand stand(options, stop);
     stand.lanes_ = std::make_unique<Lanes>(std::move(*lanes));
+    for (const std::uint16_t size : *sizes) {
+        if (Status fits = stand.check_size(size); !fits) {
+            return pass_on(fits.error());
+        }
+    }
     return stand;
+}
+
+Status SearchStand::check_size(std::uint16_t size) const {
+    const auto traffic = traffic_of_size(options_, size);
+    if (!traffic) {
+        return pass_on(traffic.error());
+    }
+    for (port::Port* port : {&lanes_->sending(), &lanes_->receiving()}) {
+        if (Status fits = fits_port(size, traffic->source.spec, *port); !fits) {
+            return fits;
+        }
+    }
+    return {};
 }
 
 Result<std::unique_ptr<measure::LoadMeasurer>> SearchStand::measurer(std::uint16_t size) {
@@ -53,7 +96,8 @@ Result<std::unique_ptr<measure::LoadMeasurer>> SearchStand::measurer(std::uint16
     measure::MeasurerPlan plan{
         .roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving()),
         .load = {.source = traffic->source, .intake = traffic->intake},
-        .drain = from_seconds(options_.drain_s)};
+        .drain = from_seconds(options_.drain_s),
+        .offered_tolerance = offered_tolerance(options_)};
     plan.load.intake.streams = static_cast<unsigned>(plan.roles.senders.size());
     plan.load.intake.keep_bad_frames = 0;
     if (options_.traffic.source_mac.empty()) {
@@ -66,24 +110,27 @@ Result<std::unique_ptr<measure::LoadMeasurer>> SearchStand::measurer(std::uint16
     return started;
 }
 
-Result<MaxLoad> SearchStand::max_load(std::uint16_t size, search::Measurer& measurer) const {
+Result<std::optional<MaxLoad>> SearchStand::max_load(std::uint16_t size,
+                                                     search::Trials& probe) const {
+    using Found = std::optional<MaxLoad>;
     if (options_.max_load > 0) {
-        return MaxLoad{options_.max_load, MaxLoadSource::kOption};
+        return Found({options_.max_load, MaxLoadSource::kOption});
     }
     if (sender().link_mbps != 0) {
-        return MaxLoad{search::line_rate_pps(sender().link_mbps * 1e6, size),
-                       MaxLoadSource::kLineRate};
+        return Found(
+            {search::line_rate_pps(sender().link_mbps * 1e6, size), MaxLoadSource::kLineRate});
     }
-    const auto probe = measurer.measure({.duration = kProbe});
-    if (!probe) {
-        return pass_on(probe.error());
+    const auto trial = probe.run({.duration = kProbe});
+    if (!trial || *trial == nullptr) {
+        return trial ? Result<Found>(Found()) : pass_on(trial.error());
     }
-    if (probe->offered_pps <= 0) {
+    const double offered = (*trial)->offered_pps;
+    if (offered <= 0) {
         return fail(ErrorCode::kFailed,
                     "port {} took no frames; give the greatest load with --max-load",
                     sender().name);
     }
-    return MaxLoad{probe->offered_pps, MaxLoadSource::kTester};
+    return Found({offered, MaxLoadSource::kTester});
 }
 
 port::Evidence SearchStand::evidence() const {

@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "dataplane/measure/load_measurer.h"
+#include "dataplane/search/trials.h"
 #include "harness/cli/search/options.h"
 
 namespace pathproof::cli {
@@ -20,7 +22,8 @@ struct MaxLoad {
 
 class SearchStand {
   public:
-    // Errors: those of Lanes::open, and of the frames of any size asked for.
+    // Errors: those of Lanes::open, and of the frames of any size asked for: one that a port cannot
+    // carry.
     static Result<SearchStand> open(const SearchOptions& options, const std::atomic<bool>& stop);
 
     // Starts lcores for frames of this size, FCS included; the measurer of another size must have
@@ -28,7 +31,8 @@ class SearchStand {
     Result<std::unique_ptr<measure::LoadMeasurer>> measurer(std::uint16_t size);
 
     // As typed; else the link's rate; else what the tester alone can send, by a short trial.
-    Result<MaxLoad> max_load(std::uint16_t size, search::Measurer& measurer) const;
+    // Nothing: that trial was stopped or cut short.
+    Result<std::optional<MaxLoad>> max_load(std::uint16_t size, search::Trials& probe) const;
 
     const port::PortInfo& sender() const { return lanes_->sending().info(); }
     const port::PortInfo& receiver() const { return lanes_->receiving().info(); }
@@ -38,6 +42,8 @@ class SearchStand {
   private:
     SearchStand(const SearchOptions& options, const std::atomic<bool>& stop)
         : options_(options), stop_(stop) {}
+
+    Status check_size(std::uint16_t size) const;
 
     const SearchOptions& options_;
     const std::atomic<bool>& stop_;

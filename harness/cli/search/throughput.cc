@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/search/kinds.h"
 
 namespace pathproof::cli {
@@ -54,7 +55,7 @@ void add_reasons(std::vector<std::string>& reasons, const SizeSearch& search,
     if (result.doubtful()) {
         reasons.push_back("the bounds rest on trials in which the tester was disturbed");
     }
-    add_ending(reasons, result.ending);
+    add_ending(reasons, trials);
 }
 
 std::string pps_text(const std::optional<search::Bound>& bound) {
@@ -80,23 +81,22 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
                     {"relative_width", plan->relative_width},
                     {"loss_ratio", plan->loss_ratio},
                     {"attempts", plan->attempts}};
-    outcome.table = fmt::format("{:>6}{:>16}{:>13}{:>12}  {}\n", "bytes", "throughput /s",
-                                "fails at /s", "Mbit/s L1", "limit");
+    outcome.table = fmt::format("{:>6}{:>16}{:>13}{:>13}{:>12}  {}\n", "bytes", "throughput /s",
+                                "passes at /s", "fails at /s", "Mbit/s L1", "limit");
     outcome.table +=
-        fmt::format("{:>6}{:>16}{:>13}{:>12.1f}  {}\n", search.size, pps_text(result->passed),
-                    pps_text(result->failed), wire_mbps(result->throughput_pps(), search.size),
-                    search::name(result->limit));
+        fmt::format("{:>6}{:>16.0f}{:>13}{:>13}{:>12.1f}  {}\n", search.size,
+                    result->throughput_pps(), pps_text(result->passed), pps_text(result->failed),
+                    wire_mbps(result->throughput_pps(), search.size), search::name(result->limit));
     add_reasons(outcome.reasons, search, *result, trials);
     return outcome;
 }
 
 void add_options(CLI::App& command, SearchOptions& options) {
-    command.add_option("--trial", options.trial_s, "seconds of a trial (60)")
-        ->check(CLI::PositiveNumber);
+    command.add_option("--trial", options.trial_s, "seconds of a trial (60)")->check(kTypedSeconds);
     command.add_option("--width", options.width, "relative width of the bounds (0.005)")
-        ->check(CLI::Range(1e-6, 0.5));
+        ->check(number_in(1e-6, 0.5));
     command.add_option("--loss-ratio", options.loss_ratio, "share of frames that may be lost (0)")
-        ->check(CLI::Range(0.0, 0.99));
+        ->check(number_in(0, 0.99));
     command
         .add_option("--attempts", options.attempts,
                     "trials at a load before it counts as failed (1; ETSI TST 009: 2)")
