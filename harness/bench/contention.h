@@ -12,12 +12,13 @@
 namespace pathproof::bench {
 
 // Time that all CPUs together have spent since boot, in seconds (/proc/stat), and what of it was
-// ours: this process and the children that it has waited for (getrusage).
+// ours: this process and the children that it has waited for (getrusage). An interrupt's time is
+// that of the thread which it interrupts, on both sides.
 struct CpuClock {
     double wall = 0;   // CLOCK_MONOTONIC, of one CPU
-    double user = 0;   // user and nice
+    double busy = 0;   // all but idle and waiting for devices
     double steal = 0;  // taken by the hypervisor
-    double own_user = 0;
+    double own = 0;    // and of ksoftirqd, which does the kernel's part of the lanes' traffic
     unsigned cpus = 1;
 };
 
@@ -25,7 +26,7 @@ struct CpuClock {
 Result<CpuClock> read_cpu_clock();
 
 struct CpuTimes {
-    double user = 0;
+    double busy = 0;
     double steal = 0;
     unsigned cpus = 0;
 };
@@ -35,9 +36,10 @@ std::optional<CpuTimes> parse_proc_stat(std::string_view text, double ticks_per_
 // As shares of all CPUs' time between two readings, and of one process' time.
 struct Contention {
     double steal_share = 0;
-    double foreign_share = 0;  // user time of processes that are not ours
-    // Of the measured process: time that it was ready to run and another ran (schedstat), as a
-    // share of that and its running time. Nothing where processes of the lane share CPUs by design.
+    double foreign_share = 0;  // of processes that are not ours, and of other kernel threads
+    // Of the measured process' busiest thread: time that it was ready to run and another ran
+    // (schedstat), as a share of that and its running time. Nothing where threads of the lane share
+    // CPUs by design.
     std::optional<double> waiting_share;
 };
 

@@ -14,12 +14,29 @@ const LaneResult* find_lane(const std::vector<LaneResult>& lanes, const std::str
     return found == lanes.end() ? nullptr : &*found;
 }
 
+std::string failure_text(const FailedRun& failure) {
+    return failure.round == 0 ? "the warm-up: " + failure.why
+                              : fmt::format("round {}: {}", failure.round, failure.why);
+}
+
 std::string why_nothing(const LaneResult& lane) {
     if (!lane.absent.empty()) {
         return lane.absent;
     }
-    return fmt::format("not measured: all {} rounds were rejected (last: {})", lane.readings.size(),
-                       lane.readings.empty() ? "none was run" : lane.readings.back().objection);
+    const std::string failed =
+        lane.failures.empty() ? ""
+                              : fmt::format("failed {} times, last in {}", lane.failures.size(),
+                                            failure_text(lane.failures.back()));
+    if (lane.readings.empty()) {
+        return "not measured: " + (failed.empty() ? "no round was run" : failed);
+    }
+    return fmt::format("not measured: all {} rounds were rejected (last: {}){}",
+                       lane.readings.size(), lane.readings.back().objection,
+                       failed.empty() ? "" : "; " + failed);
+}
+
+bool has_no_figures(const LaneResult& lane) {
+    return !lane.absent.empty() || lane.readings.size() == lane.rejected();
 }
 
 std::string number(double value, int decimals) {
@@ -47,8 +64,11 @@ std::string rounds_text(const LaneResult& lane) {
     if (lane.from_contended) {
         return fmt::format("{} contended", used);
     }
-    return lane.rejected() == 0 ? fmt::format("{}", used)
-                                : fmt::format("{} (+{} rejected)", used, lane.rejected());
+    std::string others = lane.rejected() == 0 ? "" : fmt::format("+{} rejected", lane.rejected());
+    if (!lane.failures.empty()) {
+        others += fmt::format("{}{} failed", others.empty() ? "" : ", ", lane.failures.size());
+    }
+    return fmt::format("{}{}", used, others.empty() ? "" : " (" + others + ")");
 }
 
 using Row = std::vector<std::string>;
@@ -73,15 +93,27 @@ std::string aligned(const std::vector<Row>& rows) {
     return text;
 }
 
+// What the table's row of a lane cannot say; one line each, or nothing.
+std::string lane_remarks(const LaneResult& lane) {
+    if (has_no_figures(lane)) {
+        return fmt::format("  {}: {}\n", lane.title, why_nothing(lane));
+    }
+    std::string lines;
+    for (const FailedRun& failure : lane.failures) {
+        lines += fmt::format("  {}: failed in {}\n", lane.title, failure_text(failure));
+    }
+    return lines;
+}
+
 std::string lanes_text(const Experiment& experiment) {
     std::vector<Row> rows{{"lane", "rounds"}};
     for (const Column& column : experiment.columns) {
         rows.front().push_back(column.label);
     }
-    std::string absent;
+    std::string remarks;
     for (const LaneResult& lane : experiment.lanes) {
-        if (!lane.absent.empty() || lane.readings.size() == lane.rejected()) {
-            absent += fmt::format("  {}: {}\n", lane.title, why_nothing(lane));
+        remarks += lane_remarks(lane);
+        if (has_no_figures(lane)) {
             continue;
         }
         Row row{lane.title, rounds_text(lane)};
@@ -90,7 +122,7 @@ std::string lanes_text(const Experiment& experiment) {
         }
         rows.push_back(std::move(row));
     }
-    return aligned(rows) + absent;
+    return aligned(rows) + remarks;
 }
 
 std::string finding_text(const Finding& finding) {
@@ -170,11 +202,16 @@ json lane_json(const LaneResult& lane, const std::vector<Column>& columns) {
     for (const Reading& reading : lane.readings) {
         readings.push_back(reading_json(reading));
     }
+    json failures = json::array();
+    for (const FailedRun& failure : lane.failures) {
+        failures.push_back({{"round", failure.round}, {"why", failure.why}});
+    }
     return {{"id", lane.id},
             {"title", lane.title},
             {"note", lane.note},
             {"absent", lane.absent.empty() ? json() : json(lane.absent)},
             {"rejected_rounds", lane.rejected()},
+            {"failures", failures},
             {"from_contended_rounds", lane.from_contended},
             {"figures", medians},
             {"readings", readings}};
@@ -228,6 +265,11 @@ json environment_json(const std::vector<verdict::FactGroup>& groups) {
 }
 
 }  // namespace
+
+bool has_failures(const Experiment& experiment) {
+    return std::any_of(experiment.lanes.begin(), experiment.lanes.end(),
+                       [](const LaneResult& lane) { return !lane.failures.empty(); });
+}
 
 Finding compare(const std::vector<LaneResult>& lanes, const Comparison& comparison) {
     Finding finding{.id = comparison.id,

@@ -53,6 +53,9 @@ struct Experiment {
         notes;  // what this machine cannot tell, and what the figures leave out
 };
 
+// Whether a lane of it failed in any round.
+bool has_failures(const Experiment& experiment);
+
 struct BenchResult {
     std::string name;     // "inspect", "dataplane", "all"
     std::string command;  // repeats it

@@ -293,8 +293,10 @@ Result<MeasuredRun> MeasuredProgram::finish(std::chrono::seconds limit) {
               .system_s = seconds(used.ru_stime),
               .peak_rss_bytes = peak_rss_bytes_};
     for (const auto& [id, times] : threads_) {
-        cost.ran_s += times.ran_s;
-        cost.waited_s += times.waited_s;
+        if (times.ran_s > cost.ran_s) {
+            cost.ran_s = times.ran_s;
+            cost.waited_s = times.waited_s;
+        }
     }
     return MeasuredRun{.exit_status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state),
                        .cost = cost,

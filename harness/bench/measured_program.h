@@ -28,8 +28,8 @@ struct Cost {
     double user_s = 0;  // all its threads; some tenths of a millisecond before exec are in it
     double system_s = 0;
     std::uint64_t peak_rss_bytes = 0;  // VmHWM, looked at every few milliseconds
-    // Of all threads, from schedstat; `waited_s` is the time that they were ready to run and did
-    // not.
+    // Of the thread that ran most, from schedstat; `waited_s` is the time that it was ready to run
+    // and did not. Others of a process share its CPUs by design.
     double ran_s = 0;
     double waited_s = 0;
 

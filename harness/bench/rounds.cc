@@ -5,6 +5,9 @@
 namespace pathproof::bench {
 namespace {
 
+// A lane that has failed so often and never given figures is not tried again.
+constexpr std::size_t kMostFailures = 3;
+
 bool is_clean(const Reading& reading) {
     return reading.objection.empty();
 }
@@ -14,32 +17,50 @@ std::size_t clean_count(const LaneResult& lane) {
         std::count_if(lane.readings.begin(), lane.readings.end(), is_clean));
 }
 
-bool has_enough(const LaneResult& lane, unsigned rounds) {
-    return !lane.absent.empty() || clean_count(lane) >= rounds;
+bool is_given_up(const LaneResult& lane) {
+    return lane.readings.empty() && lane.failures.size() >= kMostFailures;
 }
 
-Result<Reading> take_reading(const Lane& lane, const RoundPlan& plan) {
+bool is_over(const LaneResult& lane, unsigned rounds) {
+    return !lane.absent.empty() || is_given_up(lane) || clean_count(lane) >= rounds;
+}
+
+Reading reading_of(Measurement&& measured, Contention contention) {
+    contention.waiting_share = measured.waiting_share;
+    Reading reading{.figures = std::move(measured.figures),
+                    .contention = contention,
+                    .objection = objection(contention)};
+    if (reading.objection.empty()) {
+        reading.objection = std::move(measured.objection);
+    }
+    return reading;
+}
+
+Status run_lane(unsigned round, const Lane& lane, const RoundPlan& plan, LaneResult& result) {
+    if (plan.progress) {
+        plan.progress(round, lane);
+    }
     const auto before = plan.clock();
     if (!before) {
         return pass_on(before.error());
     }
     auto measured = lane.run();
-    if (!measured) {
-        return fail(measured.error(), "{}", lane.title);
-    }
     const auto after = plan.clock();
     if (!after) {
         return pass_on(after.error());
     }
-    Reading reading{.figures = std::move(measured->figures),
-                    .contention = contention_between(*before, *after),
-                    .objection = {}};
-    reading.contention.waiting_share = measured->waiting_share;
-    reading.objection = objection(reading.contention);
-    if (reading.objection.empty()) {
-        reading.objection = measured->objection;
+    if (!measured) {
+        result.failures.push_back({.round = round, .why = measured.error().message});
+        if (plan.failed) {
+            plan.failed(lane, result.failures.back());
+        }
+        return {};
     }
-    return reading;
+    if (round > 0) {
+        result.readings.push_back(
+            reading_of(std::move(*measured), contention_between(*before, *after)));
+    }
+    return {};
 }
 
 // The lanes' places in the order of this round.
@@ -54,19 +75,11 @@ std::vector<std::size_t> order_of(unsigned round, std::size_t lanes) {
 Status run_round(unsigned round, const std::vector<Lane>& lanes, const RoundPlan& plan,
                  std::vector<LaneResult>& results) {
     for (const std::size_t place : order_of(round, lanes.size())) {
-        const Lane& lane = lanes[place];
-        if (!lane.absent.empty()) {
+        if (!lanes[place].absent.empty() || is_given_up(results[place])) {
             continue;
         }
-        if (plan.progress) {
-            plan.progress(round, lane);
-        }
-        auto reading = take_reading(lane, plan);
-        if (!reading) {
-            return pass_on(reading.error());
-        }
-        if (round > 0) {
-            results[place].readings.push_back(std::move(*reading));
+        if (const Status ran = run_lane(round, lanes[place], plan, results[place]); !ran) {
+            return ran;
         }
     }
     return {};
@@ -96,13 +109,14 @@ Result<std::vector<LaneResult>> run_rounds(const std::vector<Lane>& lanes, const
                            .title = lane.title,
                            .note = lane.note,
                            .absent = lane.absent,
-                           .readings = {}});
+                           .readings = {},
+                           .failures = {}});
     }
     for (unsigned round = 0; round <= std::max(plan.most_rounds, plan.rounds); ++round) {
-        const bool enough =
-            std::all_of(results.begin(), results.end(),
-                        [&](const LaneResult& lane) { return has_enough(lane, plan.rounds); });
-        if (enough) {
+        const bool over = std::all_of(results.begin(), results.end(), [&](const LaneResult& lane) {
+            return is_over(lane, plan.rounds);
+        });
+        if (over) {
             break;
         }
         if (const Status ran = run_round(round, lanes, plan, results); !ran) {

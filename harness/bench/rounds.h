@@ -4,7 +4,8 @@
 // Each round runs every lane once, in order in even rounds and backwards in odd ones (ABBA). The
 // first round warms caches up and is not kept. A reading taken while others used the CPUs is
 // rejected and counted; rounds go on until each lane has enough clean readings or the limit is
-// reached. A lane run under two names (A/A) shows what difference is none.
+// reached. A lane that fails takes nothing from the others: why it failed stands beside its
+// readings. A lane run under two names (A/A) shows what difference is none.
 #pragma once
 
 #include <functional>
@@ -41,12 +42,19 @@ struct Reading {
     std::string objection;  // not empty: rejected
 };
 
+// A round in which a lane gave no figures.
+struct FailedRun {
+    unsigned round = 0;  // 0: the warm-up
+    std::string why;
+};
+
 struct LaneResult {
     std::string id;
     std::string title;
     std::string note;
     std::string absent;
-    std::vector<Reading> readings;  // in the order taken, without the warm-up
+    std::vector<Reading> readings;    // in the order taken, without the warm-up
+    std::vector<FailedRun> failures;  // in the order of the rounds
     // Nothing clean was left, and the user asked for contended readings rather than none.
     bool from_contended = false;
 
@@ -61,11 +69,14 @@ struct RoundPlan {
     enum class Contended { kReject, kUseWhenNothingElse } contended = Contended::kReject;
     // Told before each lane of each round; round 0 is the warm-up.
     std::function<void(unsigned round, const Lane& lane)> progress;
+    // Told when a lane failed.
+    std::function<void(const Lane& lane, const FailedRun& run)> failed;
     // Reads the CPUs' clock; tests put their own in its place.
     std::function<Result<CpuClock>()> clock = read_cpu_clock;
 };
 
-// An error of a lane ends it all: a program that fails has no speed.
+// A lane that has only ever failed is left out after its third time. Errors: the clock cannot be
+// read.
 Result<std::vector<LaneResult>> run_rounds(const std::vector<Lane>& lanes, const RoundPlan& plan);
 
 }  // namespace pathproof::bench

@@ -122,6 +122,30 @@ BOOST_AUTO_TEST_CASE(the_json_holds_every_reading_and_nulls_for_what_was_not_mea
     BOOST_TEST(out["tools"]["conntrack"] == "v1.4.7");
 }
 
+BOOST_AUTO_TEST_CASE(a_lane_that_failed_says_when_and_why_beside_its_figures) {
+    LaneResult shaky = lane("a", {1, 2});
+    shaky.failures = {{.round = 2, .why = "'dump' failed with status 1"}};
+    const BenchResult result = result_of({shaky, lane("b", {4})});
+    BOOST_TEST(has_failures(result.experiments[0]));
+    const std::string text = to_text(result);
+    BOOST_TEST(contains(text, "2 (1 failed)"));
+    BOOST_TEST(contains(text, "program a: failed in round 2: 'dump' failed with status 1"));
+    const json out = result;
+    const json& failures = out["experiments"][0]["lanes"][0]["failures"];
+    BOOST_TEST(failures[0]["round"] == 2);
+    BOOST_TEST(failures[0]["why"] == "'dump' failed with status 1");
+    BOOST_TEST(!has_failures(result_of({lane("a", {1})}).experiments[0]));
+}
+
+BOOST_AUTO_TEST_CASE(a_lane_that_never_succeeded_shows_why) {
+    LaneResult broken = lane("b", {});
+    broken.failures = {{.round = 0, .why = "no server"}, {.round = 1, .why = "no answer"}};
+    const Finding finding = compare({lane("a", {1}), broken}, kWall);
+    BOOST_TEST(finding.note == "not measured: failed 2 times, last in round 1: no answer");
+    BOOST_TEST(contains(to_text(result_of({lane("a", {1}), broken})),
+                        "program b: not measured: failed 2 times, last in round 1: no answer"));
+}
+
 BOOST_AUTO_TEST_CASE(computed_tables_and_notes_are_printed_and_written) {
     BenchResult result = result_of({lane("a", {1}), lane("b", {4})});
     result.name = "dataplane";

@@ -16,60 +16,14 @@
 #include "harness/bench/table_fill.h"
 #include "harness/netfilter/dump.h"
 #include "harness/process/netns.h"
-#include "harness/process/program.h"
+#include "tests/bench/bench_command.h"
 
 using namespace pathproof;
+using namespace pathproof::bench;
 using namespace std::chrono_literals;
 using nlohmann::json;
 
 namespace {
-
-// Journals of the test lie apart from those of the machine: it neither waits for a run nor is one.
-class Folder {
-  public:
-    Folder()
-        : path_(std::filesystem::temp_directory_path() / ("pp-bench-" + std::to_string(getpid()))) {
-        std::filesystem::create_directories(path_);
-        setenv("PATHPROOF_RUN_DIR", (path_ / "run").c_str(), 1);
-    }
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    std::filesystem::path path() const { return path_; }
-
-  private:
-    std::filesystem::path path_;
-};
-
-std::string binary() {
-    const char* path = std::getenv("PATHPROOF");
-    BOOST_REQUIRE_MESSAGE(path != nullptr, "PATHPROOF must name the binary; meson test sets it");
-    return path;
-}
-
-process::ProgramOutput run_bench(std::vector<std::string> words) {
-    words.insert(words.begin(), {binary(), "bench", "inspect"});
-    const auto ran = process::run_program(words, {.timeout = 120s});
-    BOOST_REQUIRE_MESSAGE(ran, (ran ? "" : ran.error().message));
-    return *ran;
-}
-
-const json& by_id(const json& list, const std::string& id) {
-    for (const json& item : list) {
-        if (item["id"] == id) {
-            return item;
-        }
-    }
-    BOOST_FAIL("there is no '" << id << "'");
-    return list;
-}
-
-double median(const json& experiment, const std::string& lane, const std::string& figure) {
-    const json& value = by_id(experiment["lanes"], lane)["figures"][figure];
-    BOOST_REQUIRE_MESSAGE(value.is_object(), lane << " has no " << figure);
-    return value["median"];
-}
 
 // A benchmark that runs beside the test.
 class BackgroundBench {
@@ -162,7 +116,7 @@ BOOST_AUTO_TEST_CASE(all_experiments_give_figures_whose_counts_are_right) {
     const Folder folder;
     const std::string out = folder.path() / "out";
     const auto ran =
-        run_bench({"--entries", "20000", "--rounds", "2", "--flows-per-second", "10000",
+        run_bench({"inspect", "--entries", "20000", "--rounds", "2", "--flows-per-second", "10000",
                    "--seconds", "0.5", "--flows", "10000", "--contended", "use", "--out", out});
     BOOST_REQUIRE_MESSAGE(ran.exit_status == 0, ran.err);
     std::ifstream file(std::filesystem::path(out) / "bench.json");
@@ -220,10 +174,10 @@ BOOST_AUTO_TEST_CASE(a_killed_benchmark_leaves_nothing_that_restore_does_not_put
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_said_before_anything_is_measured) {
     const Folder folder;
-    const auto unknown = run_bench({"--only", "everything"});
+    const auto unknown = run_bench({"inspect", "--only", "everything"});
     BOOST_TEST(unknown.exit_status == 2);
-    BOOST_TEST(run_bench({"--entries", "0"}).exit_status == 2);
-    const auto nowhere = run_bench({"--out", "/proc/nowhere"});
+    BOOST_TEST(run_bench({"inspect", "--entries", "0"}).exit_status == 2);
+    const auto nowhere = run_bench({"inspect", "--out", "/proc/nowhere"});
     BOOST_TEST(nowhere.exit_status == 2);
     BOOST_TEST(nowhere.err.find("/proc/nowhere") != std::string::npos);
 }

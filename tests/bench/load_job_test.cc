@@ -24,7 +24,8 @@ LoadJob unusual_job() {
     job.flows = 10'000'000;
     job.frame_bytes = 9014;
     job.seconds = 0.25;
-    job.rate = LoadJob::Rate::kWithoutLoss;
+    job.rate = LoadJob::Rate::kClosedLoop;
+    job.outstanding = 77;
     return job;
 }
 
@@ -36,7 +37,7 @@ BOOST_AUTO_TEST_CASE(a_job_survives_the_way_to_its_process) {
     for (const LoadJob& job : {load_job(), unusual_job()}) {
         const auto read = parse_load_job(to_text(job));
         BOOST_REQUIRE(read);
-        BOOST_TEST((*read == job));
+        BOOST_TEST((*read == job), to_text(*read));
     }
 }
 
@@ -62,6 +63,7 @@ BOOST_AUTO_TEST_CASE(outcomes_survive_the_way_back) {
                               .seconds = 1.5,
                               .frame_bytes = 98,
                               .tsc_mhz = 2700,
+                              .loss_bound = 1e-4,
                               .objections = {"an lcore lost its CPU"}};
     const auto read = parse_load_outcome(to_text(outcome));
     BOOST_REQUIRE(read);

@@ -11,12 +11,12 @@ namespace {
 struct FakeClock {
     double now = 0;
     double foreign = 0;
-    double user = 0;
+    double busy = 0;
 
     Result<CpuClock> read() {
         now += 1;
-        user += foreign;
-        return CpuClock{.wall = now, .user = user, .cpus = 1};
+        busy += foreign;
+        return CpuClock{.wall = now, .busy = busy, .cpus = 1};
     }
 };
 
@@ -122,14 +122,54 @@ BOOST_AUTO_TEST_CASE(a_lane_that_is_absent_is_not_run_and_holds_nothing_up) {
     BOOST_TEST(results->at(1).readings.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_lane_that_fails_ends_the_benchmark_and_is_named) {
+BOOST_AUTO_TEST_CASE(a_lane_that_fails_once_says_so_and_takes_nothing_from_the_others) {
     Bench bench;
-    const Lane broken{.id = "x", .title = "conntrack -L", .run = [] {
-                          return Result<Measurement>(fail(ErrorCode::kFailed, "status 1"));
+    int runs = 0;
+    const Lane shaky{.id = "x", .title = "x", .run = [&]() -> Result<Measurement> {
+                         if (++runs == 3) {
+                             return fail(ErrorCode::kFailed, "status 1");
+                         }
+                         return Measurement{.figures = {{"value", runs}}, .waiting_share = {}};
+                     }};
+    const auto results = run_rounds({bench.lane("a", 1), shaky}, bench.plan(3, 9));
+    BOOST_REQUIRE(results);
+    BOOST_TEST(results->at(1).values("value") == (std::vector<double>{2, 4, 5}),
+               boost::test_tools::per_element());
+    BOOST_REQUIRE(results->at(1).failures.size() == 1U);
+    BOOST_TEST(results->at(1).failures[0].round == 2U);
+    BOOST_TEST(results->at(1).failures[0].why == "status 1");
+    BOOST_TEST(results->at(0).failures.empty());
+    BOOST_TEST(results->at(0).values("value").size() == 4U);
+}
+
+BOOST_AUTO_TEST_CASE(a_lane_that_has_only_failed_is_not_tried_for_ever) {
+    Bench bench;
+    int runs = 0;
+    std::string told;
+    const Lane broken{.id = "x", .title = "x", .run = [&]() -> Result<Measurement> {
+                          ++runs;
+                          return fail(ErrorCode::kFailed, "status 1");
                       }};
-    const auto results = run_rounds({bench.lane("a", 1), broken}, bench.plan(2, 2));
+    RoundPlan plan = bench.plan(5, 10);
+    plan.failed = [&](const Lane& lane, const FailedRun& run) {
+        told += fmt::format("{}{}", lane.id, run.round);
+    };
+    const auto results = run_rounds({bench.lane("a", 1), broken}, plan);
+    BOOST_REQUIRE(results);
+    BOOST_TEST(runs == 3);
+    BOOST_TEST(told == "x0x1x2");
+    BOOST_TEST(results->at(1).readings.empty());
+    BOOST_TEST(results->at(0).values("value").size() == 5U);
+    BOOST_TEST(bench.order == "aaaaaa");
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_cannot_be_read_ends_the_benchmark) {
+    Bench bench;
+    RoundPlan plan = bench.plan(1, 1);
+    plan.clock = [] { return Result<CpuClock>(fail(ErrorCode::kFailed, "no /proc/stat")); };
+    const auto results = run_rounds({bench.lane("a", 1)}, plan);
     BOOST_REQUIRE(!results);
-    BOOST_TEST(results.error().message == "conntrack -L: status 1");
+    BOOST_TEST(results.error().message == "no /proc/stat");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,19 +1,14 @@
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
-#include <csignal>
-#include <nlohmann/json.hpp>
-#include <span>
+#include <optional>
 
 #include "harness/bench/lanes/own_lane.h"
+#include "harness/bench/load/load_search.h"
 #include "harness/bench/peers/dnsperf.h"
 #include "harness/bench/peers/kxdpgun.h"
+#include "harness/bench/veth/answerer.h"
 #include "harness/bench/veth/device_counters.h"
+#include "harness/bench/veth/drop_counter.h"
 #include "harness/bench/veth/query_file.h"
 #include "harness/bench/veth/veth_rig.h"
-#include "harness/process/netns.h"
 
 namespace pathproof::bench {
 namespace {
@@ -21,9 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr unsigned kQueries = 1000;
-constexpr std::size_t kHeaders = 14 + 20 + 8;  // Ethernet, IPv4, UDP
-constexpr auto kLongestStart = 20s;
-constexpr std::chrono::seconds kLongestRun{120};
+// As many as dnsperf is given (peers/dnsperf.h).
+constexpr std::uint64_t kOutstanding = 1000;
 
 // What one run of a lane has: the pair whose far end a server of ours answers on, and the peers'
 // names.
@@ -38,81 +32,15 @@ struct Asked {
     double answered = 0;
     double asked = 0;
     double seconds = 0;
+    std::optional<double> loss_bound;  // of a search without loss; 0: nothing was lost
 };
 
 // A program that asks, and what it says came of it.
 struct Client {
+    Answerer answerer;
     std::vector<std::string> argv;
     std::function<Result<Asked>(const MeasuredRun&)> read;
 };
-
-// Asks the server over an ordinary socket until it answers: its lcore begins some time after it
-// says that the port is open.
-Status wait_for_an_answer(const VethPair& pair) {
-    const auto frames = query_frames(pair, 1, LoadJob::UdpChecksum::kValid);
-    if (!frames) {
-        return pass_on(frames.error());
-    }
-    const std::span query = std::span(frames->front()).subspan(kHeaders);
-    return process::in_netns(pair.client.netns, [&]() -> Status {
-        const int asking = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        const timeval patience{.tv_sec = 0, .tv_usec = 50'000};
-        setsockopt(asking, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        const sockaddr_in server{.sin_family = AF_INET,
-                                 .sin_port = htons(53),
-                                 .sin_addr = {htonl(pair.server.address.v4_host_order())},
-                                 .sin_zero = {}};
-        bool answered = false;
-        const auto deadline = std::chrono::steady_clock::now() + kLongestStart;
-        while (!answered && std::chrono::steady_clock::now() < deadline) {
-            std::array<char, 512> answer;
-            sendto(asking, query.data(), query.size(), 0,
-                   reinterpret_cast<const sockaddr*>(&server), sizeof server);
-            answered = recv(asking, answer.data(), answer.size(), 0) > 0;
-        }
-        close(asking);
-        return answered ? Status()
-                        : fail(ErrorCode::kUnavailable, "the server answered nothing within {} s",
-                               kLongestStart.count());
-    });
-}
-
-Result<MeasuredProgram> start_server(const Resort& resort) {
-    const VethEnd& end = resort.rig.server().server;
-    auto server = MeasuredProgram::start(
-        {.argv = {resort.bench.binary, "respond", "af_xdp:" + end.device, "--netns", end.netns,
-                  "--cpu", fmt::format("{}", resort.bench.cores.control), "--rule",
-                  "type=A,address=192.0.2.1", "--rule", "type=AAAA,address=2001:db8::1", "--json"},
-         .netns = {},
-         .cpus = {resort.bench.cores.control}});
-    if (!server) {
-        return server;
-    }
-    const auto deadline = std::chrono::steady_clock::now() + kLongestStart;
-    while (server->warned().find("answering on") == std::string::npos) {
-        const bool late = std::chrono::steady_clock::now() >= deadline;
-        if (late || !server->runs_after(20ms)) {
-            return fail(ErrorCode::kFailed, "the server did not start: {}", server->warned());
-        }
-    }
-    if (const Status answers = wait_for_an_answer(resort.rig.server()); !answers) {
-        return pass_on(answers.error());
-    }
-    return server;
-}
-
-Status stop_server(MeasuredProgram& server) {
-    server.signal(SIGINT);
-    const auto run = server.finish(kLongestRun);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    if (!nlohmann::json::accept(run->out.text())) {
-        return fail(ErrorCode::kFailed, "the server ended without a result: {}",
-                    run->err.text(400));
-    }
-    return {};
-}
 
 // No program may say that it got more answers than the kernel handed to its device.
 Status confirm(const Asked& asked, const Received& before, const Received& after) {
@@ -125,21 +53,25 @@ Status confirm(const Asked& asked, const Received& before, const Received& after
 }
 
 Figures figures_of(const Asked& asked) {
-    return {{"answers_per_second", asked.seconds > 0 ? asked.answered / asked.seconds : 0},
-            {"queries_per_second", asked.seconds > 0 ? asked.asked / asked.seconds : 0},
-            {"unanswered_share", asked.asked > 0 ? 1 - asked.answered / asked.asked : 0}};
+    Figures figures{{"answers_per_second", asked.seconds > 0 ? asked.answered / asked.seconds : 0},
+                    {"queries_per_second", asked.seconds > 0 ? asked.asked / asked.seconds : 0},
+                    {"unanswered_share", asked.asked > 0 ? 1 - asked.answered / asked.asked : 0}};
+    if (asked.loss_bound) {
+        figures["loss_bound"] = *asked.loss_bound;
+    }
+    return figures;
 }
 
 Result<Measurement> ask(Resort& resort, const Client& client) {
-    auto server = start_server(resort);
+    const VethPair& pair = resort.rig.server();
+    auto server = client.answerer.start(pair);
     const auto before = resort.device.read();
     if (!server || !before) {
         return pass_on(server ? before.error() : server.error());
     }
-    const auto run = measure({.argv = client.argv,
-                              .netns = resort.rig.server().client.netns,
-                              .cpus = {resort.bench.cores.worker}},
-                             kLongestRun);
+    const auto run = measure(
+        {.argv = client.argv, .netns = pair.client.netns, .cpus = {resort.bench.cores.worker}},
+        longest_run(resort.bench));
     if (!run) {
         return pass_on(run.error());
     }
@@ -149,18 +81,22 @@ Result<Measurement> ask(Resort& resort, const Client& client) {
         return pass_on(asked ? after.error() : asked.error());
     }
     const Status confirmed = confirm(*asked, *before, *after);
-    const Status stopped = confirmed ? stop_server(*server) : confirmed;
+    const Status stopped = confirmed ? client.answerer.stop(*server) : confirmed;
     if (!stopped) {
         return pass_on(stopped.error());
     }
-    return Measurement{.figures = figures_of(*asked), .waiting_share = run->cost.waiting_share()};
+    // The client has one CPU, for its threads and for the kernel's part of its traffic: what waits
+    // there waits for what is measured.
+    return Measurement{.figures = figures_of(*asked), .waiting_share = {}};
 }
 
 Client dnsperf(const Resort& resort) {
     const DnsperfJob job{.server = to_string(resort.rig.server().server.address),
                          .queries = resort.names.path(),
                          .seconds = resort.bench.seconds};
-    return {.argv = dnsperf_command(job), .read = [](const MeasuredRun& run) -> Result<Asked> {
+    return {.answerer = responder(resort.bench.binary, resort.bench.cores),
+            .argv = dnsperf_command(job),
+            .read = [](const MeasuredRun& run) -> Result<Asked> {
                 const auto report = parse_dnsperf(run.out.text());
                 if (!report) {
                     return pass_on(report.error());
@@ -183,7 +119,8 @@ Client kxdpgun(const Resort& resort) {
                          .batch = 32,
                          .cpu = resort.bench.cores.worker,
                          .seconds = seconds};
-    return {.argv = kxdpgun_command(job),
+    return {.answerer = responder(resort.bench.binary, resort.bench.cores),
+            .argv = kxdpgun_command(job),
             .read = [seconds](const MeasuredRun& run) -> Result<Asked> {
                 const auto report = parse_kxdpgun(run.out.text() + run.err.text());
                 if (!report) {
@@ -205,13 +142,14 @@ Result<Asked> read_ours(const MeasuredRun& run) {
     }
     return Asked{.answered = static_cast<double>(outcome->unique),
                  .asked = static_cast<double>(outcome->sent),
-                 .seconds = outcome->seconds};
+                 .seconds = outcome->seconds,
+                 .loss_bound = outcome->loss_bound};
 }
 
-Client ours(const Resort& resort, const std::string& driver, LoadJob::Rate rate) {
-    const VethPair& pair = resort.rig.server();
-    LoadJob job = job_on(resort.bench);
-    job.control_cpu = resort.bench.cores.worker;  // the other CPU is the server's
+LoadJob job_of_ours(const DataplaneBench& bench, const VethPair& pair, const std::string& driver,
+                    LoadJob::Rate rate) {
+    LoadJob job = job_on(bench);
+    job.control_cpu = bench.cores.worker;  // the other CPU is the server's
     job.vdev = fmt::format("net_{}0,iface={}", driver, pair.client.device);
     job.back = LoadJob::Back::kAnswers;
     job.source_mac = pair.client.mac;
@@ -219,7 +157,24 @@ Client ours(const Resort& resort, const std::string& driver, LoadJob::Rate rate)
     job.source = pair.client.address;
     job.destination = pair.server.address;
     job.rate = rate;
-    return {.argv = worker_command(resort.bench, "load", to_text(job)), .read = read_ours};
+    job.outstanding = kOutstanding;
+    return job;
+}
+
+Client ours(const Resort& resort, const std::string& driver, LoadJob::Rate rate) {
+    const LoadJob job = job_of_ours(resort.bench, resort.rig.server(), driver, rate);
+    return {.answerer = responder(resort.bench.binary, resort.bench.cores),
+            .argv = worker_command(resort.bench, "load", to_text(job)),
+            .read = read_ours};
+}
+
+Client round_trip(const Resort& resort) {
+    LoadJob job =
+        job_of_ours(resort.bench, resort.rig.server(), "af_xdp", LoadJob::Rate::kClosedLoop);
+    job.back = LoadJob::Back::kFrames;
+    return {.answerer = mirror(resort.bench.cores),
+            .argv = worker_command(resort.bench, "load", to_text(job)),
+            .read = read_ours};
 }
 
 // In namespaces of its own: what one client has left at its device, the next one does not meet.
@@ -235,6 +190,32 @@ Result<Measurement> ask_afresh(const DataplaneBench& bench, const OutputFile& na
     }
     Resort resort{.bench = bench, .rig = rig, .device = std::move(*device), .names = names};
     return ask(resort, client(resort));
+}
+
+// What leaves the client as fast as it goes, counted and dropped at the far end of the pair.
+Result<Measurement> send_one_way(const DataplaneBench& bench) {
+    VethRig rig(*bench.journal);
+    if (const Status made = rig.make(); !made) {
+        return fail(made.error(), "make the veth pairs");
+    }
+    const VethPair& pair = rig.server();
+    const auto sink = DropCounter::attach(pair.server.netns, pair.server.device);
+    if (!sink) {
+        return pass_on(sink.error());
+    }
+    const LoadJob job = job_of_ours(bench, pair, "af_xdp", LoadJob::Rate::kAsFastAsItGoes);
+    const auto run = measure({.argv = worker_command(bench, "load", to_text(job)),
+                              .netns = pair.client.netns,
+                              .cpus = {bench.cores.worker}},
+                             longest_run(bench));
+    const auto sent = run ? read_ours(*run) : pass_on(run.error());
+    const auto arrived = sink->frames();
+    if (!sent || !arrived) {
+        return pass_on(sent ? arrived.error() : sent.error());
+    }
+    return Measurement{
+        .figures = {{"queries_per_second", static_cast<double>(*arrived) / sent->seconds}},
+        .waiting_share = {}};
 }
 
 // Where the lanes find what they share.
@@ -300,15 +281,26 @@ std::vector<Lane> lanes_of(const Shared& shared) {
              peer(bench.tools.dnsperf), dnsperf),
         lane(shared, "kxdpgun", "kxdpgun -b 32", "answers are counted, not compared",
              peer(bench.tools.kxdpgun), kxdpgun),
-        lane(shared, "xdp", "ours on net_af_xdp, as fast as it goes", judged, without,
+        lane(shared, "xdp", "ours on net_af_xdp, 1000 under way", judged, without,
+             own("af_xdp", kClosedLoop)),
+        lane(shared, "xdp-open", "ours on net_af_xdp, as fast as it goes", judged, without,
              own("af_xdp", kAsFastAsItGoes)),
-        lane(shared, "xdp-whole", "ours on net_af_xdp, highest rate without loss", judged, without,
+        lane(shared, "xdp-whole", "ours on net_af_xdp, highest rate without loss*", judged, without,
              own("af_xdp", kWithoutLoss)),
+        lane(shared, "round-trip", "ours on net_af_xdp, 1000 under way, testpmd io sends back",
+             "the far end sends frames back as they came and looks at none: what the round trip "
+             "carries at most",
+             peer(bench.tools.testpmd), round_trip),
+        {.id = "one-way",
+         .title = "ours on net_af_xdp, as fast as it goes, nothing comes back",
+         .note = "counted and dropped by an XDP program at the far end: what one way carries",
+         .absent = without,
+         .run = [&bench] { return send_one_way(bench); }},
         lane(shared, "packet", "ours on net_af_packet, as fast as it goes", judged, without,
              own("af_packet", kAsFastAsItGoes)),
         ring_lane(bench, "ring", "ours over net_ring, as fast as it goes", one_cpu,
                   kAsFastAsItGoes),
-        ring_lane(bench, "ring-whole", "ours over net_ring, highest rate without loss", one_cpu,
+        ring_lane(bench, "ring-whole", "ours over net_ring, highest rate without loss*", one_cpu,
                   kWithoutLoss),
     };
 }
@@ -323,6 +315,10 @@ std::vector<Finding> findings_of(const std::vector<LaneResult>& lanes) {
               "at least 3"),
         ratio("veth_whole_dnsperf", "ours over veth without loss / dnsperf, answers a second",
               "xdp-whole", "dnsperf", "at least 3"),
+        ratio("ceiling_dnsperf", "what the round trip carries at most / dnsperf", "round-trip",
+              "dnsperf", ""),
+        ratio("veth_ceiling", "ours over veth / what the round trip carries at most", "xdp",
+              "round-trip", ""),
         ratio("ring_dnsperf", "ours over net_ring / dnsperf, answers a second", "ring", "dnsperf",
               "at least 10"),
         ratio("ring_whole_dnsperf", "ours over net_ring without loss / dnsperf, answers a second",
@@ -342,10 +338,13 @@ Result<Experiment> experiment_of(const Shared& shared) {
         .conditions = {{"server",
                         "pathproof respond on net_af_xdp at the far end of the veth pair, "
                         "one lcore of the other CPU, for all clients alike"},
-                       {"ceiling", "what one direction of the veth path carries: experiment veth"}},
+                       {"without loss*",
+                        fmt::format("where no rate is, with at most {:g} % lost: 'loss bound'",
+                                    kLossBound * 100)}},
         .columns = {{"answers_per_second", "answers/s", "", 0},
                     {"queries_per_second", "queries/s", "", 0},
-                    {"unanswered_share", "unanswered", "", 4}},
+                    {"unanswered_share", "unanswered", "", 4},
+                    {"loss_bound", "loss bound", "", 4}},
         .lanes = std::move(*lanes)};
     experiment.findings = findings_of(experiment.lanes);
     return experiment;

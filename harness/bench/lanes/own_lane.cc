@@ -3,18 +3,16 @@
 #include <fmt/ranges.h>
 
 namespace pathproof::bench {
-namespace {
-
-constexpr std::chrono::seconds kLongestRun{120};
-
-}  // namespace
-
 LoadJob job_on(const DataplaneBench& bench) {
     LoadJob job = load_job();
     job.control_cpu = bench.cores.control;
     job.cpus = {bench.cores.worker};
     job.seconds = bench.seconds;
     return job;
+}
+
+std::chrono::seconds longest_run(const DataplaneBench& bench) {
+    return std::chrono::seconds(60 + static_cast<int>(30 * bench.seconds));
 }
 
 std::vector<std::string> worker_command(const DataplaneBench& bench, const std::string& worker,
@@ -26,12 +24,16 @@ Figures figures_of(const LoadOutcome& outcome) {
     const auto sent = static_cast<double>(outcome.sent);
     const double per_cycle =
         outcome.cycles_per_frame > 0 ? outcome.tsc_mhz / outcome.cycles_per_frame : 0;
-    return {{"cycles", outcome.cycles_per_frame},
-            {"mpps", per_cycle},
-            {"frames_per_second", outcome.frames_per_second},
-            {"frame_bytes", outcome.frame_bytes},
-            {"sent", sent},
-            {"missing_share", sent > 0 ? static_cast<double>(outcome.missing) / sent : 0}};
+    Figures figures{{"cycles", outcome.cycles_per_frame},
+                    {"mpps", per_cycle},
+                    {"frames_per_second", outcome.frames_per_second},
+                    {"frame_bytes", outcome.frame_bytes},
+                    {"sent", sent},
+                    {"missing_share", sent > 0 ? static_cast<double>(outcome.missing) / sent : 0}};
+    if (outcome.loss_bound) {
+        figures["loss_bound"] = *outcome.loss_bound;
+    }
+    return figures;
 }
 
 Result<Measurement> run_own(const DataplaneBench& bench, const LoadJob& job,
@@ -39,7 +41,7 @@ Result<Measurement> run_own(const DataplaneBench& bench, const LoadJob& job,
     const auto run = measure({.argv = worker_command(bench, worker, to_text(job)),
                               .netns = netns,
                               .cpus = bench.cores.both()},
-                             kLongestRun);
+                             longest_run(bench));
     if (!run) {
         return pass_on(run.error());
     }

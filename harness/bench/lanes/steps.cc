@@ -22,7 +22,7 @@ std::vector<DataplaneStep> dataplane_steps(std::uint64_t ledger_packets) {
         {.id = "loop", .rounds = 7, .lanes = 4, .run = bench_loop},
         {.id = "ledger", .rounds = 0, .once_seconds = 2 + proof, .run = bench_ledger},
         {.id = "veth", .rounds = 7, .once_seconds = 1, .lanes = 9, .run = bench_veth},
-        {.id = "answers", .rounds = 7, .once_seconds = 1, .lanes = 7, .run = bench_answers},
+        {.id = "answers", .rounds = 7, .once_seconds = 1, .lanes = 10, .run = bench_answers},
         {.id = "growth", .rounds = 3, .lanes = 17, .run = bench_growth},
     };
 }

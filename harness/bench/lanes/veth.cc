@@ -81,9 +81,6 @@ Result<Measurement> send(Range& range, const Sender& sender) {
     if (!claimed) {
         return pass_on(claimed.error());
     }
-    if (const Status cleaned = range.rig.clean_up(); !cleaned) {
-        return pass_on(cleaned.error());
-    }
     const auto after = range.count();
     if (!after) {
         return pass_on(after.error());
@@ -172,12 +169,19 @@ Sender ours(const Range& range, const std::string& driver, LoadJob::UdpChecksum 
             }};
 }
 
+// Whatever became of it, the next program finds the devices as this one did.
+Result<Measurement> send_and_clean_up(Range& range, const Sender& sender) {
+    auto sent = send(range, sender);
+    const Status cleaned = range.rig.clean_up();
+    return sent && !cleaned ? pass_on(cleaned.error()) : std::move(sent);
+}
+
 // The kernel gives an AF_XDP queue free some time after the socket on it was closed.
 Result<Measurement> send_when_free(Range& range,
                                    const std::function<Sender(const Range&)>& sender) {
     constexpr unsigned kAttempts = 10;
     for (unsigned attempt = 1;; ++attempt) {
-        auto sent = send(range, sender(range));
+        auto sent = send_and_clean_up(range, sender(range));
         const bool busy = !sent && sent.error().message.find("busy") != std::string::npos;
         if (!busy || attempt == kAttempts) {
             return sent;

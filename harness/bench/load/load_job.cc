@@ -16,7 +16,8 @@ NLOHMANN_JSON_SERIALIZE_ENUM(LoadJob::Traffic, {{LoadJob::Traffic::kDnsPairs, "d
 NLOHMANN_JSON_SERIALIZE_ENUM(LoadJob::UdpChecksum, {{LoadJob::UdpChecksum::kValid, "valid"},
                                                     {LoadJob::UdpChecksum::kZero, "zero"}})
 NLOHMANN_JSON_SERIALIZE_ENUM(LoadJob::Rate, {{LoadJob::Rate::kAsFastAsItGoes, "max"},
-                                             {LoadJob::Rate::kWithoutLoss, "without loss"}})
+                                             {LoadJob::Rate::kWithoutLoss, "without loss"},
+                                             {LoadJob::Rate::kClosedLoop, "closed loop"}})
 
 namespace {
 
@@ -40,6 +41,12 @@ Status read_addresses(const json& value, LoadJob& job) {
     job.source = *source;
     job.destination = *destination;
     return {};
+}
+
+std::optional<double> read_bound(const json& value) {
+    const auto bound = value.find("loss_bound");
+    return bound != value.end() && bound->is_number() ? std::optional(bound->get<double>())
+                                                      : std::nullopt;
 }
 
 }  // namespace
@@ -68,7 +75,8 @@ std::string to_text(const LoadJob& job) {
                 {"flows", job.flows},
                 {"frame_bytes", job.frame_bytes},
                 {"seconds", job.seconds},
-                {"rate", job.rate}}
+                {"rate", job.rate},
+                {"outstanding", job.outstanding}}
         .dump();
 }
 
@@ -92,6 +100,7 @@ Result<LoadJob> parse_load_job(const std::string& text) {
     job.frame_bytes = value.value("frame_bytes", job.frame_bytes);
     job.seconds = value.value("seconds", job.seconds);
     job.rate = value.value("rate", job.rate);
+    job.outstanding = value.value("outstanding", job.outstanding);
     if (job.cpus.empty() || !(job.seconds > 0)) {
         return fail(ErrorCode::kBadInput, "the job needs a CPU and a time");
     }
@@ -108,6 +117,7 @@ std::string to_text(const LoadOutcome& outcome) {
                 {"seconds", outcome.seconds},
                 {"frame_bytes", outcome.frame_bytes},
                 {"tsc_mhz", outcome.tsc_mhz},
+                {"loss_bound", outcome.loss_bound ? json(*outcome.loss_bound) : json()},
                 {"objections", outcome.objections}}
         .dump();
 }
@@ -127,6 +137,7 @@ Result<LoadOutcome> parse_load_outcome(const std::string& text) {
                        .seconds = value.value("seconds", 0.0),
                        .frame_bytes = value.value("frame_bytes", 0.0),
                        .tsc_mhz = value.value("tsc_mhz", 0.0),
+                       .loss_bound = read_bound(value),
                        .objections = value.value("objections", std::vector<std::string>{})};
 }
 

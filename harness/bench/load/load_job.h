@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,9 @@ struct LoadJob {
     enum class Rate : std::uint8_t {
         kAsFastAsItGoes,
         kWithoutLoss,  // the highest rate, found by halving, at which all comes back
+        kClosedLoop,   // as answers come: `outstanding` frames under way at one time
     } rate = Rate::kAsFastAsItGoes;
+    std::uint64_t outstanding = 1'000;
 
     bool operator==(const LoadJob&) const = default;
 };
@@ -61,6 +64,8 @@ struct LoadOutcome {
     double seconds = 0;
     double frame_bytes = 0;  // mean, without FCS
     double tsc_mhz = 0;
+    // Of a search without loss: what it had to put up with; 0: nothing was lost.
+    std::optional<double> loss_bound;
     std::vector<std::string> objections;
 
     bool operator==(const LoadOutcome&) const = default;

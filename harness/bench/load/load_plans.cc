@@ -16,6 +16,8 @@ constexpr std::uint64_t kPorts = 50'000;
 constexpr std::uint16_t kOuterPorts = 64;
 constexpr std::uint16_t kVxlanPort = 4789;
 constexpr std::uint16_t kDnsPort = 53;
+// What is lost holds its place in a closed loop for so long; nothing that is measured is so slow.
+constexpr auto kLongestAnswer = std::chrono::milliseconds(100);
 constexpr std::uint16_t kEthernetMtuFrame = 1514;
 
 std::string device_of(const std::string& vdev) {
@@ -99,6 +101,9 @@ load::IntakePlan intake_plan_of(const LoadJob& job) {
     plan.expects = job.back == LoadJob::Back::kAnswers ? load::IntakePlan::Expects::kAnswers
                                                        : load::IntakePlan::Expects::kFrames;
     plan.keep_bad_frames = 0;
+    if (job.rate == LoadJob::Rate::kClosedLoop) {
+        plan.late_after = kLongestAnswer;
+    }
     return plan;
 }
 

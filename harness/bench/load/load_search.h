@@ -3,15 +3,27 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 
 #include "dataplane/load/load_run.h"
 
 namespace pathproof::bench {
 
-// Short trials first, then one of `duration` at the rate that they found, which is taken a
-// twentieth lower for as long as that one loses something. kFailed when even a thousand frames a
-// second do not all come back.
-Result<load::TrialReport> search_without_loss(load::LoadRun& run,
-                                              std::chrono::nanoseconds duration);
+// One trial at a rate in frames a second (0: as fast as it goes).
+using TrialAt =
+    std::function<Result<load::TrialReport>(double rate, std::chrono::nanoseconds length)>;
+
+// What is put up with where no rate comes back whole: one frame in ten thousand.
+inline constexpr double kLossBound = 1e-4;
+
+struct FoundRate {
+    load::TrialReport report;  // of the trial of full length
+    double loss_bound = 0;     // 0: nothing was lost in it; else kLossBound
+};
+
+// Short trials first, then trials of `duration`, from the rate that those found downwards to a
+// thousand frames a second, until one loses nothing. When each of them loses something, the first
+// that kept to kLossBound. kFailed when none did, with the least loss that was seen.
+Result<FoundRate> search_without_loss(const TrialAt& trial, std::chrono::nanoseconds duration);
 
 }  // namespace pathproof::bench

@@ -1,10 +1,9 @@
 #include "harness/bench/load/load_worker.h"
 
-#include <rte_cycles.h>
-
 #include <algorithm>
 #include <atomic>
 
+#include "dataplane/traffic/counter_rate.h"
 #include "harness/bench/load/load_plans.h"
 #include "harness/bench/load/load_search.h"
 
@@ -46,7 +45,7 @@ LoadOutcome outcome_of(const load::TrialReport& report) {
                         .frames_per_second = report.achieved_pps,
                         .seconds = report.sending_seconds,
                         .frame_bytes = report.mean_frame_bytes,
-                        .tsc_mhz = static_cast<double>(rte_get_tsc_hz()) * 1e-6,
+                        .tsc_mhz = static_cast<double>(traffic::counter_hz()) * 1e-6,
                         .objections = report.objections};
     outcome.unique = outcome.sent - std::min(outcome.sent, outcome.missing);
     return outcome;
@@ -62,6 +61,28 @@ Status warm_up(load::LoadRun& run, const LoadJob& job) {
     return warm ? Status() : pass_on(warm.error());
 }
 
+Result<LoadOutcome> measure(load::LoadRun& run, const LoadJob& job) {
+    const std::atomic<bool> stop = false;
+    const auto duration = std::chrono::nanoseconds(static_cast<std::int64_t>(job.seconds * 1e9));
+    if (job.rate != LoadJob::Rate::kWithoutLoss) {
+        const bool closed = job.rate == LoadJob::Rate::kClosedLoop;
+        const auto report =
+            run.run({.duration = duration, .outstanding = closed ? job.outstanding : 0}, stop);
+        return report ? Result<LoadOutcome>(outcome_of(*report)) : pass_on(report.error());
+    }
+    const auto found = search_without_loss(
+        [&](double rate, std::chrono::nanoseconds length) {
+            return run.run({.frames_per_second = rate, .duration = length}, stop);
+        },
+        duration);
+    if (!found) {
+        return pass_on(found.error());
+    }
+    LoadOutcome outcome = outcome_of(found->report);
+    outcome.loss_bound = found->loss_bound;
+    return outcome;
+}
+
 }  // namespace
 
 Result<LoadOutcome> run_job_on(port::Eal& eal, const load::Roles& roles, const LoadJob& job) {
@@ -70,18 +91,10 @@ Result<LoadOutcome> run_job_on(port::Eal& eal, const load::Roles& roles, const L
     if (!run) {
         return pass_on(run.error());
     }
-    const std::atomic<bool> stop = false;
     if (const Status warm = warm_up(**run, job); !warm) {
         return pass_on(warm.error());
     }
-    const auto duration = std::chrono::nanoseconds(static_cast<std::int64_t>(job.seconds * 1e9));
-    const auto report = job.rate == LoadJob::Rate::kWithoutLoss
-                            ? search_without_loss(**run, duration)
-                            : (*run)->run({.duration = duration}, stop);
-    if (!report) {
-        return pass_on(report.error());
-    }
-    return outcome_of(*report);
+    return measure(**run, job);
 }
 
 Result<LoadOutcome> run_load_job(const LoadJob& job) {

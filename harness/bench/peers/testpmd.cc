@@ -5,8 +5,6 @@
 #include <regex>
 #include <thread>
 
-#include "harness/bench/measured_program.h"
-
 namespace pathproof::bench {
 namespace {
 
@@ -32,21 +30,6 @@ std::uint64_t last_number(const std::string& text, const std::string& pattern) {
     return found;
 }
 
-Status wait_until_it_forwards(MeasuredProgram& program) {
-    const auto deadline = std::chrono::steady_clock::now() + kLongestStart;
-    // What it prints waits in its buffer, but for the prompt, which comes after the start.
-    while (program.said().find("testpmd> ") == std::string::npos) {
-        if (!program.runs_after(20ms)) {
-            return fail(ErrorCode::kFailed, "it ended before it forwarded anything");
-        }
-        if (std::chrono::steady_clock::now() >= deadline) {
-            return fail(ErrorCode::kUnavailable, "it did not start to forward within {} s",
-                        kLongestStart.count());
-        }
-    }
-    return {};
-}
-
 Status check(const TestpmdJob& job, const TestpmdReport& report) {
     if (report.sent == 0) {
         return fail(ErrorCode::kFailed, "it sent nothing");
@@ -68,6 +51,21 @@ Figures figures_of(const TestpmdReport& report) {
 }
 
 }  // namespace
+
+Status wait_until_it_forwards(MeasuredProgram& program) {
+    const auto deadline = std::chrono::steady_clock::now() + kLongestStart;
+    // What it prints waits in its buffer, but for the prompt, which comes after the start.
+    while (program.said().find("testpmd> ") == std::string::npos) {
+        if (!program.runs_after(20ms)) {
+            return fail(ErrorCode::kFailed, "it ended before it forwarded anything");
+        }
+        if (std::chrono::steady_clock::now() >= deadline) {
+            return fail(ErrorCode::kUnavailable, "it did not start to forward within {} s",
+                        kLongestStart.count());
+        }
+    }
+    return {};
+}
 
 Result<TestpmdReport> parse_testpmd(const std::string& text) {
     static const std::regex cycles(

@@ -9,6 +9,7 @@
 
 #include "dataplane/base/result.h"
 #include "harness/bench/cores.h"
+#include "harness/bench/measured_program.h"
 #include "harness/bench/rounds.h"
 
 namespace pathproof::bench {
@@ -35,6 +36,9 @@ Result<TestpmdReport> parse_testpmd(const std::string& text);
 
 // `-l` and the rest: the main lcore on one CPU, the forwarding one on the other.
 std::vector<std::string> testpmd_command(const TestpmdJob& job, const Cores& cores);
+
+// Waits for its prompt. kFailed when it ends before, kUnavailable when it takes too long.
+Status wait_until_it_forwards(MeasuredProgram& program);
 
 // Lets it forward for this long. Figures: "cycles", "mpps" (of the lcore's own cycles), "sent".
 // An error when it sent nothing, or received where the device must receive nothing: net_null

@@ -59,7 +59,7 @@ BenchStep step_of(const DataplaneStep& step, const DataplaneOptions& options,
             }};
 }
 
-BenchRun run_of(const DataplaneOptions& options) {
+BenchRun dataplane_run(const DataplaneOptions& options) {
     const bench::Tools tools = bench::find_tools();
     BenchRun run{.name = "dataplane", .command = repeat_command(options), .tools = {}, .steps = {}};
     for (const bench::Tool& tool : tools.all()) {
@@ -84,7 +84,7 @@ std::vector<std::string> step_ids() {
 }  // namespace
 
 BenchRun dataplane_run(const BenchOptions& options) {
-    return run_of({.bench = options});
+    return dataplane_run({.bench = options});
 }
 
 void add_dataplane_bench(CLI::App& app, Command& chosen) {
@@ -110,7 +110,7 @@ void add_dataplane_bench(CLI::App& app, Command& chosen) {
     command->add_option("--seed", options->seed, "of the ledger's proof (default 1)");
     add_bench_options(*command, options->bench);
     command->callback([&chosen, options] {
-        chosen = [options] { return run_bench(options->bench, run_of(*options)); };
+        chosen = [options] { return run_bench(options->bench, dataplane_run(*options)); };
     });
 }
 

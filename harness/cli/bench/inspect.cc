@@ -80,7 +80,7 @@ BenchStep step_of(const Part& part, const InspectOptions& options,
             }};
 }
 
-BenchRun run_of(const InspectOptions& options) {
+BenchRun inspect_run(const InspectOptions& options) {
     const std::string version = bench::conntrack_version();
     BenchRun run{.name = "inspect",
                  .command = repeat_command(options),
@@ -98,13 +98,13 @@ int run_inspect(const InspectOptions& options) {
     if (const Status allowed = lab::needs_root("'pathproof bench inspect'"); !allowed) {
         return complain(allowed.error());
     }
-    return run_bench(options.bench, run_of(options));
+    return run_bench(options.bench, inspect_run(options));
 }
 
 }  // namespace
 
 BenchRun inspect_run(const BenchOptions& options) {
-    return run_of({.bench = options});
+    return inspect_run({.bench = options});
 }
 
 void add_inspect_bench(CLI::App& app, Command& chosen) {

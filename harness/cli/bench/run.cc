@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "dataplane/base/clock.h"
 #include "harness/bench/clocks.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
@@ -22,15 +22,6 @@ namespace {
 using bench::Experiment;
 using nlohmann::json;
 using Contended = bench::RoundPlan::Contended;
-
-std::string now_text() {
-    const std::time_t now = std::time(nullptr);
-    std::tm utc{};
-    gmtime_r(&now, &utc);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    return text;
-}
 
 Status write_text(const std::filesystem::path& path, const std::string& text) {
     std::ofstream file(path);
@@ -80,8 +71,8 @@ bool needs_journal(const BenchRun& run) {
                        [](const BenchStep& step) { return step.namespaces; });
 }
 
-// An experiment that fails takes nothing from those before and after it; the result says that it
-// is not whole.
+// An experiment or a lane that fails takes nothing from those before and after it; the result says
+// that it is not whole.
 struct Outcome {
     std::vector<Experiment> experiments;
     bool whole = true;
@@ -99,6 +90,7 @@ Outcome run_steps(const BenchRun& run, lab::Journal* journal) {
                                            .notes = {"failed: " + experiment.error().message}});
             continue;
         }
+        outcome.whole = outcome.whole && !has_failures(*experiment);
         outcome.experiments.push_back(std::move(*experiment));
     }
     return outcome;
@@ -133,7 +125,7 @@ Result<Measured> measure(const BenchRun& run) {
         .name = run.name,
         .command = run.command,
         .version = PATHPROOF_VERSION,
-        .started_at = now_text(),
+        .started_at = utc_now(),
         .tools = run.tools,
         .environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION}),
         .experiments = {}};
@@ -207,6 +199,9 @@ bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experi
     plan.progress = [experiment](unsigned round, const bench::Lane& lane) {
         tell(round == 0 ? fmt::format("{}: warming up: {}", experiment, lane.title)
                         : fmt::format("{}: round {}: {}", experiment, round, lane.title));
+    };
+    plan.failed = [experiment](const bench::Lane& lane, const bench::FailedRun& run) {
+        tell(fmt::format("{}: {} failed: {}", experiment, lane.title, run.why));
     };
     return plan;
 }

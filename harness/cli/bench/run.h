@@ -51,8 +51,8 @@ struct BenchRun {
 };
 
 // Says how long it will take, runs the steps one after the other, prints and writes the result;
-// gives the exit code: 3 when an experiment failed. Without the privileges for namespaces the steps
-// run without a journal.
+// gives the exit code: 3 when an experiment or a lane failed. Without the privileges for namespaces
+// the steps run without a journal.
 int run_bench(const BenchOptions& options, const BenchRun& run);
 
 // The two halves, as they are without their options; and their commands.
