@@ -25,7 +25,7 @@ using Bytes = std::vector<std::uint8_t>;
 // RFC 1035 section 4.2.1; we do not speak EDNS, so this is the limit of an answer over UDP.
 constexpr std::size_t kMostUdpAnswer = 512;
 constexpr std::size_t kMostDatagram = 4096;
-constexpr std::size_t kMostMessage = 65535;
+constexpr std::size_t kMostAnswer = 65535;
 constexpr int kDatagramsPerTurn = 64;
 constexpr std::size_t kControlBytes = 256;
 
@@ -241,7 +241,7 @@ void DnsServer::Impl::take_queries(const std::shared_ptr<Connection>& connection
         if (in.size() - begin - 2 < length) {
             break;
         }
-        Bytes message = answer({in.data() + begin + 2, length}, kMostMessage);
+        Bytes message = answer({in.data() + begin + 2, length}, kMostAnswer);
         begin += 2 + length;
         if (message.empty()) {
             close(*connection);  // not DNS: nothing sensible can follow

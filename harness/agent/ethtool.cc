@@ -1,8 +1,8 @@
 #include "harness/agent/ethtool.h"
 
 #include <linux/ethtool.h>
-#include <linux/if.h>
 #include <linux/sockios.h>
+#include <net/if.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = Deadline::Clock;
 
-constexpr std::size_t kChunkBytes = 64 * 1024;
+constexpr std::size_t kWriteBytes = 64 * 1024;
 constexpr int kTimeoutsForAll = 10;
 // Acknowledgements wake nobody once all is in the send buffer: look at them this often.
 constexpr milliseconds kLook{20};
@@ -40,7 +40,7 @@ class Transfer {
         : socket_(socket),
           options_(options),
           stream_(seed),
-          chunk_(kChunkBytes),
+          chunk_(kWriteBytes),
           acknowledged_at_start_(bytes_acknowledged(socket)),
           all_by_(options.timeout * kTimeoutsForAll),
           stalled_by_(options.timeout) {

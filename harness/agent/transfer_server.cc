@@ -15,7 +15,7 @@
 namespace pathproof::agent {
 namespace {
 
-constexpr std::size_t kChunkBytes = 256 * 1024;
+constexpr std::size_t kReadBytes = 256 * 1024;
 
 struct Upload {
     Fd socket;
@@ -60,7 +60,7 @@ Progress take(Upload& upload, std::span<const std::uint8_t> bytes) {
 struct TransferServer::Impl {
     frame::Endpoint endpoint;
     Fd listener;
-    std::vector<std::uint8_t> chunk = std::vector<std::uint8_t>(kChunkBytes);
+    std::vector<std::uint8_t> chunk = std::vector<std::uint8_t>(kReadBytes);
     std::map<int, std::unique_ptr<Upload>> uploads;
     std::unique_ptr<Reactor> reactor;
 

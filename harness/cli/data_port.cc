@@ -74,7 +74,7 @@ Result<Device> choose(const DataPortRequest& request, const DataPortsOptions& op
     }
     Device device = device_of(*chosen, others);
     const auto same = [&](const Device& other) {
-        return other.name == device.name || other.title == device.title;
+        return other.name == device.name || tester::is_same_port(other.chosen, device.chosen);
     };
     if (std::ranges::any_of(others, same)) {
         return fail(ErrorCode::kBadInput, "port '{}' is named twice; one port is opened once",

@@ -5,9 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/port/cpus.h"
 #include "dataplane/softnic/engine.h"
 #include "dataplane/softnic/faults.h"
@@ -134,15 +134,6 @@ Result<std::optional<profile::Profile>> fitting_profile(const port::PortInfo& de
     return fitting ? std::optional(std::move(*fitting)) : std::nullopt;
 }
 
-std::string utc_now() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
-}
-
 std::string command_of(const PortCheckOptions& options) {
     std::string command = "pathproof offload check";
     command += options.software_nic
@@ -182,8 +173,8 @@ verdict::RunResult describe_run(const PortCheckOptions& options, tester::Client&
     return run;
 }
 
-void print(const verdict::RunResult& run, bool json) {
-    if (json) {
+void print(const verdict::RunResult& run, bool as_json) {
+    if (as_json) {
         fmt::print("{}\n", report::to_json(run).dump(
                                -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
         return;

@@ -1,24 +1,12 @@
 #include "harness/cli/port_journal.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 
+#include "harness/cli/generate/typed_command.h"
 #include "harness/tester/port_choice.h"
 
 namespace pathproof::cli {
 namespace {
-
-std::string own_command_line() {
-    std::ifstream file("/proc/self/cmdline");
-    std::string words{std::istreambuf_iterator<char>(file), {}};
-    while (!words.empty() && words.back() == '\0') {
-        words.pop_back();
-    }
-    std::ranges::replace(words, '\0', ' ');
-    return words;
-}
 
 lab::PortKind kind_of(tester::KernelPort::Sockets sockets) {
     return sockets == tester::KernelPort::Sockets::kXdp ? lab::PortKind::kXdpSocket
@@ -36,7 +24,7 @@ Result<std::unique_ptr<lab::Journal>> note_ports(const std::vector<tester::PortR
             continue;
         }
         if (!journal) {
-            auto opened = lab::Journal::open_unlocked(own_command_line());
+            auto opened = lab::Journal::open_unlocked(typed_command());
             if (!opened) {
                 return pass_on(opened.error());
             }

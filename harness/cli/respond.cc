@@ -8,6 +8,8 @@
 #include "dataplane/frame/dns.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/data_port.h"
+#include "harness/cli/generate/number_checks.h"
+#include "harness/cli/seconds.h"
 #include "harness/cli/traffic_text.h"
 
 namespace pathproof::cli {
@@ -164,9 +166,7 @@ int run(const RespondOptions& options) {
     fmt::print(stderr, "answering on {} ({}){}\n", info.name, info.driver,
                options.seconds > 0 ? "" : "; Ctrl-C ends it");
     const traffic::RespondPlan plan{
-        .responder = *responder,
-        .duration = traffic::Nanoseconds(static_cast<std::int64_t>(options.seconds * 1e9)),
-        .workers = lcores};
+        .responder = *responder, .duration = nanoseconds_of(options.seconds), .workers = lcores};
     auto report = traffic::run_responder(data->eal, port, plan, stop);
     if (!report) {
         return complain(report.error());
@@ -198,18 +198,20 @@ void add_respond(CLI::App& app, Command& chosen) {
     command->add_option("--netns", options->netns, "network namespace in which the port is");
     command->add_option("--cpu", options->cpus, "CPUs, one lcore each: 0,1 (default 0)")
         ->delimiter(',')
-        ->check(CLI::NonNegativeNumber);
+        ->check(kCpu);
     command
         ->add_option("--queues", options->queues,
                      "queues of the port, shared out among the lcores (default: one an lcore)")
-        ->check(CLI::Range(1, 1024));
+        ->check(whole(1, 1024));
     command->add_flag("--reflect", options->reflect,
                       "send tracked TCP SYN, ICMP echo and UDP frames of 'generate' back too");
     command->add_option("--duration", options->seconds, "seconds; without it until Ctrl-C")
-        ->check(CLI::PositiveNumber);
-    command->add_option("--vxlan-port", options->vxlan_ports,
-                        "UDP ports that carry VXLAN (default 4789)");
-    command->add_option("--seed", options->seed, "for losses (default 1)");
+        ->check(kAboveZero);
+    command
+        ->add_option("--vxlan-port", options->vxlan_ports,
+                     "UDP ports that carry VXLAN (default 4789)")
+        ->check(kUdpPort);
+    command->add_option("--seed", options->seed, "for losses (default 1)")->check(kWhole);
     command->add_flag("--json", options->json, "print the result as one JSON object");
     command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }

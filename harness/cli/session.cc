@@ -4,10 +4,10 @@
 
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <mutex>
 #include <random>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/port/cpus.h"
 #include "dataplane/port/port.h"
 #include "harness/cli/progress.h"
@@ -22,15 +22,6 @@ namespace pathproof::cli {
 namespace {
 
 constexpr std::uint32_t kHugepageMib = 512;
-
-std::string utc_now() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
-}
 
 // A scenario that could not be made: its error's sentence, never a silent gap.
 verdict::ScenarioResult not_made(const scenario::Scenario& scenario, const Error& error) {

@@ -19,7 +19,10 @@ std::string respond_table(const traffic::RespondReport& report, const port::Port
            row("  no room", queries.no_room) + row("  not sent", queries.not_sent) +
            row("reflected", queries.reflected) + row("  not sent", queries.not_reflected) +
            received_rows(report.received, "  queries") + checksum_rows(report.checksums) +
-           objection_rows(report.objections);
+           objection_rows(report.objections) +
+           (report.partial ? "PARTIAL: the link was down for a part of the time; the counts are "
+                             "right\n"
+                           : "");
 }
 
 namespace {
@@ -51,7 +54,8 @@ json respond_json(const traffic::RespondReport& report, const port::PortInfo& po
                 {"received_by_lcore", report.received_by_worker},
                 {"checksums", checksum_json(report.checksums)},
                 {"driver_counters", driver_json(report.driver_counters)},
-                {"objections", report.objections}});
+                {"objections", report.objections},
+                {"partial", report.partial}});
     return out;
 }
 

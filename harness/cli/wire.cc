@@ -85,6 +85,10 @@ Result<Started> start(const WireOptions& options) {
         }
         wanted.ports.push_back(std::move(*port));
     }
+    if (tester::is_same_port(wanted.ports[0], wanted.ports[1])) {
+        return fail(ErrorCode::kBadInput, "port '{}' is named twice; a wire has two ends",
+                    options.port_b);
+    }
     auto journal = note_ports(wanted.ports, options.netns);
     if (!journal) {
         return pass_on(journal.error());
@@ -120,14 +124,13 @@ int run(const WireOptions& options) {
     if (const Status ended = wait_for_end(*tester, options, signals); !ended) {
         return complain(ended.error());
     }
-    const auto broken = tester->wire_broken();
     const auto report = tester->stop_wire(options.capture);
     if (!report) {
         return complain(report.error());
     }
     fmt::print("{}", options.json ? tester::wire_summary(*report, ports).dump() + "\n"
                                   : tester::wire_table(*report, ports));
-    return broken && *broken ? 3 : 0;
+    return report->objections.empty() ? 0 : 3;
 }
 
 }  // namespace
@@ -159,10 +162,12 @@ void add_wire(CLI::App& app, Command& chosen) {
     command->add_flag("--json", options->json, "print the result as one JSON object");
     command->add_option("--pcapng", options->capture,
                         "file for the first frames that left with a wrong checksum");
-    command->add_option("--vxlan-port", options->vxlan_ports,
-                        "UDP ports that carry VXLAN (default 4789)");
+    command
+        ->add_option("--vxlan-port", options->vxlan_ports,
+                     "UDP ports that carry VXLAN (default 4789)")
+        ->check(kUdpPort);
     command->add_option("--cpu", options->cpu, "CPU of the forwarding lcore (default 0)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(kCpu);
     command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 

@@ -305,6 +305,7 @@ void fields(Archive& archive, WireReport& report) {
     archive("seconds", report.seconds);
     archive("started_unix_ns", report.started_unix_ns);
     archive("objections", report.objections);
+    archive("partial", report.partial);
 }
 
 template <typename Archive>

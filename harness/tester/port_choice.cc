@@ -159,8 +159,12 @@ Status check_interface(const std::string& interface, Ground ground) {
     return {};
 }
 
-// An AF_XDP socket gets what comes in at its own queue; the rest goes past it into the kernel.
-std::uint32_t receive_queues(const std::string& interface) {
+struct Channels {
+    std::uint32_t receiving = 1;
+    std::uint32_t combined = 1;  // as net_af_xdp counts them (xdp_get_channels_info)
+};
+
+Channels channels_of(const std::string& interface) {
     const int handle = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     ethtool_channels channels{};
     channels.cmd = ETHTOOL_GCHANNELS;
@@ -171,18 +175,39 @@ std::uint32_t receive_queues(const std::string& interface) {
     if (handle >= 0) {
         close(handle);
     }
-    return told ? channels.combined_count + channels.rx_count : 1;
+    return told ? Channels{.receiving = channels.combined_count + channels.rx_count,
+                           .combined = channels.max_combined == 0 ? 1 : channels.combined_count}
+                : Channels();
 }
 
+// An AF_XDP socket gets what comes in at its own queue; the rest goes past it into the kernel.
 Status check_xdp_queues(const std::string& interface, const PortQueues& queues) {
-    const std::uint32_t there = receive_queues(interface);
-    if (there <= queues.rx) {
+    const Channels there = channels_of(interface);
+    if (const unsigned wanted = std::max(queues.rx, queues.tx); wanted > there.combined) {
+        return fail(ErrorCode::kBadInput,
+                    "interface {} has {} combined queue{} ('ethtool -l {}') and {} were asked for: "
+                    "AF_XDP has no more",
+                    interface, there.combined, there.combined == 1 ? "" : "s", interface, wanted);
+    }
+    if (there.receiving <= queues.rx) {
         return {};
     }
     return fail(ErrorCode::kBadInput,
                 "interface {} has {} receive queues and AF_XDP would see {} of them: open as many "
                 "queues, or let it have fewer ('ethtool -L {} combined {}', for veth 'rx {}')",
-                interface, there, queues.rx, interface, queues.rx, queues.rx);
+                interface, there.receiving, queues.rx, interface, queues.rx, queues.rx);
+}
+
+Status check_packet_queues(const std::string& interface, const PortQueues& queues) {
+    constexpr unsigned kMostSockets = 256;  // of a PACKET_FANOUT group (fanout_add)
+    const unsigned wanted = std::max(queues.rx, queues.tx);
+    if (wanted <= kMostSockets) {
+        return {};
+    }
+    return fail(ErrorCode::kBadInput,
+                "{} queues were asked for on interface {}: at most {} packet sockets can share its "
+                "frames",
+                wanted, interface, kMostSockets);
 }
 
 constexpr std::string_view kOverAfPacket = "af_packet:";
@@ -204,12 +229,14 @@ Status choose(const std::string& name, Ground ground, const PortQueues& queues,
     request = {.name = name, .device = name};
     if (if_nametoindex(name.c_str()) != 0) {
         request.device = packet_socket_device(name, queues);
-        return check_interface(name, ground);
+        const Status usable = check_interface(name, ground);
+        return usable ? check_packet_queues(name, queues) : usable;
     }
     if (name.starts_with(kOverAfPacket)) {
         request.name = name.substr(kOverAfPacket.size());
         request.device = packet_socket_device(request.name, queues);
-        return check_interface(request.name, ground);
+        const Status usable = check_interface(request.name, ground);
+        return usable ? check_packet_queues(request.name, queues) : usable;
     }
     if (name.starts_with(kOverAfXdp)) {
         request.name = name.substr(kOverAfXdp.size());
@@ -253,6 +280,13 @@ std::optional<KernelPort> kernel_port(const std::string& device) {
         return KernelPort{std::move(interface), KernelPort::Sockets::kPacket};
     }
     return std::nullopt;
+}
+
+bool is_same_port(const PortRequest& a, const PortRequest& b) {
+    const auto behind_a = kernel_port(a.device);
+    const auto behind_b = kernel_port(b.device);
+    return a.device == b.device ||
+           (behind_a && behind_b && behind_a->interface == behind_b->interface);
 }
 
 Result<PortRequest> choose_port(const std::string& name, const std::string& netns,

@@ -25,6 +25,9 @@ struct KernelPort {
 // Of a vdev with its arguments: "net_af_xdp,iface=u0". Nothing for any other device.
 std::optional<KernelPort> kernel_port(const std::string& device);
 
+// Whether both would be opened on one device.
+bool is_same_port(const PortRequest& a, const PortRequest& b);
+
 // What a port may be named: a kernel interface ("u0" or "af_packet:u0": an af_packet port on it;
 // "af_xdp:u0": an AF_XDP one), a DPDK virtual device with its arguments ("net_tap,iface=t0"), or a
 // PCI address ("0000:3b:00.0").

@@ -121,6 +121,9 @@ std::string wire_table(const WireReport& report, const std::vector<port::PortInf
     for (const std::string& objection : report.objections) {
         text += fmt::format("! {}\n", objection);
     }
+    if (report.partial) {
+        text += "PARTIAL: a link was down for a part of the time; the counts are right\n";
+    }
     return text;
 }
 
@@ -130,6 +133,7 @@ json wire_summary(const WireReport& report, const std::vector<port::PortInfo>& p
                 {"seconds", report.seconds},
                 {"tester_lost", report.tester_lost},
                 {"objections", report.objections},
+                {"partial", report.partial},
                 {"ports", json::array()},
                 {"directions", json::array()}};
     for (const port::PortInfo& port : ports) {

@@ -18,7 +18,7 @@ std::string wire_table(const softnic::WireReport& report, const std::vector<port
 
 // One object: {"wire": "software", "mode", "seconds", "ports", "directions": [{"from", "to",
 // "received", ..., "checksums": {"outer.udp": {"good", "bad", "disabled", "unverifiable",
-// "name"}}}], "tester_lost", "objections"}
+// "name"}}}], "tester_lost", "objections", "partial"}
 nlohmann::json wire_summary(const softnic::WireReport& report,
                             const std::vector<port::PortInfo>& ports);
 

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(sizes_are_with_fcs_for_all_or_by_class) {
 BOOST_AUTO_TEST_CASE(an_order_counts_frames_and_ends_somewhere) {
     const UnitFacts pair{.frames = 2, .mean_frame_bytes = 100, .port = "p0"};
     const auto order = [&](const AmountOptions& options) {
-        auto made = order_of(options, *parse_rate(options.rate), pair);
+        auto made = order_of(options, *parse_rate(options.rate_text()), pair);
         BOOST_REQUIRE(made);
         return *made;
     };
@@ -128,6 +128,16 @@ BOOST_AUTO_TEST_CASE(an_order_counts_frames_and_ends_somewhere) {
     BOOST_TEST(order({.seconds = 2}).duration.count() == 2'000'000'000);
     BOOST_TEST(order({.count = 7, .rate = "max", .seconds = 2}).frames == 14u);
     BOOST_TEST(order({.seconds = 1e300}).duration.count() > 0);
+}
+
+BOOST_AUTO_TEST_CASE(who_limits_what_is_under_way_asks_for_no_rate_but_may) {
+    const UnitFacts pair{.frames = 2, .mean_frame_bytes = 100, .port = "p0"};
+    BOOST_TEST(AmountOptions{}.rate_text() == "1000");
+    const AmountOptions closed{.outstanding = 100};
+    BOOST_TEST(closed.rate_text() == "max");
+    BOOST_TEST(order_of(closed, *parse_rate("max"), pair)->outstanding == 200u);
+    const AmountOptions both{.rate = "20k", .outstanding = 100};
+    BOOST_TEST(both.rate_text() == "20k");
 }
 
 BOOST_AUTO_TEST_CASE(a_command_is_written_as_a_shell_takes_it_back) {

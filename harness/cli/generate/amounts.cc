@@ -1,21 +1,16 @@
 #include "harness/cli/generate/amounts.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cmath>
 
 #include "harness/cli/generate/number_checks.h"
+#include "harness/cli/seconds.h"
 
 namespace pathproof::cli {
 namespace {
 
 constexpr std::uint64_t kDefaultCount = 1000;
-// Half the way to where nanoseconds in 64 bits end.
-constexpr double kLongestSeconds = 4e9;
-
-load::Nanoseconds nanoseconds(double seconds) {
-    return load::Nanoseconds(static_cast<std::int64_t>(std::min(seconds, kLongestSeconds) * 1e9));
-}
+constexpr std::uint64_t kMostOutstanding = 1'000'000'000;
 
 }  // namespace
 
@@ -27,10 +22,15 @@ void add_amount_options(CLI::App& command, AmountOptions& options) {
     command.add_option(
         "--rate", options.rate,
         "queries, or pairs, per second (1000, 20k, 1.5M), a share of the line (10%), "
-        "bits per second on the wire (1Gbit), or max (default 1000)");
+        "bits per second on the wire (1Gbit), or max (default 1000; max with --outstanding)");
+    command
+        .add_option("--outstanding", options.outstanding,
+                    "queries, or pairs, under way at most: the next leaves when one is answered or "
+                    "its --timeout is over (default: no limit)")
+        ->check(CLI::Range(std::uint64_t{1}, kMostOutstanding));
     command.add_option("--duration", options.seconds, "seconds to send for")->check(kAboveZero);
     command.add_option("--drain", options.drain_s, "seconds to listen after the last query (0.3)")
-        ->check(CLI::Range(0.0, 3600.0));
+        ->check(number_in(0, 3600));
 }
 
 Result<load::TrialOrder> order_of(const AmountOptions& options, const Rate& rate,
@@ -38,13 +38,14 @@ Result<load::TrialOrder> order_of(const AmountOptions& options, const Rate& rate
     const auto pps =
         frames_per_second(rate, unit.frames, unit.mean_frame_bytes, unit.link_mbps, unit.port);
     if (!pps) {
-        return fail(pps.error(), "--rate {}", options.rate);
+        return fail(pps.error(), "--rate {}", options.rate_text());
     }
     const bool endless = options.count == 0 && options.seconds <= 0;
     return load::TrialOrder{.frames_per_second = *pps,
-                            .duration = nanoseconds(options.seconds),
+                            .duration = nanoseconds_of(options.seconds),
                             .frames = (endless ? kDefaultCount : options.count) * unit.frames,
-                            .drain = nanoseconds(options.drain_s),
+                            .outstanding = options.outstanding * unit.frames,
+                            .drain = nanoseconds_of(options.drain_s),
                             .drain_end = load::TrialOrder::DrainEnd::kFull};
 }
 

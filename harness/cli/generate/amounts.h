@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "dataplane/base/result.h"
@@ -17,9 +18,13 @@ namespace pathproof::cli {
 // As typed; zeros were not given.
 struct AmountOptions {
     std::uint64_t count = 0;  // queries, or pairs
-    std::string rate = "1000";
+    std::optional<std::string> rate;
+    std::uint64_t outstanding = 0;  // queries, or pairs
     double seconds = 0;
     double drain_s = 0.3;
+
+    // Who waits for answers before asking again is not held back by a rate nobody asked for.
+    std::string rate_text() const { return rate.value_or(outstanding > 0 ? "max" : "1000"); }
 };
 
 void add_amount_options(CLI::App& command, AmountOptions& options);

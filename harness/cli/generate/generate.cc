@@ -73,7 +73,7 @@ load::LoadPlan load_plan(const GenerateOptions& options, const Traffic& traffic,
 
 // Puts the capture file in the place of made frames and its length in the place of a count.
 Status take_recording(GenerateOptions& options, const port::Port& port, load::LoadPlan& plan) {
-    const auto recording = read_recording(options.replay, port.transmit_limit());
+    const auto recording = read_recording(options.replay, port);
     if (!recording) {
         return pass_on(recording.error());
     }
@@ -133,9 +133,9 @@ class Generation {
 
     // All that can be found wrong is found in here, before anything is sent.
     Status prepare() {
-        auto rate = parse_rate(options_.amounts.rate);
+        auto rate = parse_rate(options_.amounts.rate_text());
         if (!rate) {
-            return fail(rate.error(), "--rate {}", options_.amounts.rate);
+            return fail(rate.error(), "--rate {}", options_.amounts.rate_text());
         }
         rate_ = *rate;
         if (options_.replay.own_timing) {
@@ -248,9 +248,14 @@ class Generation {
         if (!order) {
             return pass_on(order.error());
         }
+        load::TrialOrder open_loop = *order;
+        open_loop.outstanding = 0;
+        if (Status fine = run_->check(open_loop); !fine) {
+            return fail(fine.error(), "--rate {}", options_.amounts.rate_text());
+        }
         order_ = *order;
         if (Status fine = run_->check(order_); !fine) {
-            return fail(fine.error(), "--rate {}", options_.amounts.rate);
+            return fail(fine.error(), "--outstanding {}", options_.amounts.outstanding);
         }
         return options_.hw_rate_limit
                    ? limit_in_hardware(order_, bytes, *lanes_, options_.lanes.queue_count())
@@ -293,7 +298,7 @@ void add_output(CLI::App& command, GenerateOptions& options) {
     command
         .add_option("--pair-skew", options.pair_skew_ns,
                     "nanoseconds from an A query to its AAAA query (0: in one burst); with --pairs")
-        ->check(CLI::NonNegativeNumber);
+        ->check(whole(0, INT64_MAX));
     command.add_flag("--hw-rate-limit", options.hw_rate_limit,
                      "let the NIC space the frames out, too, if it can");
     CLI::Option* evidence = command.add_option(
@@ -317,8 +322,8 @@ void add_generate(CLI::App& app, Command& chosen) {
     add_lane_options(*command, options->lanes);
     add_amount_options(*command, options->amounts);
     add_traffic_options(*command, options->traffic);
-    add_replay_options(*command, options->replay);
     add_output(*command, *options);
+    add_replay_options(*command, options->replay);
     command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 

@@ -22,11 +22,11 @@ void add_lane_options(CLI::App& command, LaneOptions& options) {
     command.add_option("--netns", options.netns, "network namespace in which the ports are");
     command.add_option("--cpu", options.cpus, "CPUs of the lcores: 1 or 1,2 (default 0)")
         ->delimiter(',')
-        ->check(CLI::NonNegativeNumber);
+        ->check(kCpu);
     command
         .add_option("--queues", options.queues,
                     "queues of each port, each way (default: one for each lcore)")
-        ->check(kPositive);
+        ->check(whole(1, 65'535));
 }
 
 Status check_lanes(const LaneOptions& options) {

@@ -1,24 +1,39 @@
 #include "harness/cli/generate/replay_options.h"
 
 #include <CLI/CLI.hpp>
+#include <string_view>
 
 #include "dataplane/load/replay.h"
+#include "harness/cli/generate/number_checks.h"
 
 namespace pathproof::cli {
+namespace {
+
+// What says of made frames how they are: a capture's are sent as they are, and not measured.
+constexpr std::string_view kOfMadeFrames =
+    "--pairs --type --mix --size --flows --suffix --expect --timeout --seed --destination "
+    "--destination-mac --source-mac --source --source-port --source-ports --vlan --checksum "
+    "--vxlan-vni --pair-skew";
+
+}  // namespace
 
 void add_replay_options(CLI::App& command, ReplayOptions& options) {
     CLI::Option* file =
         command.add_option("--replay", options.file,
                            "send the frames of this pcap or pcapng file as they are, instead of "
                            "made ones");
+    for (const std::string& made : CLI::detail::split(std::string(kOfMadeFrames), ' ')) {
+        file->excludes(command.get_option(made));
+    }
     command
         .add_option("--loop", options.loops, "times to send the file (1; 0: as long as --duration)")
-        ->check(CLI::NonNegativeNumber)
+        ->check(kWhole)
         ->needs(file);
     command
         .add_flag("--replay-timing", options.own_timing,
                   "with the gaps of the file instead of --rate")
-        ->needs(file);
+        ->needs(file)
+        ->excludes(command.get_option("--rate"));
     command
         .add_flag("--replay-cut", options.cut_short,
                   "take a file that ends within a frame up to the frame before")
@@ -26,15 +41,23 @@ void add_replay_options(CLI::App& command, ReplayOptions& options) {
 }
 
 Result<std::shared_ptr<const load::Recording>> read_recording(const ReplayOptions& options,
-                                                              std::uint32_t longest_frame) {
-    auto read = load::Recording::read(
-        options.file,
-        options.cut_short ? load::CutShort::kUsedUpToTheCut : load::CutShort::kRefused,
-        {.longest_frame = longest_frame});
-    if (!read) {
-        return fail(read.error(), "--replay {}", options.file);
+                                                              const port::Port& port) {
+    using load::CutShort;
+    const auto read = [&](CutShort cut_short) {
+        return load::Recording::read(
+            options.file, cut_short,
+            {.longest_frame = port.transmit_limit(), .port = "port " + port.info().name});
+    };
+    auto all = read(options.cut_short ? CutShort::kUsedUpToTheCut : CutShort::kRefused);
+    if (all) {
+        return std::make_shared<const load::Recording>(std::move(*all));
     }
-    return std::make_shared<const load::Recording>(std::move(*read));
+    if (const auto part = read(CutShort::kUsedUpToTheCut)) {
+        return fail(ErrorCode::kBadInput,
+                    "--replay: {}; --replay-cut sends the {} frames before it", part->cut(),
+                    part->frames());
+    }
+    return fail(all.error(), "--replay");
 }
 
 SourceMaker replay_sources(std::shared_ptr<const load::Recording> recording,

@@ -9,6 +9,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/load/recording.h"
 #include "dataplane/load/source.h"
+#include "dataplane/port/port.h"
 
 namespace CLI {
 class App;
@@ -27,9 +28,9 @@ void add_replay_options(CLI::App& command, ReplayOptions& options);
 
 using SourceMaker = std::function<Result<std::unique_ptr<load::Source>>(const load::SourcePlan&)>;
 
-// Errors: what Recording::read says of the file, with the option's name.
+// For a port to send. Errors: what Recording::read says of the file, with the option's name.
 Result<std::shared_ptr<const load::Recording>> read_recording(const ReplayOptions& options,
-                                                              std::uint32_t longest_frame);
+                                                              const port::Port& port);
 
 // Senders share the frames out, in turn.
 SourceMaker replay_sources(std::shared_ptr<const load::Recording> recording,

@@ -37,7 +37,12 @@ std::string sending_rows(const GenerateResult& result) {
     text += row("  seconds", fmt::format("{:.3f}", report.sending_seconds));
     text += row("  frames per second",
                 fmt::format("{:.1f} ({})", report.achieved_pps,
-                            asked > 0 ? fmt::format("asked {:.1f}", asked) : "as fast as it goes"));
+                            asked > 0                      ? fmt::format("asked {:.1f}", asked)
+                            : report.order.outstanding > 0 ? "as fast as they come back"
+                                                           : "as fast as it goes"));
+    if (report.order.outstanding > 0) {
+        text += row("  under way at most", report.order.outstanding);
+    }
     text += row("  left out behind stalls", report.hand.left_out);
     text += row("  refused at first, offered again", report.hand.refused);
     text += row("  never taken by the driver", report.hand.taken_back);

@@ -6,6 +6,7 @@
 #include "dataplane/load/frame_source.h"
 #include "harness/cli/generate/mix_text.h"
 #include "harness/cli/generate/number_checks.h"
+#include "harness/cli/seconds.h"
 
 namespace pathproof::cli {
 namespace {
@@ -170,7 +171,7 @@ load::IntakePlan intake_of(const TrafficOptions& options, const FrameSpec& spec)
     intake.suffix = options.suffix;
     intake.expects = options.expect == "frames" ? load::IntakePlan::Expects::kFrames
                                                 : load::IntakePlan::Expects::kAnswers;
-    intake.late_after = load::Nanoseconds(static_cast<std::int64_t>(options.timeout_s * 1e9));
+    intake.late_after = nanoseconds_of(options.timeout_s);
     intake.seed = options.seed;
     return intake;
 }
@@ -201,7 +202,8 @@ void add_shape(CLI::App& command, TrafficOptions& options) {
         ->check(CLI::IsMember({"answers", "frames"}));
     command.add_option("--timeout", options.timeout_s, "seconds after which an answer is late (5)")
         ->check(kAboveZero);
-    command.add_option("--seed", options.seed, "for DNS ids and random checksums (default 1)");
+    command.add_option("--seed", options.seed, "for DNS ids and random checksums (default 1)")
+        ->check(kWhole);
 }
 
 void add_frame(CLI::App& command, TrafficOptions& options) {
@@ -212,11 +214,12 @@ void add_frame(CLI::App& command, TrafficOptions& options) {
     command.add_option("--source-mac", options.source_mac, "default: the port's own");
     command.add_option("--source", options.source,
                        "first client address (198.18.0.2 or 2001:2::2)");
-    command.add_option("--source-port", options.source_port, "first source port (10000)");
+    command.add_option("--source-port", options.source_port, "first source port (10000)")
+        ->check(whole(0, 65'535));
     command
         .add_option("--source-ports", options.source_ports,
                     "ports used before the next client address (1000)")
-        ->check(CLI::PositiveNumber);
+        ->check(kUdpPort);
     command
         .add_option("--vlan", options.vlans, "VLAN tag (PCP, DEI and VID as a number); twice: QinQ")
         ->expected(1)
@@ -250,6 +253,7 @@ void add_envelope(CLI::App& command, TrafficOptions& options) {
         .add_option("--outer-source-port", options.outer_source_ports,
                     "outer source ports, used in turn (49152)")
         ->delimiter(',')
+        ->check(kUdpPort)
         ->needs(vni);
 }
 

@@ -5,8 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/clock.h"
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
+#include "harness/cli/seconds.h"
 #include "harness/monitor/backend_table.h"
 #include "harness/monitor/monitor.h"
 #include "harness/netfilter/dump.h"
@@ -32,7 +35,7 @@ struct BackendOptions {
     BackendRules rules() const {
         BackendRules rules;
         rules.enough = enough;
-        rules.slow_after_ns = static_cast<std::int64_t>(slow_s * 1e9);
+        rules.slow_after_ns = nanoseconds_of(slow_s).count();
         return rules;
     }
 };
@@ -184,12 +187,6 @@ void put(Output& output, const BackendReport& report, std::int64_t time_ns, Form
     output.flush();
 }
 
-std::int64_t realtime_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-
 int run_once(const BackendOptions& options, const netfilter::Filter& filter) {
     // What a dump shows as unanswered counts as such: how long it has waited is not in it.
     BackendTableOptions table_options{.rules = options.rules()};
@@ -230,9 +227,7 @@ int run_watching(const BackendOptions& options, const netfilter::Filter& filter)
     std::uint64_t overruns = 0;
     std::string failure;
     for (std::uint64_t round = 1; !options.count || round <= *options.count; ++round) {
-        sleep_until(start +
-                    std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                        *options.watch_s * static_cast<double>(round))));
+        sleep_until(start + nanoseconds_of(*options.watch_s * static_cast<double>(round)));
         const Snapshot snapshot = (*started)->snapshot();
         put(output, snapshot.backends, snapshot.time_ns, options.common.format());
         overruns = snapshot.events.overruns;
@@ -272,15 +267,15 @@ void add_backends(CLI::App& inspect, Command& chosen) {
         app->add_option(
                "--watch", options->watch_s,
                "follow live flows, ICMP errors and resets, and print every so many seconds")
-            ->check(CLI::PositiveNumber);
+            ->check(kAboveZero);
     app->add_option("--count", options->count, "end after so many prints")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->needs(watch);
     app->add_option("--enough", options->enough, "flows that a verdict needs")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->capture_default_str();
     app->add_option("--slow", options->slow_s, "seconds beyond which a median answer is slow")
-        ->check(CLI::PositiveNumber)
+        ->check(kAboveZero)
         ->capture_default_str();
     app->add_flag("--all", options->all, "also destinations that nothing translates");
     app->callback([&chosen, options] { chosen = [options] { return run_backends(*options); }; });

@@ -1,5 +1,6 @@
 // pathproof inspect clashes: the hidden entries of resolved clashes, what became of them, and the
 // answers that came too late.
+#include "dataplane/base/clock.h"
 #include "harness/netfilter/clashes.h"
 
 #include <CLI/CLI.hpp>
@@ -32,12 +33,6 @@ struct ClashOptions {
     std::vector<std::string> words;
     Limits limits;
 };
-
-std::int64_t realtime_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
 
 std::string time_text(std::int64_t time_ns) {
     return fmt::format("[{}.{:06}]", time_ns / 1'000'000'000, time_ns % 1'000'000'000 / 1000);

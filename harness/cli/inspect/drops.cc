@@ -5,8 +5,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
+#include "harness/cli/seconds.h"
 #include "harness/drops/agreement.h"
 #include "harness/drops/tracer.h"
 #include "harness/netfilter/stats.h"
@@ -199,8 +201,7 @@ void follow(drops::DropTracer& tracer, Output& output, const DropsOptions& optio
             sleep_until(deadline);
             continue;
         }
-        next += std::chrono::duration_cast<Clock::duration>(
-            std::chrono::duration<double>(*options.interval_s));
+        next += nanoseconds_of(*options.interval_s);
         sleep_until(std::min(next, deadline));
         drops::DropSummary now = tracer.poll();
         put_interval(output, last, now, options);
@@ -245,10 +246,10 @@ void add_drops(CLI::App& inspect, Command& chosen) {
     add_common(*app, options->common);
     app->add_option("--duration", options->duration_s,
                     "end after so many seconds (default: when interrupted)")
-        ->check(CLI::Range(kShortestInterval, kLongestDuration));
+        ->check(number_in(kShortestInterval, kLongestDuration));
     app->add_option("--interval", options->interval_s,
                     "also print the drops of every so many seconds")
-        ->check(CLI::Range(kShortestInterval, kLongestInterval));
+        ->check(number_in(kShortestInterval, kLongestInterval));
     app->add_flag("--all-netns", options->all_namespaces,
                   "count the drops of all namespaces of this machine");
     app->footer(

@@ -5,8 +5,10 @@
 #include <map>
 #include <memory>
 
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
+#include "harness/cli/seconds.h"
 #include "harness/metrics/catalogue.h"
 #include "harness/metrics/http_server.h"
 #include "harness/metrics/snapshot_text.h"
@@ -65,12 +67,14 @@ std::string text_of(const Monitors& monitors, metrics::Dialect dialect) {
     return metrics::to_text(snapshots, {.dialect = dialect});
 }
 
-// Says once of each namespace when a source fails, and why drops are missing.
+// Says once of each namespace when a source fails, why drops are missing, and of which flows no
+// events come.
 class Complaints {
   public:
     void check(const Monitors& monitors) {
         for (const auto& monitor : monitors) {
             const monitor::Snapshot snapshot = monitor->snapshot();
+            say(snapshot, snapshot.unheard, unheard_);
             say(snapshot, snapshot.drops_missing, missing_);
             say(snapshot, snapshot.failure, failed_);
         }
@@ -86,6 +90,7 @@ class Complaints {
         }
     }
 
+    std::map<std::string, std::string> unheard_;
     std::map<std::string, std::string> missing_;
     std::map<std::string, std::string> failed_;
 };
@@ -123,8 +128,7 @@ Result<metrics::Dialect> file_dialect(const std::string& format) {
 Status follow(const Monitors& monitors, const ExportOptions& options, metrics::Dialect dialect,
               Complaints& complaints) {
     const auto deadline = Limits{.duration_s = options.duration_s, .count = {}}.deadline();
-    const auto interval = std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(options.interval_s));
+    const auto interval = nanoseconds_of(options.interval_s);
     auto next = Clock::now();
     for (;;) {
         complaints.check(monitors);
@@ -193,13 +197,13 @@ void add_export(CLI::App& inspect, Command& chosen) {
                     "collector (name it *.prom)");
     app->add_option("--interval", options->interval_s, "seconds between two files")
         ->capture_default_str()
-        ->check(CLI::Range(kShortestInterval, kLongestInterval));
+        ->check(number_in(kShortestInterval, kLongestInterval));
     app->add_option("--format", options->format,
                     "of the file: prometheus (what the node exporter reads) or openmetrics")
         ->capture_default_str();
     app->add_option("--duration", options->duration_s,
                     "end after so many seconds (default: when interrupted)")
-        ->check(CLI::Range(kShortestInterval, kLongestDuration));
+        ->check(number_in(kShortestInterval, kLongestDuration));
     app->add_flag("--no-drops", options->no_drops,
                   "do not listen to the kernel's drops (skb:kfree_skb)");
     app->add_flag("--help-metrics", options->help_metrics,

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/generate/number_checks.h"
+#include "harness/cli/seconds.h"
 #include "harness/netfilter/filter.h"
 
 namespace pathproof::cli::inspect {
@@ -42,20 +44,12 @@ void add_filter_words(CLI::App& app, std::vector<std::string>& words) {
 }
 
 Clock::time_point Limits::deadline() const {
-    // Longer than the clock can count to is for ever.
-    constexpr double kLongest = 1e9;
-    if (!duration_s || *duration_s > kLongest) {
-        return Clock::time_point::max();
-    }
-    return Clock::now() +
-           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*duration_s));
+    return duration_s ? Clock::now() + nanoseconds_of(*duration_s) : Clock::time_point::max();
 }
 
 void add_limits(CLI::App& app, Limits& limits, const std::string& counted) {
-    app.add_option("--duration", limits.duration_s, "end after so many seconds")
-        ->check(CLI::PositiveNumber);
-    app.add_option("--count", limits.count, "end after so many " + counted)
-        ->check(CLI::PositiveNumber);
+    app.add_option("--duration", limits.duration_s, "end after so many seconds")->check(kAboveZero);
+    app.add_option("--count", limits.count, "end after so many " + counted)->check(kPositive);
 }
 
 void catch_signals() {

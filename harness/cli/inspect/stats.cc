@@ -6,8 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
+#include "harness/cli/seconds.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -119,9 +121,7 @@ int follow_stats(const StatsOptions& options, std::vector<CpuStats> before, Outp
     auto sampled = start;
     for (std::uint64_t round = 1; !options.limits.count || round <= *options.limits.count;
          ++round) {
-        const std::chrono::duration<double> offset(*options.interval_s *
-                                                   static_cast<double>(round));
-        sleep_until(start + std::chrono::duration_cast<Clock::duration>(offset));
+        sleep_until(start + nanoseconds_of(*options.interval_s * static_cast<double>(round)));
         const auto after = cpu_stats(options.common.netns);
         if (!after) {
             return complain(after.error());
@@ -172,7 +172,7 @@ void add_stats(CLI::App& inspect, Command& chosen) {
     add_limits(*app, options->limits, "intervals");
     CLI::Option* interval = app->add_option("--interval", options->interval_s,
                                             "then print the changes every so many seconds")
-                                ->check(CLI::PositiveNumber);
+                                ->check(kAboveZero);
     app->get_option("--duration")->needs(interval);
     app->get_option("--count")->needs(interval);
     app->callback([&chosen, options] { chosen = [options] { return run_stats(*options); }; });

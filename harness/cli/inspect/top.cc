@@ -5,6 +5,7 @@
 #include <csignal>
 #include <memory>
 
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
 #include "harness/monitor/monitor.h"
@@ -144,7 +145,7 @@ void add_top(CLI::App& inspect, Command& chosen) {
     app->add_option("--netns", options->netns,
                     "network namespace by its name in 'ip netns' (default: this one)");
     app->add_option("--interval", options->interval_s, "seconds between updates (default 1)")
-        ->check(CLI::Range(0.1, 3600.0));
+        ->check(number_in(0.1, 3600));
     app->add_flag_callback(
         "--no-drops", [options] { options->drops = monitor::Part::kLeave; },
         "do not follow the kernel's drop tracepoint");

@@ -158,13 +158,8 @@ int run_watch(const WatchCommand& command) {
     }
     fmt::print(stderr, "pathproof: listening with a receive buffer of {} KiB\n",
                (*watcher)->receive_buffer_bytes() / 1024);
-    // nf_ct_ecache_ext_add: with nf_conntrack_events=2, the default, only flows that begin while
-    // somebody listens.
-    if ((*watcher)->flows() > 0) {
-        fmt::print(stderr,
-                   "pathproof: {} flows are there already; the kernel sends events of flows that "
-                   "began when nobody listened only with net.netfilter.nf_conntrack_events=1\n",
-                   (*watcher)->flows());
+    if (const std::string& unheard = (*watcher)->unheard(); !unheard.empty()) {
+        fmt::print(stderr, "pathproof: {}\n", unheard);
     }
     return Watch(command, *printer).run(**watcher);
 }
