@@ -12,7 +12,7 @@ using namespace pathproof::load;
 
 namespace {
 
-constexpr RecordingLimits kLimits = {.longest_frame = 9'234, .most_bytes = 1 << 20};
+const RecordingLimits kLimits = {.longest_frame = 9'234, .most_bytes = 1 << 20};
 
 void check(const Result<Recording>& recording) {
     if (!recording) {
