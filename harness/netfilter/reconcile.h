@@ -1,12 +1,12 @@
 // Keeps the state of a conntrack table from its events, and finds what lost events must have said
 // by comparing the state with the table.
 //
-// The order of things after a gap: begin_table() at the gap's place in the stream of events,
-// in_table() for each entry of the table read then, end_table(), event() for the events that follow
-// the gap in the stream, and settle() when all that came in before the table had been read is
-// through. What the table shows and none of those events has explained is a missed event. Gaps that
-// come before settle() need their own begin_table() to end_table() only if they are younger than
-// the last one.
+// The order of things after a gap: gap() at its place in the stream of events, or before; event()
+// for those that follow; begin_table(), in_table() for each entry of the table read then,
+// end_table(); event() for what came in before the table had been read and follows that place in
+// the stream, and settle(). What the table shows and none of those events has explained is a missed
+// event. A gap that comes before settle() needs a begin_table() to end_table() at a place behind
+// it, however old it is.
 #pragma once
 
 #include <cstdint>

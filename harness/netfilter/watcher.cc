@@ -95,9 +95,7 @@ struct Watcher::Impl {
 
     // The place of a gap comes a few events later than its beginning may be.
     void note_overruns() {
-        const std::uint64_t overruns = listener->overruns();
-        if (overruns != known_overruns) {
-            known_overruns = overruns;
+        if (listener->overruns() != told_overruns) {
             reconciler.gap();
         }
     }
@@ -140,6 +138,7 @@ struct Watcher::Impl {
     }
 
     void on_overrun(const Overrun& overrun, const WatchSink& sink) {
+        told_overruns = overrun.total;
         reconciler.gap();
         const bool follows = gap.has_value();
         if (!follows) {
@@ -150,19 +149,19 @@ struct Watcher::Impl {
             leave_open("no state of the table is kept", sink);
             return;
         }
-        // A table that was read after these events were lost needs no second reading.
-        if (follows && overrun.until_ns < table_begun_ns) {
-            return;
-        }
         if (!follows) {
             sink.gap(*gap);
         }
-        read_table(sink);
+        table_wanted = true;
     }
 
+    // Behind all that has come, for it may have more gaps: one reading closes them all. What comes
+    // later and has a gap of its own needs a reading of its own, be the gap older than this
+    // reading: an event between the two may be about a flow whose end was lost, and which this
+    // reading never saw.
     void read_table(const WatchSink& sink) {
+        table_wanted = false;
         for (int reading = 1; reading <= kReadings; ++reading) {
-            table_begun_ns = realtime_ns();
             reconciler.begin_table();
             const auto read = dump(options.netns, stable, [&](const Entry& entry) {
                 reconciler.in_table(entry);
@@ -187,10 +186,11 @@ struct Watcher::Impl {
 
     void on_mark(std::uint64_t number, const WatchSink& sink) {
         reconciler.begin();  // a later mark may have taken the first one's place
-        if (!gap || number != wanted_mark) {
+        if (!gap || table_wanted || number != wanted_mark) {
             return;
         }
         reconciler.settle(missed_sink(sink));
+        note_overruns();
         gap->stage = gap->problem.empty() ? Gap::Stage::kReconciled : Gap::Stage::kOpen;
         end_gap(sink);
     }
@@ -214,6 +214,9 @@ struct Watcher::Impl {
 
     Status poll(std::chrono::milliseconds timeout, const WatchSink& sink) {
         auto delivered = listener->deliver(timeout, sink_for(sink));
+        if (delivered && table_wanted) {
+            read_table(sink);
+        }
         take_counters();
         return delivered;
     }
@@ -252,8 +255,8 @@ struct Watcher::Impl {
     WatchTotals totals;
     std::string unheard;
     std::optional<Gap> gap;           // the one that is being reconciled
-    std::int64_t table_begun_ns = 0;  // the last reading of the table
-    std::uint64_t known_overruns = 0;
+    bool table_wanted = false;        // to be read for it
+    std::uint64_t told_overruns = 0;  // those whose place has come
     std::uint64_t wanted_mark = kInitialMark;
 };
 

@@ -328,6 +328,17 @@ BOOST_AUTO_TEST_CASE(after_any_gaps_the_state_equals_the_table_and_every_flow_ha
                 for (unsigned lost = world.some(60); lost > 0; --lost) {
                     (void)world.act();
                 }
+                // More is told, and more is lost, before the table is read.
+                watched.reconciler.gap();
+                for (unsigned gaps = world.some(3); gaps > 0; --gaps) {
+                    for (unsigned i = world.some(20); i > 0; --i) {
+                        stream.push_back(world.act());
+                    }
+                    deliver(watched, stream);
+                    for (unsigned lost = world.some(20); lost > 0; --lost) {
+                        (void)world.act();
+                    }
+                }
                 read_while_it_changes(watched, world, stream);
                 // A second gap before the first is settled: the stream between the two is told.
                 if (world.some(3) == 0) {
