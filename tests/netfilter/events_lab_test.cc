@@ -75,14 +75,17 @@ class Reference {
                                   {.netns = space.name()});
         BOOST_REQUIRE_MESSAGE(child, child.error().message);
         child_.emplace(std::move(*child));
-        std::this_thread::sleep_for(300ms);
+        for (int i = 0; i < 500 && !space.has_listener(); ++i) {
+            std::this_thread::sleep_for(10ms);
+        }
+        BOOST_REQUIRE(space.has_listener());
     }
     ~Reference() { unlink(path_.c_str()); }
 
-    // Lines of the file once it has `count` of them, or what came within two seconds.
+    // Lines of the file once it has `count` of them, or what came within ten seconds.
     std::vector<std::string> lines(std::size_t count) {
         std::vector<std::string> lines;
-        for (int i = 0; i < 40 && lines.size() < count; ++i) {
+        for (int i = 0; i < 200 && lines.size() < count; ++i) {
             std::this_thread::sleep_for(50ms);
             lines = file_lines(path_);
         }

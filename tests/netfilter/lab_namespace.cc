@@ -1,6 +1,7 @@
 #include "tests/netfilter/lab_namespace.h"
 
 #include <fmt/format.h>
+#include <linux/netlink.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,6 +46,21 @@ void Namespace::load(const std::vector<std::string>& lines) const {
         {"conntrack", "-R", "-"},
         {.netns = name_, .input = fmt::format("{}\n", fmt::join(lines, "\n"))});
     BOOST_REQUIRE_MESSAGE(output, output.error().message);
+}
+
+bool Namespace::has_listener() const {
+    std::istringstream table(run("cat /proc/net/netlink"));
+    for (std::string line; std::getline(table, line);) {
+        // sk, Eth (the netlink protocol), Pid, Groups ...
+        std::istringstream words(line);
+        std::string socket, protocol, port, groups;
+        words >> socket >> protocol >> port >> groups;
+        if (protocol == std::to_string(NETLINK_NETFILTER) &&
+            groups.find_first_not_of('0') != std::string::npos) {
+            return true;
+        }
+    }
+    return false;
 }
 
 std::string without_times(const std::string& line) {

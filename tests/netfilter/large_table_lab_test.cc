@@ -22,7 +22,9 @@ constexpr std::uint32_t kBatch = 100'000;
 struct LargeTable {
     lab::Namespace space{"large"};
     LargeTable() {
-        space.run("sysctl -qw net.netfilter.nf_conntrack_acct=1");
+        space.run(
+            "sysctl -qw net.netfilter.nf_conntrack_acct=1 "
+            "net.netfilter.nf_conntrack_udp_timeout=600");
         space.run("iptables -t raw -A OUTPUT -p udp --dport 69 -j CT --helper tftp");
         space.run("iptables -t raw -A OUTPUT -p udp --dport 70 -j CT --zone-orig 7");
         space.run("iptables -A OUTPUT -p udp --dport 71 -m connlabel --label 5 --set");
