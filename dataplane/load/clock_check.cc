@@ -24,10 +24,10 @@ bool has_word(std::string_view line, std::string_view word) {
 }  // namespace
 
 ClockCheck::ClockCheck(const traffic::TscClock& clock)
-    : clock_(clock), start_(traffic::read_clocks()) {}
+    : clock_(clock), start_(port::read_clocks()) {}
 
 std::optional<double> ClockCheck::ppm() const {
-    const traffic::ClockReading end = traffic::read_clocks();
+    const port::ClockReading end = port::read_clocks();
     const std::int64_t passed = end.monotonic_ns - start_.monotonic_ns;
     if (passed < kShortest) {
         return std::nullopt;

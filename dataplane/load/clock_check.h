@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "dataplane/traffic/counter_rate.h"
+#include "dataplane/port/counter_rate.h"
 #include "dataplane/traffic/pace.h"
 
 namespace pathproof::load {
@@ -21,7 +21,7 @@ class ClockCheck {
 
   private:
     traffic::TscClock clock_;
-    traffic::ClockReading start_;
+    port::ClockReading start_;
 };
 
 // Whether the counter runs on at one rate through frequency changes and idle states: the flags

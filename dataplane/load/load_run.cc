@@ -30,7 +30,7 @@ class Engine final : public LoadRun {
           roles_(roles),
           plan_(plan),
           ports_(roles_),
-          clock_{traffic::TscClock::of_eal(), traffic::tsc_now()},
+          clock_{traffic::TscClock::of_this_machine(), traffic::tsc_now()},
           unix_start_ns_(unix_now_ns()),
           clock_check_(clock_.tsc),
           board_(workers_in(roles_), sending_workers_in(roles_)) {}

@@ -12,7 +12,7 @@ namespace pathproof::port {
 namespace {
 
 // Reading the device's clock crosses the bus: the middle of the call is when it was.
-std::optional<ClockPair> read_clocks(std::uint16_t id) {
+std::optional<ClockPair> read_both_clocks(std::uint16_t id) {
     ClockPair pair;
     const std::uint64_t before = rte_get_tsc_cycles();
     if (rte_eth_read_clock(id, &pair.device) != 0) {
@@ -59,9 +59,9 @@ Result<RxTimestamps> RxTimestamps::of(const Port& port) {
         return fail(ErrorCode::kFailed, "port {}: no room for timestamps in the frame buffers",
                     port.info().name);
     }
-    const auto first = read_clocks(port.id());
+    const auto first = read_both_clocks(port.id());
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    const auto second = read_clocks(port.id());
+    const auto second = read_both_clocks(port.id());
     const auto scale = first && second ? ClockScale::between(*first, *second) : std::nullopt;
     if (!scale) {
         return fail(ErrorCode::kNotSupported,
@@ -81,7 +81,7 @@ std::optional<std::uint64_t> RxTimestamps::arrival_tsc(const rte_mbuf& frame) co
 }
 
 void RxTimestamps::follow_clock() {
-    const auto present = read_clocks(id_);
+    const auto present = read_both_clocks(id_);
     const auto scale = present ? ClockScale::between(last_, *present) : std::nullopt;
     if (scale) {
         last_ = *present;

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "dataplane/port/capture.h"
+#include "dataplane/port/counter_rate.h"
 #include "dataplane/port/counters.h"
 #include "dataplane/softnic/completion.h"
 #include "dataplane/softnic/port_loop.h"
@@ -151,6 +152,7 @@ struct Wire::Impl {
     const WirePlan plan;
     Keeper keeper;
     std::array<Side, 2> sides;
+    const std::uint64_t hz = port::counter_hz();
     std::uint64_t start_tsc = 0;
     std::uint64_t end_tsc = 0;
     std::int64_t started_unix_ns = 0;
@@ -167,7 +169,6 @@ struct Wire::Impl {
 // Seconds and their rest apart: cycles times 10^9 would overflow within seconds.
 std::int64_t Wire::Impl::now_ns() const noexcept {
     const std::uint64_t cycles = rte_rdtsc() - start_tsc;
-    const std::uint64_t hz = rte_get_tsc_hz();
     return static_cast<std::int64_t>(cycles / hz * 1'000'000'000 +
                                      cycles % hz * 1'000'000'000 / hz);
 }
@@ -300,8 +301,7 @@ WireReport Wire::Impl::report() {
         }
     }
     report.kept = keeper.take();
-    report.seconds =
-        static_cast<double>(end_tsc - start_tsc) / static_cast<double>(rte_get_tsc_hz());
+    report.seconds = static_cast<double>(end_tsc - start_tsc) / static_cast<double>(hz);
     report.objections = objections;
     report.partial = partial;
     return report;

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "dataplane/traffic/counter_rate.h"
+#include "dataplane/port/counter_rate.h"
 
 namespace pathproof::traffic {
 
@@ -16,8 +16,8 @@ Tsc tsc_now() noexcept {
     return rte_rdtsc();
 }
 
-TscClock TscClock::of_eal() {
-    return TscClock(counter_hz());
+TscClock TscClock::of_this_machine() {
+    return TscClock(port::counter_hz());
 }
 
 Tsc spin_until(Tsc deadline) noexcept {

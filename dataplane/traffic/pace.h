@@ -13,11 +13,11 @@ using Tsc = std::uint64_t;
 // The counter now, in cycles. Invariant and the same on all CPUs of the machines we support.
 Tsc tsc_now() noexcept;
 
-// Converts between cycles and time; `hz` is the counter's rate; of_eal() has it measured.
+// Converts between cycles and time; `hz` is the counter's rate, of_this_machine() the one measured here.
 class TscClock {
   public:
     explicit TscClock(std::uint64_t hz) : hz_(static_cast<double>(hz)) {}
-    static TscClock of_eal();
+    static TscClock of_this_machine();
 
     // Signed, so that a skew may be negative.
     std::int64_t cycles(Nanoseconds time) const noexcept {

@@ -169,7 +169,7 @@ class PairSession {
           run_{.plan = plan,
                .book = book_,
                .stop = stop,
-               .clock = {TscClock::of_eal()},
+               .clock = {TscClock::of_this_machine()},
                .from = {NumberedPort{&ports[plan.members[0].port], plan.members[0].port},
                         NumberedPort{&ports[plan.members[1].port], plan.members[1].port}},
                .frames = {&frames_[0], &frames_[1]},

@@ -163,7 +163,7 @@ Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const Resp
     }
     const port::PortCounters before = port.counters();
     const auto driver_before = port::extended_counters(port);
-    const RunClock clock{TscClock::of_eal(), tsc_now()};
+    const RunClock clock{TscClock::of_this_machine(), tsc_now()};
     End end{stop, plan.duration};
     Status launched;
     for (unsigned n = 0; n < plan.workers && launched; ++n) {

@@ -69,7 +69,7 @@ class Bench {
             port_, {0}, 0,
             unwrap(
                 Responder::make({.rules = {shape.rule}, .tunnel_ports = {4789}, .pending = 1024})));
-        const RunClock clock{TscClock::of_eal(), tsc_now()};
+        const RunClock clock{TscClock::of_this_machine(), tsc_now()};
         std::vector<std::uint64_t> slices;
         for (int round = 0; round < kRounds; ++round) {
             put_queries(static_cast<std::uint32_t>(round) * kBurst);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "dataplane/traffic/counter_rate.h"
+#include "dataplane/port/counter_rate.h"
 #include "harness/bench/load/load_plans.h"
 #include "harness/bench/load/load_search.h"
 
@@ -45,7 +45,7 @@ LoadOutcome outcome_of(const load::TrialReport& report) {
                         .frames_per_second = report.achieved_pps,
                         .seconds = report.sending_seconds,
                         .frame_bytes = report.mean_frame_bytes,
-                        .tsc_mhz = static_cast<double>(traffic::counter_hz()) * 1e-6,
+                        .tsc_mhz = static_cast<double>(port::counter_hz()) * 1e-6,
                         .objections = report.objections};
     outcome.unique = outcome.sent - std::min(outcome.sent, outcome.missing);
     return outcome;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace pathproof::traffic {
+namespace pathproof::port {
 
 // Both clocks at one instant.
 struct ClockReading {
@@ -19,4 +19,4 @@ ClockReading read_clocks() noexcept;
 // on a counter of 2596 MHz every second is 1.5 ms short then.
 std::uint64_t counter_hz();
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::port

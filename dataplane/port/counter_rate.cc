@@ -1,11 +1,11 @@
-#include "dataplane/traffic/counter_rate.h"
+#include "dataplane/port/counter_rate.h"
 
 #include <rte_cycles.h>
 #include <time.h>
 
 #include <cmath>
 
-namespace pathproof::traffic {
+namespace pathproof::port {
 namespace {
 
 constexpr int kReadings = 16;
@@ -44,4 +44,4 @@ std::uint64_t counter_hz() {
     return hz;
 }
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::port
