@@ -34,7 +34,7 @@ void check_trials(const std::vector<json>& lines, const json& result) {
 BOOST_AUTO_TEST_CASE(a_search_over_the_kernel_gives_both_bounds_of_every_goal) {
     const KernelDevice device;
     const auto [code, lines, said] = device.search(
-        "mlr c0 --min-load 100 --max-load 20000 --no-latency --retries 0 --max-time 40" + kGoals);
+        "mlr c0 --min-load 0.1k --max-load 20k --no-latency --retries 0 --max-time 40" + kGoals);
     BOOST_REQUIRE(!lines.empty());
     const json& result = lines.back();
     BOOST_REQUIRE(result["type"] == "result");

@@ -106,7 +106,7 @@ void add_options(CLI::App& command, SearchOptions& options) {
     command
         .add_option("--throughput", options.throughput,
                     "of these frames, per second (default: searched for first)")
-        ->check(kLoad);
+        ->transform(kLoad);
     command
         .add_option("--tests", options.tests, "how often the longest burst is searched for (50)")
         ->check(CLI::Range(1, 10'000));

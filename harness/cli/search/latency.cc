@@ -113,7 +113,7 @@ void add_options(CLI::App& command, SearchOptions& options) {
         .add_option("--throughput", options.throughput,
                     "measure at this load, frames per second, instead of searching for the "
                     "throughput and the partial drop rate first")
-        ->check(kLoad);
+        ->transform(kLoad);
     command.add_option("--trial", options.trial_s, "seconds of a trial (120)")
         ->check(kTypedSeconds);
     command.add_option("--repeats", options.repeats, "trials at each load (20)")

@@ -8,6 +8,7 @@
 #include "dataplane/port/cpus.h"
 #include "dataplane/search/frame_sizes.h"
 #include "harness/cli/generate/number_checks.h"
+#include "harness/cli/generate/rate_text.h"
 
 namespace pathproof::cli {
 namespace {
@@ -104,12 +105,12 @@ void add_frames(CLI::App& command, SearchOptions& options) {
 
 void add_limits(CLI::App& command, SearchOptions& options) {
     command.add_option("--min-load", options.min_load, "least load, frames per second")
-        ->check(kLoad);
+        ->transform(kLoad);
     command
         .add_option("--max-load", options.max_load,
                     "greatest load, frames per second (default: the link's, else what the tester "
                     "can send)")
-        ->check(kLoad);
+        ->transform(kLoad);
     command
         .add_option("--max-time", options.max_time_s,
                     "seconds after which the search of a frame size ends with what it has")
@@ -133,13 +134,14 @@ void add_limits(CLI::App& command, SearchOptions& options) {
 
 const CLI::Validator kLoad(
     [](std::string& text) {
-        double value = 0;
-        const bool right =
-            CLI::detail::lexical_cast(text, value) && value > 0 && value <= kHighestLoad;
-        return right
-                   ? std::string()
-                   : fmt::format("'{}' is not a load: frames per second, above 0 and up to {:.0f}",
-                                 text, kHighestLoad);
+        const auto rate = parse_rate(text);
+        if (!rate || rate->kind != Rate::Kind::kPerSecond || rate->value > kHighestLoad) {
+            return fmt::format(
+                "'{}' is not a load: frames per second, above 0 and up to {:.0f} (20000, 20k, 1.5M)",
+                text, kHighestLoad);
+        }
+        text = fmt::format("{}", rate->value);
+        return std::string();
     },
     "LOAD");
 const CLI::Validator kTypedSeconds = number_in(0.001, kLongestSeconds);

@@ -110,7 +110,7 @@ void add_options(CLI::App& command, SearchOptions& options) {
     command
         .add_option("--throughput", options.throughput,
                     "of these frames, per second (default: searched for first)")
-        ->check(kLoad);
+        ->transform(kLoad);
     command
         .add_option("--overload-time", options.overload_s,
                     "seconds at 110 % of the throughput (60)")
