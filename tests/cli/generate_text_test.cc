@@ -5,6 +5,7 @@
 #include "harness/cli/generate/amounts.h"
 #include "harness/cli/generate/mix_text.h"
 #include "harness/cli/generate/rate_text.h"
+#include "harness/cli/generate/remedies.h"
 #include "harness/cli/generate/typed_command.h"
 
 using namespace pathproof;
@@ -144,4 +145,27 @@ BOOST_AUTO_TEST_CASE(a_command_is_written_as_a_shell_takes_it_back) {
     BOOST_TEST(shell_words({"pathproof", "generate", "net_tap,iface=t0", "--rate", "10%"}) ==
                "pathproof generate net_tap,iface=t0 --rate 10%");
     BOOST_TEST(shell_words({"a b", "", "it's", "$HOME"}) == R"('a b' '' 'it'\''s' '$HOME')");
+}
+
+BOOST_AUTO_TEST_CASE(what_may_help_is_what_fits_the_trouble_and_the_ports) {
+    const port::PortInfo packets{.name = "c0", .driver = "net_af_packet"};
+    const port::PortInfo back{.name = "s0", .driver = "net_af_packet"};
+    const port::PortInfo xdp{.name = "x0", .driver = "net_af_xdp"};
+    const port::PortInfo nic{.name = "n0", .driver = "net_ixgbe"};
+    const auto has = [](const std::vector<std::string>& sentences, const std::string& words) {
+        return remedy_rows(sentences).find(words) != std::string::npos;
+    };
+    BOOST_TEST(remedies({}, packets, back).empty());
+
+    BOOST_TEST(has(remedies({.disturbed = true}, packets, back), "rps_cpus"));
+    BOOST_TEST(has(remedies({.disturbed = true}, nic, packets), "rps_cpus"));
+    BOOST_TEST(has(remedies({.disturbed = true}, nic, nic), "isolcpus"));
+    BOOST_TEST(!has(remedies({.disturbed = true}, packets, back), "af_xdp:"));
+
+    BOOST_TEST(has(remedies({.limited = true}, packets, back), ": af_xdp:c0 and af_xdp:s0: "));
+    BOOST_TEST(has(remedies({.limited = true}, packets, packets), ": af_xdp:c0: "));
+    BOOST_TEST(has(remedies({.limited = true}, xdp, back), ": af_xdp:s0: "));
+    BOOST_TEST(remedies({.limited = true}, xdp, xdp).empty());
+    BOOST_TEST(has(remedies({.limited = true}, nic, nic), "--queues"));
+    BOOST_TEST(remedies({.disturbed = true, .limited = true}, nic, nic).size() == 2u);
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "dataplane/load/load_run.h"
 #include "dataplane/port/port.h"
@@ -22,6 +23,8 @@ struct GenerateResult {
 
     // The figures can be relied on: the run went to its end and nothing is held against it.
     bool conclusive() const { return !report.partial && report.objections.empty(); }
+    // What may help where they cannot.
+    std::vector<std::string> remedies() const;
 };
 
 // One line: COMPLETE, PARTIAL or INCONCLUSIVE, and what it comes down to.
@@ -34,7 +37,7 @@ std::string result_text(const GenerateResult& result);
 //  "further", "reordered"}, "classes": {"dns-a": {"sent", "unique", "missing", "duplicates",
 //  "reordered", "late", "wrong", "latency_us": {...}}}, "reordering": {...}, "latency_us":
 //  {"min", "p50", "p90", "p99", "p99_9", "max"}, "own_bias_us": {...}, "departures": {...},
-//  "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "repeat"}
+//  "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies", "repeat"}
 nlohmann::json result_json(const GenerateResult& result);
 
 }  // namespace pathproof::cli

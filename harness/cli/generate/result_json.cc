@@ -161,6 +161,7 @@ json result_json(const GenerateResult& result) {
                 {"overhead_ms", us(report.overhead_ns) / 1e3},
                 {"tester_limit", report.tester_limit},
                 {"objections", report.objections},
+                {"remedies", result.remedies()},
                 {"repeat", result.repeat}});
     if (report.clock_ppm) {
         out["clock_ppm"] = *report.clock_ppm;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "harness/cli/generate/figures.h"
+#include "harness/cli/generate/remedies.h"
 #include "harness/cli/generate/result.h"
 #include "harness/cli/traffic_rows.h"
 
@@ -152,6 +153,12 @@ std::string worker_rows(const TrialReport& report) {
 
 }  // namespace
 
+std::vector<std::string> GenerateResult::remedies() const {
+    return cli::remedies(
+        {.disturbed = !report.disturbances.empty(), .limited = !report.tester_limit.empty()},
+        sending, receiving);
+}
+
 std::string verdict_line(const GenerateResult& result) {
     const TrialReport& report = result.report;
     const std::string word = report.partial              ? "PARTIAL"
@@ -179,6 +186,7 @@ std::string result_text(const GenerateResult& result) {
         received_rows(report.intake.received, result.tracked ? "  of these frames" : "  tracked");
     text += checksum_rows(report.intake.checksums) + flag_rows(report.intake);
     text += worker_rows(report) + objection_rows(report.objections);
+    text += remedy_rows(result.remedies());
     return text + verdict_line(result) + "\nrepeat: " + result.repeat + "\n";
 }
 

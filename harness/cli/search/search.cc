@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/generate/remedies.h"
 #include "harness/cli/generate/typed_command.h"
 #include "harness/cli/search/kinds.h"
 #include "harness/cli/search/record.h"
@@ -24,6 +25,7 @@ class SearchCommand {
     void leave_out(std::uint16_t size, const search::Trials* probe);
     void add(const SizeSearch& search, const SizeOutcome& outcome, const search::Trials& trials,
              const load::OwnBias& bias);
+    void note_trouble(const search::Trials& trials);
     search::Budget budget(const SearchTime& time) const;
     Status finish(const SearchStand& stand, SearchRecord& record);
 
@@ -32,6 +34,7 @@ class SearchCommand {
     const std::atomic<bool>& stop_;
     json sizes_ = json::array();
     std::string table_;
+    TesterTrouble trouble_;
     bool found_ = true;
     bool partial_ = false;
     bool cut_short_ = false;  // by a port: there is no use in other sizes
@@ -117,9 +120,19 @@ void SearchCommand::add(const SizeSearch& search, const SizeOutcome& outcome,
     for (const std::string& reason : outcome.reasons) {
         table_ += "        INCONCLUSIVE: " + reason + "\n";
     }
+    if (!outcome.reasons.empty()) {
+        note_trouble(trials);
+    }
     found_ = found_ && outcome.reasons.empty();
     partial_ = partial_ || trials.ending() != search::Ending::kNone;
     cut_short_ = cut_short_ || trials.ending() == search::Ending::kCutShort;
+}
+
+void SearchCommand::note_trouble(const search::Trials& trials) {
+    for (const search::TrialOutput& trial : trials.log()) {
+        trouble_.disturbed |= trial.disturbed();
+        trouble_.limited |= !trial.tester_limit.empty() && !trial.limited_by_stalls;
+    }
 }
 
 void SearchCommand::leave_out(std::uint16_t size, const search::Trials* probe) {
@@ -139,6 +152,7 @@ void SearchCommand::leave_out(std::uint16_t size, const search::Trials* probe) {
 
 Status SearchCommand::finish(const SearchStand& stand, SearchRecord& record) {
     const char* const verdict = found_ ? "FOUND" : partial_ ? "PARTIAL" : "INCONCLUSIVE";
+    const std::vector<std::string> advice = remedies(trouble_, stand.sender(), stand.receiver());
     const std::string command = typed_command();
     const json result = {{"type", "result"},
                          {"search", kind_.name},
@@ -152,13 +166,14 @@ Status SearchCommand::finish(const SearchStand& stand, SearchRecord& record) {
                          {"seed", options_.traffic.seed},
                          {"sizes", sizes_},
                          {"verdict", verdict},
+                         {"remedies", advice},
                          {"command", command}};
     const std::string text = fmt::format(
         "search {} from {} ({}) to {} ({}), evidence: {}\noffered load: at most {:.3g} % below the "
-        "intended (--offered-tolerance)\n{}{}\nagain: {}\n",
+        "intended (--offered-tolerance)\n{}{}{}\nagain: {}\n",
         kind_.name, stand.sender().name, stand.sender().driver, stand.receiver().name,
         stand.receiver().driver, port::evidence_name(stand.evidence()),
-        100 * offered_tolerance(options_), table_, verdict, command);
+        100 * offered_tolerance(options_), table_, remedy_rows(advice), verdict, command);
     return record.result(result, text);
 }
 
