@@ -25,15 +25,30 @@ std::string rate_limit(const TrialReport& report) {
                                                                report.hand.left_out));
 }
 
-std::string own_drops(const TrialReport& report, const RunFacts& facts) {
-    const port::PortCounters& port = report.receiver_port;
-    if (port.rx_missed + port.rx_no_mbuf == 0) {
+// Frames that the driver took and its kernel interface never sent: nobody behind it can have lost
+// them.
+std::string never_sent(const TrialReport& report, const RunFacts& facts) {
+    const std::uint64_t sent = report.sender_port.tx_by_interface;
+    if (report.partial || sent >= report.sent) {
         return {};
     }
     return fmt::format(
-        "port {} lost {} frames itself ({} for want of a descriptor, {} for want of "
-        "a buffer)",
-        facts.receiver_ports, port.rx_missed + port.rx_no_mbuf, port.rx_missed, port.rx_no_mbuf);
+        "port {} lost {} frames itself: its driver took {} and its interface counted {} as sent",
+        facts.sender_ports, report.sent - sent, report.sent, sent);
+}
+
+std::string own_drops(const TrialReport& report, const RunFacts& facts) {
+    std::string lost = never_sent(report, facts);
+    const port::PortCounters& port = report.receiver_port;
+    if (port.rx_missed + port.rx_no_mbuf == 0) {
+        return lost;
+    }
+    return lost + (lost.empty() ? "" : "; ") +
+           fmt::format(
+               "port {} lost {} frames itself ({} for want of a descriptor, {} for want of "
+               "a buffer)",
+               facts.receiver_ports, port.rx_missed + port.rx_no_mbuf, port.rx_missed,
+               port.rx_no_mbuf);
 }
 
 void check_hand(const TrialReport& report, const RunFacts& facts, Texts& found) {

@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/if_link.h>
 #include <linux/if_packet.h>
+#include <linux/if_xdp.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -20,6 +21,13 @@
 namespace pathproof::port {
 namespace {
 
+int read_link_info(const nlattr* attribute, void* into) {
+    if (mnl_attr_get_type(attribute) == IFLA_INFO_KIND) {
+        static_cast<InterfaceState*>(into)->kind = mnl_attr_get_str(attribute);
+    }
+    return MNL_CB_OK;
+}
+
 int read_attribute(const nlattr* attribute, void* into) {
     InterfaceState& state = *static_cast<InterfaceState*>(into);
     switch (mnl_attr_get_type(attribute)) {
@@ -29,10 +37,13 @@ int read_attribute(const nlattr* attribute, void* into) {
         case IFLA_MTU:
             state.mtu = mnl_attr_get_u32(attribute);
             break;
+        case IFLA_LINKINFO:
+            return mnl_attr_parse_nested(attribute, read_link_info, into);
         case IFLA_STATS64: {
             rtnl_link_stats64 stats{};
             std::memcpy(&stats, mnl_attr_get_payload(attribute),
                         std::min<std::size_t>(sizeof stats, mnl_attr_get_payload_len(attribute)));
+            state.tx_packets = stats.tx_packets;
             state.rx_dropped = stats.rx_dropped;
             state.tx_dropped = stats.tx_dropped;
             break;
@@ -52,16 +63,32 @@ int read_link(const nlmsghdr* message, void* into) {
     return mnl_attr_parse(message, sizeof *link, read_attribute, into);
 }
 
-bool is_packet_socket_on(int file, unsigned interface_index) {
-    int domain = 0;
+int domain_of(int file) {
+    int domain = -1;  // stays for what is no socket
     socklen_t size = sizeof domain;
-    if (getsockopt(file, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_PACKET) {
-        return false;
-    }
+    getsockopt(file, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+    return domain;
+}
+
+bool is_bound_to(int packet_socket, unsigned interface_index) {
     sockaddr_ll bound{};
-    size = sizeof bound;
-    return getsockname(file, reinterpret_cast<sockaddr*>(&bound), &size) == 0 &&
+    socklen_t size = sizeof bound;
+    return getsockname(packet_socket, reinterpret_cast<sockaddr*>(&bound), &size) == 0 &&
            bound.sll_ifindex == static_cast<int>(interface_index);
+}
+
+std::vector<int> sockets_of(int domain) {
+    std::vector<int> sockets;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
+        const std::string name = entry.path().filename().string();
+        int file = -1;
+        std::from_chars(name.data(), name.data() + name.size(), file);
+        if (file >= 0 && domain_of(file) == domain) {
+            sockets.push_back(file);
+        }
+    }
+    return sockets;
 }
 
 }  // namespace
@@ -116,13 +143,9 @@ Result<InterfaceState> KernelInterface::state() const {
 }
 
 PacketSockets::PacketSockets(unsigned interface_index) {
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
-        const std::string name = entry.path().filename().string();
-        int file = -1;
-        std::from_chars(name.data(), name.data() + name.size(), file);
-        if (file >= 0 && is_packet_socket_on(file, interface_index)) {
-            sockets_.push_back(file);
+    for (const int socket : sockets_of(AF_PACKET)) {
+        if (is_bound_to(socket, interface_index)) {
+            sockets_.push_back(socket);
         }
     }
 }
@@ -162,6 +185,32 @@ std::uint64_t PacketSockets::dropped() {
         }
     }
     return dropped_;
+}
+
+XdpSockets XdpSockets::all() {
+    XdpSockets there;
+    there.sockets_ = sockets_of(AF_XDP);
+    return there;
+}
+
+XdpSockets XdpSockets::opened_since(const XdpSockets& before) {
+    XdpSockets opened = all();
+    std::erase_if(opened.sockets_, [&](int socket) {
+        return std::ranges::find(before.sockets_, socket) != before.sockets_.end();
+    });
+    return opened;
+}
+
+std::uint64_t XdpSockets::dropped_at_full_ring() const {
+    std::uint64_t dropped = 0;
+    for (const int socket : sockets_) {
+        xdp_statistics counted{};
+        socklen_t size = sizeof counted;
+        if (getsockopt(socket, SOL_XDP, XDP_STATISTICS, &counted, &size) == 0) {
+            dropped += counted.rx_ring_full;
+        }
+    }
+    return dropped;
 }
 
 std::uint32_t packet_ring_room(std::uint32_t framesz) {

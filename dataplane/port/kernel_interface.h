@@ -16,6 +16,8 @@ struct InterfaceState {
     std::string name;
     unsigned flags = 0;  // IFF_UP, IFF_RUNNING, ...
     std::uint32_t mtu = 0;
+    std::string kind;  // "veth", "vxlan", "dummy" (IFLA_INFO_KIND); empty: hardware, as a rule
+    std::uint64_t tx_packets = 0;
     std::uint64_t rx_dropped = 0;
     std::uint64_t tx_dropped = 0;
 };
@@ -61,6 +63,21 @@ class PacketSockets {
     std::vector<int> sockets_;  // owned by the driver
     std::mutex mutex_;
     std::uint64_t dropped_ = 0;
+};
+
+// The AF_XDP sockets that net_af_xdp opens for a port. Its driver counts what they dropped for want
+// of a buffer, not what they dropped because the receive ring was full.
+class XdpSockets {
+  public:
+    XdpSockets() = default;
+    // Those of this process that are open now and were not when `before` was made.
+    static XdpSockets opened_since(const XdpSockets& before);
+    static XdpSockets all();
+
+    std::uint64_t dropped_at_full_ring() const;
+
+  private:
+    std::vector<int> sockets_;  // owned by the driver
 };
 
 // The bytes of a frame that fit one slot of `framesz` bytes of a TPACKET_V2 receive ring.

@@ -31,27 +31,44 @@ struct Port::Kernel {
     Kernel(KernelInterface&& watched, unsigned packet_index)
         : interface(std::move(watched)), sockets(packet_index) {}
 
-    // Adds what the kernel dropped since the port was opened; one that is gone counts no more.
-    void add_losses(PortCounters& counters) {
+    // Adds what the kernel counted since the port was opened; one that is gone counts no more.
+    void add_its_count(PortCounters& counters) {
         if (const auto now = interface.state()) {
             latest = *now;
         }
-        counters.rx_missed += sockets.dropped() + (latest.rx_dropped - at_open.rx_dropped);
-        counters.tx_errors += latest.tx_dropped - at_open.tx_dropped;
+        if (is_af_packet) {
+            counters.rx_missed += sockets.dropped() + (latest.rx_dropped - at_open.rx_dropped);
+            counters.tx_errors += latest.tx_dropped - at_open.tx_dropped;
+        } else {
+            counters.rx_missed = std::max(counters.rx_missed + xdp_sockets.dropped_at_full_ring(),
+                                          latest.rx_dropped - at_open.rx_dropped);
+        }
+        if (at_open.kind.empty()) {
+            return;
+        }
+        counters.tx_by_interface = latest.tx_packets - at_open.tx_packets;
+        // A frame that the far end of a veth has no room for is gone, unless it came from a packet
+        // socket, which sends it again (tpacket_snd).
+        if (is_af_xdp && at_open.kind == "veth") {
+            counters.tx_by_interface += latest.tx_dropped - at_open.tx_dropped;
+        }
     }
 
     KernelInterface interface;
     PacketSockets sockets;  // none unless the driver is net_af_packet
+    XdpSockets xdp_sockets;  // none unless it is net_af_xdp
     InterfaceState at_open;
     InterfaceState latest;
     std::optional<std::uint16_t> mtu_before;  // set: the MTU was changed and is put back
     bool is_af_packet = false;
+    bool is_af_xdp = false;
 };
 
 namespace {
 
 constexpr std::uint16_t kNoPort = 0xffff;
 constexpr std::string_view kAfPacket = "net_af_packet";
+constexpr std::string_view kAfXdp = "net_af_xdp";
 
 std::string devices_there() {
     std::vector<std::string> names;
@@ -220,6 +237,7 @@ Status Port::watch_interface(const rte_eth_dev_info& device) {
     const bool is_af_packet = device.driver_name == kAfPacket;
     kernel_ = std::make_unique<Kernel>(std::move(*watched), is_af_packet ? device.if_index : 0);
     kernel_->is_af_packet = is_af_packet;
+    kernel_->is_af_xdp = device.driver_name == kAfXdp;
     const auto state = kernel_->interface.state();
     if (!state) {
         return fail(state.error(), "port {} ({})", config_.name, config_.device);
@@ -305,6 +323,7 @@ Status Port::set_up_queues() {
         return refused(config_, "number of descriptors", outcome, log_from);
     }
     const auto node = static_cast<unsigned>(memory_node(id_));
+    const XdpSockets others = XdpSockets::all();
     for (std::uint16_t queue = 0; queue < config_.rx_queues; ++queue) {
         if (const int outcome =
                 rte_eth_rx_queue_setup(id_, queue, rx_descriptors, node, nullptr, pool_);
@@ -317,6 +336,9 @@ Status Port::set_up_queues() {
             outcome != 0) {
             return refused(config_, "set up a transmit queue", outcome, log_from);
         }
+    }
+    if (kernel_ && kernel_->is_af_xdp) {
+        kernel_->xdp_sockets = XdpSockets::opened_since(others);
     }
     tallies_ = std::make_unique<QueueTally[]>(config_.tx_queues);
     return {};
@@ -407,8 +429,9 @@ PortCounters Port::counters() const {
         counters.tx_refused +=
             std::atomic_ref(tallies_[queue].refused).load(std::memory_order_relaxed);
     }
-    if (kernel_ && kernel_->is_af_packet) {
-        kernel_->add_losses(counters);
+    counters.tx_by_interface = counters.tx_packets;
+    if (kernel_ && (kernel_->is_af_packet || kernel_->is_af_xdp)) {
+        kernel_->add_its_count(counters);
     }
     return counters;
 }

@@ -74,7 +74,9 @@ struct PortInfo {
 // An af_packet port's driver counts none of its losses. Its counters here are the kernel's:
 // rx_missed is what the full ring of its sockets dropped (PACKET_STATISTICS tp_drops) plus what the
 // interface's receive backlog dropped before that (rx_dropped); tx_errors adds what the interface
-// would not carry (tx_dropped).
+// would not carry (tx_dropped). An af_xdp port's driver counts what its sockets dropped for want of
+// a buffer: rx_missed adds what they dropped at a full ring, or is the interface's rx_dropped, which
+// has both and the queue before, where that is more.
 struct PortCounters {
     std::uint64_t rx_packets = 0;
     std::uint64_t tx_packets = 0;
@@ -85,6 +87,10 @@ struct PortCounters {
     std::uint64_t tx_errors = 0;
     std::uint64_t tx_refused =
         0;  // frames the driver would not take in one call (retried by the caller)
+    // What the port's interface says it sent, the kernel's own frames included, and those that the
+    // far end of a veth had no room for: af_packet and af_xdp ports on an interface made of
+    // software, which counts at once. Else tx_packets.
+    std::uint64_t tx_by_interface = 0;
 
     bool operator==(const PortCounters&) const = default;
 };

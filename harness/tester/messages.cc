@@ -31,6 +31,7 @@ void fields(Archive& archive, PortCounters& counters) {
     archive("rx_errors", counters.rx_errors);
     archive("tx_errors", counters.tx_errors);
     archive("tx_refused", counters.tx_refused);
+    archive("tx_by_interface", counters.tx_by_interface);
 }
 
 }  // namespace pathproof::port

@@ -18,6 +18,7 @@ TrialReport healthy() {
     report.sending_seconds = 1;
     report.achieved_pps = 10'000;
     report.sender_port.tx_packets = 10'000;
+    report.sender_port.tx_by_interface = 10'000;
     report.intake.received.received = 10'000;
     report.intake.received.answers = 10'000;
     report.intake.classes[0].unique = 10'000;
@@ -94,6 +95,28 @@ BOOST_AUTO_TEST_CASE(frames_that_the_receiving_port_lost_are_the_testers_limit) 
     check_trial(report, kFacts);
     BOOST_TEST(report.own_drops == report.tester_limit);
     BOOST_TEST(report.missed_rate.empty());
+}
+
+BOOST_AUTO_TEST_CASE(frames_that_the_interface_never_sent_are_the_testers_limit) {
+    TrialReport report = healthy();
+    report.sender_port.tx_by_interface = 9'400;
+    check(report, "port p0 lost 600 frames itself: its driver took 10000 and its interface counted 9400");
+    check_trial(report, kFacts);
+    BOOST_TEST(report.own_drops == report.tester_limit);
+    report.receiver_port.rx_missed = 5;
+    check_trial(report, kFacts);
+    BOOST_TEST(report.own_drops.find("port p0 lost 600") != std::string::npos);
+    BOOST_TEST(report.own_drops.find("port p1 lost 5") != std::string::npos);
+
+    TrialReport with_the_kernels = healthy();
+    with_the_kernels.sender_port.tx_by_interface = 10'003;
+    check_trial(with_the_kernels, kFacts);
+    BOOST_TEST(with_the_kernels.objections.empty());
+    TrialReport stopped = healthy();
+    stopped.partial = true;
+    stopped.sender_port.tx_by_interface = 9'400;
+    check_trial(stopped, kFacts);
+    BOOST_TEST(stopped.own_drops.empty());
 }
 
 BOOST_AUTO_TEST_CASE(counters_that_disagree_are_said) {
