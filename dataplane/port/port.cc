@@ -17,6 +17,7 @@
 
 #include "dataplane/port/device.h"
 #include "dataplane/port/eal_log.h"
+#include "dataplane/port/frame_pool.h"
 #include "dataplane/port/kernel_interface.h"
 #include "dataplane/port/link_speed.h"
 #include "dataplane/port/rss.h"
@@ -283,14 +284,25 @@ Status Port::make_pool(const rte_eth_dev_info& device) {
         room = std::max(room, slot + RTE_PKTMBUF_HEADROOM);
         transmit_room_ = packet_ring_send_room(slot);
     }
+    const bool is_af_xdp = kernel_ && kernel_->is_af_xdp;
+    if (is_af_xdp) {
+        if (room > page_pool_room()) {
+            return fail(ErrorCode::kNotSupported,
+                        "port {} ({}): AF_XDP has buffers of {} bytes, and {} are asked for",
+                        config_.name, config_.device, page_pool_room(), room);
+        }
+        room = page_pool_room();
+    }
     transmit_room_ = transmit_room_ == 0 ? room - RTE_PKTMBUF_HEADROOM : transmit_room_;
     if (room > UINT16_MAX) {
         return fail(ErrorCode::kNotSupported,
                     "port {} ({}): a frame buffer of {} bytes is longer than DPDK's longest, {}",
                     config_.name, config_.device, room, UINT16_MAX);
     }
-    pool_ = rte_pktmbuf_pool_create(fmt::format("frames_{}", id_).c_str(), config_.pool_mbufs, 256,
-                                    0, static_cast<std::uint16_t>(room), memory_node(id_));
+    const std::string name = fmt::format("frames_{}", id_);
+    pool_ = is_af_xdp ? make_page_pool(name, config_.pool_mbufs, memory_node(id_))
+                      : make_frame_pool(name, config_.pool_mbufs,
+                                        static_cast<std::uint16_t>(room), memory_node(id_));
     if (pool_ == nullptr) {
         return fail(
             ErrorCode::kFailed,

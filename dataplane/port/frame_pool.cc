@@ -1,0 +1,79 @@
+#include "dataplane/port/frame_pool.h"
+
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
+#include <rte_mempool.h>
+#include <rte_memzone.h>
+#include <unistd.h>
+
+namespace pathproof::port {
+namespace {
+
+constexpr unsigned kCached = 256;  // mbufs for each lcore
+// Not spread over memory channels: that adds to an object's size.
+constexpr unsigned kFlags = RTE_MEMPOOL_F_NO_SPREAD;
+
+std::uint32_t page_size() {
+    return static_cast<std::uint32_t>(getpagesize());
+}
+
+std::uint32_t element_size() {
+    rte_mempool_objsz size{};
+    rte_mempool_calc_obj_size(sizeof(rte_mbuf), kFlags, &size);
+    return page_size() - size.header_size;
+}
+
+void free_zone(rte_mempool_memhdr* /*chunk*/, void* zone) {
+    rte_memzone_free(static_cast<const rte_memzone*>(zone));
+}
+
+// The objects of a pool that has none yet.
+bool fill(rte_mempool& pool, int node) {
+    rte_pktmbuf_pool_private about{.mbuf_data_room_size = page_pool_room(),
+                                   .mbuf_priv_size = 0,
+                                   .flags = 0};
+    if (rte_mempool_set_ops_byname(&pool, rte_mbuf_best_mempool_ops(), nullptr) != 0) {
+        return false;
+    }
+    rte_pktmbuf_pool_init(&pool, &about);
+    const rte_memzone* const zone = rte_memzone_reserve_aligned(
+        pool.name, std::size_t{pool.size} * page_size(), node, 0, page_size());
+    if (zone == nullptr) {
+        return false;
+    }
+    // Without an IOVA, for no device reads these buffers by DMA of DPDK's.
+    const int filled = rte_mempool_populate_iova(
+        &pool, static_cast<char*>(zone->addr), RTE_BAD_IOVA, zone->len, free_zone,
+        const_cast<rte_memzone*>(zone));
+    if (filled < 0) {
+        rte_memzone_free(zone);
+        rte_errno = -filled;
+        return false;
+    }
+    rte_mempool_obj_iter(&pool, rte_pktmbuf_init, nullptr);
+    return filled == static_cast<int>(pool.size);
+}
+
+}  // namespace
+
+rte_mempool* make_frame_pool(const std::string& name, std::uint32_t count, std::uint16_t room,
+                             int node) {
+    return rte_pktmbuf_pool_create(name.c_str(), count, kCached, 0, room, node);
+}
+
+std::uint16_t page_pool_room() {
+    return static_cast<std::uint16_t>(element_size() - sizeof(rte_mbuf));
+}
+
+rte_mempool* make_page_pool(const std::string& name, std::uint32_t count, int node) {
+    rte_mempool* const pool = rte_mempool_create_empty(
+        name.c_str(), count, element_size(), kCached, sizeof(rte_pktmbuf_pool_private), node, kFlags);
+    if (pool == nullptr || fill(*pool, node)) {
+        return pool;
+    }
+    rte_mempool_free(pool);
+    return nullptr;
+}
+
+}  // namespace pathproof::port
