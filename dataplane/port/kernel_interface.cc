@@ -201,6 +201,20 @@ XdpSockets XdpSockets::opened_since(const XdpSockets& before) {
     return opened;
 }
 
+Status XdpSockets::set_send_buffer(std::uint32_t bytes) const {
+    if (bytes == 0) {
+        return {};
+    }
+    const int half = static_cast<int>(bytes / 2);  // the kernel doubles it (sock_setsockopt)
+    for (const int socket : sockets_) {
+        if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &half, sizeof half) != 0) {
+            return fail(ErrorCode::kFailed, "send buffer of the AF_XDP socket: {}",
+                        std::strerror(errno));
+        }
+    }
+    return {};
+}
+
 std::uint64_t XdpSockets::dropped_at_full_ring() const {
     std::uint64_t dropped = 0;
     for (const int socket : sockets_) {

@@ -75,6 +75,8 @@ class XdpSockets {
     static XdpSockets all();
 
     std::uint64_t dropped_at_full_ring() const;
+    // Room for frames that were sent and are still under way behind the interface; 0: as it is.
+    Status set_send_buffer(std::uint32_t bytes) const;
 
   private:
     std::vector<int> sockets_;  // owned by the driver

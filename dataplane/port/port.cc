@@ -351,6 +351,9 @@ Status Port::set_up_queues() {
     }
     if (kernel_ && kernel_->is_af_xdp) {
         kernel_->xdp_sockets = XdpSockets::opened_since(others);
+        if (const Status room = kernel_->xdp_sockets.set_send_buffer(config_.send_buffer_bytes); !room) {
+            return fail(room.error(), "port {} ({})", config_.name, config_.device);
+        }
     }
     tallies_ = std::make_unique<QueueTally[]>(config_.tx_queues);
     return {};

@@ -43,6 +43,10 @@ struct PortConfig {
         0;  // RTE_ETH_TX_OFFLOAD_*: refused with a sentence if the port lacks one
     std::uint64_t rx_offloads = 0;              // RTE_ETH_RX_OFFLOAD_*: likewise
     RssLevel rss_level = RssLevel::kOutermost;  // with several receive queues
+    // Bytes that an af_xdp port may have under way behind its interface, for each queue. 0: the
+    // system's (net.core.wmem_default, some 280 short frames): a kernel device behind it that is
+    // slower than the sender then holds it up, where a cable would make the device lose frames.
+    std::uint32_t send_buffer_bytes = 0;
     // A port on a bus whose link is not up by then is refused; 0: it is not waited for.
     std::chrono::milliseconds link_wait{0};
 

@@ -88,6 +88,7 @@ Result<Device> choose(const DataPortRequest& request, const DataPortsOptions& op
                      .tx_offloads = request.tx_offloads,
                      .rx_offloads = request.rx_offloads,
                      .rss_level = request.rss_level,
+                     .send_buffer_bytes = request.send_buffer_bytes,
                      .link_wait = options.link_wait};
     device.config.pool_mbufs = request.pool_mbufs != 0
                                    ? request.pool_mbufs

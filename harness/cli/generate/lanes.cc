@@ -60,7 +60,10 @@ load::Roles roles_of(const LaneOptions& options, port::Port& sending, port::Port
     return roles;
 }
 
-Result<Lanes> Lanes::open(const LaneOptions& options, std::uint64_t tx_offloads) {
+Result<Lanes> Lanes::open(const LaneOptions& options, std::uint64_t tx_offloads,
+                          SlowDevice slow_device) {
+    // A completion ring of frames of a page, and their sk_buffs.
+    constexpr std::uint32_t kWholeRing = 2048 * 8192;
     if (Status sense = check_lanes(options); !sense) {
         return pass_on(sense.error());
     }
@@ -69,6 +72,7 @@ Result<Lanes> Lanes::open(const LaneOptions& options, std::uint64_t tx_offloads)
     wanted.ports.push_back({.port = options.port,
                             .rx_queues = queues,
                             .tx_queues = queues,
+                            .send_buffer_bytes = slow_device == SlowDevice::kLosesFrames ? kWholeRing : 0,
                             .tx_offloads = tx_offloads});
     if (!options.receive.empty() && options.receive != options.port) {
         wanted.ports.push_back({.port = options.receive, .rx_queues = queues, .tx_queues = queues});

@@ -36,6 +36,9 @@ Status check_lanes(const LaneOptions& options);
 // each does both.
 load::Roles roles_of(const LaneOptions& options, port::Port& sending, port::Port& receiving);
 
+// What a device in this kernel does to a sender on AF_XDP that is faster than it.
+enum class SlowDevice : std::uint8_t { kHoldsUp, kLosesFrames };
+
 struct Lanes {
     DataPorts ports;
 
@@ -43,7 +46,8 @@ struct Lanes {
     port::Port& receiving() { return ports.ports.back(); }
 
     // Errors: what check_lanes and DataPorts::open say.
-    static Result<Lanes> open(const LaneOptions& options, std::uint64_t tx_offloads);
+    static Result<Lanes> open(const LaneOptions& options, std::uint64_t tx_offloads,
+                              SlowDevice slow_device = SlowDevice::kHoldsUp);
 };
 
 }  // namespace pathproof::cli

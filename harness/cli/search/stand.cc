@@ -61,7 +61,7 @@ Result<SearchStand> SearchStand::open(const SearchOptions& options, const std::a
         }
         offloads |= traffic->port_offloads;
     }
-    auto lanes = Lanes::open(options.lanes, offloads);
+    auto lanes = Lanes::open(options.lanes, offloads, SlowDevice::kLosesFrames);
     if (!lanes) {
         return pass_on(lanes.error());
     }
