@@ -55,21 +55,21 @@ json result_json(const search::BurstResult& result, double throughput) {
             {"corrected_buffer_s", result.corrected_buffer_seconds}};
 }
 
-void add_reasons(std::vector<std::string>& reasons, const search::BurstResult& result,
+void add_reasons(Reasons& reasons, const search::BurstResult& result,
                  double throughput, const search::Trials& trials) {
     if (!result.tester_limit.empty()) {
-        reasons.push_back("the tester, not the device, was the limit of bursts (" +
+        reasons.add_limit("the tester, not the device, was the limit of bursts (" +
                           result.tester_limit + ")");
     }
     if (result.saturated) {
-        reasons.push_back("the longest burst allowed came back whole; raise --longest");
+        reasons.add("the longest burst allowed came back whole; raise --longest");
     }
     if (result.doubtful) {
-        reasons.push_back("the tester was disturbed during bursts");
+        reasons.add_disturbance("the tester was disturbed during bursts");
     }
     // RFC 9004, 6.1: without a bottleneck behind it no buffer fills.
     if (throughput > 0 && result.burst_pps > 0 && result.burst_pps <= throughput) {
-        reasons.push_back(
+        reasons.add(
             fmt::format("bursts left at {:.0f}/s, no faster than the throughput of "
                         "{:.0f}/s: they fill no buffer",
                         result.burst_pps, throughput));

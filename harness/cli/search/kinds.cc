@@ -42,18 +42,18 @@ std::string tester_limit(const search::Trials& trials) {
     return last == log.rend() ? std::string() : last->tester_limit;
 }
 
-void add_ending(std::vector<std::string>& reasons, const search::Trials& trials) {
+void add_ending(Reasons& reasons, const search::Trials& trials) {
     switch (trials.ending()) {
         case search::Ending::kNone:
             return;
         case search::Ending::kStopped:
-            reasons.push_back("partial: stopped before its end");
+            reasons.add("partial: stopped before its end");
             return;
         case search::Ending::kCutShort:
-            reasons.push_back("partial: cut short, for " + trials.why_cut_short());
+            reasons.add("partial: cut short, for " + trials.why_cut_short());
             return;
         case search::Ending::kOutOfTime:
-            reasons.push_back("partial: out of time; allow more with --max-time");
+            reasons.add("partial: out of time; allow more with --max-time");
             return;
     }
 }
@@ -63,7 +63,7 @@ double wire_mbps(double pps, std::uint16_t size) {
 }
 
 Result<std::optional<double>> throughput_for(const SizeSearch& search, search::Trials& trials,
-                                             std::vector<std::string>& reasons) {
+                                             Reasons& reasons) {
     if (search.options.throughput > 0) {
         return std::optional<double>(search.options.throughput);
     }
@@ -73,9 +73,9 @@ Result<std::optional<double>> throughput_for(const SizeSearch& search, search::T
     }
     const search::GoalResult& goal = found->goals.front();
     if (goal.limit == search::Limit::kTester) {
-        reasons.push_back("the throughput is the tester's: " + tester_limit(trials));
+        reasons.add_limit("the throughput is the tester's: " + tester_limit(trials));
     } else if (!goal.conclusive()) {
-        reasons.push_back("the throughput was not found for certain; give it with --throughput");
+        reasons.add("the throughput was not found for certain; give it with --throughput");
     }
     return goal.lower ? std::optional<double>(goal.lower->offered_pps) : std::nullopt;
 }

@@ -7,6 +7,7 @@
 
 #include "dataplane/search/bound.h"
 #include "dataplane/search/trials.h"
+#include "harness/cli/generate/remedies.h"
 #include "harness/cli/search/options.h"
 #include "harness/cli/search/stand.h"
 
@@ -21,11 +22,33 @@ struct SizeSearch {
     double min_load() const;
 };
 
+// Why an outcome is not conclusive, each a sentence. Empty: it is.
+class Reasons {
+  public:
+    void add(std::string sentence) { sentences_.push_back(std::move(sentence)); }
+    // Helped by whatever gives the tester more of its CPUs, too.
+    void add_limit(std::string sentence) {
+        trouble_ = {.disturbed = true, .limited = true};
+        add(std::move(sentence));
+    }
+    void add_disturbance(std::string sentence) {
+        trouble_.disturbed = true;
+        add(std::move(sentence));
+    }
+
+    bool empty() const { return sentences_.empty(); }
+    const std::vector<std::string>& sentences() const { return sentences_; }
+    const TesterTrouble& trouble() const { return trouble_; }
+
+  private:
+    std::vector<std::string> sentences_;
+    TesterTrouble trouble_;
+};
+
 struct SizeOutcome {
     nlohmann::json json;
     std::string table;  // one or more lines
-    // Empty: found. Else why the outcome is not conclusive, each a sentence.
-    std::vector<std::string> reasons;
+    Reasons reasons;
 };
 
 // How long trials may take, and how long they usually do.
@@ -58,14 +81,14 @@ SearchKind recovery_kind();
 // The trial that shows a limit of the tester's best: the last that had one. Empty: none had.
 std::string tester_limit(const search::Trials& trials);
 // Adds why a search ended early, if it did.
-void add_ending(std::vector<std::string>& reasons, const search::Trials& trials);
+void add_ending(Reasons& reasons, const search::Trials& trials);
 // Layer-1 rate of frames of this size, in Mbit/s: with preamble and gap.
 double wire_mbps(double pps, std::uint16_t size);
 
 // The throughput as typed, else found by MLRsearch with the NDR goal. Nothing: the search for it
 // gave no lower bound, and `reasons` says so.
 Result<std::optional<double>> throughput_for(const SizeSearch& search, search::Trials& trials,
-                                             std::vector<std::string>& reasons);
+                                             Reasons& reasons);
 search::Nanoseconds throughput_time(const SizeSearch& search);
 
 nlohmann::json bound_json(const std::optional<search::Bound>& bound);

@@ -39,7 +39,7 @@ search::MlrPlan rates_plan(const SizeSearch& search) {
 // Whatever has to be known of the device's rates before: both in one search.
 Result<std::vector<search::LatencyPlan::Point>> points(const SizeSearch& search,
                                                        search::Trials& trials,
-                                                       std::vector<std::string>& reasons) {
+                                                       Reasons& reasons) {
     std::vector<search::LatencyPlan::Point> points;
     if (search.options.throughput > 0) {
         points.push_back({"throughput", search.options.throughput});
@@ -58,10 +58,10 @@ Result<std::vector<search::LatencyPlan::Point>> points(const SizeSearch& search,
     }
     for (const search::GoalResult& goal : found->goals) {
         if (goal.limit == search::Limit::kTester) {
-            reasons.push_back(fmt::format("the rate for {} is the tester's: {}", goal.goal.name,
+            reasons.add_limit(fmt::format("the rate for {} is the tester's: {}", goal.goal.name,
                                           tester_limit(trials)));
         } else if (!goal.conclusive()) {
-            reasons.push_back(
+            reasons.add(
                 fmt::format("the rate for {} was not found for certain; give the "
                             "throughput with --throughput",
                             goal.goal.name));
@@ -97,12 +97,12 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
     outcome.table = fmt::format("frames of {} bytes\n", search.size) + latency_table(*result);
     for (const search::LatencyPoint& point : result->points) {
         if (point.doubtful) {
-            outcome.reasons.push_back("the tester was disturbed or the limit while it measured " +
+            outcome.reasons.add_disturbance("the tester was disturbed or the limit while it measured " +
                                       point.point.label);
         }
     }
     if (result->points.empty()) {
-        outcome.reasons.push_back("there was no load at which to measure latency");
+        outcome.reasons.add("there was no load at which to measure latency");
     }
     add_ending(outcome.reasons, trials);
     return outcome;

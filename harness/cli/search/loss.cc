@@ -58,14 +58,14 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
         doubtful |= point.doubtful;
     }
     if (limited) {
-        outcome.reasons.push_back("the tester, not the device, was the limit of some loads (" +
+        outcome.reasons.add_limit("the tester, not the device, was the limit of some loads (" +
                                   tester_limit(trials) + ")");
     }
     if (doubtful) {
-        outcome.reasons.push_back("the tester was disturbed at some loads");
+        outcome.reasons.add_disturbance("the tester was disturbed at some loads");
     }
     if (!curve->clean_end && curve->ending == search::Ending::kNone) {
-        outcome.reasons.push_back(
+        outcome.reasons.add(
             "no two loads one after the other were without loss; lower --max-load");
     }
     add_ending(outcome.reasons, trials);

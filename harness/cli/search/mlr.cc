@@ -100,22 +100,22 @@ std::string sentence(const SizeSearch& search, const GoalResult& goal, Irregular
     return "?";
 }
 
-void add_reasons(std::vector<std::string>& reasons, const SizeSearch& search,
+void add_reasons(Reasons& reasons, const SizeSearch& search,
                  const GoalResult& goal, const search::Trials& trials) {
     if (at_line_rate(search, goal)) {
         return;
     }
     for (const Irregularity what : goal.irregularities) {
-        reasons.push_back(goal.goal.name + ": " + sentence(search, goal, what));
+        reasons.add(goal.goal.name + ": " + sentence(search, goal, what));
     }
     if (goal.limit == search::Limit::kTester) {
-        reasons.push_back(fmt::format(
+        reasons.add_limit(fmt::format(
             "{}: the tester, not the device, was the limit ({}); the device carries the lower "
             "bound at least",
             goal.goal.name, tester_limit(trials)));
     }
     if (goal.doubtful()) {
-        reasons.push_back(goal.goal.name +
+        reasons.add_disturbance(goal.goal.name +
                           ": its bounds rest on trials in which the tester was disturbed");
     }
 }

@@ -51,7 +51,7 @@ json result_json(const search::RecoveryResult& result, double throughput) {
             {"runs", runs}};
 }
 
-void add_reasons(std::vector<std::string>& reasons, const search::RecoveryResult& result,
+void add_reasons(Reasons& reasons, const search::RecoveryResult& result,
                  const search::Trials& trials) {
     bool limited = false;
     bool doubtful = false;
@@ -64,16 +64,16 @@ void add_reasons(std::vector<std::string>& reasons, const search::RecoveryResult
         lasting |= run.overloaded && !run.recovered;
     }
     if (limited) {
-        reasons.push_back("the tester did not keep to its schedule (" + tester_limit(trials) + ")");
+        reasons.add_limit("the tester did not keep to its schedule (" + tester_limit(trials) + ")");
     }
     if (doubtful) {
-        reasons.push_back("the tester was disturbed");
+        reasons.add_disturbance("the tester was disturbed");
     }
     if (calm) {
-        reasons.push_back(fmt::format("{:.0f}/s did not overload the device", result.overload_pps));
+        reasons.add(fmt::format("{:.0f}/s did not overload the device", result.overload_pps));
     }
     if (lasting) {
-        reasons.push_back("the device went on losing frames; allow more with --relief-time");
+        reasons.add("the device went on losing frames; allow more with --relief-time");
     }
     add_ending(reasons, trials);
 }

@@ -25,7 +25,6 @@ class SearchCommand {
     void leave_out(std::uint16_t size, const search::Trials* probe);
     void add(const SizeSearch& search, const SizeOutcome& outcome, const search::Trials& trials,
              const load::OwnBias& bias);
-    void note_trouble(const search::Trials& trials);
     search::Budget budget(const SearchTime& time) const;
     Status finish(const SearchStand& stand, SearchRecord& record);
 
@@ -109,7 +108,7 @@ void SearchCommand::add(const SizeSearch& search, const SizeOutcome& outcome,
                              {"burst", static_cast<double>(bias.burst_ns) / 1e3}};
     one["ending"] = search::name(trials.ending());
     one["verdict"] = outcome.reasons.empty() ? "FOUND" : "INCONCLUSIVE";
-    one["reasons"] = outcome.reasons;
+    one["reasons"] = outcome.reasons.sentences();
     sizes_.push_back(std::move(one));
     table_ += outcome.table;
     table_ += fmt::format(
@@ -117,33 +116,25 @@ void SearchCommand::add(const SizeSearch& search, const SizeOutcome& outcome,
         "median, greatest)\n",
         trials.log().size(), spent, overhead.min_seconds * 1e3, overhead.median_seconds * 1e3,
         overhead.max_seconds * 1e3);
-    for (const std::string& reason : outcome.reasons) {
+    for (const std::string& reason : outcome.reasons.sentences()) {
         table_ += "        INCONCLUSIVE: " + reason + "\n";
     }
-    if (!outcome.reasons.empty()) {
-        note_trouble(trials);
-    }
+    trouble_.disturbed |= outcome.reasons.trouble().disturbed;
+    trouble_.limited |= outcome.reasons.trouble().limited;
     found_ = found_ && outcome.reasons.empty();
     partial_ = partial_ || trials.ending() != search::Ending::kNone;
     cut_short_ = cut_short_ || trials.ending() == search::Ending::kCutShort;
 }
 
-void SearchCommand::note_trouble(const search::Trials& trials) {
-    for (const search::TrialOutput& trial : trials.log()) {
-        trouble_.disturbed |= trial.disturbed();
-        trouble_.limited |= !trial.tester_limit.empty() && !trial.limited_by_stalls;
-    }
-}
-
 void SearchCommand::leave_out(std::uint16_t size, const search::Trials* probe) {
-    std::vector<std::string> reasons;
+    Reasons reasons;
     if (probe != nullptr) {
         add_ending(reasons, *probe);
         cut_short_ = cut_short_ || probe->ending() == search::Ending::kCutShort;
     }
-    sizes_.push_back({{"frame_bytes", size}, {"verdict", "NOT MEASURED"}, {"reasons", reasons}});
+    sizes_.push_back({{"frame_bytes", size}, {"verdict", "NOT MEASURED"}, {"reasons", reasons.sentences()}});
     table_ += fmt::format("{:>6}  not measured\n", size);
-    for (const std::string& reason : reasons) {
+    for (const std::string& reason : reasons.sentences()) {
         table_ += "        INCONCLUSIVE: " + reason + "\n";
     }
     partial_ = true;

@@ -36,24 +36,24 @@ Result<SearchTime> time_of(const SizeSearch& search) {
     return SearchTime{.usual = longest, .most = 2 * longest + std::chrono::seconds(10)};
 }
 
-void add_reasons(std::vector<std::string>& reasons, const SizeSearch& search,
+void add_reasons(Reasons& reasons, const SizeSearch& search,
                  const ThroughputResult& result, const search::Trials& trials) {
     if (result.limit == search::Limit::kTester) {
-        reasons.push_back(
+        reasons.add_limit(
             fmt::format("the tester, not the device, was the limit ({})", tester_limit(trials)));
     }
     const bool line_rate =
         search.medium_is_real && search.max_load.source == MaxLoadSource::kLineRate;
     if (result.max_load_passes && !line_rate) {
-        reasons.push_back(fmt::format("the greatest load, {:.0f}/s ({}), passes",
+        reasons.add(fmt::format("the greatest load, {:.0f}/s ({}), passes",
                                       search.max_load.pps, name(search.max_load.source)));
     }
     if (!result.passed && result.failed && result.ending == search::Ending::kNone) {
-        reasons.push_back(
+        reasons.add(
             fmt::format("the least load, {:.0f}/s, loses frames already", search.min_load()));
     }
     if (result.doubtful()) {
-        reasons.push_back("the bounds rest on trials in which the tester was disturbed");
+        reasons.add_disturbance("the bounds rest on trials in which the tester was disturbed");
     }
     add_ending(reasons, trials);
 }
