@@ -73,6 +73,7 @@ void LoadWorker::run(const Trial& trial) noexcept {
     live_.clear();
     time_ = {};
     stopped_ = false;
+    push_end_ = 0;
     drain_end_ = 0;
     for (Receiver& receiver : receivers_) {
         receiver.empty();
@@ -106,7 +107,7 @@ void LoadWorker::loop(const Trial& trial) noexcept {
         unsigned moved = receive();
         moved += sending_ && !stopped_ ? send(traffic::tsc_now()) : 0;
         const Tsc now = traffic::tsc_now();
-        if (sending_ && (stopped_ || all_sent(now))) {
+        if (sending_ && (stopped_ || all_sent(now)) && pushed_out(now)) {
             end_sending();
         } else if (!sending_ && drained(trial.order, now)) {
             return;
@@ -146,6 +147,17 @@ unsigned LoadWorker::send(Tsc now) noexcept {
 bool LoadWorker::all_sent(Tsc now) const noexcept {
     return std::ranges::all_of(senders_,
                                [now](const Sender& sender) { return sender.finished(now); });
+}
+
+bool LoadWorker::pushed_out(Tsc now) noexcept {
+    if (push_end_ == 0) {
+        push_end_ = now + static_cast<Tsc>(clock_.tsc.cycles(kStuckAfter));
+    }
+    bool all_out = true;
+    for (Sender& sender : senders_) {
+        all_out &= sender.push_out();
+    }
+    return all_out || now >= push_end_;
 }
 
 void LoadWorker::end_sending() noexcept {

@@ -66,6 +66,7 @@ class LoadWorker {
     unsigned send(Tsc now) noexcept;
     bool all_sent(Tsc now) const noexcept;
     void end_sending() noexcept;
+    bool pushed_out(Tsc now) noexcept;
     bool drained(const TrialOrder& order, Tsc now) noexcept;
     bool everything_arrived() const noexcept;
     void account(Tsc began, Tsc now, unsigned moved) noexcept;
@@ -87,6 +88,7 @@ class LoadWorker {
     bool stopped_ = false;
     Tsc stall_cycles_;
     Tsc busy_stall_cycles_;
+    Tsc push_end_ = 0;   // what waits in a driver then stays there; 0: not known yet
     Tsc drain_end_ = 0;  // 0: not known yet
 };
 

@@ -61,6 +61,8 @@ class Sender {
     // Sends what is due. Says how many frames the driver took.
     std::uint16_t turn(Tsc now) noexcept;
     bool finished(Tsc now) const noexcept;
+    // False: frames that the driver took still wait in it.
+    bool push_out() noexcept { return setup_.port->push_out(); }
     // Gives back what never left and closes the account.
     void end() noexcept;
 

@@ -169,6 +169,16 @@ Status PacketSockets::ignore_outgoing() const {
     return {};
 }
 
+bool PacketSockets::push_out() const noexcept {
+    bool nothing_waited = true;
+    for (const int socket : sockets_) {
+        // The bytes that were sent, 0 where none waited, an error where there was no room for any.
+        const ssize_t sent = send(socket, nullptr, 0, MSG_DONTWAIT);
+        nothing_waited &= sent == 0 || (sent < 0 && errno != EAGAIN && errno != ENOBUFS);
+    }
+    return nothing_waited;
+}
+
 void PacketSockets::start_counting() {
     dropped();
     const std::lock_guard lock(mutex_);

@@ -53,6 +53,9 @@ class PacketSockets {
     // Leaves frames of the kernel's own stack on this interface (neighbour discovery, ...) out of
     // the ring: a wire would carry them to the far side as if they had come in.
     Status ignore_outgoing() const;
+    // Has the kernel send what waits in the transmit rings for room in the sockets' send buffers.
+    // True: nothing waited.
+    bool push_out() const noexcept;
     // Forgets the drops so far.
     void start_counting();
     // Frames dropped since because the ring was full. Reading PACKET_STATISTICS resets it: the sum

@@ -431,6 +431,10 @@ std::uint16_t Port::tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16
     return sent;
 }
 
+bool Port::push_out() noexcept {
+    return !kernel_ || !kernel_->is_af_packet || kernel_->sockets.push_out();
+}
+
 PortCounters Port::counters() const {
     rte_eth_stats stats{};
     rte_eth_stats_get(id_, &stats);

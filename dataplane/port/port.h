@@ -123,6 +123,9 @@ class Port {
     std::uint16_t rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t room) noexcept;
     // Sends up to `count` frames; the first `returned` of them now belong to the driver.
     std::uint16_t tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) noexcept;
+    // Frames may stay with net_af_packet until the next are sent, if the kernel had no room for
+    // them: asks it again. True: there are none. A system call for each queue of such a port.
+    bool push_out() noexcept;
 
     // The longest frame received whole: an af_packet port cuts longer ones without a word. 0: not
     // cut.

@@ -1,6 +1,6 @@
-// An AF_XDP port on one end of a veth whose other end is a packet socket, in a network namespace of
-// this process alone.
-#define BOOST_TEST_MODULE xdp_port_lab
+// Ports on one end of a veth, by AF_XDP and by packet sockets, in a network namespace of this process
+// alone.
+#define BOOST_TEST_MODULE kernel_port_lab
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "dataplane/port/counters.h"
@@ -34,7 +35,8 @@ constexpr std::uint32_t kSendBuffer = 4 << 20;
 
 const bool kOptionsSet = (OneEal::options = {.worker_cpus = {usable_cpus().front()},
                                              .memory_mib = 256,
-                                             .vdevs = {"net_af_xdp0,iface=x0"}},
+                                             .vdevs = {"net_af_xdp0,iface=x0",
+                                                       "net_af_packet0,iface=p0,framecnt=2048,qdisc_bypass=0"}},
                           true);
 
 // Comes before the EAL, whose driver looks for x0 when it starts.
@@ -43,8 +45,14 @@ struct OwnNamespace {
         BOOST_REQUIRE_MESSAGE(unshare(CLONE_NEWNET) == 0, "network namespaces need root");
         for (const std::vector<std::string>& command :
              {std::vector<std::string>{"ip", "link", "add", "x0", "type", "veth", "peer", "name", "x1"},
+              {"ip", "link", "add", "p0", "type", "veth", "peer", "name", "p1"},
               {"ip", "link", "set", "x0", "addrgenmode", "none", "up"},
-              {"ip", "link", "set", "x1", "addrgenmode", "none", "up"}}) {
+              {"ip", "link", "set", "x1", "addrgenmode", "none", "up"},
+              {"ip", "link", "set", "p0", "addrgenmode", "none", "up"},
+              {"ip", "link", "set", "p1", "addrgenmode", "none", "up"},
+              // 20 frames a millisecond: what was sent stays in the sender's account for a while.
+              {"tc", "qdisc", "add", "dev", "p0", "root", "tbf", "rate", "10mbit", "burst", "1600",
+               "limit", "1000000"}}) {
             const auto ran = process::run_checked(command);
             BOOST_REQUIRE_MESSAGE(ran, ran.error().message);
         }
@@ -161,6 +169,33 @@ BOOST_AUTO_TEST_CASE(a_receive_ring_that_ran_over_is_the_ports_own_loss) {
     const std::size_t received = receive(kMany);
     BOOST_TEST(received < kMany);
     BOOST_TEST(received + difference(before, the_port().counters()).rx_missed == kMany);
+}
+
+// The kernel takes as many as the send buffer has room for, and net_af_packet asks it again when it
+// has more to send: the last frames of a run would stay.
+BOOST_AUTO_TEST_CASE(what_a_packet_socket_had_no_room_for_is_pushed_out) {
+    auto packets = Port::open({.name = "p0", .device = "net_af_packet0"});
+    BOOST_REQUIRE_MESSAGE(packets, packets.error().message);
+    const auto frame = frame_to_all();
+    constexpr std::size_t kMany = 2000;
+    std::size_t sent = 0;
+    for (std::size_t n = 0; n < kMany; ++n) {
+        rte_mbuf* mbuf = rte_pktmbuf_alloc(packets->pool());
+        BOOST_REQUIRE(mbuf != nullptr);
+        std::memcpy(rte_pktmbuf_append(mbuf, kFrameBytes), frame.data(), frame.size());
+        const std::uint16_t taken = packets->tx_burst(0, &mbuf, 1);
+        sent += taken;
+        rte_pktmbuf_free_bulk(&mbuf, 1u - taken);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    BOOST_TEST(packets->counters().tx_by_interface < sent);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (!packets->push_out() && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    BOOST_TEST(packets->push_out());
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    BOOST_TEST(packets->counters().tx_by_interface == sent);
 }
 
 BOOST_AUTO_TEST_CASE(a_send_buffer_is_the_sockets) {
