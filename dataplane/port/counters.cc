@@ -4,8 +4,8 @@ namespace pathproof::port {
 namespace {
 
 constexpr std::uint64_t PortCounters::*kAll[] = {
-    &PortCounters::rx_packets, &PortCounters::tx_packets, &PortCounters::rx_missed,
-    &PortCounters::rx_no_mbuf, &PortCounters::rx_errors,  &PortCounters::tx_errors,
+    &PortCounters::rx_packets, &PortCounters::tx_packets,     &PortCounters::rx_missed,
+    &PortCounters::rx_no_mbuf, &PortCounters::rx_errors,      &PortCounters::tx_errors,
     &PortCounters::tx_refused, &PortCounters::tx_by_interface};
 static_assert(sizeof kAll / sizeof *kAll == sizeof(PortCounters) / sizeof(std::uint64_t));
 

@@ -30,9 +30,8 @@ void free_zone(rte_mempool_memhdr* /*chunk*/, void* zone) {
 
 // The objects of a pool that has none yet.
 bool fill(rte_mempool& pool, int node) {
-    rte_pktmbuf_pool_private about{.mbuf_data_room_size = page_pool_room(),
-                                   .mbuf_priv_size = 0,
-                                   .flags = 0};
+    rte_pktmbuf_pool_private about{
+        .mbuf_data_room_size = page_pool_room(), .mbuf_priv_size = 0, .flags = 0};
     if (rte_mempool_set_ops_byname(&pool, rte_mbuf_best_mempool_ops(), nullptr) != 0) {
         return false;
     }
@@ -43,9 +42,9 @@ bool fill(rte_mempool& pool, int node) {
         return false;
     }
     // Without an IOVA, for no device reads these buffers by DMA of DPDK's.
-    const int filled = rte_mempool_populate_iova(
-        &pool, static_cast<char*>(zone->addr), RTE_BAD_IOVA, zone->len, free_zone,
-        const_cast<rte_memzone*>(zone));
+    const int filled =
+        rte_mempool_populate_iova(&pool, static_cast<char*>(zone->addr), RTE_BAD_IOVA, zone->len,
+                                  free_zone, const_cast<rte_memzone*>(zone));
     if (filled < 0) {
         rte_memzone_free(zone);
         rte_errno = -filled;
@@ -67,8 +66,9 @@ std::uint16_t page_pool_room() {
 }
 
 rte_mempool* make_page_pool(const std::string& name, std::uint32_t count, int node) {
-    rte_mempool* const pool = rte_mempool_create_empty(
-        name.c_str(), count, element_size(), kCached, sizeof(rte_pktmbuf_pool_private), node, kFlags);
+    rte_mempool* const pool =
+        rte_mempool_create_empty(name.c_str(), count, element_size(), kCached,
+                                 sizeof(rte_pktmbuf_pool_private), node, kFlags);
     if (pool == nullptr || fill(*pool, node)) {
         return pool;
     }

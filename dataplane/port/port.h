@@ -79,8 +79,8 @@ struct PortInfo {
 // rx_missed is what the full ring of its sockets dropped (PACKET_STATISTICS tp_drops) plus what the
 // interface's receive backlog dropped before that (rx_dropped); tx_errors adds what the interface
 // would not carry (tx_dropped). An af_xdp port's driver counts what its sockets dropped for want of
-// a buffer: rx_missed adds what they dropped at a full ring, or is the interface's rx_dropped, which
-// has both and the queue before, where that is more.
+// a buffer: rx_missed adds what they dropped at a full ring, or is the interface's rx_dropped,
+// which has both and the queue before, where that is more.
 struct PortCounters {
     std::uint64_t rx_packets = 0;
     std::uint64_t tx_packets = 0;

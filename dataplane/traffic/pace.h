@@ -13,7 +13,8 @@ using Tsc = std::uint64_t;
 // The counter now, in cycles. Invariant and the same on all CPUs of the machines we support.
 Tsc tsc_now() noexcept;
 
-// Converts between cycles and time; `hz` is the counter's rate, of_this_machine() the one measured here.
+// Converts between cycles and time; `hz` is the counter's rate, of_this_machine() the one measured
+// here.
 class TscClock {
   public:
     explicit TscClock(std::uint64_t hz) : hz_(static_cast<double>(hz)) {}

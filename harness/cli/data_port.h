@@ -19,11 +19,11 @@ struct DataPortRequest {
     std::string port;  // kernel interface, af_xdp:INTERFACE, vdev with its arguments, PCI address
     std::uint16_t rx_queues = 1;
     std::uint16_t tx_queues = 1;
-    std::uint16_t mtu = 0;          // 0: as the port has it
-    std::uint32_t pool_mbufs = 0;   // 0: enough for its queues and the lcores
+    std::uint16_t mtu = 0;                // 0: as the port has it
+    std::uint32_t pool_mbufs = 0;         // 0: enough for its queues and the lcores
     std::uint32_t send_buffer_bytes = 0;  // PortConfig's
-    std::uint64_t tx_offloads = 0;  // RTE_ETH_TX_OFFLOAD_*
-    std::uint64_t rx_offloads = 0;  // RTE_ETH_RX_OFFLOAD_*
+    std::uint64_t tx_offloads = 0;        // RTE_ETH_TX_OFFLOAD_*
+    std::uint64_t rx_offloads = 0;        // RTE_ETH_RX_OFFLOAD_*
     port::RssLevel rss_level = port::RssLevel::kOutermost;
 };
 

@@ -37,9 +37,11 @@ BOOST_AUTO_TEST_CASE(buffers_of_a_page_lie_one_behind_the_other_without_gaps) {
     BOOST_TEST(rte_mempool_calc_obj_size(pages.pool->elt_size, pages.pool->flags, nullptr) == page);
 
     std::vector<rte_mbuf*> all(kCount);
-    BOOST_REQUIRE(rte_mempool_get_bulk(pages.pool, reinterpret_cast<void**>(all.data()), kCount) == 0);
+    BOOST_REQUIRE(rte_mempool_get_bulk(pages.pool, reinterpret_cast<void**>(all.data()), kCount) ==
+                  0);
     std::ranges::sort(all);
-    const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(all.front()) - pages.pool->header_size;
+    const std::uintptr_t first =
+        reinterpret_cast<std::uintptr_t>(all.front()) - pages.pool->header_size;
     BOOST_TEST(first % page == 0u);
     for (std::uint32_t n = 0; n < kCount; ++n) {
         BOOST_REQUIRE(reinterpret_cast<std::uintptr_t>(all[n]) ==

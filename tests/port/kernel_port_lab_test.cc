@@ -1,5 +1,5 @@
-// Ports on one end of a veth, by AF_XDP and by packet sockets, in a network namespace of this process
-// alone.
+// Ports on one end of a veth, by AF_XDP and by packet sockets, in a network namespace of this
+// process alone.
 #define BOOST_TEST_MODULE kernel_port_lab
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -33,18 +33,20 @@ constexpr std::uint16_t kEtherType = 0x88b5;  // IEEE 802, local experiments
 constexpr std::size_t kFrameBytes = 60;
 constexpr std::uint32_t kSendBuffer = 4 << 20;
 
-const bool kOptionsSet = (OneEal::options = {.worker_cpus = {usable_cpus().front()},
-                                             .memory_mib = 256,
-                                             .vdevs = {"net_af_xdp0,iface=x0",
-                                                       "net_af_packet0,iface=p0,framecnt=2048,qdisc_bypass=0"}},
-                          true);
+const bool kOptionsSet =
+    (OneEal::options = {.worker_cpus = {usable_cpus().front()},
+                        .memory_mib = 256,
+                        .vdevs = {"net_af_xdp0,iface=x0",
+                                  "net_af_packet0,iface=p0,framecnt=2048,qdisc_bypass=0"}},
+     true);
 
 // Comes before the EAL, whose driver looks for x0 when it starts.
 struct OwnNamespace {
     OwnNamespace() {
         BOOST_REQUIRE_MESSAGE(unshare(CLONE_NEWNET) == 0, "network namespaces need root");
         for (const std::vector<std::string>& command :
-             {std::vector<std::string>{"ip", "link", "add", "x0", "type", "veth", "peer", "name", "x1"},
+             {std::vector<std::string>{"ip", "link", "add", "x0", "type", "veth", "peer", "name",
+                                       "x1"},
               {"ip", "link", "add", "p0", "type", "veth", "peer", "name", "p1"},
               {"ip", "link", "set", "x0", "addrgenmode", "none", "up"},
               {"ip", "link", "set", "x1", "addrgenmode", "none", "up"},

@@ -51,7 +51,8 @@ BOOST_AUTO_TEST_CASE(goals_presets_and_ports_that_there_are_not_are_refused) {
 
 BOOST_AUTO_TEST_CASE(loads_that_no_tester_can_apply_are_refused_by_their_option) {
     const KernelDevice device;
-    for (const std::string load : {"1e300", "2e9", "2G", "0", "-1", "nan", "inf", "many", "10%", "1Gbit", "max"}) {
+    for (const std::string load :
+         {"1e300", "2e9", "2G", "0", "-1", "nan", "inf", "many", "10%", "1Gbit", "max"}) {
         check(device, {"mlr c0 --max-load=" + load, {"--max-load", "'" + load + "'"}});
         check(device, {"throughput c0 --min-load=" + load, {"--min-load", "'" + load + "'"}});
         check(device, {"recovery c0 --throughput=" + load, {"--throughput", "'" + load + "'"}});

@@ -35,16 +35,18 @@ std::vector<std::string> remedies(const TesterTrouble& trouble, const port::Port
                   "namespace: give the tester CPUs of its own with --cpu, and the device others "
                   "(rps_cpus of the interface it receives on); dataplane/README.md, 'Choosing "
                   "ports', says how"
-                : "give each lcore a CPU that nothing else runs on (isolcpus, nohz_full, interrupts "
+                : "give each lcore a CPU that nothing else runs on (isolcpus, nohz_full, "
+                  "interrupts "
                   "elsewhere) and name them with --cpu");
     }
     if (!trouble.limited) {
         return sentences;
     }
     if (const std::string ports = by_af_xdp(sending, receiving); !ports.empty()) {
-        sentences.push_back(fmt::format("{}: AF_XDP takes less CPU time a frame than the packet "
-                                        "sockets of net_af_packet",
-                                        ports));
+        sentences.push_back(
+            fmt::format("{}: AF_XDP takes less CPU time a frame than the packet "
+                        "sockets of net_af_packet",
+                        ports));
     }
     if (!through_kernel) {
         sentences.emplace_back("more lcores and queues, as --cpu 2,3 --queues 2 for instance");

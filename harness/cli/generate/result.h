@@ -37,7 +37,8 @@ std::string result_text(const GenerateResult& result);
 //  "further", "reordered"}, "classes": {"dns-a": {"sent", "unique", "missing", "duplicates",
 //  "reordered", "late", "wrong", "latency_us": {...}}}, "reordering": {...}, "latency_us":
 //  {"min", "p50", "p90", "p99", "p99_9", "max"}, "own_bias_us": {...}, "departures": {...},
-//  "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies", "repeat"}
+//  "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies",
+//  "repeat"}
 nlohmann::json result_json(const GenerateResult& result);
 
 }  // namespace pathproof::cli

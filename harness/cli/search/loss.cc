@@ -65,8 +65,7 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
         outcome.reasons.add_disturbance("the tester was disturbed at some loads");
     }
     if (!curve->clean_end && curve->ending == search::Ending::kNone) {
-        outcome.reasons.add(
-            "no two loads one after the other were without loss; lower --max-load");
+        outcome.reasons.add("no two loads one after the other were without loss; lower --max-load");
     }
     add_ending(outcome.reasons, trials);
     return outcome;

@@ -100,8 +100,8 @@ std::string sentence(const SizeSearch& search, const GoalResult& goal, Irregular
     return "?";
 }
 
-void add_reasons(Reasons& reasons, const SizeSearch& search,
-                 const GoalResult& goal, const search::Trials& trials) {
+void add_reasons(Reasons& reasons, const SizeSearch& search, const GoalResult& goal,
+                 const search::Trials& trials) {
     if (at_line_rate(search, goal)) {
         return;
     }
@@ -116,7 +116,7 @@ void add_reasons(Reasons& reasons, const SizeSearch& search,
     }
     if (goal.doubtful()) {
         reasons.add_disturbance(goal.goal.name +
-                          ": its bounds rest on trials in which the tester was disturbed");
+                                ": its bounds rest on trials in which the tester was disturbed");
     }
 }
 

@@ -132,7 +132,8 @@ void SearchCommand::leave_out(std::uint16_t size, const search::Trials* probe) {
         add_ending(reasons, *probe);
         cut_short_ = cut_short_ || probe->ending() == search::Ending::kCutShort;
     }
-    sizes_.push_back({{"frame_bytes", size}, {"verdict", "NOT MEASURED"}, {"reasons", reasons.sentences()}});
+    sizes_.push_back(
+        {{"frame_bytes", size}, {"verdict", "NOT MEASURED"}, {"reasons", reasons.sentences()}});
     table_ += fmt::format("{:>6}  not measured\n", size);
     for (const std::string& reason : reasons.sentences()) {
         table_ += "        INCONCLUSIVE: " + reason + "\n";
