@@ -56,7 +56,7 @@ struct Port::Kernel {
     }
 
     KernelInterface interface;
-    PacketSockets sockets;  // none unless the driver is net_af_packet
+    PacketSockets sockets;   // none unless the driver is net_af_packet
     XdpSockets xdp_sockets;  // none unless it is net_af_xdp
     InterfaceState at_open;
     InterfaceState latest;
@@ -301,8 +301,8 @@ Status Port::make_pool(const rte_eth_dev_info& device) {
     }
     const std::string name = fmt::format("frames_{}", id_);
     pool_ = is_af_xdp ? make_page_pool(name, config_.pool_mbufs, memory_node(id_))
-                      : make_frame_pool(name, config_.pool_mbufs,
-                                        static_cast<std::uint16_t>(room), memory_node(id_));
+                      : make_frame_pool(name, config_.pool_mbufs, static_cast<std::uint16_t>(room),
+                                        memory_node(id_));
     if (pool_ == nullptr) {
         return fail(
             ErrorCode::kFailed,
@@ -351,7 +351,8 @@ Status Port::set_up_queues() {
     }
     if (kernel_ && kernel_->is_af_xdp) {
         kernel_->xdp_sockets = XdpSockets::opened_since(others);
-        if (const Status room = kernel_->xdp_sockets.set_send_buffer(config_.send_buffer_bytes); !room) {
+        if (const Status room = kernel_->xdp_sockets.set_send_buffer(config_.send_buffer_bytes);
+            !room) {
             return fail(room.error(), "port {} ({})", config_.name, config_.device);
         }
     }

@@ -40,7 +40,8 @@ BOOST_AUTO_TEST_CASE(time_and_cycles_convert_both_ways_with_their_sign) {
 }
 
 BOOST_AUTO_TEST_CASE(the_clock_of_this_machine_has_the_rate_measured_here) {
-    BOOST_TEST(TscClock::of_this_machine().hz() == static_cast<double>(pathproof::port::counter_hz()));
+    BOOST_TEST(TscClock::of_this_machine().hz() ==
+               static_cast<double>(pathproof::port::counter_hz()));
 }
 
 BOOST_AUTO_TEST_CASE(a_spin_ends_at_its_deadline_and_not_before) {

@@ -69,11 +69,12 @@ Result<Lanes> Lanes::open(const LaneOptions& options, std::uint64_t tx_offloads,
     }
     DataPortsOptions wanted{.ports = {}, .netns = options.netns, .cpus = options.cpus};
     const std::uint16_t queues = options.queue_count();
-    wanted.ports.push_back({.port = options.port,
-                            .rx_queues = queues,
-                            .tx_queues = queues,
-                            .send_buffer_bytes = slow_device == SlowDevice::kLosesFrames ? kWholeRing : 0,
-                            .tx_offloads = tx_offloads});
+    wanted.ports.push_back(
+        {.port = options.port,
+         .rx_queues = queues,
+         .tx_queues = queues,
+         .send_buffer_bytes = slow_device == SlowDevice::kLosesFrames ? kWholeRing : 0,
+         .tx_offloads = tx_offloads});
     if (!options.receive.empty() && options.receive != options.port) {
         wanted.ports.push_back({.port = options.receive, .rx_queues = queues, .tx_queues = queues});
     }

@@ -55,8 +55,8 @@ json result_json(const search::BurstResult& result, double throughput) {
             {"corrected_buffer_s", result.corrected_buffer_seconds}};
 }
 
-void add_reasons(Reasons& reasons, const search::BurstResult& result,
-                 double throughput, const search::Trials& trials) {
+void add_reasons(Reasons& reasons, const search::BurstResult& result, double throughput,
+                 const search::Trials& trials) {
     if (!result.tester_limit.empty()) {
         reasons.add_limit("the tester, not the device, was the limit of bursts (" +
                           result.tester_limit + ")");

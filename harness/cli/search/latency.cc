@@ -38,8 +38,7 @@ search::MlrPlan rates_plan(const SizeSearch& search) {
 
 // Whatever has to be known of the device's rates before: both in one search.
 Result<std::vector<search::LatencyPlan::Point>> points(const SizeSearch& search,
-                                                       search::Trials& trials,
-                                                       Reasons& reasons) {
+                                                       search::Trials& trials, Reasons& reasons) {
     std::vector<search::LatencyPlan::Point> points;
     if (search.options.throughput > 0) {
         points.push_back({"throughput", search.options.throughput});
@@ -97,8 +96,8 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
     outcome.table = fmt::format("frames of {} bytes\n", search.size) + latency_table(*result);
     for (const search::LatencyPoint& point : result->points) {
         if (point.doubtful) {
-            outcome.reasons.add_disturbance("the tester was disturbed or the limit while it measured " +
-                                      point.point.label);
+            outcome.reasons.add_disturbance(
+                "the tester was disturbed or the limit while it measured " + point.point.label);
         }
     }
     if (result->points.empty()) {

@@ -137,7 +137,8 @@ const CLI::Validator kLoad(
         const auto rate = parse_rate(text);
         if (!rate || rate->kind != Rate::Kind::kPerSecond || rate->value > kHighestLoad) {
             return fmt::format(
-                "'{}' is not a load: frames per second, above 0 and up to {:.0f} (20000, 20k, 1.5M)",
+                "'{}' is not a load: frames per second, above 0 and up to {:.0f} (20000, 20k, "
+                "1.5M)",
                 text, kHighestLoad);
         }
         text = fmt::format("{}", rate->value);

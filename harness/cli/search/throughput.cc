@@ -36,8 +36,8 @@ Result<SearchTime> time_of(const SizeSearch& search) {
     return SearchTime{.usual = longest, .most = 2 * longest + std::chrono::seconds(10)};
 }
 
-void add_reasons(Reasons& reasons, const SizeSearch& search,
-                 const ThroughputResult& result, const search::Trials& trials) {
+void add_reasons(Reasons& reasons, const SizeSearch& search, const ThroughputResult& result,
+                 const search::Trials& trials) {
     if (result.limit == search::Limit::kTester) {
         reasons.add_limit(
             fmt::format("the tester, not the device, was the limit ({})", tester_limit(trials)));
@@ -45,8 +45,8 @@ void add_reasons(Reasons& reasons, const SizeSearch& search,
     const bool line_rate =
         search.medium_is_real && search.max_load.source == MaxLoadSource::kLineRate;
     if (result.max_load_passes && !line_rate) {
-        reasons.add(fmt::format("the greatest load, {:.0f}/s ({}), passes",
-                                      search.max_load.pps, name(search.max_load.source)));
+        reasons.add(fmt::format("the greatest load, {:.0f}/s ({}), passes", search.max_load.pps,
+                                name(search.max_load.source)));
     }
     if (!result.passed && result.failed && result.ending == search::Ending::kNone) {
         reasons.add(
