@@ -139,6 +139,7 @@ struct Wire::Impl {
 
     int run() noexcept;
     std::uint16_t pass(Side& side) noexcept;
+    bool push_out() noexcept;
     void take_in(Side& side, rte_mbuf* frame, Burst& burst) noexcept;
     void send(Side& side, Burst& burst) noexcept;
     std::int64_t now_ns() const noexcept;
@@ -173,20 +174,29 @@ std::int64_t Wire::Impl::now_ns() const noexcept {
                                      cycles % hz * 1'000'000'000 / hz);
 }
 
+bool Wire::Impl::push_out() noexcept {
+    const bool out_of_a = ports[plan.port_a].push_out();
+    return ports[plan.port_b].push_out() && out_of_a;
+}
+
 int Wire::Impl::run() noexcept {
     prctl(PR_SET_TIMERSLACK, 1);  // the default of 50 us would double each rest
     Rest rest;
+    bool some_may_wait = false;  // in a driver, for room on the way out
     while (!stopping.load(std::memory_order_relaxed)) {
         const int passed = pass(sides[0]) + pass(sides[1]);
         if (passed != 0) {
+            some_may_wait = true;
             rest.busy();
         } else {
+            some_may_wait = some_may_wait && !push_out();
             rest.idle();
         }
     }
     // What had come in when the end was asked for is still carried.
     for (int burst = 0; burst < 64 && pass(sides[0]) + pass(sides[1]) != 0; ++burst) {
     }
+    push_out();
     return 0;
 }
 
