@@ -44,13 +44,13 @@ struct Port::Kernel {
             counters.rx_missed = std::max(counters.rx_missed + xdp_sockets.dropped_at_full_ring(),
                                           latest.rx_dropped - at_open.rx_dropped);
         }
-        if (at_open.kind.empty()) {
-            return;
+        if (at_open.kind != "veth") {
+            return;  // hardware counts late, and what stands on it (bond) no sooner
         }
         counters.tx_by_interface = latest.tx_packets - at_open.tx_packets;
-        // A frame that the far end of a veth has no room for is gone, unless it came from a packet
-        // socket, which sends it again (tpacket_snd).
-        if (is_af_xdp && at_open.kind == "veth") {
+        // A frame that the far end has no room for is gone, unless it came from a packet socket,
+        // which sends it again (tpacket_snd).
+        if (is_af_xdp) {
             counters.tx_by_interface += latest.tx_dropped - at_open.tx_dropped;
         }
     }

@@ -92,8 +92,7 @@ struct PortCounters {
     std::uint64_t tx_refused =
         0;  // frames the driver would not take in one call (retried by the caller)
     // What the port's interface says it sent, the kernel's own frames included, and those that the
-    // far end of a veth had no room for: af_packet and af_xdp ports on an interface made of
-    // software, which counts at once. Else tx_packets.
+    // far end had no room for: af_packet and af_xdp ports on a veth. Else tx_packets.
     std::uint64_t tx_by_interface = 0;
 
     bool operator==(const PortCounters&) const = default;
