@@ -52,8 +52,8 @@ struct OwnNamespace {
               {"ip", "link", "set", "x1", "addrgenmode", "none", "up"},
               {"ip", "link", "set", "p0", "addrgenmode", "none", "up"},
               {"ip", "link", "set", "p1", "addrgenmode", "none", "up"},
-              // 20 frames a millisecond: what was sent stays in the sender's account for a while.
-              {"tc", "qdisc", "add", "dev", "p0", "root", "tbf", "rate", "10mbit", "burst", "1600",
+              // 4 frames a millisecond: what was sent stays in the sender's account for a while.
+              {"tc", "qdisc", "add", "dev", "p0", "root", "tbf", "rate", "2mbit", "burst", "1600",
                "limit", "1000000"}}) {
             const auto ran = process::run_checked(command);
             BOOST_REQUIRE_MESSAGE(ran, ran.error().message);
@@ -196,7 +196,9 @@ BOOST_AUTO_TEST_CASE(what_a_packet_socket_had_no_room_for_is_pushed_out) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     BOOST_TEST(packets->push_out());
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    while (packets->counters().tx_by_interface < sent && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     BOOST_TEST(packets->counters().tx_by_interface == sent);
 }
 
