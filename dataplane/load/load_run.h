@@ -149,7 +149,8 @@ struct TrialReport {
     std::vector<std::string> objections;
     // Of these, those about workers that waited for their CPU or stood still.
     std::vector<std::string> disturbances;
-    // Not empty: the tester, not the DUT, was the limit, in one way or both. Objections too.
+    // Not empty: the tester, not the DUT, was the limit, in one way or both: it did not offer the
+    // load, or lost frames of its own on the way out or in. Objections too.
     std::string missed_rate;
     std::string own_drops;
     std::string tester_limit;  // both

@@ -45,7 +45,7 @@ bool fill(rte_mempool& pool, int node) {
     const int filled =
         rte_mempool_populate_iova(&pool, static_cast<char*>(zone->addr), RTE_BAD_IOVA, zone->len,
                                   free_zone, const_cast<rte_memzone*>(zone));
-    if (filled < 0) {
+    if (filled <= 0) {
         rte_memzone_free(zone);
         rte_errno = -filled;
         return false;

@@ -37,7 +37,8 @@ struct PortConfig {
     std::uint16_t tx_descriptors = 1024;
     std::uint16_t mtu = 0;  // 0: as the driver has it
     std::uint32_t pool_mbufs = 8192;
-    // Data room, headroom included; an af_packet port with longer slots (framesz=) gets more.
+    // Data room, headroom included; an af_packet port with longer slots (framesz=) gets more, an
+    // af_xdp port the rest of a page.
     std::uint16_t mbuf_bytes = 2432;
     std::uint64_t tx_offloads =
         0;  // RTE_ETH_TX_OFFLOAD_*: refused with a sentence if the port lacks one

@@ -277,6 +277,23 @@ BOOST_AUTO_TEST_CASE(the_longest_frames_that_the_buffers_hold_leave) {
     BOOST_TEST(frames_that_left(cable) == 20u);
 }
 
+BOOST_AUTO_TEST_CASE(frames_that_wait_for_room_on_the_way_out_leave_before_the_run_ends) {
+    const Cable cable;
+    // 40 frames a millisecond, and the socket's send buffer holds some 280 of them.
+    BOOST_REQUIRE(process::run_checked({"tc", "qdisc", "add", "dev", "g0", "root", "tbf", "rate",
+                                        "20mbit", "burst", "1600", "limit", "1000000"},
+                                       {.netns = cable.a}));
+    const auto out = process::run_program(
+        {"sh", "-c",
+         pathproof_binary() + " generate net_af_packet0,iface=g0,framecnt=2048,qdisc_bypass=0 " +
+             "--netns " + cable.a + " " + kTo4 + "--rate max --count 2000 --drain 0.1 --json"});
+    BOOST_REQUIRE_MESSAGE(out, out.error().message);
+    const json sent = result_of(out->out);
+    BOOST_TEST(sent.at("sent") == 2000);
+    BOOST_TEST(sent.at("tester_limit") == "");
+    BOOST_TEST(frames_that_left(cable) == 2000u);
+}
+
 BOOST_AUTO_TEST_CASE(each_second_has_a_json_line_and_the_last_line_is_the_result) {
     const Cable cable;
     const auto out = cable.generate(kTo4 + "--duration 2.5 --drain 0.1 --json");
