@@ -18,8 +18,10 @@
 namespace pathproof::softnic {
 
 enum class WireMode : std::uint8_t {
-    kHealthyNic,   // completes partial checksums (pseudo-header sums) like the NIC that the kernel
-                   // trusted to
+    // Completes partial checksums like the NIC that the kernel trusted to: those of frames that were
+    // handed to it as partial. Where the port cannot tell, those whose value is a pseudo-header sum,
+    // counted apart.
+    kHealthyNic,
     kPassThrough,  // passes bytes as they are: a NIC that leaves partial checksums
 };
 const char* name(WireMode mode);
@@ -54,7 +56,11 @@ struct WireTally {
     std::uint64_t truncated =
         0;  // longer than the receiving port's frame buffer: only their beginning came
     std::uint64_t too_long = 0;    // came whole, but longer than the far port's MTU allows
-    std::uint64_t completed = 0;   // partial checksums filled in (0 in kPassThrough)
+    std::uint64_t handed_partial = 0;  // of the received: the port said that a checksum was left
+    // Partial checksums filled in (0 in kPassThrough), in such frames; and in frames of which the
+    // port does not tell.
+    std::uint64_t completed = 0;
+    std::uint64_t completed_by_value = 0;
     std::uint64_t bad_frames = 0;  // frames with at least one bad checksum
     std::array<std::array<std::uint64_t, 4>, judge::kLayerCount>
         checksums{};  // by layer and ChecksumState

@@ -1,5 +1,6 @@
 // pathproof repro: one scenario, with its cause and cure.
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +22,7 @@ struct ReproOptions {
     std::string out;
     std::uint64_t seed = 0;
     std::uint64_t pairs = 0;
+    std::vector<std::string> cells;
     bool no_hugepages = false;
     bool full = false;
     bool json = false;
@@ -31,6 +33,7 @@ int exit_code_of(verdict::ScenarioVerdict verdict) {
         case verdict::ScenarioVerdict::kReproduced:
         case verdict::ScenarioVerdict::kDefectFound:
             return 0;
+        case verdict::ScenarioVerdict::kExposed:
         case verdict::ScenarioVerdict::kNotReproduced:
         case verdict::ScenarioVerdict::kNoDefectFound:
             return 1;
@@ -50,10 +53,17 @@ int run_repro(const ReproOptions& options) {
     if (scenarios->size() != 1) {
         return complain({ErrorCode::kBadInput, "repro takes one scenario; qualify --only takes several"});
     }
+    if (const Status known = scenario::check_cells(*scenarios->front(), options.cells); !known) {
+        return complain(known.error());
+    }
     SessionOptions session{.command = "", .repeat_command = "", .out_dir = options.out};
     session.repeat_command = fmt::format("pathproof repro {} --lab {}", options.scenario, options.lab);
     if (options.pairs != 0) {
         session.repeat_command += fmt::format(" --pairs {}", options.pairs);
+    }
+    if (!options.cells.empty()) {
+        session.repeat_command += fmt::format(" --cells '{}'", fmt::join(options.cells, ","));
+        session.cells = options.cells;
     }
     if (options.full) {
         session.repeat_command += " --full";
@@ -90,12 +100,16 @@ int run_repro(const ReproOptions& options) {
 void add_repro(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<ReproOptions>();
     CLI::App* command = app.add_subcommand("repro", "reproduce one failure, name its cause, show its cure");
+    command->footer("Exit status: 0 reproduced (or a defect found), 1 not: exposed without harm, or absent; 3 inconclusive.");
     command->add_option("scenario", options->scenario, "vxlan-checksum, dns-race or offload-truth")->required();
     command->add_option("--lab", options->lab, "the lab: veth (built in)")->capture_default_str();
     command->add_option("--out", options->out, "folder for a report and its evidence (none by default)");
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     command->add_option("--pairs", options->pairs, "query pairs of each race experiment (0: each its own number)")
         ->check(CLI::Range(0, 50'000));
+    command->add_option("--cells", options->cells,
+                        "run the cells that match these patterns only ('cure.*,*.no-nat.*'); nothing is said of the others")
+        ->delimiter(',');
     command->add_flag("--full", options->full,
                       "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");
     command->add_flag("--no-hugepages", options->no_hugepages, "do not reserve hugepages");

@@ -1,5 +1,6 @@
 #include "harness/cli/session.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -23,20 +24,18 @@ namespace {
 
 constexpr std::uint32_t kHugepageMib = 512;
 
-// A scenario that could not be made: its error's sentence, never a silent gap.
-verdict::ScenarioResult not_made(const scenario::Scenario& scenario, const Error& error) {
-    verdict::ScenarioResult result;
-    result.id = scenario.id;
-    result.title = scenario.title;
-    result.verdict = verdict::ScenarioVerdict::kInconclusive;
-    result.headline = "The experiment could not be made: " + error.message;
-    verdict::Cell cell;
-    cell.id = "setup";
-    cell.verdict = verdict::CellVerdict::kError;
-    cell.reason = error.message;
-    result.cells.push_back(std::move(cell));
-    return result;
-}
+// Steps are told to what keeps the cells, too.
+class ToldProgress : public StderrProgress {
+  public:
+    explicit ToldProgress(scenario::Measured& measured) : measured_(measured) {}
+    void step(const std::string& what) override {
+        measured_.step(what);
+        StderrProgress::step(what);
+    }
+
+  private:
+    scenario::Measured& measured_;
+};
 
 // The run so far. The signal guard's thread reads it while the main thread may still write.
 class Run {
@@ -60,16 +59,22 @@ class Run {
 
     std::vector<verdict::FactGroup>& environment() { return devices_; }
     std::string& dpdk_version() { return dpdk_version_; }
+    scenario::Measured& measured() { return measured_; }
 
     void add(verdict::ScenarioResult scenario) {
         const std::lock_guard lock(mutex_);
         result_.scenarios.push_back(std::move(scenario));
+        measured_.end();
     }
 
     // Judged; with an interruption's sentence it is INCOMPLETE whatever was measured.
     verdict::RunResult finish(const std::string& interruption) {
         const std::lock_guard lock(mutex_);
         verdict::RunResult result = result_;
+        if (auto cut = measured_.cut_short(interruption)) {
+            cut->part = fmt::format("{}", fmt::join(options_.cells, ","));
+            result.scenarios.push_back(std::move(*cut));
+        }
         result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
         std::tie(result.verdict, result.reasons) = verdict::judge_run(result.scenarios);
         if (!interruption.empty()) {
@@ -86,6 +91,7 @@ class Run {
     const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
     std::mutex mutex_;
     verdict::RunResult result_;
+    scenario::Measured measured_;
     std::vector<verdict::FactGroup> devices_;
     std::string dpdk_version_;
 };
@@ -104,7 +110,7 @@ bool take_hugepages(lab::Journal& journal) {
 
 // Ctrl-C: the guard has put the machine back; what was measured is kept, marked INCOMPLETE.
 void keep_partial_report(Run& run, const std::string& out_dir, int signal, const Status& undone) {
-    const std::string sentence = fmt::format("Interrupted ({}): only the scenarios below were finished.", strsignal(signal));
+    const std::string sentence = fmt::format("Interrupted ({}): what was measured before is below.", strsignal(signal));
     tell(undone ? fmt::format("interrupted by {}; the machine is as it was found", strsignal(signal))
                 : "interrupted; " + undone.error().message);
     if (out_dir.empty()) {
@@ -181,6 +187,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
         tell(sentence);
     }
     scenario::Options settings{.seed = seeded.seed,
+                               .cells = seeded.cells,
                                .pairs = seeded.pairs,
                                .hugepages = seeded.use_hugepages && take_hugepages(**journal),
                                .cpus = port::usable_cpus(2),
@@ -189,11 +196,15 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                                .device = seeded.device,
                                .calibrate = seeded.calibrate};
     {
-        StderrProgress progress;
-        scenario::Context context{**journal, progress, settings, run.environment(), seeded.profile, run.dpdk_version()};
+        ToldProgress progress(run.measured());
+        scenario::Context context{**journal,          progress,           settings, run.environment(), seeded.profile,
+                                  run.dpdk_version(), run.measured()};
         for (const scenario::Scenario* scenario : seeded.scenarios) {
+            run.measured().begin({.id = scenario->id, .title = scenario->title});
             auto result = scenario->run(context);
-            run.add(result ? std::move(*result) : not_made(*scenario, result.error()));
+            verdict::ScenarioResult made = result ? std::move(*result) : *run.measured().cut_short(result.error().message);
+            made.part = fmt::format("{}", fmt::join(seeded.cells, ","));
+            run.add(std::move(made));
         }
     }
     const Status undone = (*journal)->undo();

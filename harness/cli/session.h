@@ -21,6 +21,7 @@ struct SessionOptions {
     std::vector<const scenario::Scenario*> scenarios;
     std::string out_dir;
     std::uint64_t seed = 0;   // 0: drawn
+    std::vector<std::string> cells = {};  // patterns of the cells to run; empty: all
     std::uint64_t pairs = 0;  // 0: each experiment's own number
     bool use_hugepages = true;
     scenario::MatrixSize matrix = scenario::MatrixSize::kQuick;  // of offload-truth

@@ -85,6 +85,11 @@ std::string lead_of(const RunResult& run) {
         lead =
             "A scenario sets up a known failure on purpose and looks whether this system shows it. "
             "REPRODUCED means that it does.";
+        const bool exposed = std::any_of(
+            run.scenarios.begin(), run.scenarios.end(), [](const ScenarioResult& scenario) {
+                return scenario.verdict == ScenarioVerdict::kExposed;
+            });
+        lead += exposed ? " EXPOSED means that it happens here and harmed nobody." : "";
     }
     if (truths != 0) {
         lead += lead.empty() ? "" : " ";

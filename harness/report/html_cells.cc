@@ -314,6 +314,20 @@ std::string measures_html(const std::vector<Measure>& measures) {
     return html + "</div>";
 }
 
+// Of a cell whose verdict does not speak of the system, what it speaks of.
+const char* role_text(const Cell& cell) {
+    switch (cell.role) {
+        case Cell::Role::kCure:
+            return " (cure)";
+        case Cell::Role::kDemonstration:
+            return " (demonstration of the tool: PASS means that it shows what it must)";
+        case Cell::Role::kMatrix:
+        case Cell::Role::kControl:
+            return "";
+    }
+    return "";
+}
+
 }  // namespace
 
 std::string cell_list_html(const std::vector<const Cell*>& cells, const std::string& anchor) {
@@ -327,9 +341,9 @@ std::string cell_list_html(const std::vector<const Cell*>& cells, const std::str
         if (!cell->cause.empty()) {
             html += fmt::format(R"(<span class="causeword">{}</span>)", escape_markup(cell->cause));
         }
-        html += fmt::format(R"(</div><div class="what"><h5>{}</h5><p class="id">{}</p>)",
+        html += fmt::format(R"(</div><div class="what"><h5>{}</h5><p class="id">{}{}</p>)",
                             markup_with_code(toggles_text(*cell)),
-                            cell->toggles.empty() ? "" : escape_markup(cell->id));
+                            cell->toggles.empty() ? "" : escape_markup(cell->id), role_text(*cell));
         html += fmt::format("<p>{}</p>{}</div>", markup_with_code(cell->reason),
                             evidence_html(cell->evidence));
         html += measures_html(cell->measures) + "</li>";

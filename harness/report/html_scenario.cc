@@ -134,6 +134,8 @@ Badge badge_of(ScenarioVerdict verdict) {
         case ScenarioVerdict::kNotReproduced:
         case ScenarioVerdict::kNoDefectFound:
             return {"good", "✓", name(verdict)};
+        case ScenarioVerdict::kExposed:
+            return {"warn", "!", name(verdict)};
         case ScenarioVerdict::kInconclusive:
             return {"warn", "?", name(verdict)};
     }
@@ -236,9 +238,13 @@ std::string scenario_html(const ScenarioResult& scenario, const std::string& anc
     const Badge badge = badge_of(scenario.verdict);
     std::string html = fmt::format(
         R"(<section class="scenario" id="{}"><header><p class="kicker">Scenario <code>{}</code></p>)"
-        R"(<h2>{} {}</h2><p class="question">{}</p><p class="headline {}">{}</p></header>)",
+        R"(<h2>{} {}</h2><p class="question">{}</p><p class="headline {}">{}</p>{}</header>)",
         anchor, escape_markup(scenario.id), escape_markup(scenario.title), badge_html(badge),
-        markup_with_code(scenario.question), badge.tone, markup_with_code(scenario.headline));
+        markup_with_code(scenario.question), badge.tone, markup_with_code(scenario.headline),
+        scenario.part.empty() ? ""
+                              : fmt::format(R"(<p class="lead">Only the cells that match <code>{}</code> were )"
+                                            R"(run.</p>)",
+                                            escape_markup(scenario.part)));
     html += cause_and_cure(scenario);
     html += before_after_html(scenario);
     html += truth_tables_html(scenario, anchor);

@@ -53,6 +53,9 @@ Cell to_cell(const ordered_json& from) {
     for (const auto& [axis, value] : from.at("toggles").items()) {
         cell.toggles.emplace_back(axis, value);
     }
+    using enum Cell::Role;
+    cell.role = from_name(from.value("role", ordered_json("matrix")),
+                          {kMatrix, kControl, kCure, kDemonstration});
     cell.verdict =
         from_name(from.at("verdict"), {CellVerdict::kError, CellVerdict::kPass, CellVerdict::kFail,
                                        CellVerdict::kSkip, CellVerdict::kInconclusive});
@@ -163,8 +166,9 @@ ScenarioResult to_scenario(const ordered_json& from) {
     scenario.question = from.at("question");
     scenario.verdict = from_name(from.at("verdict"),
                                  {ScenarioVerdict::kInconclusive, ScenarioVerdict::kReproduced,
-                                  ScenarioVerdict::kNotReproduced, ScenarioVerdict::kDefectFound,
-                                  ScenarioVerdict::kNoDefectFound});
+                                  ScenarioVerdict::kExposed, ScenarioVerdict::kNotReproduced,
+                                  ScenarioVerdict::kDefectFound, ScenarioVerdict::kNoDefectFound});
+    scenario.part = from.value("part", "");
     scenario.headline = from.at("headline");
     scenario.cause = from.at("cause");
     scenario.cure = from.at("cure");

@@ -38,7 +38,7 @@ ordered_json of_measure(const Measure& measure) {
             {"note", measure.note}};
 }
 
-ordered_json of_cell(const Cell& cell) {
+ordered_json cell_in_role(const Cell& cell, Cell::Role role) {
     ordered_json toggles = object();
     for (const auto& [axis, value] : cell.toggles) {
         toggles[axis] = value;
@@ -49,11 +49,20 @@ ordered_json of_cell(const Cell& cell) {
     }
     return {{"id", cell.id},
             {"toggles", std::move(toggles)},
+            {"role", name(role)},
             {"verdict", name(cell.verdict)},
             {"reason", cell.reason},
             {"cause", cell.cause},
             {"measures", std::move(measures)},
             {"evidence", list(cell.evidence, of_evidence)}};
+}
+
+ordered_json of_cell(const Cell& cell) {
+    return cell_in_role(cell, cell.role);
+}
+
+ordered_json of_control(const Cell& cell) {
+    return cell_in_role(cell, role_among_controls(cell));
 }
 
 ordered_json of_proof(const Proof& proof) {
@@ -146,6 +155,7 @@ ordered_json of_scenario(const ScenarioResult& scenario) {
             {"title", scenario.title},
             {"question", scenario.question},
             {"verdict", name(scenario.verdict)},
+            {"part", scenario.part},
             {"headline", scenario.headline},
             {"cause", scenario.cause},
             {"cure", scenario.cure},
@@ -154,7 +164,7 @@ ordered_json of_scenario(const ScenarioResult& scenario) {
             {"after_cell", scenario.after_cell},
             {"explanation", scenario.explanation},
             {"cells", list(scenario.cells, of_cell)},
-            {"controls", list(scenario.controls, of_cell)},
+            {"controls", list(scenario.controls, of_control)},
             {"proofs", list(scenario.proofs, of_proof)},
             {"charts", list(scenario.charts, of_chart)},
             {"truth_tables", list(scenario.truth_tables, of_truth_table)},

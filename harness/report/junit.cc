@@ -9,15 +9,18 @@ namespace {
 
 using namespace verdict;
 
-enum class Role { kCell, kControl };
+using Role = Cell::Role;
 enum class Outcome { kPassed, kFailure, kError, kSkipped };
 
+// A control that fails and a demonstration that does not show what it must are no fault of the
+// system.
 Outcome outcome_of(const Cell& cell, Role role) {
     switch (cell.verdict) {
         case CellVerdict::kPass:
             return Outcome::kPassed;
         case CellVerdict::kFail:
-            return role == Role::kControl ? Outcome::kError : Outcome::kFailure;
+            return role == Role::kControl || role == Role::kDemonstration ? Outcome::kError
+                                                                          : Outcome::kFailure;
         case CellVerdict::kError:
         case CellVerdict::kInconclusive:
             return Outcome::kError;
@@ -44,10 +47,10 @@ struct Tally {
 Tally tally(const ScenarioResult& scenario) {
     Tally counts;
     for (const Cell& cell : scenario.cells) {
-        counts.add(outcome_of(cell, Role::kCell));
+        counts.add(outcome_of(cell, cell.role));
     }
     for (const Cell& control : scenario.controls) {
-        counts.add(outcome_of(control, Role::kControl));
+        counts.add(outcome_of(control, role_among_controls(control)));
     }
     return counts;
 }
@@ -87,10 +90,14 @@ std::string properties_of(const Cell& cell) {
 }
 
 std::string message(const Cell& cell, Role role) {
-    if (role == Role::kControl && cell.verdict == CellVerdict::kFail) {
-        return "a control shows the failure, so the scenario proves nothing: " + cell.reason;
+    if (cell.verdict != CellVerdict::kFail) {
+        return cell.reason;
     }
-    return cell.reason;
+    return role == Role::kControl
+               ? "a control shows the failure, so the scenario proves nothing: " + cell.reason
+           : role == Role::kDemonstration
+               ? "the tool's own demonstration does not show what it must: " + cell.reason
+               : cell.reason;
 }
 
 std::string outcome_xml(const Cell& cell, Role role) {
@@ -112,7 +119,7 @@ std::string outcome_xml(const Cell& cell, Role role) {
 
 std::string case_xml(const ScenarioResult& scenario, const Cell& cell, Role role) {
     return fmt::format("    <testcase classname=\"{}.{}\" name=\"{}\">\n{}{}    </testcase>\n",
-                       escape_markup(scenario.id), role == Role::kCell ? "cell" : "control",
+                       escape_markup(scenario.id), role == Role::kMatrix ? "cell" : name(role),
                        escape_markup(cell.id), properties_of(cell), outcome_xml(cell, role));
 }
 
@@ -131,10 +138,10 @@ std::string suite_xml(const RunResult& run, const ScenarioResult& scenario) {
     }
     xml += "    </properties>\n";
     for (const Cell& cell : scenario.cells) {
-        xml += case_xml(scenario, cell, Role::kCell);
+        xml += case_xml(scenario, cell, cell.role);
     }
     for (const Cell& control : scenario.controls) {
-        xml += case_xml(scenario, control, Role::kControl);
+        xml += case_xml(scenario, control, role_among_controls(control));
     }
     return xml + "  </testsuite>\n";
 }

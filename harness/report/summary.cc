@@ -35,6 +35,7 @@ Tone tone_of(ScenarioVerdict verdict) {
         case ScenarioVerdict::kReproduced:
         case ScenarioVerdict::kDefectFound:
             return Tone::kBad;
+        case ScenarioVerdict::kExposed:
         case ScenarioVerdict::kInconclusive:
             return Tone::kWarn;
     }
@@ -62,6 +63,9 @@ std::string of_scenario(const ScenarioResult& scenario, Colour colour) {
     std::string text =
         fmt::format("\n{}  {}\n", wrap(scenario.id, kWidth, 0),
                     painted(name(scenario.verdict), tone_of(scenario.verdict), colour));
+    if (!scenario.part.empty()) {
+        text += labelled("part", "only the cells that match " + scenario.part + " were run");
+    }
     if (!scenario.headline.empty()) {
         text += labelled("found", scenario.headline);
     }

@@ -1,5 +1,10 @@
 #include "harness/scenario/scenario.h"
 
+#include <fmt/ranges.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
 #include "harness/scenario/calibration_result.h"
 
 namespace pathproof::scenario {
@@ -13,15 +18,41 @@ Result<verdict::ScenarioResult> run_calibrated_offload_truth(Context& context) {
     return result;
 }
 
+bool matches(const std::string& pattern, const std::string& cell) {
+    return fnmatch(pattern.c_str(), cell.c_str(), 0) == 0;
+}
+
 }  // namespace
 
 const std::vector<Scenario>& all_scenarios() {
     static const std::vector<Scenario> scenarios = {
-        {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", run_vxlan_checksum},
+        {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", run_vxlan_checksum,
+         vxlan_checksum_cells},
         {"dns-race", "A/AAAA pairs racing inside conntrack", run_dns_race},
         {"offload-truth", "What each offload really does to the frames on the wire", run_calibrated_offload_truth},
     };
     return scenarios;
+}
+
+bool asked_for(const Options& options, const std::string& cell) {
+    return options.cells.empty() || std::ranges::any_of(options.cells, [&](const std::string& pattern) {
+               return matches(pattern, cell);
+           });
+}
+
+Status check_cells(const Scenario& scenario, const std::vector<std::string>& patterns) {
+    const std::vector<std::string> known =
+        scenario.cells == nullptr ? std::vector<std::string>{} : scenario.cells();
+    for (const std::string& pattern : patterns) {
+        if (known.empty()) {
+            return fail(ErrorCode::kBadInput, "{} runs whole: leave --cells out", scenario.id);
+        }
+        if (std::ranges::none_of(known, [&](const std::string& cell) { return matches(pattern, cell); })) {
+            return fail(ErrorCode::kBadInput, "no cell of {} matches '{}'; there are: {}", scenario.id, pattern,
+                        fmt::join(known, ", "));
+        }
+    }
+    return {};
 }
 
 const Scenario* find_scenario(const std::string& id) {

@@ -10,6 +10,7 @@
 #include "dataplane/base/result.h"
 #include "harness/lab/journal.h"
 #include "harness/profile/profile.h"
+#include "harness/scenario/measured.h"
 #include "harness/tester/client.h"
 #include "harness/verdict/result.h"
 
@@ -33,6 +34,7 @@ enum class Calibrate { kNo, kQuick };
 
 struct Options {
     std::uint64_t seed = 1;
+    std::vector<std::string> cells = {};  // patterns (fnmatch) of the cells to run; empty: all
     std::uint64_t pairs = 0;       // of the race experiments; 0: each experiment's own number
     bool hugepages = false;        // the tester may use them
     std::vector<int> cpus;         // where lcores may run; the DUT shares them in the built-in lab
@@ -41,6 +43,9 @@ struct Options {
     std::optional<TruthDevice> device = std::nullopt;  // offload-truth: in place of the lab's own
     Calibrate calibrate = Calibrate::kNo;
 };
+
+// Whether that cell is to be run. What is not is neither run nor missed.
+bool asked_for(const Options& options, const std::string& cell);
 
 // Told what is going on, for a bar on a terminal or plain lines.
 class Progress {
@@ -57,6 +62,7 @@ struct Context {
     std::vector<verdict::FactGroup>& environment;  // scenarios add what they know of the DUT's devices
     const std::optional<profile::Profile>& profile;  // what the DUT's NIC is expected to offload
     std::string& dpdk_version;                     // told by the first tester
+    Measured& measured;                            // to be told each cell once it is measured
 };
 
 struct Scenario {
@@ -64,14 +70,19 @@ struct Scenario {
     const char* title;
     // An error means that the experiment could not be made at all; a failed cell is a value.
     Result<verdict::ScenarioResult> (*run)(Context& context);
+    // Ids of all cells that `Options::cells` can choose from; null: it runs whole.
+    std::vector<std::string> (*cells)() = nullptr;
 };
 
 // All scenarios in the order in which `qualify` runs them.
 const std::vector<Scenario>& all_scenarios();
 // Null for an unknown id.
 const Scenario* find_scenario(const std::string& id);
+// kBadInput unless each pattern matches a cell of the scenario: the sentence names those there are.
+Status check_cells(const Scenario& scenario, const std::vector<std::string>& patterns);
 
 Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context);
+std::vector<std::string> vxlan_checksum_cells();
 Result<verdict::ScenarioResult> run_dns_race(Context& context);
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 

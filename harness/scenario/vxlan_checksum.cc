@@ -232,6 +232,9 @@ Status run_matrix(Context& context, OverlayBench& bench, Experiment& experiment)
     const std::vector<OverlayPoint> broken = broken_wire_points();
     points.insert(points.end(), broken.begin(), broken.end());
     for (const OverlayPoint& point : points) {
+        if (!asked_for(context.options, point.id())) {
+            continue;
+        }
         if (const Status set = bench.set(point); !set) {
             return set;
         }
@@ -392,6 +395,17 @@ void conclude(const Experiment& experiment, const lab::OverlayNames& names, verd
 }
 
 }  // namespace
+
+std::vector<std::string> vxlan_checksum_cells() {
+    std::vector<std::string> ids;
+    for (const auto& points : {matrix(), broken_wire_points()}) {
+        for (const OverlayPoint& point : points) {
+            ids.push_back(point.id());
+        }
+    }
+    ids.insert(ids.end(), {"cure.flag-off", "cure.flag-back-on"});
+    return ids;
+}
 
 Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context) {
     const auto began = std::chrono::steady_clock::now();

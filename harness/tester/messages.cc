@@ -291,7 +291,9 @@ void fields(Archive& archive, WireTally& tally) {
     archive("malformed", tally.malformed);
     archive("truncated", tally.truncated);
     archive("too_long", tally.too_long);
+    archive("handed_partial", tally.handed_partial);
     archive("completed", tally.completed);
+    archive("completed_by_value", tally.completed_by_value);
     archive("bad_frames", tally.bad_frames);
     archive("checksums", tally.checksums);
 }

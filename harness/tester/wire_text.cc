@@ -79,7 +79,10 @@ json direction_summary(const WireReport& report, Direction direction) {
     json out = {{"received", one.received},           {"forwarded", one.forwarded},
                 {"not_forwarded", one.not_forwarded}, {"truncated", one.truncated},
                 {"too_long", one.too_long},           {"malformed", one.malformed},
-                {"completed", one.completed},         {"bad_frames", one.bad_frames},
+                {"handed_partial", one.handed_partial},
+                {"completed", one.completed},
+                {"completed_by_value", one.completed_by_value},
+                {"bad_frames", one.bad_frames},
                 {"checksums", json::object()}};
     const auto names = names_of_bad(report, direction);
     for (std::size_t layer = 0; layer < judge::kLayerCount; ++layer) {
@@ -112,7 +115,9 @@ std::string wire_table(const WireReport& report, const std::vector<port::PortInf
     text += row("not forwarded", report, &WireTally::not_forwarded);
     text += row("  cut to the port's frame buffer", report, &WireTally::truncated);
     text += row("  longer than the far port's MTU", report, &WireTally::too_long);
+    text += row("handed over with a checksum to do", report, &WireTally::handed_partial);
     text += row("partial checksums completed", report, &WireTally::completed);
+    text += row("  by their value: the port tells not", report, &WireTally::completed_by_value);
     text += row("left with a wrong checksum", report, &WireTally::bad_frames);
     text += row("left malformed", report, &WireTally::malformed);
     text += layer_rows(report, Direction::kAToB, "A -> B");

@@ -10,9 +10,27 @@ namespace {
 
 using Reasons = std::vector<std::string>;
 
-std::size_t count(const std::vector<Cell>& cells, CellVerdict verdict) {
+using Role = Cell::Role;
+
+// All cells of this role, of both lists, in order.
+std::vector<const Cell*> cells_of(const ScenarioResult& scenario, Role role) {
+    std::vector<const Cell*> found;
+    for (const Cell& cell : scenario.cells) {
+        if (cell.role == role) {
+            found.push_back(&cell);
+        }
+    }
+    for (const Cell& cell : scenario.controls) {
+        if (role_among_controls(cell) == role) {
+            found.push_back(&cell);
+        }
+    }
+    return found;
+}
+
+std::size_t count(const std::vector<const Cell*>& cells, CellVerdict verdict) {
     return static_cast<std::size_t>(std::count_if(
-        cells.begin(), cells.end(), [&](const Cell& cell) { return cell.verdict == verdict; }));
+        cells.begin(), cells.end(), [&](const Cell* cell) { return cell->verdict == verdict; }));
 }
 
 std::string because(const std::string& reason) {
@@ -49,37 +67,64 @@ const char* failure_word(const ScenarioResult& scenario) {
 }
 
 void find_gaps_of_failure(const ScenarioResult& scenario, Reasons& found) {
-    if (count(scenario.cells, CellVerdict::kFail) == 0) {
+    if (count(cells_of(scenario, Role::kMatrix), CellVerdict::kFail) == 0) {
         found.push_back(fmt::format("{}: it says {}, but no cell shows the failure", scenario.id,
                                     name(scenario.verdict)));
     }
-    const bool may_lack_controls = is_truth(scenario.verdict) && scenario.controls.empty();
-    if (!may_lack_controls && count(scenario.controls, CellVerdict::kPass) == 0) {
+    const auto controls = cells_of(scenario, Role::kControl);
+    const bool may_lack_controls =
+        controls.empty() && (is_truth(scenario.verdict) || !scenario.part.empty());
+    if (!may_lack_controls && count(controls, CellVerdict::kPass) == 0) {
         found.push_back(fmt::format("{}: {}, and no negative control passed beside it", scenario.id,
                                     failure_word(scenario)));
+    }
+    for (const Cell* cure : cells_of(scenario, Role::kCure)) {
+        if (cure->verdict == CellVerdict::kFail && scenario.cure_shown) {
+            found.push_back(fmt::format("{}: its cure is said to be shown, but {} fails{}",
+                                        scenario.id, cure->id, because(cure->reason)));
+        }
+    }
+}
+
+// What a cell that passes says of itself and may not.
+void find_false_pass(const std::string& scenario, const Cell& cell, Reasons& found) {
+    for (const Measure& measure : cell.measures) {
+        if (cell.verdict == CellVerdict::kPass && measure.name == kUnexplained &&
+            measure.value.is_number() && measure.value != 0) {
+            found.push_back(fmt::format("{}: {} passes, but {} of what it counted has no cause",
+                                        scenario, cell.id, measure.value.dump()));
+        }
     }
 }
 
 // What makes the scenario no basis for a verdict, most important first.
 void find_gaps(const ScenarioResult& scenario, Reasons& found) {
-    for (const Cell& control : scenario.controls) {
-        if (control.verdict == CellVerdict::kFail) {
+    for (const Cell* control : cells_of(scenario, Role::kControl)) {
+        if (control->verdict == CellVerdict::kFail) {
             found.push_back(
                 fmt::format("{}: control {} shows the failure too, so the measurement proves "
                             "nothing{}",
-                            scenario.id, control.id, because(control.reason)));
+                            scenario.id, control->id, because(control->reason)));
         }
-        find_unmeasured(scenario.id, "control", control, found);
     }
-    for (const Cell& cell : scenario.cells) {
-        find_unmeasured(scenario.id, "cell", cell, found);
+    for (const Cell* shown : cells_of(scenario, Role::kDemonstration)) {
+        if (shown->verdict == CellVerdict::kFail) {
+            found.push_back(fmt::format("{}: demonstration {} does not show what it must{}",
+                                        scenario.id, shown->id, because(shown->reason)));
+        }
+    }
+    for (const Role role : {Role::kControl, Role::kMatrix, Role::kCure, Role::kDemonstration}) {
+        for (const Cell* cell : cells_of(scenario, role)) {
+            find_unmeasured(scenario.id, role == Role::kMatrix ? "cell" : name(role), *cell, found);
+            find_false_pass(scenario.id, *cell, found);
+        }
     }
     if (scenario.unexplained > 0) {
         found.push_back(fmt::format("{}: {} lost or wrong answers could not be joined to a cause",
                                     scenario.id, scenario.unexplained));
     }
-    const std::size_t executed = scenario.cells.size() - count(scenario.cells, CellVerdict::kSkip);
-    if (executed == 0) {
+    const auto skipped = [](const Cell& cell) { return cell.verdict == CellVerdict::kSkip; };
+    if (std::all_of(scenario.cells.begin(), scenario.cells.end(), skipped)) {
         found.push_back(
             fmt::format("{}: nothing was executed{}", scenario.id, because(scenario.headline)));
     } else if (scenario.verdict == ScenarioVerdict::kInconclusive) {
@@ -95,11 +140,15 @@ void find_faults(const ScenarioResult& scenario, Reasons& found) {
     if (scenario.verdict == ScenarioVerdict::kInconclusive) {
         return;
     }
+    const auto cures = cells_of(scenario, Role::kCure);
     if (!is_failure(scenario.verdict)) {
-        if (const std::size_t failed = count(scenario.cells, CellVerdict::kFail); failed > 0) {
+        const auto cells = cells_of(scenario, Role::kMatrix);
+        if (const std::size_t failed =
+                count(cells, CellVerdict::kFail) + count(cures, CellVerdict::kFail);
+            failed > 0) {
             found.push_back(fmt::format(
                 "{}: {} of {} cells fail, and not from {}", scenario.id, failed,
-                scenario.cells.size(),
+                cells.size() + cures.size(),
                 is_truth(scenario.verdict) ? "a wrong frame" : "the failure it looks for"));
         }
         return;
@@ -109,8 +158,14 @@ void find_faults(const ScenarioResult& scenario, Reasons& found) {
                                     failure_word(scenario)));
     }
     if (!scenario.cure_shown) {
-        found.push_back(fmt::format("{}: {}, and no cure was shown in this run", scenario.id,
-                                    failure_word(scenario)));
+        std::string failing;
+        for (const Cell* cure : cures) {
+            if (cure->verdict == CellVerdict::kFail) {
+                failing += fmt::format("; {} fails{}", cure->id, because(cure->reason));
+            }
+        }
+        found.push_back(fmt::format("{}: {}, and no cure was shown in this run{}", scenario.id,
+                                    failure_word(scenario), failing));
     }
 }
 
@@ -123,11 +178,54 @@ std::string nothing_found(const std::vector<ScenarioResult>& scenarios) {
     const auto truths =
         std::count_if(scenarios.begin(), scenarios.end(),
                       [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
+    const bool controlled = std::any_of(
+        scenarios.begin(), scenarios.end(), [](const ScenarioResult& scenario) {
+            return count(cells_of(scenario, Role::kControl), CellVerdict::kPass) > 0;
+        });
     const char* what = truths == 0 ? "no scenario reproduced its failure"
                        : truths == static_cast<std::ptrdiff_t>(scenarios.size())
                            ? "no defect was found"
                            : "no scenario reproduced its failure or found a defect";
-    return fmt::format("{}, and every control passed", what);
+    return fmt::format("{}{}", what, controlled ? ", and every control passed" : "");
+}
+
+// What is to be said whatever the verdict is.
+void find_remarks(const ScenarioResult& scenario, Reasons& found) {
+    if (scenario.verdict == ScenarioVerdict::kExposed) {
+        found.push_back(fmt::format("{}: the failure is exposed here and harmed nobody{}",
+                                    scenario.id, because(scenario.headline)));
+    }
+    if (!scenario.part.empty()) {
+        found.push_back(fmt::format("{}: only the cells that match {} were run, nothing is said of "
+                                    "the others",
+                                    scenario.id, scenario.part));
+    }
+}
+
+RunVerdict judge(const std::vector<ScenarioResult>& scenarios, Reasons& reasons) {
+    Reasons faults;
+    Reasons exceptions;
+    for (const ScenarioResult& scenario : scenarios) {
+        find_gaps(scenario, reasons);
+        find_faults(scenario, faults);
+        if (is_failure(scenario.verdict)) {
+            exceptions.push_back(exception_of(scenario));
+        }
+    }
+    if (!reasons.empty()) {
+        reasons.insert(reasons.end(), faults.begin(), faults.end());
+        return RunVerdict::kIncomplete;
+    }
+    if (!faults.empty()) {
+        reasons = std::move(faults);
+        return RunVerdict::kNotQualified;
+    }
+    if (!exceptions.empty()) {
+        reasons = std::move(exceptions);
+        return RunVerdict::kQualifiedWithExceptions;
+    }
+    reasons = {nothing_found(scenarios)};
+    return RunVerdict::kQualified;
 }
 
 }  // namespace
@@ -137,27 +235,12 @@ std::pair<RunVerdict, std::vector<std::string>> judge_run(
     if (scenarios.empty()) {
         return {RunVerdict::kIncomplete, {"no scenario was run"}};
     }
-    Reasons gaps;
-    Reasons faults;
-    Reasons exceptions;
+    Reasons reasons;
+    const RunVerdict verdict = judge(scenarios, reasons);
     for (const ScenarioResult& scenario : scenarios) {
-        find_gaps(scenario, gaps);
-        find_faults(scenario, faults);
-        if (is_failure(scenario.verdict)) {
-            exceptions.push_back(exception_of(scenario));
-        }
+        find_remarks(scenario, reasons);
     }
-    if (!gaps.empty()) {
-        gaps.insert(gaps.end(), faults.begin(), faults.end());
-        return {RunVerdict::kIncomplete, std::move(gaps)};
-    }
-    if (!faults.empty()) {
-        return {RunVerdict::kNotQualified, std::move(faults)};
-    }
-    if (!exceptions.empty()) {
-        return {RunVerdict::kQualifiedWithExceptions, std::move(exceptions)};
-    }
-    return {RunVerdict::kQualified, {nothing_found(scenarios)}};
+    return {verdict, std::move(reasons)};
 }
 
 }  // namespace pathproof::verdict

@@ -22,6 +22,8 @@ const char* name(ScenarioVerdict verdict) {
     switch (verdict) {
         case ScenarioVerdict::kReproduced:
             return "REPRODUCED";
+        case ScenarioVerdict::kExposed:
+            return "EXPOSED";
         case ScenarioVerdict::kNotReproduced:
             return "NOT REPRODUCED";
         case ScenarioVerdict::kDefectFound:
@@ -67,6 +69,24 @@ int exit_code(RunVerdict verdict) {
             return 3;
     }
     return 3;
+}
+
+const char* name(Cell::Role role) {
+    switch (role) {
+        case Cell::Role::kMatrix:
+            return "matrix";
+        case Cell::Role::kControl:
+            return "control";
+        case Cell::Role::kCure:
+            return "cure";
+        case Cell::Role::kDemonstration:
+            return "demonstration";
+    }
+    return "matrix";
+}
+
+Cell::Role role_among_controls(const Cell& cell) {
+    return cell.role == Cell::Role::kMatrix ? Cell::Role::kControl : cell.role;
 }
 
 const char* name(Observed observed) {

@@ -15,10 +15,12 @@
 namespace pathproof::verdict {
 
 enum class CellVerdict { kPass, kFail, kError, kSkip, kInconclusive };
-// A scenario that sets up a known failure reproduces it or does not; one that looks for whatever is
-// wrong (an offload truth table) finds a defect or does not.
+// A scenario that sets up a known failure reproduces it (users are harmed: a packet lost, late,
+// misdelivered or wrong), sees it exposed (it happens here and harms nobody) or does not; one that
+// looks for whatever is wrong (an offload truth table) finds a defect or does not.
 enum class ScenarioVerdict {
     kReproduced,
+    kExposed,
     kNotReproduced,
     kDefectFound,
     kNoDefectFound,
@@ -26,13 +28,13 @@ enum class ScenarioVerdict {
 };
 enum class RunVerdict { kQualified, kQualifiedWithExceptions, kNotQualified, kIncomplete };
 
-// "PASS", "NOT REPRODUCED", "NO DEFECT FOUND", "QUALIFIED WITH EXCEPTIONS": as reports and scripts
+// "PASS", "EXPOSED", "NOT REPRODUCED", "NO DEFECT FOUND", "QUALIFIED WITH EXCEPTIONS": as reports and scripts
 // read them.
 const char* name(CellVerdict verdict);
 const char* name(ScenarioVerdict verdict);
 const char* name(RunVerdict verdict);
 
-// Something is wrong with what the scenario looked at: reproduced, or a defect found.
+// Something is wrong with what the scenario looked at: reproduced, or a defect found. Not: exposed.
 bool is_failure(ScenarioVerdict verdict);
 // Of a scenario that looks for defects.
 bool is_truth(ScenarioVerdict verdict);
@@ -62,14 +64,33 @@ struct EvidenceFile {
 
 // One point of a matrix: what was set, what was measured, what it means.
 struct Cell {
+    // What the cell is there for, and so what its verdict speaks of.
+    enum class Role {
+        kMatrix,   // a point of the matrix: FAIL speaks against the system
+        kControl,  // lacks the cause: FAIL means that the measurement proves nothing
+        kCure,     // has the cause and the cure: FAIL means that the cure was not shown
+        // Of the tool itself (its fault hook, a wire that stands for a broken NIC): PASS means that
+        // it shows what it must, whatever that is. Never a fault of the system.
+        kDemonstration,
+    };
     std::string id;  // "vx-on.udpcsum.masquerade.eth0-off"
     std::vector<std::pair<std::string, std::string>> toggles;  // axis -> value, in display order
+    Role role = Role::kMatrix;  // a cell among the controls is one unless it says otherwise
     CellVerdict verdict = CellVerdict::kError;
     std::string reason;  // one sentence; never empty unless PASS
     std::string cause;   // machine word of the named cause, such as "stale-port"; empty when none
     std::vector<Measure> measures;
     std::vector<EvidenceFile> evidence;
 };
+
+const char* name(Cell::Role role);  // "matrix", "control", "cure", "demonstration"
+
+// What a cell of `controls` is: a control unless it says otherwise.
+Cell::Role role_among_controls(const Cell& cell);
+
+// Of a measure of a cell: lost, misdelivered or wrong, and no cause fits. A cell with more than
+// none of it is no PASS, whatever it looks for.
+inline constexpr const char* kUnexplained = "unexplained";
 
 // A bar (with whiskers when it has an interval) of a chart; `kind` picks its colour.
 struct Bar {
@@ -100,6 +121,9 @@ struct ScenarioResult {
     std::string title;     // for people
     std::string question;  // what it asks, one sentence
     ScenarioVerdict verdict = ScenarioVerdict::kInconclusive;
+    // Patterns of the cells that were asked for, when not all were: what they do not match was not
+    // run and is not missed.
+    std::string part;
     std::string headline;     // what was found, one sentence
     std::string cause;        // in words; empty when nothing was found
     std::string cure;         // the command or setting, and what was seen after it; empty when none
@@ -154,14 +178,18 @@ struct RunResult {
 // The rule of the blueprint, applied to the scenarios: sets nothing else.
 //
 // kIncomplete: nothing executed, an ERROR, an unexplained skip, anything inconclusive, unexplained
-// loss, a control that shows the failure, a failure or defect without a failing cell or without a
-// control that passed (a search for defects may have no control at all).
+// loss (in a cell that passes, too), a control that shows the failure, a demonstration that does not
+// show what it must, a cure that fails and is said to be shown, a failure or defect without a
+// failing cell or without a control that passed (a search for defects may have no control at all, a
+// part of a scenario none that was asked for).
 //
 // kNotQualified: a reproduced failure or a defect whose cause was not named or whose cure was not
-// shown; a cell that fails although the scenario did not reproduce its failure.
+// shown; a cell or cure that fails although the scenario did not reproduce its failure.
 //
 // kQualifiedWithExceptions: failures reproduced or defects found, each with its cause named and its
 // cure shown.
+//
+// kQualified: all else; what is exposed and harms nobody is said.
 std::pair<RunVerdict, std::vector<std::string>> judge_run(
     const std::vector<ScenarioResult>& scenarios);
 

@@ -75,6 +75,16 @@ BOOST_AUTO_TEST_CASE(outcomes_map_to_what_ci_understands) {
         1);
 }
 
+BOOST_AUTO_TEST_CASE(the_tools_own_demonstration_is_never_a_failure_of_the_system) {
+    const Cell shown{.id = "demo",
+                     .role = Cell::Role::kDemonstration,
+                     .verdict = CellVerdict::kFail,
+                     .reason = "why"};
+    const std::string xml = junit_xml({.reasons = {"because"}, .scenarios = {scenario({shown}, {})}});
+    BOOST_TEST(count(xml, "//testcase[@name='demo' and @classname='s.demonstration']/error") == 1);
+    BOOST_TEST(count(xml, "//failure") == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_run_of_nothing_is_not_green) {
     const std::string xml =
         junit_xml({.verdict = RunVerdict::kIncomplete, .reasons = {"no scenario was run"}});

@@ -103,6 +103,8 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_with_a_sentence_and_nothing_is_changed
     expect_refusal({"qualify", "--lab", "no-such-lab", "--out", out}, "unknown lab 'no-such-lab'");
     expect_refusal({"qualify", "--profile", "no-such-profile", "--out", out}, "no-such-profile");
     expect_refusal({"qualify", "--pairs", "many", "--out", out}, "--pairs");
+    expect_refusal({"repro", "vxlan-checksum", "--cells", "nosuch*"}, "no cell of vxlan-checksum matches 'nosuch*'; there are: vx-");
+    expect_refusal({"repro", "offload-truth", "--cells", "*"}, "offload-truth runs whole");
     expect_refusal({"frobnicate"}, "frobnicate");
     std::ofstream(scratch.path() + "/lab.toml") << "name = \"x\"\n[dut]\nssh = 5\n";
     expect_refusal({"qualify", "--lab", scratch.path() + "/lab.toml", "--out", out}, "lab.toml:3:");

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <random>
 
 #include "harness/verdict/result.h"
 
@@ -179,4 +180,139 @@ BOOST_AUTO_TEST_CASE(a_defect_needs_a_failing_cell_and_a_control_may_be_missing_
     ScenarioResult doubtful = with_defect();
     doubtful.controls.front().verdict = CellVerdict::kFail;
     BOOST_TEST((judged({doubtful}, "shows the failure too") == RunVerdict::kIncomplete));
+}
+
+namespace {
+
+Cell in_role(Cell::Role role, CellVerdict verdict) {
+    Cell made = cell(name(role), verdict);
+    made.role = role;
+    return made;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_demonstration_is_no_fault_of_the_system_and_must_show_what_it_must) {
+    ScenarioResult shown = clean();
+    shown.cells.push_back(in_role(Cell::Role::kDemonstration, CellVerdict::kPass));
+    BOOST_TEST((judged({shown}, "no scenario reproduced") == RunVerdict::kQualified));
+    for (const CellVerdict verdict : {CellVerdict::kFail, CellVerdict::kError}) {
+        shown.cells.back().verdict = verdict;
+        BOOST_TEST((judged({shown}, "demonstration demonstration ") == RunVerdict::kIncomplete));
+        BOOST_TEST((judged({shown}, "demonstration") != RunVerdict::kNotQualified));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_a_cure_not_shown_and_never_a_control) {
+    ScenarioResult uncured = reproduced();
+    uncured.cure_shown = false;
+    uncured.controls.push_back(in_role(Cell::Role::kCure, CellVerdict::kFail));
+    BOOST_TEST((judged({uncured}, "no cure was shown in this run; cure fails: it says why") ==
+                RunVerdict::kNotQualified));
+    uncured.cure_shown = true;
+    BOOST_TEST((judged({uncured}, "its cure is said to be shown, but cure fails") ==
+                RunVerdict::kIncomplete));
+    ScenarioResult alone = reproduced();
+    alone.controls = {in_role(Cell::Role::kCure, CellVerdict::kPass)};
+    BOOST_TEST((judged({alone}, "no negative control passed") == RunVerdict::kIncomplete));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_exposed_and_harms_nobody_is_qualified_and_said) {
+    ScenarioResult exposed = clean();
+    exposed.verdict = ScenarioVerdict::kExposed;
+    exposed.headline = "50 of 100 pairs clashed, none was lost";
+    BOOST_TEST(!is_failure(exposed.verdict));
+    BOOST_TEST((judged({exposed}, "dns-race: the failure is exposed here and harmed nobody: 50 of") ==
+                RunVerdict::kQualified));
+    exposed.cells.push_back(cell("odd", CellVerdict::kFail));
+    BOOST_TEST((judged({exposed}, "1 of 2 cells fail") == RunVerdict::kNotQualified));
+}
+
+BOOST_AUTO_TEST_CASE(a_part_of_a_scenario_lacks_nothing_that_was_not_asked_for) {
+    ScenarioResult part = reproduced();
+    part.controls.clear();
+    part.part = "broken,cured";
+    BOOST_TEST((judged({part}, "only the cells that match broken,cured were run") ==
+                RunVerdict::kQualifiedWithExceptions));
+    part.controls = {cell("plain", CellVerdict::kInconclusive)};
+    BOOST_TEST((judged({part}, "control plain is inconclusive") == RunVerdict::kIncomplete));
+}
+
+BOOST_AUTO_TEST_CASE(a_cell_that_passes_may_leave_nothing_unexplained) {
+    ScenarioResult lossy = clean();
+    lossy.cells.front().measures = {{.name = kUnexplained, .label = "open", .value = 0, .unit = "", .note = ""}};
+    BOOST_TEST((judged({lossy}, "no scenario reproduced") == RunVerdict::kQualified));
+    lossy.cells.front().measures.front().value = 7;
+    BOOST_TEST((judged({lossy}, "two-ports passes, but 7 of what it counted has no cause") ==
+                RunVerdict::kIncomplete));
+}
+
+// What must hold of every run, whatever its scenarios say.
+BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_verdict_that_its_cells_contradict) {
+    std::mt19937 draw(1);
+    const auto below = [&](unsigned limit) { return static_cast<int>(draw() % limit); };
+    std::size_t qualified = 0;
+    std::size_t excepted = 0;
+    for (int set = 0; set < 20'000; ++set) {
+        std::vector<ScenarioResult> run;
+        for (int left = 1 + below(2); left > 0; --left) {
+            // Mostly sound values, so that good verdicts come up often.
+            const bool rough = below(3) == 0;
+            ScenarioResult scenario = below(2) == 0 ? reproduced() : clean();
+            if (rough) {
+                scenario.verdict = static_cast<ScenarioVerdict>(below(6));
+                scenario.cure_shown = below(2) != 0;
+                scenario.cause = below(2) != 0 ? "a cause" : "";
+                scenario.part = below(4) == 0 ? "x*" : "";
+            }
+            scenario.unexplained = below(12) == 0 ? 1 : 0;
+            for (int more = below(4); more > 0; --more) {
+                Cell made = in_role(static_cast<Cell::Role>(below(4)),
+                                    static_cast<CellVerdict>(rough ? below(5) : below(2) * below(2)));
+                made.measures = {{.name = kUnexplained,
+                                  .label = "",
+                                  .value = below(8) == 0 ? 3 : 0,
+                                  .unit = "",
+                                  .note = ""}};
+                (below(2) != 0 ? scenario.cells : scenario.controls).push_back(std::move(made));
+            }
+            run.push_back(std::move(scenario));
+        }
+        const auto [verdict, reasons] = judge_run(run);
+        BOOST_REQUIRE(!reasons.empty());
+        const bool good = verdict == RunVerdict::kQualified ||
+                          verdict == RunVerdict::kQualifiedWithExceptions;
+        qualified += verdict == RunVerdict::kQualified ? 1 : 0;
+        excepted += verdict == RunVerdict::kQualifiedWithExceptions ? 1 : 0;
+        bool any_failure = false;
+        bool system_at_fault = false;  // by any cell or scenario that speaks of the system
+        for (const ScenarioResult& scenario : run) {
+            any_failure |= is_failure(scenario.verdict);
+            system_at_fault |= is_failure(scenario.verdict);
+            BOOST_REQUIRE((!good || scenario.unexplained == 0));
+            BOOST_REQUIRE((!good || scenario.verdict != ScenarioVerdict::kInconclusive));
+            BOOST_REQUIRE((!good || !is_failure(scenario.verdict) ||
+                           (scenario.cure_shown && !scenario.cause.empty())));
+            for (const auto* cells : {&scenario.cells, &scenario.controls}) {
+                for (const Cell& each : *cells) {
+                    const Cell::Role role =
+                        cells == &scenario.controls ? role_among_controls(each) : each.role;
+                    const bool fails = each.verdict == CellVerdict::kFail;
+                    system_at_fault |= fails && (role == Cell::Role::kMatrix || role == Cell::Role::kCure);
+                    if (!good) {
+                        continue;
+                    }
+                    BOOST_REQUIRE(each.verdict != CellVerdict::kError);
+                    BOOST_REQUIRE(each.verdict != CellVerdict::kInconclusive);
+                    BOOST_REQUIRE((!fails || (role == Cell::Role::kMatrix && is_failure(scenario.verdict))));
+                    BOOST_REQUIRE((each.verdict != CellVerdict::kPass || each.measures.empty() ||
+                                   each.measures.front().value == 0));
+                }
+            }
+        }
+        BOOST_REQUIRE((verdict != RunVerdict::kQualified || !any_failure));
+        BOOST_REQUIRE((verdict != RunVerdict::kNotQualified || system_at_fault));
+    }
+    BOOST_TEST(qualified > 500u);
+    BOOST_TEST(excepted > 500u);
 }

@@ -13,6 +13,7 @@ BOOST_AUTO_TEST_CASE(verdicts_have_the_names_that_scripts_read) {
     BOOST_TEST(std::string(name(CellVerdict::kSkip)) == "SKIP");
     BOOST_TEST(std::string(name(CellVerdict::kInconclusive)) == "INCONCLUSIVE");
     BOOST_TEST(std::string(name(ScenarioVerdict::kReproduced)) == "REPRODUCED");
+    BOOST_TEST(std::string(name(ScenarioVerdict::kExposed)) == "EXPOSED");
     BOOST_TEST(std::string(name(ScenarioVerdict::kNotReproduced)) == "NOT REPRODUCED");
     BOOST_TEST(std::string(name(ScenarioVerdict::kDefectFound)) == "DEFECT FOUND");
     BOOST_TEST(std::string(name(ScenarioVerdict::kNoDefectFound)) == "NO DEFECT FOUND");

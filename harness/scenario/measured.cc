@@ -1,0 +1,45 @@
+#include "harness/scenario/measured.h"
+
+#include <fmt/format.h>
+
+namespace pathproof::scenario {
+
+void Measured::begin(const verdict::ScenarioResult& head) {
+    const std::lock_guard lock(mutex_);
+    result_ = head;
+    step_ = "setup";
+    in_progress_ = true;
+}
+
+void Measured::add(const verdict::Cell& cell, bool control) {
+    const std::lock_guard lock(mutex_);
+    (control ? result_.controls : result_.cells).push_back(cell);
+}
+
+void Measured::step(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    step_ = what;
+}
+
+std::optional<verdict::ScenarioResult> Measured::cut_short(const std::string& why) const {
+    const std::lock_guard lock(mutex_);
+    if (!in_progress_) {
+        return std::nullopt;
+    }
+    verdict::ScenarioResult result = result_;
+    const std::size_t cells = result.cells.size() + result.controls.size();
+    result.verdict = verdict::ScenarioVerdict::kInconclusive;
+    result.headline = cells == 0 ? fmt::format("The experiment could not be made: {}", why)
+                                 : fmt::format("The experiment came to no end: {}. The {} cells measured before are kept; "
+                                               "nothing is concluded from them.",
+                                               why, cells);
+    result.cells.push_back({.id = "unfinished." + step_, .verdict = verdict::CellVerdict::kError, .reason = why});
+    return result;
+}
+
+void Measured::end() {
+    const std::lock_guard lock(mutex_);
+    in_progress_ = false;
+}
+
+}  // namespace pathproof::scenario
