@@ -142,6 +142,28 @@ Result<InterfaceState> KernelInterface::state() const {
     return state;
 }
 
+Result<Promiscuous> Promiscuous::on(unsigned index) {
+    // Of no protocol: it hears nothing itself.
+    Promiscuous asked(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
+    packet_mreq request{};
+    request.mr_ifindex = static_cast<int>(index);
+    request.mr_type = PACKET_MR_PROMISC;
+    if (asked.socket_ < 0 || setsockopt(asked.socket_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request,
+                                        sizeof request) != 0) {
+        return fail(ErrorCode::kFailed, "promiscuous mode: {}", std::strerror(errno));
+    }
+    return asked;
+}
+
+Promiscuous::Promiscuous(Promiscuous&& other) noexcept
+    : socket_(std::exchange(other.socket_, -1)) {}
+
+Promiscuous::~Promiscuous() {
+    if (socket_ >= 0) {
+        close(socket_);
+    }
+}
+
 PacketSockets::PacketSockets(unsigned interface_index) {
     for (const int socket : sockets_of(AF_PACKET)) {
         if (is_bound_to(socket, interface_index)) {

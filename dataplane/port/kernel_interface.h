@@ -42,6 +42,23 @@ class KernelInterface {
     std::unique_ptr<std::mutex> asking_;
 };
 
+// An interface takes every frame for as long as this lives (PACKET_MR_PROMISC). The kernel counts
+// who asks for it, whereas the flag that drivers set (IFF_PROMISC) is one for all, and stays behind
+// when its process is killed.
+class Promiscuous {
+  public:
+    // Of an interface of the caller's network namespace.
+    static Result<Promiscuous> on(unsigned index);
+
+    Promiscuous(Promiscuous&& other) noexcept;
+    Promiscuous& operator=(Promiscuous&&) = delete;
+    ~Promiscuous();
+
+  private:
+    explicit Promiscuous(int socket) : socket_(socket) {}
+    int socket_;
+};
+
 // The packet sockets that net_af_packet holds open on an interface. The driver shows neither their
 // drop counts nor a way to leave out frames that the kernel itself sends on the interface; the
 // sockets are of this process, so they can be asked directly.

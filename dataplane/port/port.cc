@@ -58,6 +58,8 @@ struct Port::Kernel {
     KernelInterface interface;
     PacketSockets sockets;   // none unless the driver is net_af_packet
     XdpSockets xdp_sockets;  // none unless it is net_af_xdp
+    std::optional<Promiscuous> promiscuous;  // of both
+    unsigned index = 0;
     InterfaceState at_open;
     InterfaceState latest;
     std::optional<std::uint16_t> mtu_before;  // set: the MTU was changed and is put back
@@ -144,7 +146,9 @@ void Port::close() noexcept {
         rte_eth_dev_set_mtu(id_, *kernel_->mtu_before);
     }
     with_standard_streams_aside([this] {
-        rte_eth_promiscuous_disable(id_);
+        if (!kernel_ || !kernel_->promiscuous) {
+            rte_eth_promiscuous_disable(id_);
+        }
         rte_eth_dev_stop(id_);
         rte_eth_dev_close(id_);
     });
@@ -237,6 +241,7 @@ Status Port::watch_interface(const rte_eth_dev_info& device) {
     }
     const bool is_af_packet = device.driver_name == kAfPacket;
     kernel_ = std::make_unique<Kernel>(std::move(*watched), is_af_packet ? device.if_index : 0);
+    kernel_->index = device.if_index;
     kernel_->is_af_packet = is_af_packet;
     kernel_->is_af_xdp = device.driver_name == kAfXdp;
     const auto state = kernel_->interface.state();
@@ -368,10 +373,25 @@ Status Port::start() {
         }
     }
     const std::size_t log_from = eal_log_text().size();
+    const bool shares_flag = is_af_packet || (kernel_ && kernel_->is_af_xdp);
+    if (shares_flag) {
+        auto asked = Promiscuous::on(kernel_->index);
+        if (!asked) {
+            return fail(asked.error(), "port {} ({})", config_.name, config_.device);
+        }
+        kernel_->promiscuous.emplace(std::move(*asked));
+    }
+    // What the drivers of kernel interfaces start with they write to the flag that is there for all:
+    // it stays as it is. A ring has no such thing: not an error.
+    if (shares_flag && (kernel_->at_open.flags & IFF_PROMISC) != 0) {
+        rte_eth_promiscuous_enable(id_);
+    }
     if (const int outcome = rte_eth_dev_start(id_); outcome != 0) {
         return refused(config_, "start", outcome, log_from);
     }
-    rte_eth_promiscuous_enable(id_);  // a ring has no such thing: not an error
+    if (!shares_flag) {
+        rte_eth_promiscuous_enable(id_);
+    }
     if (is_af_packet) {
         discard_old_frames(id_, config_.rx_queues);
         kernel_->sockets.start_counting();

@@ -122,6 +122,11 @@ Result<std::vector<FeatureChange>> Client::set_features(
                                                   {{"device", device}, {"features", wanted}});
 }
 
+Status Client::request_features(const std::string& device,
+                                const std::vector<std::pair<std::string, bool>>& wanted) {
+    return impl_->tell("request_features", {{"device", device}, {"features", wanted}});
+}
+
 Result<DeviceInfo> Client::device(const std::string& device) {
     const auto info = decode(impl_->rpc.call("device", {{"device", device}}, kAnswerTime), who(),
                              device_from_json);

@@ -154,6 +154,9 @@ class Client {
         const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted);
     // One feature, to see what the device makes of it: refusals and side effects are results.
     Result<FeatureTrial> try_feature(const std::string& device, const std::string& name, bool on);
+    // What is requested of features, whether or not the device can have them so (ethtool.h).
+    Status request_features(const std::string& device,
+                            const std::vector<std::pair<std::string, bool>>& wanted);
     Result<DeviceInfo> device(const std::string& device);
 
     // Frames with exact offload metadata through packet sockets (offload_frames.h).

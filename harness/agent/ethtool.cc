@@ -317,6 +317,17 @@ void read_link(Device& device, DeviceInfo& info) {
     }
 }
 
+std::optional<frame::MacAddress> permanent_address(Device& device) {
+    Command<ethtool_perm_addr> command(ETHTOOL_GPERMADDR, 32);  // MAX_ADDR_LEN of the kernel
+    command->size = 32;
+    frame::MacAddress permanent;
+    if (device.ethtool(command.data()) < 0 || command->size != permanent.bytes.size()) {
+        return std::nullopt;
+    }
+    std::memcpy(permanent.bytes.data(), command.tail<char>(), permanent.bytes.size());
+    return permanent != frame::MacAddress{} ? std::optional(permanent) : std::nullopt;
+}
+
 void read_addresses(Device& device, DeviceInfo& info) {
     if (const auto answer = device.ask(SIOCGIFHWADDR)) {
         std::memcpy(info.mac.bytes.data(), answer->ifr_hwaddr.sa_data, info.mac.bytes.size());
@@ -324,16 +335,7 @@ void read_addresses(Device& device, DeviceInfo& info) {
     if (const auto answer = device.ask(SIOCGIFMTU)) {
         info.mtu = static_cast<std::uint32_t>(answer->ifr_mtu);
     }
-    Command<ethtool_perm_addr> command(ETHTOOL_GPERMADDR, 32);  // MAX_ADDR_LEN of the kernel
-    command->size = 32;
-    frame::MacAddress permanent;
-    if (device.ethtool(command.data()) < 0 || command->size != permanent.bytes.size()) {
-        return;
-    }
-    std::memcpy(permanent.bytes.data(), command.tail<char>(), permanent.bytes.size());
-    if (permanent != frame::MacAddress{}) {
-        info.permanent_mac = permanent;
-    }
+    info.permanent_mac = permanent_address(device);
 }
 
 Status read_statistics(Device& device, DeviceInfo& info) {
@@ -419,6 +421,32 @@ Result<std::vector<FeatureChange>> change_features(
                                restored.error().message);
     }
     return changes_between(*before, after, *requests);
+}
+
+Status request_features(const std::string& name,
+                        const std::vector<std::pair<std::string, bool>>& wanted) {
+    Result<Device> device = Device::open(name);
+    if (!device) {
+        return pass_on(device.error());
+    }
+    const Result<FeatureTable> table = read_table(*device);
+    if (!table) {
+        return pass_on(table.error());
+    }
+    std::vector<Wish> wishes;
+    for (const auto& [feature, on] : wanted) {
+        const auto found = std::ranges::find(table->names, feature);
+        const auto index = static_cast<std::size_t>(found - table->names.begin());
+        if (found != table->names.end() && !table->fixed(index)) {
+            wishes.push_back({index, on});
+        }
+    }
+    return wishes.empty() ? Status() : write_features(*device, *table, wishes);
+}
+
+std::optional<frame::MacAddress> read_permanent_address(const std::string& name) {
+    Result<Device> device = Device::open(name);
+    return device ? permanent_address(*device) : std::nullopt;
 }
 
 Result<DeviceInfo> read_device(const std::string& name) {

@@ -2,6 +2,7 @@
 // linux/ethtool.h. Each function speaks of the network namespace of the calling thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,15 @@ Result<std::vector<Feature>> read_features(const std::string& device);
 // error.
 Result<std::vector<FeatureChange>> change_features(
     const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted);
+
+// Sets what is requested of features by their single names, whether or not the device can have them
+// so at present ("off [requested on]"): for putting a device back. Those that are [fixed] or that
+// the kernel does not know are left out.
+Status request_features(const std::string& device,
+                        const std::vector<std::pair<std::string, bool>>& wanted);
+
+// The address that the hardware came with; a virtual device has none.
+std::optional<frame::MacAddress> read_permanent_address(const std::string& device);
 
 // Driver, addresses, MTU, link and statistics. What a driver does not tell stays empty.
 Result<DeviceInfo> read_device(const std::string& device);

@@ -60,9 +60,13 @@ std::string text_of(const json& args, const char* key) {
 void add_device_operations(RpcServer& server) {
     server.on("features",
               [](const json& args) { return answer(read_features(text_of(args, "device"))); });
+    using Wanted = std::vector<std::pair<std::string, bool>>;
     server.on("set_features", [](const json& args) {
-        using Wanted = std::vector<std::pair<std::string, bool>>;
         return answer(change_features(text_of(args, "device"), args.at("features").get<Wanted>()));
+    });
+    server.on("request_features", [](const json& args) {
+        return answer(
+            request_features(text_of(args, "device"), args.at("features").get<Wanted>()));
     });
     server.on("try_feature", [](const json& args) {
         return answer(

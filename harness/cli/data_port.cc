@@ -123,38 +123,43 @@ Result<DataPorts> DataPorts::open(const DataPortsOptions& options) {
     }
     std::vector<tester::PortRequest> chosen;
     std::ranges::transform(*devices, std::back_inserter(chosen), &Device::chosen);
-    auto journal = note_ports(chosen, options.netns);
+    auto journal = port_journal(chosen);
     if (!journal) {
         return pass_on(journal.error());
     }
-    if (!options.netns.empty()) {
-        const Status entered = process::enter_netns(options.netns, process::SysfsView::kRemount);
-        if (!entered) {
-            return pass_on(entered.error());
+    std::optional<DataPorts> opened;
+    const Status open = open_noted(*journal, chosen, options.netns, [&]() -> Status {
+        if (!options.netns.empty()) {
+            const Status entered = process::enter_netns(options.netns, process::SysfsView::kRemount);
+            if (!entered) {
+                return entered;
+            }
         }
-    }
-    auto eal = port::Eal::start(eal_options(options, *devices));
-    if (!eal) {
-        return pass_on(eal.error());
-    }
-    DataPorts opened{std::move(*journal), std::move(*eal), {}, {}};
-    for (const Device& device : *devices) {
-        auto port = port::Port::open(device.config);
-        if (!port) {
-            return pass_on(port.error());
+        auto eal = port::Eal::start(eal_options(options, *devices));
+        if (!eal) {
+            return pass_on(eal.error());
         }
-        opened.ports.push_back(std::move(*port));
+        opened.emplace(DataPorts{nullptr, std::move(*eal), {}, {}});
+        for (const Device& device : *devices) {
+            auto port = port::Port::open(device.config);
+            if (!port) {
+                return pass_on(port.error());
+            }
+            opened->ports.push_back(std::move(*port));
+        }
+        return {};
+    });
+    if (!open) {
+        return pass_on(open.error());
     }
-    if (const Status noted = note_opened(opened.journal); !noted) {
-        return pass_on(noted.error());
-    }
-    for (const port::Port& port : opened.ports) {
+    opened->journal = std::move(*journal);
+    for (const port::Port& port : opened->ports) {
         if (std::string far = port::far_cpus(port.info(), port::place(options.cpus));
             !far.empty()) {
-            opened.objections.push_back(std::move(far));
+            opened->objections.push_back(std::move(far));
         }
     }
-    return opened;
+    return std::move(*opened);
 }
 
 Result<DataPort> DataPort::open(const DataPortOptions& options) {

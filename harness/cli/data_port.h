@@ -41,7 +41,7 @@ struct DataPorts {
     std::vector<std::string> objections;  // lcores on another NUMA node than a port's device
 
     // PCI devices are served from hugepages, virtual devices alone from ordinary pages. Errors:
-    // what choose_port, note_ports, Eal::start and Port::open say; a device named twice; a link
+    // what choose_port, open_noted, Eal::start and Port::open say; a device named twice; a link
     // that did not come up.
     static Result<DataPorts> open(const DataPortsOptions& options);
 };

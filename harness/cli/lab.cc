@@ -156,14 +156,14 @@ Result<Description> build_nat_box(lab::Journal& journal, const UpOptions& option
     return describe((*box)->names(), journal.run_id());
 }
 
-void tell_stopped(int signal, const Status& undone) {
-    fmt::print(stderr, "pathproof: stopped by {}; {}\n", strsignal(signal),
-               undone ? "the lab was taken down" : undone.error().message);
+void tell_stopped(int signal, const std::string& machine) {
+    fmt::print(stderr, "pathproof: stopped by {}; {}\n", strsignal(signal), machine);
 }
 
 using Build = Result<Description> (*)(lab::Journal&, const UpOptions&);
 
 Result<Description> build(Build shape, const UpOptions& options) {
+    const lab::SignalHold hold;
     auto journal = lab::Journal::open("pathproof lab up");
     if (!journal) {
         return pass_on(journal.error());
@@ -171,7 +171,7 @@ Result<Description> build(Build shape, const UpOptions& options) {
     for (const std::string& sentence : (*journal)->recovered()) {
         fmt::print(stderr, "pathproof: {}\n", sentence);
     }
-    const lab::SignalGuard guard(**journal, tell_stopped);
+    const lab::SignalGuard guard(journal->get(), tell_stopped);
     return shape(**journal, options);
 }
 

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/clock.h"
@@ -77,36 +76,35 @@ std::vector<int> two_cpus() {
     return cpus;
 }
 
+// In the order in which they must not go: the tester's ports are closed first.
 struct Tester {
-    std::unique_ptr<lab::Journal> journal;  // outlives the tester's ports
+    std::unique_ptr<lab::Journal> journal;
     std::unique_ptr<lab::SignalGuard> guard;
     std::unique_ptr<tester::Client> client;
 };
 
+// `there`: the ports whose interfaces were there before and will be after.
 Result<Tester> open_ports(const tester::TesterOptions& wanted,
-                          std::unique_ptr<lab::Journal> journal) {
-    std::unique_ptr<lab::SignalGuard> guard;
-    if (journal) {
-        guard = std::make_unique<lab::SignalGuard>(*journal, [](int signal, const Status& undone) {
-            fmt::print(stderr, "pathproof: stopped by {}; {}\n", strsignal(signal),
-                       undone ? "the interfaces are as they were found" : undone.error().message);
-        });
+                          const std::vector<tester::PortRequest>& there) {
+    auto journal = port_journal(there);
+    if (!journal) {
+        return pass_on(journal.error());
     }
-    auto client = tester::Client::start(wanted);
-    if (!client) {
-        return pass_on(client.error());
-    }
-    if (const Status noted = note_opened(journal); !noted) {
-        return pass_on(noted.error());
-    }
-    return Tester{std::move(journal), std::move(guard), std::move(*client)};
+    Tester tester{.journal = std::move(*journal), .guard = {}, .client = {}};
+    tester.guard = std::make_unique<lab::SignalGuard>(tester.journal.get(), tell_interrupted);
+    const Status opened = open_noted(tester.journal, there, wanted.netns, [&]() -> Status {
+        auto client = tester::Client::start(wanted);
+        tester.client = client ? std::move(*client) : nullptr;
+        return client ? Status() : pass_on(client.error());
+    });
+    return opened ? Result<Tester>(std::move(tester)) : pass_on(opened.error());
 }
 
 Result<Tester> start_tester(const PortCheckOptions& options) {
     tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = two_cpus()};
     if (options.software_nic) {
         wanted.software_nic = tester::SoftwareNic{options.faults, options.seed};
-        return open_ports(wanted, nullptr);
+        return open_ports(wanted, {});
     }
     auto device = tester::choose_port(options.device, options.netns);
     auto far = far_port(options);
@@ -120,8 +118,7 @@ Result<Tester> start_tester(const PortCheckOptions& options) {
     std::erase_if(there, [&](const tester::PortRequest& port) {
         return port.name == tap_interface(options.device);
     });
-    auto journal = note_ports(there, options.netns);
-    return journal ? open_ports(wanted, std::move(*journal)) : pass_on(journal.error());
+    return open_ports(wanted, there);
 }
 
 // The one named, before any port is opened.
@@ -209,6 +206,7 @@ offload::RowProgress tell_progress(bool terminal) {
 }
 
 Result<verdict::RunResult> check(const PortCheckOptions& options) {
+    const lab::SignalHold hold;
     auto errata = profile::load_errata(profile::profile_directory());
     if (!errata) {
         return pass_on(errata.error());

@@ -1,48 +1,36 @@
 #include "harness/cli/port_journal.h"
 
 #include <cstdio>
+#include <cstring>
 
 #include "harness/cli/generate/typed_command.h"
 #include "harness/tester/port_choice.h"
 
 namespace pathproof::cli {
-namespace {
 
-lab::PortKind kind_of(tester::KernelPort::Sockets sockets) {
-    return sockets == tester::KernelPort::Sockets::kXdp ? lab::PortKind::kXdpSocket
-                                                        : lab::PortKind::kPacketSocket;
-}
-
-}  // namespace
-
-Result<std::unique_ptr<lab::Journal>> note_ports(const std::vector<tester::PortRequest>& ports,
-                                                 const std::string& netns) {
-    std::unique_ptr<lab::Journal> journal;
-    for (const tester::PortRequest& port : ports) {
-        const auto behind = tester::kernel_port(port.device);
-        if (!behind) {
-            continue;
-        }
-        if (!journal) {
-            auto opened = lab::Journal::open_unlocked(typed_command());
-            if (!opened) {
-                return pass_on(opened.error());
-            }
-            journal = std::move(*opened);
-            for (const std::string& sentence : journal->recovered()) {
-                fmt::print(stderr, "pathproof: {}\n", sentence);
-            }
-        }
-        const Status noted = journal->note_port(netns, behind->interface, kind_of(behind->sockets));
-        if (!noted) {
-            return pass_on(noted.error());
-        }
+Result<std::unique_ptr<lab::Journal>> port_journal(const std::vector<tester::PortRequest>& ports) {
+    if (tester::interfaces_with_programs(ports).empty()) {
+        return std::unique_ptr<lab::Journal>();
+    }
+    auto journal = lab::Journal::open_unlocked(typed_command());
+    if (!journal) {
+        return pass_on(journal.error());
+    }
+    for (const std::string& sentence : (*journal)->recovered()) {
+        fmt::print(stderr, "pathproof: {}\n", sentence);
     }
     return journal;
 }
 
-Status note_opened(const std::unique_ptr<lab::Journal>& journal) {
-    return journal ? journal->note_loaded_programs() : Status();
+Status open_noted(const std::unique_ptr<lab::Journal>& journal,
+                  const std::vector<tester::PortRequest>& ports, const std::string& netns,
+                  const std::function<Status()>& open) {
+    return journal ? journal->open_ports(netns, tester::interfaces_with_programs(ports), open)
+                   : open();
+}
+
+void tell_interrupted(int signal, const std::string& machine) {
+    fmt::print(stderr, "pathproof: interrupted by {}; {}\n", strsignal(signal), machine);
 }
 
 }  // namespace pathproof::cli

@@ -1,6 +1,7 @@
 // The journal of a command that opens DPDK ports of the user's.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,13 +12,17 @@
 
 namespace pathproof::cli {
 
-// Notes how the kernel interfaces behind these ports are, before the ports are opened, and says on
-// stderr what it put back that killed runs had left. Null: none of the ports has a kernel
-// interface. The journal must outlive the ports. Errors: as lab::Journal::note_port().
-Result<std::unique_ptr<lab::Journal>> note_ports(const std::vector<tester::PortRequest>& ports,
-                                                 const std::string& netns);
+// Says on stderr what it put back that killed runs had left. Null: these ports change nothing that
+// the kernel does not take back itself when the process ends. The journal must outlive the ports.
+Result<std::unique_ptr<lab::Journal>> port_journal(const std::vector<tester::PortRequest>& ports);
 
-// Once the ports are open; `journal` may be null.
-Status note_opened(const std::unique_ptr<lab::Journal>& journal);
+// Has `open` open these ports, noted in `journal`, which may be null. Errors: as
+// lab::Journal::open_ports().
+Status open_noted(const std::unique_ptr<lab::Journal>& journal,
+                  const std::vector<tester::PortRequest>& ports, const std::string& netns,
+                  const std::function<Status()>& open);
+
+// What a lab::SignalGuard of such a command tells.
+void tell_interrupted(int signal, const std::string& machine);
 
 }  // namespace pathproof::cli

@@ -1,7 +1,9 @@
 // Progress on stderr: one line that is rewritten on a terminal, plain lines otherwise.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <mutex>
 #include <string>
 
 #include "harness/scenario/scenario.h"
@@ -14,9 +16,15 @@ class StderrProgress : public scenario::Progress {
     ~StderrProgress() override;
     void begin(const std::string& scenario, std::size_t steps) override;
     void step(const std::string& what) override;
+    // Says nothing more from then on. From any thread; what is being said is waited for, but not
+    // for long: nobody may read it.
+    void silence();
 
   private:
-    void clear_line();
+    void say(const std::string& text);
+
+    std::timed_mutex saying_;
+    std::atomic<bool> silent_ = false;
 
     const bool terminal_;
     const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();

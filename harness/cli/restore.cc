@@ -37,6 +37,13 @@ void print_things(const std::vector<lab::RestoredRun>& runs, Form form) {
                 fmt::print("{}{}\n", in_full(thing), left_by(run));
             }
         }
+        for (const std::string& sentence : run.left_alone) {
+            if (form == Form::kJson) {
+                print_line({{"left", sentence}, {"run", run.run_id}, {"command", run.command}});
+            } else {
+                fmt::print("{}\n", sentence);
+            }
+        }
     }
 }
 
@@ -83,13 +90,30 @@ int restore(Form form) {
     return 0;
 }
 
+int forget(const std::string& run_id) {
+    if (run_id.empty()) {
+        return complain({ErrorCode::kBadInput, "--forget '' names no run; without a name it is all"});
+    }
+    const auto said = lab::forget(run_id == "all" ? "" : run_id);
+    if (!said) {
+        return complain(said.error());
+    }
+    for (const std::string& sentence : *said) {
+        fmt::print("{}\n", sentence);
+    }
+    if (said->empty()) {
+        fmt::print("nothing had to be forgotten\n");
+    }
+    return 0;
+}
+
 }  // namespace
 
 void add_restore(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand(
         "restore",
         "Put back what killed runs left changed on this machine (namespaces, sysctls, "
-        "hugepages, offload features, promiscuous mode and XDP programs of ports)");
+        "hugepages, offload features, addresses, XDP programs of ports)");
     auto form = std::make_shared<Form>(Form::kShort);
     CLI::Option* verbose = command->add_flag_callback(
         "--verbose", [form] { *form = Form::kVerbose; }, "a line for each thing put back");
@@ -98,7 +122,20 @@ void add_restore(CLI::App& app, Command& chosen) {
             "--json", [form] { *form = Form::kJson; },
             "the same as JSON, an object each ('lab list --json' tells what goes on)")
         ->excludes(verbose);
-    command->callback([&chosen, form] { chosen = [form] { return restore(*form); }; });
+    auto forgotten = std::make_shared<std::string>();
+    const CLI::Option* forgets =
+        command
+            ->add_option("--forget", *forgotten,
+                         "Put back what can be of this killed run (of all), and forget the rest")
+            ->expected(0, 1)
+            ->default_str("all")
+            ->type_name("RUN");
+    command->callback([&chosen, form, forgotten, forgets] {
+        const bool forget_it = forgets->count() > 0;
+        chosen = [form, forgotten, forget_it] {
+            return forget_it ? forget(*forgotten) : restore(*form);
+        };
+    });
 }
 
 }  // namespace pathproof::cli

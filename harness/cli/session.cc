@@ -109,10 +109,9 @@ bool take_hugepages(lab::Journal& journal) {
 }
 
 // Ctrl-C: the guard has put the machine back; what was measured is kept, marked INCOMPLETE.
-void keep_partial_report(Run& run, const std::string& out_dir, int signal, const Status& undone) {
+void keep_partial_report(Run& run, const std::string& out_dir, int signal, const std::string& machine) {
     const std::string sentence = fmt::format("Interrupted ({}): what was measured before is below.", strsignal(signal));
-    tell(undone ? fmt::format("interrupted by {}; the machine is as it was found", strsignal(signal))
-                : "interrupted; " + undone.error().message);
+    tell(fmt::format("interrupted by {}; {}", strsignal(signal), machine));
     if (out_dir.empty()) {
         return;
     }
@@ -169,6 +168,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     if (seeded.seed == 0) {
         seeded.seed = std::random_device{}() % 1'000'000 + 1;
     }
+    const lab::SignalHold hold;
     auto journal = lab::Journal::open(options.command);
     if (!journal) {
         return pass_on(journal.error());
@@ -180,9 +180,11 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
         }
     }
     Run run(seeded);
-    const lab::SignalGuard guard(**journal, [&](int signal, const Status& undone) {
-        keep_partial_report(run, seeded.out_dir, signal, undone);
-    });
+    ToldProgress progress(run.measured());
+    const lab::SignalGuard guard(
+        journal->get(),
+        [&](int signal, const std::string& machine) { keep_partial_report(run, seeded.out_dir, signal, machine); },
+        [&] { progress.silence(); });
     for (const std::string& sentence : (*journal)->recovered()) {
         tell(sentence);
     }
@@ -196,18 +198,23 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                                .device = seeded.device,
                                .calibrate = seeded.calibrate};
     {
-        ToldProgress progress(run.measured());
         scenario::Context context{**journal,          progress,           settings, run.environment(), seeded.profile,
                                   run.dpdk_version(), run.measured()};
         for (const scenario::Scenario* scenario : seeded.scenarios) {
             run.measured().begin({.id = scenario->id, .title = scenario->title});
             auto result = scenario->run(context);
+            if (!(*journal)->is_open()) {
+                break;  // the guard tells of what was measured
+            }
             verdict::ScenarioResult made = result ? std::move(*result) : *run.measured().cut_short(result.error().message);
             made.part = fmt::format("{}", fmt::join(seeded.cells, ","));
             run.add(std::move(made));
         }
     }
     const Status undone = (*journal)->undo();
+    for (const std::string& sentence : (*journal)->left_alone()) {
+        tell(sentence);
+    }
     verdict::RunResult result = run.finish("");
     if (!undone) {
         tell(undone.error().message);

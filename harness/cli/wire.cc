@@ -68,22 +68,23 @@ Result<Started> start(const WireOptions& options) {
         return fail(ErrorCode::kBadInput, "port '{}' is named twice; a wire has two ends",
                     options.port_b);
     }
-    auto journal = note_ports(wanted.ports, options.netns);
+    auto journal = port_journal(wanted.ports);
     if (!journal) {
         return pass_on(journal.error());
     }
-    auto tester = tester::Client::start(wanted);
-    if (!tester) {
-        return pass_on(tester.error());
-    }
-    Status started = note_opened(*journal);
-    started =
-        started ? (*tester)->start_wire({.mode = options.mode, .tunnel_ports = options.vxlan_ports})
-                : started;
+    std::unique_ptr<tester::Client> tester;
+    const Status started = open_noted(*journal, wanted.ports, options.netns, [&]() -> Status {
+        auto client = tester::Client::start(wanted);
+        if (!client) {
+            return pass_on(client.error());
+        }
+        tester = std::move(*client);
+        return tester->start_wire({.mode = options.mode, .tunnel_ports = options.vxlan_ports});
+    });
     if (!started) {
         return pass_on(started.error());
     }
-    return Started{std::move(*journal), std::move(*tester)};
+    return Started{std::move(*journal), std::move(tester)};
 }
 
 int run(const WireOptions& options) {

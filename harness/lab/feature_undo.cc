@@ -1,108 +1,161 @@
 #include "harness/lab/feature_undo.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "harness/agent/ethtool.h"
-#include "harness/process/netns.h"
+#include "harness/lab/device_place.h"
 
 namespace pathproof::lab {
 namespace {
 
-// In the order in which they go back: the last noted first.
-std::vector<UndoAction> oldest_of_each(const std::vector<UndoAction>& actions) {
-    std::vector<UndoAction> wanted;
-    for (const UndoAction& action : actions) {
-        if (std::ranges::find(wanted, action.name, &UndoAction::name) == wanted.end()) {
-            wanted.push_back(action);
+using agent::Feature;
+using Kind = UndoAction::Kind;
+
+const char* on_off(bool on) {
+    return on ? "on" : "off";
+}
+
+bool was_requested(const UndoAction& note) {
+    return note.value == "on" || note.value == "off [requested on]";
+}
+
+const Feature* feature_named(const std::vector<Feature>& features, const std::string& name) {
+    const auto found = std::ranges::find(features, name, &Feature::name);
+    return found == features.end() ? nullptr : &*found;
+}
+
+// Those to request again; what somebody else requested since is left.
+std::vector<const Note*> to_set_back(const std::vector<Note>& notes,
+                                     const std::vector<Feature>& now, const std::string& where,
+                                     UndoReport& report) {
+    std::vector<const Note*> back;
+    for (const Note& note : notes) {
+        const Feature* feature = feature_named(now, note.name);
+        if (feature == nullptr || feature->requested == was_requested(note)) {
+            continue;
         }
-    }
-    std::ranges::reverse(wanted);
-    return wanted;
-}
-
-// Those whose requested state is another one. A name that the kernel does not know stays: the
-// request for it says so.
-std::vector<UndoAction> still_different(const std::vector<UndoAction>& wanted,
-                                        const std::vector<agent::Feature>& now) {
-    std::vector<UndoAction> different;
-    for (const UndoAction& action : wanted) {
-        const auto found = std::ranges::find(now, action.name, &agent::Feature::name);
-        if (found == now.end() || found->requested != (action.value == "on")) {
-            different.push_back(action);
-        }
-    }
-    return different;
-}
-
-Status set(const std::vector<UndoAction>& actions) {
-    std::vector<std::pair<std::string, bool>> settings;
-    for (const UndoAction& action : actions) {
-        settings.emplace_back(action.name, action.value == "on");
-    }
-    const auto changed = agent::change_features(actions.front().device, settings);
-    return changed ? Status() : Status(pass_on(changed.error()));
-}
-
-PutBack tell(const UndoAction& action) {
-    return {.kind = action.kind,
-            .netns = action.netns,
-            .device = action.device,
-            .what = fmt::format("{} {}", action.name, action.value)};
-}
-
-void note_problem(const UndoAction& action, const Error& error, FeatureUndo& outcome) {
-    outcome.problems.push_back(
-        fmt::format("could not put back {}: {}", describe(action), error.message));
-    outcome.left.push_back(action);
-}
-
-// In the device's namespace.
-Status undo_here(const std::vector<UndoAction>& wanted, FeatureUndo& outcome) {
-    const auto now = agent::read_features(wanted.front().device);
-    if (!now) {
-        return now.error().code == ErrorCode::kNotFound ? Status() : Status(pass_on(now.error()));
-    }
-    const std::vector<UndoAction> different = still_different(wanted, *now);
-    if (different.empty()) {
-        return {};
-    }
-    if (set(different)) {
-        std::ranges::transform(different, std::back_inserter(outcome.done), tell);
-        return {};
-    }
-    // All or nothing: find those that cannot be set.
-    for (const UndoAction& action : different) {
-        if (const Status alone = set({action}); alone) {
-            outcome.done.push_back(tell(action));
+        if (!note.sets.empty() && note.sets.back() == on_off(feature->requested)) {
+            back.push_back(&note);
         } else {
-            note_problem(action, alone.error(), outcome);
+            report.left_alone.push_back(
+                left_to_others(where + ": " + note.name, state_of(*feature)));
         }
     }
+    return back;
+}
+
+// What is requested as it was, but is not so: something else that it needs is not as it was.
+void tell_of_dependent(const std::vector<Note>& notes, const std::vector<Feature>& now,
+                       const std::string& where, UndoReport& report) {
+    for (const Note& note : notes) {
+        const Feature* feature = feature_named(now, note.name);
+        if (feature != nullptr && feature->requested == was_requested(note) &&
+            state_of(*feature) != note.value) {
+            report.left_alone.push_back(fmt::format("{}: {} was {} and is {}, for something that it "
+                                                    "depends on was changed by somebody else since",
+                                                    where, note.name, note.value,
+                                                    state_of(*feature)));
+        }
+    }
+}
+
+Status undo_on(const std::string& device, const std::vector<Note>& notes, UndoReport& report) {
+    const auto before = agent::read_features(device);
+    if (!before) {
+        return pass_on(before.error());
+    }
+    const std::string where = device_in_words(device, notes.front().netns);
+    const std::vector<const Note*> back = to_set_back(notes, *before, where, report);
+    std::vector<std::pair<std::string, bool>> wanted;
+    for (const Note* note : back) {
+        wanted.emplace_back(note->name, was_requested(*note));
+    }
+    const Status set = wanted.empty() ? Status() : agent::request_features(device, wanted);
+    const auto after = agent::read_features(device);
+    if (!set || !after) {
+        return set ? Status(pass_on(after.error())) : set;
+    }
+    for (const Note* note : back) {
+        const Feature* feature = feature_named(*after, note->name);
+        if (feature == nullptr || feature->requested != was_requested(*note)) {
+            report.problems.push_back(fmt::format("could not put back {}: {} does not take it",
+                                                  describe(*note), device));
+            report.left.push_back(*note);
+        } else {
+            report.done.push_back({.kind = Kind::kFeature,
+                                   .netns = note->netns,
+                                   .device = device,
+                                   .what = fmt::format("{} {}", note->name, state_of(*feature))});
+        }
+    }
+    tell_of_dependent(notes, *after, where, report);
     return {};
 }
 
 }  // namespace
 
-FeatureUndo undo_features(const std::vector<UndoAction>& actions) {
-    FeatureUndo outcome;
-    const std::vector<UndoAction> wanted = oldest_of_each(actions);
-    if (wanted.empty()) {
-        return outcome;
+std::string state_of(const Feature& feature) {
+    if (feature.never_changed) {
+        return fmt::format("{} [fixed]", on_off(feature.active));
     }
-    const std::string& netns = wanted.front().netns;
-    if (!netns.empty() && !process::netns_exists(netns)) {
-        return outcome;
+    return feature.active == feature.requested
+               ? on_off(feature.active)
+               : fmt::format("{} [requested {}]", on_off(feature.active),
+                             on_off(feature.requested));
+}
+
+Result<FeatureNotes> notes_of_features(const std::string& netns, const std::string& device,
+                                       const std::vector<std::pair<std::string, bool>>& wanted,
+                                       const std::vector<UndoAction>& known) {
+    const auto place = place_of(device);
+    const auto features = place ? agent::read_features(device) : pass_on(place.error());
+    if (!features) {
+        return pass_on(features.error());
     }
-    const Status undone = process::in_netns(netns, [&] { return undo_here(wanted, outcome); });
-    if (!undone) {
-        for (const UndoAction& action : wanted) {
-            note_problem(action, undone.error(), outcome);
+    UndoAction note{.kind = Kind::kFeature, .place = *place, .netns = netns, .device = device};
+    const bool is_known = std::ranges::any_of(known, [&](const UndoAction& action) {
+        return action.kind == Kind::kFeature && action.place == *place;
+    });
+    FeatureNotes notes;
+    for (const Feature& feature : *features) {
+        if (!is_known && feature.available && !feature.never_changed) {
+            note.name = feature.name;
+            note.value = state_of(feature);
+            notes.before.push_back(note);
         }
     }
-    std::ranges::reverse(outcome.left);  // oldest first, as a journal has them
-    return outcome;
+    const std::vector<UndoAction>& found = is_known ? known : notes.before;
+    std::vector<UndoAction> set;
+    for (const auto& [name, on] : wanted) {
+        if (feature_named(*features, name) == nullptr) {
+            return fail(ErrorCode::kNotFound, "{} has no feature '{}'; 'ethtool -k {}' lists them",
+                        device, name, device);
+        }
+        note.name = name;
+        note.value.clear();
+        note.set = on_off(on);
+        const auto first = std::ranges::find_if(
+            found, [&](const UndoAction& action) { return action.same_thing(note); });
+        if (first != found.end()) {
+            (was_requested(*first) == on ? notes.after : set).push_back(note);
+        }
+    }
+    notes.before.insert(notes.before.end(), set.begin(), set.end());
+    return notes;
+}
+
+void undo_features(const std::vector<Note>& notes, UndoReport& report) {
+    const auto undone = at_device(notes.front().place, [&](const std::string& device) {
+        return undo_on(device, notes, report);
+    });
+    if (!undone) {
+        const Note& first = notes.front();
+        report.problems.push_back(fmt::format("could not put back the features of {}: {}",
+                                              device_in_words(first.device, first.netns),
+                                              undone.error().message));
+        report.left.insert(report.left.end(), notes.begin(), notes.end());
+    }
 }
 
 }  // namespace pathproof::lab

@@ -2,22 +2,33 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/agent/client.h"
 #include "harness/lab/journal_file.h"
-#include "harness/lab/put_back.h"
+#include "harness/lab/undo.h"
 
 namespace pathproof::lab {
 
-struct FeatureUndo {
-    std::vector<PutBack> done;          // those that really changed
-    std::vector<std::string> problems;  // one sentence for each that could not be set back
-    std::vector<UndoAction> left;       // the actions of `problems`
-};
+// As `ethtool -k` writes it: "on", "off [requested on]", "on [fixed]".
+std::string state_of(const agent::Feature& feature);
 
-// `actions` are of kind kFeature and of one device, oldest first: of several notes of one feature
-// the oldest holds the value from before the run. A device that is gone is done.
-FeatureUndo undo_features(const std::vector<UndoAction>& actions);
+// What to write when `wanted` is set on a device of the calling thread's namespace: before that, how
+// every feature of it is that can be changed, unless `known` says so already, and what is set;
+// after it, what is set as it was found: until then the lines before it say what to undo.
+// Errors: no such device or feature.
+struct FeatureNotes {
+    std::vector<UndoAction> before;
+    std::vector<UndoAction> after;
+};
+Result<FeatureNotes> notes_of_features(const std::string& netns, const std::string& device,
+                                       const std::vector<std::pair<std::string, bool>>& wanted,
+                                       const std::vector<UndoAction>& known);
+
+// `notes` are of kind kFeature and of one device. What was requested is requested again, whether or
+// not the device can have it so at present. A device that is gone is done.
+void undo_features(const std::vector<Note>& notes, UndoReport& report);
 
 }  // namespace pathproof::lab

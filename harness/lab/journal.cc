@@ -6,16 +6,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <random>
-#include <set>
+#include <thread>
 #include <utility>
 
+#include "harness/agent/ethtool.h"
+#include "harness/lab/device_place.h"
+#include "harness/lab/feature_undo.h"
 #include "harness/lab/netns_names.h"
 #include "harness/lab/port_notes.h"
 #include "harness/lab/privilege.h"
@@ -53,15 +57,6 @@ std::string choose_run_id(const std::string& directory) {
     return run_id;
 }
 
-// A number of kB from /proc/meminfo, or 0.
-std::uint64_t meminfo(const std::string& text, const std::string& key) {
-    const std::size_t found = ("\n" + text).find("\n" + key + ":");
-    if (found == std::string::npos) {
-        return 0;
-    }
-    return std::strtoull(text.c_str() + found + key.size() + 1, nullptr, 10);
-}
-
 // Makes the journal's file with its header. It has its name only once it is locked: who looks for
 // journals of dead runs never meets one that is about to be. -1: errno says why not.
 int make_journal(const std::string& directory, const JournalHeader& header) {
@@ -77,6 +72,9 @@ int make_journal(const std::string& directory, const JournalHeader& header) {
     const int reason = errno;
     unlink(nameless.c_str());
     if (made) {
+        // Our children hold it too: nobody takes the journal for one of a dead run before the last
+        // of them is gone, with what it changes and uses.
+        fcntl(file, F_SETFD, 0);
         return file;
     }
     close(file);
@@ -106,30 +104,34 @@ struct Journal::Impl {
     std::optional<RunLock> lock;
     std::string directory;
     KernelFiles files;
-    JournalHeader header;
+    JournalContent content;  // of the file
     int file = -1;
     State state = State::kOpen;
+    std::atomic<bool> sealed = false;
+    std::thread::id sealed_by;  // set before `sealed`
+    Status outcome;             // of undo()
+    std::vector<std::string> left_alone;
     std::vector<std::string> recovered;
-    std::set<std::string> namespaces;  // made by this run
-    std::recursive_mutex mutex;        // a signal's thread undoes while another one still builds
+    std::recursive_mutex mutex;  // held while a change is noted and made, and while all are undone
 
-    std::string path() const { return journal_path(directory, header.run_id); }
+    const std::string& run_id() const { return content.header.run_id; }
+    std::string path() const { return journal_path(directory, run_id()); }
 
     Status start(const std::string& command_line) {
-        const Recovery earlier =
-            lock ? recover(directory, files) : recover_journals(directory, files);
+        const Recovery earlier = lock ? recover(directory, files, Tell::kOnce)
+                                      : recover_journals(directory, files, Tell::kOnce);
         recovered = in_short(earlier.runs);
         recovered.insert(recovered.end(), earlier.problems.begin(), earlier.problems.end());
-        header = {.run_id = "",
-                  .pid = getpid(),
-                  .boot_id = current_boot_id(files),
-                  .command = command_line};
+        content.header = {.run_id = "",
+                          .pid = getpid(),
+                          .boot_id = current_boot_id(files),
+                          .command = command_line};
         // A run that ends at this moment may take the folder away; another one, the name.
         for (int attempt = 0; attempt < 100 && file < 0; ++attempt) {
             std::error_code ignored;
             std::filesystem::create_directories(directory, ignored);
-            header.run_id = choose_run_id(directory);
-            file = make_journal(directory, header);
+            content.header.run_id = choose_run_id(directory);
+            file = make_journal(directory, content.header);
         }
         if (file < 0) {
             return fail(errno == EACCES ? ErrorCode::kNotPermitted : ErrorCode::kFailed,
@@ -139,33 +141,73 @@ struct Journal::Impl {
         return {};
     }
 
-    Status append(const std::string& text) {
-        const ssize_t put = write(file, text.data(), text.size());
-        if (put == static_cast<ssize_t>(text.size()) && fdatasync(file) == 0) {
-            return {};
-        }
-        return fail(ErrorCode::kFailed, "write journal {}: {}; nothing was changed", path(),
-                    std::strerror(errno));
-    }
-
     Status may_change() const {
-        if (state == State::kOpen) {
+        if (state == State::kOpen && !sealed) {
             return {};
         }
-        return fail(ErrorCode::kUnavailable, "the run is over: its lab {}",
-                    state == State::kKept ? "was handed on" : "has been taken down");
+        return fail(ErrorCode::kUnavailable, "{}",
+                    state == State::kKept     ? "the run is over: its lab was handed on"
+                    : state == State::kUndone ? "the run is over: its lab has been taken down"
+                                              : "the run is being stopped: nothing is changed "
+                                                "any more");
     }
 
-    // Writes the undo action, if changes are still allowed.
-    Status note(const UndoAction& action) {
+    // Writes lines, if changes are still made.
+    Status append(const std::string& text) {
         if (const Status open = may_change(); !open) {
             return open;
         }
-        return append(action_line(action));
+        const ssize_t put = write(file, text.data(), text.size());
+        if (put != static_cast<ssize_t>(text.size()) || fdatasync(file) != 0) {
+            return fail(ErrorCode::kFailed, "write journal {}: {}; nothing was changed", path(),
+                        std::strerror(errno));
+        }
+        read_lines(text, content);
+        return {};
     }
 
-    JournalContent content() const {
-        return parse_journal(read_file(path()).value_or(std::string()));
+    Status note(const std::vector<UndoAction>& actions) {
+        std::string lines;
+        for (const UndoAction& action : actions) {
+            lines += action_line(action);
+        }
+        return append(lines);
+    }
+
+    // Undoes what is noted of one thing now, and takes it out of the journal.
+    Status undo_now(const UndoAction& thing) {
+        std::vector<UndoAction> of_it;
+        std::ranges::copy_if(content.actions, std::back_inserter(of_it),
+                             [&](const UndoAction& action) { return action.same_thing(thing); });
+        if (const Status open = may_change(); !open || of_it.empty()) {
+            return open;
+        }
+        UndoReport report;
+        const Status undone = undo_note(notes_of(of_it).front(), files, report);
+        left_alone.insert(left_alone.end(), report.left_alone.begin(), report.left_alone.end());
+        return undone ? append(done_line(thing)) : undone;
+    }
+
+    void undo_all() {
+        state = State::kUndone;
+        UndoReport report = undo_content(content, files);
+        left_alone.insert(left_alone.end(), report.left_alone.begin(), report.left_alone.end());
+        outcome = finish_journal(path(), content, report);
+        if (lock) {
+            undo_netns_mount(directory);
+        }
+        let_go();
+        if (!report.problems.empty()) {
+            outcome = fail(ErrorCode::kFailed, "{}; {}", fmt::join(report.problems, "; "),
+                           how_to_forget(run_id()));
+        }
+    }
+
+    // The thread that sealed the journal ends the process.
+    void leave_to_the_end() const {
+        while (sealed && sealed_by != std::this_thread::get_id()) {
+            pause();
+        }
     }
 };
 
@@ -176,18 +218,8 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& command_line,
     if (const Status may = needs_root(fmt::format("'{}'", command_line)); !may) {
         return pass_on(may.error());
     }
-    const std::string directory = journal_directory(options);
-    auto lock = RunLock::take(directory, command_line);
-    if (!lock) {
-        return pass_on(lock.error());
-    }
-    std::unique_ptr<Journal> journal(new Journal);
-    journal->impl_ =
-        std::make_unique<Impl>(std::move(*lock), directory, KernelFiles{.proc = options.proc});
-    if (const Status started = journal->impl_->start(command_line); !started) {
-        return pass_on(started.error());
-    }
-    return journal;
+    auto lock = RunLock::take(journal_directory(options), command_line);
+    return lock ? start(std::move(*lock), command_line, options) : pass_on(lock.error());
 }
 
 Result<std::unique_ptr<Journal>> Journal::open_unlocked(const std::string& command_line,
@@ -195,8 +227,14 @@ Result<std::unique_ptr<Journal>> Journal::open_unlocked(const std::string& comma
     if (const Status may = needs_root(fmt::format("'{}'", command_line)); !may) {
         return pass_on(may.error());
     }
+    return start(std::nullopt, command_line, options);
+}
+
+Result<std::unique_ptr<Journal>> Journal::start(std::optional<RunLock> lock,
+                                                const std::string& command_line,
+                                                const JournalOptions& options) {
     std::unique_ptr<Journal> journal(new Journal);
-    journal->impl_ = std::make_unique<Impl>(std::nullopt, journal_directory(options),
+    journal->impl_ = std::make_unique<Impl>(std::move(lock), journal_directory(options),
                                             KernelFiles{.proc = options.proc});
     if (const Status started = journal->impl_->start(command_line); !started) {
         return pass_on(started.error());
@@ -206,17 +244,21 @@ Result<std::unique_ptr<Journal>> Journal::open_unlocked(const std::string& comma
 
 Journal::~Journal() {
     // What cannot be undone now stays in the file, where the next start and `restore` find it.
-    if (const Status undone = undo(); !undone) {
-        return;
-    }
+    static_cast<void>(undo());
 }
 
 const std::string& Journal::run_id() const {
-    return impl_->header.run_id;
+    return impl_->run_id();
 }
 
 const std::vector<std::string>& Journal::recovered() const {
     return impl_->recovered;
+}
+
+Status Journal::change(const std::vector<UndoAction>& notes, const std::function<Status()>& make) {
+    const std::lock_guard lock(impl_->mutex);
+    const Status noted = impl_->note(notes);
+    return noted ? make() : noted;
 }
 
 Status Journal::add_netns(const std::string& name) {
@@ -231,24 +273,22 @@ Status Journal::add_netns(const std::vector<std::string>& names) {
     if (const Status noted = note_netns_mount(impl_->directory); !noted) {
         return noted;
     }
-    std::string lines;
+    std::vector<UndoAction> notes;
     for (const std::string& name : names) {
         if (process::netns_exists(name)) {
             return fail(ErrorCode::kFailed, "network namespace {} exists already and is not ours",
                         name);
         }
-        lines += action_line({.kind = Kind::kNetns, .name = name});
+        notes.push_back({.kind = Kind::kNetns, .name = name});
     }
-    if (const Status noted = impl_->append(lines); !noted) {
-        return noted;
-    }
-    impl_->namespaces.insert(names.begin(), names.end());
-    for (const std::string& name : names) {
-        if (const Status made = create_netns(name); !made) {
-            return made;
+    return change(notes, [&]() -> Status {
+        for (const std::string& name : names) {
+            if (const Status made = create_netns(name); !made) {
+                return made;
+            }
         }
-    }
-    return {};
+        return {};
+    });
 }
 
 Status Journal::remove_netns(const std::vector<std::string>& names) {
@@ -256,17 +296,13 @@ Status Journal::remove_netns(const std::vector<std::string>& names) {
     if (impl_->state != Impl::State::kOpen) {
         return {};
     }
-    std::string lines;
     for (const std::string& name : names) {
-        if (impl_->namespaces.count(name) == 0) {
-            continue;  // it could not be made: a namespace of this name is somebody else's
+        if (const Status removed = impl_->undo_now({.kind = Kind::kNetns, .name = name});
+            !removed) {
+            return removed;
         }
-        if (const auto deleted = delete_netns(name); !deleted) {
-            return pass_on(deleted.error());
-        }
-        lines += done_line(Kind::kNetns, name);
     }
-    return impl_->append(lines);
+    return {};
 }
 
 Status Journal::set_sysctl(const std::string& name, const std::string& value) {
@@ -275,152 +311,148 @@ Status Journal::set_sysctl(const std::string& name, const std::string& value) {
     if (!old) {
         return pass_on(old.error());
     }
-    const Status noted = impl_->note({.kind = Kind::kSysctl, .name = name, .value = *old});
-    return noted ? write_sysctl(name, value, impl_->files) : noted;
+    return change({{.kind = Kind::kSysctl, .name = name, .value = *old, .set = value}},
+                  [&] { return write_sysctl(name, value, impl_->files); });
 }
 
 Status Journal::restore_sysctl(const std::string& name) {
     const std::lock_guard lock(impl_->mutex);
-    if (const Status open = impl_->may_change(); !open) {
-        return open;
-    }
-    // The oldest note holds the value from before the run.
-    const JournalContent content = impl_->content();
-    const auto first =
-        std::find_if(content.actions.begin(), content.actions.end(), [&](const UndoAction& action) {
-            return action.kind == Kind::kSysctl && action.name == name;
-        });
-    if (first == content.actions.end()) {
-        return {};
-    }
-    if (const auto undone = undo_action(*first, impl_->files); !undone) {
-        return pass_on(undone.error());
-    }
-    return impl_->append(done_line(Kind::kSysctl, name));
+    return impl_->undo_now({.kind = Kind::kSysctl, .name = name});
 }
 
 Result<std::uint32_t> Journal::reserve_hugepages(std::uint32_t mib) {
     const std::lock_guard lock(impl_->mutex);
-    const auto memory = read_file(impl_->files.proc + "/meminfo");
-    if (!memory) {
-        return pass_on(memory.error());
-    }
-    if (meminfo(*memory, "Hugepagesize") != kHugepageMib * 1024) {
+    const KernelFiles& files = impl_->files;
+    const auto before = read_hugepages(files);
+    if (!before || meminfo(files, "Hugepagesize") != kHugepageMib * 1024) {
         return fail(ErrorCode::kNotSupported,
                     "the kernel's default hugepage is not 2 MiB; reserve hugepages by hand");
     }
-    const std::uint64_t free_pages = meminfo(*memory, "HugePages_Free");
+    const std::uint64_t free_pages = meminfo(files, "HugePages_Free");
     const std::uint64_t wanted = (mib + kHugepageMib - 1) / kHugepageMib;
-    const std::uint64_t allowed = meminfo(*memory, "MemAvailable") / 1024 / 2 / kHugepageMib;
+    const std::uint64_t allowed = meminfo(files, "MemAvailable") / 1024 / 2 / kHugepageMib;
     const std::uint64_t more = std::min(wanted > free_pages ? wanted - free_pages : 0, allowed);
     if (more == 0) {
         return static_cast<std::uint32_t>(free_pages) * kHugepageMib;
     }
-    const auto old = read_sysctl("vm.nr_hugepages", impl_->files);
-    if (!old) {
-        return pass_on(old.error());
-    }
-    if (const Status noted =
-            impl_->note({.kind = Kind::kHugepages, .name = "vm.nr_hugepages", .value = *old});
-        !noted) {
-        return pass_on(noted.error());
-    }
-    const std::uint64_t count = std::strtoull(old->c_str(), nullptr, 10);
+    UndoAction note{.kind = Kind::kHugepages,
+                    .name = "vm.nr_hugepages",
+                    .value = to_string(*before),
+                    .set = at_most(before->pages + more)};
     // The kernel gives what it can find in one piece: fewer is no error, and the read-back says how
     // many.
-    const std::string path = impl_->files.proc + "/sys/vm/nr_hugepages";
-    if (const Status written = write_file(path, fmt::format("{}\n", count + more), O_TRUNC);
-        !written) {
-        return pass_on(written.error());
-    }
-    const auto now = read_sysctl("vm.nr_hugepages", impl_->files);
+    const Status raised = change({note}, [&] {
+        return write_file(files.proc + "/sys/vm/nr_hugepages",
+                          fmt::format("{}\n", before->pages + more), O_TRUNC);
+    });
+    const auto now = raised ? read_hugepages(files) : pass_on(raised.error());
     if (!now) {
         return pass_on(now.error());
     }
-    const std::uint64_t got = std::strtoull(now->c_str(), nullptr, 10) - count + free_pages;
-    return static_cast<std::uint32_t>(got) * kHugepageMib;
-}
-
-Status Journal::note_feature(const std::string& netns, const std::string& device,
-                             const std::string& feature, bool value) {
-    const std::lock_guard lock(impl_->mutex);
-    return impl_->note({.kind = Kind::kFeature,
-                        .name = feature,
-                        .value = value ? "on" : "off",
-                        .netns = netns,
-                        .device = device});
-}
-
-Status Journal::note_port(const std::string& netns, const std::string& interface, PortKind kind) {
-    const std::lock_guard lock(impl_->mutex);
-    const auto notes = notes_before_port(netns, interface, kind, actions_in(impl_->directory));
-    if (!notes) {
-        return pass_on(notes.error());
+    note.set = std::to_string(now->pages);
+    if (const Status noted = impl_->note({note}); !noted) {
+        return pass_on(noted.error());
     }
-    for (const UndoAction& action : *notes) {
-        if (const Status noted = impl_->note(action); !noted) {
-            return noted;
-        }
-    }
-    return {};
+    return static_cast<std::uint32_t>(now->pages - before->pages + free_pages) * kHugepageMib;
 }
 
-Status Journal::note_loaded_programs() {
+Status Journal::change_features(const std::string& netns, const std::string& device,
+                                const std::vector<std::pair<std::string, bool>>& wanted,
+                                const std::function<Status()>& make) {
     const std::lock_guard lock(impl_->mutex);
-    for (const UndoAction& before : impl_->content().actions) {
-        if (before.kind != Kind::kXdp) {
-            continue;
+    FeatureNotes notes;
+    const Status read = process::in_netns(netns, [&]() -> Status {
+        auto taken = notes_of_features(netns, device, wanted, impl_->content.actions);
+        if (!taken) {
+            return pass_on(taken.error());
         }
+        notes = std::move(*taken);
+        return {};
+    });
+    if (!read) {
+        return read;
+    }
+    const Status made = change(notes.before, make);
+    return made && !notes.after.empty() ? impl_->note(notes.after) : made;
+}
+
+Status Journal::set_features(const std::string& netns, const std::string& device,
+                             const std::vector<std::pair<std::string, bool>>& wanted) {
+    return change_features(netns, device, wanted, [&] {
+        return process::in_netns(netns, [&]() -> Status {
+            const auto changed = agent::change_features(device, wanted);
+            return changed ? Status() : pass_on(changed.error());
+        });
+    });
+}
+
+Status Journal::open_ports(const std::string& netns, const std::vector<std::string>& interfaces,
+                           const std::function<Status()>& open) {
+    const std::lock_guard lock(impl_->mutex);
+    std::vector<UndoAction> notes;
+    for (const std::string& interface : interfaces) {
+        auto note = note_before_port(netns, interface, live_actions(impl_->directory));
+        if (!note) {
+            return pass_on(note.error());
+        }
+        notes.push_back(std::move(*note));
+    }
+    if (const Status opened = change(notes, open); !opened) {
+        return opened;
+    }
+    // From here on no other program is taken for ours.
+    for (const UndoAction& before : notes) {
         const auto loaded = note_of_program(before);
         if (!loaded) {
             return pass_on(loaded.error());
         }
-        const std::string lines =
-            done_line(Kind::kXdp, before.name) + (*loaded ? action_line(**loaded) : "");
-        if (const Status noted = impl_->append(lines); !noted) {
+        const Status noted =
+            impl_->append(done_line(before) + (*loaded ? action_line(**loaded) : ""));
+        if (!noted) {
             return noted;
         }
     }
     return {};
 }
 
-Status Journal::change_ip(const std::string& netns, const std::string& change,
-                          const std::string& undo) {
+Status Journal::change_ip(const std::string& netns, const std::string& device,
+                          const std::string& change_command, const std::string& undo) {
     const std::lock_guard lock(impl_->mutex);
-    const UndoAction action{.kind = Kind::kIp, .name = undo, .netns = netns};
-    const JournalContent content = impl_->content();
-    if (std::find(content.actions.begin(), content.actions.end(), action) !=
-        content.actions.end()) {
+    UndoAction note{.kind = Kind::kIp, .name = undo, .netns = netns, .device = device};
+    const Status found = process::in_netns(netns, [&]() -> Status {
+        auto place = place_of(device);
+        note.place = place.value_or("");
+        return place ? Status() : pass_on(place.error());
+    });
+    if (!found) {
+        return found;
+    }
+    if (std::ranges::any_of(impl_->content.actions, [&](const UndoAction& known) {
+            return known.same_thing(note);
+        })) {
         return fail(ErrorCode::kBadInput, "'ip {}' is noted already, to be undone by 'ip {}'",
-                    change, undo);
+                    change_command, undo);
     }
-    if (const Status noted = impl_->note(action); !noted) {
-        return noted;
-    }
-    const Status changed = run_ip(netns, change + "\n");
-    if (changed) {
-        return {};
+    const Status changed = change({note}, [&] { return run_ip(netns, change_command + "\n"); });
+    if (changed || !is_open()) {
+        return changed;  // a command that was stopped may have changed it
     }
     // Nothing was changed: what the undo command would take away was there before.
-    const Status forgotten = impl_->append(done_line(Kind::kIp, undo));
+    const Status forgotten = impl_->append(done_line(note));
     return forgotten ? changed : forgotten;
 }
 
-Status Journal::undo_ip(const std::string& netns, const std::string& undo) {
+Status Journal::undo_ip(const std::string& undo) {
     const std::lock_guard lock(impl_->mutex);
-    if (const Status open = impl_->may_change(); !open) {
-        return open;
-    }
-    const auto undone =
-        undo_action({.kind = Kind::kIp, .name = undo, .netns = netns}, impl_->files);
-    return undone ? impl_->append(done_line(Kind::kIp, undo)) : Status(pass_on(undone.error()));
+    const auto& actions = impl_->content.actions;
+    const auto noted = std::ranges::find_if(actions, [&](const UndoAction& action) {
+        return action.kind == Kind::kIp && action.name == undo;
+    });
+    return noted == actions.end() ? Status() : impl_->undo_now(UndoAction(*noted));
 }
 
 Status Journal::keep(const std::string& what) {
     const std::lock_guard lock(impl_->mutex);
-    if (const Status open = impl_->may_change(); !open) {
-        return open;
-    }
     if (const Status noted = impl_->append(kept_line(what)); !noted) {
         return noted;
     }
@@ -429,24 +461,43 @@ Status Journal::keep(const std::string& what) {
     return {};
 }
 
+bool Journal::is_open() const {
+    return impl_->may_change().has_value();
+}
+
+void Journal::seal() {
+    impl_->sealed_by = std::this_thread::get_id();
+    impl_->sealed = true;
+}
+
 Status Journal::undo() {
+    {
+        const std::lock_guard lock(impl_->mutex);
+        if (impl_->state == Impl::State::kOpen && impl_->file >= 0) {
+            impl_->undo_all();
+        } else if (impl_->state == Impl::State::kKept && impl_->sealed) {
+            impl_->state = Impl::State::kUndone;
+            const auto down = take_down(run_id(), {impl_->directory, impl_->files.proc});
+            impl_->outcome = down ? Status() : pass_on(down.error());
+        }
+    }
+    impl_->leave_to_the_end();
+    return impl_->outcome;
+}
+
+const std::vector<std::string>& Journal::left_alone() const {
+    return impl_->left_alone;
+}
+
+std::string Journal::machine() const {
     const std::lock_guard lock(impl_->mutex);
-    if (impl_->state != Impl::State::kOpen || impl_->file < 0) {
-        return {};
+    if (!impl_->outcome) {
+        return impl_->outcome.error().message;
     }
-    impl_->state = Impl::State::kUndone;
-    const JournalContent content = impl_->content();
-    const UndoReport report = undo_content(content, impl_->files);
-    const Status finished = finish_journal(impl_->path(), content, report);
-    if (impl_->lock) {
-        undo_netns_mount(impl_->directory);
-    }
-    impl_->let_go();
-    if (!report.problems.empty()) {
-        return fail(ErrorCode::kFailed, "{}; 'pathproof restore' tries again",
-                    fmt::join(report.problems, "; "));
-    }
-    return finished;
+    return impl_->left_alone.empty()
+               ? "the machine is as it was found"
+               : fmt::format("the machine is as it was found, but for what others changed: {}",
+                             fmt::join(impl_->left_alone, "; "));
 }
 
 }  // namespace pathproof::lab

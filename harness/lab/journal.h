@@ -1,10 +1,15 @@
 // Everything that a run changes on the machine is first written here; it is undone on exit, on
 // signals, and by the next start or `pathproof restore` after a kill -9.
 //
-// One file a run, /run/pathproof/RUN.journal: JSON lines, each an undo action, appended and synced
-// to the file before the change is made. Undoing goes backwards and is idempotent; an action whose
-// object is already gone is done. The journal is removed when all of it is undone, and
-// /run/pathproof with the last of them.
+// A journal is open, then sealed, then undone. While it is open, each change is one call, which
+// notes and makes it under one lock. It is sealed by a signal (signals.h), by undo() or keep(): from
+// then on nothing is changed any more by anybody, and whoever tries is told so (kUnavailable). Undone
+// means read back, and found as it was noted.
+//
+// One file a run, /run/pathproof/RUN.journal: JSON lines, each how one thing was and what it is set
+// to, appended and synced to the file before the change is made. Undoing goes backwards and is
+// idempotent; what has neither the old value nor ours was set by somebody else, and is left and
+// said. The journal is removed when all of it is undone, and /run/pathproof with the last of them.
 //
 // The environment variable PATHPROOF_RUN_DIR names another folder than /run/pathproof: for tests
 // that must not wait for, or be mixed up with, a run of the same machine.
@@ -13,24 +18,23 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/lab/journal_file.h"
 #include "harness/lab/put_back.h"
+#include "harness/lab/run_lock.h"
 
 namespace pathproof::lab {
 
 struct JournalOptions {
     std::string directory;       // empty: $PATHPROOF_RUN_DIR, or /run/pathproof
     std::string proc = "/proc";  // where sysctls and hugepages are read and written
-};
-
-// What a DPDK port on a kernel interface is made of.
-enum class PortKind {
-    kPacketSocket,  // net_af_packet
-    kXdpSocket,     // net_af_xdp
 };
 
 class Journal {
@@ -41,41 +45,49 @@ class Journal {
     static Result<std::unique_ptr<Journal>> open(const std::string& command_line,
                                                  const JournalOptions& options = {});
     // The same without the lock: for runs that change nothing but interfaces which others leave
-    // alone (note_port), and of which several may go on at the same time.
+    // alone (open_ports), and of which several may go on at the same time.
     static Result<std::unique_ptr<Journal>> open_unlocked(const std::string& command_line,
                                                           const JournalOptions& options = {});
     ~Journal();  // undoes what is still in it
 
     const std::string& run_id() const;  // four hex digits, unique among the machine's namespaces
     // What `open` found and undid, a line a device; what could not be undone begins with "could
-    // not".
+    // not", and is said once.
     const std::vector<std::string>& recovered() const;
 
-    // Each notes the undo action, then makes the change. After `undo` or `keep` they are refused
-    // (kUnavailable).
+    // Notes the things of `notes`, then has `make` change them, all under one lock. An error of
+    // `make` is given back; the notes stay.
+    Status change(const std::vector<UndoAction>& notes, const std::function<Status()>& make);
+
+    // What follows does so too; "undo" is what undoing does.
     Status add_netns(const std::string& name);                             // undo: delete it
     Status add_netns(const std::vector<std::string>& names);               // all at once: faster
     Status set_sysctl(const std::string& name, const std::string& value);  // undo: the old value
     // Has `mib` of 2 MiB hugepages free if the memory allows it (at most half of what is
     // available), and says how many MiB of free hugepages there really are now: that may be less,
-    // or more. Undo: the old count.
+    // or more. Undo: the old count, once nobody of ours uses them.
     Result<std::uint32_t> reserve_hugepages(std::uint32_t mib);
-    // Notes that a device's features (as `ethtool -k` names them) must be set back to `value`.
-    Status note_feature(const std::string& netns, const std::string& device,
-                        const std::string& feature, bool value);
-    // Notes how a kernel interface is, before a DPDK port is opened on it: undo: its promiscuous
-    // mode as it was, and no XDP program of ours. The port must be closed before that. Errors: no
-    // such interface; an AF_XDP port on an interface that has an XDP program (kBadInput).
-    Status note_port(const std::string& netns, const std::string& interface, PortKind kind);
-    // Once the ports are open: notes which XDP programs they loaded, so that no other is taken for
-    // ours.
-    Status note_loaded_programs();
-    // Changes a namespace (empty: ours) with a command of ip(8), and back with another:
+    // Features of a device by their single names, on or off, set by `make` (by an agent's hand, say).
+    // Undo: everything that was requested of the device is requested again.
+    // Errors: no such device or feature, and those of `make`.
+    Status change_features(const std::string& netns, const std::string& device,
+                           const std::vector<std::pair<std::string, bool>>& wanted,
+                           const std::function<Status()>& make);
+    // The same by our own hand; a feature that cannot be set is an error.
+    Status set_features(const std::string& netns, const std::string& device,
+                        const std::vector<std::pair<std::string, bool>>& wanted);
+    // Opens by `open` AF_XDP ports on these interfaces. Undo: no XDP program of ours; the ports
+    // must be closed before that. Errors: no such interface, one that has an XDP program
+    // (kBadInput), and those of `open`.
+    Status open_ports(const std::string& netns, const std::vector<std::string>& interfaces,
+                      const std::function<Status()>& open);
+    // Changes a device with a command of ip(8), and back with another, which names it by "dev":
     // "address add 198.18.0.1/30 dev e0", "address delete 198.18.0.1/30 dev e0". A command that
     // fails has changed nothing, and nothing of it is undone.
-    Status change_ip(const std::string& netns, const std::string& change, const std::string& undo);
+    Status change_ip(const std::string& netns, const std::string& device, const std::string& change,
+                     const std::string& undo);
     // Runs the undo command of one change now and takes it out of the journal.
-    Status undo_ip(const std::string& netns, const std::string& undo);
+    Status undo_ip(const std::string& undo);
     // Puts one sysctl back now and takes it out of the journal.
     Status restore_sysctl(const std::string& name);
     // Ends what runs in these namespaces and deletes them now. A kept journal keeps them.
@@ -84,20 +96,37 @@ class Journal {
     // Leaves everything as it is when we end, until `take_down`. `what` names it for `lab list`.
     Status keep(const std::string& what);
 
-    // Undoes everything, last change first, and says what could not be undone. May be called from
-    // any thread.
+    // Whether changes are still made.
+    bool is_open() const;
+    // Ends that at once, from any thread, and for good: a change that is being made goes on to its
+    // end, no other is made, and the process ends by the hand of the calling thread: undo() never
+    // returns to any other.
+    void seal();
+    // Seals, undoes everything, last change first, reads it back, and says what is not as it was
+    // found. May be called from any thread; a kept lab is taken down once the journal was sealed.
     Status undo();
+    // After undo(): what was left, for others changed it since; a sentence each.
+    const std::vector<std::string>& left_alone() const;
+    // "the machine is as it was found", or what is not so.
+    std::string machine() const;
 
   private:
     Journal();
+    static Result<std::unique_ptr<Journal>> start(std::optional<RunLock> lock,
+                                                  const std::string& command_line,
+                                                  const JournalOptions& options);
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
 
 // Undoes the journals of dead runs: what `pathproof restore` does. Gives the runs of which
-// something was put back. Labs that are kept up stay. Errors: a run is alive (kUnavailable, named);
-// something could not be put back (kFailed, with all sentences).
+// something was put back or left to others. Labs that are kept up stay. Errors: a run is alive
+// (kUnavailable, named); something could not be put back (kFailed, with all sentences).
 Result<std::vector<RestoredRun>> restore_all(const JournalOptions& options = {});
+// The same, of one dead run or (empty) of all; then forgets what cannot be put back: its sentences.
+// kNotFound: there is no such dead run.
+Result<std::vector<std::string>> forget(const std::string& run_id,
+                                        const JournalOptions& options = {});
 
 // The journals of this machine; readable without root.
 struct RunInfo {

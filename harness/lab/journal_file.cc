@@ -12,13 +12,12 @@ namespace {
 using nlohmann::json;
 using Kind = UndoAction::Kind;
 
-constexpr std::array<std::pair<Kind, const char*>, 7> kKindNames{{
+constexpr std::array<std::pair<Kind, const char*>, 6> kKindNames{{
     {Kind::kNetns, "netns"},
     {Kind::kSysctl, "sysctl"},
     {Kind::kHugepages, "hugepages"},
     {Kind::kFeature, "feature"},
     {Kind::kIp, "ip"},
-    {Kind::kPromiscuity, "promiscuity"},
     {Kind::kXdp, "xdp"},
 }};
 
@@ -44,41 +43,51 @@ std::string to_line(const json& object) {
     return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+int number_of(const json& line, const char* key) {
+    return line.contains(key) && line[key].is_number_integer() ? line[key].get<int>() : 0;
+}
+
 bool take_header(const json& line, JournalContent& content) {
     if (!line.contains("run")) {
         return false;
     }
-    content.header.run_id = text_of(line, "run");
-    content.header.pid =
-        line.contains("pid") && line["pid"].is_number_integer() ? line["pid"].get<pid_t>() : 0;
-    content.header.boot_id = text_of(line, "boot");
-    content.header.command = text_of(line, "command");
+    content.header = {.run_id = text_of(line, "run"),
+                      .format = number_of(line, "format"),
+                      .pid = number_of(line, "pid"),
+                      .boot_id = text_of(line, "boot"),
+                      .command = text_of(line, "command")};
     return true;
+}
+
+std::optional<UndoAction> action_in(const json& line, const char* word) {
+    const auto kind = kind_from_name(text_of(line, word));
+    if (!kind) {
+        return std::nullopt;
+    }
+    return UndoAction{.kind = *kind,
+                      .name = text_of(line, "name"),
+                      .value = text_of(line, "value"),
+                      .set = text_of(line, "set"),
+                      .place = text_of(line, "place"),
+                      .netns = text_of(line, "netns"),
+                      .device = text_of(line, "device")};
 }
 
 bool take_action(const json& line, JournalContent& content) {
-    const auto kind = kind_from_name(text_of(line, "undo"));
-    if (!kind) {
-        return false;
+    auto action = action_in(line, "undo");
+    if (action) {
+        content.actions.push_back(std::move(*action));
     }
-    content.actions.push_back({.kind = *kind,
-                               .name = text_of(line, "name"),
-                               .value = text_of(line, "value"),
-                               .netns = text_of(line, "netns"),
-                               .device = text_of(line, "device")});
-    return true;
+    return action.has_value();
 }
 
 bool take_done(const json& line, JournalContent& content) {
-    const auto kind = kind_from_name(text_of(line, "done"));
-    if (!kind) {
-        return false;
+    const auto done = action_in(line, "done");
+    if (done) {
+        std::erase_if(content.actions,
+                      [&](const UndoAction& action) { return action.same_thing(*done); });
     }
-    const std::string name = text_of(line, "name");
-    std::erase_if(content.actions, [&](const UndoAction& action) {
-        return action.kind == *kind && action.name == name;
-    });
-    return true;
+    return done.has_value();
 }
 
 bool take_kept(const json& line, JournalContent& content) {
@@ -89,26 +98,34 @@ bool take_kept(const json& line, JournalContent& content) {
     return true;
 }
 
+bool take_told(const json& line, JournalContent& content) {
+    content.told |= line.contains("told");
+    return line.contains("told");
+}
+
 bool take_line(std::string_view text, JournalContent& content) {
     const json line = json::parse(text, nullptr, false);
     return line.is_object() && (take_action(line, content) || take_done(line, content) ||
-                                take_header(line, content) || take_kept(line, content));
+                                take_header(line, content) || take_kept(line, content) ||
+                                take_told(line, content));
 }
 
 }  // namespace
 
 std::string header_line(const JournalHeader& header) {
     return to_line({{"run", header.run_id},
+                    {"format", header.format},
                     {"pid", header.pid},
                     {"boot", header.boot_id},
                     {"command", header.command}});
 }
 
 std::string action_line(const UndoAction& action) {
-    json line{{"undo", kind_name(action.kind)}, {"name", action.name}};
+    json line{{"undo", kind_name(action.kind)}};
     for (const auto& [key, value] :
-         {std::pair{"value", &action.value}, std::pair{"netns", &action.netns},
-          std::pair{"device", &action.device}}) {
+         {std::pair{"name", &action.name}, std::pair{"value", &action.value},
+          std::pair{"set", &action.set}, std::pair{"place", &action.place},
+          std::pair{"netns", &action.netns}, std::pair{"device", &action.device}}) {
         if (!value->empty()) {
             line[key] = *value;
         }
@@ -116,20 +133,24 @@ std::string action_line(const UndoAction& action) {
     return to_line(line);
 }
 
-std::string done_line(UndoAction::Kind kind, const std::string& name) {
-    return to_line({{"done", kind_name(kind)}, {"name", name}});
+std::string done_line(const UndoAction& action) {
+    return to_line(
+        {{"done", kind_name(action.kind)}, {"name", action.name}, {"place", action.place}});
 }
 
 std::string kept_line(const std::string& what) {
     return to_line({{"kept", what}});
 }
 
-JournalContent parse_journal(std::string_view text) {
-    JournalContent content;
+std::string told_line() {
+    return to_line({{"told", true}});
+}
+
+void read_lines(std::string_view text, JournalContent& content) {
     for (std::size_t begin = 0;;) {
         const std::size_t end = text.find('\n', begin);
         if (end == std::string_view::npos) {
-            return content;
+            return;
         }
         const std::string_view line = text.substr(begin, end - begin);
         if (!take_line(line, content)) {
@@ -139,27 +160,27 @@ JournalContent parse_journal(std::string_view text) {
     }
 }
 
+JournalContent parse_journal(std::string_view text) {
+    JournalContent content;
+    read_lines(text, content);
+    return content;
+}
+
 std::string describe(const UndoAction& action) {
+    const std::string where = action.netns.empty() ? "" : action.netns + " ";
     switch (action.kind) {
         case Kind::kNetns:
             return fmt::format("network namespace {}", action.name);
         case Kind::kSysctl:
             return fmt::format("sysctl {} = {}", action.name, action.value);
         case Kind::kHugepages:
-            return fmt::format("hugepages = {}", action.value);
+            return fmt::format("hugepages: {}", action.value);
         case Kind::kFeature:
-            return fmt::format("{}{}: {} {}", action.netns.empty() ? "" : action.netns + " ",
-                               action.device, action.name, action.value);
+            return fmt::format("{}{}: {} {}", where, action.device, action.name, action.value);
         case Kind::kIp:
-            return fmt::format("{}ip {}", action.netns.empty() ? "" : action.netns + " ",
-                               action.name);
-        case Kind::kPromiscuity:
-            return fmt::format("{}{}: promiscuous mode {}",
-                               action.netns.empty() ? "" : action.netns + " ", action.device,
-                               action.value);
+            return fmt::format("{}ip {}", where, action.name);
         case Kind::kXdp:
-            return fmt::format("{}{}: no XDP program",
-                               action.netns.empty() ? "" : action.netns + " ", action.device);
+            return fmt::format("{}{}: no XDP program", where, action.device);
     }
     return {};
 }

@@ -13,28 +13,41 @@
 
 namespace pathproof::lab {
 
-// How to take one change back.
+// How one thing was before it was changed, and what it was set to.
 struct UndoAction {
     enum class Kind {
-        kNetns,      // delete the network namespace `name`
-        kSysctl,     // write `value` to the sysctl `name`
-        kHugepages,  // write `value` to vm.nr_hugepages
-        kFeature,    // set feature `name` of `device` in `netns` to `value` ("on" or "off")
-        kIp,         // run `ip NAME` in `netns`: "address delete 198.18.0.1/30 dev e0"
-        // Of the interface `name` (port_notes.cc), called `device` when it was noted:
-        kPromiscuity,  // set its promiscuous mode to `value` ("on" or "off")
-        kXdp,          // take off it the XDP program that `value` tells of
+        kNetns,      // the network namespace `name` was not there
+        kSysctl,     // the sysctl `name` was `value`
+        kHugepages,  // vm.nr_hugepages and its surplus were `value`: "10 pages, 0 surplus"
+        kFeature,    // the feature `name` of a device was `value`, as `ethtool -k` writes it:
+                     // "on", "off [requested on]"; only what was requested can be set back
+        kIp,         // "address delete 198.18.0.1/30 dev e0" undoes it
+        kXdp,        // a device had no XDP program; `value` tells of ours (port_notes.h)
     };
     Kind kind = Kind::kNetns;
     std::string name;
     std::string value;
+    // What we set it to: what has another value by now was set by somebody else, and is left.
+    // Empty: it was not set by us, but may change along with something else.
+    std::string set;
+    std::string place;  // of a device: which one (device_place.h)
+    // How they were called then.
     std::string netns;
     std::string device;
     bool operator==(const UndoAction&) const = default;
+
+    // Of one thing; of several such the oldest says how it was found.
+    bool same_thing(const UndoAction& other) const {
+        return kind == other.kind && name == other.name && place == other.place;
+    }
 };
+
+// The journals of other formats are not undone.
+inline constexpr int kJournalFormat = 2;
 
 struct JournalHeader {
     std::string run_id;
+    int format = kJournalFormat;
     pid_t pid = 0;
     std::string
         boot_id;  // of /proc/sys/kernel/random/boot_id: what survives a reboot is only files
@@ -48,18 +61,22 @@ struct JournalContent {
     std::vector<UndoAction> actions;      // not done yet, oldest first
     std::optional<std::string> kept;      // why it is kept: "overlay"
     std::vector<std::string> unreadable;  // whole lines that are none of ours
+    bool told = false;                    // the user knows what of it cannot be put back
 };
 
 std::string header_line(const JournalHeader& header);
 std::string action_line(const UndoAction& action);
-// All earlier actions of this kind and name are done.
-std::string done_line(UndoAction::Kind kind, const std::string& name);
+// All earlier actions of this thing are done.
+std::string done_line(const UndoAction& action);
 std::string kept_line(const std::string& what);
+std::string told_line();
 
 // Reads a journal. A last line without its line end was cut short by a crash: the change it
 // announces was never made (a change follows the synced line), so it is left out. Other lines that
 // cannot be read are kept aside for the user to see.
 JournalContent parse_journal(std::string_view text);
+// Adds further lines to what was read.
+void read_lines(std::string_view text, JournalContent& content);
 
 // What the user is told about an action: "network namespace pp-1a2b-dut", "sysctl
 // net.ipv4.ip_forward = 0".

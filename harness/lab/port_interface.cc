@@ -4,11 +4,8 @@
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
 #include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -19,30 +16,6 @@ namespace {
 
 ErrorCode code_of(int reason) {
     return reason == EPERM ? ErrorCode::kNotPermitted : ErrorCode::kFailed;
-}
-
-class FlagSocket {
-  public:
-    FlagSocket() : handle_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
-    FlagSocket(const FlagSocket&) = delete;
-    FlagSocket& operator=(const FlagSocket&) = delete;
-    ~FlagSocket() {
-        if (handle_ >= 0) {
-            close(handle_);
-        }
-    }
-    bool ask(unsigned long request, ifreq& interface) const {
-        return ioctl(handle_, request, &interface) == 0;
-    }
-
-  private:
-    int handle_;
-};
-
-ifreq request_for(const std::string& name) {
-    ifreq request{};
-    std::strncpy(request.ifr_name, name.c_str(), IFNAMSIZ - 1);
-    return request;
 }
 
 // Its name and time stay empty when it is gone already.
@@ -91,8 +64,7 @@ void remove_pins(unsigned index, std::uint32_t program) {
 
 Result<PortInterface> read_port_interface(const std::string& name) {
     const unsigned index = if_nametoindex(name.c_str());
-    ifreq request = request_for(name);
-    if (index == 0 || !FlagSocket().ask(SIOCGIFFLAGS, request)) {
+    if (index == 0) {
         return fail(ErrorCode::kNotFound,
                     "there is no network interface '{}' here; 'ip link' lists them", name);
     }
@@ -100,36 +72,7 @@ Result<PortInterface> read_port_interface(const std::string& name) {
     if (!programs) {
         return pass_on(programs.error());
     }
-    return PortInterface{.index = index,
-                         .name = name,
-                         .promiscuity = (request.ifr_flags & IFF_PROMISC) != 0 ? Promiscuity::kOn
-                                                                               : Promiscuity::kOff,
-                         .programs = std::move(*programs)};
-}
-
-Result<PortInterface> read_port_interface(unsigned index) {
-    std::array<char, IF_NAMESIZE> name{};
-    if (if_indextoname(index, name.data()) == nullptr) {
-        return fail(ErrorCode::kNotFound, "there is no network interface of index {} here", index);
-    }
-    return read_port_interface(std::string(name.data()));
-}
-
-Status set_promiscuity(const PortInterface& interface, Promiscuity wanted) {
-    const FlagSocket socket;
-    ifreq request = request_for(interface.name);
-    bool done = socket.ask(SIOCGIFFLAGS, request);
-    if (done) {
-        const int flags = wanted == Promiscuity::kOn ? request.ifr_flags | IFF_PROMISC
-                                                     : request.ifr_flags & ~IFF_PROMISC;
-        request.ifr_flags = static_cast<short>(flags);
-        done = socket.ask(SIOCSIFFLAGS, request);
-    }
-    if (!done) {
-        return fail(code_of(errno), "set promiscuous mode of {}: {}", interface.name,
-                    std::strerror(errno));
-    }
-    return {};
+    return PortInterface{.index = index, .name = name, .programs = std::move(*programs)};
 }
 
 Status take_off(const PortInterface& interface, const XdpProgram& program) {

@@ -1,6 +1,6 @@
-// What a DPDK port on a kernel interface changes of that interface, and would leave so if it were
-// killed: its promiscuous flag, and with AF_XDP the XDP program that steers frames to the sockets.
-// Each function speaks of the network namespace of the calling thread.
+// What an AF_XDP port changes of a kernel interface, and would leave so if it were killed: the XDP
+// program that steers frames to the sockets. Each function speaks of the network namespace of the
+// calling thread.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,6 @@
 #include "dataplane/base/result.h"
 
 namespace pathproof::lab {
-
-enum class Promiscuity { kOff, kOn };
 
 struct XdpProgram {
     std::uint32_t id = 0;         // never given twice while the machine runs
@@ -23,15 +21,12 @@ struct XdpProgram {
 struct PortInterface {
     unsigned index = 0;
     std::string name;
-    Promiscuity promiscuity = Promiscuity::kOff;  // IFF_PROMISC, not what sockets add to it
     std::vector<XdpProgram> programs;
 };
 
 // kNotFound: there is no such interface.
 Result<PortInterface> read_port_interface(const std::string& name);
-Result<PortInterface> read_port_interface(unsigned index);
 
-Status set_promiscuity(const PortInterface& interface, Promiscuity wanted);
 // Takes this program off, unless another one came in its place meanwhile; and what libxdp pinned
 // for it.
 Status take_off(const PortInterface& interface, const XdpProgram& program);

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
+#include <cstdint>
 #include <functional>
+#include <string_view>
 
-#include "harness/lab/netns_identity.h"
+#include "harness/lab/device_place.h"
 #include "harness/lab/port_interface.h"
 #include "harness/process/netns.h"
 
@@ -15,39 +17,11 @@ namespace pathproof::lab {
 namespace {
 
 using Kind = UndoAction::Kind;
-using Undone = Result<std::optional<PutBack>>;
 
 // What libxdp calls the program that it loads for AF_XDP sockets without one of the user's.
 constexpr const char* kSocketProgram = "xsk_def_prog";
 // An EAL with many ports is up long before that.
 constexpr std::uint64_t kLongestStart = 60'000'000'000;
-
-// An interface as an entry names it: "INODE:COOKIE:INDEX".
-struct Place {
-    NetnsIdentity netns;
-    unsigned index = 0;
-};
-
-std::string to_text(const Place& place) {
-    return fmt::format("{}:{}:{}", place.netns.inode, place.netns.cookie, place.index);
-}
-
-template <typename Number>
-bool take_number(const char*& at, const char* end, Number& number) {
-    const auto [stop, wrong] = std::from_chars(at, end, number);
-    at = stop != end ? stop + 1 : stop;
-    return wrong == std::errc() && (stop == end || *stop == ':');
-}
-
-std::optional<Place> parse_place(const std::string& text) {
-    Place place;
-    const char* at = text.data();
-    const char* end = at + text.size();
-    const bool read = take_number(at, end, place.netns.inode) &&
-                      take_number(at, end, place.netns.cookie) &&
-                      take_number(at, end, place.index) && at == end;
-    return read ? std::optional(place) : std::nullopt;
-}
 
 std::uint64_t boot_time_ns() {
     timespec now{};
@@ -81,104 +55,61 @@ bool is_of_port(const XdpProgram& program, const std::string& value) {
            program.loaded_ns < *after + kLongestStart;
 }
 
-// The interface inside its namespace, if both are still there.
+// Runs `work` with the interface in its namespace, if both are still there.
 Status with_interface(const UndoAction& action,
                       const std::function<Status(const PortInterface&)>& work) {
-    const auto place = parse_place(action.name);
-    if (!place) {
-        return fail(ErrorCode::kBadInput, "'{}' names no interface", action.name);
-    }
-    const auto ran = run_in(place->netns, [&]() -> Status {
-        const auto interface = read_port_interface(place->index);
-        if (!interface) {
-            return interface.error().code == ErrorCode::kNotFound
-                       ? Status()
-                       : Status(pass_on(interface.error()));
-        }
-        return work(*interface);
+    const auto ran = at_device(action.place, [&](const std::string& name) -> Status {
+        const auto interface = read_port_interface(name);
+        return interface ? work(*interface) : pass_on(interface.error());
     });
     return ran ? Status() : Status(pass_on(ran.error()));
 }
 
-// The interface may have another name by now.
-PutBack tell(const PortInterface& interface, const UndoAction& action, std::string what) {
-    return {.kind = action.kind,
-            .netns = action.netns,
-            .device = interface.name,
-            .what = std::move(what)};
-}
-
-// Undoes by `work`, which gives what it did, and nothing when there was nothing to do.
-Undone undo_on_interface(const UndoAction& action,
-                         const std::function<Result<std::string>(const PortInterface&)>& work) {
-    std::optional<PutBack> done;
-    const Status undone = with_interface(action, [&](const PortInterface& interface) -> Status {
-        auto what = work(interface);
-        if (!what) {
-            return pass_on(what.error());
-        }
-        if (!what->empty()) {
-            done = tell(interface, action, std::move(*what));
-        }
-        return {};
-    });
-    if (!undone) {
-        return pass_on(undone.error());
-    }
-    return done;
-}
-
-Failure has_program(const std::string& interface, const XdpProgram& program) {
+Failure has_program(const std::string& netns, const std::string& interface,
+                    const XdpProgram& program) {
     return fail(ErrorCode::kBadInput,
                 "interface {0} has the XDP program '{1}' (id {2}), which is not ours: an AF_XDP "
                 "port would take it off. Take another interface; or, if nobody needs the program, "
-                "'ip link set dev {0} {3} off'",
+                "'ip {4}link set dev {0} {3} off'",
                 interface, program.name, program.id,
                 program.mode == XDP_FLAGS_DRV_MODE   ? "xdpdrv"
                 : program.mode == XDP_FLAGS_SKB_MODE ? "xdpgeneric"
-                                                     : "xdpoffload");
+                                                     : "xdpoffload",
+                netns.empty() ? "" : fmt::format("-n {} ", netns));
+}
+
+Failure is_in_use(const std::string& interface, const JournalHeader& run) {
+    return fail(ErrorCode::kBadInput,
+                "interface {} has the AF_XDP port of another run of pathproof, pid {} ('{}'): an "
+                "interface takes one. Take another interface, or wait until that run ends",
+                interface, run.pid, run.command);
 }
 
 }  // namespace
 
-Result<std::vector<UndoAction>> notes_before_port(const std::string& netns,
-                                                  const std::string& interface, PortKind kind,
-                                                  const std::vector<UndoAction>& earlier) {
-    std::vector<UndoAction> notes;
+Result<UndoAction> note_before_port(
+    const std::string& netns, const std::string& interface,
+    const std::vector<std::pair<JournalHeader, UndoAction>>& live) {
+    UndoAction note{.kind = Kind::kXdp,
+                    .value = fmt::format("{}{}", kAfter, boot_time_ns()),
+                    .netns = netns,
+                    .device = interface};
     const Status read = process::in_netns(netns, [&]() -> Status {
-        const auto identity = current_netns();
-        const auto state = read_port_interface(interface);
-        if (!identity || !state) {
-            return pass_on(identity ? state.error() : identity.error());
+        auto place = place_of(interface);
+        const auto state = place ? read_port_interface(interface) : pass_on(place.error());
+        if (!state) {
+            return pass_on(state.error());
         }
-        if (kind == PortKind::kXdpSocket && !state->programs.empty()) {
-            return has_program(interface, state->programs.front());
+        note.place = std::move(*place);
+        if (state->programs.empty()) {
+            return {};
         }
-        const std::string place = to_text({*identity, state->index});
-        notes.push_back({.kind = Kind::kPromiscuity,
-                         .name = place,
-                         .value = state->promiscuity == Promiscuity::kOn ? "on" : "off",
-                         .netns = netns,
-                         .device = interface});
-        if (kind == PortKind::kXdpSocket) {
-            notes.push_back({.kind = Kind::kXdp,
-                             .name = place,
-                             .value = fmt::format("{}{}", kAfter, boot_time_ns()),
-                             .netns = netns,
-                             .device = interface});
-        }
-        return {};
+        const auto theirs = std::ranges::find_if(
+            live, [&](const auto& known) { return known.second.same_thing(note); });
+        return theirs != live.end() ? is_in_use(interface, theirs->first)
+                                    : has_program(netns, interface, state->programs.front());
     });
-    if (!read) {
-        return pass_on(read.error());
-    }
-    const auto first = std::ranges::find_if(earlier, [&](const UndoAction& note) {
-        return note.kind == Kind::kPromiscuity && note.name == notes.front().name;
-    });
-    if (first != earlier.end()) {
-        notes.front().value = first->value;
-    }
-    return notes;
+    return read ? Result<UndoAction>(std::move(note)) : pass_on(read.error());
 }
 
 Result<std::optional<UndoAction>> note_of_program(const UndoAction& before) {
@@ -190,38 +121,26 @@ Result<std::optional<UndoAction>> note_of_program(const UndoAction& before) {
         }
         return Status();
     });
-    if (!looked) {
-        return pass_on(looked.error());
-    }
-    return note;
+    return looked ? Result<std::optional<UndoAction>>(std::move(note)) : pass_on(looked.error());
 }
 
-Undone undo_promiscuity(const UndoAction& action) {
-    const auto wanted = action.value == "on" ? Promiscuity::kOn : Promiscuity::kOff;
-    return undo_on_interface(action, [&](const PortInterface& interface) -> Result<std::string> {
-        if (interface.promiscuity == wanted) {
-            return std::string();
-        }
-        if (const Status set = set_promiscuity(interface, wanted); !set) {
-            return pass_on(set.error());
-        }
-        return "promiscuous mode " + action.value;
-    });
-}
-
-Undone undo_xdp(const UndoAction& action) {
-    return undo_on_interface(action, [&](const PortInterface& interface) -> Result<std::string> {
-        std::string what;
+Status undo_xdp(const Note& note, UndoReport& report) {
+    return with_interface(note, [&](const PortInterface& interface) -> Status {
         for (const XdpProgram& program : interface.programs) {
-            if (!is_of_port(program, action.value)) {
+            if (!is_of_port(program, note.value)) {
                 continue;
             }
             if (const Status off = take_off(interface, program); !off) {
-                return pass_on(off.error());
+                return off;
             }
-            what = fmt::format("XDP program {} ({}) taken off", program.id, program.name);
+            report.done.push_back(
+                {.kind = note.kind,
+                 .netns = note.netns,
+                 .device = interface.name,
+                 .what =
+                     fmt::format("XDP program {} ({}) taken off", program.id, program.name)});
         }
-        return what;
+        return {};
     });
 }
 

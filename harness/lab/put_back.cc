@@ -73,6 +73,7 @@ std::vector<std::string> in_short(const std::vector<RestoredRun>& runs) {
         for (const std::string& line : in_short(run.things)) {
             lines.push_back(line + left_by(run));
         }
+        lines.insert(lines.end(), run.left_alone.begin(), run.left_alone.end());
     }
     return lines;
 }

@@ -13,7 +13,7 @@ struct PutBack {
     UndoAction::Kind kind = UndoAction::Kind::kNetns;
     std::string netns;   // in which `device` is; empty: ours
     std::string device;  // as it is called now; empty: it is nothing of a device
-    // Of a device how it is now ("promiscuous mode off", "tx-checksum-ipv4 on"), else what was done
+    // Of a device how it is now ("tx-checksum-ipv4 on"), else what was done
     // ("deleted network namespace pp-1a2b-dut").
     std::string what;
 };
@@ -23,15 +23,16 @@ struct RestoredRun {
     std::string run_id;  // empty: it belongs to no single run, or the run had not said its name yet
     std::string command;
     std::vector<PutBack> things;
+    std::vector<std::string> left_alone;  // what others changed since, a sentence each
 };
 
 // "r0 in network namespace dut"
 std::string device_in_words(const std::string& device, const std::string& netns);
 
-// "r0: 74 features as before, promiscuous mode off", the devices in the order in which they come
+// "r0: 74 features as before, XDP program 7 (xsk_def_prog) taken off", the devices in the order in which they come
 // first.
 std::vector<std::string> in_short(const std::vector<PutBack>& things);
-// "r0: promiscuous mode off"
+// "r0: tx-checksum-ipv4 on"
 std::string in_full(const PutBack& thing);
 
 // ", left by run 6f2a ('pathproof respond r0')"

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSuffix = ".journal";
+// The processes of a killed run hold its journal until they are gone; a tester with much memory
+// takes its time.
+constexpr std::chrono::seconds kLongestDying{10};
 
 std::vector<std::string> journals_in(const std::string& directory) {
     std::vector<std::string> paths;
@@ -42,7 +46,8 @@ std::vector<std::string> journals_in(const std::string& directory) {
 // A journal whose lock we hold while we work on it.
 class LockedJournal {
   public:
-    explicit LockedJournal(const std::string& path) : file_(open_locked(path, O_RDWR)) {}
+    explicit LockedJournal(const std::string& path)
+        : file_(open_locked(path, O_RDWR, kLongestDying)) {}
     LockedJournal(const LockedJournal&) = delete;
     LockedJournal& operator=(const LockedJournal&) = delete;
     ~LockedJournal() {
@@ -64,7 +69,20 @@ void append(std::vector<Each>& to, std::vector<Each> from) {
 // Undoes one journal whose lock we hold, and removes it or leaves in it what is left.
 UndoReport undo_file(const std::string& path, const JournalContent& content,
                      const KernelFiles& files) {
-    UndoReport report = undo_content(content, files);
+    UndoReport report;
+    const bool only_names = std::ranges::all_of(content.actions, [](const UndoAction& action) {
+        return action.kind == UndoAction::Kind::kNetns;
+    });
+    if (!content.header.run_id.empty() && content.header.format != kJournalFormat && !only_names) {
+        report.problems.push_back(
+            fmt::format("run '{}' was one of another version of pathproof: that version's "
+                        "'restore' can put back what it left (its journal: {})",
+                        content.header.command, path));
+        report.left = content.actions;
+        const Status told = content.told ? Status() : write_file(path, told_line(), O_APPEND);
+        return told ? report : UndoReport();
+    }
+    report = undo_content(content, files);
     if (const Status finished = finish_journal(path, content, report); !finished) {
         report.problems.push_back(finished.error().message);
     }
@@ -114,19 +132,36 @@ std::vector<std::string> namespaces_of(const JournalContent& content) {
     return names;
 }
 
-// Undoes all `features` of the device that `action` is of, and takes them out of the list.
-void undo_device_of(const UndoAction& action, std::vector<UndoAction>& features,
-                    UndoReport& report) {
-    const auto same_device = [&](const UndoAction& other) {
-        return other.netns == action.netns && other.device == action.device;
-    };
-    std::vector<UndoAction> of_device;
-    std::ranges::copy_if(features, std::back_inserter(of_device), same_device);
-    std::erase_if(features, same_device);
-    FeatureUndo undone = undo_features(of_device);
-    append(report.done, std::move(undone.done));
-    append(report.problems, std::move(undone.problems));
-    report.left.insert(report.left.begin(), undone.left.begin(), undone.left.end());
+// One pass over all things, last one first.
+UndoReport undo_once(const JournalContent& content, const KernelFiles& files) {
+    const bool rebooted = content.header.boot_id != current_boot_id(files);
+    UndoReport report;
+    std::vector<Note> notes = notes_of(content.actions);
+    while (!notes.empty()) {
+        const Note note = notes.back();
+        if (note.kind == UndoAction::Kind::kFeature) {
+            // Together with the others of its device.
+            const auto of_device = std::ranges::stable_partition(notes, [&](const Note& other) {
+                return other.kind != note.kind || other.place != note.place;
+            });
+            const std::vector<Note> features(of_device.begin(), of_device.end());
+            notes.erase(of_device.begin(), of_device.end());
+            if (!rebooted) {
+                undo_features(features, report);
+            }
+            continue;
+        }
+        notes.pop_back();
+        if (rebooted && note.kind != UndoAction::Kind::kNetns) {
+            continue;
+        }
+        if (const Status undone = undo_note(note, files, report); !undone) {
+            report.problems.push_back(fmt::format("could not put back {}: {}", describe(note),
+                                                  undone.error().message));
+            report.left.push_back(note);
+        }
+    }
+    return report;
 }
 
 // What was mounted for all runs together.
@@ -166,29 +201,23 @@ std::string current_boot_id(const KernelFiles& files) {
 }
 
 UndoReport undo_content(const JournalContent& content, const KernelFiles& files) {
-    const bool rebooted = content.header.boot_id != current_boot_id(files);
-    UndoReport report;
-    std::vector<UndoAction> features;  // oldest first; they go back together, by device
-    for (const UndoAction& action : content.actions) {
-        if (action.kind == UndoAction::Kind::kFeature && !rebooted) {
-            features.push_back(action);
+    UndoReport report = undo_once(content, files);
+    // Read back: another pass finds everything as it was noted, and has nothing to do.
+    constexpr int kPasses = 3;
+    for (int pass = 1; pass < kPasses; ++pass) {
+        UndoReport again = undo_once(content, files);
+        const std::vector<PutBack> changed = again.done;
+        append(report.done, std::move(again.done));
+        again.done = std::move(report.done);
+        report = std::move(again);
+        if (changed.empty()) {
+            break;
         }
-    }
-    for (auto action = content.actions.rbegin(); action != content.actions.rend(); ++action) {
-        if (action->kind == UndoAction::Kind::kFeature) {
-            undo_device_of(*action, features, report);
-            continue;
-        }
-        if (rebooted && action->kind != UndoAction::Kind::kNetns) {
-            continue;
-        }
-        auto undone = undo_action(*action, files);
-        if (!undone) {
-            report.problems.push_back(fmt::format("could not put back {}: {}", describe(*action),
-                                                  undone.error().message));
-            report.left.insert(report.left.begin(), *action);
-        } else if (*undone) {
-            report.done.push_back(std::move(**undone));
+        if (pass + 1 == kPasses) {
+            for (const PutBack& thing : changed) {
+                report.problems.push_back("does not stay as it was put back: " + in_full(thing));
+            }
+            report.left = content.actions;
         }
     }
     for (const std::string& line : content.unreadable) {
@@ -206,9 +235,13 @@ Status finish_journal(const std::string& path, const JournalContent& content,
         }
         return {};
     }
-    std::string text = header_line(content.header);
-    for (const UndoAction& action : report.left) {
-        text += action_line(action);
+    std::string text = header_line(content.header) + told_line();
+    for (const UndoAction& action : content.actions) {
+        if (std::ranges::any_of(report.left, [&](const UndoAction& thing) {
+                return thing.same_thing(action);
+            })) {
+            text += action_line(action);
+        }
     }
     const std::string next = path + ".next";
     if (const Status written = write_file(next, text, O_CREAT | O_TRUNC); !written) {
@@ -220,28 +253,40 @@ Status finish_journal(const std::string& path, const JournalContent& content,
     return {};
 }
 
-std::vector<UndoAction> actions_in(const std::string& directory) {
-    std::vector<UndoAction> all;
+std::string how_to_forget(const std::string& run_id) {
+    return fmt::format(
+        "'pathproof restore' tries again, 'pathproof restore --forget {}' forgets it", run_id);
+}
+
+std::vector<std::pair<JournalHeader, UndoAction>> live_actions(const std::string& directory) {
+    std::vector<std::pair<JournalHeader, UndoAction>> all;
     for (const std::string& path : journals_in(directory)) {
-        const auto text = read_file(path);
-        append(all, parse_journal(text.value_or(std::string())).actions);
+        const JournalContent content = parse_journal(read_file(path).value_or(""));
+        for (const UndoAction& action : content.actions) {
+            if (is_live(path)) {
+                all.emplace_back(content.header, action);
+            }
+        }
     }
     return all;
 }
 
-Recovery recover(const std::string& directory, const KernelFiles& files) {
-    Recovery all = recover_journals(directory, files);
+Recovery recover(const std::string& directory, const KernelFiles& files, Tell tell) {
+    Recovery all = recover_journals(directory, files, tell);
     if (auto mount = undo_mount(directory); !mount.empty()) {
         all.runs.push_back({.run_id = "", .command = "", .things = std::move(mount)});
     }
     return all;
 }
 
-Recovery recover_journals(const std::string& directory, const KernelFiles& files) {
+Recovery recover_journals(const std::string& directory, const KernelFiles& files, Tell tell,
+                          const std::string& run_id) {
     Recovery all;
     remove_unnamed(directory);
     for (const std::string& path : journals_in(directory)) {
-        if (is_live(path) && is_running(parse_journal(read_file(path).value_or("")).header.pid)) {
+        const bool meant = run_id.empty() || path == journal_path(directory, run_id);
+        if (!meant ||
+            (is_live(path) && is_running(parse_journal(read_file(path).value_or("")).header.pid))) {
             continue;
         }
         const LockedJournal held(path);
@@ -258,12 +303,21 @@ Recovery recover_journals(const std::string& directory, const KernelFiles& files
             continue;
         }
         UndoReport report = undo_file(path, content, files);
-        if (!report.done.empty()) {
+        if (!report.done.empty() || !report.left_alone.empty()) {
             all.runs.push_back({.run_id = content.header.run_id,
                                 .command = content.header.command,
-                                .things = std::move(report.done)});
+                                .things = std::move(report.done),
+                                .left_alone = std::move(report.left_alone)});
         }
-        append(all.problems, std::move(report.problems));
+        if (tell == Tell::kOnce && content.told) {
+            continue;
+        }
+        for (const std::string& problem : report.problems) {
+            all.problems.push_back(
+                report.left.empty()
+                    ? problem
+                    : fmt::format("{}; {}", problem, how_to_forget(content.header.run_id)));
+        }
     }
     return all;
 }
@@ -277,11 +331,45 @@ Result<std::vector<RestoredRun>> restore_all(const JournalOptions& options) {
     if (!lock) {
         return pass_on(lock.error());
     }
-    Recovery recovery = recover(directory, {.proc = options.proc});
+    Recovery recovery = recover(directory, {.proc = options.proc}, Tell::kAlways);
     if (!recovery.problems.empty()) {
         return failure_of(std::move(recovery.problems), in_short(recovery.runs));
     }
     return std::move(recovery.runs);
+}
+
+Result<std::vector<std::string>> forget(const std::string& run_id, const JournalOptions& options) {
+    if (const Status may = needs_root("'pathproof restore'"); !may) {
+        return pass_on(may.error());
+    }
+    const std::string directory = journal_directory(options);
+    const auto lock = RunLock::take(directory, "pathproof restore --forget");
+    const auto runs = lock ? list_runs(options) : pass_on(lock.error());
+    if (!runs) {
+        return pass_on(runs.error());
+    }
+    const auto is_meant = [&](const RunInfo& run) {
+        return run.state == RunInfo::State::kDead && (run_id.empty() || run.run_id == run_id);
+    };
+    if (!run_id.empty() && std::ranges::none_of(*runs, is_meant)) {
+        return fail(ErrorCode::kNotFound,
+                    "no killed run '{}' has left anything; 'pathproof lab list' shows the runs "
+                    "that there are",
+                    run_id);
+    }
+    Recovery recovery =
+        recover_journals(directory, {.proc = options.proc}, Tell::kAlways, run_id);
+    std::vector<std::string> said = in_short(recovery.runs);
+    for (const std::string& problem : recovery.problems) {
+        said.push_back("forgotten: " + problem.substr(0, problem.rfind("; 'pathproof restore'")));
+    }
+    for (const RunInfo& run : *runs) {
+        const std::string path = journal_path(directory, run.run_id);
+        if (is_meant(run) && LockedJournal(path).ours()) {
+            unlink(path.c_str());
+        }
+    }
+    return said;
 }
 
 const char* run_state_name(RunInfo::State state) {
@@ -339,6 +427,12 @@ Result<std::vector<std::string>> take_down(const std::string& run_id,
     }
     UndoReport report = undo_file(path, content, {.proc = options.proc});
     append(report.done, undo_mount(directory));
+    for (std::string& sentence : report.left_alone) {
+        report.done.push_back({.kind = UndoAction::Kind::kNetns,
+                               .netns = "",
+                               .device = "",
+                               .what = std::move(sentence)});
+    }
     rmdir(directory.c_str());  // fails while anything else is in it, as it should
     if (!report.problems.empty()) {
         return failure_of(std::move(report.problems), in_short(report.done));

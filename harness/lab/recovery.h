@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/lab/journal.h"
@@ -15,31 +16,32 @@ std::string journal_directory(const JournalOptions& options);
 std::string journal_path(const std::string& directory, const std::string& run_id);
 std::string current_boot_id(const KernelFiles& files);
 
-struct UndoReport {
-    std::vector<PutBack> done;          // what was really put back
-    std::vector<std::string> problems;  // one sentence for each thing that could not be
-    std::vector<UndoAction> left;       // the actions of `problems`, oldest first
-};
-
-// Undoes the actions of a journal, last one first. After a reboot only names of namespaces can be
-// left: the values of the kernel before it are nobody's business any more.
+// Undoes all of a journal, last thing first, and reads it back. After a reboot only names of
+// namespaces can be left: the values of the kernel before it are nobody's business any more.
 UndoReport undo_content(const JournalContent& content, const KernelFiles& files);
 
 // After undoing: removes the journal file, or leaves in it what is left to undo.
 Status finish_journal(const std::string& path, const JournalContent& content,
                       const UndoReport& report);
 
-// What stands in all journals of the folder, not undone yet.
-std::vector<UndoAction> actions_in(const std::string& directory);
+// "'pathproof restore' tries again, 'pathproof restore --forget 1a2b' forgets it"
+std::string how_to_forget(const std::string& run_id);
+
+// What stands in the journals of runs that go on, not undone yet.
+std::vector<std::pair<JournalHeader, UndoAction>> live_actions(const std::string& directory);
+
+// Whether what could not be put back is said again once the user was told.
+enum class Tell { kOnce, kAlways };
 
 struct Recovery {
-    std::vector<RestoredRun> runs;      // those of which something was put back
+    std::vector<RestoredRun> runs;      // of which something was put back, or left to others
     std::vector<std::string> problems;  // one sentence for each thing that could not be
 };
 
-// Undoes the journals of dead runs; live and kept ones are not touched.
-Recovery recover_journals(const std::string& directory, const KernelFiles& files);
+// Undoes the journals of dead runs, or (not empty) of the one; live and kept ones are not touched.
+Recovery recover_journals(const std::string& directory, const KernelFiles& files, Tell tell,
+                          const std::string& run_id = {});
 // The same and, for the holder of the run lock, what belongs to no single run.
-Recovery recover(const std::string& directory, const KernelFiles& files);
+Recovery recover(const std::string& directory, const KernelFiles& files, Tell tell);
 
 }  // namespace pathproof::lab

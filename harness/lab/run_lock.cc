@@ -17,8 +17,6 @@
 namespace pathproof::lab {
 namespace {
 
-constexpr std::chrono::seconds kPatience{1};
-
 std::string lock_path(const std::string& directory) {
     return directory + "/lock";
 }
@@ -68,8 +66,8 @@ int open_locked_now(const std::string& path, int open_flags) {
 
 }  // namespace
 
-int open_locked(const std::string& path, int open_flags) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+int open_locked(const std::string& path, int open_flags, std::chrono::milliseconds patience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     for (;;) {
         const int file = open_locked_now(path, open_flags);
         if (file >= 0 || errno != EWOULDBLOCK || std::chrono::steady_clock::now() > deadline) {

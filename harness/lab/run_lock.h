@@ -1,6 +1,7 @@
 // One run at a time: a lock on a file that the kernel releases when its holder dies.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "dataplane/base/result.h"
@@ -28,8 +29,9 @@ class RunLock {
 };
 
 // Opens `path` and locks it. The descriptor, or -1: somebody else holds the lock (EWOULDBLOCK) or
-// the file went away (ENOENT). It tries for a second: a child that a killed process had just forked
-// holds its locks for the moment that it takes to die too.
-int open_locked(const std::string& path, int open_flags);
+// the file went away (ENOENT). It tries for so long: the children of a killed process hold its locks
+// for the moment that they take to die too.
+int open_locked(const std::string& path, int open_flags,
+                std::chrono::milliseconds patience = std::chrono::seconds(1));
 
 }  // namespace pathproof::lab

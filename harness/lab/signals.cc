@@ -12,22 +12,50 @@
 #include <thread>
 #include <utility>
 
+#include "harness/process/children.h"
 #include "harness/process/stop.h"
 
 namespace pathproof::lab {
 namespace {
 
 constexpr int kIncomplete = 3;
+constexpr const char* kUntouched = "nothing of the machine was changed";
 
 }  // namespace
 
+SignalHold::SignalHold() : signals_(process::stop_signals()) {
+    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+}
+
+SignalHold::~SignalHold() {
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
 struct SignalGuard::Impl {
-    Journal& journal;
+    Journal* journal;
     Told told;
-    sigset_t before{};
+    std::function<void()> silence;
+    SignalHold hold{};
     int signals = -1;
     int stop = -1;
-    std::thread watcher;
+    std::thread watcher{};
+
+    [[noreturn]] void end_run(int signal) {
+        if (silence) {
+            silence();
+        }
+        if (journal != nullptr) {
+            journal->seal();
+        }
+        process::end_children();
+        try {
+            // What went wrong is said by machine().
+            static_cast<void>(journal != nullptr ? journal->undo() : Status());
+            told(signal, journal != nullptr ? journal->machine() : kUntouched);
+        } catch (...) {  // there may be nowhere to tell it
+        }
+        _exit(kIncomplete);
+    }
 
     void watch() {
         std::array<pollfd, 2> ends{{{signals, POLLIN, 0}, {stop, POLLIN, 0}}};
@@ -35,9 +63,7 @@ struct SignalGuard::Impl {
             signalfd_siginfo arrived{};
             if ((ends[0].revents & POLLIN) != 0 &&
                 read(signals, &arrived, sizeof arrived) == sizeof arrived) {
-                const Status undone = journal.undo();
-                told(static_cast<int>(arrived.ssi_signo), undone);
-                _exit(kIncomplete);
+                end_run(static_cast<int>(arrived.ssi_signo));
             }
             if (ends[1].revents != 0) {
                 return;
@@ -46,11 +72,10 @@ struct SignalGuard::Impl {
     }
 };
 
-SignalGuard::SignalGuard(Journal& journal, Told told)
-    : impl_(new Impl{.journal = journal, .told = std::move(told)}) {
-    const sigset_t set = process::stop_signals();
-    pthread_sigmask(SIG_BLOCK, &set, &impl_->before);
-    impl_->signals = signalfd(-1, &set, SFD_CLOEXEC);
+SignalGuard::SignalGuard(Journal* journal, Told told, std::function<void()> silence)
+    : impl_(new Impl{
+          .journal = journal, .told = std::move(told), .silence = std::move(silence)}) {
+    impl_->signals = signalfd(-1, &impl_->hold.signals(), SFD_CLOEXEC);
     impl_->stop = eventfd(0, EFD_CLOEXEC);
     impl_->watcher = std::thread([this] { impl_->watch(); });
 }
@@ -64,7 +89,6 @@ SignalGuard::~SignalGuard() {
     }
     close(impl_->signals);
     close(impl_->stop);
-    pthread_sigmask(SIG_SETMASK, &impl_->before, nullptr);
 }
 
 }  // namespace pathproof::lab

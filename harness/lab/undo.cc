@@ -7,19 +7,23 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
+#include "harness/lab/device_place.h"
 #include "harness/lab/netns_names.h"
 #include "harness/lab/port_notes.h"
-#include "harness/process/netns.h"
 #include "harness/process/program.h"
 
 namespace pathproof::lab {
 namespace {
 
 using Kind = UndoAction::Kind;
-using Undone = Result<std::optional<PutBack>>;
+
+constexpr std::string_view kAtMost = "at most ";
 
 Result<std::string> sysctl_path(const std::string& name, const KernelFiles& files) {
     if (name.empty() || name.front() == '.' || name.front() == '/' ||
@@ -60,47 +64,94 @@ PutBack done(const UndoAction& action, std::string what) {
     return {.kind = action.kind, .netns = "", .device = "", .what = std::move(what)};
 }
 
-Undone undo_netns(const UndoAction& action) {
-    auto deleted = delete_netns(action.name);
+Status undo_netns(const Note& note, UndoReport& report) {
+    auto deleted = delete_netns(note.name);
     if (!deleted) {
         return pass_on(deleted.error());
     }
-    return *deleted ? std::optional(done(action, std::move(**deleted))) : std::nullopt;
+    if (*deleted) {
+        report.done.push_back(done(note, std::move(**deleted)));
+    }
+    return {};
 }
 
-Undone undo_sysctl(const UndoAction& action, const KernelFiles& files) {
-    const auto now = read_sysctl(action.name, files);
+Status undo_sysctl(const Note& note, const KernelFiles& files, UndoReport& report) {
+    const auto now = read_sysctl(note.name, files);
     if (!now) {
-        if (now.error().code == ErrorCode::kNotFound) {
-            return std::nullopt;  // its device or module is gone, and its value with it
+        // Its device or module may be gone, and its value with it.
+        return now.error().code == ErrorCode::kNotFound ? Status() : Status(pass_on(now.error()));
+    }
+    if (one_blank_between(*now) == one_blank_between(note.value)) {
+        return {};
+    }
+    if (!note.is_ours(*now)) {
+        report.left_alone.push_back(left_to_others("sysctl " + note.name, *now));
+        return {};
+    }
+    if (const Status written = write_sysctl(note.name, note.value, files); !written) {
+        return written;
+    }
+    report.done.push_back(
+        done(note, fmt::format("set sysctl {} back from {} to {}", note.name, *now, note.value)));
+    return {};
+}
+
+// A count that we set, or one on the way to it if we were killed before we knew it.
+bool is_our_count(const Note& note, std::uint64_t before, std::uint64_t now) {
+    if (note.is_ours(std::to_string(now))) {
+        return true;
+    }
+    if (note.sets.empty() || !note.sets.back().starts_with(kAtMost)) {
+        return false;
+    }
+    const std::uint64_t most =
+        std::strtoull(note.sets.back().c_str() + kAtMost.size(), nullptr, 10);
+    return now > before && now <= most;
+}
+
+Status write_hugepages(std::uint64_t pages, const KernelFiles& files) {
+    return write_sysctl("vm.nr_hugepages", std::to_string(pages), files);
+}
+
+Status undo_hugepages(const Note& note, const KernelFiles& files, UndoReport& report) {
+    const auto now = read_hugepages(files);
+    Hugepages before;
+    if (!now || std::sscanf(note.value.c_str(), "%lu pages, %lu surplus", &before.pages,
+                            &before.surplus) != 2) {
+        return now ? Status(fail(ErrorCode::kBadInput, "'{}' is no count of pages", note.value))
+                   : pass_on(now.error());
+    }
+    if (now->pages != before.pages && !is_our_count(note, before.pages, now->pages)) {
+        report.left_alone.push_back(
+            left_to_others("vm.nr_hugepages", std::to_string(now->pages)));
+        return {};
+    }
+    const std::uint64_t free_pages = meminfo(files, "HugePages_Free");
+    const std::uint64_t more =
+        now->surplus > before.surplus ? std::min(now->surplus - before.surplus, free_pages) : 0;
+    // Surplus pages that are free go only once they are no surplus any more.
+    const Status raised = more > 0 ? write_hugepages(now->pages + more, files) : Status();
+    if (!raised) {
+        return raised;
+    }
+    if (more == 0 && now->pages == before.pages) {
+        if (now->surplus > before.surplus) {
+            report.left_alone.push_back(
+                fmt::format("{} hugepages more than before are in use by another program, and go "
+                            "with its end",
+                            now->surplus - before.surplus));
         }
-        return pass_on(now.error());
+        return {};
     }
-    if (one_blank_between(*now) == one_blank_between(action.value)) {
-        return std::nullopt;
+    if (const Status written = write_hugepages(before.pages, files); !written) {
+        return written;
     }
-    if (const Status written = write_sysctl(action.name, action.value, files); !written) {
-        return pass_on(written.error());
-    }
-    return done(action,
-                fmt::format("set sysctl {} back from {} to {}", action.name, *now, action.value));
-}
-
-Undone undo_hugepages(const UndoAction& action, const KernelFiles& files) {
-    const auto now = read_sysctl("vm.nr_hugepages", files);
-    if (!now) {
-        return pass_on(now.error());
-    }
-    // We only ever raise the number: if it is lower by now, somebody else wanted that.
-    if (std::strtoul(now->c_str(), nullptr, 10) <=
-        std::strtoul(action.value.c_str(), nullptr, 10)) {
-        return std::nullopt;
-    }
-    if (const Status written = write_sysctl("vm.nr_hugepages", action.value, files); !written) {
-        return pass_on(written.error());
-    }
-    return done(action,
-                fmt::format("set the number of hugepages back from {} to {}", *now, action.value));
+    report.done.push_back(done(
+        note, more > 0 ? fmt::format("gave back {} surplus hugepages; their number is {}", more,
+                                     before.pages)
+                       : fmt::format("set the number of hugepages back from {} to {}", now->pages,
+                                     before.pages)));
+    return {};
 }
 
 // What ip(8) says of an address, neighbour or device that is gone already.
@@ -113,30 +164,92 @@ bool says_gone(const std::string& text) {
                        [&](const char* words) { return text.find(words) != std::string::npos; });
 }
 
-Undone undo_ip(const UndoAction& action) {
-    if (!action.netns.empty() && !process::netns_exists(action.netns)) {
-        return std::nullopt;
-    }
-    std::vector<std::string> argv{"ip", "-batch", "-"};
-    if (!action.netns.empty()) {
-        argv.insert(argv.begin() + 1, {"-n", action.netns});
-    }
-    const auto ran = process::run_program(argv, {.input = action.name + "\n"});
+// In the calling thread's namespace.
+Status run_ip_here(const std::string& command) {
+    const auto ran = process::run_program(
+        {"ip", "-batch", "-"},
+        {.input = command + "\n", .starts = process::Starts::kWhileStopping});
     if (!ran) {
         return pass_on(ran.error());
     }
-    if (ran->exit_status == 0) {
-        return done(action, fmt::format("ran ip {}{}",
-                                        action.netns.empty() ? "" : "-n " + action.netns + " ",
-                                        action.name));
-    }
-    if (says_gone(ran->err)) {
-        return std::nullopt;
-    }
-    return fail(ErrorCode::kFailed, "ip {}: {}", action.name, ran->err);
+    return ran->exit_status == 0 ? Status()
+                                 : fail(ErrorCode::kFailed, "ip {}: {}", command, ran->err);
+}
+
+// The command with the name that the device has now.
+std::string renamed(const std::string& command, const std::string& before,
+                    const std::string& now) {
+    std::string out = command;
+    const std::size_t at = (command + " ").find(" dev " + before + " ");
+    return at == std::string::npos ? out : out.replace(at, before.size() + 5, " dev " + now);
+}
+
+Status undo_ip(const Note& note, UndoReport& report) {
+    const auto ran = at_device(note.place, [&](const std::string& device) -> Status {
+        const std::string command = renamed(note.name, note.device, device);
+        const Status undone = run_ip_here(command);
+        if (undone) {
+            report.done.push_back(
+                done(note, fmt::format("ran ip {}{}",
+                                       note.netns.empty() ? "" : "-n " + note.netns + " ",
+                                       command)));
+        }
+        return undone || says_gone(undone.error().message) ? Status() : undone;
+    });
+    return ran ? Status() : pass_on(ran.error());
 }
 
 }  // namespace
+
+bool Note::is_ours(const std::string& now) const {
+    return std::ranges::any_of(sets, [&](const std::string& one) {
+        return one_blank_between(one) == one_blank_between(now);
+    });
+}
+
+std::vector<Note> notes_of(const std::vector<UndoAction>& actions) {
+    std::vector<Note> notes;
+    for (const UndoAction& action : actions) {
+        auto note = std::ranges::find_if(
+            notes, [&](const Note& known) { return known.same_thing(action); });
+        if (note == notes.end()) {
+            note = notes.insert(note, Note{action, {}});
+        }
+        if (!action.set.empty()) {
+            note->sets.push_back(action.set);
+        }
+    }
+    return notes;
+}
+
+std::string left_to_others(const std::string& what, const std::string& value) {
+    return fmt::format("{} is {}, set by somebody else since: left", what, value);
+}
+
+std::uint64_t meminfo(const KernelFiles& files, const std::string& key) {
+    const std::string text = "\n" + read_file(files.proc + "/meminfo").value_or("");
+    const std::size_t found = text.find("\n" + key + ":");
+    return found == std::string::npos
+               ? 0
+               : std::strtoull(text.c_str() + found + key.size() + 2, nullptr, 10);
+}
+
+Result<Hugepages> read_hugepages(const KernelFiles& files) {
+    const auto pages = read_sysctl("vm.nr_hugepages", files);
+    if (!pages) {
+        return pass_on(pages.error());
+    }
+    return Hugepages{std::strtoull(pages->c_str(), nullptr, 10),
+                     meminfo(files, "HugePages_Surp")};
+}
+
+std::string to_string(const Hugepages& pages) {
+    return fmt::format("{} pages, {} surplus", pages.pages, pages.surplus);
+}
+
+std::string at_most(std::uint64_t pages) {
+    return fmt::format("{}{}", kAtMost, pages);
+}
 
 Result<std::string> read_file(const std::string& path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -209,24 +322,22 @@ Status write_sysctl(const std::string& name, const std::string& value, const Ker
     return {};
 }
 
-Undone undo_action(const UndoAction& action, const KernelFiles& files) {
-    switch (action.kind) {
+Status undo_note(const Note& note, const KernelFiles& files, UndoReport& report) {
+    switch (note.kind) {
         case Kind::kNetns:
-            return undo_netns(action);
+            return undo_netns(note, report);
         case Kind::kSysctl:
-            return undo_sysctl(action, files);
+            return undo_sysctl(note, files, report);
         case Kind::kHugepages:
-            return undo_hugepages(action, files);
+            return undo_hugepages(note, files, report);
         case Kind::kFeature:
             break;
         case Kind::kIp:
-            return undo_ip(action);
-        case Kind::kPromiscuity:
-            return undo_promiscuity(action);
+            return undo_ip(note, report);
         case Kind::kXdp:
-            return undo_xdp(action);
+            return undo_xdp(note, report);
     }
-    return std::nullopt;
+    return {};
 }
 
 }  // namespace pathproof::lab

@@ -1,8 +1,8 @@
-// Taking single changes back. Each function is idempotent: what is already gone or already has its
-// old value is done, and is not spoken of.
+// Putting single things back. Each function is idempotent: what is already gone or already as it was
+// is done, and is not spoken of; so a second pass that finds nothing to do is the read-back.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,9 +17,39 @@ struct KernelFiles {
     std::string proc = "/proc";
 };
 
-// Undoes one action, of any kind but kFeature (feature_undo.h); gives nothing when there was
-// nothing to do.
-Result<std::optional<PutBack>> undo_action(const UndoAction& action, const KernelFiles& files);
+// All that a journal says of one thing: how it was found, and what it was set to, oldest first.
+struct Note : UndoAction {
+    std::vector<std::string> sets;
+    // Whether a value is one that we set.
+    bool is_ours(const std::string& now) const;
+};
+// In the order of their oldest lines.
+std::vector<Note> notes_of(const std::vector<UndoAction>& actions);
+
+struct UndoReport {
+    std::vector<PutBack> done;            // what was really put back
+    std::vector<std::string> left_alone;  // what others changed since, a sentence each
+    std::vector<std::string> problems;    // a sentence for each thing that could not be put back
+    std::vector<UndoAction> left;         // the things of `problems`, oldest first
+};
+
+// Undoes one note of any kind but kFeature (feature_undo.h). An error: it could not be put back.
+Status undo_note(const Note& note, const KernelFiles& files, UndoReport& report);
+
+// "vm.nr_hugepages is 300, set by somebody else since: left"
+std::string left_to_others(const std::string& what, const std::string& value);
+
+// The pages of the default size, and those above vm.nr_hugepages. Errors: no such file.
+struct Hugepages {
+    std::uint64_t pages = 0;
+    std::uint64_t surplus = 0;
+};
+Result<Hugepages> read_hugepages(const KernelFiles& files);
+std::string to_string(const Hugepages& pages);  // "10 pages, 0 surplus"
+// What a note of kHugepages sets: the count, or before the kernel has taken it, the most it can be.
+std::string at_most(std::uint64_t pages);
+// A number of /proc/meminfo, or 0.
+std::uint64_t meminfo(const KernelFiles& files, const std::string& key);
 
 // A sysctl by its name with dots, as sysctl(8) takes it; white space at the end is cut off.
 Result<std::string> read_sysctl(const std::string& name, const KernelFiles& files);

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "harness/process/children.h"
 #include "harness/process/netns.h"
 #include "harness/process/stop.h"
 
@@ -64,7 +65,7 @@ Result<Child> Child::start(const std::vector<std::string>& argv, const ChildOpti
         return fail(ErrorCode::kFailed, "socket pair for {}: {}", argv.front(), std::strerror(errno));
     }
     const pid_t parent = getpid();
-    const pid_t pid = fork();
+    const pid_t pid = fork_child();
     if (pid < 0) {
         close(pair[0]);
         close(pair[1]);
@@ -101,20 +102,10 @@ std::string Child::stop() {
     if (pid_ < 0) {
         return "not running";
     }
-    int state = 0;
-    pid_t ended = 0;
-    for (int waited_ms = 0; waited_ms < 2000; waited_ms += 5) {
-        ended = waitpid(pid_, &state, WNOHANG);
-        if (ended != 0 && !(ended < 0 && errno == EINTR)) {
-            break;
-        }
-        usleep(5000);
-    }
-    if (ended == 0) {
+    if (!wait_for_end(pid_, std::chrono::seconds(2))) {
         kill(pid_, SIGKILL);
-        while (waitpid(pid_, &state, 0) < 0 && errno == EINTR) {
-        }
     }
+    const int state = reap(pid_);
     pid_ = -1;
     if (WIFSIGNALED(state)) {
         return fmt::format("signal {} ({})", WTERMSIG(state), strsignal(WTERMSIG(state)));

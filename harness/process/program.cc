@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "harness/process/children.h"
 #include "harness/process/netns.h"
 #include "harness/process/stop.h"
 
@@ -127,7 +128,7 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
     }
     // A program that ends without reading its input must not end us: writes then fail with EPIPE.
     ignore_closed_pipes();
-    const pid_t child = fork();
+    const pid_t child = fork_child(options.starts);
     if (child < 0) {
         return fail(ErrorCode::kFailed, "run {}: {}", argv.front(), std::strerror(errno));
     }
@@ -144,9 +145,7 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
     if (!ended) {
         kill(child, SIGKILL);
     }
-    int state = 0;
-    while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
-    }
+    const int state = reap(child);
     if (!ended) {
         return fail(ErrorCode::kUnavailable, "'{}' did not end within {} ms", fmt::join(argv, " "),
                     options.timeout.count());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/process/children.h"
 
 namespace pathproof::process {
 
@@ -13,6 +14,7 @@ struct ProgramOptions {
     std::string netns;  // named network namespace to run in; empty: the caller's
     std::string input;  // given to the program on its standard input
     std::chrono::milliseconds timeout{30'000};
+    Starts starts = Starts::kWhileOpen;
 };
 
 struct ProgramOutput {

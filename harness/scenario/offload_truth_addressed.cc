@@ -61,7 +61,7 @@ void AddressedDevice::put_back() {
     }
     for (const std::string& undo : std::ranges::reverse_view(undo_)) {
         // What fails here stays in the journal, which tries again and tells.
-        static_cast<void>(journal_->undo_ip(device_.netns, undo));
+        static_cast<void>(journal_->undo_ip(undo));
     }
     undo_.clear();
 }
@@ -71,7 +71,7 @@ const std::string& AddressedDevice::why_not(Family family) const {
 }
 
 Status AddressedDevice::change(const std::string& change, const std::string& undo) {
-    const Status changed = journal_->change_ip(device_.netns, change, undo);
+    const Status changed = journal_->change_ip(device_.netns, device_.name, change, undo);
     if (changed) {
         undo_.push_back(undo);
     }

@@ -118,7 +118,7 @@ std::vector<std::string> receive_features(const std::vector<Feature>& features) 
 Result<FeatureSwitch> FeatureSwitch::take(lab::Journal& journal, agent::Client& dut,
                                           const std::string& netns, const std::string& device,
                                           std::vector<std::string> varied) {
-    FeatureSwitch taken(dut, device);
+    FeatureSwitch taken(journal, dut, netns, device);
     auto features = dut.features(device);
     if (!features) {
         return pass_on(features.error());
@@ -126,34 +126,18 @@ Result<FeatureSwitch> FeatureSwitch::take(lab::Journal& journal, agent::Client& 
     taken.as_found_ = std::move(*features);
     std::ranges::stable_sort(varied, {}, rank);
     taken.varied_ = std::move(varied);
-    const bool receives = std::ranges::any_of(
-        taken.varied_, [](const std::string& name) { return name.starts_with("rx-"); });
-    // The journal undoes backwards: what others build on is noted last.
-    std::vector<Feature> noted = taken.as_found_;
-    std::ranges::stable_sort(noted, std::greater<>(),
-                             [](const Feature& feature) { return rank(feature.name); });
-    for (const Feature& feature : noted) {
-        // Nothing of the transmit side takes a feature of the receive side with it.
-        const bool concerned = feature.name.starts_with("tx-") || receives;
-        if (!may_change(feature) || !concerned) {
-            continue;
-        }
-        if (const Status done =
-                journal.note_feature(netns, device, feature.name, feature.requested);
-            !done) {
-            return pass_on(done.error());
-        }
-    }
     return taken;
 }
 
 Status FeatureSwitch::try_one(const std::string& feature, bool on, SettingTaken& taken) {
-    auto trial = dut_->try_feature(device_, feature, on);
-    if (!trial) {
-        return pass_on(trial.error());
-    }
-    taken.trials.push_back(std::move(*trial));
-    return {};
+    return journal_->change_features(netns_, device_, {{feature, on}}, [&]() -> Status {
+        auto trial = dut_->try_feature(device_, feature, on);
+        if (!trial) {
+            return pass_on(trial.error());
+        }
+        taken.trials.push_back(std::move(*trial));
+        return {};
+    });
 }
 
 Status FeatureSwitch::try_all(bool on, const std::string& except, SettingTaken& taken) {
@@ -228,10 +212,13 @@ Result<std::vector<agent::FeatureChange>> FeatureSwitch::put_back() {
             wanted.emplace_back(found.name, found.requested);
         }
     }
-    std::ranges::stable_sort(wanted, {}, [](const auto& each) { return rank(each.first); });
-    for (const auto& [feature, on] : wanted) {
-        // A device that refuses is found out below, by what it has afterwards.
-        static_cast<void>(dut_->try_feature(device_, feature, on));
+    // A device that does not take them is found out below, by what it has afterwards.
+    const Status set =
+        wanted.empty() ? Status() : journal_->change_features(netns_, device_, wanted, [&] {
+            return dut_->request_features(device_, wanted);
+        });
+    if (!set) {
+        return pass_on(set.error());
     }
     const auto after = dut_->features(device_);
     if (!after) {

@@ -37,7 +37,7 @@ struct SettingTaken {
 
 class FeatureSwitch {
   public:
-    // Notes every feature that may change in the journal, before any does.
+    // Each change goes through the journal.
     static Result<FeatureSwitch> take(lab::Journal& journal, agent::Client& dut,
                                       const std::string& netns, const std::string& device,
                                       std::vector<std::string> varied);
@@ -52,12 +52,14 @@ class FeatureSwitch {
     const std::vector<agent::Feature>& as_found() const { return as_found_; }
 
   private:
-    FeatureSwitch(agent::Client& dut, std::string device)
-        : dut_(&dut), device_(std::move(device)) {}
+    FeatureSwitch(lab::Journal& journal, agent::Client& dut, std::string netns, std::string device)
+        : journal_(&journal), dut_(&dut), netns_(std::move(netns)), device_(std::move(device)) {}
     Status try_all(bool on, const std::string& except, SettingTaken& taken);
     Status try_one(const std::string& feature, bool on, SettingTaken& taken);
 
+    lab::Journal* journal_;
     agent::Client* dut_;
+    std::string netns_;
     std::string device_;
     std::vector<std::string> varied_;
     std::vector<agent::Feature> as_found_;

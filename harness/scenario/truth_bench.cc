@@ -106,28 +106,25 @@ Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const Tru
         return pass_on(info.error());
     }
     bench->info_ = std::move(*info);
-    // The lab's own interfaces go with their namespaces.
-    const auto behind = tester::kernel_port(device.tester_port.device);
-    if (context.options.device && behind) {
-        const auto kind = behind->sockets == tester::KernelPort::Sockets::kXdp
-                              ? lab::PortKind::kXdpSocket
-                              : lab::PortKind::kPacketSocket;
-        const Status noted =
-            context.journal.note_port(device.tester_netns, behind->interface, kind);
-        if (!noted) {
-            return pass_on(noted.error());
+    const auto start_tester = [&]() -> Status {
+        auto tester = tester::Client::start({.netns = device.tester_netns,
+                                             .ports = {device.tester_port},
+                                             .worker_cpus = {context.options.cpus.back()},
+                                             .hugepages = context.options.hugepages});
+        if (!tester) {
+            return pass_on(tester.error());
         }
-    }
-    auto tester = tester::Client::start({.netns = device.tester_netns,
-                                         .ports = {device.tester_port},
-                                         .worker_cpus = {context.options.cpus.back()},
-                                         .hugepages = context.options.hugepages});
-    if (!tester) {
-        return pass_on(tester.error());
-    }
-    bench->tester_ = std::move(*tester);
-    if (const Status noted = context.journal.note_loaded_programs(); !noted) {
-        return pass_on(noted.error());
+        bench->tester_ = std::move(*tester);
+        return {};
+    };
+    // The lab's own interfaces go with their namespaces.
+    const auto programs = context.options.device
+                              ? tester::interfaces_with_programs({device.tester_port})
+                              : std::vector<std::string>();
+    if (const Status started =
+            context.journal.open_ports(device.tester_netns, programs, start_tester);
+        !started) {
+        return pass_on(started.error());
     }
     context.dpdk_version = bench->tester_->dpdk_version();
     return bench;

@@ -282,6 +282,17 @@ std::optional<KernelPort> kernel_port(const std::string& device) {
     return std::nullopt;
 }
 
+std::vector<std::string> interfaces_with_programs(const std::vector<PortRequest>& ports) {
+    std::vector<std::string> interfaces;
+    for (const PortRequest& port : ports) {
+        const auto behind = kernel_port(port.device);
+        if (behind && behind->sockets == KernelPort::Sockets::kXdp) {
+            interfaces.push_back(behind->interface);
+        }
+    }
+    return interfaces;
+}
+
 bool is_same_port(const PortRequest& a, const PortRequest& b) {
     const auto behind_a = kernel_port(a.device);
     const auto behind_b = kernel_port(b.device);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dataplane/base/result.h"
 #include "harness/tester/client.h"
@@ -24,6 +25,9 @@ struct KernelPort {
 };
 // Of a vdev with its arguments: "net_af_xdp,iface=u0". Nothing for any other device.
 std::optional<KernelPort> kernel_port(const std::string& device);
+
+// The interfaces on which these ports have an XDP program: those of AF_XDP.
+std::vector<std::string> interfaces_with_programs(const std::vector<PortRequest>& ports);
 
 // Whether both would be opened on one device.
 bool is_same_port(const PortRequest& a, const PortRequest& b);

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "harness/process/program.h"
@@ -160,6 +161,34 @@ BOOST_AUTO_TEST_CASE(a_lab_up_killed_at_any_moment_is_put_back_by_restore) {
         run({"lab", "down"});  // it may have been quick
         check_nothing_left();
     }
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_put_back_is_said_with_the_command_that_forgets_it) {
+    const TempFolder folder;
+    const std::string boot = shell("", "tr -d '\\n' < /proc/sys/kernel/random/boot_id");
+    // A folder cannot be written.
+    std::filesystem::create_directories("/run/pathproof");
+    std::ofstream("/run/pathproof/1a2b.journal")
+        << json{{"run", "1a2b"}, {"format", 2}, {"pid", 1}, {"boot", boot}, {"command", "x"}}
+        << "\n"
+        << json{{"undo", "sysctl"}, {"name", "net.ipv4.conf"}, {"value", "1"}, {"set", "0"}}
+        << "\n";
+    const auto failed = run({"restore"});
+    BOOST_TEST(failed.exit_status == 3);
+    BOOST_TEST(contains(failed.err, "'pathproof restore --forget 1a2b' forgets it"), failed.err);
+    // Later runs go on, and say nothing of it.
+    const auto up = run({"lab", "up", "nat-box"});
+    BOOST_TEST(up.exit_status == 0);
+    BOOST_TEST(up.err == "");
+    BOOST_TEST(run({"lab", "down"}).exit_status == 0);
+    BOOST_TEST(run({"restore", "--forget", "beef"}).exit_status == 2);
+    BOOST_TEST(run({"restore", "--forget", ""}).exit_status == 2);
+    const auto forgotten = run({"restore", "--forget", "1a2b"});
+    BOOST_TEST(forgotten.exit_status == 0);
+    BOOST_TEST(contains(forgotten.out, "forgotten: could not put back sysctl net.ipv4.conf = 1"),
+               forgotten.out);
+    BOOST_TEST(run({"restore", "--forget"}).out == "nothing had to be forgotten\n");
+    check_nothing_left();
 }
 
 BOOST_AUTO_TEST_CASE(without_root_the_sentence_comes_at_once) {

@@ -11,24 +11,28 @@ namespace {
 const JournalHeader kHeader{
     .run_id = "1a2b", .pid = 77, .boot_id = "this-boot", .command = "pathproof qualify \"x\"\n"};
 const UndoAction kNetns{.kind = Kind::kNetns, .name = "pp-1a2b-dut"};
-const UndoAction kSysctl{.kind = Kind::kSysctl, .name = "net.core.gro_normal_batch", .value = "8"};
-const UndoAction kHugepages{.kind = Kind::kHugepages, .name = "vm.nr_hugepages", .value = "0"};
+const UndoAction kSysctl{
+    .kind = Kind::kSysctl, .name = "net.core.gro_normal_batch", .value = "8", .set = "1"};
+const UndoAction kHugepages{.kind = Kind::kHugepages,
+                            .name = "vm.nr_hugepages",
+                            .value = "0 pages, 0 surplus",
+                            .set = "at most 256"};
 const UndoAction kFeature{.kind = Kind::kFeature,
                           .name = "tx-checksum-ip-generic",
-                          .value = "on",
+                          .value = "off [requested on]",
+                          .set = "off",
+                          .place = "4026532:12:3 02:00:00:00:00:01",
                           .netns = "pp-1a2b-node-a",
                           .device = "vx"};
 
-const UndoAction kIp{
-    .kind = Kind::kIp, .name = "address delete 198.19.255.1/30 dev e0", .netns = "pp-1a2b-dut"};
+const UndoAction kIp{.kind = Kind::kIp,
+                     .name = "address delete 198.19.255.1/30 dev e0",
+                     .place = "4026532:12:3",
+                     .netns = "pp-1a2b-dut",
+                     .device = "e0"};
 
-const UndoAction kPromiscuity{.kind = Kind::kPromiscuity,
-                              .name = "4026532:12:3",
-                              .value = "off",
-                              .netns = "tester",
-                              .device = "r0"};
 const UndoAction kXdp{
-    .kind = Kind::kXdp, .name = "4026532:12:3", .value = "program 5420", .device = "r0"};
+    .kind = Kind::kXdp, .value = "program 5420", .place = "4026532:12:3", .device = "r0"};
 
 UndoAction sysctl(const std::string& name, const std::string& value) {
     return {.kind = Kind::kSysctl, .name = name, .value = value};
@@ -37,7 +41,7 @@ UndoAction sysctl(const std::string& name, const std::string& value) {
 std::string whole_journal() {
     return header_line(kHeader) + action_line(kNetns) + action_line(kSysctl) +
            action_line(kHugepages) + action_line(kFeature) + action_line(kIp) +
-           action_line(kPromiscuity) + action_line(kXdp);
+           action_line(kXdp);
 }
 
 }  // namespace
@@ -48,7 +52,9 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
     const JournalContent content = parse_journal(whole_journal());
     BOOST_TEST((content.header == kHeader));
     BOOST_TEST((content.actions ==
-                std::vector{kNetns, kSysctl, kHugepages, kFeature, kIp, kPromiscuity, kXdp}));
+                std::vector{kNetns, kSysctl, kHugepages, kFeature, kIp, kXdp}));
+    BOOST_TEST(!content.told);
+    BOOST_TEST(parse_journal(whole_journal() + told_line()).told);
     BOOST_TEST(!content.kept);
     BOOST_TEST(content.unreadable.empty());
 }
@@ -64,15 +70,19 @@ BOOST_AUTO_TEST_CASE(a_journal_cut_anywhere_keeps_its_whole_lines) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_done_line_takes_all_earlier_actions_of_that_name_and_no_later_ones) {
+BOOST_AUTO_TEST_CASE(a_done_line_takes_all_earlier_actions_of_that_thing_and_no_later_ones) {
     const UndoAction second = sysctl(kSysctl.name, "1");
     const UndoAction other = sysctl("net.ipv4.ip_forward", "0");
     const UndoAction later = sysctl(kSysctl.name, "16");
     const JournalContent content =
         parse_journal(header_line(kHeader) + action_line(kSysctl) + action_line(other) +
-                      action_line(second) + done_line(Kind::kSysctl, kSysctl.name) +
-                      done_line(Kind::kNetns, other.name) + action_line(later));
+                      action_line(second) + done_line(kSysctl) +
+                      done_line({.kind = Kind::kNetns, .name = other.name}) + action_line(later));
     BOOST_TEST((content.actions == std::vector{other, later}));
+    UndoAction elsewhere = kFeature;
+    elsewhere.place = "4026532:12:4";
+    BOOST_TEST((parse_journal(action_line(kFeature) + done_line(elsewhere)).actions ==
+                std::vector{kFeature}));
 }
 
 BOOST_AUTO_TEST_CASE(a_kept_journal_says_what_for) {
@@ -105,6 +115,7 @@ BOOST_AUTO_TEST_CASE(a_header_with_values_of_the_wrong_type_is_no_crash) {
         std::string(R"({"run":12,"pid":"many","boot":null,"command":[]})").append("\n") +
         action_line(kNetns));
     BOOST_TEST(content.header.run_id.empty());
+    BOOST_TEST(content.header.format == 0);
     BOOST_TEST(content.header.pid == 0);
     BOOST_TEST(content.actions.size() == 1U);
 }

@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(what_ip_changed_is_changed_back_and_what_is_gone_is_no_prob
     {
         const auto journal = open_journal();
         const auto add = [&](const std::string& prefix) {
-            return journal->change_ip(netns, "address add " + prefix + " dev f0",
+            return journal->change_ip(netns, "f0", "address add " + prefix + " dev f0",
                                       "address delete " + prefix + " dev f0");
         };
         BOOST_REQUIRE(add("198.19.255.1/30"));
@@ -281,63 +281,179 @@ BOOST_AUTO_TEST_CASE(what_ip_changed_is_changed_back_and_what_is_gone_is_no_prob
         BOOST_TEST(!add("198.19.255.1/30"));
         shell(netns, "ip address add 198.19.255.9/30 dev f0");
         BOOST_TEST(!add("198.19.255.9/30"));
-        BOOST_REQUIRE(journal->undo_ip(netns, "address delete 198.19.255.5/30 dev f0"));
+        BOOST_REQUIRE(journal->undo_ip("address delete 198.19.255.5/30 dev f0"));
         BOOST_TEST(contains(addresses(), "198.19.255.1/30"));
         BOOST_TEST(!contains(addresses(), "198.19.255.5/30"));
-        BOOST_REQUIRE(journal->undo_ip(netns, "address delete 198.19.255.5/30 dev f0"));
+        BOOST_REQUIRE(journal->undo_ip("address delete 198.19.255.5/30 dev f0"));
+        shell(netns, "ip link set f0 name f9");
     }
+    shell(netns, "ip link set f9 name f0");
     BOOST_TEST(contains(addresses(), "198.19.255.9/30"));
     shell(netns, "ip address delete 198.19.255.9/30 dev f0");
     BOOST_TEST(addresses() == before);
     shell("", "ip netns del " + netns + "; umount /run/netns && rmdir /run/netns");
 }
 
-BOOST_AUTO_TEST_CASE(a_noted_feature_is_set_back) {
-    shell("", "ip netns add pp-feature-test");
+// A veth f0 in a namespace of its own, and a hand that sets its features as an agent's does.
+struct FeatureDevice {
     const std::string netns = "pp-feature-test";
-    shell(netns, "ip link add f0 type veth peer name f1");
-    {
-        const auto journal = open_journal();
-        BOOST_REQUIRE(journal->note_feature(netns, "f0", "tx-checksum-ip-generic", true));
-        BOOST_REQUIRE(journal->note_feature(netns, "gone", "tx-checksum-ip-generic", true));
-        shell(netns, "ethtool -K f0 tx-checksum-ip-generic off");
-        BOOST_TEST(contains(shell(netns, "ethtool -k f0"), "tx-checksum-ip-generic: off"));
-        const Status undone = journal->undo();
-        BOOST_REQUIRE_MESSAGE(undone, (undone ? "" : undone.error().message));
+    FeatureDevice() {
+        shell("", "ip netns add " + netns);
+        shell(netns, "ip link add f0 type veth peer name f1");
     }
-    BOOST_TEST(contains(shell(netns, "ethtool -k f0"), "tx-checksum-ip-generic: on"));
-    shell("", "ip netns del pp-feature-test; umount /run/netns && rmdir /run/netns");
+    ~FeatureDevice() {
+        shell("", "ip netns del " + netns + "; umount /run/netns && rmdir /run/netns");
+        check_nothing_left();
+    }
+    std::string state(const std::string& device = "f0") const {
+        return shell(netns, "ethtool -k " + device + " | sed 1d");
+    }
+    Status set(Journal& journal, const std::string& feature, bool on) const {
+        return journal.change_features(netns, "f0", {{feature, on}}, [&] {
+            // It fails where a feature needs another one: what is requested is so all the same.
+            shell_status(netns, "ethtool -K f0 " + feature + (on ? " on" : " off"));
+            return Status();
+        });
+    }
+    // Killed when it has turned checksums, and with them segmentation, off.
+    void be_left_by_a_killed_run() const {
+        Forked doomed([&](const Forked::Say& say) {
+            const auto journal = Journal::open("pathproof doomed");
+            say(journal && set(**journal, "tx-checksum-ip-generic", false) &&
+                        set(**journal, "tx-generic-segmentation", false)
+                    ? "off"
+                    : "");
+            pause();
+        });
+        BOOST_REQUIRE(doomed.hear() == "off");
+        doomed.signal(SIGKILL);
+        doomed.wait();
+    }
+};
+
+BOOST_AUTO_TEST_CASE(features_go_back_whatever_was_changed_along_with_them) {
+    const FeatureDevice device;
+    for (const std::string found : {"gro off", "sg off", "tx off", "tso off", "gso off"}) {
+        shell(device.netns, "ethtool -K f0 " + found);
+        const std::string before = device.state();
+        {
+            const auto journal = open_journal();
+            for (const bool on : {false, true, false}) {
+                for (const char* feature :
+                     {"tx-checksum-ip-generic", "tx-scatter-gather", "tx-tcp-segmentation", "rx-gro",
+                      "tx-generic-segmentation"}) {
+                    BOOST_TEST(device.set(*journal, feature, on).has_value());
+                }
+            }
+            BOOST_TEST((found == "gso off" || device.state() != before), found);
+            const auto nothing = [] { return Status(); };
+            BOOST_REQUIRE(!journal->change_features(device.netns, "f0",
+                                                    {{"no-such-feature", true}}, nothing));
+            const Status undone = journal->undo();
+            BOOST_REQUIRE_MESSAGE(undone, (undone ? "" : undone.error().message));
+            BOOST_TEST(journal->machine() == "the machine is as it was found");
+        }
+        BOOST_TEST(device.state() == before, found);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_somebody_else_set_since_stays_and_is_said) {
+    const FeatureDevice device;
+    const auto journal = open_journal();
+    BOOST_REQUIRE(device.set(*journal, "rx-gro", true));
+    BOOST_REQUIRE(device.set(*journal, "rx-gro", false));
+    shell(device.netns, "ethtool -K f0 rx-gro on tx-udp-segmentation off");
+    BOOST_TEST(journal->undo().has_value());
+    BOOST_TEST(contains(journal->machine(),
+                        "f0 in network namespace pp-feature-test: rx-gro is on, set by somebody "
+                        "else since: left"),
+               journal->machine());
+    BOOST_TEST(journal->left_alone().size() == 2U);
+    BOOST_TEST(contains(device.state(), "generic-receive-offload: on"));
 }
 
 BOOST_AUTO_TEST_CASE(features_of_a_device_go_back_together_and_are_told_in_one_line) {
-    shell("", "ip netns add pp-feature-test");
-    const std::string netns = "pp-feature-test";
-    shell(netns, "ip link add f0 type veth peer name f1");
-    const std::string before = shell(netns, "ethtool -k f0");
+    const FeatureDevice device;
+    const std::string before = device.state();
+    device.be_left_by_a_killed_run();
+    const auto restored = restore_all();
+    BOOST_REQUIRE_MESSAGE(restored, (restored ? "" : restored.error().message));
+    const std::vector<std::string> lines = in_short(*restored);
+    BOOST_REQUIRE(lines.size() == 1U);
+    BOOST_TEST(contains(lines[0], "f0 in network namespace pp-feature-test: 2 features as before"),
+               lines[0]);
+    BOOST_TEST(device.state() == before);
+}
+
+BOOST_AUTO_TEST_CASE(a_device_is_found_by_another_name_and_another_one_with_its_name_is_not_touched) {
+    const FeatureDevice device;
+    const std::string before = device.state();
+    device.be_left_by_a_killed_run();
+    shell(device.netns, "ip link set f0 name f9 && ip link add f0 type veth peer name f2 && "
+                        "ethtool -K f0 tx off");
+    const std::string other = device.state();
+    const auto restored = restore_all();
+    BOOST_REQUIRE_MESSAGE(restored, (restored ? "" : restored.error().message));
+    BOOST_TEST(contains(in_short(*restored).at(0), "f9 in network namespace"));
+    BOOST_TEST(device.state("f9") == before);
+    BOOST_TEST(device.state() == other);
+    // And one that is gone is done, whoever has its name.
+    shell(device.netns, "ip link del f0; ip link set f9 name f0");
+    device.be_left_by_a_killed_run();
+    shell(device.netns, "ip link del f0; ip link add f0 type veth peer name f1; "
+                        "ethtool -K f0 tx off");
+    BOOST_TEST(restore_all().value_or(std::vector<RestoredRun>{{}}).empty());
+    BOOST_TEST(device.state() == other);
+}
+
+BOOST_AUTO_TEST_CASE(a_killed_run_is_undone_once_its_processes_are_gone) {
+    const TempFolder folder;
+    folder.write("proc/sys/net/core/gro_normal_batch", "8\n");
     Forked doomed([&](const Forked::Say& say) {
-        const auto journal = Journal::open("pathproof doomed");
-        bool noted = journal.has_value();
-        for (const char* feature : {"tx-checksum-ip-generic", "tx-tcp-segmentation", "rx-gro",
-                                    "tx-generic-segmentation", "no-such-feature"}) {
-            noted = noted && (*journal)->note_feature(netns, "f0", feature, feature[0] != 'r');
-        }
-        say(noted ? "noted" : "");
+        const auto journal = Journal::open("pathproof doomed", {.proc = folder.files().proc});
+        const Status set = (*journal)->set_sysctl("net.core.gro_normal_batch", "1");
+        // It outlives its run by a while, as a tester with much memory does.
+        const auto child = process::Child::start(
+            {"setpriv", "--pdeathsig", "clear", "sh", "-c",
+             "sleep 1.5; echo 1 > " + folder.files().proc + "/sys/net/core/gro_normal_batch"},
+            {});
+        say(set && child ? "set" : "");
         pause();
     });
-    BOOST_REQUIRE(doomed.hear() == "noted");
-    // Segmentation needs checksums: the kernel takes it off along with them.
-    shell(netns, "ethtool -K f0 tx-checksum-ip-generic off tx-generic-segmentation off gro on");
+    BOOST_REQUIRE(doomed.hear() == "set");
+    usleep(300'000);
     doomed.signal(SIGKILL);
     doomed.wait();
-    const auto restored = restore_all();
-    BOOST_REQUIRE(!restored);
-    BOOST_TEST(contains(restored.error().message,
-                        "f0 in network namespace pp-feature-test: 3 features as before"));
-    BOOST_TEST(contains(restored.error().message, "no-such-feature"));
-    BOOST_TEST(shell(netns, "ethtool -k f0") == before);
-    shell("", "ip netns del pp-feature-test");
-    BOOST_TEST(restore_all().has_value());
-    shell("", "umount /run/netns && rmdir /run/netns");
+    BOOST_TEST(restore_all({.proc = folder.files().proc}).has_value());
+    BOOST_TEST(folder.read("proc/sys/net/core/gro_normal_batch") == "8\n");
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(a_sealed_journal_refuses_every_change) {
+    const TempFolder folder;
+    folder.write("proc/sys/net/core/gro_normal_batch", "8\n");
+    const auto journal = open_journal({.proc = folder.files().proc});
+    journal->seal();
+    BOOST_TEST(!journal->is_open());
+    bool made = false;
+    const auto make = [&] {
+        made = true;
+        return Status();
+    };
+    for (const Status& refused :
+         {journal->set_sysctl("net.core.gro_normal_batch", "1"),
+          journal->add_netns("pp-" + journal->run_id() + "-late"),
+          journal->change_ip("", "lo", "link set lo up", "link set lo down"),
+          journal->change_features("", "lo", {{"rx-gro", true}}, make),
+          journal->open_ports("", {}, make),
+          journal->keep("overlay"), journal->change({}, make)}) {
+        BOOST_REQUIRE(!refused);
+        BOOST_TEST((refused.error().code == ErrorCode::kUnavailable));
+        BOOST_TEST(contains(refused.error().message, "being stopped"));
+    }
+    BOOST_TEST(!made);
+    BOOST_TEST(folder.read("proc/sys/net/core/gro_normal_batch") == "8\n");
+    BOOST_TEST(journal->undo().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_journal_that_was_undone_takes_no_more_changes) {

@@ -1,14 +1,18 @@
 #include "harness/lab/signals.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
+#include "harness/agent/client.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/process/children.h"
 #include "harness/process/program.h"
 #include "tests/lab/support.h"
 
@@ -20,8 +24,8 @@ namespace {
 // A run with a guard that is in the middle of something when the signal comes.
 void guarded_run(const Forked::Say& say, const std::function<void()>& something) {
     const auto journal = Journal::open("pathproof guarded");
-    const SignalGuard guard(**journal, [&](int signal, const Status& undone) {
-        say(undone ? strsignal(signal) : undone.error().message);
+    const SignalGuard guard(journal->get(), [&](int signal, const std::string& machine) {
+        say(strsignal(signal) + std::string("; ") + machine);
     });
     const auto overlay = Overlay::build(**journal);
     say(overlay ? (*journal)->run_id() : overlay.error().message);
@@ -39,19 +43,24 @@ BOOST_AUTO_TEST_CASE(each_signal_undoes_the_run_and_ends_it_as_incomplete) {
         BOOST_REQUIRE(run.hear().size() == 4U);
         BOOST_TEST(netns_names().size() == 5U);
         run.signal(number);
-        BOOST_TEST(run.hear() == strsignal(number));
+        BOOST_TEST(run.hear() ==
+                   strsignal(number) + std::string("; the machine is as it was found"));
         BOOST_TEST(run.wait() == 3);
         check_nothing_left();
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_hangup_that_was_ignored_before_stays_so) {
+BOOST_AUTO_TEST_CASE(a_hangup_that_is_ignored_stays_ignored) {
     Forked run([](const Forked::Say& say) {
-        std::signal(SIGHUP, SIG_IGN);
-        guarded_run(say, [] { usleep(500'000); });
+        std::signal(SIGHUP, SIG_IGN);  // nohup(1)
+        guarded_run(say, [&] {
+            usleep(300'000);
+            say("goes on");
+        });
     });
     BOOST_REQUIRE(run.hear().size() == 4U);
     run.signal(SIGHUP);
+    BOOST_TEST(run.hear() == "goes on");
     BOOST_TEST(run.hear() == "came back");
     BOOST_TEST(run.wait() == 0);
     check_nothing_left();
@@ -63,6 +72,91 @@ BOOST_AUTO_TEST_CASE(programs_that_a_run_starts_die_of_a_closed_pipe_again) {
     BOOST_REQUIRE(mask);
     const std::uint64_t ignored = std::stoull(mask->substr(mask->find('\t')), nullptr, 16);
     BOOST_TEST((ignored & (1U << (SIGPIPE - 1))) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_before_there_is_a_journal_waits_for_the_guard) {
+    Forked run([](const Forked::Say& say) {
+        const SignalHold hold;
+        kill(getpid(), SIGTERM);
+        guarded_run(say, [] { pause(); });
+    });
+    BOOST_TEST(contains(run.hear(), "the machine is as it was found"));
+    BOOST_TEST(run.wait() == 3);
+    check_nothing_left();
+}
+
+// An agent that changes features one after another, at whatever moment the signal comes.
+BOOST_AUTO_TEST_CASE(no_agent_changes_anything_once_the_run_is_being_stopped) {
+    const std::string netns = "pp-stop-test";
+    shell("", "ip netns add " + netns + " && ip -n " + netns +
+                  " link add f0 type veth peer name f1 && ip netns exec " + netns +
+                  " ethtool -K f0 sg off");
+    const std::string before = shell(netns, "ethtool -k f0");
+    for (int delay_ms = 0; delay_ms < 24; delay_ms += 3) {
+        Forked run([&](const Forked::Say& say) {
+            const SignalHold hold;
+            const auto journal = Journal::open("pathproof guarded");
+            const SignalGuard guard(journal->get(),
+                                    [&](int, const std::string& machine) { say(machine); });
+            const auto agent = agent::Client::start_command(
+                {"ip", "netns", "exec", netns, std::getenv("PATHPROOF"), "agent"});
+            say(agent ? "begin" : agent.error().message);
+            const auto features = (*agent)->features("f0");
+            for (bool on = false;; on = !on) {
+                for (const agent::Feature& feature : *features) {
+                    const Status changed = (*journal)->change_features(
+                        netns, "f0", {{feature.name, on}}, [&]() -> Status {
+                            const auto tried = (*agent)->try_feature("f0", feature.name, on);
+                            return tried ? Status() : Status(fail(tried.error(), "try"));
+                        });
+                    if (!changed && !(*journal)->is_open()) {
+                        say(changed.error().message);  // once is enough
+                        pause();
+                    }
+                }
+            }
+        });
+        BOOST_REQUIRE(run.hear() == "begin");
+        usleep(50'000 + static_cast<useconds_t>(delay_ms) * 1000);
+        run.signal(SIGINT);
+        std::string last;
+        for (std::string said = run.hear(); !said.empty(); said = run.hear()) {
+            last = said;
+        }
+        BOOST_TEST(last == "the machine is as it was found");
+        BOOST_TEST(run.wait() == 3);
+        BOOST_TEST(shell(netns, "ethtool -k f0") == before);
+    }
+    shell("", "ip netns del " + netns + "; umount /run/netns && rmdir /run/netns");
+    check_nothing_left();
+}
+
+// The tester's part: a process that uses all of the pages until it is ended.
+BOOST_AUTO_TEST_CASE(hugepages_go_back_once_nobody_of_the_run_uses_them) {
+    const auto pages = [] { return shell("", "grep HugePages_ /proc/meminfo"); };
+    const std::string before = pages();
+    Forked run([](const Forked::Say& say) {
+        const auto journal = Journal::open("pathproof guarded");
+        const SignalGuard guard(journal->get(),
+                                [&](int, const std::string& machine) { say(machine); });
+        const auto mib = (*journal)->reserve_hugepages(64);
+        if (process::fork_child() == 0) {
+            const std::size_t bytes = std::size_t{mib.value_or(2)} << 20;
+            void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+            std::memset(memory, 1, bytes);
+            say("uses them");
+            pause();
+        }
+        pause();
+    });
+    BOOST_REQUIRE(run.hear() == "uses them");
+    BOOST_TEST(pages() != before);
+    run.signal(SIGTERM);
+    BOOST_TEST(run.hear() == "the machine is as it was found");
+    BOOST_TEST(run.wait() == 3);
+    BOOST_TEST(pages() == before);
+    check_nothing_left();
 }
 
 BOOST_AUTO_TEST_CASE(a_run_that_waits_for_a_program_in_the_lab_is_ended_at_once) {
@@ -87,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_signal_while_the_lab_is_being_built_leaves_nothing) {
     for (int delay_ms : {1, 5, 10, 20, 40, 80}) {
         Forked run([](const Forked::Say& say) {
             const auto journal = Journal::open("pathproof guarded");
-            const SignalGuard guard(**journal, [](int, const Status&) {});
+            const SignalGuard guard(journal->get(), [](int, const std::string&) {});
             say("begin");
             for (;;) {
                 const auto overlay = Overlay::build(**journal);
@@ -105,7 +199,7 @@ BOOST_AUTO_TEST_CASE(after_the_guard_a_signal_is_what_it_was) {
     Forked run([](const Forked::Say& say) {
         {
             const auto journal = Journal::open("pathproof guarded");
-            const SignalGuard guard(**journal, [](int, const Status&) {});
+            const SignalGuard guard(journal->get(), [](int, const std::string&) {});
         }
         say("over");
         pause();

@@ -49,7 +49,7 @@ std::uint32_t attach_foreign_program(const Cable& cable) {
 
 void kill_in_the_middle(const Cable& cable, const std::string& port) {
     Responder doomed(cable, port, "");
-    BOOST_TEST(contains(cable.link(), "PROMISC"));
+    BOOST_TEST(contains(cable.link(), "promiscuity 1"));
     BOOST_TEST(doomed.end(SIGKILL) == 128 + SIGKILL);
 }
 
@@ -64,44 +64,66 @@ void check_as_found(const Cable& cable) {
 
 BOOST_AUTO_TEST_SUITE(left_behind)
 
-BOOST_AUTO_TEST_CASE(restore_takes_program_and_promiscuous_mode_of_a_killed_run_off) {
+BOOST_AUTO_TEST_CASE(restore_takes_the_program_of_a_killed_run_off) {
     const Cable cable;
     kill_in_the_middle(cable, "af_xdp:r0");
     BOOST_TEST(contains(cable.link(), "prog/xdp"));
-    BOOST_TEST(contains(cable.link(), "PROMISC"));
     const auto restored = pathproof_run("restore");
     BOOST_TEST(restored.exit_status == 0);
     BOOST_TEST(
         restored.out.starts_with("r0 in network namespace " + cable.tester + ": XDP program "),
         restored.out);
-    BOOST_TEST(
-        contains(restored.out, "(xsk_def_prog) taken off, promiscuous mode off, left by run "));
+    BOOST_TEST(contains(restored.out, "(xsk_def_prog) taken off, left by run "));
     BOOST_TEST(std::ranges::count(restored.out, '\n') == 1);
     check_as_found(cable);
     BOOST_TEST(contains(pathproof_run("restore").out, "nothing had to be put back"));
 }
 
-BOOST_AUTO_TEST_CASE(restore_takes_promiscuous_mode_of_a_killed_packet_socket_off) {
+BOOST_AUTO_TEST_CASE(a_killed_packet_socket_leaves_nothing) {
     const Cable cable;
     kill_in_the_middle(cable, "r0");
-    BOOST_TEST(contains(cable.link(), "PROMISC"));
-    BOOST_TEST(contains(pathproof_run("restore").out, "promiscuous mode off"));
+    check_as_found(cable);
+    BOOST_TEST(contains(pathproof_run("restore").out, "nothing had to be put back"));
+}
+
+BOOST_AUTO_TEST_CASE(the_first_of_two_runs_to_end_leaves_the_other_one_its_promiscuous_mode) {
+    const Cable cable;
+    Responder first(cable, "r0", "");
+    Responder second(cable, "r0", "");
+    BOOST_TEST(contains(cable.link(), "promiscuity 2"));
+    BOOST_TEST(first.end(SIGTERM) == 0);
+    BOOST_TEST(contains(cable.link(), "promiscuity 1"));
+    BOOST_TEST(second.end(SIGTERM) == 0);
+    check_as_found(cable);
+}
+
+BOOST_AUTO_TEST_CASE(an_interface_that_another_run_has_is_refused_with_whose_it_is) {
+    const Cable cable;
+    Responder first(cable, "af_xdp:r0", "");
+    const auto refused = pathproof_run("respond af_xdp:r0 --netns " + cable.tester +
+                                       " --rule address=192.0.2.1 --duration 1");
+    BOOST_TEST(refused.exit_status == 2);
+    BOOST_TEST(contains(refused.err, "the AF_XDP port of another run of pathproof, pid "),
+               refused.err);
+    BOOST_TEST(!contains(refused.err, " off'"), refused.err);
+    BOOST_TEST(cable.answered(20) == 20u);
+    BOOST_TEST(first.end(SIGTERM) == 0);
     check_as_found(cable);
 }
 
 BOOST_AUTO_TEST_CASE(restore_tells_of_each_thing_when_it_is_asked_to) {
     const Cable cable;
-    const std::string device = "r0 in network namespace " + cable.tester + ": ";
+    const std::string device = "r0 in network namespace " + cable.tester + ": XDP program ";
     kill_in_the_middle(cable, "af_xdp:r0");
     const std::string lines = pathproof_run("restore --verbose").out;
-    BOOST_TEST(std::ranges::count(lines, '\n') == 2);
-    BOOST_TEST(contains(lines, device + "promiscuous mode off, left by run "));
-    kill_in_the_middle(cable, "r0");
+    BOOST_TEST(std::ranges::count(lines, '\n') == 1);
+    BOOST_TEST(lines.starts_with(device), lines);
+    kill_in_the_middle(cable, "af_xdp:r0");
     const auto line = nlohmann::json::parse(pathproof_run("restore --json").out);
-    BOOST_TEST(line["what"] == "promiscuous mode off");
+    BOOST_TEST(contains(line["what"], "taken off"));
     BOOST_TEST(line["device"] == "r0");
     BOOST_TEST(line["netns"] == cable.tester);
-    BOOST_TEST(contains(line["command"], "respond r0"));
+    BOOST_TEST(contains(line["command"], "respond af_xdp:r0"));
     BOOST_TEST(pathproof_run("restore --json").out == "");
     BOOST_TEST(pathproof_run("restore --json --verbose").exit_status == 2);
 }
@@ -136,6 +158,8 @@ BOOST_AUTO_TEST_CASE(a_program_of_somebody_else_is_refused_and_left_alone) {
                                        " --rule address=192.0.2.1 --duration 1");
     BOOST_TEST(refused.exit_status == 2);
     BOOST_TEST(contains(refused.err, "XDP program 'foreign_pass' (id " + id + ")"), refused.err);
+    BOOST_TEST(contains(refused.err, "'ip -n " + cable.tester + " link set dev r0 xdpdrv off'"),
+               refused.err);
     BOOST_TEST(contains(cable.link(), "prog/xdp id " + id));
     BOOST_TEST(!contains(cable.link(), "PROMISC"));
     BOOST_TEST(!std::filesystem::exists(cable.folder / "run"));
@@ -168,7 +192,7 @@ BOOST_AUTO_TEST_CASE(an_interface_or_a_namespace_that_is_gone_is_done) {
     BOOST_TEST(contains(pathproof_run("restore").out, "nothing had to be put back"));
     shell("ip -n " + cable.tester + " link add r0 type veth peer name c1; ip -n " + cable.tester +
           " link set r0 up");
-    kill_in_the_middle(cable, "r0");
+    kill_in_the_middle(cable, "af_xdp:r0");
     // Another namespace gets the name, and an interface in it the other's name and index.
     const std::string index =
         shell("ip netns exec " + cable.tester + " cat /sys/class/net/r0/ifindex | tr -d '\\n'");

@@ -97,13 +97,13 @@ Outcome run_steps(const BenchRun& run, lab::Journal* journal) {
 }
 
 Result<Outcome> run_with_journal(const BenchRun& run) {
+    const lab::SignalHold hold;
     auto journal = lab::Journal::open("pathproof bench " + run.name);
     if (!journal) {
         return pass_on(journal.error());
     }
-    const lab::SignalGuard guard(**journal, [](int signal, const Status& undone) {
-        tell(fmt::format("stopped by {}; {}", strsignal(signal),
-                         undone ? "the machine was put back" : undone.error().message));
+    const lab::SignalGuard guard(journal->get(), [](int signal, const std::string& machine) {
+        tell(fmt::format("stopped by {}; {}", strsignal(signal), machine));
     });
     for (const std::string& sentence : (*journal)->recovered()) {
         tell(sentence);

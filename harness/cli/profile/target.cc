@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "harness/cli/port_journal.h"
+#include "harness/lab/signals.h"
 #include "harness/process/netns.h"
 #include "harness/tester/client.h"
 #include "harness/tester/port_choice.h"
@@ -39,19 +40,23 @@ Result<LiveDevice> read_dpdk(const TargetOptions& options) {
     if (!chosen) {
         return pass_on(chosen.error());
     }
-    const auto journal = note_ports({*chosen}, options.netns);
+    const lab::SignalHold hold;
+    const auto journal = port_journal({*chosen});
     if (!journal) {
         return pass_on(journal.error());
     }
-    const auto client = tester::Client::start(
-        {.netns = options.netns, .ports = {*chosen}, .worker_cpus = {0}, .hugepages = false});
-    if (!client) {
-        return pass_on(client.error());
+    const lab::SignalGuard guard(journal->get(), tell_interrupted);
+    std::unique_ptr<tester::Client> client;
+    const Status opened = open_noted(*journal, {*chosen}, options.netns, [&]() -> Status {
+        auto started = tester::Client::start(
+            {.netns = options.netns, .ports = {*chosen}, .worker_cpus = {0}, .hugepages = false});
+        client = started ? std::move(*started) : nullptr;
+        return started ? Status() : pass_on(started.error());
+    });
+    if (!opened) {
+        return pass_on(opened.error());
     }
-    if (const Status noted = note_opened(*journal); !noted) {
-        return pass_on(noted.error());
-    }
-    const port::PortInfo& info = (*client)->ports().front();
+    const port::PortInfo& info = client->ports().front();
     return LiveDevice{
         .name = info.device,
         .identity = {.kernel_driver = "", .pmd = info.driver, .pci = profile::pci_id(options.dpdk)},
@@ -61,7 +66,7 @@ Result<LiveDevice> read_dpdk(const TargetOptions& options) {
         .dpdk_rx = info.rx_offloads,
         .limits = {},
         .speed_mbps = info.link_mbps == 0 ? -1 : std::int64_t{info.link_mbps},
-        .running = {.kernel = "", .dpdk = version_of((*client)->dpdk_version())}};
+        .running = {.kernel = "", .dpdk = version_of(client->dpdk_version())}};
 }
 
 }  // namespace

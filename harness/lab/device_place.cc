@@ -1,0 +1,76 @@
+#include "harness/lab/device_place.h"
+
+#include <net/if.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "harness/agent/ethtool.h"
+#include "harness/lab/netns_identity.h"
+
+namespace pathproof::lab {
+namespace {
+
+struct Place {
+    NetnsIdentity netns;
+    unsigned index = 0;
+    std::string permanent;  // empty: it has no such address
+};
+
+std::string permanent_of(const std::string& device) {
+    const auto address = agent::read_permanent_address(device);
+    return address ? to_string(*address) : "";
+}
+
+template <typename Number>
+bool take_number(const char*& at, const char* end, Number& number) {
+    const auto [stop, wrong] = std::from_chars(at, end, number);
+    at = stop != end ? stop + 1 : stop;
+    return wrong == std::errc() && (stop == end || *stop == ':' || *stop == ' ');
+}
+
+std::optional<Place> parse_place(const std::string& text) {
+    Place place;
+    const char* at = text.data();
+    const char* end = at + text.size();
+    if (!take_number(at, end, place.netns.inode) || !take_number(at, end, place.netns.cookie) ||
+        !take_number(at, end, place.index)) {
+        return std::nullopt;
+    }
+    place.permanent.assign(at, end);
+    return place;
+}
+
+}  // namespace
+
+Result<std::string> place_of(const std::string& device) {
+    const auto netns = current_netns();
+    const unsigned index = if_nametoindex(device.c_str());
+    if (!netns || index == 0) {
+        return netns ? fail(ErrorCode::kNotFound,
+                            "there is no network interface '{}' here; 'ip link' lists them", device)
+                     : Result<std::string>(pass_on(netns.error()));
+    }
+    const std::string permanent = permanent_of(device);
+    return fmt::format("{}:{}:{}{}{}", netns->inode, netns->cookie, index,
+                       permanent.empty() ? "" : " ", permanent);
+}
+
+Result<bool> at_device(const std::string& place,
+                       const std::function<Status(const std::string& device)>& work) {
+    const auto wanted = parse_place(place);
+    if (!wanted) {
+        return fail(ErrorCode::kBadInput, "'{}' names no device", place);
+    }
+    bool there = false;
+    const auto ran = run_in(wanted->netns, [&]() -> Status {
+        std::array<char, IF_NAMESIZE> name{};
+        there = if_indextoname(wanted->index, name.data()) != nullptr &&
+                permanent_of(name.data()) == wanted->permanent;
+        return there ? work(name.data()) : Status();
+    });
+    return ran ? Result<bool>(there) : pass_on(ran.error());
+}
+
+}  // namespace pathproof::lab

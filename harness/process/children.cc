@@ -1,0 +1,94 @@
+#include "harness/process/children.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <mutex>
+#include <set>
+
+namespace pathproof::process {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLook{2};
+// A process that hangs in the kernel for longer is not waited for.
+constexpr milliseconds kLongestKill{10'000};
+
+struct Children {
+    std::mutex mutex;
+    std::set<pid_t> running;  // not reaped yet: no number stands for another process
+    bool ended = false;
+};
+
+Children& children() {
+    static Children all;
+    return all;
+}
+
+bool has_ended(pid_t pid) {
+    siginfo_t about{};
+    const int outcome =
+        waitid(P_PID, static_cast<id_t>(pid), &about, WEXITED | WNOHANG | WNOWAIT);
+    return outcome < 0 ? errno == ECHILD : about.si_pid == pid;
+}
+
+}  // namespace
+
+pid_t fork_child(Starts starts) {
+    Children& all = children();
+    const std::lock_guard lock(all.mutex);
+    if (all.ended && starts == Starts::kWhileOpen) {
+        errno = ECANCELED;
+        return -1;
+    }
+    const pid_t pid = fork();
+    if (pid > 0 && starts == Starts::kWhileOpen) {
+        all.running.insert(pid);
+    }
+    return pid;
+}
+
+bool wait_for_end(pid_t pid, milliseconds patience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (!has_ended(pid)) {
+        if (std::chrono::steady_clock::now() > deadline) {
+            return false;
+        }
+        usleep(static_cast<useconds_t>(std::chrono::microseconds(kLook).count()));
+    }
+    return true;
+}
+
+int reap(pid_t pid) {
+    siginfo_t about{};
+    while (waitid(P_PID, static_cast<id_t>(pid), &about, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+    }
+    Children& all = children();
+    const std::lock_guard lock(all.mutex);
+    all.running.erase(pid);
+    int state = 0;
+    while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {
+    }
+    return state;
+}
+
+void end_children() {
+    Children& all = children();
+    std::set<pid_t> running;
+    {
+        const std::lock_guard lock(all.mutex);
+        all.ended = true;
+        running = all.running;
+        for (const pid_t pid : running) {
+            kill(pid, SIGKILL);
+        }
+    }
+    for (const pid_t pid : running) {
+        wait_for_end(pid, kLongestKill);
+    }
+}
+
+}  // namespace pathproof::process

@@ -1,0 +1,27 @@
+// The processes that this one starts, so that all of them can be ended at once: what they are asked
+// to do is then done by nobody any more.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+
+namespace pathproof::process {
+
+// Whether a process is started after end_children() too: those that put the machine back are.
+enum class Starts { kWhileOpen, kWhileStopping };
+
+// As fork(2); -1 with ECANCELED once the children were ended.
+pid_t fork_child(Starts starts = Starts::kWhileOpen);
+
+// Waits until the child ended, at most so long, and leaves it to be reaped. False: it still runs.
+bool wait_for_end(pid_t pid, std::chrono::milliseconds patience);
+
+// Waits until the child ended and takes it off: its status as waitpid(2) gives it.
+int reap(pid_t pid);
+
+// Kills all children (SIGKILL) and waits until they are gone, with what they held: files, memory,
+// sockets. Whoever still wants to start one is refused from then on.
+void end_children();
+
+}  // namespace pathproof::process
