@@ -1,11 +1,16 @@
 #include "dataplane/load/recording.h"
 
+#include <fcntl.h>
 #include <pcap/pcap.h>
+#include <poll.h>
 #include <rte_ether.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string_view>
@@ -29,16 +34,41 @@ std::string without_path(std::string_view trouble, const std::string& path) {
     return std::string(trouble);
 }
 
-Result<Capture> open(const std::string& path) {
+// Without waiting inside open(2) for somebody who writes to a FIFO: no signal before it would end
+// that. Null: errno says why.
+std::FILE* open_file(const std::string& path, const std::atomic<bool>* stop) {
+    constexpr int kLookMs = 100;
+    const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) {
+        return nullptr;
+    }
+    pollfd end{.fd = file, .events = POLLIN, .revents = 0};
+    while (poll(&end, 1, kLookMs) <= 0) {
+        if (stop != nullptr && *stop) {
+            close(file);
+            errno = EINTR;
+            return nullptr;
+        }
+    }
+    fcntl(file, F_SETFL, 0);
+    return fdopen(file, "r");
+}
+
+Result<Capture> open(const std::string& path, const std::atomic<bool>* stop) {
     std::error_code ignored;
     if (std::filesystem::is_regular_file(path, ignored) &&
         std::filesystem::is_empty(path, ignored)) {
         return fail(ErrorCode::kBadInput, "capture file {} is empty", path);
     }
+    std::FILE* const file = open_file(path, stop);
+    if (file == nullptr) {
+        return fail(ErrorCode::kBadInput, "capture file {}: {}", path, std::strerror(errno));
+    }
     std::array<char, PCAP_ERRBUF_SIZE> trouble{};
-    Capture capture(pcap_open_offline_with_tstamp_precision(
-        path.c_str(), PCAP_TSTAMP_PRECISION_NANO, trouble.data()));
+    Capture capture(pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO,
+                                                             trouble.data()));
     if (!capture) {
+        std::fclose(file);
         return fail(ErrorCode::kBadInput,
                     "capture file {}: {}; it must be an uncompressed pcap or pcapng file", path,
                     without_path(trouble.data(), path));
@@ -100,7 +130,7 @@ void Recording::append(frame::Bytes bytes, std::uint64_t unix_ns) {
 
 Result<Recording> Recording::read(const std::string& path, CutShort cut_short,
                                   const RecordingLimits& limits) {
-    Result<Capture> capture = open(path);
+    Result<Capture> capture = open(path, limits.stop);
     if (!capture) {
         return pass_on(capture.error());
     }

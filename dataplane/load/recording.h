@@ -1,6 +1,7 @@
 // The frames of a pcap or pcapng file in memory, with the times at which they were captured.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@ struct RecordingLimits {
     std::uint32_t longest_frame = 0;        // bytes without FCS: what the port sends; 0: no limit
     std::string port = "the port";          // whose limit that is, in sentences
     std::uint64_t most_bytes = 1ull << 30;  // of all frames together, as they lie in memory
+    const std::atomic<bool>* stop = nullptr;  // ends the waiting for somebody who writes to a FIFO
 };
 
 class Recording {

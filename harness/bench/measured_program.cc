@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "harness/process/netns.h"
+#include "harness/process/stop.h"
 
 namespace pathproof::bench {
 namespace {
@@ -92,10 +93,7 @@ struct Files {
     dup2(files.input < 0 ? nothing : files.input, STDIN_FILENO);
     dup2(files.out, STDOUT_FILENO);
     dup2(files.err, STDERR_FILENO);
-    std::signal(SIGPIPE, SIG_DFL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
+    process::give_signals_back();
     pin(program.cpus);
     // Only the network namespace: what the others of a program's view are does not matter here, and
     // mounting costs.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <csignal>
 #include <iterator>
 #include <string_view>
 
@@ -13,13 +12,6 @@
 
 namespace pathproof::cli {
 namespace {
-
-std::atomic<bool> stop = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
-
-extern "C" void note_signal(int) {
-    stop.store(true, std::memory_order_relaxed);
-}
 
 struct Device {
     tester::PortRequest chosen;
@@ -174,16 +166,6 @@ Result<DataPort> DataPort::open(const DataPortOptions& options) {
         return pass_on(all.error());
     }
     return DataPort{std::move(all->journal), std::move(all->eal), std::move(all->ports.front())};
-}
-
-const std::atomic<bool>& stop_on_signals() {
-    struct sigaction action {};
-    action.sa_handler = note_signal;
-    sigemptyset(&action.sa_mask);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-        sigaction(signal, &action, nullptr);
-    }
-    return stop;
 }
 
 }  // namespace pathproof::cli

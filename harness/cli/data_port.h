@@ -1,7 +1,6 @@
 // DPDK ports in this process, for the commands that are a data plane on their own.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -62,9 +61,5 @@ struct DataPort {
 
     static Result<DataPort> open(const DataPortOptions& options);
 };
-
-// Becomes true on SIGINT, SIGTERM and SIGHUP, which no longer end the process: the figures so far
-// are to be printed.
-const std::atomic<bool>& stop_on_signals();
 
 }  // namespace pathproof::cli

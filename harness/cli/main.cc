@@ -1,8 +1,10 @@
 #include <cstdio>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 
 #include "harness/cli/commands.h"
+#include "harness/process/streams.h"
 
 namespace pathproof::cli {
 
@@ -32,9 +34,7 @@ bool is_command(const CLI::App& app, const std::string& word) {
     return false;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     using namespace pathproof::cli;
     CLI::App app{"pathproof: proves whether a NIC, driver, kernel and CNI carry every packet right"};
     app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
@@ -56,12 +56,11 @@ int main(int argc, char** argv) {
     add_tester(app, chosen);
     try {
         app.parse(argc, argv);
-    } catch (const CLI::CallForHelp& help) {
-        return app.exit(help);
-    } catch (const CLI::CallForAllHelp& help) {
-        return app.exit(help);
-    } catch (const CLI::CallForVersion& version) {
-        return app.exit(version);
+    } catch (const CLI::Success& asked) {  // for help, for the version
+        std::ostringstream text;
+        const int code = app.exit(asked, text, text);
+        fmt::print("{}", text.str());
+        return code;
     } catch (const CLI::ParseError& wrong) {
         if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1])) {
             fmt::print(stderr, "pathproof: unknown command '{}'\nTry 'pathproof --help'.\n", argv[1]);
@@ -72,4 +71,11 @@ int main(int argc, char** argv) {
         return 2;
     }
     return chosen ? chosen() : 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    pathproof::process::hold_standard_streams();
+    return pathproof::process::exit_code_of(run(argc, argv));
 }

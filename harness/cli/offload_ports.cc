@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/clock.h"
@@ -14,6 +15,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/port_journal.h"
 #include "harness/cli/truth_text.h"
+#include "harness/lab/signals.h"
 #include "harness/offload/check.h"
 #include "harness/offload/device_class.h"
 #include "harness/report/environment.h"
@@ -77,11 +79,19 @@ std::vector<int> two_cpus() {
 
 struct Tester {
     std::unique_ptr<lab::Journal> journal;  // outlives the tester's ports
+    std::unique_ptr<lab::SignalGuard> guard;
     std::unique_ptr<tester::Client> client;
 };
 
 Result<Tester> open_ports(const tester::TesterOptions& wanted,
                           std::unique_ptr<lab::Journal> journal) {
+    std::unique_ptr<lab::SignalGuard> guard;
+    if (journal) {
+        guard = std::make_unique<lab::SignalGuard>(*journal, [](int signal, const Status& undone) {
+            fmt::print(stderr, "pathproof: stopped by {}; {}\n", strsignal(signal),
+                       undone ? "the interfaces are as they were found" : undone.error().message);
+        });
+    }
     auto client = tester::Client::start(wanted);
     if (!client) {
         return pass_on(client.error());
@@ -89,7 +99,7 @@ Result<Tester> open_ports(const tester::TesterOptions& wanted,
     if (const Status noted = note_opened(journal); !noted) {
         return pass_on(noted.error());
     }
-    return Tester{std::move(journal), std::move(*client)};
+    return Tester{std::move(journal), std::move(guard), std::move(*client)};
 }
 
 Result<Tester> start_tester(const PortCheckOptions& options) {

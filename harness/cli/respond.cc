@@ -11,6 +11,7 @@
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/seconds.h"
 #include "harness/cli/traffic_text.h"
+#include "harness/process/stop.h"
 
 namespace pathproof::cli {
 namespace {
@@ -153,7 +154,7 @@ int run(const RespondOptions& options) {
                                      "needs a queue of its own",
                                      queues, lcores)});
     }
-    const std::atomic<bool>& stop = stop_on_signals();
+    const std::atomic<bool>& stop = process::stop_on_signals();
     Result<DataPorts> data = DataPorts::open(
         {.ports = {{.port = options.port, .rx_queues = queues, .tx_queues = queues}},
          .netns = options.netns,

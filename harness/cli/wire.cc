@@ -1,6 +1,6 @@
 #include <CLI/CLI.hpp>
-#include <csignal>
-#include <ctime>
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,6 +8,8 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/port_journal.h"
+#include "harness/cli/seconds.h"
+#include "harness/process/stop.h"
 #include "harness/tester/client.h"
 #include "harness/tester/port_choice.h"
 #include "harness/tester/wire_text.h"
@@ -27,38 +29,15 @@ struct WireOptions {
     int cpu = 0;
 };
 
-// Ctrl-C ends the wire, not the program: its table is still to come. Children unblock them for
-// themselves.
-class Signals {
-  public:
-    Signals() {
-        sigemptyset(&set_);
-        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-            sigaddset(&set_, signal);
-        }
-        pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    }
-
-    bool came_within(double seconds) const {
-        const timespec patience{.tv_sec = static_cast<time_t>(seconds),
-                                .tv_nsec = static_cast<long>(seconds * 1e9) % 1'000'000'000};
-        return sigtimedwait(&set_, nullptr, &patience) > 0;
-    }
-
-  private:
-    sigset_t set_{};
-};
-
-Status wait_for_end(tester::Client& tester, const WireOptions& options, const Signals& signals) {
-    constexpr double kLook = 0.2;
-    double left = options.seconds;
+// Ctrl-C ends the wire, not the program: its table is still to come.
+Status wait_for_end(tester::Client& tester, const WireOptions& options) {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds kLook{200};
+    const auto end = options.seconds > 0 ? Clock::now() + nanoseconds_of(options.seconds)
+                                         : Clock::time_point::max();
     for (;;) {
-        const double step = options.seconds > 0 ? std::min(left, kLook) : kLook;
-        if (signals.came_within(step)) {
-            return {};
-        }
-        left -= step;
-        if (options.seconds > 0 && left <= 1e-9) {
+        process::sleep_until(std::min(end, Clock::now() + kLook));
+        if (process::stopping() || Clock::now() >= end) {
             return {};
         }
         const auto broken = tester.wire_broken();
@@ -108,7 +87,7 @@ Result<Started> start(const WireOptions& options) {
 }
 
 int run(const WireOptions& options) {
-    const Signals signals;
+    process::stop_on_signals();
     if (const Status writable = tester::check_evidence_path(options.capture); !writable) {
         return complain(writable.error());
     }
@@ -121,7 +100,7 @@ int run(const WireOptions& options) {
     fmt::print(stderr, "wire {} <-> {} ({}, {}), mode {}{}\n", ports[0].name, ports[1].name,
                ports[0].driver, tester->dpdk_version(), softnic::name(options.mode),
                options.seconds > 0 ? "" : "; Ctrl-C ends it");
-    if (const Status ended = wait_for_end(*tester, options, signals); !ended) {
+    if (const Status ended = wait_for_end(*tester, options); !ended) {
         return complain(ended.error());
     }
     const auto report = tester->stop_wire(options.capture);

@@ -12,19 +12,12 @@
 #include <thread>
 #include <utility>
 
+#include "harness/process/stop.h"
+
 namespace pathproof::lab {
 namespace {
 
 constexpr int kIncomplete = 3;
-
-sigset_t watched_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
-        sigaddset(&set, signal);
-    }
-    return set;
-}
 
 }  // namespace
 
@@ -55,7 +48,7 @@ struct SignalGuard::Impl {
 
 SignalGuard::SignalGuard(Journal& journal, Told told)
     : impl_(new Impl{.journal = journal, .told = std::move(told)}) {
-    const sigset_t set = watched_signals();
+    const sigset_t set = process::stop_signals();
     pthread_sigmask(SIG_BLOCK, &set, &impl_->before);
     impl_->signals = signalfd(-1, &set, SFD_CLOEXEC);
     impl_->stop = eventfd(0, EFD_CLOEXEC);

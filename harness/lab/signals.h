@@ -10,7 +10,7 @@
 
 namespace pathproof::lab {
 
-// While it lives, SIGINT, SIGTERM and SIGHUP undo the journal from a thread of their own and then
+// While it lives, process::stop_signals() undo the journal from a thread of their own and then
 // end the process with exit status 3 (incomplete), whatever the other threads wait for. The
 // processes in the lab's namespaces are ended with it; changes that another thread tries to make
 // from then on are refused by the journal.

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "harness/process/netns.h"
+#include "harness/process/stop.h"
 
 namespace pathproof::process {
 namespace {
@@ -29,9 +30,7 @@ namespace {
     setpgid(0, 0);
     dup2(socket, STDIN_FILENO);
     dup2(socket, STDOUT_FILENO);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
+    give_signals_back();
     if (!options.netns.empty()) {
         if (const Status entered = enter_netns(options.netns, SysfsView::kRemount); !entered) {
             dprintf(STDERR_FILENO, "%s\n", entered.error().message.c_str());

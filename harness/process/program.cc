@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "harness/process/netns.h"
+#include "harness/process/stop.h"
 
 namespace pathproof::process {
 namespace {
@@ -52,9 +53,7 @@ struct Pipe {
     dup2(in.read_end, STDIN_FILENO);
     dup2(out.write_end, STDOUT_FILENO);
     dup2(err.write_end, STDERR_FILENO);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
+    give_signals_back();
     if (!netns.empty()) {
         if (const Status entered = enter_netns(netns, SysfsView::kRemount); !entered) {
             dprintf(STDERR_FILENO, "%s\n", entered.error().message.c_str());
@@ -127,7 +126,7 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
         return fail(ErrorCode::kFailed, "run {}: no pipe: {}", argv.front(), std::strerror(errno));
     }
     // A program that ends without reading its input must not end us: writes then fail with EPIPE.
-    std::signal(SIGPIPE, SIG_IGN);
+    ignore_closed_pipes();
     const pid_t child = fork();
     if (child < 0) {
         return fail(ErrorCode::kFailed, "run {}: {}", argv.front(), std::strerror(errno));

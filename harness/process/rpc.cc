@@ -5,11 +5,12 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
+
+#include "harness/process/stop.h"
 
 namespace pathproof::process {
 namespace {
@@ -73,7 +74,7 @@ json error_answer(const json& id, const Error& error) {
 void RpcServer::on(const std::string& op, Handler handler) { handlers_[op] = std::move(handler); }
 
 void RpcServer::serve(int input, int output) {
-    std::signal(SIGPIPE, SIG_IGN);
+    ignore_closed_pipes();
     std::mutex writing;
     std::mutex counting;
     std::condition_variable idle;
@@ -126,7 +127,7 @@ struct RpcClient::Pending {
 
 RpcClient::RpcClient(Child child, std::string who)
     : child_(std::move(child)), pid_(child_.pid()), socket_(child_.socket()), who_(std::move(who)) {
-    std::signal(SIGPIPE, SIG_IGN);
+    ignore_closed_pipes();
     reader_ = std::thread([this] { read_answers(); });
 }
 

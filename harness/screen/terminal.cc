@@ -1,6 +1,7 @@
 #include "harness/screen/terminal.h"
 
 #define NCURSES_NOMACROS  // they would take the names of functions such as std::move
+#include <fcntl.h>
 #include <ncurses.h>
 #include <poll.h>
 #include <termios.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -136,6 +138,7 @@ bool hung_up() {
 }  // namespace
 
 struct Terminal::Impl {
+    std::unique_ptr<std::FILE, int (*)(std::FILE*)> output{nullptr, &std::fclose};
     SCREEN* screen = nullptr;
 };
 
@@ -158,7 +161,9 @@ Result<std::unique_ptr<Terminal>> Terminal::open() {
     tcgetattr(STDIN_FILENO, &terminal_before);
     std::unique_ptr<Terminal> terminal(new Terminal);
     // Not initscr(), which ends the process when $TERM is not known.
-    terminal->impl_->screen = newterm(nullptr, stdout, stdin);
+    // Of our own, as curses asks for its descriptor: stdout may be no file (process/streams.h).
+    terminal->impl_->output.reset(fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), "w"));
+    terminal->impl_->screen = newterm(nullptr, terminal->impl_->output.get(), stdin);
     if (terminal->impl_->screen == nullptr) {
         return fail(ErrorCode::kBadInput,
                     "the terminal TERM='{}' is not known here (terminfo); try TERM=xterm, or "

@@ -104,7 +104,10 @@ BOOST_AUTO_TEST_CASE(times_and_counts_are_numbers_that_a_clock_holds) {
     refused(kRespond + "--duration nan", "--duration: 'nan' is not a number above 0");
     refused("inspect watch --duration nan", "--duration: 'nan' is not a number above 0");
     refused("inspect drops --interval nan", "--interval: 'nan' is not a number from 0.01 to 86400");
-    refused("inspect stats --interval nan", "--interval: 'nan' is not a number above 0");
+    for (const std::string number : {"nan", "1e300", "0"}) {
+        refused("inspect stats --interval " + number,
+                "--interval: '" + number + "' is not a number from 0.001 to 86400");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(cpus_queues_ports_and_seeds_are_whole_numbers) {

@@ -34,7 +34,7 @@ void guarded_run(const Forked::Say& say, const std::function<void()>& something)
 BOOST_AUTO_TEST_SUITE(signals)
 
 BOOST_AUTO_TEST_CASE(each_signal_undoes_the_run_and_ends_it_as_incomplete) {
-    for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
         Forked run([](const Forked::Say& say) { guarded_run(say, [] { pause(); }); });
         BOOST_REQUIRE(run.hear().size() == 4U);
         BOOST_TEST(netns_names().size() == 5U);
@@ -43,6 +43,26 @@ BOOST_AUTO_TEST_CASE(each_signal_undoes_the_run_and_ends_it_as_incomplete) {
         BOOST_TEST(run.wait() == 3);
         check_nothing_left();
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_hangup_that_was_ignored_before_stays_so) {
+    Forked run([](const Forked::Say& say) {
+        std::signal(SIGHUP, SIG_IGN);
+        guarded_run(say, [] { usleep(500'000); });
+    });
+    BOOST_REQUIRE(run.hear().size() == 4U);
+    run.signal(SIGHUP);
+    BOOST_TEST(run.hear() == "came back");
+    BOOST_TEST(run.wait() == 0);
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(programs_that_a_run_starts_die_of_a_closed_pipe_again) {
+    std::signal(SIGPIPE, SIG_IGN);
+    const auto mask = process::run_checked({"sh", "-c", "grep SigIgn: /proc/self/status"});
+    BOOST_REQUIRE(mask);
+    const std::uint64_t ignored = std::stoull(mask->substr(mask->find('\t')), nullptr, 16);
+    BOOST_TEST((ignored & (1U << (SIGPIPE - 1))) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_that_waits_for_a_program_in_the_lab_is_ended_at_once) {

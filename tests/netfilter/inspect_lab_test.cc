@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -176,10 +177,12 @@ BOOST_AUTO_TEST_CASE(a_reader_that_goes_away_ends_it_quietly) {
     BOOST_TEST(shell(fmt::format("({{ env --default-signal=PIPE {} inspect dump --netns {} 2>&3; "
                                  "echo status $? >&3; }} | head -1 >&2) 3>&1",
                                  binary, space.name()))
-                   .ends_with("entries shown\nstatus 0\n"));
-    BOOST_TEST(shell(fmt::format("{} inspect dump --netns {} 2>&1 >/dev/full || echo status $?",
-                                 binary, space.name()))
-                   .ends_with("write to standard output: No space left on device\nstatus 3\n"));
+                   .ends_with("then interrupted: the table was not read to its end\nstatus 3\n"));
+    const std::string full = shell(fmt::format(
+        "{} inspect dump --netns {} 2>&1 >/dev/full || echo status $?", binary, space.name()));
+    BOOST_TEST(full.ends_with("\nstatus 3\n"));
+    BOOST_TEST(full.starts_with("pathproof: standard output cannot be written (No space left on "
+                                "device): output was lost\n"));
 }
 
 BOOST_AUTO_TEST_CASE(stats_prints_counters_and_their_meaning) {
@@ -198,6 +201,16 @@ BOOST_AUTO_TEST_CASE(stats_prints_counters_and_their_meaning) {
     BOOST_TEST(lines[cpus + 1]["totals"]["insert"]["change"] == 0);
     BOOST_TEST(lines.back()["counters"]["insert"] == 0);
     BOOST_TEST(lines.back().contains("interval_s"));
+}
+
+BOOST_AUTO_TEST_CASE(stats_ends_with_its_duration_whatever_its_interval) {
+    const lab::Namespace space("ends");
+    const auto began = std::chrono::steady_clock::now();
+    const auto lines = json_lines(
+        inspect("stats --json --interval 60 --duration 0.2 --netns " + space.name()).out);
+    BOOST_TEST((std::chrono::steady_clock::now() - began < std::chrono::seconds(20)));
+    BOOST_REQUIRE(lines.back().contains("interval_s"));
+    BOOST_TEST(lines.back()["interval_s"].get<double>() < 20);
 }
 
 BOOST_AUTO_TEST_CASE(wrong_input_is_refused_with_a_sentence_and_exit_code_two) {

@@ -16,6 +16,7 @@
 #include "harness/cli/generate/traffic_options.h"
 #include "harness/cli/generate/typed_command.h"
 #include "harness/cli/generate/watcher.h"
+#include "harness/process/stop.h"
 
 namespace pathproof::cli {
 namespace {
@@ -286,7 +287,7 @@ class Generation {
 };
 
 int run(const GenerateOptions& options) {
-    const std::atomic<bool>& stop = stop_on_signals();
+    const std::atomic<bool>& stop = process::stop_on_signals();
     Generation generation(options);
     if (const Status ready = generation.prepare(); !ready) {
         return complain(ready.error());

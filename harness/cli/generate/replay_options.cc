@@ -1,10 +1,12 @@
 #include "harness/cli/generate/replay_options.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <string_view>
 
 #include "dataplane/load/replay.h"
 #include "harness/cli/generate/number_checks.h"
+#include "harness/process/stop.h"
 
 namespace pathproof::cli {
 namespace {
@@ -46,11 +48,22 @@ Result<std::shared_ptr<const load::Recording>> read_recording(const ReplayOption
     const auto read = [&](CutShort cut_short) {
         return load::Recording::read(
             options.file, cut_short,
-            {.longest_frame = port.transmit_limit(), .port = "port " + port.info().name});
+            {.longest_frame = port.transmit_limit(),
+             .port = "port " + port.info().name,
+             .stop = &process::stop_on_signals()});
     };
     auto all = read(options.cut_short ? CutShort::kUsedUpToTheCut : CutShort::kRefused);
     if (all) {
         return std::make_shared<const load::Recording>(std::move(*all));
+    }
+    if (process::stopping()) {
+        return fail(ErrorCode::kUnavailable, "--replay: capture file {}: stopped while reading it",
+                    options.file);
+    }
+    // What came through a pipe is gone.
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(options.file, ignored)) {
+        return fail(all.error(), "--replay");
     }
     if (const auto part = read(CutShort::kUsedUpToTheCut)) {
         return fail(ErrorCode::kBadInput,

@@ -200,7 +200,7 @@ int run_once(const BackendOptions& options, const netfilter::Filter& filter) {
     const auto read =
         netfilter::dump(options.common.netns, filter, [&](const netfilter::Entry& entry) {
             table.seed(entry, now_ns);
-            return interrupted() ? netfilter::Next::kStop : netfilter::Next::kContinue;
+            return process::stopping() ? netfilter::Next::kStop : netfilter::Next::kContinue;
         });
     if (!read) {
         return complain(read.error());
@@ -211,7 +211,7 @@ int run_once(const BackendOptions& options, const netfilter::Filter& filter) {
         "unanswered ones, and does not show flows that a reset ended: see --watch";
     Output output;
     put(output, report, now_ns, options.common.format());
-    return output.exit_code(interrupted() || read->interrupted ? kIncomplete : kDone);
+    return process::stopping() || read->interrupted ? kIncomplete : kDone;
 }
 
 int run_watching(const BackendOptions& options, const netfilter::Filter& filter) {
@@ -227,12 +227,12 @@ int run_watching(const BackendOptions& options, const netfilter::Filter& filter)
     std::uint64_t overruns = 0;
     std::string failure;
     for (std::uint64_t round = 1; !options.count || round <= *options.count; ++round) {
-        sleep_until(start + nanoseconds_of(*options.watch_s * static_cast<double>(round)));
+        process::sleep_until(start + nanoseconds_of(*options.watch_s * static_cast<double>(round)));
         const Snapshot snapshot = (*started)->snapshot();
         put(output, snapshot.backends, snapshot.time_ns, options.common.format());
         overruns = snapshot.events.overruns;
         failure = snapshot.failure;
-        if (interrupted() || !output.open() || !failure.empty()) {
+        if (process::stopping() || !output.open() || !failure.empty()) {
             break;
         }
     }
@@ -243,7 +243,7 @@ int run_watching(const BackendOptions& options, const netfilter::Filter& filter)
     if (!failure.empty()) {
         fmt::print(stderr, "pathproof: {}\n", failure);
     }
-    return output.exit_code(failure.empty() ? kDone : kIncomplete);
+    return failure.empty() ? kDone : kIncomplete;
 }
 
 int run_backends(const BackendOptions& options) {
@@ -251,7 +251,7 @@ int run_backends(const BackendOptions& options) {
     if (!filter) {
         return complain(filter.error());
     }
-    catch_signals();
+    process::stop_on_signals();
     return options.watch_s ? run_watching(options, *filter) : run_once(options, *filter);
 }
 

@@ -150,7 +150,7 @@ class ClashWatch {
         show_summary(*balance);
         output_.flush();
         const bool incomplete = balance->overruns > 0 || watcher_->totals().unreadable > 0;
-        return output_.exit_code(incomplete ? kIncomplete : kDone);
+        return incomplete ? kIncomplete : kDone;
     }
 
   private:
@@ -186,7 +186,7 @@ class ClashWatch {
 
     Status watch(Clock::time_point deadline) {
         const WatchSink sink = watch_sink();
-        while (!interrupted() && output_.open() && !enough() && Clock::now() < deadline) {
+        while (!process::stopping() && output_.open() && !enough() && Clock::now() < deadline) {
             const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
             const auto polled = watcher_->poll(std::clamp(left, 1ms, 100ms), sink);
             output_.flush();
@@ -326,7 +326,7 @@ int run_clashes(const ClashOptions& options) {
     if (!filter) {
         return complain(filter.error());
     }
-    catch_signals();
+    process::stop_on_signals();
     return ClashWatch(options, *filter).run();
 }
 

@@ -196,13 +196,13 @@ void follow(drops::DropTracer& tracer, Output& output, const DropsOptions& optio
     const auto deadline = Limits{.duration_s = options.duration_s, .count = {}}.deadline();
     auto next = Clock::now();
     drops::DropSummary last;
-    while (!interrupted() && output.open() && Clock::now() < deadline) {
+    while (!process::stopping() && output.open() && Clock::now() < deadline) {
         if (!options.interval_s) {
-            sleep_until(deadline);
+            process::sleep_until(deadline);
             continue;
         }
         next += nanoseconds_of(*options.interval_s);
-        sleep_until(std::min(next, deadline));
+        process::sleep_until(std::min(next, deadline));
         drops::DropSummary now = tracer.poll();
         put_interval(output, last, now, options);
         last = std::move(now);
@@ -219,7 +219,7 @@ int not_available(const Error& error) {
 }
 
 int run_drops(const DropsOptions& options) {
-    catch_signals();
+    process::stop_on_signals();
     const auto scope = options.all_namespaces ? drops::Scope::kMachine : drops::Scope::kNamespace;
     auto tracer = drops::DropTracer::start({.netns = options.common.netns, .scope = scope});
     if (!tracer) {
@@ -234,7 +234,7 @@ int run_drops(const DropsOptions& options) {
     const drops::DropSummary summary = (*tracer)->stop();
     const Counters after = netfilter::cpu_stats(options.common.netns);
     put_summary(output, summary, before, after, options);
-    return output.exit_code(summary.lost > 0 ? kIncomplete : kDone);
+    return summary.lost > 0 ? kIncomplete : kDone;
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ Result<DumpSummary> put_entries(const DumpCommand& command, const Filter& filter
     return dump(command.common.netns, filter,
                 [&](const Entry& entry) {
                     printer.put(output, entry);
-                    return output.open() && !interrupted() ? Next::kContinue : Next::kStop;
+                    return output.open() && !process::stopping() ? Next::kContinue : Next::kStop;
                 },
                 {.reading = DumpOptions::Reading::kAhead});
 }
@@ -97,7 +97,7 @@ int run(const DumpCommand& command, const Filter& filter, const Printer& printer
     if (!before) {
         return complain(before.error());
     }
-    catch_signals();
+    process::stop_on_signals();
     Output output;
     const auto summary = command.count ? put_count(command, filter, output)
                                        : put_entries(command, filter, printer, output);
@@ -107,12 +107,12 @@ int run(const DumpCommand& command, const Filter& filter, const Printer& printer
     }
     if (!command.count) {
         fmt::print(stderr, "pathproof: {} entries shown{}\n", summary->entries,
-                   interrupted() ? ", then interrupted: the table was not read to its end" : "");
+                   process::stopping() ? ", then interrupted: the table was not read to its end" : "");
     }
     const auto after = table_size(command.common.netns);
     say_changes(*summary, *before, after ? *after : *before);
-    const bool incomplete = summary->unreadable > 0 || summary->interrupted || interrupted();
-    return output.exit_code(incomplete ? kIncomplete : kDone);
+    const bool incomplete = summary->unreadable > 0 || summary->interrupted || process::stopping();
+    return incomplete ? kIncomplete : kDone;
 }
 
 int run_dump(const DumpCommand& command) {

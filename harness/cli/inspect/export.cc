@@ -138,11 +138,11 @@ Status follow(const Monitors& monitors, const ExportOptions& options, metrics::D
                 return written;
             }
         }
-        if (interrupted() || Clock::now() >= deadline) {
+        if (process::stopping() || Clock::now() >= deadline) {
             return {};
         }
         next += interval;
-        sleep_until(std::min(next, deadline));
+        process::sleep_until(std::min(next, deadline));
     }
 }
 
@@ -151,13 +151,13 @@ int run_export(const ExportOptions& options) {
         Output output;
         output.line() += metrics::describe_catalogue();
         output.flush();
-        return output.exit_code(kDone);
+        return kDone;
     }
     const auto dialect = file_dialect(options.format);
     if (!dialect) {
         return complain(dialect.error());
     }
-    catch_signals();
+    process::stop_on_signals();
     const auto monitors = start_monitors(options);
     if (!monitors) {
         return complain(monitors.error());

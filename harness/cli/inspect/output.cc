@@ -1,15 +1,9 @@
 #include "harness/cli/inspect/output.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "harness/cli/commands.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/seconds.h"
 #include "harness/netfilter/filter.h"
@@ -21,8 +15,6 @@ using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
 constexpr std::size_t kFlushBytes = 64 * 1024;
-
-volatile std::sig_atomic_t signalled = 0;
 
 // Text of the kernel (a helper's name) is not held to be UTF-8.
 template <typename T>
@@ -52,25 +44,6 @@ void add_limits(CLI::App& app, Limits& limits, const std::string& counted) {
     app.add_option("--count", limits.count, "end after so many " + counted)->check(kPositive);
 }
 
-void catch_signals() {
-    struct sigaction on_signal {};
-    on_signal.sa_handler = [](int) { signalled = 1; };
-    sigaction(SIGINT, &on_signal, nullptr);
-    sigaction(SIGTERM, &on_signal, nullptr);
-    signal(SIGPIPE, SIG_IGN);
-}
-
-bool interrupted() {
-    return signalled != 0;
-}
-
-void sleep_until(Clock::time_point wake) {
-    while (!interrupted() && Clock::now() < wake) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now());
-        usleep(static_cast<useconds_t>(std::min<std::int64_t>(left.count(), 100) * 1000));
-    }
-}
-
 void Output::end_line() {
     buffer_ += '\n';
     if (buffer_.size() >= kFlushBytes) {
@@ -79,24 +52,9 @@ void Output::end_line() {
 }
 
 void Output::flush() {
-    std::size_t done = 0;
-    while (open() && done < buffer_.size()) {
-        const ssize_t written = write(STDOUT_FILENO, buffer_.data() + done, buffer_.size() - done);
-        if (written >= 0) {
-            done += static_cast<std::size_t>(written);
-        } else if (errno != EINTR) {
-            problem_ = errno;
-        }
-    }
+    std::fwrite(buffer_.data(), 1, buffer_.size(), stdout);
+    std::fflush(stdout);
     buffer_.clear();
-}
-
-int Output::exit_code(int otherwise) const {
-    if (problem_ == 0 || problem_ == EPIPE) {
-        return otherwise;
-    }
-    return complain(
-        {ErrorCode::kFailed, fmt::format("write to standard output: {}", std::strerror(problem_))});
 }
 
 void put(Output& output, const netfilter::Entry& entry, const netfilter::TextOptions& text,

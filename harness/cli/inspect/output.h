@@ -1,5 +1,4 @@
-// What the sub-commands of `pathproof inspect` share: options, signals, and lines on standard
-// output.
+// What the sub-commands of `pathproof inspect` share: options, and lines on standard output.
 #pragma once
 
 #include <chrono>
@@ -9,6 +8,8 @@
 #include <vector>
 
 #include "harness/netfilter/text.h"
+#include "harness/process/stop.h"
+#include "harness/process/streams.h"
 
 namespace CLI {
 class App;
@@ -44,14 +45,6 @@ struct Limits {
 // --duration and --count; `counted` says of what ("events").
 void add_limits(CLI::App& app, Limits& limits, const std::string& counted);
 
-// From here on SIGINT and SIGTERM only set interrupted(), and a reader that went away ("| head")
-// shows as EPIPE.
-void catch_signals();
-bool interrupted();
-
-// Sleeps until `wake` or an interrupt.
-void sleep_until(std::chrono::steady_clock::time_point wake);
-
 // Lines to standard output; they go out when flushed or when enough have gathered.
 class Output {
   public:
@@ -61,15 +54,10 @@ class Output {
     void flush();
 
     // False when nobody reads any more or the output failed.
-    bool open() const { return problem_ == 0; }
-
-    // The exit code `otherwise`, unless the output failed: then that is said on stderr. A reader
-    // that went away is no failure.
-    int exit_code(int otherwise) const;
+    bool open() const { return !process::output_lost(); }
 
   private:
     std::string buffer_;
-    int problem_ = 0;
 };
 
 // Puts a line: text as conntrack(8) has it, or one JSON object.

@@ -2,6 +2,7 @@
 #include "harness/netfilter/stats.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,10 @@ namespace {
 using namespace netfilter;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
+
+// Seconds.
+constexpr double kShortestInterval = 0.001;
+constexpr double kLongestInterval = 86'400;
 
 struct StatsOptions {
     CommonOptions common;
@@ -118,10 +123,12 @@ class Changes {
 // Changes over each interval, until interrupted or --count or --duration is reached.
 int follow_stats(const StatsOptions& options, std::vector<CpuStats> before, Output& output) {
     const auto start = Clock::now();
+    const auto deadline = options.limits.deadline();
     auto sampled = start;
     for (std::uint64_t round = 1; !options.limits.count || round <= *options.limits.count;
          ++round) {
-        sleep_until(start + nanoseconds_of(*options.interval_s * static_cast<double>(round)));
+        const auto next = start + nanoseconds_of(*options.interval_s * static_cast<double>(round));
+        process::sleep_until(std::min(next, deadline));
         const auto after = cpu_stats(options.common.netns);
         if (!after) {
             return complain(after.error());
@@ -131,20 +138,17 @@ int follow_stats(const StatsOptions& options, std::vector<CpuStats> before, Outp
                               std::chrono::duration<double>(now - sampled).count());
         options.common.json ? changes.put_json(output) : changes.put_text(output);
         output.flush();
-        const bool over =
-            options.limits.duration_s &&
-            std::chrono::duration<double>(now - start).count() >= *options.limits.duration_s;
-        if (interrupted() || over || !output.open()) {
+        if (process::stopping() || now >= deadline || !output.open()) {
             break;
         }
         before = *after;
         sampled = now;
     }
-    return output.exit_code(kDone);
+    return kDone;
 }
 
 int run_stats(const StatsOptions& options) {
-    catch_signals();
+    process::stop_on_signals();
     const auto stats = cpu_stats(options.common.netns);
     if (!stats) {
         return complain(stats.error());
@@ -159,7 +163,7 @@ int run_stats(const StatsOptions& options) {
     }
     put_meanings(output, *stats, *table, options);
     output.flush();
-    return options.interval_s ? follow_stats(options, *stats, output) : output.exit_code(kDone);
+    return options.interval_s ? follow_stats(options, *stats, output) : kDone;
 }
 
 }  // namespace
@@ -172,7 +176,7 @@ void add_stats(CLI::App& inspect, Command& chosen) {
     add_limits(*app, options->limits, "intervals");
     CLI::Option* interval = app->add_option("--interval", options->interval_s,
                                             "then print the changes every so many seconds")
-                                ->check(kAboveZero);
+                                ->check(number_in(kShortestInterval, kLongestInterval));
     app->get_option("--duration")->needs(interval);
     app->get_option("--count")->needs(interval);
     app->callback([&chosen, options] { chosen = [options] { return run_stats(*options); }; });

@@ -30,12 +30,11 @@ struct TopOptions {
     monitor::Part untranslated = monitor::Part::kLeave;
 };
 
-// A terminal that goes away or is quit by hand ends us as Ctrl-C does: with the terminal put back.
+// A terminal that is quit by hand ends us as Ctrl-C does: with the terminal put back.
 void catch_terminal_signals() {
-    catch_signals();
+    process::stop_on_signals();
     struct sigaction as_interrupt {};
     sigaction(SIGINT, nullptr, &as_interrupt);
-    sigaction(SIGHUP, &as_interrupt, nullptr);
     sigaction(SIGQUIT, &as_interrupt, nullptr);
 }
 
@@ -56,7 +55,7 @@ class Top {
         : monitor_(monitor), terminal_(terminal), interval_(interval) {}
 
     void run() {
-        while (!interrupted()) {
+        while (!process::stopping()) {
             refresh();
             terminal_.draw(screen::view(snapshot_, state_, terminal_.size()));
             if (await_input() == screen::Then::kQuit) {
@@ -80,7 +79,7 @@ class Top {
 
     // Until something has to be drawn anew, or the end.
     screen::Then await_input() {
-        while (!interrupted() && !is_due()) {
+        while (!process::stopping() && !is_due()) {
             const Input input = terminal_.read(wait());
             switch (input.kind) {
                 case Input::Kind::kKey:

@@ -67,7 +67,7 @@ class Watch {
     bool enough() const { return command_.limits.count && shown_ >= *command_.limits.count; }
 
     bool finished() const {
-        return interrupted() || !output_.open() || enough() || Clock::now() >= deadline_;
+        return process::stopping() || !output_.open() || enough() || Clock::now() >= deadline_;
     }
 
     // Short, so that a signal that comes between the check and the wait is seen soon.
@@ -121,7 +121,7 @@ class Watch {
             fmt::print(stderr, "pathproof: {} messages of the kernel could not be read as events\n",
                        totals.unreadable);
         }
-        return output_.exit_code(totals.overruns + totals.unreadable > 0 ? kIncomplete : kDone);
+        return totals.overruns + totals.unreadable > 0 ? kIncomplete : kDone;
     }
 
     const WatchCommand& command_;
@@ -146,7 +146,7 @@ int run_watch(const WatchCommand& command) {
     if (!printer) {
         return complain(printer.error());
     }
-    catch_signals();
+    process::stop_on_signals();
     auto watcher = Watcher::start(
         {.netns = command.common.netns,
          .filter = *filter,

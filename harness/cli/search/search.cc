@@ -6,6 +6,7 @@
 #include "harness/cli/generate/typed_command.h"
 #include "harness/cli/search/kinds.h"
 #include "harness/cli/search/record.h"
+#include "harness/process/stop.h"
 
 namespace pathproof::cli {
 namespace {
@@ -15,7 +16,7 @@ using nlohmann::json;
 class SearchCommand {
   public:
     SearchCommand(const SearchKind& kind, const SearchOptions& options)
-        : kind_(kind), options_(options), stop_(stop_on_signals()) {}
+        : kind_(kind), options_(options), stop_(process::stop_on_signals()) {}
 
     Result<int> run();
 

@@ -1,0 +1,106 @@
+#include "harness/process/streams.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace pathproof::process {
+namespace {
+
+constexpr int kIncomplete = 3;
+
+struct Stream {
+    const int descriptor;
+    std::atomic<int> problem = 0;  // errno of a write that failed
+};
+
+// They live as long as stdout and stderr: to the end of the process.
+Stream output{.descriptor = STDOUT_FILENO};
+Stream messages{.descriptor = STDERR_FILENO};
+
+bool write_all(int descriptor, const char* data, std::size_t size) {
+    while (size > 0) {
+        const ssize_t written = write(descriptor, data, size);
+        if (written >= 0) {
+            data += written;
+            size -= static_cast<std::size_t>(written);
+        } else if (errno == EAGAIN) {  // whoever shares the pipe with us made it non-blocking
+            pollfd end{.fd = descriptor, .events = POLLOUT, .revents = 0};
+            poll(&end, 1, -1);
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Says it once; asks for a stop each time, as nobody may have listened the time before.
+void note_loss(Stream& stream, int reason) {
+    if (stream.problem.exchange(reason) == 0 && &stream == &output) {
+        const std::string sentence =
+            fmt::format("pathproof: standard output cannot be written ({}): output was lost\n",
+                        std::strerror(reason));
+        write_all(messages.descriptor, sentence.data(), sentence.size());
+    }
+    if (&stream == &output || reason == EPIPE) {
+        sigqueue(getpid(), SIGPIPE, {});
+    }
+}
+
+// Takes all of it, written or not: stdio's error flag would be an exception in the middle of
+// whatever prints (fmt::print). Behind a hole no more output follows; a message stands for itself.
+ssize_t take(void* cookie, const char* data, std::size_t size) {
+    Stream& stream = *static_cast<Stream*>(cookie);
+    const int ended = &stream == &output ? stream.problem.load() : 0;
+    if (ended != 0 || !write_all(stream.descriptor, data, size)) {
+        note_loss(stream, ended != 0 ? ended : errno);
+    }
+    return static_cast<ssize_t>(size);
+}
+
+// Buffered as stdio does it: `mode` is one of setvbuf(3).
+void put_on(Stream& stream, int mode, FILE*& standard) {
+    cookie_io_functions_t functions{};
+    functions.write = take;
+    if (FILE* const made = fopencookie(&stream, "w", functions); made != nullptr) {
+        setvbuf(made, nullptr, mode, BUFSIZ);
+        standard = made;
+    }
+}
+
+}  // namespace
+
+void hold_standard_streams() {
+    // The lowest free descriptor is the one that open() takes. What it cannot do fails with EBADF.
+    for (const auto& [descriptor, mode] : {std::pair{STDIN_FILENO, O_WRONLY},
+                                           {STDOUT_FILENO, O_RDONLY},
+                                           {STDERR_FILENO, O_RDONLY}}) {
+        if (fcntl(descriptor, F_GETFD) < 0) {
+            open("/dev/null", mode);
+        }
+    }
+    std::signal(SIGPIPE, SIG_IGN);
+    put_on(output, isatty(STDOUT_FILENO) == 1 ? _IOLBF : _IOFBF, stdout);
+    put_on(messages, _IONBF, stderr);
+}
+
+bool output_lost() {
+    return output.problem != 0;
+}
+
+int exit_code_of(int code) {
+    std::fflush(stdout);
+    std::fflush(stderr);
+    const bool lost = output.problem != 0 || (messages.problem != 0 && code == 0);
+    return lost ? kIncomplete : code;
+}
+
+}  // namespace pathproof::process

@@ -1,0 +1,190 @@
+// What becomes of a command whose output or messages cannot be written: it ends in order, and its
+// exit code says so. No privileges are needed.
+#define BOOST_TEST_MODULE streams
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/cli/on_streams.h"
+#include "tests/load/capture_bytes.h"
+
+using namespace pathproof;
+using namespace pathproof::on_streams;
+
+namespace {
+
+constexpr int kIncomplete = 3;
+const std::string kPort = "net_null0,no-rx=1 ";
+const std::string kGenerate =
+    "generate " + kPort + "--destination 203.0.113.2 --destination-mac 02:70:70:00:01:01 ";
+const std::string kRespond = "respond " + kPort + "--rule address=192.0.2.1 ";
+
+class Folder {
+  public:
+    Folder()
+        : path_(std::filesystem::temp_directory_path() / ("pp-streams-" + std::to_string(getpid()))) {
+        std::filesystem::create_directories(path_);
+        setenv("PATHPROOF_RUN_DIR", (path_ / "run").c_str(), 1);
+    }
+    ~Folder() { std::filesystem::remove_all(path_); }
+    std::string file(const std::string& name) const { return path_ / name; }
+
+  private:
+    std::filesystem::path path_;
+};
+const Folder folder;
+
+double seconds_since(std::chrono::steady_clock::time_point began) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+// One command on each kind of broken stream, beside the same one on whole streams.
+void holds(const std::string& words) {
+    const Ran whole = run(words, {});
+    BOOST_TEST_REQUIRE(whole.status < 128, words << "\n" << whole.err);
+    for (const Sink broken : {Sink::kClosed, Sink::kFull, Sink::kNobody}) {
+        BOOST_TEST_CONTEXT(words << ", standard output " << name(broken)) {
+            const Ran ran = run(words, {.out = broken});
+            BOOST_TEST(ran.status == (whole.out.empty() ? whole.status : kIncomplete), ran.err);
+            BOOST_TEST((ran.err.find("standard output cannot be written") != std::string::npos) ==
+                       !whole.out.empty());
+        }
+        BOOST_TEST_CONTEXT(words << ", standard error " << name(broken)) {
+            const Ran ran = run(words, {.err = broken});
+            const bool lost = whole.status == 0 && !whole.err.empty();
+            BOOST_TEST(ran.status == (lost ? kIncomplete : whole.status));
+        }
+        BOOST_TEST_CONTEXT(words << ", both " << name(broken)) {
+            const Ran ran = run(words, {.out = broken, .err = broken});
+            const bool lost = !whole.out.empty() || (whole.status == 0 && !whole.err.empty());
+            BOOST_TEST(ran.status == (lost ? kIncomplete : whole.status));
+        }
+    }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_is_printed_at_once_is_lost_with_exit_code_3) {
+    for (const char* words :
+         {"--help", "--version", "qualify --help", "profile list",
+          "profile show veth", "lab list", "offload show lo",
+          "inspect export --help-metrics", "profile check lo", "profile probe lo"}) {
+        holds(words);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_is_refused_is_refused_whatever_its_streams_are) {
+    for (const std::string& words :
+         {std::string("no-such-command"), std::string("generate"), std::string("profile show nosuch"),
+          std::string("lab check /nowhere.toml"), kGenerate + "--rate 0"}) {
+        BOOST_TEST(run(words, {}).status == 2);
+        holds(words);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_data_plane_ends_in_order_on_any_streams) {
+    holds(kGenerate + "--count 5 --drain 0");
+    holds(kGenerate + "--count 5 --drain 0 --json");
+    holds(kRespond + "--duration 0.05");
+    holds(kRespond + "--duration 0.05 --json");
+    holds("wire " + kPort + "net_null1,no-rx=1 --duration 0.05");
+}
+
+BOOST_AUTO_TEST_CASE(a_generator_whose_reader_ends_stops) {
+    const auto began = std::chrono::steady_clock::now();
+    const Ran ran = run(kGenerate + "--duration 60 --rate 1000 --json", {.out = Sink::kNobody});
+    BOOST_TEST(ran.status == kIncomplete);
+    BOOST_TEST(seconds_since(began) < 15);
+    const Ran quiet = run(kGenerate + "--duration 60 --rate 1000", {.err = Sink::kNobody});
+    BOOST_TEST(quiet.status == kIncomplete);
+    BOOST_TEST(quiet.out.find("PARTIAL") != std::string::npos, quiet.out);
+    BOOST_TEST(seconds_since(began) < 30);
+}
+
+BOOST_AUTO_TEST_CASE(messages_that_do_not_fit_the_disk_stop_nothing) {
+    const Ran ran = run(kRespond + "--duration 1.2", {.err = Sink::kFull});
+    BOOST_TEST(ran.status == kIncomplete);
+    BOOST_TEST(!ran.out.empty());
+}
+
+BOOST_AUTO_TEST_CASE(no_file_of_a_run_becomes_a_standard_stream) {
+    Process respond(kRespond + "--duration 60",
+                    {.in = Sink::kClosed, .out = Sink::kClosed, .err = Sink::kClosed});
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    for (const char* descriptor : {"0", "1", "2"}) {
+        std::error_code wrong;
+        BOOST_TEST(std::filesystem::read_symlink(
+                       "/proc/" + std::to_string(respond.pid()) + "/fd/" + descriptor, wrong) ==
+                   "/dev/null");
+    }
+    respond.signal(SIGTERM);
+    BOOST_TEST(respond.wait().status == kIncomplete);
+}
+
+BOOST_AUTO_TEST_CASE(a_hangup_that_is_ignored_stays_so) {
+    const std::string wire = "wire " + kPort + "net_null1,no-rx=1 --duration 1.5";
+    for (const std::string& words : {kRespond + "--duration 1.5", wire}) {
+        for (const Hangup hangup : {Hangup::kIgnored, Hangup::kDefault}) {
+            BOOST_TEST_CONTEXT(words << (hangup == Hangup::kIgnored ? ", nohup" : "")) {
+                const auto began = std::chrono::steady_clock::now();
+                Process running(words, {}, hangup);
+                running.await_err();
+                running.signal(SIGHUP);
+                BOOST_TEST(running.wait().status < 128);
+                BOOST_TEST((seconds_since(began) > 1.5) == (hangup == Hangup::kIgnored));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_pipe_that_does_not_block_loses_nothing) {
+    const Ran whole = run("generate --help", {});
+    BOOST_TEST_REQUIRE(whole.out.size() > 4096U);
+    std::array<int, 2> ends{-1, -1};
+    BOOST_TEST_REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
+    BOOST_TEST_REQUIRE(fcntl(ends[1], F_SETPIPE_SZ, 4096) == 4096);
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    Process slow("generate --help", {}, Hangup::kDefault, ends[1]);
+    close(ends[1]);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    BOOST_TEST(read_all(ends[0]) == whole.out);
+    close(ends[0]);
+    BOOST_TEST(slow.wait().status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_replay_that_waits_for_a_writer_is_ended_by_a_signal) {
+    const std::string fifo = folder.file("nobody.pcap");
+    BOOST_TEST_REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+    for (const int number : {SIGINT, SIGTERM}) {
+        Process replay("generate " + kPort + "--replay " + fifo, {});
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        const auto began = std::chrono::steady_clock::now();
+        replay.signal(number);
+        const Ran ran = replay.wait();
+        BOOST_TEST(ran.status == kIncomplete);
+        BOOST_TEST(ran.err.find("stopped while reading it") != std::string::npos, ran.err);
+        BOOST_TEST(seconds_since(began) < 5);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_replay_takes_a_short_capture_out_of_a_pipe) {
+    const std::string fifo = folder.file("short.pcap");
+    BOOST_TEST_REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+    load::Octets capture = load::pcap_file();
+    for (std::uint32_t second = 1; second <= 3; ++second) {
+        load::add_frame(capture, second, 0, load::Octets(60, 2));
+    }
+    Process replay("generate " + kPort + "--json --replay " + fifo, {});
+    std::ofstream(fifo, std::ios::binary)
+        .write(reinterpret_cast<const char*>(capture.data()),
+               static_cast<std::streamsize>(capture.size()));
+    const Ran ran = replay.wait();
+    BOOST_TEST(ran.status != 2, ran.err);
+    BOOST_TEST(ran.out.find("\"sent\":3") != std::string::npos, ran.out);
+}
