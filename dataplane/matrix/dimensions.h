@@ -77,7 +77,7 @@ enum class Length : std::uint8_t {
     k18,   // with UDP over IPv4: 60 bytes, the shortest Ethernet frame
     k171,  // odd
     k256,  // even
-    kMtu,  // the outermost IP packet has 1500 bytes
+    kMtu,  // the outermost IP packet has 1500 bytes, or the MTU if that is less
     k2501,
     k9000,  // the outermost IP packet has 9000 bytes
 };

@@ -72,7 +72,7 @@ Result<HandedFrame> hand(FrameSpec spec, const Row& row, const DutLimits& limits
     if (inserted) {
         leave_tag_to_nic(spec);
     }
-    hand_over(spec, row, limits.kind);
+    hand_over(spec, row, limits);
     Result<Rendered> frame = render(spec);
     if (!frame) {
         return pass_on(frame.error());
@@ -173,7 +173,7 @@ Status add_segments(Probe& probe, const FrameSpec& spec, const Row& row, const D
         return pass_on(handed.error());
     }
     probe.handed.push_back(std::move(*handed));
-    probe.segment_bytes = segment_bytes_of(row, spec);
+    probe.segment_bytes = segment_bytes_of(row, spec, limits.mtu);
     for (std::size_t n = 0; n * probe.segment_bytes < spec.payload.size(); ++n) {
         const Result<Rendered> segment = render(segment_of(spec, n, probe.segment_bytes));
         if (!segment) {
@@ -245,7 +245,7 @@ frame::TunnelPorts tunnels_of(const Row& row) {
 }
 
 Result<Probe> ProbeMaker::make(const Row& row, const Label& label) const {
-    FrameSpec spec = spec_of(row, label, addresses_, seed_);
+    FrameSpec spec = spec_of(row, label, addresses_, seed_, limits_.mtu);
     Probe probe{.label = label, .tunnels = tunnels_of(row)};
     probe.source_before_nat = before_nat(spec, row.nat);
     if (direction_ == Direction::kReceive) {
@@ -272,6 +272,15 @@ std::optional<Label> ProbeMaker::label_of(const frame::PacketView& innermost) co
         return std::nullopt;
     }
     return Label{*row, *index};
+}
+
+Probe as_plain(Probe probe) {
+    probe.handed.clear();
+    for (const FrameBytes& intended : probe.intended) {
+        probe.handed.push_back({.bytes = intended});
+    }
+    probe.segment_bytes = 0;
+    return probe;
 }
 
 softnic::TxFrame to_tx_frame(const HandedFrame& frame, const Probe& probe) {

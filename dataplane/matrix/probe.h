@@ -83,6 +83,9 @@ class ProbeMaker {
     std::uint64_t seed_;
 };
 
+// What a perfect sender would put on the wire, handed over as it is, with nothing asked.
+Probe as_plain(Probe probe);
+
 // The way such frames are read: where their tunnel listens, if they have one.
 frame::TunnelPorts tunnels_of(const Row& row);
 

@@ -201,7 +201,7 @@ std::size_t header_bytes(const FrameSpec& spec) {
     return layout.packet.payload - (spec.tunnel ? layout.outer.network : layout.packet.network);
 }
 
-std::size_t unit_bytes(Length length, const FrameSpec& empty) {
+std::size_t unit_bytes(Length length, const FrameSpec& empty, std::uint32_t mtu) {
     switch (length) {
         case Length::k0:
             return 0;
@@ -218,7 +218,7 @@ std::size_t unit_bytes(Length length, const FrameSpec& empty) {
         case Length::k256:
             return 256;
         case Length::kMtu:
-            return kStandardMtu - header_bytes(empty);
+            return std::min(kStandardMtu, mtu) - header_bytes(empty);
         case Length::k2501:
             return 2501;
         case Length::k9000:
@@ -401,7 +401,7 @@ ChecksumMode mode_of(RxMistake mistake) {
 }  // namespace
 
 frame::FrameSpec spec_of(const Row& row, const Label& label, const Addresses& addresses,
-                         std::uint64_t seed) {
+                         std::uint64_t seed, std::uint32_t mtu) {
     Random random(seed * 31 + (std::uint64_t{label.row} << 32 | label.index));
     FrameSpec spec;
     spec.seed = random();
@@ -412,7 +412,7 @@ frame::FrameSpec spec_of(const Row& row, const Label& label, const Addresses& ad
         spec.tunnel = tunnel_around(row, label, addresses, random);
     }
     add_tags(spec, row);
-    spec.payload.resize(super_bytes(row.segmentation, unit_bytes(row.length, spec)));
+    spec.payload.resize(super_bytes(row.segmentation, unit_bytes(row.length, spec, mtu)));
     write_payload(spec.payload, row.values, label, seed);
     if (row.values == PayloadValues::kTunnelLike) {
         look_like_tunnel(spec, row, label, addresses, random);
@@ -432,14 +432,15 @@ frame::FrameSpec spec_of(const Row& row, const Label& label, const Addresses& ad
     return spec;
 }
 
-std::uint16_t segment_bytes_of(const Row& row, const frame::FrameSpec& spec) {
+std::uint16_t segment_bytes_of(const Row& row, const frame::FrameSpec& spec, std::uint32_t mtu) {
     if (row.segmentation == Segmentation::kNone) {
         return 0;
     }
-    return static_cast<std::uint16_t>(unit_bytes(row.length, spec));
+    return static_cast<std::uint16_t>(unit_bytes(row.length, spec, mtu));
 }
 
-void hand_over(frame::FrameSpec& spec, const Row& row, DutKind kind) {
+void hand_over(frame::FrameSpec& spec, const Row& row, const DutLimits& limits) {
+    const DutKind kind = limits.kind;
     const bool segmented = row.segmentation != Segmentation::kNone;
     const bool inner = row.handover == Handover::kInner || row.handover == Handover::kBoth;
     const bool outer = row.handover == Handover::kOuter || row.handover == Handover::kBoth;
@@ -450,7 +451,7 @@ void hand_over(frame::FrameSpec& spec, const Row& row, DutKind kind) {
         leave(spec.tunnel->outer, kind);
     }
     if (segmented) {
-        spec.segment_bytes = segment_bytes_of(row, spec);
+        spec.segment_bytes = segment_bytes_of(row, spec, limits.mtu);
         if (kind == DutKind::kKernelDevice) {
             spec.packet.transport_checksum = ChecksumMode::kPseudo;
         }

@@ -6,15 +6,15 @@
 namespace pathproof::matrix {
 
 // The frame as a perfect sender makes it, everything in software; of a segmented row the
-// super-frame, of a fragmented one the whole datagram.
+// super-frame, of a fragmented one the whole datagram. `mtu`: bytes of the outermost IP packet.
 frame::FrameSpec spec_of(const Row& row, const Label& label, const Addresses& addresses,
-                         std::uint64_t seed);
+                         std::uint64_t seed, std::uint32_t mtu);
 
 // Payload bytes of one segment, or 0.
-std::uint16_t segment_bytes_of(const Row& row, const frame::FrameSpec& spec);
+std::uint16_t segment_bytes_of(const Row& row, const frame::FrameSpec& spec, std::uint32_t mtu);
 
 // Changes checksum modes from software to what the row leaves to the device.
-void hand_over(frame::FrameSpec& spec, const Row& row, DutKind kind);
+void hand_over(frame::FrameSpec& spec, const Row& row, const DutLimits& limits);
 
 // Changes checksum modes to the row's mistakes.
 void make_mistakes(frame::FrameSpec& spec, const Row& row);

@@ -158,8 +158,9 @@ bool is_read(const matrix::Row& row, const frame::TunnelPorts& known) {
     if (row.encap == matrix::Encap::kNone) {
         return true;
     }
-    if (over_ip || known.ip_tunnels() == frame::IpTunnels::kIgnored) {
-        return known.ip_tunnels() == frame::IpTunnels::kFollowed;
+    const bool no_ports = known == frame::TunnelPorts(known.ip_tunnels());
+    if (over_ip || no_ports) {
+        return over_ip && known.ip_tunnels() == frame::IpTunnels::kFollowed;
     }
     return row.tunnel_port != matrix::TunnelPort::k8223;
 }
@@ -348,16 +349,18 @@ bool is_cause(const matrix::TxCellResult& result, const matrix::TxFinding& findi
 std::string place_of(const matrix::Row& row, const std::string& layer, const RowsRun& run) {
     const std::string depth = row.encap == matrix::Encap::kNone ? "plain." : "inner.";
     const bool unread = !is_read(row, run.tunnels);
+    // GRE and IP in IP have no checksum of their own: the first is that of the packet inside.
+    const bool over_ip = row.encap == matrix::Encap::kGre || row.encap == matrix::Encap::kIpInIp;
     if (layer == "outer.ip" || (unread && layer == "ip")) {
-        return "outer.ipv4";
+        return row.encap == matrix::Encap::kVxlanOverIpv6 ? "outer.ipv6" : "outer.ipv4";
     }
-    if (layer == "outer.l4" || (unread && layer == "l4")) {
+    if (!over_ip && (layer == "outer.l4" || (unread && layer == "l4"))) {
         return "outer.udp";
     }
     if (layer == "ip") {
         return depth + "ipv4";
     }
-    if (layer != "l4") {
+    if (layer != "l4" && layer != "outer.l4") {
         return layer.empty() ? "frame" : layer;
     }
     switch (row.transport) {
@@ -370,7 +373,10 @@ std::string place_of(const matrix::Row& row, const std::string& layer, const Row
         case matrix::InnerTransport::kSctp:
             return depth + "sctp";
         case matrix::InnerTransport::kIcmp:
-            return depth + "icmp";
+            return depth + (row.network == matrix::InnerNetwork::kIpv4 ||
+                                    row.network == matrix::InnerNetwork::kIpv4Options
+                                ? "icmp"
+                                : "icmpv6");
         case matrix::InnerTransport::kUnknown:
             break;
     }

@@ -29,7 +29,9 @@ traffic::ArrivedFrame as_arrived(agent::CapturedFrame&& captured) {
 Result<traffic::ExchangeReport> exchange_with_kernel(tester::Client& tester, std::size_t port,
                                                      agent::Client& agent,
                                                      const std::string& device,
-                                                     traffic::ExchangePlan plan) {
+                                                     traffic::ExchangePlan plan,
+                                                     std::chrono::milliseconds patience) {
+    plan.quiet = patience;
     plan.from = port;
     plan.to = port;
     if (const Status listening = agent.start_capture({.device = device}); !listening) {
@@ -83,9 +85,10 @@ Result<KernelReceipt> receive_by_kernel(tester::Client& tester, std::size_t port
                                         agent::Client& agent, const std::string& device,
                                         const RowSettings& settings, const RowProgress& progress) {
     // The kernel's device is the port under test; what it promises, a driver's profile says.
-    port::PortInfo kernel{.name = device, .device = device, .driver = "kernel"};
+    port::PortInfo kernel{.name = device, .device = device, .driver = kKernelDriver};
     const Path path{{kernel, tester.ports()[port]}, [&](const traffic::ExchangePlan& plan) {
-                        return exchange_with_kernel(tester, port, agent, device, plan);
+                        return exchange_with_kernel(tester, port, agent, device, plan,
+                                                    settings.patience);
                     }};
     RowSettings received = settings;
     received.directions = Directions::kReceived;

@@ -195,7 +195,8 @@ Result<std::vector<Probe>> Rows::probes_of(const matrix::ProbeMaker& maker, cons
         if (!probe) {
             return pass_on(probe.error());
         }
-        probes.push_back(std::move(*probe));
+        probes.push_back(settings_.plain ? matrix::as_plain(std::move(*probe))
+                                         : std::move(*probe));
     }
     return probes;
 }
@@ -375,6 +376,9 @@ Status Rows::receive(const matrix::Matrix& matrix, const std::function<void(std:
 }  // namespace
 
 frame::TunnelPorts tunnels_read_by(const port::PortInfo& port) {
+    if (port.driver == kKernelDriver) {
+        return frame::TunnelPorts(frame::IpTunnels::kFollowed);
+    }
     const bool outer =
         has(port.rx_offloads, "OUTER_IPV4_CKSUM") || has(port.rx_offloads, "OUTER_UDP_CKSUM");
     return outer ? frame::TunnelPorts::well_known() : kNoTunnels;
@@ -386,9 +390,15 @@ Result<RowsRun> run_rows(const Path& path, const PortPair& ports, const RowSetti
     const matrix::Matrix sent =
         matrix::make_matrix(limits, Direction::kTransmit, settings.strength, settings.seed);
     matrix::Matrix received =
-        matrix::make_matrix(limits, Direction::kReceive, settings.strength, settings.seed);
+        settings.only_also
+            ? matrix::Matrix{.limits = limits}
+            : matrix::make_matrix(limits, Direction::kReceive, settings.strength, settings.seed);
     received.rows.insert(received.rows.end(), settings.also_received.begin(),
                          settings.also_received.end());
+    for (matrix::Row& row : received.rows) {
+        row.rx_input = settings.plain ? matrix::RxInput::kGood : row.rx_input;
+        row.rx_mistake = settings.plain ? matrix::RxMistake::kNone : row.rx_mistake;
+    }
     const std::size_t sends = settings.directions == Directions::kReceived ? 0 : sent.rows.size();
     const std::size_t receives =
         settings.directions == Directions::kSent ? 0 : received.rows.size();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -31,6 +32,11 @@ struct RowSettings {
     std::uint32_t probes = 8;  // of each row, with different payloads
     std::uint32_t mtu = 1500;
     std::vector<matrix::Row> also_received;  // beside those of the covering array
+    bool only_also = false;                  // in place of them
+    // Frames that leave nothing to the port, and good ones alone: what proves the path.
+    bool plain = false;
+    // After the last frame of a batch was sent to a kernel device: so long the others may take.
+    std::chrono::milliseconds patience{50};
 };
 
 struct TxRow {
@@ -69,7 +75,10 @@ struct RowsRun {
 using RowProgress = std::function<void(std::size_t, std::size_t)>;
 
 // Which tunnels a port reads on receipt: the well-known ones if it has an outer checksum offload,
-// else none, and its claims speak of the outer packet.
+// else none, and its claims speak of the outer packet. The kernel's claim is about the first
+// transport checksum of a frame (skbuff.h, CHECKSUM_UNNECESSARY): that is the inner one behind GRE
+// and IP in IP, which have none of their own.
+inline constexpr const char* kKernelDriver = "kernel";  // of a device that the kernel receives with
 frame::TunnelPorts tunnels_read_by(const port::PortInfo& port);
 
 // Two ends of a cable and the way frames go between them.

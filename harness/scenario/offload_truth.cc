@@ -18,6 +18,7 @@
 #include "harness/lab/topology.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth_path.h"
 #include "harness/scenario/offload_truth_receive.h"
 #include "harness/scenario/offload_truth_segments.h"
 #include "harness/scenario/offload_truth_table.h"
@@ -133,8 +134,7 @@ struct Plan {
 Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
     const MatrixSize size = context.options.matrix;
     const bool full = size == MatrixSize::kFull;
-    const matrix::DutLimits limits = matrix::kernel_device_limits(
-        std::min<std::uint32_t>(bench.info().mtu, bench.device().longest_packet));
+    const matrix::DutLimits limits = matrix::kernel_device_limits(bench.device().longest_packet);
     const matrix::ProbeMaker maker(limits, matrix::Direction::kTransmit, {}, context.options.seed);
     matrix::Matrix rows = matrix::make_matrix(
         limits, matrix::Direction::kTransmit,
@@ -182,8 +182,9 @@ Status run_settings(Context& context, TruthBench& bench, const Plan& plan, Featu
         const auto wanted = [&](std::size_t row) {
             return !bench.blind_to(rows[row]) && is_worth_sending(setting, rows[row]);
         };
-        if (const Status sent = send_and_judge(bench, plan.maker, plan.set, wanted, outcome);
-            !sent) {
+        Status sent = send_and_judge(bench, plan.maker, plan.set, wanted, outcome);
+        sent = sent ? confirm(bench, plan.maker, plan.set, run.wire, outcome) : sent;
+        if (!sent) {
             return sent;
         }
         if (const Status looked = features.look_again(outcome.taken); !looked) {
@@ -243,78 +244,117 @@ const SettingOutcome* cure_of(const TruthRun& run, Setting::Kind kind) {
     return nullptr;
 }
 
-void conclude_device(const TruthRun& run, verdict::ScenarioResult& result) {
-    const Judged found = judge_condition(run, as_found(run), std::nullopt);
-    std::vector<Defect> defects = found.defects;
-    std::string where = "as found";
-    for (const SettingOutcome& outcome : run.outcomes) {
-        if (!defects.empty()) {
-            break;
+const SettingOutcome* shown_cure(const TruthRun& run) {
+    const SettingOutcome* cure = cure_of(run, Setting::Kind::kOneOff);
+    return cure != nullptr ? cure : cure_of(run, Setting::Kind::kAllOff);
+}
+
+// Each wrong value of the first setting that shows any, and what was seen once under each.
+void add_values(const SettingOutcome& outcome, const Judged& judged,
+                const std::vector<Defect>& defects, TruthRun& run) {
+    std::map<std::pair<std::string, std::string>, WrongValue> values;
+    for (const Defect& defect : defects) {
+        const matrix::TxFinding& finding = defect.finding;
+        const auto [at, added] =
+            values.try_emplace({finding.place, title_of(finding)},
+                               WrongValue{.setting = outcome.setting.title(),
+                                          .title = title_of(finding),
+                                          .place = finding.place,
+                                          .frames = judged.frames});
+        WrongValue& value = at->second;
+        if (added) {
+            value.where = fmt::format("for example in rows '{}'",
+                                      matrix::describe(run.set->matrix.rows[defect.row]));
+            if (finding.checksum != judge::ChecksumName::kUnknown) {
+                value.meaning = fmt::format("{}: {}.", judge::name(finding.checksum),
+                                            judge::meaning(finding.checksum));
+            }
         }
-        defects = judge_condition(run, outcome, std::nullopt).defects;
-        where = outcome.setting.title();
+        value.wrong = std::min(value.wrong + finding.frames, value.frames);
+        value.observations = std::max(value.observations, defect.observations);
     }
-    std::uint64_t frames = 0;
-    std::uint64_t unfinished = 0;
-    for (const SettingOutcome& outcome : run.outcomes) {
-        const Judged judged = judge_condition(run, outcome, std::nullopt);
-        frames += judged.frames;
-        unfinished += judged.unfinished;
-    }
-    if (defects.empty()) {
-        result.verdict = verdict::ScenarioVerdict::kNoDefectFound;
-        result.headline = fmt::format(
-            "No defect found in {} frames through {} under {} settings of its offloads.{}", frames,
-            run.device, run.outcomes.size(),
-            unfinished == 0 ? ""
-                            : fmt::format(" {} of them were handed over unfinished, by design of "
-                                          "such a device, and are right behind a healthy NIC.",
-                                          unfinished));
-        return;
-    }
-    result.verdict = verdict::ScenarioVerdict::kDefectFound;
-    const matrix::TxFinding& first = defects.front().finding;
-    result.headline = fmt::format(
-        "{} puts wrong frames on the wire with its offloads {}: {} at {}, for example in rows "
-        "'{}'.",
-        run.device, where, title_of(first), first.place.empty() ? "the frame" : first.place,
-        matrix::describe(run.set->matrix.rows[defects.front().row]));
-    if (first.checksum != judge::ChecksumName::kUnknown) {
-        result.cause =
-            fmt::format("{}: {}.", judge::name(first.checksum), judge::meaning(first.checksum));
-    }
-    const SettingOutcome* cure =
-        found.defects.empty() ? nullptr : cure_of(run, Setting::Kind::kOneOff);
-    if (cure == nullptr && !found.defects.empty()) {
-        cure = cure_of(run, Setting::Kind::kAllOff);
-    }
-    if (cure != nullptr) {
-        const std::string feature = cure->setting.kind == Setting::Kind::kAllOff
-                                        ? fmt::format("{} off", fmt::join(run.varied, " off "))
-                                        : cure->setting.feature + " off";
-        result.cure = fmt::format(
-            "`ethtool -K DEV {}`. Seen in this run: every frame that was "
-            "wrong is right then.",
-            feature);
-        result.cure_shown = true;
-        result.before_cell = cell_id(as_found(run).setting, std::nullopt);
-        result.after_cell = cell_id(cure->setting, std::nullopt);
-    }
-    for (const verdict::KnownErratum& erratum : known_errata(run, defects)) {
-        result.explanation.push_back(fmt::format("{} ({}): {} Workaround: {} Source: {}",
-                                                 erratum.id, erratum.certainty, erratum.title,
-                                                 erratum.workaround, erratum.source));
+    const SettingOutcome* cure = &outcome == &as_found(run) ? shown_cure(run) : nullptr;
+    for (auto& [key, value] : values) {
+        if (cure != nullptr && value.observations > 1) {
+            const std::string feature = cure->setting.kind == Setting::Kind::kAllOff
+                                            ? fmt::format("{} off", fmt::join(run.varied, " off "))
+                                            : cure->setting.feature + " off";
+            value.cure = fmt::format(
+                "`ethtool -K DEV {}`. Seen in this run: every frame that was wrong is right then.",
+                feature);
+            value.before = cell_id(as_found(run).setting, std::nullopt);
+            value.after = cell_id(cure->setting, std::nullopt);
+        }
+        run.values.wrong.push_back(std::move(value));
     }
 }
 
+// What the sending side adds to what is said of the device.
+void add_sent(TruthRun& run, verdict::ScenarioResult& result) {
+    run.values.settings = run.outcomes.size();
+    bool told = false;
+    for (const SettingOutcome& outcome : run.outcomes) {
+        const Judged judged = judge_condition(run, outcome, std::nullopt);
+        run.values.sent += judged.frames;
+        run.values.unfinished += judged.unfinished;
+        add_values(outcome, judged, judged.once, run);
+        if (told || judged.defects.empty()) {
+            continue;
+        }
+        told = true;
+        add_values(outcome, judged, judged.defects, run);
+        for (const verdict::KnownErratum& erratum : known_errata(run, judged.defects)) {
+            result.explanation.push_back(fmt::format("{} ({}): {} Workaround: {} Source: {}",
+                                                     erratum.id, erratum.certainty, erratum.title,
+                                                     erratum.workaround, erratum.source));
+        }
+    }
+}
+
+// An unproven path is a cell of its own, and the only one that is judged.
+Cell path_cell(const PathFacts& path) {
+    Cell cell{.id = "path",
+              .toggles = {{"offloads", "all off"}, {"frames", "plain, of every kind"}},
+              .verdict = path.proven() ? CellVerdict::kPass : CellVerdict::kInconclusive,
+              .reason = fmt::format("{}", fmt::join(path_sentences(path), "; "))};
+    cell.measures = {
+        count_of("frames_to_tester", "plain frames sent by the device", path.to_tester.sent),
+        count_of("right_at_tester", "of them right at the tester", path.to_tester.right),
+        count_of("frames_to_device", "plain frames sent to the device", path.to_device.sent),
+        count_of("right_at_device", "of them right at the device", path.to_device.right),
+        count_of("mtu", "longest packet that passes", path.mtu, "bytes")};
+    return cell;
+}
+
+// With the device's offloads off, those of both directions.
+Status prove(Context& context, TruthBench& bench, const Plan& plan, FeatureSwitch& features,
+             TruthRun& run) {
+    const auto off = features.set({Setting::Kind::kAllOff, ""});
+    auto received =
+        off ? FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
+                                  bench.device().name, receive_features(features.as_found()))
+            : Result<FeatureSwitch>(pass_on(off.error()));
+    if (!received) {
+        return pass_on(received.error());
+    }
+    const auto quiet = received->set({Setting::Kind::kAllOff, ""});
+    const Status proven = quiet ? prove_path(bench, plan.maker, plan.set,
+                                             receive_rows(context, bench), run.values.path)
+                                : Status(pass_on(quiet.error()));
+    const auto back = received->put_back();
+    return proven && !back ? Status(pass_on(back.error())) : proven;
+}
+
 Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& plan,
-                              verdict::ScenarioResult& result) {
+                              const PathFacts& path, verdict::ScenarioResult& result) {
     TruthRun run{.driver = bench.info().driver, .kernel = kernel_release(), .set = &plan.set};
     run.device = fmt::format("{} ({}{}{})", bench.device().name, run.driver,
                              bench.device().netns.empty() ? "" : " in ", bench.device().netns);
     if (const Status known = add_knowledge(context, run); !known) {
         return pass_on(known.error());
     }
+    run.values.device = run.device;
+    run.values.path = path;
     auto features = bench.dut().features(bench.device().name);
     if (!features) {
         return pass_on(features.error());
@@ -327,20 +367,29 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
     }
     run.as_found = switches->as_found();
     run.left_out = left_out_of(bench, plan.set);
-    const Status sent = run_settings(context, bench, plan, *switches, run);
+    context.progress.step("path");
+    Status sent = prove(context, bench, plan, *switches, run);
+    if (sent && run.values.path.proven()) {
+        sent = run_settings(context, bench, plan, *switches, run);
+    }
     const auto left = switches->put_back();
     if (!sent || !left) {
         return pass_on(sent ? left.error() : sent.error());
+    }
+    result.cells.push_back(path_cell(run.values.path));
+    if (!run.values.path.proven()) {
+        result.cells.push_back(put_back_cell("tx.flags-put-back", *left));
+        return run;
     }
     auto cells = truth_cells(run, bench, context.options.out_dir);
     if (!cells) {
         return pass_on(cells.error());
     }
-    result.cells = std::move(*cells);
+    std::ranges::move(*cells, std::back_inserter(result.cells));
     result.cells.push_back(put_back_cell("tx.flags-put-back", *left));
     result.controls.push_back(control_cell(run));
     result.truth_tables.push_back(truth_table(run));
-    conclude_device(run, result);
+    add_sent(run, result);
     return run;
 }
 
@@ -370,6 +419,23 @@ Status run_on(Context& context, const TruthDevice& device, lab::Overlay* overlay
     if (const Status described = describe(context, **bench); !described) {
         return described;
     }
+    auto far = FarEnd::take(context.journal, device);
+    if (!far) {
+        return pass_on(far.error());
+    }
+    const agent::DeviceInfo& info = (*bench)->info();
+    PathFacts path{.to_tester = {},
+                   .to_device = {},
+                   .device = {.name = device.name, .netns = device.netns, .mtu = info.mtu},
+                   .far = far->end()};
+    const std::uint32_t longest =
+        std::min({info.mtu, device.longest_packet, path.far.mtu == 0 ? info.mtu : path.far.mtu});
+    const auto mtu = find_mtu(**bench, longest);
+    if (!mtu) {
+        return pass_on(mtu.error());
+    }
+    path.mtu = *mtu;
+    (*bench)->limit_packets(*mtu == 0 ? longest : *mtu);
     const auto plan = make_plan(context, **bench);
     if (!plan) {
         return pass_on(plan.error());
@@ -380,11 +446,15 @@ Status run_on(Context& context, const TruthDevice& device, lab::Overlay* overlay
     }
     const std::size_t settings =
         settings_for(varied_features(plan->set, *features), *features, plan->size).size();
-    context.progress.begin(result.id, settings + receive_steps(*features) + segment_steps() +
+    context.progress.begin(result.id, 1 + settings + receive_steps(*features) + segment_steps() +
                                           (overlay != nullptr ? tunnel_steps() : 0));
-    const auto run = judge_device(context, **bench, *plan, result);
+    auto run = judge_device(context, **bench, *plan, path, result);
     if (!run) {
         return pass_on(run.error());
+    }
+    if (!run->values.path.proven()) {
+        conclude_truth(run->values, result);
+        return {};
     }
     if (const Status received = judge_receipt(context, **bench, *run, result); !received) {
         return received;
@@ -392,7 +462,10 @@ Status run_on(Context& context, const TruthDevice& device, lab::Overlay* overlay
     if (const Status judged = judge_tunnel_segments(context, **bench, *run, result); !judged) {
         return judged;
     }
-    return overlay == nullptr ? Status() : judge_tunnels(context, **bench, *overlay, result);
+    const Status judged =
+        overlay == nullptr ? Status() : judge_tunnels(context, **bench, *overlay, *run, result);
+    conclude_truth(run->values, result);
+    return judged;
 }
 
 }  // namespace

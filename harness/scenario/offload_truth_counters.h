@@ -34,6 +34,8 @@ struct KindCount {
     std::uint64_t refused = 0;
     // Counters of the driver with "csum" or "checksum" in their names, as far as they went up.
     std::vector<std::pair<std::string, std::uint64_t>> driver;
+    std::string hidden;  // who kept frames from the kernel's counters; empty: nobody was seen to
+    std::string once;    // what a first observation showed and a second did not
 };
 using KindCounts = std::array<KindCount, kCountedKinds>;
 
@@ -42,12 +44,13 @@ bool counts_bad_checksums(const std::string& counter);
 
 // Right if the kernel counted what the judge did; else COUNTER_LIES, and before it what became of
 // the frames: RX_GOOD_ON_BAD (bad ones were taken), RX_BAD_ON_GOOD, RX_DROP_BAD (they vanished
-// uncounted).
+// uncounted). Nothing is said where somebody, a firewall for example, hid them.
 verdict::Observation observation_of(const KindCount& count, const CountedKind& kind);
 
 // The same of a counter of the driver: right if of each kind it counted all bad frames or none.
 verdict::Observation driver_observation(const KindCount& count);
 
+// What is wrong is counted a second time, and the kernel's drops are listened to meanwhile.
 Result<KindCounts> count_addressed(TruthBench& bench, const AddressedDevice& addressed,
                                    std::uint64_t seed);
 
@@ -57,6 +60,7 @@ struct CounterVerdict {
     verdict::TruthRow driver;
     verdict::Cell cell;
 };
+// The cell is INCONCLUSIVE where something was hidden or seen once only.
 CounterVerdict judge_counters(const KindCounts& counts, const std::string& setting,
                               const std::string& title);
 

@@ -93,6 +93,77 @@ Status send_and_judge(TruthBench& bench, const matrix::ProbeMaker& maker, const 
     return {};
 }
 
+namespace {
+
+constexpr int kMostLooks = 3;
+
+bool shows_again(const std::vector<TxFinding>& first, const std::vector<TxFinding>& then) {
+    return std::ranges::any_of(first, [&](const TxFinding& finding) {
+        return std::ranges::any_of(then, [&](const TxFinding& other) {
+            const bool same_frames = finding.kind != FindingKind::kMissing ||
+                                     (finding.frames == other.frames &&
+                                      finding.specimen.label == other.specimen.label);
+            return finding.kind == other.kind && finding.place == other.place &&
+                   finding.title == other.title && same_frames;
+        });
+    });
+}
+
+}  // namespace
+
+Status confirm(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
+               WireKind wire, SettingOutcome& outcome) {
+    std::map<std::size_t, RowOutcome> doubtful;  // as they were seen first
+    for (const auto& [number, row] : outcome.rows) {
+        if (!row.seen(wire).findings.empty()) {
+            doubtful.emplace(number, row);
+        }
+    }
+    // Where every frame came right, what the tester lost was none of them.
+    outcome.tally.lost = doubtful.empty() ? 0 : outcome.tally.lost;
+    for (int look = 1; look < kMostLooks && !doubtful.empty(); ++look) {
+        SettingOutcome again{.setting = outcome.setting, .taken = outcome.taken};
+        const Status sent = send_and_judge(
+            bench, maker, set, [&](std::size_t row) { return doubtful.contains(row); }, again);
+        if (!sent) {
+            return sent;
+        }
+        outcome.tally.lost = again.tally.lost;
+        for (auto& [number, then] : again.rows) {
+            const auto first = doubtful.find(number);
+            RowOutcome& row = outcome.rows[number];
+            const auto& findings = first->second.seen(wire).findings;
+            if (shows_again(findings, then.seen(wire).findings)) {
+                row = std::move(first->second);
+                row.observations = static_cast<std::uint64_t>(look) + 1;
+                doubtful.erase(first);
+                continue;
+            }
+            then.once = findings;
+            row = std::move(then);
+        }
+    }
+    // What the last look showed for the first time is not confirmed either.
+    for (const auto& [number, first] : doubtful) {
+        RowOutcome& row = outcome.rows[number];
+        for (matrix::TxCellResult* result : {&row.wire, &row.finished}) {
+            if (result == &row.seen(wire)) {
+                std::ranges::move(result->findings, std::back_inserter(row.once));
+            }
+            result->findings.clear();
+        }
+    }
+    return {};
+}
+
+std::uint64_t Judged::seen_once() const {
+    std::uint64_t frames_once = 0;
+    for (const Defect& defect : once) {
+        frames_once += defect.finding.frames;
+    }
+    return std::min(frames_once, frames);
+}
+
 std::string title_of(const TxFinding& finding) {
     if (finding.kind == FindingKind::kSegment &&
         finding.checksum == judge::ChecksumName::kUnknown && !finding.place.empty()) {
@@ -131,7 +202,7 @@ Judged judge_rows(const SettingOutcome& outcome, WireKind wire,
         if (!wanted(number)) {
             continue;
         }
-        const matrix::TxCellResult& result = wire == WireKind::kMemory ? row.finished : row.wire;
+        const matrix::TxCellResult& result = row.seen(wire);
         judged.probes += result.probes;
         judged.frames += result.intended;
         // A frame that differs and is right all the same (TCP's computed 0 sent as 0xffff) is
@@ -144,7 +215,10 @@ Judged judge_rows(const SettingOutcome& outcome, WireKind wire,
             judged.refusals[reason] += probes;
         }
         for (const TxFinding& finding : result.findings) {
-            judged.defects.push_back({number, finding});
+            judged.defects.push_back({number, finding, row.observations});
+        }
+        for (const TxFinding& finding : row.once) {
+            judged.once.push_back({number, finding, 1});
         }
         if (wire == WireKind::kMemory && row.super_frames > 0) {
             judged.unfinished_names["super-frame"] += row.super_frames;

@@ -27,6 +27,13 @@ struct RowOutcome {
     std::uint64_t unfinished = 0;   // frames that came as they were handed over, their request open
     std::uint64_t super_frames = 0;                 // of them, not cut
     std::map<std::string, std::uint64_t> refusals;  // reason -> probes
+    // Wrong values that a first observation had and no later one; the rest is of the last one.
+    std::vector<matrix::TxFinding> once;
+    std::uint64_t observations = 1;  // separate ones that showed what is wrong
+
+    const matrix::TxCellResult& seen(WireKind kind) const {
+        return kind == WireKind::kMemory ? finished : wire;
+    }
 };
 
 struct SettingOutcome {
@@ -49,9 +56,15 @@ Result<ProbeSet> make_probes(const matrix::ProbeMaker& maker, matrix::Matrix mat
 Status send_and_judge(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
                       const std::function<bool(std::size_t)>& wanted, SettingOutcome& outcome);
 
+// Observes the rows that are wrong a second time, and a third: a wrong value counts if it shows
+// again, of frames that never came the same ones. Under the setting that the outcome is of.
+Status confirm(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
+               WireKind wire, SettingOutcome& outcome);
+
 struct Defect {
     std::size_t row = 0;
     matrix::TxFinding finding;
+    std::uint64_t observations = 1;
 };
 
 // Several rows taken together.
@@ -62,10 +75,12 @@ struct Judged {
     std::uint64_t unfinished = 0;
     std::uint64_t refused = 0;  // probes
     std::vector<Defect> defects;
+    std::vector<Defect> once;    // seen once, not confirmed
     std::map<std::string, std::uint64_t> unfinished_names;  // "PSEUDO" -> frames
     std::map<std::string, std::uint64_t> refusals;
 
     std::uint64_t wrong() const { return frames - right; }
+    std::uint64_t seen_once() const;  // frames
     verdict::Observed observed() const;
     // Names of wrong values, most frequent first.
     std::vector<std::string> defect_names() const;

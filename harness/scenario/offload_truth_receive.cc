@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "dataplane/judge/explain.h"
 #include "harness/offload/defects.h"
@@ -27,6 +28,7 @@ struct ReceiveOutcome {
     SettingTaken taken;
     offload::RowsRun run;
     Findings findings;
+    std::vector<offload::Defect> once;  // seen once, not confirmed
     KindCounts counts;
     bool counted = false;
 
@@ -74,14 +76,68 @@ std::vector<matrix::Row> plain_rows() {
     return rows;
 }
 
-offload::RowSettings rows_for(const Context& context, const TruthBench& bench) {
+}  // namespace
+
+offload::RowSettings receive_rows(const Context& context, const TruthBench& bench) {
     const bool full = context.options.matrix == MatrixSize::kFull;
     return {.directions = offload::Directions::kReceived,
             .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
             .seed = context.options.seed,
             .probes = full ? kProbesFull : kProbesQuick,
-            .mtu = std::min<std::uint32_t>(bench.info().mtu, bench.device().longest_packet),
-            .also_received = plain_rows()};
+            .mtu = bench.device().longest_packet,
+            .also_received = plain_rows(),
+            .only_also = false,
+            .patience = bench.pace().patience / 2};
+}
+
+namespace {
+
+bool is_same(const offload::Defect& a, const offload::Defect& b) {
+    return a.place == b.place && a.title == b.title &&
+           (a.place != "frame" || (a.frames == b.frames && a.rows.size() == b.rows.size()));
+}
+
+// The rows behind the defects are received once more; what does not show again is not held against
+// the device.
+Status confirm_received(const Context& context, TruthBench& bench, const port::PortInfo& device,
+                        ReceiveOutcome& outcome) {
+    std::set<std::size_t> rows;
+    for (const offload::Defect& defect : outcome.findings.defects) {
+        rows.insert(defect.rows.begin(), defect.rows.end());
+    }
+    if (rows.empty()) {
+        return {};
+    }
+    offload::RowSettings settings = receive_rows(context, bench);
+    settings.only_also = true;
+    settings.also_received.clear();
+    for (const std::size_t row : rows) {
+        settings.also_received.push_back(outcome.run.received[row].row);
+    }
+    auto receipt = offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
+                                              settings, [](std::size_t, std::size_t) {});
+    if (!receipt) {
+        return pass_on(receipt.error());
+    }
+    const Findings again = offload::find_defects(receipt->run, device, {});
+    std::vector<offload::Defect> confirmed;
+    for (offload::Defect& defect : outcome.findings.defects) {
+        const bool shown = std::ranges::any_of(
+            again.defects, [&](const offload::Defect& other) { return is_same(defect, other); });
+        (shown ? confirmed : outcome.once).push_back(std::move(defect));
+    }
+    outcome.findings.defects = std::move(confirmed);
+    for (const offload::Defect& defect : outcome.once) {
+        for (const std::size_t row : defect.rows) {
+            const auto at = std::distance(rows.begin(), rows.find(row));
+            outcome.run.received[row].result =
+                receipt->run.received[static_cast<std::size_t>(at)].result;
+            outcome.run.received[row].result.findings.clear();
+        }
+    }
+    // A loss that was none the second time took nothing that is judged.
+    outcome.run.objections = std::move(receipt->run.objections);
+    return {};
 }
 
 Result<ReceiveOutcome> measure(Context& context, TruthBench& bench, const TruthRun& run,
@@ -95,13 +151,16 @@ Result<ReceiveOutcome> measure(Context& context, TruthBench& bench, const TruthR
     outcome.taken = std::move(*taken);
     auto receipt =
         offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
-                                   rows_for(context, bench), [](std::size_t, std::size_t) {});
+                                   receive_rows(context, bench), [](std::size_t, std::size_t) {});
     if (!receipt) {
         return pass_on(receipt.error());
     }
     outcome.run = std::move(receipt->run);
     const port::PortInfo device = promises_of(run, outcome.taken);
     outcome.findings = offload::find_defects(outcome.run, device, {});
+    if (const Status looked = confirm_received(context, bench, device, outcome); !looked) {
+        return pass_on(looked.error());
+    }
     offload::explain_by_errata(outcome.findings, outcome.run, run.errata, device, "");
     if (addressed != nullptr) {
         const auto counts = count_addressed(bench, *addressed, context.options.seed);
@@ -139,6 +198,11 @@ Cell cell_of(const ReceiveOutcome& outcome) {
         cell.verdict = CellVerdict::kFail;
         cell.cause = outcome.findings.defects.front().title;
         cell.reason = fmt::format("{}", fmt::join(signatures, ", "));
+    } else if (!outcome.once.empty()) {
+        const offload::Defect& once = outcome.once.front();
+        cell.verdict = CellVerdict::kInconclusive;
+        cell.reason = fmt::format("seen once, not confirmed: {}, {} frames", once.signature(),
+                                  once.frames);
     }
     return cell;
 }
@@ -180,6 +244,10 @@ Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition, 
     }
     cell.reason = fmt::format("{}", fmt::join(signatures, ", "));
     cell.measures = {count_of("frames_wrong", "frames falsely described or not delivered", wrong)};
+    if (!frames.empty()) {
+        cell.measures.push_back(words_of("specimen", "one such frame, as it was sent to the device",
+                                         fmt::format("{:02x}", fmt::join(frames.front(), ""))));
+    }
     auto files = bench.keep(out_dir, cell.id, frames, text);
     if (!files) {
         return pass_on(files.error());
@@ -285,7 +353,29 @@ verdict::TruthTable claims_table(const TruthRun& run, const ReceiveRun& received
     return table;
 }
 
-verdict::TruthTable counters_table(const TruthRun& run, const ReceiveRun& received,
+void add_counter_values(const CounterVerdict& judged, const std::string& setting,
+                        std::vector<WrongValue>& values) {
+    for (std::size_t i = 0; i < kCountedKinds; ++i) {
+        for (const verdict::Observation& seen :
+             {judged.kernel.observed[i], judged.driver.observed[i]}) {
+            if (seen.observed == verdict::Observed::kWrong) {
+                values.push_back({.part = TruthPart::kCounters,
+                                  .setting = setting,
+                                  .title = fmt::format("{}", fmt::join(seen.names, ", ")),
+                                  .place = counted_kinds()[i].name,
+                                  .where = seen.note,
+                                  .wrong = std::min(seen.wrong, seen.frames),
+                                  .frames = seen.frames,
+                                  .observations = 2,
+                                  .meaning = "Frames with bad checksums are taken, lost or counted "
+                                             "wrongly: " +
+                                             seen.note + "."});
+            }
+        }
+    }
+}
+
+verdict::TruthTable counters_table(TruthRun& run, const ReceiveRun& received,
                                    std::vector<Cell>& cells) {
     verdict::TruthTable table{
         .title = "Bad frames to the kernel's own address: taken, refused, counted",
@@ -300,6 +390,7 @@ verdict::TruthTable counters_table(const TruthRun& run, const ReceiveRun& receiv
         }
         CounterVerdict judged =
             judge_counters(outcome.counts, outcome.setting.id(), outcome.setting.title());
+        add_counter_values(judged, outcome.setting.title(), run.values.wrong);
         judged.kernel.offload = "InCsumErrors, " + outcome.setting.title();
         judged.driver.offload = "ethtool -S, " + outcome.setting.title();
         for (verdict::TruthRow* row : {&judged.kernel, &judged.driver}) {
@@ -328,46 +419,51 @@ verdict::TruthTable counters_table(const TruthRun& run, const ReceiveRun& receiv
     return table;
 }
 
-// What the truth of the transmit side did not say yet.
-void conclude(const TruthRun& run, const ReceiveRun& received,
-              const std::vector<Cell>& counter_cells, verdict::ScenarioResult& result) {
+std::uint64_t frames_in(const ReceiveOutcome& outcome, const std::vector<std::size_t>& rows) {
     std::uint64_t frames = 0;
-    const ReceiveOutcome* failing = nullptr;
-    const ReceiveOutcome* clean = nullptr;
+    for (const std::size_t row : rows) {
+        frames += outcome.run.received[row].result.frames;
+    }
+    return frames;
+}
+
+// What the receiving side adds to what is said of the device.
+void add_values(const ReceiveRun& received, const std::vector<Cell>& counter_cells,
+                TruthRun& run) {
+    const auto clean = std::ranges::find_if(received.outcomes, [](const ReceiveOutcome& outcome) {
+        return outcome.findings.defects.empty() && outcome.once.empty();
+    });
     for (const ReceiveOutcome& outcome : received.outcomes) {
-        frames += offload::count_received(outcome.run).frames;
-        const bool fails = !outcome.findings.defects.empty();
-        failing = fails && failing == nullptr ? &outcome : failing;
-        clean = !fails && clean == nullptr ? &outcome : clean;
-    }
-    const auto lying = std::ranges::find(counter_cells, CellVerdict::kFail, &Cell::verdict);
-    if (failing == nullptr && lying == counter_cells.end()) {
-        result.headline += fmt::format(
-            " {} frames were sent to it, good and bad: nothing false was said of any.", frames);
-        return;
-    }
-    const std::string what =
-        failing != nullptr
-            ? fmt::format("{} with its offloads {}: {}",
-                          failing->findings.defects.front().signature(), failing->setting.title(),
-                          failing->findings.defects.front().where)
-            : fmt::format("{}: {}", lying->id, lying->reason);
-    const bool first = result.verdict == verdict::ScenarioVerdict::kNoDefectFound;
-    result.headline = fmt::format("{} receives wrongly: {}. Apart from that: {}", run.device, what,
-                                  result.headline);
-    result.verdict = verdict::ScenarioVerdict::kDefectFound;
-    if (!first) {
-        return;
-    }
-    result.cause = "What the device says of received frames: " + what + ".";
-    if (failing != nullptr && clean != nullptr &&
-        failing->setting.kind == Setting::Kind::kAsFound) {
-        result.cure =
-            fmt::format("{} on {}. Seen in this run: nothing false is said of any frame then.",
+        run.values.received += offload::count_received(outcome.run).frames;
+        for (const auto* defects : {&outcome.findings.defects, &outcome.once}) {
+            for (const offload::Defect& defect : *defects) {
+                const std::uint64_t frames = frames_in(outcome, defect.rows);
+                WrongValue value{.part = TruthPart::kReceived,
+                                 .setting = outcome.setting.title(),
+                                 .title = defect.title,
+                                 .place = defect.place,
+                                 .where = defect.where,
+                                 .wrong = std::min(defect.frames, frames),
+                                 .frames = frames,
+                                 .observations = defects == &outcome.once ? 1u : 2u};
+                value.meaning = fmt::format("What the device says of received frames: {}, {}.",
+                                            defect.signature(), defect.where);
+                if (clean != received.outcomes.end() &&
+                    outcome.setting.kind == Setting::Kind::kAsFound) {
+                    value.cure = fmt::format(
+                        "{} on {}. Seen in this run: nothing false is said of any frame then.",
                         state_of(clean->taken.features), run.device);
-        result.cure_shown = true;
-        result.before_cell = failing->id();
-        result.after_cell = clean->id();
+                    value.before = outcome.id();
+                    value.after = clean->id();
+                }
+                run.values.wrong.push_back(std::move(value));
+            }
+        }
+    }
+    for (const Cell& cell : counter_cells) {
+        if (cell.verdict == CellVerdict::kInconclusive) {
+            run.values.hidden.push_back(fmt::format("{}: {}", cell.id, cell.reason));
+        }
     }
 }
 
@@ -396,7 +492,7 @@ std::size_t receive_steps(const std::vector<agent::Feature>& features) {
     return receive_settings_for(features).size();
 }
 
-Status judge_receipt(Context& context, TruthBench& bench, const TruthRun& run,
+Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
                      verdict::ScenarioResult& result) {
     auto features = FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
                                         bench.device().name, receive_features(run.as_found));
@@ -415,7 +511,7 @@ Status judge_receipt(Context& context, TruthBench& bench, const TruthRun& run,
     result.truth_tables.push_back(claims_table(run, *received));
     std::vector<Cell> counter_cells;
     result.truth_tables.push_back(counters_table(run, *received, counter_cells));
-    conclude(run, *received, counter_cells, result);
+    add_values(*received, counter_cells, run);
     std::ranges::move(counter_cells, std::back_inserter(result.cells));
     result.cells.push_back(put_back_cell("rx.flags-put-back", *left));
     return {};

@@ -2,6 +2,7 @@
 // and the kernel say of each (PACKET_AUXDATA), and what the kernel counts of those for itself.
 #pragma once
 
+#include "harness/offload/rows.h"
 #include "harness/scenario/offload_truth_table.h"
 
 namespace pathproof::scenario {
@@ -9,9 +10,12 @@ namespace pathproof::scenario {
 // Steps of progress that judge_receipt() makes.
 std::size_t receive_steps(const std::vector<agent::Feature>& features);
 
-// Adds cells, two truth tables and a conclusion to those of the transmit side, whose features are
+// The rows that are received.
+offload::RowSettings receive_rows(const Context& context, const TruthBench& bench);
+
+// Adds cells, two truth tables and what is wrong to those of the transmit side, whose features are
 // as they were found. `run`: of the transmit side.
-Status judge_receipt(Context& context, TruthBench& bench, const TruthRun& run,
+Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
                      verdict::ScenarioResult& result);
 
 }  // namespace pathproof::scenario

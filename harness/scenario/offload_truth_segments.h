@@ -13,9 +13,9 @@ std::size_t segment_steps();
 
 // Sends UDP super-frames of an ordinary socket (UDP_SEGMENT) and TCP ones of a packet socket on the
 // VXLAN device, with and without outer UDP checksum, the feature on and off, and audits every
-// segment. Adds cells, a truth table and a conclusion. A device that cannot bear the VXLAN device's
+// segment. Adds cells, a truth table and what is wrong. A device that cannot bear the VXLAN device's
 // address is told of in the table.
-Status judge_tunnel_segments(Context& context, TruthBench& bench, const TruthRun& run,
+Status judge_tunnel_segments(Context& context, TruthBench& bench, TruthRun& run,
                              verdict::ScenarioResult& result);
 
 // What crossed the wire of super-frames that were sent.
@@ -27,6 +27,7 @@ struct SegmentTally {
     std::uint64_t unfinished = 0;  // segments whose inner checksum was left to whoever comes next
     std::uint64_t wrong = 0;       // frames
     std::map<std::string, std::uint64_t> names;
+    std::string once;  // what a first observation showed and a second did not
     std::vector<matrix::FrameBytes> bad;
     std::string explanation;
 

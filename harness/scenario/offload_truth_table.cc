@@ -47,6 +47,15 @@ std::string by_design_note(const TruthRun& run, const std::string& feature) {
                        says ? found->why : run.profile->title + " hands work over unfinished");
 }
 
+std::string once_text(std::uint64_t once, const Judged& judged) {
+    std::set<std::string> names;
+    for (const Defect& defect : judged.once) {
+        names.insert(title_of(defect.finding));
+    }
+    return fmt::format("seen once, not confirmed: {} of {} frames ({})", once, judged.frames,
+                       fmt::join(names, ", "));
+}
+
 Observation observation(const TruthRun& run, const SettingOutcome& outcome, Condition condition,
                         const std::string& feature) {
     const Judged judged = judge_rows(outcome, run.wire, [&](std::size_t row) {
@@ -80,6 +89,9 @@ Observation observation(const TruthRun& run, const SettingOutcome& outcome, Cond
             break;
         case Observed::kRight:
             break;
+    }
+    if (const std::uint64_t once = judged.seen_once(); once != 0 && seen.note.empty()) {
+        seen.note = once_text(once, judged);
     }
     return seen;
 }
@@ -223,6 +235,9 @@ CellVerdict verdict_of(const TesterTally& tally, const Judged& judged) {
     if (judged.observed() == Observed::kWrong) {
         return CellVerdict::kFail;
     }
+    if (judged.seen_once() != 0) {
+        return CellVerdict::kInconclusive;
+    }
     return judged.observed() == Observed::kRefused || judged.observed() == Observed::kNotTested
                ? CellVerdict::kSkip
                : CellVerdict::kPass;
@@ -248,7 +263,8 @@ std::string reason_of(const TesterTally& tally, const Judged& judged) {
         case Observed::kRight:
             break;
     }
-    return "";
+    const std::uint64_t once = judged.seen_once();
+    return once == 0 ? "" : once_text(once, judged);
 }
 
 std::string side_effects(const SettingTaken& taken) {
@@ -293,6 +309,13 @@ Cell cell_of(const TruthRun& run, const SettingOutcome& outcome,
     if (!names.empty()) {
         cell.measures.push_back(
             words_of("unfinished_names", "what they look like as they are", names));
+    }
+    if (!judged.defects.empty()) {
+        const matrix::Specimen& specimen = judged.defects.front().finding.specimen;
+        const bool came = !specimen.wire.empty();
+        cell.measures.push_back(
+            words_of("specimen", came ? "one such frame" : "one such frame, that never came",
+                     fmt::format("{:02x}", fmt::join(came ? specimen.wire : specimen.intended, ""))));
     }
     if (const std::string effects = side_effects(outcome.taken); !effects.empty() && !condition) {
         cell.measures.push_back(words_of("side_effects", "what the device made of it", effects));

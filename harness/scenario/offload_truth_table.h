@@ -7,6 +7,7 @@
 
 #include "harness/profile/errata.h"
 #include "harness/profile/profile.h"
+#include "harness/scenario/offload_truth_conclude.h"
 #include "harness/scenario/offload_truth_judge.h"
 #include "harness/scenario/offload_truth_rows.h"
 #include "harness/verdict/result.h"
@@ -26,6 +27,7 @@ struct TruthRun {
     const ProbeSet* set = nullptr;
     std::vector<SettingOutcome> outcomes;
     std::vector<std::string> left_out;  // what of the matrix was not sent, each with the reason
+    TruthValues values;                 // what is said of all this
 };
 
 // What the profile says of a feature; empty without a profile or a word on it.

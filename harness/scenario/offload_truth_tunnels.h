@@ -3,16 +3,16 @@
 #pragma once
 
 #include "harness/lab/veth_lab.h"
-#include "harness/scenario/truth_bench.h"
+#include "harness/scenario/offload_truth_table.h"
 
 namespace pathproof::scenario {
 
 // Steps of progress that judge_tunnels() makes.
 std::size_t tunnel_steps();
 
-// Adds cells, controls, a truth table and a conclusion to those of the device. The bench's device
+// Adds cells, a truth table and what is wrong to those of the device. The bench's device
 // is the underlay of node A.
-Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay& overlay,
+Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay& overlay, TruthRun& run,
                      verdict::ScenarioResult& result);
 
 }  // namespace pathproof::scenario

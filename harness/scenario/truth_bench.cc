@@ -4,31 +4,29 @@
 #include <map>
 
 #include "dataplane/frame/view.h"
+#include "harness/offload/batch.h"
 #include "harness/scenario/measures.h"
 #include "harness/tester/port_choice.h"
 
 namespace pathproof::scenario {
 namespace {
 
+using namespace std::chrono_literals;
 using matrix::FrameBytes;
 using matrix::Label;
 using matrix::Probe;
 using matrix::Row;
-
-// So many frames fit the tester's ring even if its lcore sleeps through all of them.
-constexpr std::size_t kMostFrames = 480;
-constexpr std::size_t kTagType = 12;
 
 std::size_t frames_of(const Probe& probe) {
     return std::max(probe.handed.size(), probe.intended.size());
 }
 
 // The probes [begin, end) that go out together.
-std::size_t end_of_batch(const std::vector<Probe>& probes, std::size_t begin) {
+std::size_t end_of_batch(const std::vector<Probe>& probes, std::size_t begin, std::size_t most) {
     std::size_t end = begin;
     for (std::size_t frames = 0; end < probes.size(); ++end) {
         frames += frames_of(probes[end]);
-        if (frames > kMostFrames && end > begin) {
+        if (frames > most && end > begin) {
             break;
         }
     }
@@ -66,20 +64,6 @@ class Finder {
     const matrix::ProbeMaker& maker_;
     std::vector<frame::TunnelPorts> ways_;
 };
-
-// The af_packet driver puts a tag aside with its TCI and without its TPID: the one that was handed
-// over is put back. Nothing can be said of the outermost TPID then.
-void restore_tag_type(FrameBytes& bytes, const Probe& probe, std::size_t number) {
-    const FrameBytes& handed = probe.handed[std::min(number, probe.handed.size() - 1)].bytes;
-    const bool put_back =
-        bytes.size() > kTagType + 1 && bytes[kTagType] == 0x81 && bytes[kTagType + 1] == 0x00;
-    const bool service_tag =
-        handed.size() > kTagType + 1 && handed[kTagType] == 0x88 && handed[kTagType + 1] == 0xa8;
-    if (put_back && service_tag) {
-        bytes[kTagType] = 0x88;
-        bytes[kTagType + 1] = 0xa8;
-    }
-}
 
 }  // namespace
 
@@ -143,7 +127,7 @@ std::optional<std::string> TruthBench::blind_to(const matrix::Row& row) const {
 }
 
 Status TruthBench::send(const std::vector<FrameBytes>& frames) {
-    traffic::ExchangePlan plan{.from = 0, .to = 0};
+    traffic::ExchangePlan plan{.from = 0, .to = 0, .frames = {}, .quiet = pace_.patience / 2};
     for (const FrameBytes& bytes : frames) {
         plan.frames.push_back({.bytes = bytes});
     }
@@ -164,7 +148,9 @@ Result<traffic::Recording> TruthBench::record(std::uint64_t expected,
         return pass_on(started.error());
     }
     const Status sent = send();
-    auto recording = tester_->stop_recording({.expected = expected});
+    auto recording = tester_->stop_recording({.expected = expected,
+                                              .quiet = pace_.patience,
+                                              .longest = 2s + 3 * pace_.patience});
     if (!sent) {
         return pass_on(sent.error());
     }
@@ -196,10 +182,10 @@ Result<std::vector<Carried>> TruthBench::carry(const std::vector<Row>& rows,
                                                const matrix::ProbeMaker& maker,
                                                TesterTally& tally) {
     const Finder finder(rows, maker);
-    const bool af_packet = tester_port().driver == "net_af_packet";
+    const offload::TagType tag = offload::tag_type_at(tester_port());
     std::vector<Carried> carried(probes.size());
     for (std::size_t begin = 0; begin < probes.size();) {
-        const std::size_t end = end_of_batch(probes, begin);
+        const std::size_t end = end_of_batch(probes, begin, pace_.frames);
         std::vector<agent::OffloadFrame> frames;
         std::vector<std::size_t> owners;  // the probe of each frame
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> by_label;
@@ -236,10 +222,9 @@ Result<std::vector<Carried>> TruthBench::carry(const std::vector<Row>& rows,
                 continue;
             }
             std::vector<FrameBytes>& wire = carried[owner->second].wire;
-            wire.push_back(bytes);
-            if (af_packet) {
-                restore_tag_type(wire.back(), probes[owner->second], wire.size() - 1);
-            }
+            const std::vector<FrameBytes>& intended = probes[owner->second].intended;
+            wire.push_back(offload::as_on_the_wire(
+                {.bytes = bytes}, intended[std::min(wire.size(), intended.size() - 1)], tag));
         }
         tally += seen;
         begin = end;

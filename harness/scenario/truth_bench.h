@@ -2,6 +2,7 @@
 // probes go in with exact offload metadata, and what crosses the wire comes back as bytes.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,14 @@ struct TesterTally {
     void operator+=(const TesterTally& other);
 };
 
+// How frames are sent, for a path that is slow or has little room.
+struct Pace {
+    // At a time: as many fit the tester's ring even if its lcore sleeps through all of them.
+    std::size_t frames = 480;
+    std::chrono::milliseconds patience{100};  // for what has not come yet
+    bool operator==(const Pace&) const = default;
+};
+
 class TruthBench {
   public:
     // Starts the agent and the tester.
@@ -40,6 +49,10 @@ class TruthBench {
     const agent::DeviceInfo& info() const { return info_; }
     const port::PortInfo& tester_port() const { return tester_->ports().front(); }
     tester::Client& tester() { return *tester_; }
+    const Pace& pace() const { return pace_; }
+    void set_pace(const Pace& pace) { pace_ = pace; }
+    // No longer IP packet crosses the path, or is to be sent.
+    void limit_packets(std::uint32_t bytes) { device_.longest_packet = bytes; }
 
     // Why the tester's port cannot show frames of this row as they are on the wire; nothing if it
     // can.
@@ -66,6 +79,7 @@ class TruthBench {
     std::unique_ptr<agent::Client> dut_;
     agent::DeviceInfo info_;
     std::unique_ptr<tester::Client> tester_;
+    Pace pace_;
 };
 
 }  // namespace pathproof::scenario

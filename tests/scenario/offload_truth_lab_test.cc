@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/scenario/lab_run.h"
+#include "tests/scenario/offload_paths.h"
 
 using namespace pathproof;
 using namespace std::chrono_literals;
@@ -203,21 +204,60 @@ BOOST_AUTO_TEST_CASE(a_claim_of_received_frames_is_shown_and_held_against_the_wi
     BOOST_TEST(observed(scenario, "rx-checksum", "plain")["observed"] == "no claim");
 }
 
-BOOST_AUTO_TEST_CASE(a_kernel_that_counts_fewer_bad_frames_than_were_sent_is_found_out) {
-    const Pair pair;
+// What a firewall keeps from the kernel's counters is no lie of theirs, nor of the device.
+BOOST_AUTO_TEST_CASE(frames_that_a_firewall_drops_are_not_held_against_the_device) {
+    const Cable cable(Cable::Between::kNothing);
     // Those without payload are kept from it: an eighth of the good and of the bad ones.
-    run({"iptables", "-t", "raw", "-A", "PREROUTING", "-p", "udp", "-m", "length", "--length", "28",
-         "-j", "DROP"},
-        pair.dut);
-    const json scenario = checked(pair, 1);
-    BOOST_TEST(scenario["verdict"] == "DEFECT FOUND");
-    const json& seen = observed(scenario, "InCsumErrors, as found", "UDP over IPv4");
-    BOOST_TEST(seen["observed"] == "wrong");
-    BOOST_TEST(seen["names"].dump() == R"(["RX_DROP_BAD","COUNTER_LIES"])", seen);
-    BOOST_TEST(seen["wrong"] == 4);
-    BOOST_TEST(observed(scenario, "InCsumErrors, as found", "TCP over IPv4")["observed"] ==
+    const PathEnvironment& filter = path_environment("filter: prerouting drops UDP");
+    const Held held = filter.set(cable);
+    const PathRun run = check_over(cable, filter);
+    BOOST_TEST(run.status == 3, run.err);
+    BOOST_TEST(run.scenario["verdict"] == "INCONCLUSIVE");
+    const json& seen = observed(run.scenario, "InCsumErrors, as found", "UDP over IPv4");
+    BOOST_TEST(seen["observed"] == "not tested");
+    const std::string note = seen["note"];
+    BOOST_TEST(note.find("NETFILTER_DROP") != std::string::npos, note);
+    BOOST_TEST(note.find("ip netns exec " + cable.dut + " iptables-save") != std::string::npos, note);
+    BOOST_TEST(observed(run.scenario, "InCsumErrors, as found", "TCP over IPv4")["observed"] ==
                "right");
-    BOOST_TEST(cell_named(scenario, "rx.as-found.counters")["verdict"] == "FAIL");
+    BOOST_TEST(cell_named(run.scenario, "rx.as-found.counters")["verdict"] == "INCONCLUSIVE");
+}
+
+BOOST_AUTO_TEST_CASE(a_healthy_device_is_not_accused_of_what_its_far_end_or_the_path_does) {
+    for (const char* name : {"far end: GRO", "far end: tx off", "MTU 1400", "MTU 1500, far end 1400"}) {
+        const PathEnvironment& environment = path_environment(name);
+        const Cable cable(Cable::Between::kNothing);
+        const Held held = environment.set(cable);
+        const std::string before = run({"ethtool", "-k", "u0"}, cable.far);
+        const PathRun done = check_over(cable, environment);
+        const std::string headline = done.scenario["headline"];
+        BOOST_TEST(done.status == 0, name << ": " << headline);
+        BOOST_TEST(done.scenario["verdict"] == "NO DEFECT FOUND", name << ": " << headline);
+        BOOST_TEST(run({"ethtool", "-k", "u0"}, cable.far) == before, name);
+        BOOST_TEST((headline.find("mtu 1500`") != std::string::npos) ==
+                       (std::string(name) == "MTU 1500, far end 1400"),
+                   headline);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_path_that_drops_frames_is_named_at_once_and_nothing_is_said_of_the_device) {
+    const Cable cable(Cable::Between::kNothing);
+    PathEnvironment wrong_port{.name = "wrong tester", .set = {}, .options = {"--tester", "net_ring0"}};
+    PathRun run = check_over(cable, wrong_port);
+    BOOST_TEST(run.status == 3);
+    const std::string headline = run.scenario["headline"];
+    BOOST_TEST(headline.find("--tester") != std::string::npos, headline);
+    BOOST_TEST(run.report["reasons"].dump().find("defect") == std::string::npos,
+               run.report["reasons"].dump());
+    BOOST_TEST(run.seconds < 15);
+    const PathEnvironment& filter = path_environment("filter: tc egress of the device");
+    const Held held = filter.set(cable);
+    run = check_over(cable, filter);
+    BOOST_TEST(run.status == 3);
+    BOOST_TEST(run.scenario["verdict"] == "INCONCLUSIVE");
+    const std::string named = run.scenario["headline"];
+    BOOST_TEST(named.find("tc filter show dev e0 egress") != std::string::npos, named);
+    BOOST_TEST(run.scenario["cells"].dump().find("FAIL") == std::string::npos);
 }
 
 // The same frames, judged as those of a NIC whose cable they are on: unfinished is wrong there.

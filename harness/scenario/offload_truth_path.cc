@@ -1,0 +1,364 @@
+#include "harness/scenario/offload_truth_path.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "dataplane/frame/template.h"
+#include "harness/offload/kernel_rx.h"
+#include "harness/process/program.h"
+#include "harness/tester/port_choice.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+using matrix::FrameBytes;
+using matrix::Probe;
+
+// With a tunnel's headers around 256 bytes a row has no room in less.
+constexpr std::uint32_t kLeastMtu = 704;
+constexpr std::size_t kMostAgain = 64;  // frames that are sent again
+constexpr std::size_t kLastTry = 8;     // and where nothing came at all
+constexpr auto kLongPatience = 1200ms;
+
+const std::vector<std::string> kMerging = {"rx-gro", "rx-gro-hw", "rx-lro", "rx-gro-list",
+                                           "rx-udp-gro-forwarding"};
+
+std::vector<std::string> known_merging(const std::vector<agent::Feature>& features) {
+    std::vector<std::string> names;
+    for (const std::string& name : kMerging) {
+        if (find_feature(features, name) != nullptr) {
+            names.push_back(name);
+        }
+    }
+    return names;
+}
+
+// "prog 12 (xdp_drop)", of `ip -details -json link show`; empty: none is attached.
+std::string xdp_of(const std::string& netns, const std::string& device) {
+    const auto text = process::run_checked({"ip", "-details", "-json", "link", "show", "dev", device},
+                                           {.netns = netns});
+    const auto links = nlohmann::json::parse(text ? *text : "", nullptr, false);
+    const auto xdp = links.is_array() && !links.empty() ? links[0].value("xdp", nlohmann::json())
+                                                        : nlohmann::json();
+    const auto prog = xdp.is_object() ? xdp.value("prog", nlohmann::json()) : nlohmann::json();
+    return prog.is_object() ? fmt::format("prog {} ({})", prog.value("id", 0),
+                                          prog.value("name", "without a name"))
+                            : "";
+}
+
+// A datagram whose IP packet has so many bytes.
+Result<FrameBytes> packet_of(std::uint32_t bytes) {
+    constexpr std::uint32_t kHeaders = 28;
+    frame::FrameSpec spec;
+    spec.packet.source_mac = {{2, 0, 0, 0, 0, 1}};
+    spec.packet.destination_mac = {{2, 0, 0, 0, 0, 2}};
+    spec.packet.source = {frame::IpAddress::v4(0xc6120001), 20'000};
+    spec.packet.destination = {frame::IpAddress::v4(0xc6130001), 5201};
+    spec.payload.assign(bytes - kHeaders, 0x5a);
+    const auto made = frame::FrameTemplate::make(spec);
+    if (!made) {
+        return pass_on(made.error());
+    }
+    FrameBytes frame(made->size());
+    made->render(frame.data(), {});
+    return frame;
+}
+
+Result<bool> passes(TruthBench& bench, std::uint32_t bytes) {
+    const auto frame = packet_of(bytes);
+    if (!frame) {
+        return pass_on(frame.error());
+    }
+    const std::string& device = bench.device().name;
+    const auto there = bench.record(1, [&]() -> Status {
+        const auto sent = bench.dut().send_frames(device, {{.bytes = *frame, .request = {}}});
+        return sent ? Status() : Status(pass_on(sent.error()));
+    });
+    if (!there) {
+        return pass_on(there.error());
+    }
+    if (std::ranges::find(there->frames, *frame) == there->frames.end()) {
+        return false;
+    }
+    if (const Status listening = bench.dut().start_capture({.device = device}); !listening) {
+        return pass_on(listening.error());
+    }
+    const Status sent = bench.send({*frame});
+    const auto back = bench.dut().stop_capture();
+    if (!back) {
+        return pass_on(back.error());
+    }
+    return sent && std::ranges::find(back->frames, *frame, &agent::CapturedFrame::bytes) !=
+                       back->frames.end();
+}
+
+// What became of the plain frames of one probe.
+void count_probe(const Probe& probe, const Carried& seen, PathCount& count) {
+    std::vector<FrameBytes> left = seen.wire;
+    std::size_t longest = 0;
+    std::uint64_t absent = 0;
+    for (const FrameBytes& intended : probe.intended) {
+        longest = std::max(longest, intended.size());
+        const auto exact = std::ranges::find(left, intended);
+        if (exact == left.end()) {
+            ++absent;
+        } else {
+            left.erase(exact);
+        }
+    }
+    const bool merged = std::ranges::any_of(
+        left, [&](const FrameBytes& bytes) { return bytes.size() > longest; });
+    count.sent += probe.intended.size();
+    count.right += probe.intended.size() - absent;
+    count.merged += merged ? absent : 0;
+    count.changed += merged ? 0 : std::min<std::uint64_t>(absent, left.size());
+}
+
+// Sends the probes and gives those that did not come as they were sent.
+Result<std::vector<Probe>> try_probes(TruthBench& bench, const matrix::ProbeMaker& maker,
+                                      const ProbeSet& set, const std::vector<Probe>& probes,
+                                      PathCount& count) {
+    TesterTally tally;
+    const auto carried = bench.carry(set.matrix.rows, probes, maker, tally);
+    if (!carried) {
+        return pass_on(carried.error());
+    }
+    std::vector<Probe> failed;
+    count = {.own_loss = tally.lost};
+    for (std::size_t at = 0; at < probes.size(); ++at) {
+        const std::uint64_t before = count.right;
+        count_probe(probes[at], (*carried)[at], count);
+        if (count.right - before != probes[at].intended.size()) {
+            failed.push_back(probes[at]);
+        }
+    }
+    return failed;
+}
+
+// `again`: what the last try made of the frames that the first did not bring. Those that came now
+// are right.
+void amend(PathCount& count, const PathCount& again, std::uint64_t tried) {
+    count.right += again.right;
+    const std::uint64_t rest = count.sent - count.right;
+    if (tried == rest + again.right) {  // all of them were sent again
+        count.merged = again.merged;
+        count.changed = again.changed;
+    }
+    count.merged = std::min(count.merged, rest);
+    count.changed = std::min(count.changed, rest - count.merged);
+    count.own_loss += again.own_loss;
+}
+
+std::uint64_t frames_in(const std::vector<Probe>& probes) {
+    std::uint64_t frames = 0;
+    for (const Probe& probe : probes) {
+        frames += probe.intended.size();
+    }
+    return frames;
+}
+
+Status prove_sent(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
+                  PathFacts& path) {
+    PathCount& count = path.to_tester;
+    std::vector<Probe> plain;
+    for (const Probe& probe : set.probes) {
+        if (probe.label.index == 0) {
+            plain.push_back(matrix::as_plain(probe));
+        }
+    }
+    auto failed = try_probes(bench, maker, set, plain, count);
+    const Pace first = bench.pace();
+    const std::vector<Pace> slower = {{32, first.patience}, {32, kLongPatience}};
+    for (const Pace& pace : slower) {
+        if (!failed || failed->empty() || (count.silent() && pace.patience == first.patience)) {
+            continue;
+        }
+        bench.set_pace(pace);
+        failed->resize(std::min(failed->size(), count.silent() ? kLastTry : kMostAgain));
+        const std::uint64_t tried = frames_in(*failed);
+        PathCount again;
+        failed = try_probes(bench, maker, set, *failed, again);
+        if (failed) {
+            // All that was tried again came: what was not tried again would have.
+            const bool all = again.proven();
+            const std::uint64_t rest = count.sent - count.right;
+            (pace.patience == first.patience ? path.paced : path.late) += all ? rest : again.right;
+            amend(count, all ? PathCount{.right = rest} : again, all ? rest : tried);
+        }
+    }
+    return failed ? Status() : Status(pass_on(failed.error()));
+}
+
+Status prove_received(TruthBench& bench, offload::RowSettings settings, PathFacts& path) {
+    settings.plain = true;
+    settings.probes = 1;
+    for (const auto patience : {settings.patience, std::chrono::milliseconds(kLongPatience)}) {
+        settings.patience = patience;
+        const auto receipt =
+            offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
+                                       settings, [](std::size_t, std::size_t) {});
+        if (!receipt) {
+            return pass_on(receipt.error());
+        }
+        const PathCount before = path.to_device;
+        PathCount& count = path.to_device;
+        count = {.own_loss = receipt->run.objections.size()};
+        for (const offload::RxRow& row : receipt->run.received) {
+            const matrix::Deliveries& delivered = row.result.deliveries;
+            count.sent += row.result.frames;
+            count.right += row.result.frames - delivered.good_lost - delivered.bad_lost;
+            for (const matrix::RxFinding& finding : row.result.findings) {
+                if (finding.kind == matrix::RxFindingKind::kChanged) {
+                    count.changed += finding.frames;
+                    count.right -= std::min(count.right, finding.frames);
+                }
+            }
+        }
+        if (count.proven()) {
+            if (before.sent != 0) {
+                path.late += before.missing();
+                bench.set_pace({bench.pace().frames, 2 * patience});
+            }
+            return {};
+        }
+    }
+    return {};
+}
+
+bool is_of_a_checksum(const std::string& reason) {
+    return reason.find("CSUM") != std::string::npos || reason == "NO_SOCKET" ||
+           reason == "OTHERHOST" || reason == "UNHANDLED_PROTO" || reason == "SKB_CONSUMED";
+}
+
+}  // namespace
+
+FarEnd::~FarEnd() {
+    if (features_) {
+        // What fails here stays in the journal, which tries again and tells.
+        static_cast<void>(features_->put_back());
+    }
+}
+
+Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
+    FarEnd far;
+    far.end_.name = device.tester_port.name;
+    const auto behind = tester::kernel_port(device.tester_port.device);
+    if (!behind) {
+        return far;
+    }
+    far.end_.name = behind->interface;
+    far.end_.netns = device.tester_netns;
+    auto agent = agent::Client::start_in_netns(device.tester_netns);
+    if (!agent) {
+        return pass_on(agent.error());
+    }
+    far.agent_ = std::move(*agent);
+    const auto info = far.agent_->device(far.end_.name);
+    const auto before = far.agent_->features(far.end_.name);
+    if (!info || !before) {
+        return pass_on(info ? before.error() : info.error());
+    }
+    far.end_.mtu = info->mtu;
+    far.end_.xdp = xdp_of(far.end_.netns, far.end_.name);
+    auto features = FeatureSwitch::take(journal, *far.agent_, far.end_.netns, far.end_.name,
+                                        known_merging(*before));
+    if (!features) {
+        return pass_on(features.error());
+    }
+    far.features_ = std::make_unique<FeatureSwitch>(std::move(*features));
+    const auto taken = far.features_->set({Setting::Kind::kAllOff, ""});
+    if (!taken) {
+        return pass_on(taken.error());
+    }
+    for (const std::string& name : known_merging(taken->features)) {
+        if (find_feature(taken->features, name)->active) {
+            far.end_.merging.push_back(name);
+        }
+    }
+    return far;
+}
+
+Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest) {
+    const auto whole = passes(bench, longest);
+    if (!whole || *whole) {
+        return whole ? Result<std::uint32_t>(longest) : Result<std::uint32_t>(pass_on(whole.error()));
+    }
+    std::uint32_t carried = kLeastMtu;
+    const auto least = passes(bench, carried);
+    if (!least || !*least) {
+        return least ? Result<std::uint32_t>(0) : Result<std::uint32_t>(pass_on(least.error()));
+    }
+    for (std::uint32_t refused = longest; refused - carried > 1;) {
+        const std::uint32_t middle = carried + (refused - carried) / 2;
+        const auto passed = passes(bench, middle);
+        if (!passed) {
+            return pass_on(passed.error());
+        }
+        (*passed ? carried : refused) = middle;
+    }
+    return carried;
+}
+
+Status prove_path(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
+                  const offload::RowSettings& received, PathFacts& path) {
+    path.device.xdp = xdp_of(path.device.netns, path.device.name);
+    DropWatch watch({path.device, path.far});
+    const std::uint64_t backlog = backlog_drops();
+    Status proven = prove_sent(bench, maker, set, path);
+    if (proven && !path.to_tester.silent()) {
+        proven = prove_received(bench, received, path);
+    }
+    path.drops = watch.stop();
+    path.backlog = backlog_drops() - backlog;
+    return proven;
+}
+
+DropWatch::DropWatch(std::vector<PathEnd> ends) : ends_(std::move(ends)) {
+    if (ends_.size() > 1 && ends_[0].netns == ends_[1].netns) {
+        ends_.pop_back();
+    }
+    for (const PathEnd& end : ends_) {
+        auto tracer = drops::DropTracer::start({.netns = end.netns});
+        if (!tracer) {
+            why_not_ = tracer.error().message;
+            continue;
+        }
+        tracers_.push_back(std::move(*tracer));
+    }
+}
+
+std::vector<PathDrop> DropWatch::stop() {
+    std::vector<PathDrop> all;
+    for (std::size_t i = 0; i < tracers_.size() && why_not_.empty(); ++i) {
+        const drops::DropSummary summary = tracers_[i]->stop();
+        if (summary.scope != drops::Scope::kNamespace) {
+            why_not_ = summary.scope_reason;
+            break;
+        }
+        for (const drops::DropCount& count : summary.counts) {
+            if (!is_of_a_checksum(count.reason)) {
+                all.push_back({count.reason, count.location, ends_[i], count.packets});
+            }
+        }
+    }
+    std::ranges::stable_sort(all, std::greater<>(), &PathDrop::packets);
+    return all;
+}
+
+std::uint64_t backlog_drops() {
+    std::ifstream file("/proc/net/softnet_stat");
+    std::uint64_t dropped = 0;
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream words(line);
+        std::uint64_t processed = 0;
+        std::uint64_t of_cpu = 0;
+        words >> std::hex >> processed >> of_cpu;
+        dropped += of_cpu;
+    }
+    return dropped;
+}
+
+}  // namespace pathproof::scenario

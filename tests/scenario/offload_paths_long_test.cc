@@ -1,0 +1,142 @@
+// `offload check --quick` of a healthy device in every environment, and with faults planted in a NIC
+// between: no healthy device is accused, and no planted fault is lost.
+#include <fmt/format.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/scenario/lab_run.h"
+#include "tests/scenario/nic_between.h"
+#include "tests/scenario/offload_paths.h"
+
+using nlohmann::json;
+
+namespace {
+
+// A fault of the calibration's list, the cells that must show it, and the name that it must get.
+struct Planted {
+    const char* fault;
+    const char* cell;  // of tx.as-found
+    const char* name;
+};
+using Faults = std::vector<Planted>;
+
+// Faults that stand beside each other: each in frames of its own.
+const std::vector<Faults>& planted() {
+    static const std::vector<Faults> all = {
+        {{"tx.plain.l4.PSEUDO@vlan==0,exthdr==0,ipopt==0", ".udp", "PSEUDO"},
+         {"tx.plain.l4.VLAN_START@vlan==1", ".vlan", "VLAN_START"},
+         {"tx.inner.l4.TUNNEL_START@encap", ".tunnel-inner", "TUNNEL_START"},
+         {"tx.innermost.seg.SEG_SEQ@tso", ".tso", "SEG_SEQ"}},
+        {{"tx.innermost.l4.EXTHDR_START@exthdr", ".options", "EXTHDR_START"},
+         {"tx.inner.l4.PSEUDO@encap", ".tunnel-inner", "PSEUDO"},
+         {"tx.innermost.seg.SEG_PSH@tso", ".tso", "SEG_HDR"}},
+    };
+    return all;
+}
+
+// Of a veth device the profile says that it leaves work to the next; the NIC between does that
+// work, and the two are judged as one device on a cable.
+class OnACable {
+  public:
+    OnACable() {
+        const char* original = std::getenv("NICPROFILES");
+        BOOST_REQUIRE(original != nullptr);
+        std::filesystem::copy(original, scratch_.path() + "/profiles",
+                              std::filesystem::copy_options::recursive);
+        const std::string file = scratch_.path() + "/profiles/veth.toml";
+        std::ifstream in(file);
+        std::string text{std::istreambuf_iterator<char>(in), {}};
+        const std::string line = "evidence_class = \"virtual\"";
+        text.replace(text.find(line), line.size(), "evidence_class = \"physical\"");
+        std::ofstream(file, std::ios::trunc) << text;
+        setenv("PATHPROOF_PROFILES", (scratch_.path() + "/profiles").c_str(), 1);
+    }
+    ~OnACable() { unsetenv("PATHPROOF_PROFILES"); }
+
+  private:
+    Scratch scratch_;
+};
+
+bool shows(const json& scenario, const Planted& fault) {
+    for (const json& cell : scenario["cells"]) {
+        const std::string id = cell["id"];
+        if (id == std::string("tx.as-found") + fault.cell && cell["verdict"] == "FAIL" &&
+            cell["reason"].get<std::string>().find(fault.name) != std::string::npos) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// "4 of 4", or why the environment hides them.
+std::string faults_found(const PathEnvironment& environment, bool& right) {
+    std::size_t found = 0;
+    std::size_t all = 0;
+    std::string text;
+    for (const Faults& faults : planted()) {
+        const OnACable profile;
+        const Cable cable(Cable::Between::kNamespace);
+        const Held held = environment.set(cable);
+        std::vector<std::string> texts;
+        for (const Planted& fault : faults) {
+            texts.emplace_back(fault.fault);
+        }
+        NicBetween nic(cable.middle, "m0", "m1", texts);
+        const PathRun run = check_over(cable, environment);
+        const std::vector<std::uint64_t> hits = nic.stop();
+        for (std::size_t i = 0; i < faults.size(); ++i) {
+            ++all;
+            if (shows(run.scenario, faults[i])) {
+                ++found;
+            } else {
+                text += fmt::format("; {} ({} hits, exit {})", faults[i].fault, hits[i], run.status);
+            }
+        }
+        if (run.scenario["verdict"] == "INCONCLUSIVE" && run.status == 3) {
+            return "hidden, and said so: " + run.scenario["headline"].get<std::string>().substr(0, 60);
+        }
+    }
+    right = found == all;
+    return fmt::format("{} of {}{}", found, all, text);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_healthy_device_is_accused_in_no_environment_and_planted_faults_are_found) {
+    fmt::print("{:<36} {:>4} {:<16} {:>6}  {}\n", "environment", "exit", "verdict", "s",
+               "planted faults found");
+    std::size_t accused = 0;
+    for (const PathEnvironment& environment : path_environments()) {
+        PathRun run;
+        {
+            const Cable cable(Cable::Between::kNothing);
+            const Held held = environment.set(cable);
+            run = check_over(cable, environment);
+        }
+        const std::string verdict = run.scenario["verdict"];
+        const std::string headline = run.scenario["headline"];
+        accused += verdict == "DEFECT FOUND" ? 1 : 0;
+        BOOST_TEST(run.status == environment.status, environment.name << ": " << headline);
+        BOOST_TEST(headline.find(environment.says) != std::string::npos,
+                   environment.name << ": " << headline);
+        bool right = true;
+        const std::string faults = faults_found(environment, right);
+        BOOST_TEST(right, environment.name << ": " << faults);
+        fmt::print("{:<36} {:>4} {:<16} {:>6.1f}  {}\n", environment.name, run.status, verdict,
+                   run.seconds, faults);
+        std::fflush(stdout);
+    }
+    BOOST_TEST(accused == 0u);
+    BOOST_TEST(path_environments().size() >= 24u);
+}
+
+BOOST_AUTO_TEST_CASE(a_healthy_nic_between_is_not_accused) {
+    const OnACable profile;
+    const Cable cable(Cable::Between::kNamespace);
+    const NicBetween nic(cable.middle, "m0", "m1", {});
+    const PathRun run = check_over(cable, path_environment("as made"));
+    BOOST_TEST(run.scenario["verdict"] == "NO DEFECT FOUND", run.scenario["headline"]);
+    BOOST_TEST(run.status == 0, run.err);
+}
