@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "harness/cli/arguments.h"
 #include "harness/cli/commands.h"
 
 namespace pathproof::cli {
@@ -20,19 +21,6 @@ int complain(const Error& error) {
 }
 
 }  // namespace pathproof::cli
-
-namespace {
-
-bool is_command(const CLI::App& app, const std::string& word) {
-    for (const CLI::App* command : app.get_subcommands(nullptr)) {
-        if (command->check_name(word)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
     using namespace pathproof::cli;
@@ -54,6 +42,10 @@ int main(int argc, char** argv) {
     add_restore(app, chosen);
     add_agent(app, chosen);
     add_tester(app, chosen);
+    check_numbers(app);
+    if (const pathproof::Status sound = check_arguments(argc, argv); !sound) {
+        return complain(sound.error());
+    }
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp& help) {
@@ -63,8 +55,8 @@ int main(int argc, char** argv) {
     } catch (const CLI::CallForVersion& version) {
         return app.exit(version);
     } catch (const CLI::ParseError& wrong) {
-        if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1])) {
-            fmt::print(stderr, "pathproof: unknown command '{}'\nTry 'pathproof --help'.\n", argv[1]);
+        if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
+            fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help'.\n", unknown);
             return 2;
         }
         fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",

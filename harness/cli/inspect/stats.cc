@@ -118,23 +118,23 @@ class Changes {
 // Changes over each interval, until interrupted or --count or --duration is reached.
 int follow_stats(const StatsOptions& options, std::vector<CpuStats> before, Output& output) {
     const auto start = Clock::now();
+    const auto deadline = options.limits.deadline();
     auto sampled = start;
     for (std::uint64_t round = 1; !options.limits.count || round <= *options.limits.count;
          ++round) {
-        sleep_until(start + nanoseconds_of(*options.interval_s * static_cast<double>(round)));
+        sleep_until(
+            std::min(start + nanoseconds_of(*options.interval_s * static_cast<double>(round)),
+                     deadline));
         const auto after = cpu_stats(options.common.netns);
         if (!after) {
-            return complain(after.error());
+            return complain({ErrorCode::kUnavailable, after.error().message});
         }
         const auto now = Clock::now();
         const Changes changes(delta(before, *after),
                               std::chrono::duration<double>(now - sampled).count());
         options.common.json ? changes.put_json(output) : changes.put_text(output);
         output.flush();
-        const bool over =
-            options.limits.duration_s &&
-            std::chrono::duration<double>(now - start).count() >= *options.limits.duration_s;
-        if (interrupted() || over || !output.open()) {
+        if (interrupted() || now >= deadline || !output.open()) {
             break;
         }
         before = *after;
@@ -172,7 +172,7 @@ void add_stats(CLI::App& inspect, Command& chosen) {
     add_limits(*app, options->limits, "intervals");
     CLI::Option* interval = app->add_option("--interval", options->interval_s,
                                             "then print the changes every so many seconds")
-                                ->check(kAboveZero);
+                                ->check(number_in(0.01, 86'400));
     app->get_option("--duration")->needs(interval);
     app->get_option("--count")->needs(interval);
     app->callback([&chosen, options] { chosen = [options] { return run_stats(*options); }; });
