@@ -23,6 +23,7 @@ using Octets = std::vector<std::uint8_t>;
 
 // What Ethernet carries at least, without FCS (IEEE 802.3 clause 4A.2.3.2.4).
 constexpr std::size_t kShortestFrame = 60;
+constexpr std::size_t kFcsBytes = 4;  // lengths are typed with it
 constexpr std::size_t kOptBytes = 11;           // an empty OPT record (RFC 6891 section 6.1.2)
 constexpr std::size_t kPaddingOptionBytes = 4;  // code and length (RFC 7830 section 3)
 constexpr std::uint16_t kOptType = 41;
@@ -131,10 +132,11 @@ Status check_padding(std::size_t padding, std::size_t shortest) {
         return {};
     }
     return fail(ErrorCode::kBadInput,
-                "a DNS query in a frame of {} bytes cannot be made; possible are {} without EDNS0, "
-                "{} with an empty OPT record, and {} and more with padding",
-                shortest + padding, shortest, shortest + kOptBytes,
-                shortest + kOptBytes + kPaddingOptionBytes);
+                "a DNS query in a frame of {} bytes with its FCS cannot be made; possible are {} "
+                "without EDNS0, {} with an empty OPT record, and {} and more with padding",
+                shortest + padding + kFcsBytes, shortest + kFcsBytes,
+                shortest + kOptBytes + kFcsBytes,
+                shortest + kOptBytes + kPaddingOptionBytes + kFcsBytes);
 }
 
 // By how much the shortest frame of the class is to be lengthened.
@@ -144,8 +146,9 @@ Result<std::size_t> padding_of(const MixPart& part, std::size_t shortest) {
     }
     if (part.frame_bytes < shortest) {
         return fail(ErrorCode::kBadInput,
-                    "a frame of class {} has {} bytes at least with these headers; {} is too few",
-                    name(part.traffic), shortest, part.frame_bytes);
+                    "a frame of class {} has {} bytes at least with these headers and its FCS; {} "
+                    "is too few",
+                    name(part.traffic), shortest + kFcsBytes, part.frame_bytes + kFcsBytes);
     }
     return part.frame_bytes - shortest;
 }

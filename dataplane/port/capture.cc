@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <memory>
+
+#include "dataplane/base/new_file.h"
 
 namespace pathproof::port {
 namespace {
@@ -33,17 +34,13 @@ struct CloseFile {
 };
 using File = std::unique_ptr<rte_pcapng_t, CloseFile>;
 
-Result<File> create(const std::string& path, const std::string& about) {
-    const int handle = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (handle < 0) {
-        return fail(
-            errno == EACCES || errno == EROFS ? ErrorCode::kNotPermitted : ErrorCode::kBadInput,
-            "capture file {}: {}", path, std::strerror(errno));
-    }
+// Through a descriptor of its own, which is closed with it.
+Result<File> create(const NewFile& target, const std::string& about) {
+    const int handle = fcntl(target.fd(), F_DUPFD_CLOEXEC, 0);
     File file(rte_pcapng_fdopen(handle, nullptr, nullptr, "pathproof", about.c_str()));
     if (!file) {
-        ::close(handle);
-        return fail(ErrorCode::kFailed, "capture file {}: {}", path, rte_strerror(rte_errno));
+        close(handle);
+        return fail(ErrorCode::kFailed, "{}", rte_strerror(rte_errno));
     }
     return file;
 }
@@ -89,8 +86,10 @@ Status write_all(rte_pcapng_t* file, rte_mempool* pool, std::span<const Captured
             return pass_on(block.error());
         }
         rte_mbuf* one = block->get();
-        if (rte_pcapng_write_packets(file, &one, 1) < 0) {
-            return fail(ErrorCode::kFailed, "{}", rte_strerror(rte_errno));
+        const ssize_t put = rte_pcapng_write_packets(file, &one, 1);
+        if (put < 0 || static_cast<std::size_t>(put) != rte_pktmbuf_pkt_len(one)) {
+            return fail(ErrorCode::kFailed, "{}",
+                        put < 0 ? rte_strerror(rte_errno) : "there is no room for all of it");
         }
     }
     return {};
@@ -106,15 +105,14 @@ Status write_capture(const std::string& path, const std::string& about,
         return fail(ErrorCode::kFailed, "capture file {}: no memory for its buffers ({})", path,
                     rte_strerror(rte_errno));
     }
-    auto file = create(path, about);
-    if (!file) {
-        return pass_on(file.error());
+    auto target = NewFile::beside(path);
+    if (!target) {
+        return fail(target.error(), "capture file");
     }
-    if (const Status written = write_all(file->get(), pool.get(), frames); !written) {
-        unlink(path.c_str());  // half a capture is no evidence
-        return fail(written.error(), "capture file {}", path);
-    }
-    return {};
+    auto file = create(*target, about);
+    Status written = file ? write_all(file->get(), pool.get(), frames) : pass_on(file.error());
+    written = written ? target->put_in_place() : written;
+    return written ? Status() : fail(written.error(), "capture file {}", path);
 }
 
 }  // namespace pathproof::port

@@ -20,7 +20,7 @@ struct CapturedFrame {
 
 // Writes all frames to a new file through DPDK's librte_pcapng; `about` becomes the comment of the
 // file's section header. Not for the data path: it allocates, copies and writes. The EAL must run.
-// An existing file is replaced.
+// A regular file that is there is replaced once the new one is complete.
 Status write_capture(const std::string& path, const std::string& about,
                      std::span<const CapturedFrame> frames);
 

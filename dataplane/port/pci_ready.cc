@@ -52,6 +52,32 @@ Status check_vfio(const std::string& address, const fs::path& device,
     return {};
 }
 
+// The base class of network controllers (PCI Code and ID Assignment Specification, 1.3).
+Status check_class(const std::string& address, const fs::path& device) {
+    std::ifstream file(device / "class");
+    std::string code;
+    file >> code;
+    if (code.starts_with("0x02")) {
+        return {};
+    }
+    return fail(ErrorCode::kBadInput,
+                "PCI device {} is no network device (its class is {}); 'dpdk-devbind.py "
+                "--status-dev net' lists those that are",
+                address, code.empty() ? "unknown" : code);
+}
+
+// In this network namespace: of the device itself, or of one on its bus (virtio1/net/eth0).
+bool shows_an_interface(const fs::path& device) {
+    std::error_code none;
+    bool shown = !fs::is_empty(device / "net", none) && !none;
+    for (const fs::directory_entry& below : fs::directory_iterator(device, none)) {
+        std::error_code no_folder;
+        shown |= below.is_directory(no_folder) && !below.is_symlink(no_folder) &&
+                 !fs::is_empty(below.path() / "net", no_folder) && !no_folder;
+    }
+    return shown;
+}
+
 Status check_driver(const std::string& address, const fs::path& device,
                     const SystemFolders& folders) {
     const std::string driver = driver_of(device);
@@ -60,6 +86,13 @@ Status check_driver(const std::string& address, const fs::path& device,
     }
     if (is_one_of(kShared, driver) || is_one_of(kUio, driver)) {
         return {};
+    }
+    if (!driver.empty() && !shows_an_interface(device)) {
+        return fail(ErrorCode::kNotSupported,
+                    "PCI device {} is bound to the kernel's driver {} and has no network interface "
+                    "in this network namespace: what it is used for cannot be seen from here. Take "
+                    "it out of use where that is, first",
+                    address, driver);
     }
     return fail(ErrorCode::kNotSupported,
                 "PCI device {} is bound to {}: DPDK cannot have it; '{}' gives it over (its kernel "
@@ -99,6 +132,9 @@ Status pci_ready(const std::string& address, const SystemFolders& folders) {
                     "this machine has no PCI device {}; 'dpdk-devbind.py --status-dev net' lists "
                     "its NICs",
                     address);
+    }
+    if (const Status network = check_class(full, device); !network) {
+        return network;
     }
     if (const Status driver = check_driver(full, device, folders); !driver) {
         return driver;

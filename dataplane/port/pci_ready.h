@@ -14,8 +14,10 @@ struct SystemFolders {
     std::string dev = "/dev";
 };
 
-// Errors, each with the command that cures it: no such device; bound to a driver that DPDK cannot
-// take over; vfio not loaded or without an IOMMU; no free hugepage.
+// Errors, each with what cures it: no such device; no network device; bound to a driver that DPDK
+// cannot take over; vfio not loaded or without an IOMMU; no free hugepage. The command that gives a
+// device over is told of network devices only, and not of one whose interface cannot be looked at.
+// Whether the machine can spare that interface, the caller has asked before.
 Status pci_ready(const std::string& address, const SystemFolders& folders = {});
 
 }  // namespace pathproof::port

@@ -309,7 +309,8 @@ int check(const std::string& path, bool with_machines) {
         return complain(safe.error());
     }
     fmt::print(
-        "none of these devices carries a default route, an SSH session or another address\n");
+        "none of these devices carries a default route, an SSH session, a mounted file system or "
+        "another address\n");
     return 0;
 }
 

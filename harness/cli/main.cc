@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "harness/cli/arguments.h"
 #include "harness/cli/commands.h"
 #include "harness/process/streams.h"
 
@@ -25,15 +26,6 @@ int complain(const Error& error) {
 
 namespace {
 
-bool is_command(const CLI::App& app, const std::string& word) {
-    for (const CLI::App* command : app.get_subcommands(nullptr)) {
-        if (command->check_name(word)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int run(int argc, char** argv) {
     using namespace pathproof::cli;
     CLI::App app{"pathproof: proves whether a NIC, driver, kernel and CNI carry every packet right"};
@@ -54,6 +46,10 @@ int run(int argc, char** argv) {
     add_restore(app, chosen);
     add_agent(app, chosen);
     add_tester(app, chosen);
+    check_numbers(app);
+    if (const pathproof::Status sound = check_arguments(argc, argv); !sound) {
+        return complain(sound.error());
+    }
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& asked) {  // for help, for the version
@@ -62,8 +58,8 @@ int run(int argc, char** argv) {
         fmt::print("{}", text.str());
         return code;
     } catch (const CLI::ParseError& wrong) {
-        if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1])) {
-            fmt::print(stderr, "pathproof: unknown command '{}'\nTry 'pathproof --help'.\n", argv[1]);
+        if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
+            fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help'.\n", unknown);
             return 2;
         }
         fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",

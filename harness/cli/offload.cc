@@ -11,6 +11,7 @@
 #include "harness/cli/offload_calibrate.h"
 #include "harness/cli/offload_check.h"
 #include "harness/cli/offload_ports.h"
+#include "harness/lab/machine_use.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::cli {
@@ -79,6 +80,10 @@ int set(const OffloadOptions& options) {
     const auto wanted = parse_settings(options.settings);
     if (!wanted) {
         return complain(wanted.error());
+    }
+    if (const Status spare = lab::check_touchable(options.device, options.netns); !spare) {
+        return complain({spare.error().code,
+                         spare.error().message + " ('ethtool -K' changes it all the same)"});
     }
     const Status done = process::in_netns(options.netns, [&]() -> Status {
         const Result<std::vector<agent::FeatureChange>> changes =

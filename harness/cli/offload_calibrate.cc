@@ -3,11 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "dataplane/base/new_file.h"
 #include "harness/report/json.h"
 #include "harness/scenario/calibration_result.h"
 
@@ -144,30 +144,18 @@ nlohmann::ordered_json document(const CalibrationResult& result) {
     return json;
 }
 
-Status write_text(const std::filesystem::path& path, const std::string& text) {
-    std::ofstream file(path);
-    file << text;
-    file.close();
-    if (!file) {
-        return fail(ErrorCode::kFailed, "cannot write {}; is there room, and may you write there?",
-                    path.string());
-    }
-    return {};
-}
-
 Status write_out(const CalibrationResult& result, const std::string& folder) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error) {
         return fail(ErrorCode::kBadInput, "cannot make the folder {}: {}", folder, error.message());
     }
-    const std::filesystem::path path(folder);
-    if (Status written = write_text(path / "calibration.json", document(result).dump(2) + "\n");
-        !written) {
-        return written;
-    }
-    return write_text(path / "calibration.txt",
-                      full_text(result) + "\n" + summary_text(result) + failures_text(result));
+    const Status written =
+        replace_file(folder + "/calibration.json", document(result).dump(2) + "\n");
+    return written ? replace_file(folder + "/calibration.txt",
+                                  full_text(result) + "\n" + summary_text(result) +
+                                      failures_text(result))
+                   : written;
 }
 
 calibration::CalibrationOptions options_of(const CalibrateOptions& options) {
@@ -184,17 +172,13 @@ int calibrate(const CalibrateOptions& options) {
     if (!result) {
         return complain(result.error());
     }
-    if (!options.out.empty()) {
-        if (Status written = write_out(*result, options.out); !written) {
-            return complain(written.error());
-        }
-    }
     if (options.json) {
         fmt::print("{}\n", document(*result).dump());
     } else {
         fmt::print("{}\n{}{}", full_text(*result), summary_text(*result), failures_text(*result));
     }
-    return result->passed() ? 0 : 1;
+    const Status written = options.out.empty() ? Status() : write_out(*result, options.out);
+    return !written ? complain(written.error()) : result->passed() ? 0 : 1;
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,14 +12,12 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/cli/truth_text.h"
-#include "harness/lab/lab_file.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/privilege.h"
 #include "harness/offload/device_class.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 #include "harness/report/json.h"
-#include "harness/report/report.h"
 #include "harness/report/text.h"
 #include "harness/tester/port_choice.h"
 
@@ -49,48 +46,6 @@ Result<agent::DeviceInfo> read_device(const std::string& netns, const std::strin
         return pass_on(done.error());
     }
     return info;
-}
-
-// RFC 2544 and RFC 5737 set these apart for tests; nobody reaches a machine through them.
-bool is_test_address(const frame::IpAddress& address) {
-    if (address.family == frame::Family::kIpv6) {
-        return address.bytes[0] == 0x20 && address.bytes[1] == 0x01 && address.bytes[2] == 0x0d &&
-               address.bytes[3] == 0xb8;
-    }
-    const std::uint32_t host = address.v4_host_order();
-    return host >> 17 == 0xc6120000u >> 17 || host >> 8 == 0xc63364u || host >> 8 == 0xcb0071u;
-}
-
-// Refuses a device that the machine, or somebody else, is reached through.
-Status check_spare(const std::string& netns, const std::string& device) {
-    const auto use = lab::local_use(netns);
-    if (!use) {
-        return pass_on(use.error());
-    }
-    const auto found = std::ranges::find(*use, device, &lab::DeviceUse::name);
-    if (found == use->end()) {
-        return fail(ErrorCode::kNotFound, "there is no device {}{}; 'ip link' lists them", device,
-                    netns.empty() ? "" : " in " + netns);
-    }
-    const auto refuse = [&](const std::string& why) {
-        return fail(ErrorCode::kBadInput,
-                    "{} {}: nothing is sent on it and none of its offloads is touched. Take a "
-                    "device that is in use for nothing else",
-                    device, why);
-    };
-    if (found->default_route) {
-        return refuse("carries the default route");
-    }
-    if (!found->ssh_peers.empty()) {
-        return refuse("carries an SSH session with " + found->ssh_peers.front());
-    }
-    for (const lab::Prefix& own : found->addresses) {
-        if (!is_test_address(own.address)) {
-            return refuse(fmt::format("has the address {}, which is of no test network",
-                                      lab::to_string(own)));
-        }
-    }
-    return {};
 }
 
 Status check_device(const agent::DeviceInfo& info) {
@@ -178,7 +133,7 @@ Result<Choice> choose(const DeviceCheckOptions& options) {
     if (!info) {
         return pass_on(info.error());
     }
-    if (const Status spare = check_spare(options.netns, options.device); !spare) {
+    if (const Status spare = lab::check_touchable(options.device, options.netns); !spare) {
         return pass_on(spare.error());
     }
     if (const Status fit = check_device(*info); !fit) {
@@ -204,9 +159,8 @@ Result<Choice> choose(const DeviceCheckOptions& options) {
                                  .longest_packet = kStandardPacket};
     if (port->device == tester::af_packet_device(far.interface)) {
         const auto far_info = read_device(far.netns, far.interface);
-        const Status spare = check_spare(far.netns, far.interface);
-        if (!far_info || !spare) {
-            return pass_on(far_info ? spare.error() : far_info.error());
+        if (!far_info) {
+            return pass_on(far_info.error());
         }
         device.tester_port.device = tester::af_packet_device_for_long_frames(far.interface);
         device.tester_port.pool_mbufs = tester::kLongFrameMbufs;
@@ -232,6 +186,24 @@ void print_table(const verdict::TruthTable& table) {
         print_finding(row);
     }
     fmt::print("\n");
+}
+
+void print_check(const verdict::RunResult& result, bool as_json) {
+    if (as_json) {
+        fmt::print("{}\n", report::to_json(result).dump(
+                               -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+        return;
+    }
+    const verdict::ScenarioResult& scenario = result.scenarios.front();
+    for (const verdict::TruthTable& table : scenario.truth_tables) {
+        print_table(table);
+    }
+    fmt::print("{}\n", report::wrap(scenario.headline, 100, 0));
+    if (result.verdict == verdict::RunVerdict::kIncomplete) {
+        for (const std::string& reason : result.reasons) {
+            fmt::print("incomplete: {}\n", reason);
+        }
+    }
 }
 
 // 0: nothing wrong; 1: a defect, or driver and profile disagree; 3: not measured.
@@ -298,42 +270,22 @@ int run_device_check(const DeviceCheckOptions& options) {
     if (!result) {
         return complain(result.error());
     }
-    if (!options.out.empty()) {
-        if (const Status written = report::write_report(*result, options.out); !written) {
-            return complain(written.error());
-        }
-    }
-    const verdict::ScenarioResult& scenario = result->scenarios.front();
-    if (options.json) {
-        fmt::print("{}\n", report::to_json(*result).dump(
-                               -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-        return exit_of(*result);
-    }
-    for (const verdict::TruthTable& table : scenario.truth_tables) {
-        print_table(table);
-    }
-    fmt::print("{}\n", report::wrap(scenario.headline, 100, 0));
-    if (result->verdict == verdict::RunVerdict::kIncomplete) {
-        for (const std::string& reason : result->reasons) {
-            fmt::print("incomplete: {}\n", reason);
-        }
-    }
-    if (!options.out.empty()) {
-        fmt::print("report: {}\n",
-                   std::filesystem::absolute(options.out + "/report.html").string());
-    }
-    return exit_of(*result);
+    return conclude(*result, options.out, exit_of(*result), [&](const std::string& report) {
+        print_check(*result, options.json);
+        fmt::print("{}", options.json || report.empty() ? "" : "report: " + report + "\n");
+    });
 }
 
 void declare_device_check(CLI::App& check, DeviceCheckOptions& options) {
     check.add_option("DEV", options.device,
                      "Network device of the kernel, in use for nothing else");
-    check.add_option(
+    CLI::Option* tester = check.add_option(
         "--tester", options.tester,
         "With DEV: the tester's port at the other end of its cable: network interface, "
         "PCI address or DPDK virtual device (default: the peer of a veth device)");
     check.add_option("--tester-netns", options.tester_netns,
-                     "Network namespace of --tester (default: that of DEV)");
+                     "Network namespace of --tester (default: that of DEV)")
+        ->needs(tester);
 }
 
 }  // namespace pathproof::cli

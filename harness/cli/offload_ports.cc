@@ -13,6 +13,7 @@
 #include "dataplane/softnic/faults.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/port_journal.h"
+#include "harness/cli/session.h"
 #include "harness/cli/truth_text.h"
 #include "harness/lab/signals.h"
 #include "harness/offload/check.h"
@@ -180,7 +181,7 @@ verdict::RunResult describe_run(const PortCheckOptions& options, tester::Client&
     return run;
 }
 
-void print(const verdict::RunResult& run, bool as_json) {
+void print_run(const verdict::RunResult& run, bool as_json) {
     if (as_json) {
         fmt::print("{}\n", report::to_json(run).dump(
                                -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -242,10 +243,13 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
         .truth = {.device = in_words(device), .profile = std::move(*expected)},
         .errata = std::move(*errata),
         .planted = options.faults,
-        .out_dir = options.out};
+        .out_dir = options.out.empty() ? "" : report::unfinished_folder(options.out)};
     settings.progress = tell_progress(isatty(STDERR_FILENO) == 1);
     auto result = offload::check_ports(*tester->client, {}, settings);
     if (!result) {
+        if (!options.out.empty()) {
+            report::discard_output(options.out);
+        }
         return pass_on(result.error());
     }
     run.seconds = result->seconds;
@@ -299,13 +303,8 @@ int run_port_check(const PortCheckOptions& options) {
     if (!run) {
         return complain(run.error());
     }
-    if (!options.out.empty()) {
-        if (const Status written = report::write_report(*run, options.out); !written) {
-            return complain(written.error());
-        }
-    }
-    print(*run, options.json);
-    return verdict::exit_code(run->verdict);
+    return conclude(*run, options.out, verdict::exit_code(run->verdict),
+                    [&](const std::string&) { print_run(*run, options.json); });
 }
 
 }  // namespace pathproof::cli

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "harness/cli/commands.h"
@@ -77,12 +76,11 @@ int run_qualify(const QualifyOptions& options) {
     if (!result) {
         return complain(result.error());
     }
-    if (const Status written = report::write_report(*result, options.out); !written) {
-        return complain(written.error());
-    }
-    fmt::print("{}", report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi : report::Colour::kNone));
-    fmt::print("report: {}\n", std::filesystem::absolute(options.out + "/report.html").string());
-    return verdict::exit_code(result->verdict);
+    return conclude(*result, options.out, verdict::exit_code(result->verdict), [&](const std::string& report) {
+        fmt::print("{}",
+                   report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi : report::Colour::kNone));
+        fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
+    });
 }
 
 }  // namespace

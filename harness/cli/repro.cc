@@ -82,17 +82,12 @@ int run_repro(const ReproOptions& options) {
     if (!result) {
         return complain(result.error());
     }
-    if (!options.out.empty()) {
-        if (const Status written = report::write_report(*result, options.out); !written) {
-            return complain(written.error());
-        }
-    }
-    if (options.json) {
-        fmt::print("{}\n", report::to_json(*result).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-    } else {
-        fmt::print("{}", report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi : report::Colour::kNone));
-    }
-    return exit_code_of(result->scenarios.front().verdict);
+    const int exit_code = exit_code_of(result->scenarios.front().verdict);
+    return conclude(*result, options.out, exit_code, [&](const std::string&) {
+        fmt::print("{}", options.json ? report::to_json(*result).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"
+                                      : report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi
+                                                                                            : report::Colour::kNone));
+    });
 }
 
 }  // namespace

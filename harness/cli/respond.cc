@@ -81,6 +81,9 @@ Status set_number(AnswerRule& rule, const std::string& key, const std::string& t
 }
 
 Status set(AnswerRule& rule, const std::string& key, const std::string& value) {
+    if (value.empty() && key != "tc") {
+        return fail(ErrorCode::kBadInput, "there is no value behind '{}'", key);
+    }
     if (key == "suffix") {
         rule.suffix = value;
     } else if (key == "cname") {
@@ -117,6 +120,15 @@ Result<AnswerRule> parse_rule(const std::string& text) {
         if (const Status status = set(rule, part.substr(0, equals), value); !status) {
             return fail(status.error(), "--rule {}", text);
         }
+    }
+    const frame::Family family =
+        rule.qtype == frame::kDnsTypeA ? frame::Family::kIpv4 : frame::Family::kIpv6;
+    if (rule.qtype != 0 && !rule.addresses.empty() &&
+        std::ranges::find(rule.addresses, family, &frame::IpAddress::family) ==
+            rule.addresses.end()) {
+        return fail(ErrorCode::kBadInput,
+                    "--rule {}: none of its addresses can be in an answer of type {}", text,
+                    family == frame::Family::kIpv4 ? "A" : "AAAA");
     }
     return rule;
 }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <random>
 
@@ -115,11 +116,9 @@ void keep_partial_report(Run& run, const std::string& out_dir, int signal, const
     if (out_dir.empty()) {
         return;
     }
-    if (const Status written = report::write_report(run.finish(sentence), out_dir); !written) {
-        tell(written.error().message);
-        return;
-    }
-    tell(fmt::format("the report in {} holds what was measured and says INCOMPLETE", out_dir));
+    const auto written = report::write_report(run.finish(sentence), out_dir, 3);
+    tell(written ? fmt::format("the report in {} holds what was measured and says INCOMPLETE", written->folder)
+                 : written.error().message);
 }
 
 }  // namespace
@@ -193,7 +192,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                                .pairs = seeded.pairs,
                                .hugepages = seeded.use_hugepages && take_hugepages(**journal),
                                .cpus = port::usable_cpus(2),
-                               .out_dir = seeded.out_dir,
+                               .out_dir = seeded.out_dir.empty() ? "" : report::unfinished_folder(seeded.out_dir),
                                .matrix = seeded.matrix,
                                .device = seeded.device,
                                .calibrate = seeded.calibrate};
@@ -222,6 +221,26 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
         result.reasons.insert(result.reasons.begin(), "The machine could not be put back: " + undone.error().message);
     }
     return result;
+}
+
+int conclude(const verdict::RunResult& result, const std::string& out_dir, int exit_code,
+             const std::function<void(const std::string& report)>& print) {
+    const auto written = out_dir.empty() ? Result<report::Written>(report::Written{})
+                                         : report::write_report(result, out_dir, exit_code);
+    print(written && !out_dir.empty() ? std::filesystem::absolute(written->folder + "/report.html").string() : "");
+    if (!written) {
+        tell(written.error().message);
+        return 3;
+    }
+    if (written->folder != out_dir) {
+        tell(fmt::format("this run is not complete: the earlier report in {} stays, this one is in {}", out_dir,
+                         written->folder));
+    }
+    if (!written->lost.empty()) {
+        tell(fmt::format("evidence that was to be kept is not there, and not in the report: {}; is there room in {}?",
+                         fmt::join(written->lost, ", "), out_dir));
+    }
+    return written->lost.empty() ? exit_code : 3;
 }
 
 }  // namespace pathproof::cli

@@ -1,6 +1,7 @@
 // What `qualify` and `repro` share: the run of some scenarios on a lab, from the first check to the put-back machine.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,11 @@ struct SessionOptions {
 // Runs the scenarios and judges the run. A scenario that could not be made is a value (INCONCLUSIVE, with the error's
 // sentence); an error is returned only when nothing was run. The machine is as it was found when this returns.
 Result<verdict::RunResult> run_session(const SessionOptions& options);
+
+// The end of a run that gives `exit_code`: writes its report into `out_dir` (empty: none), has `print` say the verdict
+// and where the report is (empty: nowhere), and says what was lost. Gives the exit code: 3 where something was.
+int conclude(const verdict::RunResult& result, const std::string& out_dir, int exit_code,
+             const std::function<void(const std::string& report)>& print);
 
 // Whether scenarios can be run on this lab; kNotFound or kBadInput say what there is.
 Status check_lab(const std::string& lab);

@@ -6,6 +6,8 @@
 #include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -30,14 +32,26 @@ ss -Htn state established '( sport = :22 or dport = :22 )' && {
   set -- $SSH_CONNECTION
   if [ $# -eq 4 ]; then echo "0 0 [$3]:$4 [$1]:$2"; fi
 } && echo '%%' &&
-for device in /sys/class/net/*; do echo "${device##*/} $(readlink -f "$device/device")"; done
+for device in /sys/class/net/*; do echo "${device##*/} $(readlink -f "$device/device")"; done &&
+echo '%%' || exit 1
+{
+  sed -nE 's/.*[ ,]addr=([^, ]+).*/\1/p' /proc/mounts
+  cat /sys/class/iscsi_connection/*/address /sys/class/iscsi_connection/*/persistent_address
+  sed -nE 's/.*traddr=([^,]+).*/\1/p' /sys/class/nvme/*/address
+  ss -Htnp state established | while read -r waiting_in waiting_out here there program; do
+    case "$there $program" in *:10809\ *|*'"nbd-client"'*) echo "${there%:*}" | tr -d '[]';; esac
+  done
+} 2>/dev/null | sed 's/^::ffff://' | sort -u | while read -r server; do
+  ip -json route get "$server" 2>/dev/null
+done
+true
 )sh";
 
-// One device, with what is needed to hand its use on to the devices below it.
+// One device, with what is needed to share its use with the others of its stack.
 struct Seen {
     DeviceUse use;
     std::string master;  // bond, bridge, VRF, team that it is a part of
-    std::string lower;   // the device that a VLAN or macvlan device sits on
+    std::string lower;   // the device that a VLAN, macvlan, vxlan, ... device sits on
 };
 
 // The elements of a list of objects; nothing for what is none.
@@ -51,17 +65,18 @@ std::vector<json> objects_in(const json& object, const char* key) {
     return found;
 }
 
-bool rides_on_another(const json& device) {
+// What ip(8) gives as the link of these is the other end of the pair.
+bool is_one_end_of_a_pair(const json& device) {
     const auto info = device.find("linkinfo");
     const std::string kind = info != device.end() ? text_of(*info, "info_kind") : "";
-    return kind == "vlan" || kind == "macvlan" || kind == "macvtap" || kind == "ipvlan";
+    return kind == "veth" || kind == "netkit" || kind == "vxcan";
 }
 
 Seen see(const json& device) {
     Seen seen;
     seen.use.name = text_of(device, "ifname");
     seen.master = text_of(device, "master");
-    seen.lower = rides_on_another(device) ? text_of(device, "link") : "";
+    seen.lower = is_one_end_of_a_pair(device) ? "" : text_of(device, "link");
     for (const json& address : objects_in(device, "addr_info")) {
         const auto length = address.find("prefixlen");
         const auto ip = frame::parse_ip(text_of(address, "local"));
@@ -149,36 +164,78 @@ void mark_pci(const std::string& links, std::vector<Seen>& devices) {
     }
 }
 
-void add_use(const DeviceUse& from, DeviceUse& to) {
-    to.default_route |= from.default_route;
-    for (const Prefix& address : from.addresses) {
-        if (std::find(to.addresses.begin(), to.addresses.end(), address) == to.addresses.end()) {
-            to.addresses.push_back(address);
-        }
-    }
-    for (const std::string& peer : from.ssh_peers) {
-        if (std::find(to.ssh_peers.begin(), to.ssh_peers.end(), peer) == to.ssh_peers.end()) {
-            to.ssh_peers.push_back(peer);
-        }
-    }
-}
-
-// What a bond, bridge or VLAN device carries, the devices below it carry.
-void hand_down(std::vector<Seen>& devices) {
-    constexpr int kDeepestStack = 8;  // MAX_NEST_DEV of the kernel
-    for (int level = 0; level < kDeepestStack; ++level) {
-        for (Seen& below : devices) {
-            for (const Seen& above : devices) {
-                if (above.use.name == below.master || above.lower == below.use.name) {
-                    add_use(above.use, below.use);
+// One line for each server: the way that its packets take.
+void mark_storage(const std::string& routes, std::vector<Seen>& devices) {
+    std::istringstream lines(routes);
+    std::string line;
+    while (std::getline(lines, line)) {
+        const json answer = json::parse(line, nullptr, false);
+        for (const json& route : answer.is_array() ? answer : json::array()) {
+            for (Seen& seen : devices) {
+                if (route.is_object() && text_of(route, "dev") == seen.use.name) {
+                    seen.use.storage_peers.push_back(text_of(route, "dst"));
                 }
             }
         }
     }
 }
 
+template <typename T>
+void add_new(const std::vector<T>& from, std::vector<T>& to) {
+    for (const T& each : from) {
+        if (std::find(to.begin(), to.end(), each) == to.end()) {
+            to.push_back(each);
+        }
+    }
+}
+
+void add_use(const DeviceUse& from, DeviceUse& to) {
+    to.stack.push_back(from.name);
+    to.default_route |= from.default_route;
+    add_new(from.addresses, to.addresses);
+    add_new(from.ssh_peers, to.ssh_peers);
+    add_new(from.storage_peers, to.storage_peers);
+}
+
+bool are_joined(const Seen& a, const Seen& b) {
+    const auto sits_on = [](const Seen& upper, const Seen& lower) {
+        return upper.lower == lower.use.name || lower.master == upper.use.name;
+    };
+    return sits_on(a, b) || sits_on(b, a);
+}
+
+// The devices of the stack that devices[first] is a part of, itself among them.
+std::set<std::size_t> stack_of(std::size_t first, const std::vector<Seen>& devices) {
+    std::set<std::size_t> stack{first};
+    std::vector<std::size_t> to_follow{first};
+    while (!to_follow.empty()) {
+        const Seen& from = devices[to_follow.back()];
+        to_follow.pop_back();
+        for (std::size_t n = 0; n < devices.size(); ++n) {
+            if (are_joined(from, devices[n]) && stack.insert(n).second) {
+                to_follow.push_back(n);
+            }
+        }
+    }
+    return stack;
+}
+
+// What one device of a stack carries, all of it carry.
+MachineUse shared_in_stacks(const std::vector<Seen>& devices) {
+    MachineUse shared;
+    for (std::size_t n = 0; n < devices.size(); ++n) {
+        shared.push_back(devices[n].use);
+        for (const std::size_t other : stack_of(n, devices)) {
+            if (other != n) {
+                add_use(devices[other].use, shared.back());
+            }
+        }
+    }
+    return shared;
+}
+
 Result<MachineUse> take_apart(const std::string& answer) {
-    std::array<std::string, 5> parts;
+    std::array<std::string, 6> parts;
     std::istringstream lines(answer);
     std::string line;
     std::size_t part = 0;
@@ -189,7 +246,7 @@ Result<MachineUse> take_apart(const std::string& answer) {
             parts[part] += line + "\n";
         }
     }
-    return parse_use(parts[0], parts[1], parts[2], parts[3], parts[4]);
+    return parse_use(parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]);
 }
 
 // Gives the questions to a shell on its standard input: what shell a user of another host has does
@@ -209,25 +266,19 @@ Result<MachineUse> ask(const std::vector<std::string>& shell, const std::string&
     return take_apart(answer->out);
 }
 
-// The reasons why a device must not be touched.
-std::vector<std::string> objections(const DeviceUse& use, const std::vector<Prefix>& allowed) {
-    std::vector<std::string> found;
-    if (use.default_route) {
-        found.emplace_back("carries the default route");
-    }
-    for (const std::string& peer : use.ssh_peers) {
-        found.push_back(fmt::format("carries an SSH session with {}", peer));
-    }
-    for (const Prefix& own : use.addresses) {
-        const bool named = std::any_of(allowed.begin(), allowed.end(), [&](const Prefix& one) {
-            return one.address == own.address;
-        });
-        if (!named) {
-            found.push_back(
-                fmt::format("has the address {}, which is not in the lab file", to_string(own)));
+bool is_test_address(const frame::IpAddress& address) {
+    static const std::array<Prefix, 6> kApart = {
+        *parse_prefix("198.18.0.0/15"),   *parse_prefix("192.0.2.0/24"),
+        *parse_prefix("198.51.100.0/24"), *parse_prefix("203.0.113.0/24"),
+        *parse_prefix("2001:db8::/32"),   *parse_prefix("2001:2::/48")};
+    return std::ranges::any_of(kApart, [&](const Prefix& apart) {
+        bool within = apart.address.family == address.family;
+        for (unsigned bit = 0; within && bit < apart.length; ++bit) {
+            const unsigned mask = 0x80u >> bit % 8;
+            within = ((apart.address.bytes[bit / 8] ^ address.bytes[bit / 8]) & mask) == 0;
         }
-    }
-    return found;
+        return within;
+    });
 }
 
 Status verdict(const std::vector<std::string>& refused) {
@@ -240,7 +291,7 @@ Status verdict(const std::vector<std::string>& refused) {
 
 void refuse(const std::string& who, const DeviceUse& use, const std::vector<Prefix>& allowed,
             std::vector<std::string>& refused) {
-    for (const std::string& reason : objections(use, allowed)) {
+    for (const std::string& reason : objections(use, &allowed)) {
         refused.push_back(fmt::format("{} is refused: it {}", who, reason));
     }
 }
@@ -249,7 +300,7 @@ void refuse(const std::string& who, const DeviceUse& use, const std::vector<Pref
 
 Result<MachineUse> parse_use(const std::string& addresses_json, const std::string& routes_json,
                              const std::string& routes6_json, const std::string& ssh_sessions,
-                             const std::string& pci_links) {
+                             const std::string& pci_links, const std::string& storage_routes) {
     // ip(8) prints nothing at all, or "[]", for an empty list.
     const auto list = [](const std::string& text) {
         const bool blank = text.find_first_not_of(" \n") == std::string::npos;
@@ -271,12 +322,8 @@ Result<MachineUse> parse_use(const std::string& addresses_json, const std::strin
     mark_routes(routes[1], devices);
     mark_sessions(ssh_sessions, devices);
     mark_pci(pci_links, devices);
-    hand_down(devices);
-    MachineUse use;
-    for (Seen& seen : devices) {
-        use.push_back(std::move(seen.use));
-    }
-    return use;
+    mark_storage(storage_routes, devices);
+    return shared_in_stacks(devices);
 }
 
 Result<MachineUse> local_use(const std::string& netns) {
@@ -291,6 +338,77 @@ Result<MachineUse> remote_use(const std::string& ssh_host) {
     return ask(
         {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", ssh_host, "sh", "-s"}, "",
         ssh_host);
+}
+
+std::vector<std::string> objections(const DeviceUse& use, const std::vector<Prefix>* plan) {
+    std::vector<std::string> found;
+    if (use.default_route) {
+        found.emplace_back("carries the default route");
+    }
+    for (const std::string& peer : use.ssh_peers) {
+        found.push_back(fmt::format("carries an SSH session with {}", peer));
+    }
+    for (const std::string& server : use.storage_peers) {
+        found.push_back(fmt::format("carries a file system or disk that {} serves", server));
+    }
+    for (const Prefix& own : use.addresses) {
+        const bool allowed =
+            plan == nullptr ? is_test_address(own.address)
+                            : std::ranges::find(*plan, own.address, &Prefix::address) != plan->end();
+        if (!allowed) {
+            found.push_back(
+                fmt::format("has the address {}, which is {}", to_string(own),
+                            plan == nullptr ? "of no test network" : "not in the lab file"));
+        }
+    }
+    if (!found.empty() && !use.stack.empty()) {
+        found.back() += fmt::format(" (it or {}, which it is joined with)",
+                                    fmt::join(use.stack, ", "));
+    }
+    return found;
+}
+
+std::string pci_address(const std::string& name) {
+    static const std::regex kAddress(
+        "([0-9a-fA-F]{4}:)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7])(,.*)?");
+    std::smatch parts;
+    if (!std::regex_match(name, parts, kAddress)) {
+        return {};
+    }
+    std::string address = (parts[1].matched ? parts[1].str() : "0000:") + parts[2].str();
+    std::ranges::transform(address, address.begin(), [](unsigned char letter) {
+        return static_cast<char>(std::tolower(letter));
+    });
+    return address;
+}
+
+Status check_touchable(const std::string& device, const std::string& netns) {
+    const std::string pci = pci_address(device);
+    bool found = !pci.empty();
+    // The kernel shows an interface in its own namespace only.
+    for (const std::string& where : pci.empty() || netns.empty() ? std::vector{netns}
+                                                                 : std::vector{netns, std::string()}) {
+        const auto use = local_use(where);
+        if (!use) {
+            return pass_on(use.error());
+        }
+        for (const DeviceUse& one : *use) {
+            if (pci.empty() ? one.name != device : one.pci != pci) {
+                continue;
+            }
+            found = true;
+            if (const auto reasons = objections(one, nullptr); !reasons.empty()) {
+                return fail(ErrorCode::kBadInput,
+                            "{} {}: nothing is sent on it and nothing of it is changed. Take a "
+                            "device that is in use for nothing else",
+                            pci.empty() ? device : fmt::format("{} ({})", device, one.name),
+                            fmt::join(reasons, ", "));
+            }
+        }
+    }
+    return found ? Status()
+                 : fail(ErrorCode::kNotFound, "there is no device {}{}; 'ip link' lists them",
+                        device, netns.empty() ? "" : " in " + netns);
 }
 
 Status check_tester_ports(const LabFile& lab, const MachineUse& tester) {

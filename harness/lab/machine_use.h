@@ -10,30 +10,51 @@
 
 namespace pathproof::lab {
 
+// What a device carries, and with it each other device of its stack: bridges, bonds, teams and
+// VRFs with their ports, and VLAN, macvlan, ipvlan, vxlan, ... devices with the one that they sit
+// on. The two ends of a veth pair are no stack.
 struct DeviceUse {
     std::string name;
-    std::string pci;                // "0000:3b:00.0"; empty: not a PCI device
-    std::vector<Prefix> addresses;  // without link-local ones
+    std::string pci;                 // "0000:3b:00.0"; empty: not a PCI device
+    std::vector<std::string> stack;  // the other devices of its stack
+    std::vector<Prefix> addresses;   // without link-local ones
     bool default_route = false;
-    std::vector<std::string> ssh_peers;  // far ends of SSH sessions that run over its addresses
+    std::vector<std::string> ssh_peers;      // far ends of SSH sessions that run over its addresses
+    std::vector<std::string> storage_peers;  // servers of mounted file systems and block devices
     bool operator==(const DeviceUse&) const = default;
 };
 using MachineUse = std::vector<DeviceUse>;
 
 // Of this machine, or (netns) one of its namespaces, or (ssh) another host: reads addresses,
-// routes, established SSH sessions with ip(8), ss(8) and sysfs, and changes nothing.
+// routes, established SSH sessions, mounts and block devices over a network (NFS, iSCSI, NVMe,
+// nbd) with ip(8), ss(8), /proc and sysfs, and changes nothing.
 Result<MachineUse> local_use(const std::string& netns);
 Result<MachineUse> remote_use(const std::string& ssh_host);
 
-// Refuses (kBadInput) ports and devices that carry a default route, an SSH session or an address
-// which is not in the file, with one line for each; a DUT device that is not there is kNotFound. A
-// tester's PCI port without a kernel device belongs to no one and is free.
+// Whether a device may be touched: why not, as "carries the default route"; empty: it may. The
+// addresses that it may have are those of `plan` or, without one, of the networks that are set
+// apart for tests (RFC 2544, 3849, 5180, 5737).
+std::vector<std::string> objections(const DeviceUse& use, const std::vector<Prefix>* plan);
+
+// The same for a network interface of `netns` (empty: the caller's), or a PCI device by its
+// address, for which the caller's namespace is looked at too. kBadInput: it is refused; kNotFound:
+// there is no such interface. A PCI device without an interface there belongs to no one and is
+// free.
+Status check_touchable(const std::string& device, const std::string& netns);
+
+// "0000:3b:00.0" for what is written as a PCI address, with or without domain and with DPDK's
+// arguments behind it; empty: it is none.
+std::string pci_address(const std::string& name);
+
+// Refuses (kBadInput) ports and devices of a lab file that may not be touched, with one line for
+// each; a DUT device that is not there is kNotFound.
 Status check_tester_ports(const LabFile& lab, const MachineUse& tester);
 Status check_dut_devices(const LabFile& lab, const MachineUse& dut);
 
-// The parts of `local_use`, from what the programs print.
+// The parts of `local_use`, from what the programs print; `storage_routes` has one line of
+// 'ip -json route get' for each server.
 Result<MachineUse> parse_use(const std::string& addresses_json, const std::string& routes_json,
                              const std::string& routes6_json, const std::string& ssh_sessions,
-                             const std::string& pci_links);
+                             const std::string& pci_links, const std::string& storage_routes = "");
 
 }  // namespace pathproof::lab

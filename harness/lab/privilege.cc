@@ -14,7 +14,8 @@ bool may(const std::array<__user_cap_data_struct, 2>& held, unsigned capability)
 }
 
 constexpr const char* kWorksWithout =
-    "without root these work: 'profile list|show|check', 'lab list', 'lab check', 'compare'";
+    "without root these work: 'profile', 'offload show', 'offload check --software-nic', "
+    "'generate', 'respond' and 'wire' on net_null and net_ring, 'lab list', 'lab check'";
 
 }  // namespace
 

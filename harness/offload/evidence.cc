@@ -1,8 +1,8 @@
 #include "harness/offload/evidence.h"
 
 #include <cctype>
-#include <fstream>
 
+#include "dataplane/base/new_file.h"
 #include "dataplane/judge/explain.h"
 
 namespace pathproof::offload {
@@ -89,12 +89,6 @@ std::string as_comment(std::string text) {
     return text;
 }
 
-Status write_text(const std::string& path, const std::string& text) {
-    std::ofstream file(path);
-    file << text;
-    return file.flush() ? Status() : Status(fail(ErrorCode::kFailed, "{} cannot be written", path));
-}
-
 Status write_capture(tester::Client& tester, const std::string& path, const Defect& defect,
                      const RowsRun& run) {
     std::vector<matrix::FrameBytes> frames;
@@ -106,7 +100,7 @@ Status write_capture(tester::Client& tester, const std::string& path, const Defe
 
 }  // namespace
 
-Result<std::vector<verdict::EvidenceFile>> keep_evidence(tester::Client& tester,
+std::vector<verdict::EvidenceFile> keep_evidence(tester::Client& tester,
                                                          const Findings& findings,
                                                          const RowsRun& run,
                                                          const std::string& out_dir) {
@@ -120,22 +114,17 @@ Result<std::vector<verdict::EvidenceFile>> keep_evidence(tester::Client& tester,
             continue;
         }
         const std::string name = "evidence/" + file_name(defect);
+        // What could not be written is found missing, and said, when the report is.
         if (!on_the_wire(defect).empty()) {
-            if (const Status written =
-                    write_capture(tester, fmt::format("{}/{}.pcapng", out_dir, name), defect, run);
-                !written) {
-                return pass_on(written.error());
-            }
+            static_cast<void>(
+                write_capture(tester, fmt::format("{}/{}.pcapng", out_dir, name), defect, run));
             files.push_back({name + ".pcapng",
                              fmt::format("frames that show {}, as they were on the wire (pcapng; "
                                          "tcpdump, Wireshark)",
                                          defect.signature())});
         }
-        if (const Status written =
-                write_text(fmt::format("{}/{}.txt", out_dir, name), page(defect, run));
-            !written) {
-            return pass_on(written.error());
-        }
+        static_cast<void>(
+            replace_file(fmt::format("{}/{}.txt", out_dir, name), page(defect, run)));
         files.push_back(
             {name + ".txt",
              "the same field by field; the first one's bytes, intended and handed over, "

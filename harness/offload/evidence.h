@@ -14,10 +14,8 @@ namespace pathproof::offload {
 // and the same explained field by field, with wire value, right value and name, the first beside
 // the intended and the handed-over bytes (text2pcap reads them). The explanation is the comment of
 // the capture as well. A defect of which nothing was on the wire has the text alone. Without
-// `out_dir` nothing is written. Errors: a folder that cannot be written to.
-Result<std::vector<verdict::EvidenceFile>> keep_evidence(tester::Client& tester,
-                                                         const Findings& findings,
-                                                         const RowsRun& run,
-                                                         const std::string& out_dir);
+// `out_dir` nothing is written.
+std::vector<verdict::EvidenceFile> keep_evidence(tester::Client& tester, const Findings& findings,
+                                                 const RowsRun& run, const std::string& out_dir);
 
 }  // namespace pathproof::offload

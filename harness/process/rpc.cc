@@ -1,6 +1,7 @@
 #include "harness/process/rpc.h"
 
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -137,12 +138,29 @@ RpcClient::~RpcClient() {
     child_.stop();
 }
 
+// How a child whose socket has closed came to its end; it stays to be waited for.
+std::string how_ended(pid_t pid) {
+    siginfo_t info{};
+    for (int waited_ms = 0; waited_ms < 200 && info.si_pid == 0; waited_ms += 5) {
+        if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+            return "";
+        }
+        usleep(info.si_pid == 0 ? 5000 : 0);
+    }
+    const bool killed = info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+    return info.si_pid == 0 ? ""
+           : killed         ? fmt::format(": signal {} ({}) ended it", info.si_status, strsignal(info.si_status))
+                            : fmt::format(": it ended with exit status {}", info.si_status);
+}
+
 void RpcClient::read_answers() {
     read_lines(socket_, [this](const std::string& line) { take_answer(line); });
     const std::lock_guard lock(mutex_);
     ended_ = true;
+    const std::string how = pending_.empty() ? "" : how_ended(pid_);
     for (auto& [id, waiting] : pending_) {
-        waiting->outcome = fail(ErrorCode::kUnavailable, "{} (pid {}) ended before it answered", who_, pid_);
+        waiting->outcome =
+            fail(ErrorCode::kUnavailable, "{} (pid {}) ended before it answered{}", who_, pid_, how);
     }
     pending_.clear();
     answered_.notify_all();
@@ -175,7 +193,8 @@ Result<json> RpcClient::call(const std::string& op, const json& args,
     auto waiting = std::make_shared<Pending>();
     std::unique_lock lock(mutex_);
     if (ended_) {
-        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running", who_, pid_);
+        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running{}", who_, pid_,
+                    how_ended(pid_));
     }
     const std::uint64_t id = next_id_++;
     pending_[id] = waiting;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "harness/profile/lists.h"
+#include "harness/profile/load_each.h"
 #include "harness/profile/profile.h"
 #include "harness/profile/toml_reader.h"
 
@@ -18,11 +19,16 @@ std::string profile_directory() {
         return named;
     }
     std::error_code ignored;
+    const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+    const fs::path beside = program.parent_path().parent_path() / "share/pathproof/nicprofiles";
+    if (fs::is_directory(beside, ignored)) {
+        return beside;
+    }
     return fs::is_directory(PATHPROOF_PROFILE_DIR, ignored) ? PATHPROOF_PROFILE_DIR
                                                             : PATHPROOF_PROFILE_INSTALLED;
 }
 
-Result<std::vector<Profile>> load_all(const std::string& directory) {
+Result<std::vector<Profile>> load_each(const std::string& directory, std::vector<Error>& damaged) {
     const auto paths = toml_files(directory, "profiles");
     if (!paths) {
         return pass_on(paths.error());
@@ -30,18 +36,31 @@ Result<std::vector<Profile>> load_all(const std::string& directory) {
     std::vector<Profile> profiles;
     for (const std::string& path : *paths) {
         auto profile = load_profile(path);
-        if (!profile) {
-            return pass_on(profile.error());
+        if (profile) {
+            profiles.push_back(std::move(*profile));
+        } else {
+            damaged.push_back(profile.error());
         }
-        profiles.push_back(std::move(*profile));
+    }
+    if (paths->empty()) {
+        return fail(ErrorCode::kNotFound,
+                    "there is no profile in {}; PATHPROOF_PROFILES names another folder",
+                    directory);
     }
     std::sort(profiles.begin(), profiles.end(),
               [](const Profile& a, const Profile& b) { return a.id < b.id; });
     return profiles;
 }
 
+Result<std::vector<Profile>> load_all(const std::string& directory) {
+    std::vector<Error> damaged;
+    auto profiles = load_each(directory, damaged);
+    return damaged.empty() ? std::move(profiles) : pass_on(damaged.front());
+}
+
 Result<Profile> find_profile(const std::string& directory, const std::string& id) {
-    auto profiles = load_all(directory);
+    std::vector<Error> damaged;
+    auto profiles = load_each(directory, damaged);
     if (!profiles) {
         return pass_on(profiles.error());
     }
@@ -52,8 +71,9 @@ Result<Profile> find_profile(const std::string& directory, const std::string& id
         }
         ids.push_back(profile.id);
     }
-    return fail(ErrorCode::kNotFound, "there is no profile '{}' in {}; there are: {}", id,
-                directory, ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", ")));
+    return fail(ErrorCode::kNotFound, "there is no profile '{}' in {}; there are: {}{}", id,
+                directory, ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", ")),
+                damaged.empty() ? "" : "; it may be one that cannot be read: " + damaged.front().message);
 }
 
 namespace {

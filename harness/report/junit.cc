@@ -14,7 +14,7 @@ enum class Outcome { kPassed, kFailure, kError, kSkipped };
 
 // A control that fails and a demonstration that does not show what it must are no fault of the
 // system.
-Outcome outcome_of(const Cell& cell, Role role) {
+Outcome red_outcome_of(const Cell& cell, Role role) {
     switch (cell.verdict) {
         case CellVerdict::kPass:
             return Outcome::kPassed;
@@ -30,6 +30,19 @@ Outcome outcome_of(const Cell& cell, Role role) {
     return Outcome::kError;
 }
 
+// What CI is to make of a cell of a run with this exit code.
+struct Reading {
+    int exit_code = 0;
+
+    Outcome operator()(const Cell& cell, Role role) const {
+        const Outcome red = red_outcome_of(cell, role);
+        return exit_code != 0              ? red
+               : red == Outcome::kFailure  ? Outcome::kPassed
+               : red == Outcome::kError    ? Outcome::kSkipped
+                                           : red;
+    }
+};
+
 struct Tally {
     std::size_t tests = 0;
     std::size_t failures = 0;
@@ -44,7 +57,7 @@ struct Tally {
     }
 };
 
-Tally tally(const ScenarioResult& scenario) {
+Tally tally(const ScenarioResult& scenario, const Reading& outcome_of) {
     Tally counts;
     for (const Cell& cell : scenario.cells) {
         counts.add(outcome_of(cell, cell.role));
@@ -80,13 +93,14 @@ std::string properties_of(const Cell& cell) {
     if (!cell.cause.empty()) {
         all += property("cause", cell.cause);
     }
+    all += property("verdict", name(cell.verdict));
     for (const Measure& measure : cell.measures) {
         all += property("measure." + measure.name, measure_value(measure));
     }
     for (const EvidenceFile& file : cell.evidence) {
         all += property("attachment", file.path);
     }
-    return all.empty() ? "" : "      <properties>\n" + all + "      </properties>\n";
+    return "      <properties>\n" + all + "      </properties>\n";
 }
 
 std::string message(const Cell& cell, Role role) {
@@ -100,9 +114,9 @@ std::string message(const Cell& cell, Role role) {
                : cell.reason;
 }
 
-std::string outcome_xml(const Cell& cell, Role role) {
+std::string outcome_xml(const Cell& cell, Role role, Outcome outcome) {
     const std::string said = escape_markup(message(cell, role));
-    switch (outcome_of(cell, role)) {
+    switch (outcome) {
         case Outcome::kPassed:
             return "";
         case Outcome::kFailure:
@@ -117,15 +131,18 @@ std::string outcome_xml(const Cell& cell, Role role) {
     return "";
 }
 
-std::string case_xml(const ScenarioResult& scenario, const Cell& cell, Role role) {
+std::string case_xml(const ScenarioResult& scenario, const Cell& cell, Role role,
+                     const Reading& outcome_of) {
     return fmt::format("    <testcase classname=\"{}.{}\" name=\"{}\">\n{}{}    </testcase>\n",
                        escape_markup(scenario.id), role == Role::kMatrix ? "cell" : name(role),
-                       escape_markup(cell.id), properties_of(cell), outcome_xml(cell, role));
+                       escape_markup(cell.id), properties_of(cell),
+                       outcome_xml(cell, role, outcome_of(cell, role)));
 }
 
-std::string suite_xml(const RunResult& run, const ScenarioResult& scenario) {
+std::string suite_xml(const RunResult& run, const ScenarioResult& scenario,
+                      const Reading& outcome_of) {
     std::string xml = fmt::format("  <testsuite name=\"{}\" {} time=\"{:.3f}\" timestamp=\"{}\">\n",
-                                  escape_markup(scenario.id), counts_xml(tally(scenario)),
+                                  escape_markup(scenario.id), counts_xml(tally(scenario, outcome_of)),
                                   scenario.seconds, escape_markup(run.started_at));
     xml += "    <properties>\n" + property("evidence_class", run.evidence_class) +
            property("seed", std::to_string(run.seed)) + property("command", run.command) +
@@ -138,35 +155,29 @@ std::string suite_xml(const RunResult& run, const ScenarioResult& scenario) {
     }
     xml += "    </properties>\n";
     for (const Cell& cell : scenario.cells) {
-        xml += case_xml(scenario, cell, cell.role);
+        xml += case_xml(scenario, cell, cell.role, outcome_of);
     }
     for (const Cell& control : scenario.controls) {
-        xml += case_xml(scenario, control, role_among_controls(control));
+        xml += case_xml(scenario, control, role_among_controls(control), outcome_of);
     }
     return xml + "  </testsuite>\n";
 }
 
 // The verdict of the run as a test case of its own: a run that executed nothing must not look
 // green.
-Outcome outcome_of(RunVerdict verdict) {
-    switch (verdict) {
-        case RunVerdict::kQualified:
-        case RunVerdict::kQualifiedWithExceptions:
-            return Outcome::kPassed;
-        case RunVerdict::kNotQualified:
-            return Outcome::kFailure;
-        case RunVerdict::kIncomplete:
-            return Outcome::kError;
-    }
-    return Outcome::kError;
+Outcome run_outcome(int exit_code) {
+    return exit_code == 0   ? Outcome::kPassed
+           : exit_code == 1 ? Outcome::kFailure
+                            : Outcome::kError;
 }
 
-std::string run_suite_xml(const RunResult& run, const Tally& counts) {
+std::string run_suite_xml(const RunResult& run, Outcome outcome) {
+    Tally counts;
+    counts.add(outcome);
     std::string said;
     for (const std::string& reason : run.reasons) {
         said += (said.empty() ? "" : "; ") + reason;
     }
-    const Outcome outcome = outcome_of(run.verdict);
     std::string body;
     if (outcome != Outcome::kPassed) {
         body = fmt::format("      <{} type=\"{}\" message=\"{}\"/>\n",
@@ -181,17 +192,18 @@ std::string run_suite_xml(const RunResult& run, const Tally& counts) {
 
 }  // namespace
 
-std::string junit_xml(const RunResult& run) {
+std::string junit_xml(const RunResult& run, int exit_code) {
+    const Reading outcome_of{exit_code};
     Tally all;
-    all.add(outcome_of(run.verdict));
-    std::string suites = run_suite_xml(run, all);
+    all.add(run_outcome(exit_code));
+    std::string suites = run_suite_xml(run, run_outcome(exit_code));
     for (const ScenarioResult& scenario : run.scenarios) {
-        const Tally counts = tally(scenario);
+        const Tally counts = tally(scenario, outcome_of);
         all.tests += counts.tests;
         all.failures += counts.failures;
         all.errors += counts.errors;
         all.skipped += counts.skipped;
-        suites += suite_xml(run, scenario);
+        suites += suite_xml(run, scenario, outcome_of);
     }
     return fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"pathproof\" {} "

@@ -8,8 +8,10 @@
 
 namespace pathproof::report {
 
-// The document. A cell that fails inside a REPRODUCED scenario is a failure; FAIL of a control and
-// ERROR are errors; SKIP is skipped; INCONCLUSIVE is an error, for CI must not pass on it.
-std::string junit_xml(const verdict::RunResult& run);
+// The document of a run that ends with `exit_code`: with 0 nothing of it is red, for CI reads
+// either. FAIL is a failure then where the run was to fail (exit code not 0), else, as the failure
+// that was looked for and found, no more than a property; FAIL of a control, ERROR and
+// INCONCLUSIVE are errors, or with exit code 0 skipped, as SKIP is.
+std::string junit_xml(const verdict::RunResult& run, int exit_code);
 
 }  // namespace pathproof::report

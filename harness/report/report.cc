@@ -1,15 +1,16 @@
 #include "harness/report/report.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
-#include <vector>
+#include <string_view>
 
+#include "dataplane/base/new_file.h"
 #include "harness/report/html.h"
 #include "harness/report/json.h"
 #include "harness/report/junit.h"
@@ -19,51 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ErrorCode code_of(int error) {
-    switch (error) {
-        case EACCES:
-        case EPERM:
-        case EROFS:
-            return ErrorCode::kNotPermitted;
-        case ENOTDIR:
-        case EEXIST:
-        case ENAMETOOLONG:
-        case EINVAL:
-            return ErrorCode::kBadInput;
-        default:
-            return ErrorCode::kFailed;
-    }
-}
-
-// Writes the whole text and has it on the disk before it returns.
-Status write_file(const std::string& path, const std::string& text) {
-    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file < 0) {
-        const int error = errno;
-        return fail(code_of(error), "cannot write {}: {}", path, std::strerror(error));
-    }
-    std::size_t written = 0;
-    int error = 0;
-    while (written < text.size() && error == 0) {
-        const ssize_t put = write(file, text.data() + written, text.size() - written);
-        if (put >= 0) {
-            written += static_cast<std::size_t>(put);
-        } else if (errno != EINTR) {
-            error = errno;
-        }
-    }
-    if (error == 0 && fsync(file) != 0) {
-        error = errno;
-    }
-    if (close(file) != 0 && error == 0) {
-        error = errno;
-    }
-    if (error != 0) {
-        unlink(path.c_str());
-        return fail(code_of(error), "cannot write {}: {}", path, std::strerror(error));
-    }
-    return {};
-}
+constexpr std::string_view kUnfinished = "unfinished-";
+constexpr std::array kFiles = {"report.json", "report.html", "junit.xml"};
 
 Result<std::string> read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -75,31 +33,91 @@ Result<std::string> read_file(const std::string& path) {
     return text.str();
 }
 
-Status make_folder(const std::string& path) {
-    std::error_code wrong;
-    if (fs::exists(path, wrong) && !fs::is_directory(path, wrong)) {
-        return fail(ErrorCode::kBadInput,
-                    "{} is a file, not a folder; name another folder for the report with --out",
-                    path);
+fs::file_type type_of(const fs::path& path) {
+    std::error_code none;
+    return fs::symlink_status(path, none).type();
+}
+
+// Nothing, or what this program puts under such a name: never a link that leads elsewhere.
+Status check_kind(const fs::path& path, fs::file_type wanted) {
+    const fs::file_type type = type_of(path);
+    if (type == fs::file_type::not_found || type == wanted) {
+        return {};
     }
+    return fail(ErrorCode::kBadInput, "{} is {}, not {}; name another folder for the report with --out",
+                path.string(),
+                type == fs::file_type::symlink     ? "a symbolic link"
+                : type == fs::file_type::directory ? "a folder"
+                                                   : "a file",
+                wanted == fs::file_type::directory ? "a folder" : "a file");
+}
+
+Status make_folder(const fs::path& path) {
+    if (const Status fit = check_kind(path, fs::file_type::directory); !fit) {
+        return fit;
+    }
+    std::error_code wrong;
     fs::create_directories(path, wrong);
     if (wrong) {
-        return fail(code_of(wrong.value()),
-                    "cannot create the folder {} for the report: {}; name another with --out", path,
-                    wrong.message());
+        return fail(file_error_code(wrong.value()),
+                    "cannot create the folder {} for the report: {}; name another with --out",
+                    path.string(), wrong.message());
     }
     return {};
 }
 
-// Root passes access(2) on a read-only file system's permissions only; a file really made proves
-// more.
-Status prove_writable(const std::string& folder) {
-    const std::string probe = folder + "/.writable." + std::to_string(getpid());
-    if (const Status written = write_file(probe, ""); !written) {
-        return fail(written.error(), "the report needs a writable folder; name another with --out");
+void remove_tree(const fs::path& path) {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+}
+
+// What killed runs left.
+void remove_orphans(const fs::path& out_dir) {
+    std::error_code none;
+    for (const fs::directory_entry& entry : fs::directory_iterator(out_dir, none)) {
+        const std::string name = entry.path().filename();
+        const std::string number = name.substr(std::min(kUnfinished.size(), name.size()));
+        if (name.starts_with(kUnfinished) && !number.empty() &&
+            number.find_first_not_of("0123456789") == std::string::npos &&
+            !fs::exists("/proc/" + number, none)) {
+            remove_tree(entry.path());
+        }
     }
-    unlink(probe.c_str());
-    return {};
+}
+
+// Strips what the run lists of what is not there. A file without content says nothing: it goes.
+std::vector<std::string> strip_lost(verdict::RunResult& run, const fs::path& folder) {
+    std::vector<std::string> lost;
+    const auto strip = [&](std::vector<verdict::EvidenceFile>& files) {
+        std::erase_if(files, [&](const verdict::EvidenceFile& file) {
+            std::error_code none;
+            const fs::path path = folder / file.path;
+            const bool there = fs::is_regular_file(path, none);
+            if (there && fs::file_size(path, none) > 0) {
+                return false;
+            }
+            if (there) {
+                fs::remove(path, none);
+            }
+            lost.push_back(file.path);
+            return true;
+        });
+    };
+    for (verdict::ScenarioResult& scenario : run.scenarios) {
+        strip(scenario.evidence);
+        for (auto* cells : {&scenario.cells, &scenario.controls}) {
+            std::ranges::for_each(*cells, strip, &verdict::Cell::evidence);
+        }
+    }
+    return lost;
+}
+
+// Whether there is a report of a run that came to its end.
+bool has_complete_report(const fs::path& folder) {
+    const auto text = read_file(folder / kFiles.front());
+    const auto read = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+    return read.is_object() && read.contains("verdict") &&
+           read["verdict"] != name(verdict::RunVerdict::kIncomplete);
 }
 
 // The document as it lies on the disk is valid and says what was to be said.
@@ -124,55 +142,104 @@ struct OutputFile {
     std::string text;
 };
 
-Status write_and_check(const std::string& out_dir, const std::vector<OutputFile>& files) {
+Status write_and_check(const std::string& folder, const std::vector<OutputFile>& files) {
     for (const OutputFile& file : files) {
-        if (const Status written = write_file(out_dir + "/" + file.name + ".new", file.text);
-            !written) {
+        if (const Status written = replace_file(folder + "/" + file.name, file.text); !written) {
             return written;
         }
     }
-    return check_written(out_dir + "/" + files.front().name + ".new", files.front().text);
+    return check_written(folder + "/" + files.front().name, files.front().text);
 }
 
-Status put_in_place(const std::string& out_dir, const std::vector<OutputFile>& files) {
-    for (const OutputFile& file : files) {
-        const std::string path = out_dir + "/" + file.name;
-        if (rename((path + ".new").c_str(), path.c_str()) != 0) {
-            const int error = errno;
-            return fail(code_of(error), "cannot put {} in place: {}", path, std::strerror(error));
+// All of `folder` in the place of what `target` has of it; the earlier evidence goes with `folder`.
+Status put_in_place(const fs::path& folder, const fs::path& target) {
+    if (const Status made = make_folder(target); !made) {
+        return made;
+    }
+    std::error_code wrong;
+    if (fs::exists(target / "evidence", wrong)) {
+        fs::rename(target / "evidence", folder / "earlier", wrong);
+    }
+    std::vector<std::string> names(kFiles.begin(), kFiles.end());
+    names.emplace_back("evidence");
+    for (const std::string& name : names) {
+        if (!wrong) {
+            fs::rename(folder / name, target / name, wrong);
         }
     }
-    return {};
+    if (!wrong) {
+        return {};
+    }
+    if (std::error_code none; !fs::exists(target / "evidence", none)) {
+        fs::rename(folder / "earlier", target / "evidence", none);
+    }
+    return fail(file_error_code(wrong.value()), "cannot put the report in place in {}: {}",
+                target.string(), wrong.message());
 }
 
 }  // namespace
 
+std::string unfinished_folder(const std::string& out_dir) {
+    return fmt::format("{}/{}{}", out_dir, kUnfinished, getpid());
+}
+
 Status prepare_output(const std::string& out_dir) {
-    for (const std::string& folder : {out_dir, out_dir + "/evidence"}) {
+    // A path that ends in a slash names what a link leads to.
+    const fs::path folder = out_dir.substr(0, out_dir.find_last_not_of('/') + 1);
+    if (!folder.empty()) {
         if (const Status made = make_folder(folder); !made) {
             return made;
         }
-        if (const Status writable = prove_writable(folder); !writable) {
-            return writable;
-        }
     }
-    return {};
+    Status fit = check_kind(folder / "evidence", fs::file_type::directory);
+    for (const char* file : kFiles) {
+        fit = fit ? check_kind(out_dir / fs::path(file), fs::file_type::regular) : fit;
+    }
+    if (!fit) {
+        return fit;
+    }
+    std::error_code none;
+    if (type_of(out_dir + "/evidence") == fs::file_type::directory &&
+        !fs::is_empty(out_dir + "/evidence", none) &&
+        type_of(out_dir + "/report.json") == fs::file_type::not_found) {
+        return fail(ErrorCode::kBadInput,
+                    "{}/evidence is of no report: it would be replaced; name another folder with "
+                    "--out",
+                    out_dir);
+    }
+    remove_orphans(out_dir);
+    discard_output(out_dir);
+    const Status made = make_folder(unfinished_folder(out_dir) + "/evidence");
+    return made ? Status()
+                : fail(made.error(), "the report needs a writable folder; name another with --out");
 }
 
-Status write_report(const verdict::RunResult& run, const std::string& out_dir) {
-    if (const Status sound = check_consistency(run); !sound) {
-        return sound;
+void discard_output(const std::string& out_dir) {
+    remove_tree(unfinished_folder(out_dir));
+}
+
+Result<Written> write_report(const verdict::RunResult& run, const std::string& out_dir,
+                             int exit_code) {
+    const std::string folder = unfinished_folder(out_dir);
+    verdict::RunResult kept = run;
+    Written written{.folder = out_dir, .lost = strip_lost(kept, folder)};
+    if (run.verdict == verdict::RunVerdict::kIncomplete && has_complete_report(out_dir)) {
+        written.folder += "/incomplete";
     }
-    const std::vector<OutputFile> files{{"report.json", json_text(run)},
-                                        {"report.html", html_page(run)},
-                                        {"junit.xml", junit_xml(run)}};
-    if (const Status written = write_and_check(out_dir, files); !written) {
-        for (const OutputFile& file : files) {
-            unlink((out_dir + "/" + file.name + ".new").c_str());
-        }
-        return written;
+    Status done = check_consistency(kept);
+    done = done ? write_and_check(folder, {{"report.json", json_text(kept)},
+                                           {"report.html", html_page(kept)},
+                                           {"junit.xml", junit_xml(kept, exit_code)}})
+                : done;
+    done = done ? put_in_place(folder, written.folder) : done;
+    discard_output(out_dir);
+    if (!done) {
+        return pass_on(done.error());
     }
-    return put_in_place(out_dir, files);
+    if (written.folder == out_dir && fs::exists(out_dir + "/incomplete/report.json")) {
+        remove_tree(out_dir + "/incomplete");  // of an earlier run
+    }
+    return written;
 }
 
 }  // namespace pathproof::report

@@ -3,22 +3,36 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "dataplane/base/result.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::report {
 
-// Creates `out_dir` and its folder evidence/, and shows that files can be written in both. To be
-// called before anything else of a run, so that an unwritable folder costs no run. Files of an
-// earlier report stay as they are. A path that is no folder is kBadInput, one without permission
-// kNotPermitted.
-Status prepare_output(const std::string& out_dir);
+// Where a run into `out_dir` writes its evidence (in evidence/) until its report takes the place
+// of the one there: a folder of this process in `out_dir`.
+std::string unfinished_folder(const std::string& out_dir);
 
-// Writes the three files beside the earlier ones, reads report.json back from the disk, checks it
-// against the schema and compares it with what was to be written; only then each file takes the
-// place of the earlier one, by rename. On an error the earlier report is untouched.
-Status write_report(const verdict::RunResult& run, const std::string& out_dir);
+// Creates `out_dir` and the folder above with its evidence/. To be called before anything else of
+// a run, so that an unwritable folder costs no run. An earlier report stays as it is. kBadInput: a
+// path that is no folder, symbolic links, an evidence/ that is of no report; kNotPermitted.
+Status prepare_output(const std::string& out_dir);
+// Takes it back: nothing was measured.
+void discard_output(const std::string& out_dir);
+
+struct Written {
+    std::string folder;             // that now has the report
+    std::vector<std::string> lost;  // evidence that the run lists and that is not there, or empty
+};
+
+// Writes the report of a run that ends with `exit_code`, without the evidence that is lost, reads
+// report.json back from the disk, checks it against the schema and compares it with what was to be
+// written; only then report and evidence take the place of the earlier ones. An INCOMPLETE run
+// never takes that of a complete one: it goes to incomplete/ in `out_dir`. On an error the earlier
+// report is untouched and nothing of this one is left.
+Result<Written> write_report(const verdict::RunResult& run, const std::string& out_dir,
+                             int exit_code);
 
 enum class Colour { kNone, kAnsi };
 

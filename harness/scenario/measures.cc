@@ -1,9 +1,6 @@
 #include "harness/scenario/measures.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
+#include "dataplane/base/new_file.h"
 
 namespace pathproof::scenario {
 
@@ -38,15 +35,11 @@ std::string evidence_path(const std::string& out_dir, const std::string& name) {
 Result<std::vector<verdict::EvidenceFile>> keep_evidence(const std::string& out_dir, const std::string& name,
                                                          const std::string& description,
                                                          const std::string& content) {
-    if (out_dir.empty()) {
+    if (out_dir.empty() || content.empty()) {
         return std::vector<verdict::EvidenceFile>{};
     }
-    std::ofstream file(evidence_path(out_dir, name), std::ios::trunc | std::ios::binary);
-    file << content;
-    file.close();
-    if (!file) {
-        return fail(ErrorCode::kFailed, "write {}: {}", evidence_path(out_dir, name), std::strerror(errno));
-    }
+    // What could not be written is found missing, and said, when the report is.
+    static_cast<void>(replace_file(evidence_path(out_dir, name), content));
     return std::vector<verdict::EvidenceFile>{{"evidence/" + name, description}};
 }
 

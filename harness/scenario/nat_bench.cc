@@ -186,6 +186,9 @@ Result<PairOutcome> NatBench::measure(const traffic::PairPlan& plan, std::chrono
         return pass_on(log.error());
     }
     outcome.report = std::move(*report);
+    if (outcome.report.bad_frames.empty() && outcome.report.misdelivered_frames.empty()) {
+        outcome.capture.clear();
+    }
     outcome.log = std::move(*log);
     outcome.stats = netfilter::delta(*before, *after);
     outcome.findings = join::join_pairs(outcome.plan, outcome.report, outcome.log, outcome.counter("insert_failed"));

@@ -1,37 +1,22 @@
 #include "harness/tester/port_choice.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
-#include <net/route.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <regex>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
+#include "harness/lab/machine_use.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::tester {
 namespace {
-
-bool is_pci_address(const std::string& name) {
-    static const std::regex kAddress(
-        "([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7](,.*)?");
-    return std::regex_match(name, kAddress);
-}
 
 bool is_vdev(const std::string& name) {
     return name.starts_with("net_") || name.starts_with("eth_");
@@ -49,68 +34,18 @@ std::string interface_argument(const std::string& vdev) {
     return vdev.substr(begin, vdev.find(',', begin) - begin);
 }
 
-std::vector<std::string> interfaces_of_pci(const std::string& address) {
-    std::vector<std::string> names;
-    std::error_code ignored;
-    const std::string full = address.size() < 12 ? "0000:" + address : address;
-    for (const auto& entry :
-         std::filesystem::directory_iterator("/sys/bus/pci/devices/" + full + "/net", ignored)) {
-        names.push_back(entry.path().filename().string());
+// What a vdev's arguments name of the machine: iface=u0, remote=eth0, slave=0000:3b:00.0, ...
+std::vector<std::string> named_by(const std::string& vdev) {
+    std::vector<std::string> found;
+    for (std::size_t begin = 0; begin < vdev.size();) {
+        const std::size_t end = std::min(vdev.find_first_of(",=()", begin), vdev.size());
+        const std::string word = vdev.substr(begin, end - begin);
+        if (!lab::pci_address(word).empty() || if_nametoindex(word.c_str()) != 0) {
+            found.push_back(word);
+        }
+        begin = end + 1;
     }
-    return names;
-}
-
-// Link-local addresses come by themselves with every interface that is up.
-bool is_reachable_address(const sockaddr* address) {
-    if (address == nullptr) {
-        return false;
-    }
-    if (address->sa_family == AF_INET) {
-        return true;
-    }
-    return address->sa_family == AF_INET6 &&
-           !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
-}
-
-bool has_address(const std::string& interface) {
-    ifaddrs* list = nullptr;
-    if (getifaddrs(&list) != 0) {
-        return true;  // unknown counts as in use
-    }
-    bool found = false;
-    for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-        found = found || (interface == entry->ifa_name && is_reachable_address(entry->ifa_addr));
-    }
-    freeifaddrs(list);
     return found;
-}
-
-// Destination and prefix length 0 in the thread's own view of the routing tables.
-bool carries_default_route(const std::string& interface) {
-    std::ifstream v4("/proc/thread-self/net/route");
-    std::string line;
-    while (std::getline(v4, line)) {
-        std::istringstream words(line);
-        std::string device, destination, gateway, flags, references, use, metric, mask;
-        words >> device >> destination >> gateway >> flags >> references >> use >> metric >> mask;
-        if (device == interface && destination == "00000000" && mask == "00000000") {
-            return true;
-        }
-    }
-    std::ifstream v6("/proc/thread-self/net/ipv6_route");
-    while (std::getline(v6, line)) {
-        // destination, length, source, length, gateway, metric, references, uses, flags, device
-        // (ipv6_route.c)
-        std::istringstream words(line);
-        std::vector<std::string> fields{std::istream_iterator<std::string>(words), {}};
-        const bool is_route =
-            fields.size() == 10 && (std::strtoul(fields[8].c_str(), nullptr, 16) & RTF_REJECT) == 0;
-        if (is_route && fields[9] == interface && fields[0] == std::string(32, '0') &&
-            fields[1] == "00") {
-            return true;
-        }
-    }
-    return false;
 }
 
 bool is_up(const std::string& interface) {
@@ -125,32 +60,10 @@ bool is_up(const std::string& interface) {
     return asked && (request.ifr_flags & IFF_UP) != 0;
 }
 
-enum class Ground { kOwnNamespace, kMachine };
-
-Status check_spare(const std::string& interface, Ground ground) {
-    if (ground == Ground::kOwnNamespace) {
-        return {};
-    }
-    const char* use = carries_default_route(interface) ? "carries the default route"
-                      : has_address(interface)         ? "has an IP address"
-                                                       : nullptr;
-    if (use != nullptr) {
-        return fail(ErrorCode::kBadInput,
-                    "interface {} {}: the machine may be reached through it. Take another port, or "
-                    "move it into "
-                    "a network namespace of its own and name that with --netns",
-                    interface, use);
-    }
-    return {};
-}
-
-Status check_interface(const std::string& interface, Ground ground) {
+Status check_interface(const std::string& interface) {
     if (if_nametoindex(interface.c_str()) == 0) {
         return fail(ErrorCode::kNotFound,
                     "there is no network interface '{}' here; 'ip link' lists them", interface);
-    }
-    if (const Status spare = check_spare(interface, ground); !spare) {
-        return spare;
     }
     if (!is_up(interface)) {
         return fail(ErrorCode::kBadInput, "interface {} is down; 'ip link set {} up' brings it up",
@@ -223,46 +136,46 @@ std::string xdp_socket_device(const std::string& interface, const PortQueues& qu
                        std::max(queues.rx, queues.tx));
 }
 
-// Runs in the namespace.
-Status choose(const std::string& name, Ground ground, const PortQueues& queues,
-              PortRequest& request) {
+// Runs in the namespace. `used` becomes what the machine may need for something else.
+Status choose(const std::string& name, const PortQueues& queues, PortRequest& request,
+              std::vector<std::string>& used) {
     request = {.name = name, .device = name};
     if (if_nametoindex(name.c_str()) != 0) {
         request.device = packet_socket_device(name, queues);
-        const Status usable = check_interface(name, ground);
+        used = {name};
+        const Status usable = check_interface(name);
         return usable ? check_packet_queues(name, queues) : usable;
     }
     if (name.starts_with(kOverAfPacket)) {
         request.name = name.substr(kOverAfPacket.size());
         request.device = packet_socket_device(request.name, queues);
-        const Status usable = check_interface(request.name, ground);
+        used = {request.name};
+        const Status usable = check_interface(request.name);
         return usable ? check_packet_queues(request.name, queues) : usable;
     }
     if (name.starts_with(kOverAfXdp)) {
         request.name = name.substr(kOverAfXdp.size());
         request.device = xdp_socket_device(request.name, queues);
-        const Status usable = check_interface(request.name, ground);
+        used = {request.name};
+        const Status usable = check_interface(request.name);
         return usable ? check_xdp_queues(request.name, queues) : usable;
     }
     if (is_vdev(name)) {
         const std::string interface = interface_argument(name);
+        used = named_by(name);
         request.name = interface.empty() ? name.substr(0, name.find(',')) : interface;
         // The interface of net_tap is one that it makes.
         const bool is_there = !interface.empty() && !name.starts_with("net_tap");
-        return is_there ? check_interface(interface, ground) : Status();
+        return is_there ? check_interface(interface) : Status();
     }
-    if (!is_pci_address(name)) {
+    if (lab::pci_address(name).empty()) {
         return fail(ErrorCode::kNotFound,
                     "there is no port '{}': name a network interface ('ip link' lists them), "
                     "af_xdp:INTERFACE, a DPDK virtual device such as net_tap,iface=t0, or a PCI "
                     "address such as 0000:3b:00.0",
                     name);
     }
-    for (const std::string& interface : interfaces_of_pci(name)) {
-        if (const Status spare = check_spare(interface, ground); !spare) {
-            return spare;
-        }
-    }
+    used = {name};
     return {};
 }
 
@@ -302,10 +215,13 @@ bool is_same_port(const PortRequest& a, const PortRequest& b) {
 
 Result<PortRequest> choose_port(const std::string& name, const std::string& netns,
                                 const PortQueues& queues) {
-    const Ground ground = netns.empty() ? Ground::kMachine : Ground::kOwnNamespace;
     PortRequest request;
-    const Status chosen =
-        process::in_netns(netns, [&] { return choose(name, ground, queues, request); });
+    std::vector<std::string> used;
+    Status chosen =
+        process::in_netns(netns, [&] { return choose(name, queues, request, used); });
+    for (const std::string& device : used) {
+        chosen = chosen ? lab::check_touchable(device, netns) : chosen;
+    }
     if (!chosen) {
         return pass_on(chosen.error());
     }

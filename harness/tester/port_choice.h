@@ -37,9 +37,8 @@ bool is_same_port(const PortRequest& a, const PortRequest& b);
 // PCI address ("0000:3b:00.0").
 //
 // Looks at the interface in network namespace `netns` (empty: the caller's). Errors: a name that is
-// none of these (kNotFound); an interface that is not up. Outside a named namespace an interface
-// that has an IP address or carries the default route is refused: the machine may be reached
-// through it.
+// none of these (kNotFound); an interface that is not up; what lab::check_touchable refuses, be it
+// the port itself or named by a virtual device's arguments.
 Result<PortRequest> choose_port(const std::string& name, const std::string& netns,
                                 const PortQueues& queues = {});
 

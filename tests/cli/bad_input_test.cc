@@ -110,10 +110,82 @@ BOOST_AUTO_TEST_CASE(times_and_counts_are_numbers_that_a_clock_holds) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(tags_beyond_two_are_refused_however_many) {
+    for (const unsigned many : {3U, 4U, 60U, 4000U}) {
+        std::string tags;
+        for (unsigned n = 0; n < many; ++n) {
+            tags += "--vlan " + std::to_string(n) + " ";
+        }
+        refused(kGenerate + tags,
+                "--vlan was given " + std::to_string(many) + " times; a frame has two tags at most");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(numbers_are_taken_as_typed_or_not_at_all) {
+    for (const std::string wrong : {"-1", "99999999999999999999", "010", "0x10", "1.5", "nan"}) {
+        refused(kGenerate + "--seed " + wrong, "--seed: '" + wrong + "' is not a whole number");
+        refused("qualify --only x --seed " + wrong, "--seed");
+        refused("repro x --seed " + wrong, "--seed");
+        refused("offload calibrate --seed " + wrong, "--seed");
+        refused("offload check --software-nic --seed " + wrong, "--seed");
+        refused("bench dataplane --only x --seed " + wrong, "--seed");
+        refused("lab up nat-box --backends " + wrong, "--backends");
+    }
+    refused("inspect stats --interval 1e300", "--interval: '1e300' is not a number from 0.01");
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_value_is_no_way_to_leave_an_option_out) {
+    for (const std::string command :
+         {"inspect dump", "inspect watch", "inspect clashes", "inspect backends", "inspect stats",
+          "inspect drops", "inspect top", "inspect export", "offload show lo",
+          "offload set lo tx=on", "offload check lo", "profile probe lo", "search mlr lo"}) {
+        refused(command + " --netns ''", "(behind '--netns') is empty");
+        refused(command + " --netns=", "is empty");
+    }
+    for (const std::string& command : {kGenerate, kRespond, kWire}) {
+        refused(command + "--netns ''", "(behind '--netns') is empty");
+    }
+    refused(kGenerate + "--suffix ''", "(behind '--suffix') is empty");
+    refused(kGenerate + "--mix ''", "(behind '--mix') is empty");
+    refused("respond " + kPort + "--rule cname=", "there is no value behind 'cname'");
+}
+
+BOOST_AUTO_TEST_CASE(addresses_of_no_one_machine_are_refused) {
+    const std::string to = "generate " + kPort + "--destination-mac 02:70:70:00:01:01 --count 5 ";
+    for (const std::string address : {"0.0.0.0", "127.0.0.1", "224.0.0.1", "255.255.255.255"}) {
+        refused(to + "--destination " + address,
+                "destination " + address + " is not the address of one machine");
+        refused(kGenerate + "--source " + address,
+                "source " + address + " is not the address of one machine");
+    }
+    for (const std::string address : {"::", "::1", "ff02::1"}) {
+        refused(to + "--destination " + address, "is not the address of one machine");
+    }
+    refused("generate " + kPort +
+                "--destination 203.0.113.2 --destination-mac 00:00:00:00:00:00 --count 5",
+            "destination MAC 00:00:00:00:00:00 is no station's");
+    refused(kGenerate + "--source-mac 01:00:5e:00:00:01", "is a group's");
+    refused("respond " + kPort + "--rule type=A,address=2001:db8::1",
+            "none of its addresses can be in an answer of type A");
+}
+
+BOOST_AUTO_TEST_CASE(lengths_are_said_as_they_are_typed_with_fcs) {
+    refused(kGenerate + "--size 64", "bytes at least with these headers and its FCS; 64 is too few");
+}
+
+BOOST_AUTO_TEST_CASE(the_word_that_is_no_command_is_named_with_those_there_are) {
+    refused("foo", "unknown command 'foo'; there are: qualify, repro, inspect");
+    refused("inspect foo", "unknown command 'inspect foo'; there are: dump, watch");
+    refused("offload foo", "unknown command 'offload foo'; there are: show, set");
+    refused("search foo c0", "unknown command 'search foo'; there are: ");
+    refused("lab up foo", "unknown command 'lab up foo'; there are: overlay, nat-box");
+    refused("offload check c0 --tester-netns nosuch", "--tester-netns requires --tester");
+}
+
 BOOST_AUTO_TEST_CASE(cpus_queues_ports_and_seeds_are_whole_numbers) {
     for (const std::string& command : {kGenerate, kRespond, kWire}) {
         refused(command + "--cpu -1", "--cpu: '-1' is not the number of a CPU");
-        refused(command + "--cpu ''", "--cpu: '' is not the number of a CPU");
+        refused(command + "--cpu ''", "(behind '--cpu') is empty");
         refused(command + "--cpu 1e9", "--cpu: '1e9' is not the number of a CPU");
         refused(command + "--cpu 60000", "CPU 60000 is not one this process may use");
     }

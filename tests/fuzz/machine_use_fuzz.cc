@@ -10,7 +10,7 @@ using namespace pathproof::lab;
 namespace fuzz = pathproof::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::array<std::string, 5> parts;
+    std::array<std::string, 6> parts;
     std::size_t part = 0;
     for (std::size_t i = 0; i < size; ++i) {
         if (data[i] == 0 && part + 1 < parts.size()) {
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             parts[part] += static_cast<char>(data[i]);
         }
     }
-    const auto use = parse_use(parts[0], parts[1], parts[2], parts[3], parts[4]);
+    const auto use = parse_use(parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]);
     if (!use) {
         return 0;
     }
@@ -27,7 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     lab.dut.where = "dut";
     for (const DeviceUse& device : *use) {
         lab.dut.devices = {{.name = device.name, .port = "p", .addresses = device.addresses}};
-        const bool needed = device.default_route || !device.ssh_peers.empty();
+        const bool needed = device.default_route || !device.ssh_peers.empty() ||
+                            !device.storage_peers.empty();
         const auto same_name = std::count_if(use->begin(), use->end(), [&](const DeviceUse& one) {
             return one.name == device.name;
         });

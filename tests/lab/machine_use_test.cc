@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 using namespace pathproof;
 using namespace pathproof::lab;
@@ -139,9 +140,7 @@ BOOST_AUTO_TEST_CASE(an_ipv6_default_route_and_one_over_several_devices_count_to
         R"([{"dst":"default","dev":"bond0"}])", "", kLinks);
     BOOST_REQUIRE(over_two);
     for (const DeviceUse& one : *over_two) {
-        BOOST_TEST(one.default_route == (one.name == "ens1f0" || one.name == "ens1f1" ||
-                                         one.name == "bond0" || one.name == "eth0"),
-                   one.name);
+        BOOST_TEST(one.default_route == (one.name != "lo" && one.name != "veth1"), one.name);
     }
 }
 
@@ -149,6 +148,85 @@ BOOST_AUTO_TEST_CASE(answers_that_are_no_lists_are_an_error_not_an_all_clear) {
     BOOST_TEST(!parse_use("", "", "", "", ""));
     BOOST_TEST(!parse_use("sh: ip: not found", "[]", "[]", "", ""));
     BOOST_TEST(!parse_use(kAddresses, "{}", "[]", "", ""));
+}
+
+// What carries the default route is refused with all that it is joined with, whichever way.
+BOOST_AUTO_TEST_CASE(stacks_are_followed_up_and_down) {
+    const auto pair = [](const std::string& lower, const std::string& kind,
+                         const std::string& upper, bool as_port) {
+        return fmt::format(
+            R"([{{"ifname":"{0}"{1},"addr_info":[]}},
+                {{"ifname":"{2}"{3},"linkinfo":{{"info_kind":"{4}"}},"addr_info":[]}},
+                {{"ifname":"other","addr_info":[]}}])",
+            lower, as_port ? fmt::format(R"(,"master":"{}")", upper) : "", upper,
+            as_port ? "" : fmt::format(R"(,"link":"{}")", lower), kind);
+    };
+    for (const auto& [kind, as_port] :
+         {std::pair{"bridge", true}, {"bond", true}, {"team", true}, {"vrf", true}, {"vlan", false},
+          {"macvlan", false}, {"macvtap", false}, {"ipvlan", false}, {"vxlan", false},
+          {"geneve", false}, {"macsec", false}}) {
+        for (const std::string through : {"low0", "up0"}) {
+            const std::string route =
+                fmt::format(R"([{{"dst":"default","dev":"{}"}}])", through);
+            for (const bool six : {false, true}) {
+                const auto found = parse_use(pair("low0", kind, "up0", as_port), six ? "" : route,
+                                             six ? route : "", "", "");
+                BOOST_REQUIRE(found);
+                for (const DeviceUse& one : *found) {
+                    BOOST_TEST(objections(one, nullptr).empty() == (one.name == "other"),
+                               kind << " " << through << " " << one.name);
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_a_mounted_file_system_is_reached_over_is_refused) {
+    const auto found =
+        parse_use(kAddresses, "[]", "[]", "", kLinks,
+                  R"([{"dst":"192.0.2.77","dev":"bond0","prefsrc":"192.0.2.10","flags":[]}])"
+                  "\n[{\"dst\":\"198.18.0.9\",\"dev\":\"ens1f0\"}]\nno answer\n");
+    BOOST_REQUIRE(found);
+    for (const DeviceUse& one : *found) {
+        const bool carries = one.name == "bond0" || one.name == "eth0" || one.name == "ens1f0";
+        BOOST_TEST(one.storage_peers.empty() == !carries, one.name);
+        BOOST_TEST(objections(one, nullptr).empty() ==
+                       (one.name == "ens1f1.5" || one.name == "ens1f1" || one.name == "veth1"),
+                   one.name);
+    }
+    refused(check_tester_ports(lab_with_port({.name = "c",
+                                              .device = "0000:3b:00.0",
+                                              .addresses = {prefix("198.18.0.2/24")}}),
+                               *found),
+            "carries a file system or disk that 198.18.0.9 serves");
+}
+
+BOOST_AUTO_TEST_CASE(without_a_plan_the_networks_that_are_set_apart_for_tests_are_allowed) {
+    const auto allowed = [](const std::string& text) {
+        const auto slash = text.find('/');
+        return objections({.name = "d",
+                           .addresses = {{*frame::parse_ip(text.substr(0, slash)),
+                                          static_cast<unsigned>(std::stoul(text.substr(slash + 1)))}}},
+                          nullptr)
+            .empty();
+    };
+    for (const char* test : {"198.18.0.1/24", "198.19.255.254/16", "192.0.2.1/24", "198.51.100.7/32",
+                             "203.0.113.9/24", "2001:db8:1::1/64", "2001:2::1/64"}) {
+        BOOST_TEST(allowed(test), test);
+    }
+    for (const char* other : {"198.17.255.255/16", "198.20.0.1/24", "192.0.3.1/24", "10.0.0.1/8",
+                              "192.168.7.2/24", "127.0.0.1/8", "2001:db9::1/64", "2001:2:1::1/64",
+                              "fd00::1/64", "::1/128"}) {
+        BOOST_TEST(!allowed(other), other);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(pci_addresses_are_told_from_names_however_they_are_written) {
+    BOOST_TEST(pci_address("0000:3b:00.0") == "0000:3b:00.0");
+    BOOST_TEST(pci_address("3B:00.1,representor=vf0") == "0000:3b:00.1");
+    for (const char* other : {"eth0", "net_null0", "3b:00.8", "0000:3b:00", "af_xdp:c0", ""}) {
+        BOOST_TEST(pci_address(other) == "", other);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -24,6 +24,7 @@ class Machine {
         fs::create_directories(device());
         fs::create_directories(root_ / "dev/vfio");
         pages(512);
+        of_class("0x020000");
     }
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
@@ -32,6 +33,14 @@ class Machine {
         fs::remove_all(root_, ignored);
     }
 
+    Machine& of_class(const std::string& code) {
+        std::ofstream(device() / "class") << code << "\n";
+        return *this;
+    }
+    Machine& with_interface(const std::string& path) {
+        fs::create_directories(device() / path);
+        return *this;
+    }
     Machine& bound_to(const std::string& driver) {
         fs::create_symlink("../../drivers/" + driver, device() / "driver");
         return *this;
@@ -86,9 +95,33 @@ BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_or_still_the_kernels_is_refused_
     Machine machine;
     BOOST_TEST(contains(machine.trouble("0000:99:00.0"), "no PCI device 0000:99:00.0"));
     BOOST_TEST(contains(machine.trouble(), "no driver"));
-    machine.bound_to("i40e");
+    machine.bound_to("i40e").with_interface("net/ens1");
     BOOST_TEST(contains(machine.trouble(), "the kernel's driver i40e"));
     BOOST_TEST(contains(machine.trouble(), "dpdk-devbind.py --bind=vfio-pci 0000:3b:00.0"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_network_device_is_never_given_over) {
+    for (const char* code : {"0x010000", "0x010802", "0x060000", "0x030000", "0x120000", ""}) {
+        for (const char* driver : {"", "virtio-pci", "nvme", "vfio-pci", "mlx5_core"}) {
+            Machine machine;
+            machine.of_class(code).with_interface("net/ens1");
+            if (*driver != '\0') {
+                machine.bound_to(driver);
+            }
+            BOOST_TEST(contains(machine.trouble(), "no network device"), code << " " << driver);
+            BOOST_TEST(!contains(machine.trouble(), "bind="), code << " " << driver);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_device_whose_interface_is_elsewhere_is_not_given_over) {
+    Machine elsewhere;
+    elsewhere.bound_to("i40e").with_interface("net");
+    BOOST_TEST(contains(elsewhere.trouble(), "cannot be seen from here"));
+    BOOST_TEST(!contains(elsewhere.trouble(), "bind="));
+    Machine on_a_bus;
+    on_a_bus.bound_to("virtio-pci").with_interface("virtio1/net/ens2");
+    BOOST_TEST(contains(on_a_bus.trouble(), "--bind=vfio-pci 0000:3b:00.0"));
 }
 
 BOOST_AUTO_TEST_CASE(drivers_that_share_the_device_need_no_binding) {

@@ -27,7 +27,7 @@ ScenarioResult scenario(std::vector<Cell> cells, std::vector<Cell> controls) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_cell_and_control_is_a_test_case) {
-    const std::string xml = junit_xml(sample());
+    const std::string xml = junit_xml(sample(), 1);
     BOOST_TEST(
         count(xml,
               "//testsuite[@name='vxlan-checksum']/testcase[@classname='vxlan-checksum.cell']") ==
@@ -35,14 +35,31 @@ BOOST_AUTO_TEST_CASE(every_cell_and_control_is_a_test_case) {
     BOOST_TEST(count(xml, "//testcase[@classname='vxlan-checksum.control']") == 2);
     BOOST_TEST(count(xml, "//testcase[@classname='dns-race.cell']") == 8);
     BOOST_TEST(
-        count(xml, "/testsuites[@tests='34' and @failures='7' and @errors='0' and @skipped='1']") ==
+        count(xml, "/testsuites[@tests='34' and @failures='8' and @errors='0' and @skipped='1']") ==
         1);
-    BOOST_TEST(count(xml, "//testcase[failure]") == 7);
+    BOOST_TEST(count(xml, "//testcase[failure]") == 8);
     BOOST_TEST(count(xml, "//testcase[skipped]") == 1);
 }
 
+BOOST_AUTO_TEST_CASE(nothing_is_red_where_the_exit_code_is_0) {
+    verdict::RunResult run = sample();
+    run.scenarios[0].cells[0].verdict = CellVerdict::kError;
+    const std::string xml = junit_xml(run, 0);
+    BOOST_TEST(count(xml, "//failure | //error") == 0);
+    BOOST_TEST(
+        count(xml, "/testsuites[@tests='34' and @failures='0' and @errors='0' and @skipped='2']") ==
+        1);
+    // What was looked for and found is still told.
+    BOOST_TEST(count(xml, "//testcase//property[@name='verdict' and @value='FAIL']") == 7);
+    for (const int exit_code : {1, 3}) {
+        BOOST_TEST(count(junit_xml(run, exit_code), "//testcase[@classname='run'][failure|error]") ==
+                   1);
+        BOOST_TEST(count(junit_xml(run, exit_code), "//testcase[failure]") >= 7);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(suites_carry_evidence_class_seed_command_and_attachments) {
-    const std::string xml = junit_xml(sample());
+    const std::string xml = junit_xml(sample(), 0);
     BOOST_TEST(count(xml, "//property[@name='evidence_class' and @value='virtual']") == 2);
     BOOST_TEST(count(xml, "//property[@name='seed' and @value='7216433971']") == 2);
     BOOST_TEST(count(xml, "//property[@name='command' and contains(@value, 'qualify')]") == 2);
@@ -63,7 +80,8 @@ BOOST_AUTO_TEST_CASE(outcomes_map_to_what_ci_understands) {
                        {cell("pass", CellVerdict::kPass), cell("fail", CellVerdict::kFail),
                         cell("error", CellVerdict::kError), cell("skip", CellVerdict::kSkip),
                         cell("unsure", CellVerdict::kInconclusive)},
-                       {cell("control", CellVerdict::kFail)})}});
+                       {cell("control", CellVerdict::kFail)})}},
+                  3);
     BOOST_TEST(count(xml, "//testcase[@name='pass'][not(failure|error|skipped)]") == 1);
     BOOST_TEST(count(xml, "//testcase[@name='fail']/failure[@message='why']") == 1);
     BOOST_TEST(count(xml, "//testcase[@name='error']/error") == 1);
@@ -80,21 +98,21 @@ BOOST_AUTO_TEST_CASE(the_tools_own_demonstration_is_never_a_failure_of_the_syste
                      .role = Cell::Role::kDemonstration,
                      .verdict = CellVerdict::kFail,
                      .reason = "why"};
-    const std::string xml = junit_xml({.reasons = {"because"}, .scenarios = {scenario({shown}, {})}});
+    const std::string xml = junit_xml({.reasons = {"because"}, .scenarios = {scenario({shown}, {})}}, 1);
     BOOST_TEST(count(xml, "//testcase[@name='demo' and @classname='s.demonstration']/error") == 1);
-    BOOST_TEST(count(xml, "//failure") == 0);
+    BOOST_TEST(count(xml, "//testcase[@classname!='run']/failure") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_of_nothing_is_not_green) {
     const std::string xml =
-        junit_xml({.verdict = RunVerdict::kIncomplete, .reasons = {"no scenario was run"}});
+        junit_xml({.verdict = RunVerdict::kIncomplete, .reasons = {"no scenario was run"}}, 3);
     BOOST_TEST(
         count(xml, "//testcase[@classname='run']/error[contains(@message, 'no scenario')]") == 1);
-    BOOST_TEST(count(junit_xml({.verdict = RunVerdict::kNotQualified}), "//failure") == 1);
-    BOOST_TEST(count(junit_xml({.verdict = RunVerdict::kQualified}), "//testcase/*") == 0);
+    BOOST_TEST(count(junit_xml({.verdict = RunVerdict::kNotQualified}, 1), "//failure") == 1);
+    BOOST_TEST(count(junit_xml({.verdict = RunVerdict::kQualified}, 0), "//testcase/*") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(hostile_strings_leave_the_document_well_formed) {
-    BOOST_TEST(count(junit_xml(hostile()), "//script") == 0);
-    BOOST_TEST(count(junit_xml(hostile()), "//testcase[contains(@name, '<script>')]") == 2);
+    BOOST_TEST(count(junit_xml(hostile(), 1), "//script") == 0);
+    BOOST_TEST(count(junit_xml(hostile(), 1), "//testcase[contains(@name, '<script>')]") == 2);
 }

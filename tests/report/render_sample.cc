@@ -33,7 +33,22 @@ int main(int argc, char** argv) {
     if (const Status ready = report::prepare_output(argv[2]); !ready) {
         return complain(ready.error());
     }
-    if (const Status written = report::write_report(*run, argv[2]); !written) {
+    // What the run kept, by name.
+    const std::string folder = report::unfinished_folder(argv[2]);
+    for (const verdict::ScenarioResult& scenario : run->scenarios) {
+        for (const auto* cells : {&scenario.cells, &scenario.controls}) {
+            for (const verdict::Cell& cell : *cells) {
+                for (const verdict::EvidenceFile& file : cell.evidence) {
+                    std::ofstream(folder + "/" + file.path) << file.description << "\n";
+                }
+            }
+        }
+        for (const verdict::EvidenceFile& file : scenario.evidence) {
+            std::ofstream(folder + "/" + file.path) << file.description << "\n";
+        }
+    }
+    const auto written = report::write_report(*run, argv[2], verdict::exit_code(run->verdict));
+    if (!written) {
         return complain(written.error());
     }
     fmt::print("{}", report::summary(*run));

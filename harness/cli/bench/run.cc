@@ -5,12 +5,12 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/new_file.h"
 #include "harness/bench/clocks.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
@@ -23,17 +23,6 @@ using bench::Experiment;
 using nlohmann::json;
 using Contended = bench::RoundPlan::Contended;
 
-Status write_text(const std::filesystem::path& path, const std::string& text) {
-    std::ofstream file(path);
-    file << text;
-    file.close();
-    if (!file) {
-        return fail(ErrorCode::kBadInput, "{} cannot be written; is the folder there and writable?",
-                    path.string());
-    }
-    return {};
-}
-
 // Before anything is measured: a result that cannot be written is time lost.
 Status prepare(const BenchOptions& options) {
     if (options.out_dir.empty()) {
@@ -44,7 +33,12 @@ Status prepare(const BenchOptions& options) {
     if (wrong) {
         return fail(ErrorCode::kBadInput, "--out '{}': {}", options.out_dir, wrong.message());
     }
-    return write_text(std::filesystem::path(options.out_dir) / "bench.json", "{}\n");
+    for (const char* name : {"bench.json", "bench.txt"}) {
+        if (const auto file = NewFile::beside(options.out_dir + "/" + name); !file) {
+            return fail(file.error(), "--out");
+        }
+    }
+    return {};
 }
 
 std::string duration_text(double seconds) {
@@ -71,6 +65,10 @@ bool needs_journal(const BenchRun& run) {
                        [](const BenchStep& step) { return step.namespaces; });
 }
 
+bool is_absent(const bench::LaneResult& lane) {
+    return !lane.absent.empty();
+}
+
 // An experiment or a lane that fails takes nothing from those before and after it; the result says
 // that it is not whole.
 struct Outcome {
@@ -90,7 +88,10 @@ Outcome run_steps(const BenchRun& run, lab::Journal* journal) {
                                            .notes = {"failed: " + experiment.error().message}});
             continue;
         }
-        outcome.whole = outcome.whole && !has_failures(*experiment);
+        // Nor is one of which nothing could be measured.
+        outcome.whole = outcome.whole && !has_failures(*experiment) &&
+                        (experiment->lanes.empty() ||
+                         !std::ranges::all_of(experiment->lanes, is_absent));
         outcome.experiments.push_back(std::move(*experiment));
     }
     return outcome;
@@ -145,10 +146,9 @@ Result<Measured> measure(const BenchRun& run) {
 
 Status write_files(const std::string& folder, const std::string& machine,
                    const std::string& table) {
-    const std::filesystem::path path(folder);
     for (const auto& [name, text] :
          {std::pair{"bench.json", &machine}, std::pair{"bench.txt", &table}}) {
-        if (const Status written = write_text(path / name, *text); !written) {
+        if (const Status written = replace_file(folder + "/" + name, *text); !written) {
             return written;
         }
     }

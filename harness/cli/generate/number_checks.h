@@ -34,12 +34,14 @@ inline CLI::Validator number_in(double least, double most) {
         fmt::format("NUMBER {}", range));
 }
 
-// CLI takes "-1" for a huge unsigned number, and tells of one that is too large in no words.
+// CLI takes "-1" for a huge unsigned number and "010" for 8, and tells of one that is too large in
+// no words.
 inline bool is_whole(const std::string& text, std::uint64_t least, std::uint64_t most) {
     std::uint64_t value = 0;
     const char* const end = text.data() + text.size();
     const auto [stop, wrong] = std::from_chars(text.data(), end, value);
-    return wrong == std::errc() && stop == end && value >= least && value <= most;
+    const bool octal = text.size() > 1 && text[0] == '0';
+    return wrong == std::errc() && stop == end && !octal && value >= least && value <= most;
 }
 
 inline const CLI::Validator kPositive(

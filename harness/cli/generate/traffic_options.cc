@@ -121,20 +121,58 @@ void add_tags(FrameSpec& spec, const std::vector<std::uint16_t>& vlans) {
     link.vlans = static_cast<std::uint8_t>(vlans.size());
 }
 
+// What one station can be and send: a frame to or from anything else tells of no path.
+Status check_ends(const frame::PacketSpec& packet, const char* which) {
+    const auto is_host = [](const frame::IpAddress& address) {
+        const std::uint8_t first = address.bytes[0];
+        const bool v4 = address.family == frame::Family::kIpv4;
+        return v4 ? first != 0 && first != 127 && first < 224
+                  : first != 0xff && !(address == frame::parse_ip("::").value_or(address)) &&
+                        !(address == frame::parse_ip("::1").value_or(address));
+    };
+    const auto is_zero = [](const frame::MacAddress& mac) {
+        return std::ranges::all_of(mac.bytes, [](std::uint8_t byte) { return byte == 0; });
+    };
+    for (const auto& [end, name] :
+         {std::pair{&packet.source, "source"}, {&packet.destination, "destination"}}) {
+        if (!is_host(end->address)) {
+            return fail(ErrorCode::kBadInput, "{}{} {} is not the address of one machine", which,
+                        name, to_string(end->address));
+        }
+    }
+    if ((packet.source_mac.bytes[0] & 1) != 0) {
+        return fail(ErrorCode::kBadInput, "{}source MAC {} is a group's (its lowest bit is set)",
+                    which, to_string(packet.source_mac));
+    }
+    if (is_zero(packet.destination_mac)) {
+        return fail(ErrorCode::kBadInput, "{}destination MAC {} is no station's", which,
+                    to_string(packet.destination_mac));
+    }
+    return {};
+}
+
 Result<FrameSpec> frame_spec(const TrafficOptions& options) {
     FrameSpec spec;
     spec.seed = options.seed;
     Status made = add_addresses(spec, options);
+    if (made && options.vlans.size() > spec.packet.vlan.size()) {
+        made = fail(ErrorCode::kBadInput, "--vlan was given {} times; a frame has two tags at most",
+                    options.vlans.size());
+    }
     if (made && options.vni) {
         made = add_tunnel(spec, options);
     }
-    add_tags(spec, options.vlans);
+    if (made) {
+        add_tags(spec, options.vlans);
+    }
     for (std::size_t n = 0; made && n < options.checksums.size(); ++n) {
         made = set_checksum(spec, options.checksums[n]);
     }
     if (made && !options.source_mac.empty()) {
         made = read(spec.packet.source_mac, frame::parse_mac(options.source_mac), "--source-mac");
     }
+    made = made ? check_ends(spec.packet, "") : made;
+    made = made && spec.tunnel ? check_ends(spec.tunnel->outer, "outer ") : made;
     made = made ? frame::check(spec) : made;
     if (!made) {
         return pass_on(made.error());
@@ -223,9 +261,8 @@ void add_frame(CLI::App& command, TrafficOptions& options) {
     command
         .add_option("--vlan", options.vlans, "VLAN tag (PCP, DEI and VID as a number); twice: QinQ")
         ->expected(1)
-        ->check(CLI::Range(0, 65'535))
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->expected(1, 2);
+        ->check(whole(0, 65'535))
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command
         .add_option("--checksum", options.checksums,
                     "LAYER=MODE; layers ipv4, udp, outer.ipv4, outer.udp; modes software, "

@@ -209,11 +209,10 @@ void follow(drops::DropTracer& tracer, Output& output, const DropsOptions& optio
     }
 }
 
-// What this machine cannot do or does not allow makes the answer incomplete; a wrong name is bad
-// input.
+// What this machine cannot do makes the answer incomplete; a wrong name and a missing privilege are
+// the caller's.
 int not_available(const Error& error) {
-    const bool missing =
-        error.code == ErrorCode::kNotPermitted || error.code == ErrorCode::kNotSupported;
+    const bool missing = error.code == ErrorCode::kNotSupported;
     const int code = complain(error);
     return missing ? kIncomplete : code;
 }
@@ -257,7 +256,7 @@ void add_drops(CLI::App& inspect, Command& chosen) {
         "a\n"
         "packet's namespace be read, the drops of the whole machine are counted and the output "
         "says\n"
-        "so. Exit codes: 0 done, 2 bad input, 3 drops are not available here or events were lost.");
+        "so. Exit codes: 0 done, 2 bad input or no root, 3 the kernel has no drops or events were lost.");
     app->callback([&chosen, options] { chosen = [options] { return run_drops(*options); }; });
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "dataplane/base/new_file.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
@@ -12,7 +13,6 @@
 #include "harness/metrics/catalogue.h"
 #include "harness/metrics/http_server.h"
 #include "harness/metrics/snapshot_text.h"
-#include "harness/metrics/text_file.h"
 #include "harness/monitor/monitor.h"
 
 namespace pathproof::cli::inspect {
@@ -133,9 +133,11 @@ Status follow(const Monitors& monitors, const ExportOptions& options, metrics::D
     for (;;) {
         complaints.check(monitors);
         if (!options.file.empty()) {
-            if (auto written = metrics::replace_file(options.file, text_of(monitors, dialect));
+            // The node exporter runs as a user of its own.
+            if (auto written = replace_file(options.file, text_of(monitors, dialect),
+                                            Readers::kEverybody);
                 !written) {
-                return written;
+                return fail(written.error(), "--file");
             }
         }
         if (process::stopping() || Clock::now() >= deadline) {

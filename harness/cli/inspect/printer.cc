@@ -30,8 +30,9 @@ Status add_column(const std::string& name, Columns& columns) {
         columns.text.status_names = Column::kShow;
     } else if (name == "labels") {
         auto labels = LabelNames::load();
-        if (!labels) {
-            return pass_on(labels.error());
+        if (!labels) {  // conntrack(8) warns and prints the entries too
+            fmt::print(stderr, "pathproof: {}: labels are not shown\n", labels.error().message);
+            return {};
         }
         columns.labels = std::make_unique<LabelNames>(std::move(*labels));
         columns.text.labels = columns.labels.get();

@@ -131,7 +131,7 @@ int follow_stats(const StatsOptions& options, std::vector<CpuStats> before, Outp
         process::sleep_until(std::min(next, deadline));
         const auto after = cpu_stats(options.common.netns);
         if (!after) {
-            return complain(after.error());
+            return complain({ErrorCode::kUnavailable, after.error().message});
         }
         const auto now = Clock::now();
         const Changes changes(delta(before, *after),

@@ -4,12 +4,14 @@
 
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
+#include "harness/profile/load_each.h"
 
 namespace pathproof::cli::profiles {
 namespace {
 
 int list(const bool& json) {
-    const auto all = profile::load_all(profile::profile_directory());
+    std::vector<Error> damaged;
+    const auto all = profile::load_each(profile::profile_directory(), damaged);
     if (!all) {
         return complain(all.error());
     }
@@ -21,7 +23,11 @@ int list(const bool& json) {
                        profile.evidence_class, profile.title);
         }
     }
-    return 0;
+    int exit_code = 0;
+    for (const Error& error : damaged) {
+        exit_code = complain(error);
+    }
+    return exit_code;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // pathproof profile probe
 #include <CLI/CLI.hpp>
 #include <array>
-#include <cstring>
 #include <ctime>
-#include <fstream>
+#include <filesystem>
 #include <memory>
 
+#include "dataplane/base/new_file.h"
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
 #include "harness/cli/profile/target.h"
@@ -30,15 +30,10 @@ std::string today() {
 
 // A file that is there may hold somebody's reviewed profile: it is not overwritten.
 Status write(const std::string& path, const std::string& text) {
-    if (std::ifstream(path)) {
+    if (std::filesystem::exists(std::filesystem::symlink_status(path))) {
         return fail(ErrorCode::kBadInput, "{} exists: give --out another name", path);
     }
-    std::ofstream file(path);
-    file << text << std::flush;
-    if (!file) {
-        return fail(ErrorCode::kBadInput, "cannot write {}: {}", path, std::strerror(errno));
-    }
-    return {};
+    return replace_file(path, text);
 }
 
 int probe(const ProbeOptions& options) {

@@ -110,9 +110,9 @@ void add_reasons(Reasons& reasons, const SizeSearch& search, const GoalResult& g
     }
     if (goal.limit == search::Limit::kTester) {
         reasons.add_limit(fmt::format(
-            "{}: the tester, not the device, was the limit ({}); the device carries the lower "
-            "bound at least",
-            goal.goal.name, tester_limit(trials)));
+            "{}: the tester, not the device, was the limit ({}){}", goal.goal.name,
+            tester_limit(trials),
+            goal.lower ? "; the device carries the lower bound at least" : ""));
     }
     if (goal.doubtful()) {
         reasons.add_disturbance(goal.goal.name +

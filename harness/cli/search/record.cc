@@ -2,9 +2,8 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace pathproof::cli {
@@ -66,20 +65,11 @@ std::string progress_line(std::uint64_t number, std::uint16_t size,
                        100 * output.loss_ratio(), mark);
 }
 
-Status not_written(const std::string& path) {
-    return fail(ErrorCode::kFailed, "write {}: {}", path, std::strerror(errno));
-}
-
-Status write_all(std::FILE* file, const std::string& path, const std::string& text) {
-    const bool written =
-        std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
-    return written ? Status() : not_written(path);
-}
-
-Status write_file(const std::string& path, const std::string& text) {
-    std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "w"),
-                                                         &std::fclose);
-    return file == nullptr ? not_written(path) : write_all(file.get(), path, text);
+// Whether the folder has the result of a search that came to its end.
+bool has_whole_search(const std::string& folder) {
+    std::ifstream file(folder + "/search.json");
+    const json earlier = file ? json::parse(file, nullptr, false) : json();
+    return earlier.is_object() && earlier.value("verdict", "") != "PARTIAL";
 }
 
 }  // namespace
@@ -98,12 +88,14 @@ Result<SearchRecord> SearchRecord::open(const SearchOptions& options) {
     }
     std::error_code error;
     std::filesystem::create_directories(options.out, error);
-    const std::string path = options.out + "/trials.jsonl";
-    record.log_.reset(error ? nullptr : std::fopen(path.c_str(), "w"));
-    if (!record.log_) {
-        return fail(ErrorCode::kBadInput, "--out {}: {}", options.out,
-                    error ? error.message() : std::strerror(errno));
+    if (error) {
+        return fail(ErrorCode::kBadInput, "--out {}: {}", options.out, error.message());
     }
+    auto log = NewFile::beside(options.out + "/trials.jsonl");
+    if (!log) {
+        return fail(log.error(), "--out {}", options.out);
+    }
+    record.log_.emplace(std::move(*log));
     return record;
 }
 
@@ -123,7 +115,7 @@ void SearchRecord::log(const std::string& line) {
     if (!log_ || !logged_) {
         return;
     }
-    logged_ = write_all(log_.get(), options_.out + "/trials.jsonl", line);
+    logged_ = log_->write(line);
     if (!logged_) {
         say(logged_.error().message + "; the search goes on");
     }
@@ -154,7 +146,16 @@ Status SearchRecord::result(const json& result, const std::string& table) {
     if (options_.out.empty()) {
         return {};
     }
-    Status written = write_file(options_.out + "/search.json", result.dump(2) + "\n");
+    // What came to no end takes nothing's place that did.
+    std::string folder = options_.out;
+    if (result.value("verdict", "") == "PARTIAL" && has_whole_search(folder)) {
+        folder += "/incomplete";
+        std::error_code ignored;
+        std::filesystem::create_directory(folder, ignored);
+        say(fmt::format("the earlier search in {} stays, this one is in {}", options_.out, folder));
+    }
+    Status written = replace_file(folder + "/search.json", result.dump(2) + "\n");
+    written = written && logged_ ? log_->put_in_place_of(folder + "/trials.jsonl") : written;
     return written ? logged_ : written;
 }
 

@@ -1,11 +1,11 @@
 // Where trials and results go: JSON lines, a folder, and progress for who waits.
 #pragma once
 
-#include <cstdio>
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
+#include "dataplane/base/new_file.h"
 #include "dataplane/search/trials.h"
 #include "harness/cli/search/options.h"
 
@@ -28,10 +28,6 @@ class SearchRecord {
     Status result(const nlohmann::json& result, const std::string& table);
 
   private:
-    struct FileCloser {
-        void operator()(std::FILE* file) const { std::fclose(file); }
-    };
-
     explicit SearchRecord(const SearchOptions& options);
     void clear_line();
     void log(const std::string& line);
@@ -40,8 +36,8 @@ class SearchRecord {
     const bool terminal_;
     bool line_open_ = false;
     std::uint64_t trials_ = 0;
-    std::unique_ptr<std::FILE, FileCloser> log_;  // null: no folder
-    Status logged_;                               // why not all trials are in the file
+    std::optional<NewFile> log_;  // none: no folder
+    Status logged_;               // why not all trials are in the file
 };
 
 }  // namespace pathproof::cli

@@ -1,0 +1,118 @@
+#include "dataplane/base/new_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace pathproof {
+namespace {
+
+Failure not_written(const std::string& path, int error) {
+    return fail(file_error_code(error), "cannot write {}: {}", path, std::strerror(error));
+}
+
+}  // namespace
+
+ErrorCode file_error_code(int error) {
+    switch (error) {
+        case EACCES:
+        case EPERM:
+        case EROFS:
+            return ErrorCode::kNotPermitted;
+        case EEXIST:
+        case EINVAL:
+        case EISDIR:
+        case ELOOP:
+        case ENAMETOOLONG:
+        case ENODEV:
+        case ENOENT:
+        case ENOTDIR:
+        case ENOTSUP:
+            return ErrorCode::kBadInput;
+        default:
+            return ErrorCode::kFailed;
+    }
+}
+
+NewFile::NewFile(std::string path, std::string unfinished, int file)
+    : path_(std::move(path)), unfinished_(std::move(unfinished)), file_(file) {}
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      unfinished_(std::exchange(other.unfinished_, {})),
+      file_(std::exchange(other.file_, -1)) {}
+
+NewFile::~NewFile() {
+    if (file_ >= 0) {
+        close(file_);
+    }
+    if (!unfinished_.empty()) {
+        unlink(unfinished_.c_str());
+    }
+}
+
+Result<NewFile> NewFile::beside(const std::string& path) {
+    struct stat there {};
+    if (lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+        return fail(ErrorCode::kBadInput,
+                    "{} is {}, and only a regular file is replaced: name one, or none that is "
+                    "there yet",
+                    path,
+                    S_ISLNK(there.st_mode)   ? "a symbolic link"
+                    : S_ISDIR(there.st_mode) ? "a folder"
+                    : S_ISFIFO(there.st_mode) ? "a FIFO"
+                                              : "a device");
+    }
+    // In the same folder, so that it can be renamed. The node exporter reads files that end in
+    // .prom only.
+    std::string unfinished = fmt::format("{}.{}.new", path, getpid());
+    unlink(unfinished.c_str());  // of an earlier process of this number
+    const int file =
+        open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (file < 0) {
+        return not_written(path, errno);
+    }
+    return NewFile(path, std::move(unfinished), file);
+}
+
+Status NewFile::write(std::string_view text) const {
+    while (!text.empty()) {
+        const ssize_t put = ::write(file_, text.data(), text.size());
+        if (put >= 0) {
+            text.remove_prefix(static_cast<std::size_t>(put));
+        } else if (errno != EINTR) {
+            return not_written(path_, errno);
+        }
+    }
+    return {};
+}
+
+Status NewFile::put_in_place() {
+    return put_in_place_of(path_);
+}
+
+Status NewFile::put_in_place_of(const std::string& path) {
+    if (fsync(file_) != 0 || std::rename(unfinished_.c_str(), path.c_str()) != 0) {
+        return not_written(path, errno);
+    }
+    unfinished_.clear();
+    return {};
+}
+
+Status replace_file(const std::string& path, std::string_view text, Readers readers) {
+    auto file = NewFile::beside(path);
+    if (!file) {
+        return pass_on(file.error());
+    }
+    if (readers == Readers::kEverybody && fchmod(file->fd(), 0644) != 0) {
+        return not_written(path, errno);
+    }
+    const Status written = file->write(text);
+    return written ? file->put_in_place() : written;
+}
+
+}  // namespace pathproof

@@ -1,0 +1,97 @@
+#include "harness/cli/arguments.h"
+
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "harness/cli/generate/number_checks.h"
+
+namespace pathproof::cli {
+namespace {
+
+constexpr std::size_t kLongestArgument = 4096;  // PATH_MAX
+
+bool is_control(char letter) {
+    return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f;
+}
+
+const CLI::Validator kWholeNumber(
+    [](std::string& text) {
+        return is_whole(text, 0, UINT64_MAX) ? std::string()
+                                             : fmt::format("'{}' is not a whole number", text);
+    },
+    "");
+
+const CLI::Validator kFinite(
+    [](std::string& text) {
+        double value = 0;
+        return CLI::detail::lexical_cast(text, value) && std::isfinite(value)
+                   ? std::string()
+                   : fmt::format("'{}' is not a number", text);
+    },
+    "");
+
+}  // namespace
+
+Status check_arguments(int argc, const char* const* argv) {
+    for (int n = 1; n < argc; ++n) {
+        const std::string_view argument(argv[n]);
+        const bool assigns_nothing =
+            argument.starts_with("--") && argument.find('=') == argument.size() - 1;
+        const char* const wrong = argument.empty() || assigns_nothing ? "is empty"
+                                  : argument.size() > kLongestArgument ? "is longer than 4096 bytes"
+                                  : std::ranges::any_of(argument, is_control)
+                                      ? "has a control character in it"
+                                      : nullptr;
+        if (wrong != nullptr) {
+            const std::string before = n > 1 ? fmt::format(" (behind '{:.60}')", argv[n - 1]) : "";
+            return fail(ErrorCode::kBadInput, "argument {}{} {}{}", n, before, wrong,
+                        argument.empty() || assigns_nothing
+                            ? ": give it a value, or leave the option out"
+                            : "");
+        }
+    }
+    return {};
+}
+
+void check_numbers(CLI::App& app) {
+    for (CLI::Option* option : app.get_options()) {
+        const std::string type = option->get_type_name();
+        if (type.starts_with("UINT") || type.starts_with("INT")) {
+            option->check(kWholeNumber);
+        } else if (type.starts_with("FLOAT")) {
+            option->check(kFinite);
+        }
+    }
+    for (CLI::App* command : app.get_subcommands(nullptr)) {
+        check_numbers(*command);
+    }
+}
+
+std::string unknown_command(const CLI::App& app, int argc, const char* const* argv) {
+    const CLI::App* at = &app;
+    std::string typed;
+    for (int n = 1; n < argc && argv[n][0] != '-'; ++n) {
+        std::vector<std::string> names;
+        const CLI::App* next = nullptr;
+        for (const CLI::App* command : at->get_subcommands(nullptr)) {
+            next = command->check_name(argv[n]) ? command : next;
+            if (!command->get_group().empty()) {
+                names.push_back(command->get_name());
+            }
+        }
+        typed += fmt::format("{}{:.60}", typed.empty() ? "" : " ", argv[n]);
+        if (next == nullptr) {
+            return names.empty() ? ""
+                                 : fmt::format("unknown command '{}'; there are: {}", typed,
+                                               fmt::join(names, ", "));
+        }
+        at = next;
+    }
+    return "";
+}
+
+}  // namespace pathproof::cli
