@@ -14,6 +14,8 @@ constexpr Nanoseconds kRetry{1'000'000};
 constexpr Nanoseconds kFrameCost{20'000};
 // Between naming an instant and leaving at it: the time the other lcore needs to hear of it.
 constexpr Nanoseconds kNotice{3'000};
+// How long answers that the responder sent are waited for while none comes.
+constexpr Nanoseconds kPatience = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -78,10 +80,36 @@ void PairWorker::send_all() noexcept {
                    std::memory_order_release);
 }
 
+// Puts the end off while answers are on their way: some came lately, or the responder sent more than
+// came. What is late is then seen to be late; what is lost costs no more than the patience.
+void PairWorker::wait_for_the_rest(Tsc now, Listening& so_far) noexcept {
+    const auto cycles = [&](Nanoseconds time) { return static_cast<Tsc>(run_.clock.tsc.cycles(time)); };
+    const std::uint64_t answers = run_.clients->intake().tally().answers;
+    if (answers != so_far.answers || so_far.from == 0) {
+        so_far = {answers, now, so_far.from == 0 ? now : so_far.from};
+    }
+    if (now + cycles(std::chrono::milliseconds(4)) < run_.end.load(std::memory_order_relaxed)) {
+        return;
+    }
+    const bool more = now - so_far.came < cycles(run_.plan.drain / 2) ||
+                      (answers < run_.answers_sent.load(std::memory_order_relaxed) &&
+                       now - so_far.came < cycles(kPatience));
+    if (more && now - so_far.from < cycles(run_.longest_delay + run_.plan.answer_timeout)) {
+        run_.end.store(now + cycles(run_.plan.drain), std::memory_order_release);
+    }
+}
+
 void PairWorker::listen() noexcept {
     const Tsc look_again = static_cast<Tsc>(run_.clock.tsc.cycles(std::chrono::milliseconds(1)));
+    Listening so_far;
     for (;;) {
         const Tsc now = tsc_now();
+        if (role_ != Role::kLeader && run_.server != nullptr) {
+            run_.answers_sent.store(run_.server->responder().counts().answered, std::memory_order_relaxed);
+        }
+        if (role_ != Role::kFollower) {
+            wait_for_the_rest(now, so_far);
+        }
         const Tsc end = run_.end.load(std::memory_order_acquire);
         if (now >= end || (end != ~Tsc{0} && run_.stop.load(std::memory_order_relaxed))) {
             return;

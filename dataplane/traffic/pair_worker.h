@@ -30,6 +30,7 @@ struct PairRun {
     std::vector<std::int64_t> deadline_ns;  // by query
     Rendezvous rendezvous;
     std::atomic<Tsc> end{~Tsc{0}};  // when to stop listening; known once the last pair left
+    std::atomic<std::uint64_t> answers_sent = 0;  // by the responder, once it only listens
 };
 
 // One writer each, read when both have ended.
@@ -64,6 +65,13 @@ class PairWorker {
     bool called_off() const noexcept;
     void send_all() noexcept;
     void listen() noexcept;
+    // The client side's answers: how many, when the last came, and since when it only listens.
+    struct Listening {
+        std::uint64_t answers = 0;
+        Tsc came = 0;
+        Tsc from = 0;
+    };
+    void wait_for_the_rest(Tsc now, Listening& so_far) noexcept;
     bool serve(Tsc wake) noexcept;
     void serve_until(Tsc wake) noexcept;
 

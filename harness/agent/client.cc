@@ -174,8 +174,8 @@ Status Client::write_sysctl(const std::string& name, const std::string& value) {
     return impl_->tell("write_sysctl", {{"name", name}, {"value", value}});
 }
 
-Status Client::set_rps(const std::string& device, const std::string& cpu_mask) {
-    return impl_->tell("set_rps", {{"device", device}, {"cpu_mask", cpu_mask}});
+Result<std::string> Client::set_rps(const std::string& device, const std::string& cpu_mask) {
+    return impl_->ask<std::string>("set_rps", {{"device", device}, {"cpu_mask", cpu_mask}});
 }
 
 Result<std::vector<netfilter::Entry>> Client::conntrack_dump(const ConntrackFilter& filter) {
@@ -183,8 +183,26 @@ Result<std::vector<netfilter::Entry>> Client::conntrack_dump(const ConntrackFilt
                                                      kBulkTime);
 }
 
-Status Client::conntrack_flush() {
-    return impl_->tell("conntrack_flush", json::object(), kBulkTime);
+Result<std::int64_t> Client::conntrack_flush() {
+    return impl_->ask<std::int64_t>("conntrack_flush", json::object(), kBulkTime);
+}
+
+Result<netfilter::TableSize> Client::conntrack_table() {
+    const auto table =
+        impl_->ask<std::pair<std::uint64_t, std::uint64_t>>("conntrack_table", json::object());
+    if (!table) {
+        return pass_on(table.error());
+    }
+    return netfilter::TableSize{.entries = table->first, .maximum = table->second};
+}
+
+Status Client::start_path_watch() {
+    return impl_->tell("start_path_watch", json::object());
+}
+
+Result<PathEvents> Client::stop_path_watch() {
+    return decode(impl_->rpc.call("stop_path_watch", json::object(), kBulkTime), who(),
+                  path_events_from_json);
 }
 
 Result<std::vector<netfilter::CpuStats>> Client::conntrack_stats() {

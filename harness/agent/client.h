@@ -13,7 +13,10 @@
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
 #include "harness/agent/offload_frames.h"
+#include "harness/drops/link_watch.h"
+#include "harness/drops/summary.h"
 #include "harness/netfilter/entry.h"
+#include "harness/netfilter/stats.h"
 
 namespace pathproof::agent {
 
@@ -131,6 +134,14 @@ struct ConntrackFilter {
     std::optional<std::uint16_t> original_destination_port;
 };
 
+// What a path watch saw.
+struct PathEvents {
+    drops::DropSummary drops;
+    std::string untraced;  // why `drops` holds nothing; empty when it does
+    std::vector<drops::Outage> outages;
+    std::int64_t began_ns = 0;  // CLOCK_REALTIME
+};
+
 class Client {
   public:
     // Starts an agent in a named network namespace. `cpus`: where it may run; empty: anywhere. It
@@ -174,16 +185,23 @@ class Client {
     Result<std::string> read_sysctl(const std::string& name);
     Status write_sysctl(const std::string& name, const std::string& value);
     // Receive packet steering of a device's first receive queue: a hexadecimal CPU mask, "0" for
-    // off.
-    Status set_rps(const std::string& device, const std::string& cpu_mask);
+    // off. Gives the former mask.
+    Result<std::string> set_rps(const std::string& device, const std::string& cpu_mask);
 
     // conntrack.
     Result<std::vector<netfilter::Entry>> conntrack_dump(const ConntrackFilter& filter = {});
-    Status conntrack_flush();
+    // Gives the time (CLOCK_REALTIME) just before it.
+    Result<std::int64_t> conntrack_flush();
+    Result<netfilter::TableSize> conntrack_table();
     Result<std::vector<netfilter::CpuStats>> conntrack_stats();
     // Listens from the return of start until stop; one listener at a time.
     Status start_events(const ConntrackFilter& filter = {});
     Result<netfilter::EventLog> stop_events();
+
+    // Packets that the kernel drops in this namespace, and devices without a link: from the return
+    // of start until stop; one watch at a time.
+    Status start_path_watch();
+    Result<PathEvents> stop_path_watch();
 
     // Servers on kernel sockets; they end with the agent or with stop_servers.
     Status start_dns_server(const DnsServerOptions& options);

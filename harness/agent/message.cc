@@ -129,6 +129,39 @@ netfilter::EventLog event_log_from_json(const json& in) {
             .overruns = in.at("overruns").get<std::uint64_t>()};
 }
 
+// Of the drops only what is counted: not the last few one by one.
+json path_events_to_json(const PathEvents& seen) {
+    json out{{"untraced", seen.untraced}, {"lost", seen.drops.lost}, {"began_ns", seen.began_ns}};
+    for (const drops::DropCount& count : seen.drops.counts) {
+        out["drops"].push_back({count.reason, count.location, count.protocol,
+                                static_cast<int>(count.flow), count.packets});
+    }
+    for (const drops::Outage& outage : seen.outages) {
+        out["outages"].push_back({outage.device, outage.from_ns, outage.until_ns});
+    }
+    return out;
+}
+
+PathEvents path_events_from_json(const json& in) {
+    PathEvents seen{.untraced = in.at("untraced").get<std::string>(),
+                    .began_ns = in.at("began_ns").get<std::int64_t>()};
+    seen.drops.scope = drops::Scope::kNamespace;
+    seen.drops.lost = in.at("lost").get<std::uint64_t>();
+    for (const json& count : in.value("drops", json::array())) {
+        seen.drops.counts.push_back({.reason = count.at(0).get<std::string>(),
+                                     .location = count.at(1).get<std::string>(),
+                                     .protocol = count.at(2).get<std::string>(),
+                                     .flow = static_cast<drops::FlowState>(count.at(3).get<int>()),
+                                     .packets = count.at(4).get<std::uint64_t>()});
+    }
+    for (const json& outage : in.value("outages", json::array())) {
+        seen.outages.push_back({.device = outage.at(0).get<std::string>(),
+                                .from_ns = outage.at(1).get<std::int64_t>(),
+                                .until_ns = outage.at(2).get<std::int64_t>()});
+    }
+    return seen;
+}
+
 json ping_to_json(const PingOptions& options) {
     return {{"destination", frame::to_string(options.destination)},
             {"count", options.count},

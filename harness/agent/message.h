@@ -21,6 +21,9 @@ Result<DeviceInfo> device_from_json(const nlohmann::json& in);
 nlohmann::json event_log_to_json(const netfilter::EventLog& log);
 netfilter::EventLog event_log_from_json(const nlohmann::json& in);
 
+nlohmann::json path_events_to_json(const PathEvents& seen);
+PathEvents path_events_from_json(const nlohmann::json& in);
+
 // Requests, as the controller sends them. Reading one checks the addresses in it (kBadInput); what
 // is missing or of a wrong type leaves as json::exception, which RpcServer answers with kBadInput.
 nlohmann::json ping_to_json(const PingOptions& options);

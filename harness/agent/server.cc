@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "dataplane/base/clock.h"
 #include "harness/agent/counters.h"
 #include "harness/agent/dns_client.h"
 #include "harness/agent/dns_server.h"
@@ -18,6 +19,7 @@
 #include "harness/agent/ping.h"
 #include "harness/agent/sysctl.h"
 #include "harness/agent/transfer.h"
+#include "harness/drops/tracer.h"
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/events.h"
 #include "harness/netfilter/stats.h"
@@ -231,8 +233,20 @@ class Conntrack {
         server.on("conntrack_dump", [](const json& args) {
             return answer(netfilter::dump_all(kOwnNamespace, to_filter(filter_from_json(args))));
         });
-        server.on("conntrack_flush",
-                  [](const json&) { return answer(netfilter::flush(kOwnNamespace)); });
+        server.on("conntrack_flush", [](const json&) -> Result<json> {
+            const std::int64_t before = realtime_ns();
+            if (const Status flushed = netfilter::flush(kOwnNamespace); !flushed) {
+                return pass_on(flushed.error());
+            }
+            return json(before);
+        });
+        server.on("conntrack_table", [](const json&) -> Result<json> {
+            const auto table = netfilter::table_size(kOwnNamespace);
+            if (!table) {
+                return pass_on(table.error());
+            }
+            return json{table->entries, table->maximum};
+        });
         server.on("conntrack_stats",
                   [](const json&) { return answer(netfilter::cpu_stats(kOwnNamespace)); });
         server.on("start_events", [this](const json& args) { return start(args); });
@@ -274,12 +288,63 @@ class Conntrack {
     std::unique_ptr<netfilter::EventListener> listener_;
 };
 
+// Dropped packets and lost links of this namespace.
+class PathWatch {
+  public:
+    void add_operations(RpcServer& server) {
+        server.on("start_path_watch", [this](const json&) { return start(); });
+        server.on("stop_path_watch", [this](const json&) { return stop(); });
+    }
+
+  private:
+    Result<json> start() {
+        const std::lock_guard lock(mutex_);
+        if (links_) {
+            return fail(ErrorCode::kUnavailable, "the path is being watched already");
+        }
+        auto links = drops::LinkWatch::start();
+        if (!links) {
+            return pass_on(links.error());
+        }
+        links_ = std::move(*links);
+        began_ns_ = realtime_ns();
+        auto tracer = drops::DropTracer::start({});
+        untraced_ = tracer ? "" : tracer.error().message;
+        tracer_ = tracer ? std::move(*tracer) : nullptr;
+        return json();
+    }
+
+    Result<json> stop() {
+        const std::lock_guard lock(mutex_);
+        if (!links_) {
+            return fail(ErrorCode::kUnavailable, "the path is not being watched; start that first");
+        }
+        PathEvents seen{.untraced = untraced_, .began_ns = began_ns_};
+        if (tracer_) {
+            seen.drops = tracer_->stop();
+            // Another namespace's drops explain nothing here.
+            seen.untraced = seen.drops.scope_reason;
+        }
+        seen.outages = links_->stop();
+        tracer_.reset();
+        links_.reset();
+        return path_events_to_json(seen);
+    }
+
+    std::mutex mutex_;
+    std::unique_ptr<drops::DropTracer> tracer_;
+    std::unique_ptr<drops::LinkWatch> links_;
+    std::string untraced_;
+    std::int64_t began_ns_ = 0;
+};
+
 }  // namespace
 
 void serve(int input, int output) {
     Servers servers;
     Conntrack conntrack;
     OffloadFrames offload_frames;
+    PathWatch path_watch;
     RpcServer server;
     // The first question of a client: is this an agent, and does it run at all?
     server.on("hello", [](const json&) -> Result<json> {
@@ -291,6 +356,7 @@ void serve(int input, int output) {
     servers.add_operations(server);
     conntrack.add_operations(server);
     offload_frames.add_operations(server);
+    path_watch.add_operations(server);
     server.serve(input, output);
 }
 

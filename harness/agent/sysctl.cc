@@ -91,16 +91,10 @@ Status write_text(const fs::path& path, const std::string& text, const std::stri
     return {};
 }
 
-}  // namespace
-
-Result<std::string> read_sysctl(const std::string& name) {
-    const Result<fs::path> path = sysctl_path(name);
-    if (!path) {
-        return pass_on(path.error());
-    }
-    const Fd file(open(path->c_str(), O_RDONLY | O_CLOEXEC));
+Result<std::string> read_text(const fs::path& path, const std::string& what) {
+    const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) {
-        return system_failure(fmt::format("open sysctl {}", name), errno);
+        return system_failure(fmt::format("open {}", what), errno);
     }
     std::string text;
     std::array<char, 4096> chunk{};
@@ -109,12 +103,22 @@ Result<std::string> read_sysctl(const std::string& name) {
         text.append(chunk.data(), static_cast<std::size_t>(got));
     }
     if (got < 0) {
-        return system_failure(fmt::format("read sysctl {}", name), errno);
+        return system_failure(fmt::format("read {}", what), errno);
     }
     while (!text.empty() && text.back() == '\n') {
         text.pop_back();
     }
     return text;
+}
+
+}  // namespace
+
+Result<std::string> read_sysctl(const std::string& name) {
+    const Result<fs::path> path = sysctl_path(name);
+    if (!path) {
+        return pass_on(path.error());
+    }
+    return read_text(*path, "sysctl " + name);
 }
 
 Status write_sysctl(const std::string& name, const std::string& value) {
@@ -125,7 +129,7 @@ Status write_sysctl(const std::string& name, const std::string& value) {
     return write_text(*path, value, "sysctl " + name);
 }
 
-Status set_rps(const std::string& device, const std::string& cpu_mask,
+Result<std::string> set_rps(const std::string& device, const std::string& cpu_mask,
                const std::string& class_net) {
     if (cpu_mask.empty() ||
         cpu_mask.find_first_not_of("0123456789abcdefABCDEF,") != std::string::npos) {
@@ -134,7 +138,7 @@ Status set_rps(const std::string& device, const std::string& cpu_mask,
                     cpu_mask);
     }
     if (const Status there = require_interface(device); !there) {
-        return there;
+        return pass_on(there.error());
     }
     const fs::path path = fs::path(class_net) / device / "queues/rx-0/rps_cpus";
     std::error_code problem;
@@ -145,7 +149,12 @@ Status set_rps(const std::string& device, const std::string& cpu_mask,
                     "namespace",
                     device, path.string());
     }
-    return write_text(path, cpu_mask, fmt::format("the RPS mask of {}", device));
+    const std::string what = fmt::format("the RPS mask of {}", device);
+    auto former = read_text(path, what);
+    if (const Status written = write_text(path, cpu_mask, what); !written) {
+        return pass_on(written.error());
+    }
+    return former;
 }
 
 }  // namespace pathproof::agent

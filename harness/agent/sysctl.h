@@ -13,9 +13,10 @@ namespace pathproof::agent {
 Result<std::string> read_sysctl(const std::string& name);
 Status write_sysctl(const std::string& name, const std::string& value);
 
-// Sets rps_cpus of the device's first receive queue; `cpu_mask` is hexadecimal, "0" for off.
+// Sets rps_cpus of the device's first receive queue and gives what stood there; `cpu_mask` is
+// hexadecimal, "0" for off.
 // `class_net` is the sysfs folder of this namespace's devices.
-Status set_rps(const std::string& device, const std::string& cpu_mask,
-               const std::string& class_net = "/sys/class/net");
+Result<std::string> set_rps(const std::string& device, const std::string& cpu_mask,
+                            const std::string& class_net = "/sys/class/net");
 
 }  // namespace pathproof::agent

@@ -1,6 +1,10 @@
 #include "harness/join/pairs.h"
 
-#include <map>
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "harness/drops/agreement.h"
 
 namespace pathproof::join {
 namespace {
@@ -12,182 +16,384 @@ using netfilter::Entry;
 using netfilter::Event;
 using netfilter::EventKind;
 
+// nf_ct_resolve_clash_harder() gives a hidden entry one second, answered or not.
+constexpr std::int64_t kHiddenLifeNs = 1'000'000'000;
+// Between a change of a link and the message about it.
+constexpr std::int64_t kLinkNewsNs = 50'000'000;
+// How the kernel drops the frames that warm the way (traffic/warm_up.h).
+constexpr const char* kWarmUpReason = "IP_INVALID_SOURCE";
+
 // What conntrack said of the flows that one client end point began.
 struct ClientEvents {
-    const Entry* inserted = nullptr;         // NEW
-    const Entry* hidden = nullptr;           // an UPDATE or DESTROY with the clash bit: it never had a NEW
-    bool hidden_answered = false;            // UPDATE (SEEN_REPLY) before its DESTROY
+    const Event* inserted = nullptr;  // NEW
+    const Entry* hidden = nullptr;    // an event with the clash bit: it never had a NEW
+    bool hidden_answered = false;     // UPDATE (SEEN_REPLY) before its DESTROY
+    std::vector<const Event*> gone;   // destroyed before our own flush
 };
 
-struct Index {
-    std::map<Endpoint, ClientEvents> by_client;
-    // Answers that conntrack took for new flows: their source is a backend, their destination a client.
-    std::map<Endpoint, std::vector<const Entry*>> new_towards;
-};
-
-Index index_events(const netfilter::EventLog& log) {
-    Index index;
-    for (const Event& event : log.events) {
-        const Entry& entry = event.entry;
-        if ((entry.status & netfilter::status::kNatClash) != 0) {
-            ClientEvents& client = index.by_client[entry.original.source];
-            client.hidden = &entry;
-            client.hidden_answered |= (entry.status & netfilter::status::kSeenReply) != 0;
-        } else if (event.kind == EventKind::kNew) {
-            index.by_client[entry.original.source].inserted = &entry;
-            index.new_towards[entry.original.destination].push_back(&entry);
-        }
-    }
-    return index;
-}
-
-const ClientEvents& events_of(const Index& index, const Endpoint& client) {
-    static const ClientEvents none;
-    const auto found = index.by_client.find(client);
-    return found == index.by_client.end() ? none : found->second;
+// When it happened; when we read of it on kernels that do not say.
+std::int64_t time_of(const Event& event) {
+    return event.kernel_time_ns ? static_cast<std::int64_t>(*event.kernel_time_ns) : event.time_ns;
 }
 
 std::string describe(const Entry& entry) {
     return fmt::format("{} > {}, reply {} > {}", frame::to_string(entry.original.source),
-                       frame::to_string(entry.original.destination), frame::to_string(entry.reply.source),
+                       frame::to_string(entry.original.destination),
+                       frame::to_string(entry.reply.source),
                        frame::to_string(entry.reply.destination));
 }
 
-// The answer came from a backend's own address to our client: conntrack must have taken it for a new flow.
-void explain_misdelivery(const Index& index, const Endpoint& client, const QueryRecord& record,
-                         QueryStory& story) {
-    const ClientEvents& events = events_of(index, client);
-    if (events.hidden == nullptr) {
+std::uint64_t less(std::uint64_t whole, std::uint64_t part) {
+    return whole > part ? whole - part : 0;
+}
+
+bool take_one(std::uint64_t& budget) {
+    return budget != 0 && budget-- != 0;
+}
+
+class Joiner {
+  public:
+    Joiner(const traffic::PairPlan& plan, const judge::PairReport& report, const DutRecord& dut,
+           std::chrono::nanoseconds delay)
+        : plan_(plan), report_(report), dut_(dut), delay_ns_(delay.count()) {
+        index_events();
+        find_clock();
+        set_budgets();
+    }
+
+    PairFindings join() {
+        for (std::size_t pair = 0; pair < report_.records.size() / 2; ++pair) {
+            const QueryRecord* halves = &report_.records[2 * pair];
+            unsigned bits = clash_of(halves[0], halves[1]);
+            for (const QueryRecord* record : {halves, halves + 1}) {
+                bits |= judge(*record);
+            }
+            ++found_.pairs[bits];
+        }
+        return std::move(found_);
+    }
+
+  private:
+    void index_events();
+    void find_clock();
+    void set_budgets();
+    unsigned clash_of(const QueryRecord& first, const QueryRecord& second);
+    unsigned judge(const QueryRecord& record);
+    void explain_misdelivery(const QueryRecord& record, QueryStory& story);
+    void explain_loss(const QueryRecord& record, QueryStory& story);
+    bool was_flushed(const QueryRecord& record, const Endpoint& backend, QueryStory& story) const;
+    bool in_outage(const QueryRecord& record, QueryStory& story);
+    bool failed_insertion(const QueryRecord& record, QueryStory& story);
+    bool was_dropped(QueryStory& story);
+    const ClientEvents& events_of(const Endpoint& client) const {
+        static const ClientEvents none;
+        const auto found = by_client_.find(client);
+        return found == by_client_.end() ? none : found->second;
+    }
+
+    const traffic::PairPlan& plan_;
+    const judge::PairReport& report_;
+    const DutRecord& dut_;
+    const std::int64_t delay_ns_;
+    PairFindings found_;
+    std::map<Endpoint, ClientEvents> by_client_;
+    // Answers that conntrack took for new flows: their source is a backend, their destination a
+    // client.
+    std::map<Endpoint, std::vector<const Entry*>> new_towards_;
+    std::optional<std::int64_t> epoch_ns_;  // the run's time 0 in CLOCK_REALTIME
+    // What the kernel counted and no query has been given yet.
+    std::uint64_t insertions_ = 0;
+    std::uint64_t refusals_ = 0;   // no entry as the table was full
+    std::uint64_t evictions_ = 0;  // entries thrown out early
+    std::map<std::string, std::uint64_t> drops_;
+};
+
+void Joiner::index_events() {
+    for (const Event& event : dut_.log.events) {
+        const Entry& entry = event.entry;
+        ClientEvents& client = by_client_[entry.original.source];
+        if (event.kind == EventKind::kDestroy && time_of(event) < dut_.flushed_ns) {
+            client.gone.push_back(&event);
+            found_.flushed_entries += event.cause_port != 0 ? 1 : 0;
+        }
+        if ((entry.status & netfilter::status::kNatClash) != 0) {
+            client.hidden = &entry;
+            client.hidden_answered |= (entry.status & netfilter::status::kSeenReply) != 0;
+        } else if (event.kind == EventKind::kNew) {
+            client.inserted = &event;
+            new_towards_[entry.original.destination].push_back(&entry);
+            if (entry.original.destination == plan_.service &&
+                entry.reply.destination.address != entry.original.source.address) {
+                ++found_.source_nat;
+                found_.changed_ports +=
+                    entry.reply.destination.port != entry.original.source.port ? 1 : 0;
+            }
+        }
+    }
+}
+
+// No entry is older than its query: the least difference of the two clocks is theirs.
+void Joiner::find_clock() {
+    for (const QueryRecord& record : report_.records) {
+        const Event* inserted = events_of(plan_.client(record.pair, record.member)).inserted;
+        if (inserted != nullptr && record.sent_ns >= 0) {
+            const std::int64_t epoch = time_of(*inserted) - record.sent_ns;
+            epoch_ns_ = std::min(epoch_ns_.value_or(epoch), epoch);
+        }
+    }
+}
+
+void Joiner::set_budgets() {
+    const drops::Agreement refused = compare(dut_.drops, dut_.stats);
+    const bool traced = dut_.untraced.empty() && dut_.drops.lost == 0;
+    insertions_ = refused.insert_failed;
+    if (traced && found_.source_nat != 0) {
+        // Past source NAT nothing but the insertion drops.
+        insertions_ = std::min(insertions_, refused.seen_past_nat);
+    }
+    if (dut_.table_full()) {
+        // A clash raises both counters, a full table only `drop`.
+        refusals_ = less(refused.drop, refused.insert_failed);
+        evictions_ = dut_.counter("early_drop");
+    }
+    if (!dut_.untraced.empty()) {
         return;
     }
-    const auto towards = index.new_towards.find(client);
-    if (towards == index.new_towards.end()) {
+    std::uint64_t by_conntrack = refused.refused;
+    for (const drops::DropCount& count : dut_.drops.counts) {
+        if (count.protocol != "ip/udp" || count.reason == kWarmUpReason) {
+            continue;
+        }
+        const std::uint64_t own =
+            count.reason == "NETFILTER_DROP" ? std::min(by_conntrack, count.packets) : 0;
+        by_conntrack -= own;
+        drops_[fmt::format("{} at {}", count.reason,
+                           count.location.substr(0, count.location.find('+')))] +=
+            count.packets - own;
+    }
+}
+
+unsigned Joiner::clash_of(const QueryRecord& first, const QueryRecord& second) {
+    const bool both = first.server_saw != 0 && second.server_saw != 0;
+    unsigned bits = both && first.server != second.server ? kTwoBackends : 0u;
+    const Endpoint client = plan_.client(first.pair, 0);
+    if (client != plan_.client(first.pair, 1)) {
+        return bits;
+    }
+    const ClientEvents& events = events_of(client);
+    if (events.hidden != nullptr) {
+        bits |= kHiddenEntry;
+        found_.hidden_unanswered += events.hidden_answered ? 0 : 1;
+        if (found_.clashed.size() < PairFindings::kStories) {
+            found_.clashed.push_back(first.pair);
+        }
+    }
+    return bits;
+}
+
+// Whether somebody had the entry destroyed that led from the client to this backend.
+bool Joiner::was_flushed(const QueryRecord& record, const Endpoint& backend,
+                         QueryStory& story) const {
+    for (const Event* gone : events_of(plan_.client(record.pair, record.member)).gone) {
+        if (gone->cause_port != 0 && gone->entry.reply.source == backend) {
+            story.fate = Fate::kFlushed;
+            story.event = fmt::format("DESTROY on the request of netlink port {}: {}",
+                                      gone->cause_port, describe(gone->entry));
+            return true;
+        }
+    }
+    return false;
+}
+
+// The answer came from a backend's own address to our client: its entry was gone by then.
+void Joiner::explain_misdelivery(const QueryRecord& record, QueryStory& story) {
+    const Endpoint client = plan_.client(record.pair, record.member);
+    if (was_flushed(record, record.answer_source, story)) {
         return;
     }
-    for (const Entry* entry : towards->second) {
-        if (entry->original.source == record.answer_source &&
-            entry->original.source == events.hidden->reply.source) {
-            story.fate = Fate::kUntranslatedAnswer;
-            story.winner = events.inserted != nullptr ? describe(*events.inserted) : "";
-            story.event = fmt::format(
-                "hidden entry (status 0x{:x}) reply {} > {} {}; then NEW {} > {}", events.hidden->status,
-                frame::to_string(events.hidden->reply.source),
-                frame::to_string(events.hidden->reply.destination),
-                events.hidden_answered ? "was answered" : "expired unanswered",
-                frame::to_string(entry->original.source), frame::to_string(entry->original.destination));
+    const ClientEvents& events = events_of(client);
+    const std::int64_t age_ns = record.answered_ns - record.sent_ns;
+    const auto towards = new_towards_.find(client);
+    if (events.hidden != nullptr && towards != new_towards_.end() && age_ns > kHiddenLifeNs &&
+        events.hidden->reply.source == record.answer_source &&
+        std::ranges::any_of(towards->second, [&](const Entry* entry) {
+            return entry->original.source == record.answer_source;
+        })) {
+        story.fate = Fate::kUntranslatedAnswer;
+        found_.least_age_ns =
+            found_.least_age_ns == 0 ? age_ns : std::min(found_.least_age_ns, age_ns);
+        story.winner = events.inserted != nullptr ? describe(events.inserted->entry) : "";
+        story.event = fmt::format(
+            "hidden entry (status 0x{:x}) reply {} > {} {}; then, {:.3f} s after the query, NEW {} "
+            "> {}",
+            events.hidden->status, frame::to_string(events.hidden->reply.source),
+            frame::to_string(events.hidden->reply.destination),
+            events.hidden_answered ? "was answered" : "expired unanswered",
+            static_cast<double>(age_ns) / 1e9, frame::to_string(record.answer_source),
+            frame::to_string(client));
+        return;
+    }
+    for (const Event* gone : events.gone) {
+        if (gone->entry.reply.source == record.answer_source && take_one(evictions_)) {
+            story.fate = Fate::kTableFull;
+            story.event = "DESTROY before its time: " + describe(gone->entry);
             return;
         }
     }
 }
 
-// The query never reached a server and got no entry of its own. The other half of its pair holds the entry that it
-// clashed with if that entry has the port which both would have kept; --random-fully draws ports, and the drawn one of
-// a packet that was dropped is told by nobody.
-void explain_loss(const Index& index, const Endpoint& client, const Endpoint& partner,
-                  const QueryRecord& record, QueryStory& story) {
-    if (record.server_saw != 0) {
-        return;
+bool Joiner::in_outage(const QueryRecord& record, QueryStory& story) {
+    const std::int64_t left_ns = epoch_ns_.value_or(dut_.began_ns) + record.sent_ns;
+    for (const drops::Outage& outage : dut_.outages) {
+        if (left_ns + delay_ns_ + kLinkNewsNs >= outage.from_ns &&
+            (outage.until_ns == INT64_MAX || left_ns <= outage.until_ns + kLinkNewsNs)) {
+            story.fate = Fate::kLinkDown;
+            story.event = outage.device + " had no link then";
+            ++found_.down[outage.device];
+            return true;
+        }
     }
-    const ClientEvents& own = events_of(index, client);
-    const ClientEvents& other = events_of(index, partner);
+    return false;
+}
+
+// The query never reached a server and got no entry of its own. The other half of its pair holds
+// the entry that it clashed with if that entry has the port which both would have kept;
+// --random-fully draws ports, and the drawn one of a packet that was dropped is told by nobody.
+bool Joiner::failed_insertion(const QueryRecord& record, QueryStory& story) {
+    const Endpoint client = plan_.client(record.pair, record.member);
+    const Endpoint partner = plan_.client(record.pair, 1u - record.member);
+    const ClientEvents& own = events_of(client);
+    const ClientEvents& other = events_of(partner);
     const bool one_tuple = client == partner;
-    if (other.inserted == nullptr || (!one_tuple && own.inserted != nullptr)) {
-        return;
+    if (record.server_saw != 0 || other.inserted == nullptr ||
+        (!one_tuple && own.inserted != nullptr) || !take_one(insertions_)) {
+        return false;
     }
     story.fate = Fate::kDroppedAtInsertion;
-    if (one_tuple || other.inserted->reply.destination.port == client.port) {
-        story.winner = describe(*other.inserted);
-        story.event = one_tuple ? "one NEW for the two packets" : "no NEW for this query; NEW for the winner";
+    const Entry& winner = other.inserted->entry;
+    if (one_tuple || winner.reply.destination.port == client.port) {
+        story.winner = describe(winner);
+        story.event =
+            one_tuple ? "one NEW for the two packets" : "no NEW for this query; NEW for the winner";
     } else {
         story.event = "no NEW for this query; the drawn port of a dropped packet is not told";
     }
+    return true;
 }
 
-QueryStory tell(const Index& index, const traffic::PairPlan& plan, const QueryRecord& record) {
-    const Endpoint client = plan.client(record.pair, record.member);
-    const Endpoint partner = plan.client(record.pair, 1u - record.member);
+bool Joiner::was_dropped(QueryStory& story) {
+    const auto most = std::ranges::max_element(
+        drops_, {}, &std::map<std::string, std::uint64_t>::value_type::second);
+    if (most == drops_.end() || !take_one(most->second)) {
+        return false;
+    }
+    story.fate = Fate::kDropped;
+    story.event = "the kernel dropped as many UDP packets: " + most->first;
+    ++found_.dropped[most->first];
+    return true;
+}
+
+void Joiner::explain_loss(const QueryRecord& record, QueryStory& story) {
+    if (in_outage(record, story) || failed_insertion(record, story) ||
+        (record.server_saw != 0 && was_flushed(record, record.server, story))) {
+        return;
+    }
+    const Endpoint client = plan_.client(record.pair, record.member);
+    const bool no_entry = events_of(client).inserted == nullptr;
+    if (record.server_saw == 0 && no_entry && take_one(refusals_)) {
+        story.fate = Fate::kTableFull;
+        story.event = "no NEW for this query; counter drop";
+        return;
+    }
+    was_dropped(story);
+}
+
+// Counts a query under its state and fate; gives what it makes true of its pair.
+unsigned Joiner::judge(const QueryRecord& record) {
+    const Endpoint client = plan_.client(record.pair, record.member);
     QueryStory story{.pair = record.pair,
                      .member = record.member,
                      .state = record.state,
-                     .query = fmt::format("{} > {}", frame::to_string(client), frame::to_string(plan.service)),
-                     .winner = "",
-                     .event = ""};
-    if (record.state == QueryState::kWrongSource) {
-        explain_misdelivery(index, client, record, story);
-    } else if (record.state == QueryState::kNever) {
-        explain_loss(index, client, partner, record, story);
+                     .query = fmt::format("{} > {}", frame::to_string(client),
+                                          frame::to_string(plan_.service))};
+    unsigned bit = kLateOrWrong;
+    switch (record.state) {
+        case QueryState::kAnswered:
+            story.fate = Fate::kNone;
+            bit = 0;
+            break;
+        case QueryState::kLate:
+            story.fate = Fate::kSlow;
+            story.event = fmt::format("answered after {:.3f} s",
+                                      static_cast<double>(record.answered_ns - record.sent_ns) / 1e9);
+            break;
+        case QueryState::kWrongSource:
+            explain_misdelivery(record, story);
+            bit = kMisdelivered;
+            break;
+        case QueryState::kNever:
+            explain_loss(record, story);
+            bit = kLost;
+            break;
+        case QueryState::kWrong:
+            break;
     }
-    return story;
-}
-
-void count_clash(const Index& index, const traffic::PairPlan& plan, const QueryRecord& first,
-                 const QueryRecord& second, PairFindings& findings) {
-    const bool two_backends =
-        first.server_saw != 0 && second.server_saw != 0 && first.server != second.server;
-    findings.met_two_backends += two_backends ? 1 : 0;
-    const Endpoint client = plan.client(first.pair, 0);
-    if (client != plan.client(first.pair, 1)) {
-        return;
+    ++found_.queries[static_cast<std::size_t>(story.state)][static_cast<std::size_t>(story.fate)];
+    if (story.fate != Fate::kNone && found_.stories.size() < PairFindings::kStories) {
+        found_.stories.push_back(std::move(story));
     }
-    const ClientEvents& events = events_of(index, client);
-    if (events.hidden != nullptr) {
-        ++findings.hidden_entries;
-        findings.hidden_unanswered += events.hidden_answered ? 0 : 1;
-    } else if (two_backends) {
-        ++findings.two_backends_without_hidden;
-    }
+    return bit;
 }
 
 }  // namespace
 
 const char* name(Fate fate) {
     switch (fate) {
+        case Fate::kNone: return "answered in time";
         case Fate::kDroppedAtInsertion: return "dropped at insertion";
         case Fate::kUntranslatedAnswer: return "answer came back un-translated";
+        case Fate::kFlushed: return "its entry was flushed";
+        case Fate::kTableFull: return "the table was full";
+        case Fate::kLinkDown: return "a link was down";
+        case Fate::kDropped: return "dropped for another reason";
+        case Fate::kSlow: return "answered late";
         case Fate::kUnexplained: return "unexplained";
     }
     return "unexplained";
 }
 
-PairFindings join_pairs(const traffic::PairPlan& plan, const judge::PairReport& report,
-                        const netfilter::EventLog& log, std::uint64_t insert_failed) {
-    const Index index = index_events(log);
-    PairFindings findings;
-    findings.pairs = report.records.size() / 2;
-    for (std::size_t pair = 0; pair < findings.pairs; ++pair) {
-        const QueryRecord* halves = &report.records[2 * pair];
-        count_clash(index, plan, halves[0], halves[1], findings);
-        bool lost = false;
-        bool misdelivered = false;
-        for (std::size_t half = 0; half < 2; ++half) {
-            const QueryRecord& record = halves[half];
-            if (record.state == QueryState::kAnswered) {
-                continue;
-            }
-            lost |= record.state == QueryState::kNever;
-            misdelivered |= record.state == QueryState::kWrongSource;
-            findings.lost += record.state == QueryState::kNever ? 1 : 0;
-            findings.misdelivered += record.state == QueryState::kWrongSource ? 1 : 0;
-            QueryStory story = tell(index, plan, record);
-            if (story.fate == Fate::kDroppedAtInsertion && findings.dropped_at_insertion == insert_failed) {
-                story.fate = Fate::kUnexplained;
-                story.event += "; but insert_failed counted no more";
-            }
-            findings.dropped_at_insertion += story.fate == Fate::kDroppedAtInsertion ? 1 : 0;
-            findings.untranslated += story.fate == Fate::kUntranslatedAnswer ? 1 : 0;
-            findings.unexplained += story.fate == Fate::kUnexplained ? 1 : 0;
-            if (findings.stories.size() < PairFindings::kStories) {
-                findings.stories.push_back(std::move(story));
-            }
-        }
-        findings.with_loss += lost ? 1 : 0;
-        findings.with_misdelivery += misdelivered ? 1 : 0;
-        findings.both_answered += halves[0].state == QueryState::kAnswered &&
-                                          halves[1].state == QueryState::kAnswered
-                                      ? 1
-                                      : 0;
+std::uint64_t PairFindings::count(judge::QueryState state) const {
+    const auto& fates = queries[static_cast<std::size_t>(state)];
+    return std::accumulate(fates.begin(), fates.end(), std::uint64_t{0});
+}
+
+std::uint64_t PairFindings::count(Fate fate) const {
+    std::uint64_t sum = 0;
+    for (const auto& fates : queries) {
+        sum += fates[static_cast<std::size_t>(fate)];
     }
-    return findings;
+    return sum;
+}
+
+std::uint64_t PairFindings::harmed() const {
+    std::uint64_t sum = 0;
+    for (std::size_t fate = 1; fate < kFates; ++fate) {
+        sum += count(static_cast<Fate>(fate));
+    }
+    return sum;
+}
+
+std::uint64_t PairFindings::with(unsigned bits) const {
+    std::uint64_t sum = 0;
+    for (unsigned set = 0; set < pairs.size(); ++set) {
+        sum += (set & bits) == bits ? pairs[set] : 0;
+    }
+    return sum;
+}
+
+PairFindings join_pairs(const traffic::PairPlan& plan, const judge::PairReport& report,
+                        const DutRecord& dut, std::chrono::nanoseconds delay) {
+    return Joiner(plan, report, dut, delay).join();
 }
 
 }  // namespace pathproof::join

@@ -1,25 +1,56 @@
-// Joins what the ledger saw of every query pair to what conntrack said of it: which entries the pair made, which
-// clash was resolved by a hidden entry, at which insertion a query died, which answer came back un-translated.
-// What cannot be joined is counted as unexplained, never left out.
+// Joins what the ledger saw of every query pair to what the DUT's kernel said in that time:
+// conntrack's events and counters, drop reasons, devices without a link. What cannot be joined is
+// counted as unexplained, never left out.
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "dataplane/judge/pair_report.h"
 #include "dataplane/traffic/pair_plan.h"
+#include "harness/drops/link_watch.h"
+#include "harness/drops/summary.h"
 #include "harness/netfilter/entry.h"
+#include "harness/netfilter/stats.h"
 
 namespace pathproof::join {
 
-// Why one query did not get its answer, or how its pair was saved; the signatures are conntrack events.
+// Why one query did not get its answer in time.
 enum class Fate : std::uint8_t {
-    kDroppedAtInsertion,  // another packet's entry took the tuple first: insert_failed and drop
-    kUntranslatedAnswer,  // the hidden entry had expired: the answer came from the backend's own address
+    kNone,                // it did
+    kDroppedAtInsertion,  // another packet's entry took the tuple first: insert_failed
+    kUntranslatedAnswer,  // the hidden entry of its clash had expired: an answer older than 1 s
+    kFlushed,    // a program had its entry destroyed before the answer came (not our own flush)
+    kTableFull,  // it got no entry, or its entry was thrown out early, for want of room
+    kLinkDown,   // a device of the DUT had no link
+    kDropped,    // the kernel dropped as many UDP packets for a reason of its own
+    kSlow,       // the right answer, after the timeout
     kUnexplained,
 };
+inline constexpr std::size_t kFates = 9;
 const char* name(Fate fate);
+
+// What the DUT's kernel said of one run.
+struct DutRecord {
+    netfilter::EventLog log;
+    std::vector<netfilter::CpuStats> stats;  // deltas
+    netfilter::TableSize table;              // after the run
+    std::int64_t flushed_ns = INT64_MAX;     // the harness's own flush began (CLOCK_REALTIME)
+    drops::DropSummary drops;
+    std::string untraced = "not asked for";  // why `drops` holds nothing; empty when it does
+    std::vector<drops::Outage> outages;      // of the devices that the pairs pass
+    std::int64_t began_ns = 0;               // about the run's start (CLOCK_REALTIME)
+
+    std::uint64_t counter(const std::string& name) const { return netfilter::total(stats, name); }
+    // conntrack throws entries out from 95 % on (nf_conntrack_max95 in its garbage collector).
+    bool table_full() const {
+        return table.maximum != 0 && table.entries * 100 >= table.maximum * 95;
+    }
+};
 
 // One query that did not end well, with the events that tell why.
 struct QueryStory {
@@ -29,30 +60,49 @@ struct QueryStory {
     Fate fate = Fate::kUnexplained;
     std::string query;   // the tuple it left with
     std::string winner;  // the entry that stood in its way: original > reply tuple; empty when there is none
-    std::string event;   // the event that proves the fate
+    std::string event;   // what proves the fate
 };
 
+// What was true of a pair.
+enum PairBit : unsigned {
+    kTwoBackends = 1,   // the responder saw the two halves at different addresses
+    kHiddenEntry = 2,   // its clash was resolved by a NAT_CLASH entry: status bit 12 in its events
+    kLost = 4,          // a query of it got no answer
+    kMisdelivered = 8,  // an answer came that a client socket would throw away
+    kLateOrWrong = 16,
+};
+
+// Disjoint classes: each query is in exactly one place of `queries`, each pair in one of `pairs`.
+// Shares are made of sums over them, so that no part can exceed its whole.
 struct PairFindings {
-    std::uint64_t pairs = 0;
-    std::uint64_t both_answered = 0;
-    std::uint64_t with_loss = 0;          // pairs with at least one query that got no answer
-    std::uint64_t with_misdelivery = 0;   // pairs with an answer that a client socket would throw away
-    std::uint64_t met_two_backends = 0;   // the responder saw the two halves at different addresses
-    std::uint64_t hidden_entries = 0;     // clashes resolved by a NAT_CLASH entry: status bit 12 in their events
-    std::uint64_t hidden_unanswered = 0;  // of these: destroyed without an UPDATE, so no reply came in time
-    std::uint64_t two_backends_without_hidden = 0;  // a race that conntrack's events do not show
-    std::uint64_t lost = 0;               // queries
-    std::uint64_t misdelivered = 0;       // queries
-    std::uint64_t dropped_at_insertion = 0;
-    std::uint64_t untranslated = 0;
-    std::uint64_t unexplained = 0;
-    std::vector<QueryStory> stories;      // the first kStories of those that did not end well
+    std::array<std::array<std::uint64_t, kFates>, judge::kQueryStates> queries{};
+    std::array<std::uint64_t, 32> pairs{};  // by the set of PairBits
+
+    std::uint64_t count(judge::QueryState state) const;
+    std::uint64_t count(Fate fate) const;
+    std::uint64_t count(judge::QueryState state, Fate fate) const {
+        return queries[static_cast<std::size_t>(state)][static_cast<std::size_t>(fate)];
+    }
+    std::uint64_t harmed() const;  // queries that did not end well
+    // Pairs of which all of `bits` are true; 0: all pairs.
+    std::uint64_t with(unsigned bits) const;
+
+    std::uint64_t hidden_unanswered = 0;  // hidden entries destroyed before a reply came
+    std::uint64_t source_nat = 0;         // our clients' entries whose source address was changed
+    std::uint64_t changed_ports = 0;      // of these: the port as well
+    std::uint64_t flushed_entries = 0;    // entries that another program had destroyed
+    std::int64_t least_age_ns = 0;        // of the answers of kUntranslatedAnswer
+    std::map<std::string, std::uint64_t> dropped;  // kDropped, by "REASON at function"
+    std::map<std::string, std::uint64_t> down;     // kLinkDown, by device
+    std::vector<QueryStory> stories;               // the first kStories that did not end well
+    std::vector<std::uint32_t> clashed;            // the first kStories pairs with a hidden entry
     static constexpr std::size_t kStories = 12;
 };
 
-// `insert_failed` is the counter's growth over the run: no more queries are called dropped at insertion than it
-// counted; the rest is unexplained. With `log.overruns` events are missing and the caller must not judge by them.
+// `delay`: how long the responder waited with each answer. No more queries get a cause that the
+// kernel counts than it counted. With `log.overruns` events are missing and the caller must not
+// judge by them.
 PairFindings join_pairs(const traffic::PairPlan& plan, const judge::PairReport& report,
-                        const netfilter::EventLog& log, std::uint64_t insert_failed);
+                        const DutRecord& dut, std::chrono::nanoseconds delay);
 
 }  // namespace pathproof::join

@@ -2,6 +2,8 @@
 
 #include <netinet/in.h>
 
+#include <filesystem>
+#include <set>
 #include <thread>
 
 #include "harness/scenario/device_facts.h"
@@ -19,15 +21,12 @@ constexpr std::size_t kServerPort = 2;  // index of s0 among the tester's ports
 constexpr unsigned kMostAttempts = 3;
 constexpr auto kPauseBetweenAttempts = 500ms;
 
-}  // namespace
-
-std::vector<std::string> PairOutcome::objections() const {
+// Why this is no result: the tester lost frames, the listener lost events, totals do not balance.
+std::vector<std::string> objections_of(const traffic::PairPlan& plan, const judge::PairReport& report,
+                                       const netfilter::EventLog& log) {
     std::vector<std::string> all = report.objections;
     if (report.tester_lost != 0) {
         all.push_back(fmt::format("the tester's own ports lost {} frames", report.tester_lost));
-    }
-    if (!report.client.balances() || !report.server.balances()) {
-        all.push_back("received frames do not add up to what they were counted as");
     }
     if (report.departures.sent != 2 * plan.pairs) {
         all.push_back(fmt::format("{} of {} queries left the tester", report.departures.sent, 2 * plan.pairs));
@@ -41,6 +40,16 @@ std::vector<std::string> PairOutcome::objections() const {
     }
     return all;
 }
+
+}  // namespace
+
+struct NatBench::Run {
+    traffic::PairPlan plan;
+    judge::PairReport report;
+    join::DutRecord dut;
+    std::string capture;  // path of bad and misdelivered frames; not written when there was none
+    unsigned attempts = 1;
+};
 
 Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
     auto lab = lab::NatBox::build(context.journal);
@@ -125,39 +134,68 @@ traffic::PairPlan NatBench::carried_plan(std::uint64_t pairs, std::uint16_t firs
     return plan;
 }
 
-Result<PairOutcome> NatBench::run(const traffic::PairPlan& plan, std::chrono::nanoseconds delay,
-                                  const std::string& evidence_name) {
-    traffic::PairPlan slower = plan;
-    for (unsigned attempt = 1;; ++attempt) {
-        auto outcome = measure(slower, delay, evidence_name);
-        if (!outcome) {
-            return outcome;
+Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::PairPlan& plan) {
+    auto done = run(what, plan);
+    if (!done) {
+        return pass_on(done.error());
+    }
+    const judge::PairReport& report = done->report;
+    const join::DutRecord& dut = done->dut;
+    MeasuredCell cell{
+        .what = what,
+        .seen = {.objections = objections_of(done->plan, report, dut.log),
+                 .found = join::join_pairs(done->plan, report, dut, what.delay),
+                 .clash_resolve = dut.counter("clash_resolve"),
+                 .insert_failed = dut.counter("insert_failed"),
+                 .drop = dut.counter("drop"),
+                 .early_drop = dut.counter("early_drop"),
+                 .table = dut.table,
+                 .untraced = dut.untraced,
+                 .answer_p50_ns = report.latency.p50_ns,
+                 .skew_p50_ns = report.departures.skew_p50_ns,
+                 .late_departures = report.departures.late,
+                 .tester_lost = report.tester_lost,
+                 .attempts = done->attempts}};
+    for (const drops::Outage& outage : dut.outages) {
+        cell.seen.outages.push_back(outage.device);
+    }
+    if (const Status kept = keep_evidence_of(*done, cell); !kept) {
+        return pass_on(kept.error());
+    }
+    return cell;
+}
+
+Result<NatBench::Run> NatBench::run(const RaceCell& what, const traffic::PairPlan& plan) {
+    Run run{.plan = plan};
+    run.plan.drain = 300ms;
+    run.capture = evidence_path(context_.options.out_dir, what.id + ".pcapng");
+    for (;; ++run.attempts) {
+        if (const Status recorded = record(what, run); !recorded) {
+            return pass_on(recorded.error());
         }
-        outcome->attempts = attempt;
-        if (outcome->report.tester_lost == 0 || attempt == kMostAttempts) {
-            return outcome;
+        if (run.report.tester_lost == 0 || run.attempts == kMostAttempts) {
+            return run;
         }
-        slower.pairs_per_second /= 2;
+        run.plan.pairs_per_second /= 2;
         std::this_thread::sleep_for(kPauseBetweenAttempts);
     }
 }
 
-Result<PairOutcome> NatBench::measure(const traffic::PairPlan& plan, std::chrono::nanoseconds delay,
-                                      const std::string& evidence_name) {
+Status NatBench::record(const RaceCell& what, Run& run) {
     traffic::ResponderPlan responder;
     responder.port = kServerPort;
     responder.seed = context_.options.seed;
     responder.rules.push_back({.suffix = "",
                                .addresses = {frame::IpAddress::v4(0xCB007101), *frame::parse_ip("2001:db8::1")},
                                .cname = "",
-                               .delay = delay});
-    PairOutcome outcome{.plan = plan, .capture = ""};
-    outcome.plan.drain = 300ms;
-    if (!evidence_name.empty()) {
-        outcome.capture = evidence_path(context_.options.out_dir, evidence_name + ".pcapng");
+                               .delay = what.delay});
+    // Names of its own for each run: an answer to an earlier one's query is none to this one's.
+    run.plan.suffix = fmt::format("r{}.pathproof.test", runs_++);
+    if (!run.capture.empty()) {
+        std::error_code none;
+        std::filesystem::remove(run.capture, none);
     }
-
-    if (const Status flushed = dut_->conntrack_flush(); !flushed) {
+    if (const auto flushed = dut_->conntrack_flush(); !flushed) {
         return pass_on(flushed.error());
     }
     const auto before = dut_->conntrack_stats();
@@ -165,34 +203,91 @@ Result<PairOutcome> NatBench::measure(const traffic::PairPlan& plan, std::chrono
         return pass_on(before.error());
     }
     if (const Status listening = dut_->start_events({.protocol = IPPROTO_UDP}); !listening) {
-        return pass_on(listening.error());
+        return listening;
     }
-    auto report = tester_->run_pairs(outcome.plan, responder, outcome.capture);
+    if (const Status watching = dut_->start_path_watch(); !watching) {
+        return watching;
+    }
+    auto report = tester_->run_pairs(run.plan, responder, run.capture);
     const auto after = dut_->conntrack_stats();
+    const auto table = dut_->conntrack_table();
+    auto seen = dut_->stop_path_watch();
     // Every entry that still lives is destroyed now, the hidden ones among them: the log then names them all.
-    const Status flushed = dut_->conntrack_flush();
+    const auto flushed = dut_->conntrack_flush();
     std::this_thread::sleep_for(100ms);
     auto log = dut_->stop_events();
-    if (!report) {
-        return pass_on(report.error());
+    const auto error = [](const auto& result) -> const Error* { return result ? nullptr : &result.error(); };
+    for (const Error* failed : std::initializer_list<const Error*>{
+             error(report), error(after), error(table), error(seen), error(flushed), error(log)}) {
+        if (failed != nullptr) {
+            return pass_on(*failed);
+        }
     }
-    if (!after) {
-        return pass_on(after.error());
+    run.report = std::move(*report);
+    run.dut = {.log = std::move(*log),
+               .stats = netfilter::delta(*before, *after),
+               .table = *table,
+               .flushed_ns = *flushed,
+               .drops = std::move(seen->drops),
+               .untraced = std::move(seen->untraced),
+               .began_ns = seen->began_ns};
+    const std::set<std::string> path{names().dut_client_devices[0], names().dut_client_devices[1],
+                                     names().dut_server_device, names().vxlan};
+    for (const drops::Outage& outage : seen->outages) {
+        if (path.contains(outage.device)) {
+            run.dut.outages.push_back(outage);
+        }
     }
-    if (!flushed) {
-        return pass_on(flushed.error());
+    return {};
+}
+
+// Of a cell that is not clean: conntrack's events of the pairs that prove it (of the first pairs where
+// none of them is known), the counters per CPU, and the frames that the tester kept.
+Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
+    const join::PairFindings& found = cell.seen.found;
+    if (conclude(cell.what, cell.seen).verdict == verdict::CellVerdict::kPass && !shows_race(cell.what, cell.seen)) {
+        return {};
     }
-    if (!log) {
-        return pass_on(log.error());
+    std::set<std::uint32_t> pairs(found.clashed.begin(), found.clashed.end());
+    for (const join::QueryStory& story : found.stories) {
+        pairs.insert(story.pair);
     }
-    outcome.report = std::move(*report);
-    if (outcome.report.bad_frames.empty() && outcome.report.misdelivered_frames.empty()) {
-        outcome.capture.clear();
+    const bool told = !pairs.empty();
+    for (std::uint32_t pair = 0; !told && pair < std::min<std::uint64_t>(run.plan.pairs, join::PairFindings::kStories); ++pair) {
+        pairs.insert(pair);
     }
-    outcome.log = std::move(*log);
-    outcome.stats = netfilter::delta(*before, *after);
-    outcome.findings = join::join_pairs(outcome.plan, outcome.report, outcome.log, outcome.counter("insert_failed"));
-    return outcome;
+    std::set<frame::Endpoint> clients;
+    for (const std::uint32_t pair : pairs) {
+        clients.insert({run.plan.client(pair, 0), run.plan.client(pair, 1)});
+    }
+    std::string events;
+    for (const netfilter::Event& event : run.dut.log.events) {
+        if (clients.contains(event.entry.original.source) || clients.contains(event.entry.original.destination)) {
+            events += nlohmann::json(event).dump() + "\n";
+        }
+    }
+    const std::string which =
+        fmt::format("conntrack events of {} of {} pairs{} (JSON lines)", pairs.size(), found.with(0),
+                    told ? " that clashed or had a query harmed" : ", the first: none is known to have a part in it");
+    for (const auto& [suffix, description, content] :
+         {std::tuple{".events.json", which, events},
+          {".counters.txt", std::string("conntrack counters per CPU, as deltas over the cell"),
+           stats_text(run.dut.stats)}}) {
+        const auto kept = keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content);
+        if (!kept) {
+            return pass_on(kept.error());
+        }
+        cell.evidence.insert(cell.evidence.end(), kept->begin(), kept->end());
+    }
+    const std::size_t kept = run.report.misdelivered_frames.size();
+    const std::uint64_t all = found.count(judge::QueryState::kWrongSource);
+    if (!run.capture.empty() && kept + run.report.bad_frames.size() != 0) {
+        cell.evidence.push_back(
+            {"evidence/" + cell.what.id + ".pcapng",
+             fmt::format("{} answers from another address than the one asked{}, and {} frames with a wrong checksum (pcapng)",
+                         kept, kept < all ? fmt::format(", the first of {}", all) : "", run.report.bad_frames.size())});
+    }
+    return {};
 }
 
 Status NatBench::describe(std::vector<verdict::FactGroup>& environment) {

@@ -1,4 +1,5 @@
-// The nat-box lab with an agent in the DUT and the tester on three ports: one case of a race experiment is one `run`.
+// The nat-box lab with an agent in the DUT and the tester on three ports: one cell of a race
+// experiment is one `measure`.
 #pragma once
 
 #include <memory>
@@ -6,27 +7,12 @@
 #include <vector>
 
 #include "harness/agent/client.h"
-#include "harness/join/pairs.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/scenario/race_experiments.h"
 #include "harness/scenario/scenario.h"
 #include "harness/tester/client.h"
 
 namespace pathproof::scenario {
-
-// What one run of query pairs through the NAT box showed.
-struct PairOutcome {
-    traffic::PairPlan plan;
-    judge::PairReport report;
-    netfilter::EventLog log;
-    std::vector<netfilter::CpuStats> stats;  // deltas, per CPU
-    join::PairFindings findings;
-    std::string capture;  // evidence path of bad and misdelivered frames; empty when not asked for
-    unsigned attempts = 1;
-
-    std::uint64_t counter(const std::string& name) const { return netfilter::total(stats, name); }
-    // Not empty: why this is no result (the tester lost frames, the listener lost events, totals do not balance).
-    std::vector<std::string> objections() const;
-};
 
 class NatBench {
   public:
@@ -36,30 +22,35 @@ class NatBench {
     // Two halves from two ports on two lcores, one 5-tuple.
     traffic::PairPlan same_tuple_plan(std::uint64_t pairs) const;
     // Both halves in VXLAN, in one burst of one port; the outer source ports are given.
-    traffic::PairPlan carried_plan(std::uint64_t pairs, std::uint16_t first_outer, std::uint16_t second_outer) const;
+    traffic::PairPlan carried_plan(std::uint64_t pairs, std::uint16_t first_outer,
+                                   std::uint16_t second_outer) const;
     // Two clients with different addresses and one source port.
     traffic::PairPlan two_clients_plan(std::uint64_t pairs) const;
 
-    // Sends the plan's pairs, with the server answering after `delay`, while conntrack's events and counters are
-    // recorded; then empties the table, so that every entry's end is in the log. A run in which the tester's own
-    // ports lost frames says nothing of the DUT: it is made again at half the rate, up to three times in all.
-    Result<PairOutcome> run(const traffic::PairPlan& plan, std::chrono::nanoseconds delay,
-                            const std::string& evidence_name = "");
+    // Sends the plan's pairs, with the server answering as late as the cell says, while conntrack's
+    // events and counters, the kernel's drops and the devices' links are recorded; then empties the
+    // table, so that every entry's end is in the log. A run in which the tester's own ports lost
+    // frames says nothing of the DUT: it is made again at half the rate, up to three times in all.
+    // Keeps the evidence of what is not clean.
+    Result<MeasuredCell> measure(const RaceCell& what, const traffic::PairPlan& plan);
 
     agent::Client& dut() { return *dut_; }
     const lab::NatBoxNames& names() const { return lab_->names(); }
     Status describe(std::vector<verdict::FactGroup>& environment);
 
   private:
+    struct Run;
     explicit NatBench(Context& context) : context_(context) {}
     traffic::PairPlan base_plan(std::uint64_t pairs) const;
-    Result<PairOutcome> measure(const traffic::PairPlan& plan, std::chrono::nanoseconds delay,
-                                const std::string& evidence_name);
+    Result<Run> run(const RaceCell& what, const traffic::PairPlan& plan);
+    Status record(const RaceCell& what, Run& run);
+    Status keep_evidence_of(const Run& run, MeasuredCell& cell) const;
 
     Context& context_;
     std::unique_ptr<lab::NatBox> lab_;
     std::unique_ptr<agent::Client> dut_;
     std::unique_ptr<tester::Client> tester_;
+    unsigned runs_ = 0;
 };
 
 }  // namespace pathproof::scenario

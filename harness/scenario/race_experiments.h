@@ -1,47 +1,85 @@
-// The three experiments of dns-race. Each runs on a nat-box bench, with its negative controls and its cure.
+// The three experiments of dns-race. Measuring and concluding are apart: an experiment runs cells
+// on a nat-box bench and hands over what was measured in each; race_conclude.cc makes verdicts and
+// sentences of these plain values.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
-#include "harness/scenario/nat_bench.h"
+#include "harness/join/pairs.h"
+#include "harness/lab/veth_lab.h"
+#include "harness/verdict/result.h"
 
 namespace pathproof::scenario {
 
-struct RaceExperiment {
-    bool reproduced = false;
-    bool cure_shown = false;
-    std::string headline;
-    std::string cause;
-    std::string cure;
-    std::vector<std::string> explanation;
-    std::vector<verdict::Cell> cells;
-    std::vector<verdict::Cell> controls;
-    std::vector<verdict::Proof> proofs;
-    std::vector<verdict::Chart> charts;
-    std::uint64_t unexplained = 0;
+enum class Race { kSameTuple, kSnatCollision, kLateAnswer };
+inline constexpr Race kRaces[] = {Race::kSameTuple, Race::kSnatCollision, Race::kLateAnswer};
+
+// What a cell is.
+struct RaceCell {
+    using Role = verdict::Cell::Role;
+
+    std::string id;
+    std::string label;  // in charts
+    Race race = Race::kSameTuple;
+    Role role = Role::kMatrix;
+    std::string way;      // toggle
+    std::string setting;  // toggle
+    // The same as the first cell of the race, after its cure was taken away.
+    bool again = false;
+    bool at_once = false;  // both halves leave at one instant, by two lcores
+    lab::NatBoxOptions::Snat snat = lab::NatBoxOptions::Snat::kNone;
+    std::chrono::milliseconds delay{0};  // of the server's answers
 };
 
-// Two packets of one 5-tuple, by two CPUs, by a VXLAN carrier with two outer ports, by list receive on one CPU.
-Result<RaceExperiment> run_same_tuple(Context& context, NatBench& bench);
+// What was measured in it.
+struct RaceValues {
+    std::vector<std::string> objections;  // why it is no result; empty when it is one
+    // What kept the stimulus from taking place: steering that somebody changed, no ports found.
+    std::vector<std::string> hindrances;
+    join::PairFindings found;
+    std::uint64_t clash_resolve = 0;  // conntrack's counters, as growth over the run
+    std::uint64_t insert_failed = 0;
+    std::uint64_t drop = 0;
+    std::uint64_t early_drop = 0;
+    netfilter::TableSize table;       // after the run
+    std::string untraced;             // why drop reasons are not known; empty when they are
+    std::vector<std::string> outages;  // devices that had no link for a time
+    std::int64_t answer_p50_ns = 0;   // from a query to its right answer
+    std::int64_t skew_p50_ns = 0;     // between the two queries of a pair
+    std::uint64_t late_departures = 0;
+    std::uint64_t tester_lost = 0;
+    unsigned attempts = 1;
+};
+
+struct MeasuredCell {
+    RaceCell what;
+    RaceValues seen;
+    std::vector<verdict::EvidenceFile> evidence;
+};
+
+// Verdict, cause, reason and measures of one cell.
+verdict::Cell conclude(const RaceCell& what, const RaceValues& seen);
+// Whether the cell shows its race: queries harmed by it, or clashes.
+bool shows_race(const RaceCell& what, const RaceValues& seen);
+// The whole scenario but for its title and duration. Cells that were not run are missing.
+verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& cells);
+
+class NatBench;
+struct Context;
+
+// Two packets of one 5-tuple, by two CPUs, by a VXLAN carrier with two outer ports, by list receive
+// on one CPU. Each measures those of its cells that were asked for.
+Result<std::vector<MeasuredCell>> run_same_tuple(Context& context, NatBench& bench);
 // Two clients, one source port, one server behind MASQUERADE.
-Result<RaceExperiment> run_snat_collision(Context& context, NatBench& bench);
+Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench& bench);
 // Same-tuple pairs whose server answers later than a resolved clash lives.
-Result<RaceExperiment> run_late_answer(Context& context, NatBench& bench);
+Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& bench);
 
-// How many steps each announces.
-inline constexpr std::size_t kSameTupleSteps = 8;
-inline constexpr std::size_t kSnatCollisionSteps = 3;
-inline constexpr std::size_t kLateAnswerSteps = 4;
-
-// Shared by the experiments.
-
-// Fills a cell's measures from an outcome; an outcome with objections makes it an ERROR.
-verdict::Cell race_cell(const std::string& id, std::vector<std::pair<std::string, std::string>> toggles,
-                        const PairOutcome& outcome);
-// Files for a failed cell: conntrack events of the first stories and the per-CPU counters.
-Status keep_race_evidence(const Context& context, const PairOutcome& outcome, verdict::Cell& cell);
-// The queries that did not end well, each beside the event that tells why.
-verdict::Proof story_proof(const std::string& title, const PairOutcome& outcome);
+// The cells of each, in the order in which they run.
+std::vector<RaceCell> same_tuple_cells();
+std::vector<RaceCell> snat_collision_cells();
+std::vector<RaceCell> late_answer_cells();
 
 }  // namespace pathproof::scenario

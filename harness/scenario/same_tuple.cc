@@ -1,266 +1,225 @@
-// Two DNS queries leave one socket together: two packets, one 5-tuple, and the service's rules choose a backend for
-// each. Three ways make the two packets meet inside conntrack before either entry is confirmed.
+// Two DNS queries leave one socket together: two packets, one 5-tuple, and the service's rules
+// choose a backend for each. Three ways make the two packets meet inside conntrack before either
+// entry is confirmed.
 
-#include "harness/scenario/measures.h"
-#include "harness/scenario/race_experiments.h"
-#include "harness/verdict/interval.h"
+#include <algorithm>
+
+#include "harness/scenario/nat_bench.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using verdict::Bar;
-using verdict::CellVerdict;
+using Role = RaceCell::Role;
 
 constexpr std::uint64_t kPairs = 5000;
+constexpr std::uint64_t kFewPairs = 1000;
 constexpr std::uint64_t kCalibrationPairs = 200;
 // All of so many ports steer to one CPU of two once in 2048 boots.
 constexpr std::uint16_t kFirstOuter = 5000;
 constexpr std::uint16_t kLastOuter = 5011;
 constexpr const char* kListReceiveSysctl = "net.core.gro_normal_batch";
 
-struct Case {
-    const char* id;
-    const char* label;
-    const char* way;       // toggle
-    const char* setting;   // toggle
-    bool control;
+struct OuterPorts {
+    std::uint16_t first = kFirstOuter;
+    std::uint16_t second = kFirstOuter + 1;
 };
 
-std::string mask_of(int cpu) { return fmt::format("{:x}", 1u << cpu); }
+enum class Way { kTwoPorts, kOnePort, kCarried, kCarriedToTwoCpus, kOneOuterPort, kInTurn };
+// Where receive packet steering sends what comes on the underlay.
+enum class Steering { kLeft, kOff, kLastCpu, kAllCpus };
+
+struct Case {
+    RaceCell cell;
+    Way way = Way::kTwoPorts;
+    Steering steering = Steering::kLeft;
+    bool lists_of_one = false;  // net.core.gro_normal_batch=1
+};
+
+std::vector<Case> cases() {
+    constexpr const char* kPort = "two ports on two CPUs";
+    constexpr const char* kCarrier = "VXLAN carrier";
+    constexpr const char* kList = "list receive on one CPU";
+    return {
+        {{.id = "same-tuple.two-cpus", .label = "two ports, two CPUs", .way = kPort, .setting = "at once",
+          .at_once = true}},
+        {{.id = "control.same-tuple.one-cpu", .label = "control: one port, one CPU, plain veth",
+          .role = Role::kControl, .way = "one port on one CPU", .setting = "one burst, no list receive"},
+         Way::kOnePort},
+        // Away from the sender's CPU: there both packets wait in one backlog, whatever their ports.
+        {{.id = "same-tuple.vxlan-two-outer-ports", .label = "VXLAN, two outer ports", .way = kCarrier,
+          .setting = "two outer source ports, steered to one CPU"},
+         Way::kCarried, Steering::kLastCpu},
+        // With lists of one, only two CPUs can make a pair race.
+        {{.id = "same-tuple.vxlan-two-cpus", .label = "VXLAN, two outer ports, two CPUs", .way = kCarrier,
+          .setting = "two outer source ports, two CPUs, net.core.gro_normal_batch=1"},
+         Way::kCarriedToTwoCpus, Steering::kAllCpus, true},
+        {{.id = "control.same-tuple.vxlan-no-steering", .label = "control: VXLAN, no steering",
+          .role = Role::kControl, .way = kCarrier, .setting = "two outer source ports, no receive packet steering"},
+         Way::kCarried, Steering::kOff},
+        {{.id = "same-tuple.list-receive", .label = "one CPU, list receive", .way = kList,
+          .setting = "net.core.gro_normal_batch as found"},
+         Way::kOneOuterPort, Steering::kLastCpu},
+        {{.id = "control.same-tuple.list-of-one", .label = "control: one CPU, lists of one",
+          .role = Role::kControl, .way = kList, .setting = "net.core.gro_normal_batch=1"},
+         Way::kOneOuterPort, Steering::kLastCpu, true},
+        // What resolv.conf's single-request does: the second query leaves when the first has its answer.
+        {{.id = "cure.single-request", .label = "cure: single-request", .role = Role::kCure,
+          .way = "one port after its answer", .setting = "options single-request: AAAA leaves after A was answered"},
+         Way::kInTurn},
+        {{.id = "same-tuple.after-cure", .label = "after the cure", .way = kPort, .setting = "at once, without the cure again",
+          .again = true, .at_once = true}},
+    };
+}
 
 class SameTuple {
   public:
     SameTuple(Context& context, NatBench& bench)
         : context_(context), bench_(bench), pairs_(context.options.pairs ? context.options.pairs : kPairs) {}
 
-    Result<RaceExperiment> run();
+    Result<std::vector<MeasuredCell>> run();
 
   private:
-    Status measure(const Case& which, const traffic::PairPlan& plan);
-    Status two_ports();
-    Status carrier();
-    Status list_receive();
-    Status cure();
-    struct OuterPorts {
-        std::uint16_t first = 0;
-        std::uint16_t second = 0;
-    };
-    Result<OuterPorts> ports_of_two_cpus();
-    void conclude();
+    Result<MeasuredCell> measure(const Case& which);
+    Result<traffic::PairPlan> plan_of(const Case& which, std::vector<std::string>& hindrances);
+    Result<OuterPorts> ports_of_two_cpus(std::vector<std::string>& hindrances);
+    std::string mask_of(Steering steering) const;
 
     Context& context_;
     NatBench& bench_;
     const std::uint64_t pairs_;
-    RaceExperiment experiment_;
-    verdict::Chart chart_{.title = "Pairs of one 5-tuple that met the race", .unit = "%", .maximum = 100, .bars = {}};
-    std::uint64_t raced_ = 0;
-    std::uint64_t lost_ = 0;
-    bool control_raced_ = false;
-    bool error_ = false;
+    OuterPorts ports_;  // of two CPUs, once they are found
 };
 
-Status SameTuple::measure(const Case& which, const traffic::PairPlan& plan) {
-    context_.progress.step(which.id);
-    const auto outcome = bench_.run(plan, std::chrono::nanoseconds(0), which.control ? "" : which.id);
-    if (!outcome) {
-        return pass_on(outcome.error());
-    }
-    verdict::Cell cell = race_cell(
-        which.id, {{"experiment", "same 5-tuple"}, {"way", which.way}, {"setting", which.setting}}, *outcome);
-    const std::uint64_t raced = outcome->counter("clash_resolve") + outcome->counter("insert_failed");
-    const join::PairFindings& found = outcome->findings;
-    if (cell.verdict == CellVerdict::kPass && raced != 0) {
-        cell.verdict = CellVerdict::kFail;
-        cell.cause = "same-tuple-race";
-        cell.reason = fmt::format(
-            "{} of pairs raced; {} clashes needed a hidden entry, {} queries were lost, {} misdelivered",
-            percent(raced, found.pairs), found.hidden_entries, found.lost, found.misdelivered);
-    }
-    if (cell.verdict == CellVerdict::kFail) {
-        if (const Status kept = keep_race_evidence(context_, *outcome, cell); !kept) {
-            return kept;
-        }
-    }
-    error_ |= cell.verdict == CellVerdict::kError;
-    experiment_.unexplained += found.unexplained + found.two_backends_without_hidden;
-    chart_.bars.push_back(verdict::share_bar(which.label, std::min(raced, found.pairs), found.pairs,
-                                    raced == 0 ? Bar::Kind::kGood : Bar::Kind::kBad));
-    if (which.control) {
-        control_raced_ |= raced != 0;
-        experiment_.controls.push_back(std::move(cell));
-    } else {
-        raced_ += raced;
-        lost_ += found.lost;
-        experiment_.cells.push_back(std::move(cell));
-    }
-    return {};
+std::string SameTuple::mask_of(Steering steering) const {
+    const unsigned last = 1u << context_.options.cpus.back();
+    return fmt::format("{:x}", steering == Steering::kLastCpu ? last : steering == Steering::kAllCpus ? 2 * last - 1 : 0);
 }
 
-Status SameTuple::two_ports() {
-    const traffic::PairPlan plan = bench_.same_tuple_plan(pairs_);
-    if (const Status done = measure({"same-tuple.two-cpus", "two ports, two CPUs", "two ports on two CPUs", "at once", false}, plan);
-        !done) {
-        return done;
-    }
-    traffic::PairPlan in_turn = plan;
-    in_turn.departure = traffic::Departure::kOneBurst;
-    in_turn.members[1].port = 0;
-    in_turn.members[1].source_mac = plan.members[0].source_mac;
-    in_turn.members[1].destination_mac = plan.members[0].destination_mac;
-    return measure({"control.same-tuple.one-cpu", "control: one port, one CPU, plain veth", "one port on one CPU",
-                    "one burst, no list receive", true},
-                   in_turn);
-}
-
-// Which CPU an outer port steers to depends on the kernel's hash seed, so the ports are chosen by trying. The order
-// matters: the sender's CPU takes its own packets at once and another CPU's wait for an interrupt, so pairs race whose
-// first packet goes to the other CPU.
-Result<SameTuple::OuterPorts> SameTuple::ports_of_two_cpus() {
-    OuterPorts best{kFirstOuter, kFirstOuter + 1};
+// Which CPU an outer port steers to depends on the kernel's hash seed, so the ports are chosen by
+// trying. The order matters: the sender's CPU takes its own packets at once and another CPU's wait
+// for an interrupt, so pairs race whose first packet goes to the other CPU.
+Result<OuterPorts> SameTuple::ports_of_two_cpus(std::vector<std::string>& hindrances) {
+    OuterPorts best;
     std::uint64_t most = 0;
+    unsigned tried = 0;
     for (std::uint16_t other = kFirstOuter + 1; other <= kLastOuter && most < kCalibrationPairs / 10; ++other) {
         for (const OuterPorts& ports : {OuterPorts{kFirstOuter, other}, OuterPorts{other, kFirstOuter}}) {
-            const auto outcome = bench_.run(bench_.carried_plan(kCalibrationPairs, ports.first, ports.second), {});
-            if (!outcome) {
-                return pass_on(outcome.error());
+            const auto trial = bench_.measure({.id = "calibration"}, bench_.carried_plan(kCalibrationPairs, ports.first, ports.second));
+            if (!trial) {
+                return pass_on(trial.error());
             }
-            const std::uint64_t raced = outcome->counter("clash_resolve");
-            if (raced > most) {
-                most = raced;
+            ++tried;
+            if (trial->seen.clash_resolve > most) {
+                most = trial->seen.clash_resolve;
                 best = ports;
             }
         }
     }
+    if (most == 0) {
+        hindrances.push_back(fmt::format("with none of {} pairs of outer ports two packets met: two CPUs were not found", tried));
+    }
     return best;
 }
 
-// One burst of one port, as a tunnel's peer sends it: the outer source ports differ, the inner 5-tuple does not.
-Status SameTuple::carrier() {
+Result<traffic::PairPlan> SameTuple::plan_of(const Case& which, std::vector<std::string>& hindrances) {
+    traffic::PairPlan plan = bench_.same_tuple_plan(which.cell.again ? std::min(pairs_, kFewPairs) : pairs_);
+    switch (which.way) {
+        case Way::kTwoPorts:
+            return plan;
+        case Way::kOnePort:
+            plan.departure = traffic::Departure::kOneBurst;
+            plan.members[1].port = 0;
+            plan.members[1].source_mac = plan.members[0].source_mac;
+            plan.members[1].destination_mac = plan.members[0].destination_mac;
+            return plan;
+        case Way::kCarriedToTwoCpus: {
+            const auto found = ports_of_two_cpus(hindrances);
+            if (!found) {
+                return pass_on(found.error());
+            }
+            ports_ = *found;
+            break;
+        }
+        case Way::kInTurn:
+            plan.pairs = std::min(pairs_, kFewPairs);
+            plan.departure = traffic::Departure::kInTurn;
+            plan.skew = std::chrono::milliseconds(2);
+            plan.pairs_per_second = 200;
+            return plan;
+        case Way::kOneOuterPort:
+            return bench_.carried_plan(pairs_, kFirstOuter, kFirstOuter);
+        case Way::kCarried:
+            break;
+    }
+    return bench_.carried_plan(pairs_, ports_.first, ports_.second);
+}
+
+Result<MeasuredCell> SameTuple::measure(const Case& which) {
     const std::string& underlay = bench_.names().dut_client_devices[0];
-    // Away from the sender's CPU: there both packets wait in one backlog, whatever their outer ports.
-    if (const Status steered = bench_.dut().set_rps(underlay, mask_of(context_.options.cpus.back())); !steered) {
-        return steered;
+    const std::string mask = mask_of(which.steering);
+    if (which.steering != Steering::kLeft) {
+        if (const auto steered = bench_.dut().set_rps(underlay, mask); !steered) {
+            return pass_on(steered.error());
+        }
     }
-    if (const Status done = measure({"same-tuple.vxlan-two-outer-ports", "VXLAN, two outer ports", "VXLAN carrier",
-                                     "two outer source ports, steered to one CPU", false},
-                                    bench_.carried_plan(pairs_, kFirstOuter, kFirstOuter + 1));
-        !done) {
-        return done;
+    if (which.lists_of_one) {
+        if (const Status off = context_.journal.set_sysctl(kListReceiveSysctl, "1"); !off) {
+            return pass_on(off.error());
+        }
     }
-    const std::string every_cpu = fmt::format("{:x}", (1u << context_.options.cpus.back() << 1) - 1);
-    if (const Status steered = bench_.dut().set_rps(underlay, every_cpu); !steered) {
-        return steered;
+    std::vector<std::string> hindrances;
+    const auto plan = plan_of(which, hindrances);
+    auto measured = plan ? bench_.measure(which.cell, *plan) : pass_on(plan.error());
+    if (which.lists_of_one) {
+        if (const Status restored = context_.journal.restore_sysctl(kListReceiveSysctl); !restored) {
+            return pass_on(restored.error());
+        }
     }
-    // With lists of one, only two CPUs can make a pair race.
-    if (const Status off = context_.journal.set_sysctl(kListReceiveSysctl, "1"); !off) {
-        return off;
+    if (which.steering != Steering::kLeft && measured) {
+        const auto found = bench_.dut().set_rps(underlay, "0");
+        if (!found) {
+            return pass_on(found.error());
+        }
+        if (std::strtoul(found->c_str(), nullptr, 16) != std::strtoul(mask.c_str(), nullptr, 16)) {
+            hindrances.push_back(fmt::format("the RPS mask of {} was set to {} and found as {} after the run", underlay, mask, *found));
+        }
     }
-    const auto ports = ports_of_two_cpus();
-    if (!ports) {
-        return pass_on(ports.error());
+    if (measured) {
+        measured->seen.hindrances = std::move(hindrances);
     }
-    const traffic::PairPlan plan = bench_.carried_plan(pairs_, ports->first, ports->second);
-    const Status across = measure({"same-tuple.vxlan-two-cpus", "VXLAN, two outer ports, two CPUs", "VXLAN carrier",
-                                   "two outer source ports, two CPUs, net.core.gro_normal_batch=1", false},
-                                  plan);
-    if (const Status restored = context_.journal.restore_sysctl(kListReceiveSysctl); !restored) {
-        return restored;
-    }
-    if (!across) {
-        return across;
-    }
-    if (const Status unsteered = bench_.dut().set_rps(underlay, "0"); !unsteered) {
-        return unsteered;
-    }
-    return measure({"control.same-tuple.vxlan-no-steering", "control: VXLAN, no steering", "VXLAN carrier",
-                    "two outer source ports, no receive packet steering", true},
-                   plan);
+    return measured;
 }
 
-Status SameTuple::list_receive() {
-    const std::string& underlay = bench_.names().dut_client_devices[0];
-    if (const Status steered = bench_.dut().set_rps(underlay, mask_of(context_.options.cpus.back())); !steered) {
-        return steered;
-    }
-    const traffic::PairPlan plan = bench_.carried_plan(pairs_, kFirstOuter, kFirstOuter);
-    if (const Status done = measure({"same-tuple.list-receive", "one CPU, list receive", "list receive on one CPU",
-                                     "net.core.gro_normal_batch as found", false},
-                                    plan);
-        !done) {
-        return done;
-    }
-    if (const Status off = context_.journal.set_sysctl(kListReceiveSysctl, "1"); !off) {
-        return off;
-    }
-    const Status done = measure({"control.same-tuple.list-of-one", "control: one CPU, lists of one",
-                                 "list receive on one CPU", "net.core.gro_normal_batch=1", true},
-                                plan);
-    if (const Status restored = context_.journal.restore_sysctl(kListReceiveSysctl); !restored) {
-        return restored;
-    }
-    if (!done) {
-        return done;
-    }
-    return bench_.dut().set_rps(underlay, "0");
-}
-
-// What resolv.conf's single-request does: the second query leaves when the first has its answer.
-Status SameTuple::cure() {
-    traffic::PairPlan plan = bench_.same_tuple_plan(std::min<std::uint64_t>(pairs_, 1000));
-    plan.departure = traffic::Departure::kInTurn;
-    plan.skew = std::chrono::milliseconds(2);
-    plan.pairs_per_second = 200;
-    const bool raced_before = control_raced_;
-    if (const Status done = measure({"cure.single-request", "cure: single-request", "one port after its answer",
-                                     "options single-request: AAAA leaves after A was answered", true},
-                                    plan);
-        !done) {
-        return done;
-    }
-    experiment_.cure_shown = experiment_.controls.back().verdict == CellVerdict::kPass;
-    control_raced_ = raced_before || !experiment_.cure_shown;
-    return {};
-}
-
-void SameTuple::conclude() {
-    experiment_.reproduced = raced_ != 0 && !control_raced_ && !error_;
-    experiment_.charts.push_back(chart_);
-    if (!experiment_.reproduced) {
-        return;
-    }
-    experiment_.headline = fmt::format(
-        "Same 5-tuple: {:.1f} % of A/AAAA pairs from two CPUs met inside conntrack; the kernel resolved every clash in "
-        "time and {} queries were lost.",
-        chart_.bars.front().value, lost_);
-    experiment_.cause =
-        "A and AAAA leave one socket together. Both packets pass conntrack's lookup before either entry is confirmed, so "
-        "each gets an entry and, by the Service's random rule, a backend of its own. The second to be confirmed clashes.";
-    experiment_.cure =
-        "`options single-request` (shown here) or `single-request-reopen` in resolv.conf; use-vc, one address family, or "
-        "NOTRACK with a node-local resolver";
-    experiment_.explanation.push_back(
-        "It does not take two CPUs: a driver that hands packets up in lists (napi_gro_receive, here gro_cells of the "
-        "vxlan device) sends both packets of a pair through PREROUTING before the first is confirmed. With "
-        "net.core.gro_normal_batch=1 on the same CPU and the same traffic the race is gone.");
-}
-
-Result<RaceExperiment> SameTuple::run() {
+Result<std::vector<MeasuredCell>> SameTuple::run() {
+    std::vector<MeasuredCell> cells;
     if (const Status ready = bench_.configure({.backends = 2}); !ready) {
         return pass_on(ready.error());
     }
-    for (Status (SameTuple::*part)() :
-         {&SameTuple::two_ports, &SameTuple::carrier, &SameTuple::list_receive, &SameTuple::cure}) {
-        if (const Status done = (this->*part)(); !done) {
-            return pass_on(done.error());
+    for (const Case& which : cases()) {
+        if (!asked_for(context_.options, which.cell.id)) {
+            continue;
         }
+        context_.progress.step(which.cell.id);
+        auto measured = measure(which);
+        if (!measured) {
+            return pass_on(measured.error());
+        }
+        cells.push_back(std::move(*measured));
     }
-    conclude();
-    return std::move(experiment_);
+    return cells;
 }
 
 }  // namespace
 
-Result<RaceExperiment> run_same_tuple(Context& context, NatBench& bench) {
+std::vector<RaceCell> same_tuple_cells() {
+    std::vector<RaceCell> cells;
+    for (const Case& which : cases()) {
+        cells.push_back(which.cell);
+    }
+    return cells;
+}
+
+Result<std::vector<MeasuredCell>> run_same_tuple(Context& context, NatBench& bench) {
     return SameTuple(context, bench).run();
 }
 

@@ -245,9 +245,9 @@ BOOST_AUTO_TEST_CASE(sysctls_of_the_namespace_are_read_and_written) {
 BOOST_AUTO_TEST_CASE(rps_is_set_for_the_device_of_the_namespace) {
     const Lab lab;
     const auto agent = agent_in(lab.a);
-    require(agent->set_rps("e0", "1"));
+    BOOST_TEST(!contains(agent->set_rps("e0", "1").value(), "1"));
     BOOST_TEST(contains(run_in(lab.a, "cat /sys/class/net/e0/queues/rx-0/rps_cpus"), "1"));
-    require(agent->set_rps("e0", "0"));
+    BOOST_TEST(contains(agent->set_rps("e0", "0").value(), "1"));
     BOOST_TEST(!contains(run_in(lab.a, "cat /sys/class/net/e0/queues/rx-0/rps_cpus"), "1"));
 }
 

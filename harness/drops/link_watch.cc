@@ -1,0 +1,99 @@
+#include "harness/drops/link_watch.h"
+
+#include <libmnl/libmnl.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <poll.h>
+
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "dataplane/base/clock.h"
+
+namespace pathproof::drops {
+namespace {
+
+constexpr int kLookAgainMs = 20;
+
+struct CloseSocket {
+    void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
+};
+
+}  // namespace
+
+struct LinkWatch::Impl {
+    std::unique_ptr<mnl_socket, CloseSocket> socket;
+    std::vector<Outage> outages;
+    std::jthread reader;
+
+    void note(const std::string& device, bool up) {
+        Outage* open = nullptr;
+        for (Outage& outage : outages) {
+            open = outage.device == device && outage.until_ns == INT64_MAX ? &outage : open;
+        }
+        if (up && open != nullptr) {
+            open->until_ns = realtime_ns();
+        } else if (!up && open == nullptr) {
+            outages.push_back({.device = device, .from_ns = realtime_ns()});
+        }
+    }
+
+    static int take(const nlmsghdr* message, void* self) {
+        if (message->nlmsg_type != RTM_NEWLINK) {
+            return MNL_CB_OK;
+        }
+        const auto* link = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(message));
+        char name[IF_NAMESIZE] = "";
+        if (if_indextoname(static_cast<unsigned>(link->ifi_index), name) != nullptr) {
+            constexpr unsigned kWorking = IFF_UP | IFF_RUNNING;
+            static_cast<Impl*>(self)->note(name, (link->ifi_flags & kWorking) == kWorking);
+        }
+        return MNL_CB_OK;
+    }
+
+    // Gives up at an error of the socket: what was seen until then stays.
+    void read(const std::stop_token& stopping) {
+        std::vector<char> buffer(32 * 1024);
+        for (bool last = false; !last;) {
+            last = stopping.stop_requested();
+            pollfd waited{.fd = mnl_socket_get_fd(socket.get()), .events = POLLIN, .revents = 0};
+            while (::poll(&waited, 1, last ? 0 : kLookAgainMs) > 0) {
+                const auto got = mnl_socket_recvfrom(socket.get(), buffer.data(), buffer.size());
+                if (got <= 0 || mnl_cb_run(buffer.data(), static_cast<std::size_t>(got), 0, 0, take,
+                                           this) < MNL_CB_STOP) {
+                    return;
+                }
+            }
+        }
+    }
+};
+
+LinkWatch::LinkWatch() : impl_(std::make_unique<Impl>()) {}
+LinkWatch::~LinkWatch() = default;
+
+Result<std::unique_ptr<LinkWatch>> LinkWatch::start() {
+    std::unique_ptr<LinkWatch> watch(new LinkWatch);
+    Impl& impl = *watch->impl_;
+    impl.socket.reset(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC));
+    char room[256];
+    nlmsghdr* request = mnl_nlmsg_put_header(room);
+    request->nlmsg_type = RTM_GETLINK;
+    request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+    auto* link = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(request, sizeof(ifinfomsg)));
+    link->ifi_family = AF_UNSPEC;
+    if (!impl.socket || mnl_socket_bind(impl.socket.get(), RTMGRP_LINK, MNL_SOCKET_AUTOPID) < 0 ||
+        mnl_socket_sendto(impl.socket.get(), request, request->nlmsg_len) < 0) {
+        return fail(ErrorCode::kFailed, "listen to rtnetlink: {}", std::strerror(errno));
+    }
+    impl.reader = std::jthread([&impl](const std::stop_token& token) { impl.read(token); });
+    return watch;
+}
+
+std::vector<Outage> LinkWatch::stop() {
+    impl_->reader.request_stop();
+    impl_->reader.join();
+    return impl_->outages;
+}
+
+}  // namespace pathproof::drops

@@ -1,0 +1,38 @@
+// When devices of a namespace had no link: rtnetlink's RTM_NEWLINK messages.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::drops {
+
+// A time in which a device was down or without a carrier. CLOCK_REALTIME, as the messages were read.
+struct Outage {
+    std::string device;
+    std::int64_t from_ns = 0;
+    std::int64_t until_ns = INT64_MAX;  // INT64_MAX: still so when the watch ended
+    bool operator==(const Outage&) const = default;
+};
+
+// Watches from the return of start() on, on a thread of its own, the caller's namespace.
+class LinkWatch {
+  public:
+    static Result<std::unique_ptr<LinkWatch>> start();
+    LinkWatch(const LinkWatch&) = delete;
+    LinkWatch& operator=(const LinkWatch&) = delete;
+    ~LinkWatch();
+
+    // Ends the watch. A device that had no link from the start on has an outage from then.
+    std::vector<Outage> stop();
+
+  private:
+    LinkWatch();
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pathproof::drops

@@ -1,0 +1,83 @@
+// What a sentence about a race may say: each phrase that names a mechanism, a place or a counter has
+// a value that must not be zero, and each "N of M" lies within its denominator.
+#pragma once
+
+#include <cctype>
+#include <map>
+#include <string>
+#include <vector>
+
+// Values by the names of a cell's measures; of a scenario: the sums over its cells.
+using RaceSums = std::map<std::string, double>;
+
+// The number that ends just before `at`; nothing (-1) when there is none.
+inline double number_before(const std::string& text, std::size_t at) {
+    std::size_t from = at;
+    while (from > 0 && std::isdigit(static_cast<unsigned char>(text[from - 1])) != 0) {
+        --from;
+    }
+    return from == at ? -1 : std::stod(text.substr(from, at - from));
+}
+
+inline std::vector<std::string> false_claims(const std::string& text, RaceSums values) {
+    struct Phrase {
+        const char* words;
+        std::vector<const char*> measures;
+    };
+    static const std::vector<Phrase> kPhrases = {
+        {"insert_failed rose", {"insert_failed"}},
+        {"dropped at insertion", {"by_insertion"}},
+        {"packet dropped", {"by_insertion"}},
+        {"hidden entry of their clash", {"by_expiry"}},
+        {"hidden entry of a clash", {"by_expiry"}},
+        {"needed a hidden entry", {"hidden_entries"}},
+        {"NAT_CLASH", {"hidden_entries"}},
+        {"clash_resolve", {"clash_resolve"}},
+        {"merged", {"clash_resolve"}},
+        {"another program", {"by_flush"}},
+        {"conntrack table was full", {"by_full_table"}},
+        {"early_drop", {"early_drop"}},
+        {"had no link", {"by_link_down", "outages"}},
+        {"dropped by a netfilter rule", {"by_drop"}},
+        {"dropped by the kernel", {"by_drop"}},
+        {"by a slow path", {"by_slow_path"}},
+        {"answered after the timeout", {"queries_late"}},
+        {"unexplained", {"unexplained"}},
+        {"never answered", {"queries_lost"}},
+        {"lost a query", {"queries_lost"}},
+        {"backend's own address", {"queries_misdelivered"}},
+        {"other content", {"queries_wrong"}},
+        {"met two backends", {"met_two_backends"}},
+        {"by chance", {"by_insertion"}},
+    };
+    std::vector<std::string> wrong;
+    for (const Phrase& phrase : kPhrases) {
+        double sum = 0;
+        for (const char* name : phrase.measures) {
+            sum += values[name];
+        }
+        if (sum == 0 && text.find(phrase.words) != std::string::npos) {
+            wrong.push_back(std::string("says '") + phrase.words + "' of none: " + text);
+        }
+    }
+    for (std::size_t at = text.find(" of "); at != std::string::npos; at = text.find(" of ", at + 1)) {
+        const double part = number_before(text, at);
+        std::size_t end = at + 4;
+        while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) {
+            ++end;
+        }
+        const double whole = number_before(text, end);
+        // A table may hold more than its limit: the limit can be lowered.
+        if (end > at + 4 && part > whole && text.compare(end, 8, " entries") != 0) {
+            wrong.push_back("says '" + text.substr(at, end - at) + "' of less: " + text);
+        }
+    }
+    for (const char* none : {" never", " answered", " dropped", " as ", " while", " by ", " unexplained", " pairs", " of "}) {
+        for (std::size_t at = text.find(none); at != std::string::npos; at = text.find(none, at + 1)) {
+            if (number_before(text, at) == 0) {
+                wrong.push_back(std::string("states a zero before '") + none + "': " + text);
+            }
+        }
+    }
+    return wrong;
+}
