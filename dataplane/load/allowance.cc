@@ -24,11 +24,10 @@ constexpr Word kFieldWords[] = {{"mac", Allowance::kMac},
                                 {"destination", Allowance::kDestination},
                                 {"source-port", Allowance::kSourcePort},
                                 {"destination-port", Allowance::kDestinationPort}};
-constexpr Word kPresets[] = {
-    {"wire", 0},
-    {"router", kRouter},
-    {"nat", kRouter | Allowance::kSource | Allowance::kDestination | Allowance::kSourcePort |
-                Allowance::kDestinationPort}};
+constexpr Word kPresets[] = {{"wire", 0},
+                             {"router", kRouter},
+                             {"nat", kRouter | Allowance::kSource | Allowance::kDestination |
+                                         Allowance::kSourcePort | Allowance::kDestinationPort}};
 
 // "ttl=3": so many hops.
 bool read_hops(const std::string& word, std::uint8_t& hops) {
@@ -46,7 +45,8 @@ Result<Allowance> parse_allowance(const std::string& text) {
         const bool hops = word.starts_with("ttl=") && read_hops(word, allowance.hops);
         bool known = hops;
         allowance.fields |= hops ? Allowance::kTtl : 0;
-        for (const auto& list : {std::span<const Word>(kPresets), std::span<const Word>(kFieldWords)}) {
+        for (const auto& list :
+             {std::span<const Word>(kPresets), std::span<const Word>(kFieldWords)}) {
             for (const Word& one : list) {
                 known = known || word == one.name;
                 allowance.fields |= static_cast<std::uint16_t>(word == one.name ? one.fields : 0);

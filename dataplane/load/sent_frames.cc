@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "dataplane/base/be.h"
-#include "dataplane/frame/transport_shape.h"
+#include "dataplane/judge/frame_difference.h"
 #include "dataplane/load/prepared_frame.h"
 
 namespace pathproof::load {
@@ -23,13 +23,15 @@ constexpr std::size_t kVectorBytes = 16;
 constexpr std::int64_t kAround[] = {0, 1, -1, 2, -2, 3, -3};
 // A frame that differs in more bytes was never one of ours, unless all its headers are.
 constexpr unsigned kFewBytes = 8;
+// So far behind the last one looked at it is stepped to.
 constexpr std::uint64_t kNearby = 64;
 constexpr std::size_t kShortestFrame = 60;  // IEEE 802.3, without FCS
 
 // In the order of SentFrames::AnswerField.
-constexpr const char* kAnswerFields[] = {
-    "source address", "source port", "destination address", "destination port", "dns.id",
-    "dns.rcode",      "dns.name",    "dns.type",            "payload",          "dns.records"};
+constexpr const char* kAnswerFields[] = {"source address",   "source port", "destination address",
+                                         "destination port", "dns.id",      "dns.rcode",
+                                         "dns.name",         "dns.type",    "payload",
+                                         "dns.records"};
 
 void right(ChecksumMode& mode) {
     mode = mode == ChecksumMode::kOffload ? ChecksumMode::kSoftware : mode;
@@ -54,7 +56,7 @@ std::size_t tag_bytes(Bytes frame) {
     std::size_t bytes = 0;
     while (bytes < 16 && 14 + bytes <= frame.size()) {
         const auto type = load<std::uint16_t>(frame.data() + 12 + bytes);
-        if (type != 0x0081 && type != 0xa888) {
+        if (type != 0x0081 && type != 0xa888 && type != 0x0091) {
             break;
         }
         bytes += 4;
@@ -71,58 +73,65 @@ bool has_capitals(const std::uint8_t* at, std::size_t bytes) {
     return any;
 }
 
-bool ends_with(const std::string& name, const char* end) {
-    return name.ends_with(end);
+// Fields that a path may change, by how their names end, and which bits of them: all without any.
+struct MayChange {
+    const char* field;
+    unsigned word;
+    std::array<std::uint8_t, 4> bits{};
+};
+constexpr MayChange kMayChange[] = {
+    {"eth.destination", Allowance::kMac},
+    {"eth.source", Allowance::kMac},
+    {".type", Allowance::kVlan},  // of a tag
+    {".control", Allowance::kVlan},
+    {"ip.ttl", Allowance::kTtl},
+    {"ip.hop_limit", Allowance::kTtl},
+    {"ip.tos", Allowance::kDscp, {0xfc}},
+    {"ip.tos", Allowance::kEcn, {0x03}},
+    {"class_and_flow", Allowance::kDscp, {0x0f, 0xc0}},
+    {"class_and_flow", Allowance::kEcn, {0, 0x30}},
+    {"class_and_flow", Allowance::kFlowLabel, {0, 0x0f, 0xff, 0xff}},
+    {"ip.id", Allowance::kId},
+    {"ip.fragment", Allowance::kDf, {0x40}},
+    {"ip.source", Allowance::kSource},
+    {"ip.destination", Allowance::kDestination},
+    {"source_port", Allowance::kSourcePort},
+    {"icmp.rest", Allowance::kSourcePort, {0xff, 0xff}},
+    {"destination_port", Allowance::kDestinationPort}};
+
+// Bits of byte `index` of an outermost field.
+std::uint8_t may_change(const std::string& name, std::size_t index, const Allowance& allowance) {
+    std::uint8_t bits = 0;
+    const bool inside = name.starts_with("inner.") || name.starts_with("tunnel.") ||
+                        name == "eth.type" || name == "outer.eth.type" || name == "icmp.type" ||
+                        name == "dns.type";
+    for (const MayChange& one : kMayChange) {
+        if (!inside && allowance.has(one.word) && name.ends_with(one.field)) {
+            const bool all = one.bits == std::array<std::uint8_t, 4>{};
+            bits |= all ? 0xff : index < one.bits.size() ? one.bits[index] : 0;
+        }
+    }
+    return bits;
 }
 
-// Bits of byte `index` of an outermost field that the path may change.
-std::uint8_t may_change(const std::string& name, std::size_t index, const Allowance& allowance) {
-    if (name.starts_with("inner.") || name.starts_with("tunnel.")) {
-        return 0;
+// The time that a frame was sent at is the one it has, if it has one: `at` in both.
+void take_time(StampForm form, std::size_t at, Bytes seen, Bytes sent) {
+    constexpr std::size_t kBytes[] = {12, 8, 4};
+    const std::size_t bytes = kBytes[static_cast<std::size_t>(form)];
+    if (at + bytes > seen.size()) {
+        return;
     }
-    const auto all = [&](unsigned field) -> std::uint8_t { return allowance.has(field) ? 0xff : 0; };
-    const auto some = [&](unsigned field, unsigned bits) {
-        return static_cast<std::uint8_t>(allowance.has(field) ? bits : 0);
+    const Bytes time = seen.subspan(at, bytes);
+    const auto is_digit = [](std::uint8_t digit) {
+        return (digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f');
     };
-    if (ends_with(name, "eth.destination") || ends_with(name, "eth.source")) {
-        return all(Allowance::kMac);
+    if (form == StampForm::kDigits && !std::ranges::all_of(time, is_digit)) {
+        return;
     }
-    if (name.find("eth.vlan") != std::string::npos) {
-        return all(Allowance::kVlan);
-    }
-    if (ends_with(name, "ip.ttl") || ends_with(name, "ip.hop_limit")) {
-        return all(Allowance::kTtl);
-    }
-    if (ends_with(name, "ip.tos")) {
-        return some(Allowance::kDscp, 0xfc) | some(Allowance::kEcn, 0x03);
-    }
-    if (ends_with(name, "ip.class_and_flow")) {
-        constexpr std::uint8_t kDscpBits[] = {0x0f, 0xc0, 0, 0};
-        constexpr std::uint8_t kEcnBits[] = {0, 0x30, 0, 0};
-        constexpr std::uint8_t kFlowBits[] = {0, 0x0f, 0xff, 0xff};
-        return some(Allowance::kDscp, kDscpBits[index]) | some(Allowance::kEcn, kEcnBits[index]) |
-               some(Allowance::kFlowLabel, kFlowBits[index]);
-    }
-    if (ends_with(name, "ip.id")) {
-        return all(Allowance::kId);
-    }
-    if (ends_with(name, "ip.fragment")) {
-        return index == 0 ? some(Allowance::kDf, 0x40) : std::uint8_t{0};
-    }
-    if (ends_with(name, "ip.source")) {
-        return all(Allowance::kSource);
-    }
-    if (ends_with(name, "ip.destination")) {
-        return all(Allowance::kDestination);
-    }
-    if (ends_with(name, ".source_port") || ends_with(name, "source_port")) {
-        return all(Allowance::kSourcePort);
-    }
-    if (ends_with(name, "destination_port")) {
-        return all(Allowance::kDestinationPort);
-    }
-    return ends_with(name, "icmp.rest") && index < 2 ? all(Allowance::kSourcePort)
-                                                      : std::uint8_t{0};
+    // The binary form's upper two bytes are always 0.
+    const std::size_t from = form == StampForm::kBinary ? 2 : 0;
+    // `sent` lies in SentFrames' own room.
+    std::ranges::copy(time.subspan(from), const_cast<std::uint8_t*>(sent.data()) + at + from);
 }
 
 // The payload by what the stamp is in it.
@@ -160,12 +169,13 @@ Result<SentFrames> SentFrames::make(const IntakePlan& plan) {
     SentFrames made;
     made.expects_ = plan.expects;
     made.allowance_ = plan.allowed;
-    made.flow_checked_ = !plan.allowed.has(
-        plan.expects == IntakePlan::Expects::kFrames
-            ? Allowance::kSource | Allowance::kSourcePort
-            : Allowance::kDestination | Allowance::kDestinationPort);
+    made.flow_checked_ =
+        !plan.allowed.has(plan.expects == IntakePlan::Expects::kFrames
+                              ? Allowance::kSource | Allowance::kSourcePort
+                              : Allowance::kDestination | Allowance::kDestinationPort);
     made.service_ = plan.sent->spec.packet.destination;
-    std::memcpy(&made.last_four_, &made.service_.address.bytes[made.service_.address.size() - 4], 4);
+    std::memcpy(&made.last_four_, &made.service_.address.bytes[made.service_.address.size() - 4],
+                4);
     made.echo_port_ = plan.sent->background_port;
     made.rules_ = plan.right_answers;
     made.tunnel_ports_ = plan.tunnel_ports;
@@ -186,11 +196,10 @@ Result<SentFrames> SentFrames::make(const IntakePlan& plan) {
     }
     Stream& first = made.streams_.front();
     for (std::size_t n = 0; n < first.source.parts(); ++n) {
-        made.parts_.push_back(
-            made.part_of(first.source.part(n),
-                         plan.sent->pairing == SourcePlan::Pairing::kPairs &&
-                             plan.sent->mix[n].traffic == TrafficClass::kDnsA,
-                         !plan.sent->outer_source_ports.empty()));
+        made.parts_.push_back(made.part_of(first.source.part(n),
+                                           plan.sent->pairing == SourcePlan::Pairing::kPairs &&
+                                               plan.sent->mix[n].traffic == TrafficClass::kDnsA,
+                                           !plan.sent->outer_source_ports.empty()));
     }
     return made;
 }
@@ -216,9 +225,8 @@ SentFrames::Part SentFrames::part_of(const PreparedFrame& prepared, bool pairs,
               .payload = frame.layout.packet.payload,
               .udp = packet.transport == frame::Transport::kUdp,
               .has_checksum = packet.transport_checksum != ChecksumMode::kZero};
-    part.has_outer_checksum =
-        places.outer_checksum != 0 &&
-        frame.spec.tunnel->outer.transport_checksum != ChecksumMode::kZero;
+    part.has_outer_checksum = places.outer_checksum != 0 &&
+                              frame.spec.tunnel->outer.transport_checksum != ChecksumMode::kZero;
     const Bytes bytes(prepared.bytes(), prepared.size());
     part.fields = judge::fields_of(bytes, frame::parse_frame(bytes, tunnel_ports_));
     name_stamp(part.fields, frame);
@@ -231,24 +239,22 @@ SentFrames::Part SentFrames::part_of(const PreparedFrame& prepared, bool pairs,
     for (std::size_t n = 0; n < part.fields.size(); ++n) {
         const judge::Field& field = part.fields[n];
         part.name_of.push_back(name_index(field.name));
-        const bool zero =
-            (field.offset == places.checksum && !part.has_checksum) ||
-            (places.outer_checksum != 0 && field.offset == places.outer_checksum &&
-             !part.has_outer_checksum);
+        const bool zero = (field.offset == places.checksum && !part.has_checksum) ||
+                          (places.outer_checksum != 0 && field.offset == places.outer_checksum &&
+                           !part.has_outer_checksum);
         if (field.kind == judge::FieldKind::kChecksum && !zero) {
             open(field.offset, field.length);
         }
         // A packet socket's driver puts the outermost tag back as 0x8100 (rte_vlan_insert).
-        const bool service_tag = ends_with(field.name, "eth.vlan1.type") && bytes[field.offset] == 0x88;
-        if (service_tag) {
-            open(field.offset, field.length);
-        }
+        const bool service_tag =
+            field.name.ends_with("eth.vlan1.type") && bytes[field.offset] == 0x88;
         for (std::uint32_t i = 0; i < field.length; ++i) {
             part.field_of[field.offset + i] = static_cast<std::uint8_t>(n);
             part.may[field.offset + i] =
-                service_tag ? std::uint8_t{0xff} : may_change(field.name, i, allowance_);
+                service_tag ? (i == 0 ? 0x88 ^ 0x81 : 0xa8) : may_change(field.name, i, allowance_);
         }
-        if (part.ttl == 0 && (ends_with(field.name, "ip.ttl") || ends_with(field.name, "hop_limit"))) {
+        if (part.ttl == 0 &&
+            (field.name.ends_with("ip.ttl") || field.name.ends_with("hop_limit"))) {
             part.ttl = field.offset;
         }
     }
@@ -272,7 +278,8 @@ SentFrames::Part SentFrames::part_of(const PreparedFrame& prepared, bool pairs,
     part.compared = part.common;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         part.compared[i] &= static_cast<std::uint8_t>(~part.may[i]);
-        part.mixed_end = part.compared[i] != 0xff ? static_cast<std::uint32_t>(i + 1) : part.mixed_end;
+        part.mixed_end =
+            part.compared[i] != 0xff ? static_cast<std::uint32_t>(i + 1) : part.mixed_end;
     }
     for (const char* name : {"eth.vlan", "frame.length", "stamp.time"}) {
         name_index(name);
@@ -289,10 +296,9 @@ std::uint64_t SentFrames::bit(const char* name) noexcept {
 std::uint64_t SentFrames::number_of(const Stream& stream, std::uint32_t sequence,
                                     TrafficClass traffic) noexcept {
     const unsigned bits = traffic == TrafficClass::kTcpSyn ? frame::kTcpSequenceBits : 32;
-    const auto ahead =
-        static_cast<std::int32_t>((sequence - static_cast<std::uint32_t>(stream.next))
-                                  << (32 - bits)) >>
-        (32 - bits);
+    const auto ahead = static_cast<std::int32_t>(
+                           (sequence - static_cast<std::uint32_t>(stream.next)) << (32 - bits)) >>
+                       (32 - bits);
     const auto number = static_cast<std::int64_t>(stream.next) + ahead;
     return number < 0 ? sequence : static_cast<std::uint64_t>(number);
 }
@@ -318,7 +324,8 @@ TrafficClass SentFrames::class_of(const FlowRun& run, std::uint64_t number) cons
 bool SentFrames::ttl_fits(const Part& part, const std::uint8_t* seen,
                           const std::uint8_t* sent) const noexcept {
     const auto fewer = static_cast<std::uint8_t>(*sent - *seen);
-    return part.ttl == 0 || fewer == 0 || (allowance_.has(Allowance::kTtl) && fewer == allowance_.hops);
+    return part.ttl == 0 || fewer == 0 ||
+           (allowance_.has(Allowance::kTtl) && fewer == allowance_.hops);
 }
 
 bool SentFrames::as_sent(Bytes frame, const Tracked& claimed) noexcept {
@@ -392,12 +399,13 @@ Bytes SentFrames::rebuild(Stream& stream, std::uint64_t number) noexcept {
 }
 
 void SentFrames::compare_bytes(const std::uint8_t* seen, const std::uint8_t* sent, std::size_t from,
-                               std::size_t to, const Part& part,
-                               Identified& found) const noexcept {
+                               std::size_t to, const Part& part, Identified& found) const noexcept {
     for (std::size_t i = from; i < to; ++i) {
         const auto bits = static_cast<std::uint8_t>(seen[i] ^ sent[i]);
         const std::size_t field = part.field_of[i];
-        if (bits == 0 || part.fields[field].kind == judge::FieldKind::kChecksum) {
+        const bool follows =
+            part.common[i] == 0 && part.fields[field].kind == judge::FieldKind::kChecksum;
+        if (bits == 0 || follows) {
             continue;
         }
         ++found.bytes;
@@ -408,7 +416,8 @@ void SentFrames::compare_bytes(const std::uint8_t* seen, const std::uint8_t* sen
     }
 }
 
-Identified SentFrames::compare(Bytes seen, unsigned number_of_stream, std::uint64_t number) noexcept {
+Identified SentFrames::compare(Bytes seen, unsigned number_of_stream,
+                               std::uint64_t number) noexcept {
     Stream& stream = streams_[number_of_stream];
     const FlowRun& run = run_with(stream, number);
     const Part& part = parts_[run.part];
@@ -418,30 +427,21 @@ Identified SentFrames::compare(Bytes seen, unsigned number_of_stream, std::uint6
                      .part = run.part};
     const Bytes sent = rebuild(stream, number);
     const std::size_t sent_tags = tag_bytes(sent);
-    const std::size_t seen_tags = tag_bytes(seen);
+    const std::size_t seen_tags = seen.size() == sent.size() ? sent_tags : tag_bytes(seen);
     const std::size_t same_from = seen_tags == sent_tags ? 12 : 12 + sent_tags;
     // As if the tags were as many.
     const std::uint8_t* const shifted = seen.data() + seen_tags - sent_tags;
     const std::size_t length = seen.size() + sent_tags - seen_tags;
     const auto word = [&](std::size_t at) { return load<std::uint16_t>(shifted + at); };
     const FieldPlaces& places = part.places;
-    // The time is whatever it is, if it is one.
-    const std::size_t time_bytes = part.form == StampForm::kDigits ? 12 : 8;
-    auto* const own = const_cast<std::uint8_t*>(sent.data());
-    if (part.form == StampForm::kSyn && places.time + 4u <= length) {
-        std::memcpy(own + places.time, shifted + places.time, 4);
-    } else if (part.form != StampForm::kSyn && places.time + time_bytes <= length) {
-        const std::size_t fixed = part.form == StampForm::kBinary ? 2 : 0;
-        const bool digits = std::all_of(
-            shifted + places.time, shifted + places.time + time_bytes, [](std::uint8_t digit) {
-                return (digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f');
-            });
-        if (part.form == StampForm::kBinary || digits) {
-            std::memcpy(own + places.time + fixed, shifted + places.time + fixed, time_bytes - fixed);
-        }
-    }
+    take_time(part.form, places.time, {shifted, length}, sent);
     compare_bytes(seen.data(), sent.data(), 0, std::min<std::size_t>(12, seen.size()), part, found);
     compare_bytes(shifted, sent.data(), same_from, std::min(sent.size(), length), part, found);
+    const auto tag = load<std::uint16_t>(seen.data() + 12);
+    const auto sent_tag = load<std::uint16_t>(sent.data() + 12);
+    if (sent_tags > 0 && seen_tags == sent_tags && tag != sent_tag && tag != 0x0081) {
+        found.fields |= std::uint64_t{1} << part.name_of[part.field_of[12]];
+    }
     if (seen_tags != sent_tags) {
         ++found.bytes;
         found.fields |= allowance_.has(Allowance::kVlan) ? 0 : bit("eth.vlan");
@@ -500,7 +500,12 @@ std::optional<Identified> SentFrames::identify(Bytes frame, const Tracked* claim
     if (!sure && best->bytes > kFewBytes && best->header_bytes > 0) {
         return std::nullopt;
     }
-    note(best->stream, best->sequence, best->traffic);
+    // A number far off may be a changed one: where the stream is, frames that are as they were say.
+    const Stream& stream = streams_[best->stream];
+    const std::uint64_t number = number_of(stream, best->sequence, best->traffic);
+    if (number < stream.next + kNearby) {
+        note(best->stream, best->sequence, best->traffic);
+    }
     return best;
 }
 
@@ -545,7 +550,8 @@ std::uint64_t SentFrames::wrong_in_answer(Bytes frame, const Innermost& packet,
     }
     const std::uint16_t port = claimed.traffic == TrafficClass::kUdp ? echo_port_ : service_.port;
     if (!echo && !allowance_.has(Allowance::kSourcePort)) {
-        note_if(load<std::uint16_t>(transport) != __builtin_bswap16(port), AnswerField::kSourcePort);
+        note_if(load<std::uint16_t>(transport) != __builtin_bswap16(port),
+                AnswerField::kSourcePort);
     }
     if (flow_checked_) {
         note_if(load<std::uint32_t>(source + 2 * bytes - 4) != run.address,
@@ -587,7 +593,8 @@ std::span<const std::uint8_t> SentFrames::common_bytes(const Tracked& claimed) n
         return {};
     }
     Stream& stream = streams_[claimed.stream];
-    return parts_[run_with(stream, number_of(stream, claimed.sequence, claimed.traffic)).part].common;
+    return parts_[run_with(stream, number_of(stream, claimed.sequence, claimed.traffic)).part]
+        .common;
 }
 
 FlowPlaces SentFrames::flow_places(const Tracked& claimed, const Innermost& packet) noexcept {
@@ -626,39 +633,23 @@ void SentFrames::begin_trial() noexcept {
 
 std::string SentFrames::described(Bytes seen, const Identified& found) {
     Stream& stream = streams_[found.stream];
-    const std::uint64_t number = number_of(stream, found.sequence, found.traffic);
-    const Part& part = parts_[found.part];
-    const Bytes sent = rebuild(stream, number);
-    const std::size_t sent_tags = tag_bytes(sent);
-    const auto moved = static_cast<std::ptrdiff_t>(tag_bytes(seen)) -
-                       static_cast<std::ptrdiff_t>(sent_tags);
+    const Bytes sent = rebuild(stream, number_of(stream, found.sequence, found.traffic));
     std::string lines;
-    for (std::size_t n = 0; n < part.fields.size(); ++n) {
-        if ((found.fields >> part.name_of[n] & 1) == 0) {
-            continue;
-        }
-        judge::Field field = part.fields[n];
-        const auto place = [&](std::uint32_t at) {
-            return static_cast<std::uint32_t>(at + (at < 12 ? 0 : moved));
-        };
-        // Of a long field, from the first byte that differs.
-        while (field.length > 8 && place(field.offset) < seen.size() &&
-               seen[place(field.offset)] == sent[field.offset]) {
-            ++field.offset;
-            --field.length;
-        }
-        field.length = std::min<std::uint32_t>(field.length, 8);
-        judge::Field there = field;
-        there.offset = place(field.offset);
-        lines += fmt::format("{} at {} is 0x{:0{}x} instead of 0x{:0{}x}\n", field.name,
-                             there.offset, judge::value_of(seen, there), field.length * 2,
-                             judge::value_of(sent, field), field.length * 2);
+    for (std::size_t n = 0; n < names_.size() && n < 64; ++n) {
+        lines += (found.fields >> n & 1) != 0 ? names_[n] + "\n" : "";
     }
-    if ((found.fields & (bit("frame.length") | bit("eth.vlan"))) != 0) {
-        lines += fmt::format("the frame has {} bytes, {} of them VLAN tags, instead of {} and {}\n",
-                             seen.size(), tag_bytes(seen), sent.size(), sent_tags);
+    if (seen.size() != sent.size()) {
+        return lines + fmt::format("{} bytes, of them {} of VLAN tags, instead of {} and {}\n",
+                                   seen.size(), tag_bytes(seen), sent.size(), tag_bytes(sent));
     }
-    return lines;
+    const Part& part = parts_[found.part];
+    take_time(part.form, part.places.time, seen, sent);
+    // The sums are not those of that time.
+    judge::FrameDifference difference = judge::compare_frames(sent, seen, tunnel_ports_);
+    std::erase_if(difference.fields, [](const judge::FieldDifference& one) {
+        return one.kind == judge::DifferenceKind::kChecksum;
+    });
+    return lines + judge::text(difference);
 }
 
 }  // namespace pathproof::load

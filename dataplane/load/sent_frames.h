@@ -3,7 +3,8 @@
 // against the one that left, from the first byte to the last, and what differs is named.
 //
 // Two ways: `as_sent` says at some cycles that nothing differs but what may; for any other frame
-// `identify` finds the frame that it was, also if its number was changed on the way, and the fields.
+// `identify` finds the frame that it was, also if its number was changed on the way, and the
+// fields.
 //
 // What cannot be known: a number that was changed to that of another frame of the same flow, alike
 // in all else (UDP in one flow has no id that would contradict it), and a time that was changed by
@@ -31,10 +32,10 @@ struct Identified {
     std::uint8_t stream = 0;
     std::uint32_t sequence = 0;
     frame::TrafficClass traffic{};
-    std::uint64_t fields = 0;    // that differ and must not, by bit: see name(); 0: none
-    std::uint32_t part = 0;      // of the mix
-    unsigned bytes = 0;          // that differ, without checksums
-    unsigned header_bytes = 0;   // likewise, in front of the payload
+    std::uint64_t fields = 0;   // that differ and must not, by bit: see name(); 0: none
+    std::uint32_t part = 0;     // of the mix
+    unsigned bytes = 0;         // that differ, without checksums
+    unsigned header_bytes = 0;  // likewise, in front of the payload
 };
 
 // Where a frame has what its flow says; 0: nowhere.
@@ -83,8 +84,8 @@ class SentFrames {
     // Of some frame that is sent.
     bool has_length(std::size_t bytes) const noexcept {
         return expects_ == IntakePlan::Expects::kFrames &&
-               std::ranges::any_of(
-                   parts_, [&](const Part& part) { return part.common.size() == bytes; });
+               std::ranges::any_of(parts_,
+                                   [&](const Part& part) { return part.common.size() == bytes; });
     }
     bool judges_records() const noexcept { return !rules_.empty(); }
     bool sources_fixed() const noexcept { return !allowance_.has(Allowance::kSource); }
@@ -94,7 +95,15 @@ class SentFrames {
 
   private:
     enum class AnswerField : std::uint8_t {
-        kSource, kSourcePort, kDestination, kDestinationPort, kId, kRcode, kName, kType, kPayload,
+        kSource,
+        kSourcePort,
+        kDestination,
+        kDestinationPort,
+        kId,
+        kRcode,
+        kName,
+        kType,
+        kPayload,
         kRecords
     };
 
@@ -105,21 +114,21 @@ class SentFrames {
         std::uint32_t payload = 0;
         std::uint32_t ttl = 0;
         bool udp = false;
-        bool has_checksum = true;           // of the transport: false if it is sent as 0
+        bool has_checksum = true;  // of the transport: false if it is sent as 0
         bool has_outer_checksum = false;
-        std::uint32_t mixed_end = 0;        // behind it each bit is compared
-        std::vector<std::uint8_t> common;   // bits that all frames of the part have
+        std::uint32_t mixed_end = 0;         // behind it each bit is compared
+        std::vector<std::uint8_t> common;    // bits that all frames of the part have
         std::vector<std::uint8_t> compared;  // of these, those that no path may change
-        std::vector<std::uint8_t> may;      // bits that the path may change
+        std::vector<std::uint8_t> may;       // bits that the path may change
         std::vector<judge::Field> fields;
         std::vector<std::uint8_t> field_of;  // by byte
         std::vector<std::uint8_t> name_of;   // by field: in names_
     };
     struct Stream {
         FrameSource source;
-        FlowRun run;                 // frames around the last one looked at
-        std::uint64_t position = 0;  // of the source
-        std::uint64_t next = 0;      // 1 + the highest number seen
+        FlowRun run;                                   // frames around the last one looked at
+        std::uint64_t position = 0;                    // of the source
+        std::uint64_t next = 0;                        // 1 + the highest number seen
         std::uint64_t first_seen = ~std::uint64_t{0};  // of this trial
     };
 
@@ -139,7 +148,8 @@ class SentFrames {
     void find_run(Stream& stream, std::uint64_t number) noexcept;
     frame::TrafficClass class_of(const FlowRun& run, std::uint64_t number) const noexcept;
     frame::Bytes rebuild(Stream& stream, std::uint64_t number) noexcept;
-    bool ttl_fits(const Part& part, const std::uint8_t* seen, const std::uint8_t* sent) const noexcept;
+    bool ttl_fits(const Part& part, const std::uint8_t* seen,
+                  const std::uint8_t* sent) const noexcept;
     Identified compare(frame::Bytes seen, unsigned stream, std::uint64_t number) noexcept;
     void compare_bytes(const std::uint8_t* seen, const std::uint8_t* sent, std::size_t from,
                        std::size_t to, const Part& part, Identified& found) const noexcept;
@@ -158,7 +168,7 @@ class SentFrames {
     bool flow_checked_ = true;  // source address and port
     frame::Endpoint service_;
     std::uint16_t echo_port_ = 0;
-    std::uint32_t last_four_ = 0;  // of the destination's address
+    std::uint32_t last_four_ = 0;     // of the destination's address
     std::vector<std::uint8_t> room_;  // of a rebuilt frame
 };
 
@@ -177,11 +187,11 @@ inline bool SentFrames::flow_fits(const std::uint8_t* frame, unsigned stream,
     const Part& part = parts_[run.part];
     const bool second =
         run.pairs ? run.is_second(index) : part.traffic == frame::TrafficClass::kDnsAaaa;
-    const bool own = !flow_checked_ || (load<std::uint16_t>(frame + at.port) ==
-                                            run.port_word(index) &&
-                                        load<std::uint32_t>(frame + at.address) == run.address);
-    const bool outer = at.outer_port == 0 ||
-                       load<std::uint16_t>(frame + at.outer_port) == run.outer_ports[index];
+    const bool own =
+        !flow_checked_ || (load<std::uint16_t>(frame + at.port) == run.port_word(index) &&
+                           load<std::uint32_t>(frame + at.address) == run.address);
+    const bool outer =
+        at.outer_port == 0 || load<std::uint16_t>(frame + at.outer_port) == run.outer_ports[index];
     if (second != aaaa || !own || !outer || (at.size != 0 && at.size != part.common.size()))
         [[unlikely]] {
         return false;

@@ -127,7 +127,7 @@ struct TrackedIntake::Impl {
     StampReader reader;
     std::optional<SentFrames> sent;  // nothing: frames are not compared
     std::vector<WrongFrame> wrong;
-    std::size_t port_number = 0;  // of this burst
+    std::size_t port_number = 0;              // of this burst
     std::array<KnownShape, kShapes> shapes;   // by the frame's length
     const KnownShape* shape = shapes.data();  // of the frame before
     ArrivalRun run;
@@ -270,8 +270,8 @@ void TrackedIntake::Impl::enter_ordinary(frame::TrafficClass traffic, std::uint6
 }
 
 // Not at once: lengths that share a place would drive each other out with each frame.
-void TrackedIntake::Impl::learn(Bytes bytes, const rte_mbuf& mbuf,
-                                const judge::QuickFrame& frame, const Innermost& packet) noexcept {
+void TrackedIntake::Impl::learn(Bytes bytes, const rte_mbuf& mbuf, const judge::QuickFrame& frame,
+                                const Innermost& packet) noexcept {
     constexpr std::uint32_t kPatience = 16;
     if (++unknown < kPatience) [[likely]] {
         return;
@@ -352,7 +352,7 @@ bool TrackedIntake::Impl::take_good(Bytes bytes, const Innermost& packet,
     }
     if (tracked.age_ns > oldest_ns) [[unlikely]] {
         take_untimely(bytes, tracked);
-        return false;
+        return !sent;
     }
     if (sent && frames && !sent->as_sent(bytes, tracked)) [[unlikely]] {
         if (!take_changed(bytes, &tracked)) {
@@ -386,7 +386,6 @@ void TrackedIntake::Impl::take_untimely(Bytes bytes, Tracked tracked) noexcept {
     if (sent) {
         tracked.content = Tracked::Content::kWrong;
         note_wrong(bytes, sent->time_field(), nullptr);
-        sent->note(tracked.stream, tracked.sequence, tracked.traffic);
     }
     enter(tracked);
 }
@@ -426,7 +425,8 @@ void TrackedIntake::Impl::enter_damaged(Bytes bytes, std::uint64_t now_ns) noexc
     if (plan.expects == IntakePlan::Expects::kFrames) {
         found = sent->identify(bytes, readable ? &tracked : nullptr);
     } else if (readable && tracked.content == Tracked::Content::kRight) {
-        found = {.stream = tracked.stream, .sequence = tracked.sequence, .traffic = tracked.traffic};
+        found = {
+            .stream = tracked.stream, .sequence = tracked.sequence, .traffic = tracked.traffic};
     }
     if (!found) {
         return;

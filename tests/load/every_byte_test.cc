@@ -82,8 +82,7 @@ SourcePlan plan_for(const std::string& path) {
     return plan;
 }
 
-std::function<void(Frame&, const At&)> flip(std::size_t At::*base, std::size_t at,
-                                            unsigned bits) {
+std::function<void(Frame&, const At&)> flip(std::size_t At::*base, std::size_t at, unsigned bits) {
     return [=](Frame& frame, const At& places) {
         frame[places.*base + at] ^= static_cast<std::uint8_t>(bits);
     };
@@ -309,9 +308,9 @@ Outcome run(const SourcePlan& source, const Fault* fault, const std::string& all
     plan.source.flow = {.flows = 300, .first_port = 10'000, .ports = 100};
     plan.intake.expects = IntakePlan::Expects::kFrames;
     plan.intake.allowed = parse_allowance(allowed).value();
-    auto started = LoadRun::start(port::eal(), {.senders = {{0, &ends().port, 0}},
-                                                .receivers = {{0, &ends().port, 0}}},
-                                  plan);
+    auto started = LoadRun::start(
+        port::eal(), {.senders = {{0, &ends().port, 0}}, .receivers = {{0, &ends().port, 0}}},
+        plan);
     BOOST_REQUIRE_MESSAGE(started, started.error().message);
     Middlebox middlebox(fault, std::move(always));
     auto report = (*started)->run(
@@ -414,7 +413,8 @@ BOOST_AUTO_TEST_CASE(what_a_router_changes_is_allowed_and_its_faults_are_not) {
             BOOST_TEST(found.report.wrong() == found.planted);
             BOOST_TEST(in_field(found.report, fault.field) == found.planted);
         }
-        BOOST_TEST(run(plan_for(fault.path), &fault, "router,ttl=2,dscp", route).report.wrong() > 0u);
+        BOOST_TEST(run(plan_for(fault.path), &fault, "router,ttl=2,dscp", route).report.wrong() >
+                   0u);
     }
 }
 

@@ -165,9 +165,10 @@ void check_each_bit() {
                 slow.reset();
                 take(intake, first);
                 take(slow, first);
-                BOOST_REQUIRE_MESSAGE(intake.totals().known > 0,
-                                      fmt::format("{}: nothing is known before bit {} of byte {}",
-                                                  one.name, bit % 8, bit / 8));
+                BOOST_REQUIRE_MESSAGE(
+                    intake.totals().known > 0,
+                    fmt::format("{}: nothing is known before bit {} of byte {}: {}", one.name,
+                                bit % 8, bit / 8, described(intake.totals())));
                 take(intake, {frame, frames[kLearning + 1]});
                 take(slow, {frame, frames[kLearning + 1]});
                 BOOST_REQUIRE_MESSAGE(
@@ -181,11 +182,12 @@ void check_each_bit() {
                                   totals_of(intake, TrafficClass::kDnsA).wrong +
                                           totals_of(intake, TrafficClass::kDnsAaaa).wrong >
                                       0 ||
-                                  frame == frames[kLearning] || is_of_time(frames[kLearning], bit / 8);
-                BOOST_REQUIRE_MESSAGE(!compared || seen,
-                                      fmt::format("{}: bit {} of byte {} is not seen:\n{}",
-                                                  one.name, bit % 8, bit / 8,
-                                                  described(intake.totals())));
+                                  frame == frames[kLearning] ||
+                                  is_of_time(frames[kLearning], bit / 8);
+                BOOST_REQUIRE_MESSAGE(
+                    !compared || seen,
+                    fmt::format("{}: bit {} of byte {} is not seen:\n{}", one.name, bit % 8,
+                                bit / 8, described(intake.totals())));
             }
         }
     }

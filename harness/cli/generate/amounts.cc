@@ -32,8 +32,11 @@ void add_amount_options(CLI::App& command, AmountOptions& options) {
                     "its --timeout is over (default: no limit)")
         ->check(CLI::Range(std::uint64_t{1}, kMostOutstanding));
     command.add_option("--duration", options.seconds, "seconds to send for")->check(kAboveZero);
-    command.add_option("--drain", options.drain_s, "seconds to listen after the last query (until all have come back, --timeout at "
-                   "most)")
+    command
+        .add_option(
+            "--drain", options.drain_s,
+            "seconds to listen after the last query (until all have come back, --timeout at "
+            "most)")
         ->check(number_in(0, 3600));
 }
 

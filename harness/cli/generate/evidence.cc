@@ -16,7 +16,8 @@ std::uint16_t port_id(Lanes& lanes, std::size_t number) {
 
 port::CapturedFrame captured(const std::vector<std::uint8_t>& bytes, std::size_t port,
                              std::int64_t at_ns, const load::LoadRun& run, Lanes& lanes) {
-    return {.port_id = port_id(lanes, port), .unix_ns = run.unix_start_ns() + at_ns, .bytes = bytes};
+    return {
+        .port_id = port_id(lanes, port), .unix_ns = run.unix_start_ns() + at_ns, .bytes = bytes};
 }
 
 Status write_anomaly(const fs::path& file, const std::string& command, load::LoadRun& run,
@@ -84,8 +85,8 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
     }
     if (written && !wrong_frames.empty()) {
         const fs::path file = fs::path(folder) / "wrong.pcapng";
-        written = keep(file, port::write_capture(
-                                 file, result.repeat + ": not as they have to be", wrong_frames));
+        written = keep(file, port::write_capture(file, result.repeat + ": not as they have to be",
+                                                 wrong_frames));
     }
     for (std::size_t n = 0; written && n < anomalies.size(); ++n) {
         const fs::path file =

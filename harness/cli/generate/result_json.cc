@@ -22,13 +22,10 @@ json latency_json(const judge::LatencyHistogram& times) {
 }
 
 json answers_json(const TrialReport& report, const load::ClassTotals& all) {
-    return {{"answered", all.unique - all.late},
-            {"late", all.late},
-            {"wrong", all.wrong},
-            {"none", report.missing()},
-            {"damaged", all.damaged},
-            {"further", all.duplicates},
-            {"reordered", all.reordered}};
+    return {
+        {"answered", all.unique - all.late}, {"late", all.late},       {"wrong", all.wrong},
+        {"none", report.missing()},          {"damaged", all.damaged}, {"further", all.duplicates},
+        {"reordered", all.reordered}};
 }
 
 json classes_json(const TrialReport& report) {

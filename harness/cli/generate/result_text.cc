@@ -97,10 +97,10 @@ std::string indented(const std::string& lines) {
 std::string compared_rows(const GenerateResult& result) {
     constexpr std::size_t kShown = 3;
     const bool frames = result.expects == load::IntakePlan::Expects::kFrames;
-    std::string text = fmt::format("{}; allowed to differ: {}\n",
-                                   frames ? "each byte held against what was sent"
-                                          : "answers held against what was asked",
-                                   load::text(result.allowed));
+    std::string text = fmt::format(
+        "{}; allowed to differ: {}\n",
+        frames ? "each byte held against what was sent" : "answers held against what was asked",
+        load::text(result.allowed));
     for (const load::WrongField& one : wrong_fields(result.report)) {
         text += row(("  differing in " + one.name).c_str(), one.frames);
     }
@@ -224,9 +224,8 @@ std::string verdict_line(const GenerateResult& result) {
             "measured",
             word, report.sent);
     }
-    const char* const how = result.expects == load::IntakePlan::Expects::kFrames
-                                ? "not as they were sent"
-                                : "wrong";
+    const char* const how =
+        result.expects == load::IntakePlan::Expects::kFrames ? "not as they were sent" : "wrong";
     return fmt::format("{}: {} of {} {}, {} missing, {} with a wrong checksum{}{}", word,
                        report.unique(), report.sent, comers(result), report.missing(),
                        report.intake.received.bad_checksum,

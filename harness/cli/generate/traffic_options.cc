@@ -77,7 +77,8 @@ Status set_checksum(FrameSpec& spec, frame::ChecksumMode& tcp, const std::string
     const std::size_t equals = std::min(text.find('='), text.size());
     frame::ChecksumMode* field = checksum_field(spec, tcp, text.substr(0, equals));
     if (field == nullptr) {
-        return fail(ErrorCode::kBadInput, "--checksum {}: the layer must be ipv4, udp or tcp{}", text,
+        return fail(ErrorCode::kBadInput, "--checksum {}: the layer must be ipv4, udp or tcp{}",
+                    text,
                     spec.tunnel ? ", outer.ipv4 or outer.udp"
                                 : "; outer.ipv4 and outer.udp need --vxlan-vni");
     }
