@@ -645,7 +645,11 @@ std::string SentFrames::described(Bytes seen, const Identified& found) {
     const Part& part = parts_[found.part];
     take_time(part.form, part.places.time, seen, sent);
     // The sums are not those of that time.
-    judge::FrameDifference difference = judge::compare_frames(sent, seen, tunnel_ports_);
+    frame::TunnelPorts tunnels(frame::IpTunnels::kIgnored);
+    for (const std::uint16_t port : tunnel_ports_) {
+        tunnels.add(port, frame::Tunnel::kVxlan);
+    }
+    judge::FrameDifference difference = judge::compare_frames(sent, seen, tunnels);
     std::erase_if(difference.fields, [](const judge::FieldDifference& one) {
         return one.kind == judge::DifferenceKind::kChecksum;
     });
