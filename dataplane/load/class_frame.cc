@@ -112,6 +112,7 @@ void set_transport(frame::FrameSpec& spec, const SourcePlan& plan, TrafficClass 
             return;
         case TrafficClass::kTcpSyn:
             packet.transport = frame::Transport::kTcp;
+            packet.transport_checksum = plan.tcp_checksum.value_or(packet.transport_checksum);
             packet.tcp_option_bytes = kSynOptions.size();
             packet.tcp_flags = kFlagSyn;
             packet.tcp_acknowledgement = 0;
@@ -120,6 +121,7 @@ void set_transport(frame::FrameSpec& spec, const SourcePlan& plan, TrafficClass 
             packet.transport =
                 is_ipv4(packet) ? frame::Transport::kIcmp : frame::Transport::kIcmpv6;
             packet.destination.port = 0;
+            packet.transport_checksum = plan.icmp_checksum.value_or(packet.transport_checksum);
             if (packet.transport_checksum == frame::ChecksumMode::kOffload) {
                 packet.transport_checksum = frame::ChecksumMode::kSoftware;
             }

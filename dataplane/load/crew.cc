@@ -51,6 +51,9 @@ Status add_receiver(const Roles::Receiver& role, const Roles& roles, const LoadP
     }
     IntakePlan intake = plan.intake;
     intake.streams = static_cast<unsigned>(roles.senders.size());
+    if (!plan.make_source) {
+        intake.sent = plan.source;
+    }
     auto made = TrackedIntake::make(intake);
     if (!made) {
         return pass_on(made.error());

@@ -19,8 +19,20 @@ class FlowWalk {
           row_step_(static_cast<std::uint32_t>(step / plan.ports)),
           first_index_(static_cast<std::uint32_t>(first % plan.ports)),
           first_row_(static_cast<std::uint32_t>(first / plan.ports)),
-          first_port_(plan.first_port) {
+          first_port_(plan.first_port),
+          step_(step) {
         restart();
+    }
+
+    // To the flow of this number, counted from the first of the walk and round again.
+    void seek(std::uint64_t number) noexcept {
+        const std::uint64_t behind = number % count_;
+        const std::uint64_t flow =
+            std::uint64_t{first_row_} * ports_ + first_index_ + behind * step_;
+        left_ = count_ - behind;
+        index_ = static_cast<std::uint32_t>(flow % ports_);
+        row_ = static_cast<std::uint32_t>(flow / ports_);
+        enter_row();
     }
 
     // The source port of this flow, and what to add for the next ones of the row.
@@ -73,6 +85,7 @@ class FlowWalk {
     std::uint32_t first_index_;
     std::uint32_t first_row_;
     std::uint32_t first_port_;
+    std::uint64_t step_;
     std::uint64_t left_ = 0;
     std::uint64_t left_in_row_ = 0;
     std::uint32_t index_ = 0;  // of the port

@@ -157,6 +157,10 @@ struct Part {
             walk.advance(members / 2);
         }
     }
+    void seek(std::uint64_t frames) noexcept {
+        second_next = pairs && frames % 2 != 0;
+        walk.seek(pairs ? frames / 2 : frames);
+    }
     // Of `frames` frames from here on, how many are the second of a pair.
     std::size_t seconds_among(std::size_t frames) const noexcept {
         return pairs ? (frames + (second_next ? 1 : 0)) / 2 : 0;
@@ -172,8 +176,15 @@ struct FrameSource::Impl {
             outer_ports.push_back(__builtin_bswap16(port));
         }
         left_in_turn = pattern.front().frames;
+        frames_before.resize(parts.size());
+        for (const MixRun& run : pattern) {
+            period += run.frames;
+            frames_before[run.part] += run.frames;
+        }
     }
 
+    void seek(std::uint64_t number) noexcept;
+    void skip(Part& part, std::size_t frames) noexcept;
     void fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept;
     std::size_t fill_turn(Part& part, std::span<rte_mbuf*> mbufs, std::uint64_t sent_ns) noexcept;
     void count(const Part& part, std::size_t frames) noexcept;
@@ -187,6 +198,9 @@ struct FrameSource::Impl {
     std::vector<Part> parts;
     std::vector<MixRun> pattern;
     std::vector<std::uint16_t> outer_ports;
+    std::vector<std::uint64_t> frames_before;  // by part: in one period of the pattern
+    std::uint64_t period = 0;
+    std::array<std::uint64_t, 256> frames_met{};  // scratch of seek()
     frame::StampIds ids;
     std::size_t turn = 0;
     std::uint32_t left_in_turn = 0;
@@ -226,10 +240,33 @@ std::size_t FrameSource::Impl::fill_turn(Part& part, std::span<rte_mbuf*> mbufs,
          .outer_ports = outer_ports,
          .next_outer_port = outer_port});
     count(part, frames);
+    skip(part, frames);
+    return frames;
+}
+
+void FrameSource::Impl::skip(Part& part, std::size_t frames) noexcept {
     part.advance(frames);
     step_outer_port(frames);
     sequence += static_cast<std::uint32_t>(frames);
-    return frames;
+}
+
+void FrameSource::Impl::seek(std::uint64_t number) noexcept {
+    const std::uint64_t periods = number / period;
+    std::uint64_t left = number % period;
+    for (std::size_t n = 0; n < parts.size(); ++n) {
+        frames_met[n] = periods * frames_before[n];
+    }
+    for (turn = 0; left >= pattern[turn].frames; ++turn) {
+        left -= pattern[turn].frames;
+        frames_met[pattern[turn].part] += pattern[turn].frames;
+    }
+    frames_met[pattern[turn].part] += left;
+    left_in_turn = pattern[turn].frames - static_cast<std::uint32_t>(left);
+    for (std::size_t n = 0; n < parts.size(); ++n) {
+        parts[n].seek(frames_met[n]);
+    }
+    outer_port = outer_ports.empty() ? 0 : number % outer_ports.size();
+    sequence = static_cast<std::uint32_t>(number);
 }
 
 void FrameSource::Impl::count(const Part& part, std::size_t frames) noexcept {
@@ -294,6 +331,45 @@ FrameSource::~FrameSource() = default;
 std::size_t FrameSource::fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept {
     impl_->fill(burst, sent_ns);
     return burst.size();
+}
+
+void FrameSource::seek(std::uint64_t number) noexcept {
+    impl_->seek(number);
+}
+
+FlowRun FrameSource::ahead() const noexcept {
+    const Impl& impl = *impl_;
+    const std::uint32_t index = impl.pattern[impl.turn].part;
+    const Part& part = impl.parts[index];
+    std::uint64_t frames = std::min<std::uint64_t>(impl.left_in_turn, part.frames_in_row());
+    const std::size_t ports = impl.outer_ports.size();
+    frames = ports > 0 ? std::min<std::uint64_t>(frames, ports - impl.outer_port) : frames;
+    return {.first = impl.sequence,
+            .frames = static_cast<std::uint32_t>(frames),
+            .part = index,
+            .port = part.walk.port(),
+            .port_step = part.walk.port_step(),
+            .address = part.prepared.address_word(part.walk.row()),
+            .pairs = part.pairs,
+            .member = part.second_next ? std::uint8_t{1} : std::uint8_t{0},
+            .outer_ports = ports > 0 ? &impl.outer_ports[impl.outer_port] : nullptr};
+}
+
+void FrameSource::skip(std::uint32_t frames) noexcept {
+    Impl& impl = *impl_;
+    impl.skip(impl.parts[impl.pattern[impl.turn].part], frames);
+    impl.left_in_turn -= frames;
+    if (impl.left_in_turn == 0) {
+        impl.next_turn();
+    }
+}
+
+std::size_t FrameSource::parts() const noexcept {
+    return impl_->parts.size();
+}
+
+const PreparedFrame& FrameSource::part(std::size_t index) const noexcept {
+    return impl_->parts[index].prepared;
 }
 
 void FrameSource::restamp(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept {

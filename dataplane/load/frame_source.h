@@ -16,6 +16,29 @@ struct rte_mbuf;
 
 namespace pathproof::load {
 
+class PreparedFrame;
+
+// Frames that follow each other and differ in nothing but number, time, id, the sums, and what is
+// said here.
+struct FlowRun {
+    std::uint64_t first = 0;  // number of the first
+    std::uint32_t frames = 0;
+    std::uint32_t part = 0;  // of the mix
+    std::uint32_t port = 0;  // source port of the first flow; of the next: port_step further
+    std::uint32_t port_step = 0;
+    std::uint32_t address = 0;  // the last four bytes of the source address, as they lie in memory
+    bool pairs = false;         // two frames of each flow, A and AAAA
+    std::uint8_t member = 0;    // of a pair that the first frame is
+    const std::uint16_t* outer_ports = nullptr;  // as they lie in memory, one a frame; null: all one
+
+    // Of frame `index` of the run.
+    std::uint16_t port_word(std::uint32_t index) const noexcept {
+        const std::uint32_t flow = pairs ? (index + member) >> 1 : index;
+        return __builtin_bswap16(static_cast<std::uint16_t>(port + flow * port_step));
+    }
+    bool is_second(std::uint32_t index) const noexcept { return ((index + member) & 1) != 0; }
+};
+
 class FrameSource final : public Source {
   public:
     // Errors (kBadInput): what cannot be made, named: a frame size too small for its class or above
@@ -38,6 +61,15 @@ class FrameSource final : public Source {
     std::uint16_t longest_frame() const noexcept override;
     double mean_frame_bytes() const noexcept override;
     std::uint64_t port_offloads() const noexcept override;
+
+    // What a receiver that knows the plan asks: what frame `number` (of the stream, from 0) and
+    // those behind it are like. fill() goes on with that frame.
+    void seek(std::uint64_t number) noexcept;
+    // Of the frame that fill() would make next; skip() passes them over.
+    FlowRun ahead() const noexcept;
+    void skip(std::uint32_t frames) noexcept;
+    std::size_t parts() const noexcept;
+    const PreparedFrame& part(std::size_t index) const noexcept;
 
   private:
     struct Impl;

@@ -19,6 +19,7 @@ void add(ClassTotals& to, const ClassTotals& more) {
     to.reordered += more.reordered;
     to.late += more.late;
     to.wrong += more.wrong;
+    to.damaged += more.damaged;
     to.latency.merge(more.latency);
 }
 
@@ -40,6 +41,14 @@ IntakeTotals sum(const IntakeTotals& a, const IntakeTotals& b) {
     both.quick += b.quick;
     both.known += b.known;
     both.stale += b.stale;
+    if (both.wrong_fields.empty()) {
+        both.wrong_fields = b.wrong_fields;
+        return both;
+    }
+    // Intakes of one run have the same fields.
+    for (std::size_t i = 0; i < b.wrong_fields.size(); ++i) {
+        both.wrong_fields[i].frames += b.wrong_fields[i].frames;
+    }
     return both;
 }
 

@@ -70,18 +70,45 @@ std::optional<KnownShape::Kind> KnownShape::kind_of(frame::Bytes frame,
                                                            : std::nullopt;
 }
 
+// What is open for all that anybody may send is closed again.
+void KnownShape::close(std::span<std::uint8_t> mask, const judge::QuickFrame& judged,
+                       const Sent& sent) const noexcept {
+    const auto shut = [&](std::size_t at, std::size_t bytes) {
+        std::ranges::fill(mask.subspan(at, bytes), std::uint8_t{0xff});
+    };
+    if (!sent.common.empty()) {
+        const std::size_t known = std::min(mask.size(), sent.common.size());
+        std::copy_n(sent.common.begin(), known, mask.begin());
+        return;
+    }
+    const bool ipv4 = kind_ != Kind::kIpv6;
+    const std::size_t bytes = ipv4 ? 4 : 16;
+    const std::size_t source = judged.network + (ipv4 ? 12u : 8u);
+    if (sent.from_one) {
+        shut(source, bytes);
+        shut(judged.transport, 2);
+    }
+    shut(source + bytes, bytes - 4);
+}
+
 void KnownShape::learn(frame::Bytes frame, const Said& said, const judge::QuickFrame& judged,
-                       std::size_t question_end) noexcept {
+                       std::size_t question_end, const Sent* sent) noexcept {
     said_ = {};
     const std::optional<Kind> kind = kind_of(frame, judged);
     const std::uint32_t message = judged.transport + kUdpHeader;
-    const std::size_t end = message + question_end;
-    if (!kind || end > kFrom + kMost * kVector) {
+    std::size_t end = message + question_end;
+    const bool whole = sent != nullptr && (!sent->common.empty() || sent->whole);
+    // A vector is the least that a tail can be.
+    const bool short_tail = whole && frame.size() - end < kVector;
+    end = short_tail ? frame.size() : end;
+    from_ = sent != nullptr && !sent->common.empty() ? 0 : kFrom;
+    tail_size_ = whole && !short_tail ? static_cast<std::uint32_t>(frame.size() - end) : 0;
+    if (!kind || end > from_ + kMost * kVector || tail_size_ > kLongestTail) {
         return;
     }
     std::array<std::uint8_t, kFrom + kMost * kVector> masks{};
     const std::span<std::uint8_t> mask(masks);
-    std::ranges::fill(mask.subspan(kFrom, end - kFrom), std::uint8_t{0xff});
+    std::ranges::fill(mask.subspan(from_, end - from_), std::uint8_t{0xff});
     if (*kind == Kind::kIpv6) {
         open_ipv6(mask, judged.network);
     } else {
@@ -89,7 +116,7 @@ void KnownShape::learn(frame::Bytes frame, const Said& said, const judge::QuickF
     }
     open(mask, judged.transport, 4);
     open(mask, judged.transport + 6, 2);
-    open_message(mask, message, question_end);
+    kind_ = *kind;
     const bool tunnel = *kind == Kind::kVxlan || *kind == Kind::kVxlanZero;
     if (tunnel) {
         open_ipv4(mask, kOuterNetwork);
@@ -98,12 +125,19 @@ void KnownShape::learn(frame::Bytes frame, const Said& said, const judge::QuickF
         open(mask, kOuterTransport + kUdpHeader + 4, 4);   // VNI
         open(mask, kOuterTransport + kUdpHeader + 8, 12);  // inner Ethernet addresses
     }
+    if (sent != nullptr) {
+        close(mask, judged, *sent);
+        places_ = sent->places;
+        // The upper half of the time changes with each learning only.
+        std::ranges::fill(mask.subspan(message + frame::kDnsHeaderBytes + 12, 4),
+                          std::uint8_t{0xff});
+    }
+    open_message(mask, message, question_end);
     const std::optional<frame::Stamp> stamp =
         frame::read_dns_stamp(frame.subspan(message, judged.end - message));
     if (!stamp) {
         return;
     }
-    kind_ = *kind;
     code_ = judged.code;
     transport_ = judged.transport;
     summed_ = judged.end - judged.transport;
@@ -125,15 +159,17 @@ void KnownShape::learn(frame::Bytes frame, const Said& said, const judge::QuickF
 void KnownShape::remember(frame::Bytes frame, std::span<const std::uint8_t> mask,
                           std::uint32_t end) noexcept {
     constexpr std::uint32_t kPair = 2 * kVector;
-    const std::uint32_t pairs = (end - kFrom - 1) / kPair;
+    const std::uint32_t pairs = (end - from_ - 1) / kPair;
+    tail_at_ = end;
+    std::copy_n(frame.begin() + end, tail_size_, tail_bytes_.begin());
     used_ = 2 + 2 * pairs;
     rest_ = end - pairs * kPair;
     const auto set = [&](Vector& vector, std::uint32_t at) {
         std::copy_n(frame.begin() + at, kVector, vector.value.begin());
         std::copy_n(mask.begin() + at, kVector, vector.mask.begin());
     };
-    set(vectors_[0], kFrom);
-    set(vectors_[1], kFrom + kVector);
+    set(vectors_[0], from_);
+    set(vectors_[1], from_ + kVector);
     for (std::uint32_t i = 2; i < used_; ++i) {
         set(vectors_[i], rest_ + (i - 2) * kVector);
     }

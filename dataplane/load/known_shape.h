@@ -17,6 +17,7 @@
 #include "dataplane/frame/view.h"
 #include "dataplane/judge/quick_verifier.h"
 #include "dataplane/load/hex_digits.h"
+#include "dataplane/load/sent_frames.h"
 
 namespace pathproof::load {
 
@@ -36,11 +37,20 @@ class KnownShape {
         bool operator==(const Said&) const = default;
     };
 
+    // What is known of the frames as they were sent: then nothing is left open but what follows
+    // from number and flow.
+    struct Sent {
+        std::span<const std::uint8_t> common;  // see SentFrames; empty: they are answers
+        FlowPlaces places;
+        bool from_one = false;  // answers: all from one address and port
+        bool whole = false;     // answers: to the last byte
+    };
+
     // `judged` says that all is right with the frame, and its DNS message, up to `question_end` of
     // the message, has been read as it was sent. Without a common shape that this class knows
     // nothing is learned.
     void learn(frame::Bytes frame, const Said& said, const judge::QuickFrame& judged,
-               std::size_t question_end) noexcept;
+               std::size_t question_end, const Sent* sent) noexcept;
 
     // Whether the general way would say of a frame with the same `said()` what it said of those
     // learned from: all checksums right, and a right message of one of `streams`.
@@ -51,6 +61,7 @@ class KnownShape {
 
     const Said& said() const noexcept { return said_; }
     judge::QuickCode code() const noexcept { return code_; }
+    const FlowPlaces& flow_places() const noexcept { return places_; }
     // What a message's time has above its lower 32 bits.
     std::uint64_t upper_time_ns() const noexcept { return upper_time_; }
 
@@ -58,9 +69,11 @@ class KnownShape {
     enum class Kind : std::uint8_t { kIpv4, kIpv6, kVxlan, kVxlanZero };
 
     static constexpr std::uint32_t kVector = 16;
-    static constexpr std::size_t kMost = 12;
-    // Where a frame has its type; the addresses before it are nobody's business.
+    static constexpr std::size_t kMost = 14;
+    // Where a frame has its type; the addresses before it are nobody's business where it is not
+    // known what was sent.
     static constexpr std::uint32_t kFrom = 12;
+    static constexpr std::uint32_t kLongestTail = 1'536;
     // IPv4 in VXLAN in IPv4 without VLAN tags.
     static constexpr std::uint32_t kOuterNetwork = 14;
     static constexpr std::uint32_t kOuterTransport = kOuterNetwork + 20;
@@ -90,12 +103,19 @@ class KnownShape {
                                        const judge::QuickFrame& judged) noexcept;
     void remember(frame::Bytes frame, std::span<const std::uint8_t> mask,
                   std::uint32_t end) noexcept;
+    void close(std::span<std::uint8_t> mask, const judge::QuickFrame& judged,
+               const Sent& sent) const noexcept;
 
     std::array<Vector, kMost> vectors_;
+    std::array<std::uint8_t, kLongestTail> tail_bytes_{};  // behind the vectors
+    std::uint32_t tail_at_ = 0;
+    std::uint32_t tail_size_ = 0;  // 0, or a vector at least
+    std::uint32_t from_ = kFrom;
+    FlowPlaces places_;
     // Brings the bytes behind the last whole vector of the segment to the front.
     alignas(kVector) std::array<std::uint8_t, kVector> tail_{};
     Said said_;               // nothing was learned: of no frame
-    std::uint32_t used_ = 0;  // of the vectors; the first two lie at kFrom
+    std::uint32_t used_ = 0;  // of the vectors; the first two lie at from_
     std::uint32_t rest_ = 0;  // where the others do, which end with the question
     std::uint32_t transport_ = 0;
     std::uint32_t summed_ = 0;   // bytes of the transport segment
@@ -114,12 +134,22 @@ inline bool KnownShape::looks_alike(const std::uint8_t* frame) const noexcept {
             _mm_xor_si128(judge::load<__m128i>(at), judge::load<__m128i>(vector.value.data())),
             judge::load<__m128i>(vector.mask.data()));
     };
-    __m128i any = _mm_or_si128(wrong(frame + kFrom, vectors_[0]),
-                               wrong(frame + kFrom + kVector, vectors_[1]));
+    __m128i any = _mm_or_si128(wrong(frame + from_, vectors_[0]),
+                               wrong(frame + from_ + kVector, vectors_[1]));
     const std::uint8_t* at = frame + rest_;
     for (std::size_t i = 2; i < used_; i += 2, at += 2 * kVector) {
         any = _mm_or_si128(
             any, _mm_or_si128(wrong(at, vectors_[i]), wrong(at + kVector, vectors_[i + 1])));
+    }
+    if (tail_size_ != 0) {
+        const auto changed = [&](std::uint32_t behind) {
+            return _mm_xor_si128(judge::load<__m128i>(frame + tail_at_ + behind),
+                                 judge::load<__m128i>(tail_bytes_.data() + behind));
+        };
+        any = _mm_or_si128(any, changed(tail_size_ - kVector));
+        for (std::uint32_t behind = 0; behind + kVector < tail_size_; behind += kVector) {
+            any = _mm_or_si128(any, changed(behind));
+        }
     }
     return _mm_testz_si128(any, any) != 0;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct SourcePlan {
     // is the class's. ICMP under checksum mode 'offload' is summed in software: no NIC offers it.
     frame::FrameSpec spec;
     std::vector<MixPart> mix = {{}};
+    // Of classes over TCP and ICMP, if not the specification's.
+    std::optional<frame::ChecksumMode> tcp_checksum;
+    std::optional<frame::ChecksumMode> icmp_checksum;
     // A and AAAA of one pair have one 5-tuple and follow each other; the mix then names kDnsA only
     // and stands for the pair.
     enum class Pairing : std::uint8_t { kSingle, kPairs } pairing = Pairing::kSingle;

@@ -105,6 +105,9 @@ class Engine final : public LoadRun {
     std::vector<judge::KeptFrame> take_bad_frames() override {
         return gather<judge::KeptFrame>([](TrackedIntake& one) { return one.take_bad_frames(); });
     }
+    std::vector<WrongFrame> take_wrong_frames() override {
+        return gather<WrongFrame>([](TrackedIntake& one) { return one.take_wrong_frames(); });
+    }
     std::vector<Anomaly> take_anomalies() override {
         return gather<Anomaly>([](TrackedIntake& one) { return one.take_anomalies(); });
     }

@@ -61,11 +61,13 @@ struct TrialOrder {
     // does not come back within IntakePlan::late_after is given up. 0: no limit.
     std::uint64_t outstanding = 0;
     Nanoseconds drain = std::chrono::milliseconds(100);
-    // Listening on after everything sent has arrived would only show duplicates that come late.
+    // Listening on after everything sent has arrived only shows duplicates that come late: `settle`
+    // is for them.
     enum class DrainEnd : std::uint8_t {
         kWhenAllArrived,
         kFull
     } drain_end = DrainEnd::kWhenAllArrived;
+    Nanoseconds settle{0};
 };
 
 struct InterDeparture {  // gaps between bursts that left one after the other, one sender
@@ -155,7 +157,9 @@ struct TrialReport {
     std::string own_drops;
     std::string tester_limit;  // both
     std::uint64_t unique() const;
-    // Loss of unique frames: sent - unique arrivals.
+    std::uint64_t wrong() const;    // of them
+    std::uint64_t damaged() const;  // see ClassTotals
+    // Of which nothing came, not even with a wrong checksum, as far as can be told.
     std::uint64_t missing() const;
 };
 
@@ -185,6 +189,7 @@ class LoadRun {
     virtual std::int64_t unix_start_ns() const = 0;
     virtual std::vector<judge::KeptFrame> take_bad_frames() = 0;
     virtual std::vector<Anomaly> take_anomalies() = 0;
+    virtual std::vector<WrongFrame> take_wrong_frames() = 0;
 };
 
 }  // namespace pathproof::load

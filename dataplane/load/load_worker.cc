@@ -23,7 +23,7 @@ constexpr Tsc kNoDeadline = Tsc{1} << 40;
 std::uint64_t unique_of(const IntakeTotals& totals) {
     std::uint64_t unique = 0;
     for (const ClassTotals& of_class : totals.classes) {
-        unique += of_class.unique;
+        unique += of_class.unique + of_class.damaged;
     }
     return unique;
 }
@@ -183,7 +183,11 @@ bool LoadWorker::drained(const TrialOrder& order, Tsc now) noexcept {
         return true;
     }
     live_.unique.store(unique_of(intake_->totals()), std::memory_order_release);
-    return order.drain_end == TrialOrder::DrainEnd::kWhenAllArrived && everything_arrived();
+    if (order.drain_end != TrialOrder::DrainEnd::kWhenAllArrived || !everything_arrived()) {
+        return false;
+    }
+    drain_end_ = std::min(drain_end_, now + static_cast<Tsc>(clock_.tsc.cycles(order.settle)));
+    return order.settle.count() == 0;
 }
 
 bool LoadWorker::everything_arrived() const noexcept {

@@ -308,7 +308,7 @@ void PreparedFrame::change_upper(std::uint32_t upper) noexcept {
 void PreparedFrame::change_row(std::uint32_t row) noexcept {
     row_ = row;
     std::uint8_t* const bytes = frame_.bytes.data();
-    const std::uint32_t address = __builtin_bswap32(first_address_ + row);
+    const std::uint32_t address = address_word(row);
     store(bytes + frame_.places.address, address);
     const std::uint32_t sum = words_of(address);
     const frame::PacketSpec& packet = frame_.spec.packet;

@@ -52,6 +52,10 @@ class PreparedFrame {
         }
     }
 
+    // The last four bytes of the source address of a row, as they lie in memory.
+    std::uint32_t address_word(std::uint32_t row) const noexcept {
+        return __builtin_bswap32(first_address_ + row);
+    }
     // Another time in a frame that was made of this one.
     void restamp(std::uint8_t* frame, std::uint64_t sent_ns) const noexcept;
     void seal(std::uint8_t* frame) const noexcept;

@@ -65,8 +65,7 @@ bool StampReader::read_upper_digits(std::uint32_t digits) noexcept {
     return true;
 }
 
-bool StampReader::is_right_as_sent(Bytes segment) noexcept {
-    Tracked tracked;
+bool StampReader::is_right_as_sent(Bytes segment, Tracked& tracked) noexcept {
     return segment.size() > kUdpHeader &&
            read_dns_as_sent(segment.subspan(kUdpHeader), 0, tracked) &&
            tracked.content == Tracked::Content::kRight;

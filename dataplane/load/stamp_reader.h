@@ -25,6 +25,7 @@ struct Innermost {
     enum class Upper : std::uint8_t { kUdp, kTcp, kIcmp } upper = Upper::kUdp;
     std::uint32_t transport = 0;
     std::uint32_t end = 0;
+    std::uint32_t ip = 0;  // the header
 };
 
 struct Tracked {
@@ -33,9 +34,13 @@ struct Tracked {
     // Wrong: an answer with another id, or an rcode other than NOERROR.
     enum class Content : std::uint8_t { kRight, kWrong } content = Content::kRight;
     enum class Time : std::uint8_t { kKnown, kUnknown } time = Time::kKnown;
+    bool as_sent = false;  // a DNS question that lies as it was sent, letters lower case
     std::uint32_t sequence = 0;
-    std::uint64_t age_ns = 0;  // since it left; 0 if that lies ahead
+    std::uint64_t age_ns = 0;  // since it left; kAhead if that lies ahead
 };
+
+// No age: the frame says that it left later than now, by more than clocks of lcores may differ.
+inline constexpr std::uint64_t kAhead = ~std::uint64_t{0};
 
 class StampReader {
   public:
@@ -56,11 +61,11 @@ class StampReader {
 
     // Whether a UDP segment carries a message of the run, right in all, whose question lies as it
     // was sent, letters lower case.
-    bool is_right_as_sent(frame::Bytes segment) noexcept;
+    bool is_right_as_sent(frame::Bytes segment, Tracked& tracked) noexcept;
     // Of such a message.
     std::size_t question_end() const noexcept { return question_end_; }
     std::span<const frame::StampIds> ids() const noexcept { return ids_; }
-    // Since `sent_ns`, of times that have 48 bits; 0 if that lies ahead.
+    // Since `sent_ns`, of times that have 48 bits; 0 or kAhead if that lies ahead.
     static std::uint64_t age(std::uint64_t now_ns, std::uint64_t sent_ns) noexcept;
 
   private:
@@ -120,7 +125,11 @@ inline bool StampReader::fits_suffix(const std::uint8_t* message) const noexcept
 
 inline std::uint64_t StampReader::age(std::uint64_t now_ns, std::uint64_t sent_ns) noexcept {
     const std::uint64_t age_ns = (now_ns - sent_ns) & frame::kStampTimeMask;
-    return age_ns > frame::kStampTimeMask / 2 ? 0 : age_ns;
+    constexpr std::uint64_t kClocksApart = 1'000'000;
+    if (age_ns > frame::kStampTimeMask / 2) [[unlikely]] {
+        return frame::kStampTimeMask - age_ns < kClocksApart ? 0 : kAhead;
+    }
+    return age_ns;
 }
 
 inline void StampReader::judge_message(const std::uint8_t* message, Tracked& out) const noexcept {
@@ -169,6 +178,7 @@ inline bool StampReader::read_dns_as_sent(frame::Bytes message, std::uint64_t no
     out.traffic = type == kA ? frame::TrafficClass::kDnsA : frame::TrafficClass::kDnsAaaa;
     out.stream = static_cast<std::uint8_t>(stream);
     out.time = Tracked::Time::kKnown;
+    out.as_sent = true;
     out.sequence = __builtin_bswap32(static_cast<std::uint32_t>(bytes));
     out.age_ns =
         age(now_ns, upper_time_ | __builtin_bswap32(static_cast<std::uint32_t>(bytes >> 32)));

@@ -12,6 +12,7 @@
 #include "dataplane/load/arrival_run.h"
 #include "dataplane/load/claim_tally.h"
 #include "dataplane/load/known_shape.h"
+#include "dataplane/load/sent_frames.h"
 #include "dataplane/load/stamp_reader.h"
 
 namespace pathproof::load {
@@ -22,9 +23,10 @@ using judge::Arrival;
 using judge::QuickCode;
 
 // So far ahead a frame's bytes are asked for while another is read.
-constexpr std::size_t kAhead = 4;
+constexpr std::size_t kBytesAhead = 4;
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kShapes = 16;
+constexpr std::size_t kWrongKept = 16;
 
 void prefetch(const rte_mbuf* mbuf) noexcept {
     const auto* bytes = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
@@ -57,7 +59,8 @@ KnownShape::Said said_of(const rte_mbuf& mbuf) noexcept {
 std::optional<Innermost> innermost_of(const frame::PacketView& packet) noexcept {
     Innermost place{.network = packet.network,
                     .transport = packet.transport_offset,
-                    .end = packet.transport_offset + packet.transport_length};
+                    .end = packet.transport_offset + packet.transport_length,
+                    .ip = packet.network_offset};
     if (packet.fragment != frame::Fragment::kWhole) {
         return std::nullopt;
     }
@@ -79,16 +82,19 @@ std::optional<Innermost> innermost_of(const frame::PacketView& packet) noexcept 
 }  // namespace
 
 struct TrackedIntake::Impl {
-    Impl(const IntakePlan& the_plan, StampReader the_reader)
+    Impl(const IntakePlan& the_plan, StampReader the_reader, std::optional<SentFrames> the_sent)
         : plan(the_plan),
           quick(plan.tunnel_ports),
           reader(std::move(the_reader)),
+          sent(std::move(the_sent)),
           late_after_ns(static_cast<std::uint64_t>(plan.late_after.count())),
           keeper(plan.keep_bad_frames),
           ring(plan.frames_around, plan.anomalies),
           ledgers(plan.streams) {
         totals.streams.resize(plan.streams);
+        name_fields();
     }
+    void name_fields();
 
     // The way of an ordinary frame is one function: handing what was read of it from one to the
     // next through memory costs more than the reading.
@@ -97,9 +103,15 @@ struct TrackedIntake::Impl {
     [[gnu::always_inline]] inline bool take_known(const rte_mbuf& mbuf) noexcept;
     [[gnu::noinline]] void enter_run() noexcept;
     void enter_ordinary(frame::TrafficClass traffic, std::uint64_t age_ns, unsigned count) noexcept;
-    void learn(Bytes bytes, const rte_mbuf& mbuf, const judge::QuickFrame& frame) noexcept;
-    [[gnu::always_inline]] inline void take_good(Bytes bytes, const Innermost& packet,
+    void learn(Bytes bytes, const rte_mbuf& mbuf, const judge::QuickFrame& frame,
+               const Innermost& packet) noexcept;
+    // True: it was as it has to be in all.
+    [[gnu::always_inline]] inline bool take_good(Bytes bytes, const Innermost& packet,
                                                  std::uint64_t now_ns) noexcept;
+    [[gnu::noinline]] void take_untimely(Bytes bytes, Tracked tracked) noexcept;
+    [[gnu::noinline]] bool take_changed(Bytes bytes, const Tracked* claimed) noexcept;
+    [[gnu::noinline]] void enter_damaged(Bytes bytes, std::uint64_t now_ns) noexcept;
+    void note_wrong(Bytes bytes, std::uint64_t fields, const Identified* found) noexcept;
     [[gnu::always_inline]] inline void enter(const Tracked& tracked) noexcept;
 
     [[gnu::noinline]] Bytes join(const rte_mbuf& mbuf) noexcept;
@@ -113,6 +125,9 @@ struct TrackedIntake::Impl {
     IntakePlan plan;
     judge::QuickVerifier quick;
     StampReader reader;
+    std::optional<SentFrames> sent;  // nothing: frames are not compared
+    std::vector<WrongFrame> wrong;
+    std::size_t port_number = 0;              // of this burst
     std::array<KnownShape, kShapes> shapes;   // by the frame's length
     const KnownShape* shape = shapes.data();  // of the frame before
     ArrivalRun run;
@@ -165,13 +180,15 @@ void TrackedIntake::Impl::take(const rte_mbuf& mbuf, std::size_t port,
         take_bad(bytes, port, now_ns);
         return;
     }
-    take_good(bytes,
-              {.network = frame.code.ipv6() ? frame::Network::kIpv6 : frame::Network::kIpv4,
-               .upper = upper_of(frame.code),
-               .transport = frame.transport,
-               .end = frame.end},
-              now_ns);
-    learn(bytes, mbuf, frame);
+    const Innermost packet{
+        .network = frame.code.ipv6() ? frame::Network::kIpv6 : frame::Network::kIpv4,
+        .upper = upper_of(frame.code),
+        .transport = frame.transport,
+        .end = frame.end,
+        .ip = frame.network};
+    if (take_good(bytes, packet, now_ns)) [[likely]] {
+        learn(bytes, mbuf, frame, packet);
+    }
 }
 
 bool TrackedIntake::Impl::take_known(const rte_mbuf& mbuf) noexcept {
@@ -185,6 +202,10 @@ bool TrackedIntake::Impl::take_known(const rte_mbuf& mbuf) noexcept {
     }
     Known known;
     if (mbuf.nb_segs != 1 || !shape->read(bytes, quick, reader.ids(), known)) [[unlikely]] {
+        return false;
+    }
+    if (sent && !sent->flow_fits(bytes, known.stream, known.sequence, known.aaaa != 0,
+                                 shape->flow_places())) [[unlikely]] {
         return false;
     }
     if (!run.extend(*shape, known)) [[unlikely]] {
@@ -205,10 +226,18 @@ void TrackedIntake::Impl::enter_run() noexcept {
                totals, count);
     const std::uint64_t age_ns = StampReader::age(burst_ns, run.sent_ns());
     if (age_ns > oldest_ns) [[unlikely]] {
-        totals.stale += count;
-        totals.received.other_traffic += count;
+        for (unsigned i = 0; i < count; ++i) {
+            take_untimely({}, {.traffic = run.is_aaaa(i) ? frame::TrafficClass::kDnsAaaa
+                                                         : frame::TrafficClass::kDnsA,
+                               .stream = run.stream(),
+                               .sequence = run.first() + i,
+                               .age_ns = age_ns});
+        }
         run.clear();
         return;
+    }
+    if (sent) {
+        sent->note(run.stream(), run.first(), frame::TrafficClass::kDnsA);
     }
     totals.received.answers += count;
     if (age_ns <= late_after_ns && ledgers[run.stream()].take_run(run.first(), count)) [[likely]] {
@@ -241,17 +270,27 @@ void TrackedIntake::Impl::enter_ordinary(frame::TrafficClass traffic, std::uint6
 }
 
 // Not at once: lengths that share a place would drive each other out with each frame.
-void TrackedIntake::Impl::learn(Bytes bytes, const rte_mbuf& mbuf,
-                                const judge::QuickFrame& frame) noexcept {
+void TrackedIntake::Impl::learn(Bytes bytes, const rte_mbuf& mbuf, const judge::QuickFrame& frame,
+                                const Innermost& packet) noexcept {
     constexpr std::uint32_t kPatience = 16;
     if (++unknown < kPatience) [[likely]] {
         return;
     }
     unknown = 0;
     const Bytes segment = bytes.subspan(frame.transport, frame.end - frame.transport);
-    if (reader.is_right_as_sent(segment)) {
-        shapes[bytes.size() % kShapes].learn(bytes, said_of(mbuf), frame, reader.question_end());
+    Tracked tracked;
+    if (!reader.is_right_as_sent(segment, tracked)) {
+        return;
     }
+    KnownShape::Sent known;
+    if (sent) {
+        known = {.common = sent->common_bytes(tracked),
+                 .places = sent->flow_places(tracked, packet),
+                 .from_one = sent->sources_fixed(),
+                 .whole = sent->judges_records()};
+    }
+    shapes[bytes.size() % kShapes].learn(bytes, said_of(mbuf), frame, reader.question_end(),
+                                         sent ? &known : nullptr);
 }
 
 void TrackedIntake::Impl::mark(Anomaly::Kind kind) noexcept {
@@ -263,6 +302,9 @@ void TrackedIntake::Impl::mark(Anomaly::Kind kind) noexcept {
 void TrackedIntake::Impl::take_bad(Bytes bytes, std::size_t port, std::uint64_t now_ns) noexcept {
     ++totals.received.bad_checksum;
     mark(Anomaly::Kind::kBadChecksum);
+    if (sent) {
+        enter_damaged(bytes, now_ns);
+    }
     if (keeper.full()) {
         return;
     }
@@ -284,29 +326,144 @@ void TrackedIntake::Impl::take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::
     }
     if (verdict.malformed != judge::Malformed::kNone) {
         ++totals.received.malformed;
+        if (sent) {
+            enter_damaged(bytes, now_ns);
+        }
         return;
     }
     if (const auto packet = innermost_of(view.innermost())) {
-        take_good(bytes, *packet, now_ns);
+        static_cast<void>(take_good(bytes, *packet, now_ns));
         return;
     }
-    ++totals.received.other_traffic;
+    if (!sent || !sent->has_length(bytes.size()) || !take_changed(bytes, nullptr)) {
+        ++totals.received.other_traffic;
+    }
 }
 
-void TrackedIntake::Impl::take_good(Bytes bytes, const Innermost& packet,
+bool TrackedIntake::Impl::take_good(Bytes bytes, const Innermost& packet,
                                     std::uint64_t now_ns) noexcept {
     Tracked tracked;
+    const bool frames = plan.expects == IntakePlan::Expects::kFrames;
     if (!reader.read(bytes, packet, now_ns, tracked)) [[unlikely]] {
-        count_other(bytes, &packet);
-        return;
+        if (!sent || !frames || !sent->goes_there(bytes, packet) || !take_changed(bytes, nullptr)) {
+            count_other(bytes, &packet);
+        }
+        return false;
     }
     if (tracked.age_ns > oldest_ns) [[unlikely]] {
+        take_untimely(bytes, tracked);
+        return !sent;
+    }
+    if (sent && frames && !sent->as_sent(bytes, tracked)) [[unlikely]] {
+        if (!take_changed(bytes, &tracked)) {
+            count_other(bytes, &packet);
+        }
+        return false;
+    }
+    if (sent && !frames) {
+        const std::uint64_t fields = sent->wrong_in_answer(bytes, packet, tracked);
+        tracked.content = fields == 0 ? Tracked::Content::kRight : Tracked::Content::kWrong;
+        if (fields != 0) [[unlikely]] {
+            note_wrong(bytes, fields, nullptr);
+        }
+    }
+    ++totals.received.answers;
+    enter(tracked);
+    return tracked.content == Tracked::Content::kRight;
+}
+
+// Left before the trial began, or later than now. No frame can have done either if one that was
+// made before it left in this trial: then its time was changed.
+void TrackedIntake::Impl::take_untimely(Bytes bytes, Tracked tracked) noexcept {
+    const bool ahead = tracked.age_ns == kAhead;
+    if (!ahead && !(sent && sent->left_before(tracked))) {
         ++totals.stale;
         count_other(bytes, nullptr);
         return;
     }
     ++totals.received.answers;
+    tracked.age_ns = 0;
+    if (sent) {
+        tracked.content = Tracked::Content::kWrong;
+        note_wrong(bytes, sent->time_field(), nullptr);
+    }
     enter(tracked);
+}
+
+// A frame with right checksums that is none of those sent; false: nor was it ever one.
+bool TrackedIntake::Impl::take_changed(Bytes bytes, const Tracked* claimed) noexcept {
+    const std::optional<Identified> found = sent->identify(bytes, claimed);
+    if (!found) {
+        return false;
+    }
+    Tracked tracked{.traffic = found->traffic,
+                    .stream = found->stream,
+                    .time = Tracked::Time::kUnknown,
+                    .sequence = found->sequence};
+    if (claimed != nullptr) {
+        tracked.time = claimed->time;
+        tracked.age_ns = claimed->age_ns;
+    }
+    if (found->fields != 0) {
+        tracked.content = Tracked::Content::kWrong;
+        note_wrong(bytes, found->fields, &*found);
+    }
+    ++totals.received.answers;
+    enter(tracked);
+    return true;
+}
+
+// A frame whose checksum is wrong: if it can be told which it was, it is not missing as well.
+void TrackedIntake::Impl::enter_damaged(Bytes bytes, std::uint64_t now_ns) noexcept {
+    const frame::FrameView view = frame::parse_frame(bytes, plan.tunnel_ports);
+    const auto packet = innermost_of(view.innermost());
+    Tracked tracked;
+    const bool readable = view.malformed == frame::Malformed::kNone && packet &&
+                          packet->end >= packet->transport + 8 && packet->end <= bytes.size() &&
+                          reader.read(bytes, *packet, now_ns, tracked);
+    std::optional<Identified> found;
+    if (plan.expects == IntakePlan::Expects::kFrames) {
+        found = sent->identify(bytes, readable ? &tracked : nullptr);
+    } else if (readable && tracked.content == Tracked::Content::kRight) {
+        found = {
+            .stream = tracked.stream, .sequence = tracked.sequence, .traffic = tracked.traffic};
+    }
+    if (!found) {
+        return;
+    }
+    judge::SequenceLedger& ledger = ledgers[found->stream];
+    const Arrival arrival = found->traffic == frame::TrafficClass::kTcpSyn
+                                ? ledger.take<frame::kTcpSequenceBits>(found->sequence)
+                                : ledger.take(found->sequence);
+    const bool first = arrival == Arrival::kUnique || arrival == Arrival::kReordered;
+    totals.classes[static_cast<std::size_t>(found->traffic)].damaged += first ? 1 : 0;
+    if (first && returns != nullptr) {
+        returns->note(found->stream, burst_ns, readable ? tracked.age_ns : 0, 1);
+    }
+}
+
+void TrackedIntake::Impl::name_fields() {
+    for (std::size_t n = 0; sent && n < sent->names().size(); ++n) {
+        totals.wrong_fields.push_back({sent->names()[n], 0});
+    }
+    wrong.reserve(kWrongKept);
+}
+
+void TrackedIntake::Impl::note_wrong(Bytes bytes, std::uint64_t fields,
+                                     const Identified* found) noexcept {
+    std::string names;
+    for (std::size_t n = 0; n < totals.wrong_fields.size() && n < 64; ++n) {
+        totals.wrong_fields[n].frames += fields >> n & 1;
+        if (wrong.size() < kWrongKept && (fields >> n & 1) != 0) {
+            names += totals.wrong_fields[n].name + "\n";
+        }
+    }
+    if (wrong.size() < kWrongKept) {
+        wrong.push_back({.bytes = {bytes.begin(), bytes.end()},
+                         .port = port_number,
+                         .at_ns = static_cast<std::int64_t>(burst_ns),
+                         .what = found != nullptr ? sent->described(bytes, *found) : names});
+    }
 }
 
 void TrackedIntake::Impl::enter(const Tracked& tracked) noexcept {
@@ -379,20 +536,29 @@ Result<TrackedIntake> TrackedIntake::make(const IntakePlan& plan) {
     if (!reader) {
         return pass_on(reader.error());
     }
-    return TrackedIntake(std::make_unique<Impl>(plan, std::move(*reader)));
+    std::optional<SentFrames> sent;
+    if (plan.sent) {
+        auto known = SentFrames::make(plan);
+        if (!known) {
+            return pass_on(known.error());
+        }
+        sent = std::move(*known);
+    }
+    return TrackedIntake(std::make_unique<Impl>(plan, std::move(*reader), std::move(sent)));
 }
 
 void TrackedIntake::take(std::span<rte_mbuf* const> burst, std::size_t port,
                          std::uint64_t now_ns) noexcept {
     Impl& impl = *impl_;
-    for (std::size_t i = 0; i < burst.size() && i < kAhead; ++i) {
+    for (std::size_t i = 0; i < burst.size() && i < kBytesAhead; ++i) {
         prefetch(burst[i]);
     }
     impl.burst_ns = now_ns;
+    impl.port_number = port;
     impl.oldest_ns = now_ns - std::min(now_ns, impl.began_ns);
     for (std::size_t i = 0; i < burst.size(); ++i) {
-        if (i + kAhead < burst.size()) {
-            prefetch(burst[i + kAhead]);
+        if (i + kBytesAhead < burst.size()) {
+            prefetch(burst[i + kBytesAhead]);
         }
         impl.take(*burst[i], port, now_ns);
     }
@@ -419,11 +585,20 @@ std::vector<Anomaly> TrackedIntake::take_anomalies() {
     return impl_->ring.take();
 }
 
+std::vector<WrongFrame> TrackedIntake::take_wrong_frames() {
+    return std::exchange(impl_->wrong, {});
+}
+
 void TrackedIntake::reset(std::uint64_t began_ns) noexcept {
     Impl& impl = *impl_;
     std::vector<judge::SequenceTotals> streams = std::move(impl.totals.streams);
     impl.totals = {};
     impl.totals.streams = std::move(streams);
+    impl.wrong.clear();
+    impl.name_fields();
+    if (impl.sent) {
+        impl.sent->begin_trial();
+    }
     for (judge::SequenceLedger& ledger : impl.ledgers) {
         ledger.reset();
     }

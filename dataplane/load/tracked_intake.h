@@ -7,14 +7,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
+#include "dataplane/judge/expectation.h"
 #include "dataplane/judge/intake.h"
 #include "dataplane/judge/latency.h"
 #include "dataplane/judge/sequence_ledger.h"
+#include "dataplane/load/allowance.h"
 #include "dataplane/load/load_plan.h"
 #include "dataplane/load/under_way.h"
 
@@ -37,6 +41,26 @@ struct IntakePlan {
     std::uint32_t frames_around = 0;
     std::uint32_t anomalies = 16;
     std::uint64_t seed = 1;  // of the sources: DNS ids follow from it
+    // What all sources send (stream and share of the flows are each one's own): each frame that
+    // comes back, or what it answers, is held against it. Nothing: only its stamp is looked at.
+    std::optional<SourcePlan> sent;
+    Allowance allowed;  // what may differ from it
+    // What right DNS answers say; none: any records, NOERROR.
+    std::vector<judge::Expectation> right_answers;
+};
+
+// A frame that is not as it was sent, or no right answer.
+struct WrongFrame {
+    std::vector<std::uint8_t> bytes;
+    std::size_t port = 0;
+    std::int64_t at_ns = 0;
+    std::string what;  // lines: fields, and what they are instead of
+};
+
+// In how many frames a field was not as it had to be.
+struct WrongField {
+    std::string name;  // "ip.tos", "inner.udp.source_port", "dns.name", "frame.length", ...
+    std::uint64_t frames = 0;
 };
 
 // One frame out of the ring around an anomaly.
@@ -71,7 +95,10 @@ struct ClassTotals {
     std::uint64_t duplicates = 0;
     std::uint64_t reordered = 0;
     std::uint64_t late = 0;
-    std::uint64_t wrong = 0;  // answers with another id, or an rcode other than NOERROR
+    // Not as sent, of another id, from elsewhere, or with an rcode other than NOERROR; of `unique`.
+    std::uint64_t wrong = 0;
+    // Known to be of the run, and their number, in spite of a wrong checksum: not of `unique`.
+    std::uint64_t damaged = 0;
     judge::LatencyHistogram latency;
 };
 
@@ -85,6 +112,7 @@ struct IntakeTotals {
     std::uint64_t quick = 0;                     // frames that took a quick way
     std::uint64_t known = 0;                     // of these, the quickest: see known_shape.h
     std::uint64_t stale = 0;                     // of other traffic: left before the counting began
+    std::vector<WrongField> wrong_fields;        // by name, in no order; those with 0 too
 };
 
 class TrackedIntake {
@@ -104,6 +132,7 @@ class TrackedIntake {
     // Give away what was kept and set memory aside for as much again: not between two bursts.
     std::vector<judge::KeptFrame> take_bad_frames();
     std::vector<Anomaly> take_anomalies();
+    std::vector<WrongFrame> take_wrong_frames();
 
     // Starts the counting anew (a new trial): ledgers, histograms and counters empty. Tracked
     // frames that left before `began_ns` count as stale.

@@ -92,6 +92,14 @@ WorkerHealth health(const LoadWorker& worker, const traffic::TscClock& clock) {
             frames == 0 ? 0 : static_cast<double>(time.busy) / static_cast<double>(frames)};
 }
 
+std::uint64_t over_classes(const IntakeTotals& intake, std::uint64_t ClassTotals::*count) {
+    std::uint64_t sum = 0;
+    for (const ClassTotals& of_class : intake.classes) {
+        sum += of_class.*count;
+    }
+    return sum;
+}
+
 }  // namespace
 
 TrialReport assemble(const LoadWorker::Everybody& crew, const traffic::RunClock& clock,
@@ -133,15 +141,19 @@ TrialReport assemble(const LoadWorker::Everybody& crew, const traffic::RunClock&
 }
 
 std::uint64_t TrialReport::unique() const {
-    std::uint64_t unique = 0;
-    for (const ClassTotals& of_class : intake.classes) {
-        unique += of_class.unique;
-    }
-    return unique;
+    return over_classes(intake, &ClassTotals::unique);
+}
+
+std::uint64_t TrialReport::wrong() const {
+    return over_classes(intake, &ClassTotals::wrong);
+}
+
+std::uint64_t TrialReport::damaged() const {
+    return over_classes(intake, &ClassTotals::damaged);
 }
 
 std::uint64_t TrialReport::missing() const {
-    const std::uint64_t arrived = unique();
+    const std::uint64_t arrived = unique() + damaged();
     return sent > arrived ? sent - arrived : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/dns.h"
+#include "harness/cli/answer_rule.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/data_port.h"
 #include "harness/cli/generate/number_checks.h"
@@ -111,14 +112,15 @@ Status set(AnswerRule& rule, const std::string& key, const std::string& value) {
     return {};
 }
 
-// "type=A,address=192.0.2.1,delay-ms=200"
+}  // namespace
+
 Result<AnswerRule> parse_rule(const std::string& text) {
     AnswerRule rule;
     for (const std::string& part : CLI::detail::split(text, ',')) {
         const std::size_t equals = std::min(part.find('='), part.size());
         const std::string value = part.substr(std::min(equals + 1, part.size()));
         if (const Status status = set(rule, part.substr(0, equals), value); !status) {
-            return fail(status.error(), "--rule {}", text);
+            return pass_on(status.error());
         }
     }
     const frame::Family family =
@@ -133,6 +135,8 @@ Result<AnswerRule> parse_rule(const std::string& text) {
     return rule;
 }
 
+namespace {
+
 Result<traffic::ResponderOptions> responder_options(const RespondOptions& options) {
     traffic::ResponderOptions made{
         .seed = options.seed,
@@ -143,7 +147,7 @@ Result<traffic::ResponderOptions> responder_options(const RespondOptions& option
     for (const std::string& text : options.rules) {
         const Result<AnswerRule> rule = parse_rule(text);
         if (!rule) {
-            return pass_on(rule.error());
+            return fail(rule.error(), "--rule {}", text);
         }
         made.rules.push_back(*rule);
     }

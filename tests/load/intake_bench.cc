@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t kBurst = 64;
 constexpr std::size_t kRounds = 20'000;
-// As far apart as a pool's buffers lie: at a power of two they would share a few lines of the cache.
+// As far apart as a pool's buffers lie: at a power of two they would share a few lines of the
+// cache.
 constexpr std::size_t kRoom = 2'368;
 
 struct Lane {
@@ -82,7 +83,10 @@ void run(const Lane& lane) {
     auto source = FrameSource::make(lane.plan);
     IntakePlan plan{.expects = IntakePlan::Expects::kFrames};
     auto intake = TrackedIntake::make(plan);
-    if (!source || !intake) {
+    plan.sent = lane.plan;
+    auto comparing = TrackedIntake::make(plan);
+    auto other_source = FrameSource::make(lane.plan);
+    if (!source || !intake || !comparing || !other_source) {
         give_up(source ? intake.error().message : source.error().message);
     }
     Buffers buffers;
@@ -104,6 +108,15 @@ void run(const Lane& lane) {
     const ClassCounts before = source->made();
     const Cycles all = measure(
         *source, buffers, [&](std::uint64_t now_ns) { intake->take(buffers.pointers, 0, now_ns); });
+    comparing->reset();
+    const Cycles compared = measure(*other_source, buffers, [&](std::uint64_t now_ns) {
+        comparing->take(buffers.pointers, 0, now_ns);
+    });
+    for (const ClassTotals& one : comparing->totals().classes) {
+        if (one.wrong + one.duplicates > 0) {
+            give_up(fmt::format("{}: {} frames are not as sent", lane.name, one.wrong));
+        }
+    }
     std::uint64_t made = 0;
     std::uint64_t unique = 0;
     for (std::size_t i = 0; i < before.size(); ++i) {
@@ -115,9 +128,10 @@ void run(const Lane& lane) {
     }
     fmt::print(
         "{:26} {:5.0f} bytes  verifier {:6.1f}  sums only {:6.1f}  all {:6.1f} (median "
-        "+{:.1f}; timer {:.1f} of it)\n",
+        "+{:.1f}; timer {:.1f} of it)  each byte compared {:6.1f} (median +{:.1f}): {:+.1f}\n",
         lane.name, source->mean_frame_bytes(), verify.low, quickly.low, all.low,
-        all.median - all.low, nothing.low);
+        all.median - all.low, nothing.low, compared.low, compared.median - compared.low,
+        compared.low - all.low);
 }
 
 frame::FrameSpec spec(const char* from, const char* to) {

@@ -1,6 +1,7 @@
 #include "dataplane/load/tracked_intake.h"
 
 #include <boost/test/unit_test.hpp>
+#include <functional>
 #include <random>
 
 #include "dataplane/base/be.h"
@@ -58,6 +59,17 @@ Frame echo_reply(Frame frame) {
     const std::size_t at = transport_at(frame);
     frame[at] = frame[at] == 8 ? 0 : 129;
     return sealed(frame);
+}
+
+// Whom it was sent to sends it back.
+void turn_round(Frame& frame) {
+    const frame::FrameView view = parsed(frame);
+    const auto ip = frame.begin() + view.outer.network_offset;
+    std::swap_ranges(ip + 12, ip + 16, ip + 16);
+    if (view.outer.transport != frame::Transport::kIcmp) {
+        const auto transport = frame.begin() + view.outer.transport_offset;
+        std::swap_ranges(transport, transport + 2, transport + 2);
+    }
 }
 
 Frame answer_to(TrafficClass traffic, const Frame& frame) {
@@ -228,6 +240,103 @@ BOOST_AUTO_TEST_CASE(an_answer_with_another_id_or_an_error_is_wrong_and_has_no_l
     TrackedIntake other_seed = intake_of({.seed = 2});
     take(other_seed, {dns_answer(sent[0])});
     BOOST_TEST(totals_of(other_seed, TrafficClass::kDnsA).wrong == 1u);
+}
+
+// What is asked of 203.0.113.2 has to come from there, to the port that asked, with the name as it
+// was written.
+BOOST_AUTO_TEST_CASE(answers_are_held_against_what_was_asked) {
+    struct Fault {
+        TrafficClass traffic;
+        const char* field;  // empty: nothing is wrong
+        std::function<void(Frame&)> change;
+    };
+    const auto at = [](const Frame& frame) { return transport_at(frame); };
+    const auto flip = [](std::size_t (*base)(const Frame&), std::ptrdiff_t place, int bits) {
+        return [=](Frame& frame) {
+            frame[static_cast<std::size_t>(static_cast<std::ptrdiff_t>(base(frame)) + place)] ^=
+                static_cast<std::uint8_t>(bits);
+        };
+    };
+    constexpr auto kDns = TrafficClass::kDnsA;
+    const Fault faults[] = {
+        {kDns, "", [](Frame&) {}},
+        {kDns, "", flip(at, -12, 1)},  // TTL
+        {kDns, "source address", flip(at, -5, 1)},
+        {kDns, "source port", flip(at, 1, 1)},
+        {kDns, "destination address", flip(at, -1, 1)},
+        {kDns, "destination port", flip(at, 3, 1)},
+        {kDns, "dns.id", flip(payload_at, 1, 1)},
+        {kDns, "dns.rcode", flip(payload_at, 3, 2)},
+        {kDns, "dns.name", flip(payload_at, 13, 0x20)},
+        {kDns, "dns.name", flip(payload_at, 40, 0x20)},
+        {kDns, "dns.type",
+         [](Frame& f) { f[payload_at(f) + 12 + 24 + 16 + 1] ^= frame::kDnsTypeAaaa ^ 1; }},
+        {kDns, "", [](Frame& f) { f.back() ^= 1; }},  // any address will do
+        {TrafficClass::kTcpSyn, "source address", flip(at, -5, 1)},
+        {TrafficClass::kTcpSyn, "source port", flip(at, 1, 1)},
+        {TrafficClass::kUdp, "payload", [](Frame& f) { f.back() ^= 1; }},
+        {TrafficClass::kIcmpEcho, "source address", flip(at, -5, 1)},
+        {TrafficClass::kIcmpEcho, "payload", [](Frame& f) { f.back() ^= 1; }},
+        {TrafficClass::kIcmpEcho, "destination port", flip(at, 5, 1)}};
+    for (const Fault& fault : faults) {
+        SourcePlan plan = plan_of(fault.traffic);
+        plan.background_port = 53;
+        plan.mix[0].frame_bytes = fault.traffic == kDns ? std::uint16_t{0} : std::uint16_t{120};
+        std::vector<Frame> answers;
+        std::uint64_t planted = 0;
+        for (const Frame& frame : made(plan, 100)) {
+            Frame answer = answer_to(fault.traffic, frame);
+            if (fault.traffic == TrafficClass::kUdp || fault.traffic == TrafficClass::kIcmpEcho ||
+                fault.traffic == TrafficClass::kTcpSyn) {
+                turn_round(answer);
+            }
+            if (answers.size() % 10 == 9) {
+                fault.change(answer);
+                ++planted;
+            }
+            answers.push_back(sealed(answer));
+        }
+        TrackedIntake intake = intake_of({.sent = plan});
+        take(intake, answers);
+        std::uint64_t named = 0;
+        std::string all;
+        for (const WrongField& one : intake.totals().wrong_fields) {
+            named += one.name == fault.field ? one.frames : 0;
+            all += one.frames > 0 ? one.name + " " : "";
+        }
+        std::uint64_t wrong = 0;
+        for (const ClassTotals& one : intake.totals().classes) {
+            wrong += one.wrong;
+        }
+        BOOST_TEST_CONTEXT(name(fault.traffic) << " " << fault.field << ": " << all) {
+            BOOST_TEST(wrong == (*fault.field == 0 ? 0 : planted));
+            BOOST_TEST(named == (*fault.field == 0 ? 0 : planted));
+            BOOST_TEST(intake.totals().streams[0].unique == 100u);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_answers_say_is_held_against_rules) {
+    const SourcePlan plan = plan_of(TrafficClass::kDnsA);
+    std::vector<Frame> answers;
+    for (const Frame& frame : made(plan, 200)) {
+        answers.push_back(dns_answer(frame));
+        if (answers.size() % 20 == 19) {
+            answers.back().back() ^= 4;
+            answers.back() = sealed(answers.back());
+        }
+    }
+    judge::Expectation right;
+    right.addresses = {frame::IpAddress::v4(0xc0000235)};
+    TrackedIntake intake = intake_of({.sent = plan, .right_answers = {right}});
+    take(intake, answers);
+    BOOST_TEST(totals_of(intake, TrafficClass::kDnsA).wrong == 10u);
+    BOOST_TEST(intake.totals().known > 100u);
+    BOOST_TEST(!intake.take_wrong_frames().empty());
+    right.rcode = frame::Rcode::kNxDomain;
+    TrackedIntake none = intake_of({.sent = plan, .right_answers = {right}});
+    take(none, answers);
+    BOOST_TEST(totals_of(none, TrafficClass::kDnsA).wrong == 200u);
 }
 
 BOOST_AUTO_TEST_CASE(names_in_other_letters_and_frames_of_rarer_shape_are_tracked_too) {

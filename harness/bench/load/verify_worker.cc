@@ -33,56 +33,69 @@ class Bench {
   public:
     static Result<Bench> make(port::Port& port, const LoadJob& job) {
         load::SourcePlan plan = source_plan_of(job);
+        load::IntakePlan intake_plan = intake_plan_of(job);
         auto judged = load::FrameSource::make(plan);
+        auto compared = load::FrameSource::make(plan);
+        auto intake = load::TrackedIntake::make(intake_plan);
+        intake_plan.sent = plan;
+        auto comparing = load::TrackedIntake::make(intake_plan);
         plan.stream = 1;
         auto unjudged = load::FrameSource::make(plan);
-        auto intake = load::TrackedIntake::make(intake_plan_of(job));
-        if (!judged || !unjudged || !intake) {
-            return pass_on(judged ? (unjudged ? intake.error() : unjudged.error())
-                                  : judged.error());
+        for (const Error* wrong :
+             {judged ? nullptr : &judged.error(), compared ? nullptr : &compared.error(),
+              unjudged ? nullptr : &unjudged.error(), intake ? nullptr : &intake.error(),
+              comparing ? nullptr : &comparing.error()}) {
+            if (wrong != nullptr) {
+                return pass_on(*wrong);
+            }
         }
-        return Bench(port, std::move(*judged), std::move(*unjudged), std::move(*intake));
+        return Bench(port, std::move(*unjudged), {std::move(*judged), std::move(*intake)},
+                     {std::move(*compared), std::move(*comparing)});
     }
 
     VerifyOutcome run(double seconds) {
         std::vector<std::uint64_t> loop;
         std::vector<std::uint64_t> judged;
+        std::vector<std::uint64_t> compared;
         const auto length =
             static_cast<std::uint64_t>(seconds * static_cast<double>(rte_get_tsc_hz()));
-        slice<Judging::kNo>();
-        slice<Judging::kYes>();
+        slice(nullptr);
+        slice(&judged_);
+        slice(&compared_);
         const std::uint64_t end = rte_rdtsc() + length;
         while (rte_rdtsc() < end) {
-            loop.push_back(slice<Judging::kNo>());
-            judged.push_back(slice<Judging::kYes>());
-            judged.push_back(slice<Judging::kYes>());
-            loop.push_back(slice<Judging::kNo>());
+            for (const bool forth : {true, false}) {
+                loop.push_back(slice(nullptr));
+                (forth ? judged : compared).push_back(slice(forth ? &judged_ : &compared_));
+                (forth ? compared : judged).push_back(slice(forth ? &compared_ : &judged_));
+            }
         }
-        return outcome(lowest_decile(loop), lowest_decile(judged));
+        return outcome(lowest_decile(loop), lowest_decile(judged), lowest_decile(compared));
     }
 
   private:
-    enum class Judging { kNo, kYes };
+    struct Way {
+        load::FrameSource source;
+        load::TrackedIntake intake;
+        std::uint64_t sent = 0;
+    };
 
-    Bench(port::Port& port, load::FrameSource judged, load::FrameSource unjudged,
-          load::TrackedIntake intake)
+    Bench(port::Port& port, load::FrameSource unjudged, Way judged, Way compared)
         : port_(&port),
-          judged_(std::move(judged)),
           unjudged_(std::move(unjudged)),
-          intake_(std::move(intake)) {}
+          judged_(std::move(judged)),
+          compared_(std::move(compared)) {}
 
-    template <Judging judging>
-    std::uint64_t slice() {
-        load::FrameSource& source = judging == Judging::kYes ? judged_ : unjudged_;
+    // `way` null: nothing is judged.
+    std::uint64_t slice(Way* way) {
         const std::uint64_t from = rte_rdtsc();
         for (std::size_t i = 0; i < kBurstsInSlice; ++i) {
-            burst<judging>(source);
+            burst(way != nullptr ? way->source : unjudged_, way);
         }
         return rte_rdtsc() - from;
     }
 
-    template <Judging judging>
-    void burst(load::FrameSource& source) {
+    void burst(load::FrameSource& source, Way* way) {
         std::array<rte_mbuf*, kBurst> frames;
         if (rte_mempool_get_bulk(port_->pool(), reinterpret_cast<void**>(frames.data()), kBurst) !=
             0) {
@@ -93,33 +106,37 @@ class Bench {
         rte_pktmbuf_free_bulk(frames.data() + sent, kBurst - sent);
         const std::uint16_t got = port_->rx_burst(0, frames.data(), kBurst);
         now_ns_ += 1000;
-        if constexpr (judging == Judging::kYes) {
-            sent_ += sent;
-            intake_.take({frames.data(), got}, 0, now_ns_);
+        if (way != nullptr) {
+            way->sent += sent;
+            way->intake.take({frames.data(), got}, 0, now_ns_);
         }
         rte_pktmbuf_free_bulk(frames.data(), got);
     }
 
-    VerifyOutcome outcome(double loop, double judged) const {
-        const load::IntakeTotals& totals = intake_.totals();
+    VerifyOutcome outcome(double loop, double judged, double compared) const {
+        VerifyOutcome outcome{.loop = loop,
+                              .judged = judged,
+                              .compared = compared,
+                              .frames = judged_.sent + compared_.sent,
+                              .frame_bytes = judged_.source.mean_frame_bytes()};
         std::uint64_t unique = 0;
-        for (const load::ClassTotals& part : totals.classes) {
-            unique += part.unique;
+        for (const Way* way : {&judged_, &compared_}) {
+            const load::IntakeTotals& totals = way->intake.totals();
+            outcome.bad_checksums += totals.received.bad_checksum;
+            for (const load::ClassTotals& part : totals.classes) {
+                unique += part.unique;
+                outcome.wrong += part.wrong;
+            }
         }
-        return {.loop = loop,
-                .judged = judged,
-                .frames = sent_,
-                .missing = sent_ - std::min(sent_, unique),
-                .bad_checksums = totals.received.bad_checksum,
-                .frame_bytes = judged_.mean_frame_bytes()};
+        outcome.missing = outcome.frames - std::min(outcome.frames, unique);
+        return outcome;
     }
 
     port::Port* port_;
-    load::FrameSource judged_;
     load::FrameSource unjudged_;
-    load::TrackedIntake intake_;
+    Way judged_;
+    Way compared_;
     std::uint64_t now_ns_ = 1'000'000;
-    std::uint64_t sent_ = 0;
 };
 
 }  // namespace
@@ -155,6 +172,8 @@ Result<VerifyOutcome> run_verify_job(const LoadJob& job) {
 std::string to_text(const VerifyOutcome& outcome) {
     return json{{"loop", outcome.loop},
                 {"judged", outcome.judged},
+                {"compared", outcome.compared},
+                {"wrong", outcome.wrong},
                 {"frames", outcome.frames},
                 {"missing", outcome.missing},
                 {"bad_checksums", outcome.bad_checksums},
@@ -170,8 +189,10 @@ Result<VerifyOutcome> parse_verify_outcome(const std::string& text) {
     }
     return VerifyOutcome{.loop = value.value("loop", 0.0),
                          .judged = value.value("judged", 0.0),
+                         .compared = value.value("compared", 0.0),
                          .frames = value.value("frames", std::uint64_t{0}),
                          .missing = value.value("missing", std::uint64_t{0}),
+                         .wrong = value.value("wrong", std::uint64_t{0}),
                          .bad_checksums = value.value("bad_checksums", std::uint64_t{0}),
                          .frame_bytes = value.value("frame_bytes", 0.0)};
 }

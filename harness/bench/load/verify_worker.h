@@ -15,12 +15,15 @@ namespace pathproof::bench {
 struct VerifyOutcome {
     double loop = 0;    // made, sent over a ring, received, freed
     double judged = 0;  // and every checksum verified, entered in ledger and histogram
+    double compared = 0;  // and every byte held against what was sent
     std::uint64_t frames = 0;
     std::uint64_t missing = 0;        // of the judged ones
+    std::uint64_t wrong = 0;          // of the compared ones
     std::uint64_t bad_checksums = 0;  // likewise
     double frame_bytes = 0;
 
     double judging() const { return judged - loop; }
+    double comparing() const { return compared - judged; }
     bool operator==(const VerifyOutcome&) const = default;
 };
 

@@ -1,6 +1,7 @@
 #include "harness/cli/generate/amounts.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 
 #include "harness/cli/generate/number_checks.h"
@@ -11,6 +12,8 @@ namespace {
 
 constexpr std::uint64_t kDefaultCount = 1000;
 constexpr std::uint64_t kMostOutstanding = 1'000'000'000;
+// For what comes twice, and for what nobody waits for, in seconds.
+constexpr double kSettle = 0.3;
 
 }  // namespace
 
@@ -29,7 +32,11 @@ void add_amount_options(CLI::App& command, AmountOptions& options) {
                     "its --timeout is over (default: no limit)")
         ->check(CLI::Range(std::uint64_t{1}, kMostOutstanding));
     command.add_option("--duration", options.seconds, "seconds to send for")->check(kAboveZero);
-    command.add_option("--drain", options.drain_s, "seconds to listen after the last query (0.3)")
+    command
+        .add_option(
+            "--drain", options.drain_s,
+            "seconds to listen after the last query (until all have come back, --timeout at "
+            "most)")
         ->check(number_in(0, 3600));
 }
 
@@ -40,13 +47,17 @@ Result<load::TrialOrder> order_of(const AmountOptions& options, const Rate& rate
     if (!pps) {
         return fail(pps.error(), "--rate {}", options.rate_text());
     }
+    const bool follows = !options.drain_s && unit.timeout_s > 0;
+    const double drain_s = options.drain_s.value_or(std::max(kSettle, unit.timeout_s));
     const bool endless = options.count == 0 && options.seconds <= 0;
     return load::TrialOrder{.frames_per_second = *pps,
                             .duration = nanoseconds_of(options.seconds),
                             .frames = (endless ? kDefaultCount : options.count) * unit.frames,
                             .outstanding = options.outstanding * unit.frames,
-                            .drain = nanoseconds_of(options.drain_s),
-                            .drain_end = load::TrialOrder::DrainEnd::kFull};
+                            .drain = nanoseconds_of(drain_s),
+                            .drain_end = follows ? load::TrialOrder::DrainEnd::kWhenAllArrived
+                                                 : load::TrialOrder::DrainEnd::kFull,
+                            .settle = nanoseconds_of(kSettle)};
 }
 
 std::uint64_t units_expected(const AmountOptions& options, const Rate& rate) {

@@ -21,7 +21,7 @@ struct AmountOptions {
     std::optional<std::string> rate;
     std::uint64_t outstanding = 0;  // queries, or pairs
     double seconds = 0;
-    double drain_s = 0.3;
+    std::optional<double> drain_s;
 
     // Who waits for answers before asking again is not held back by a rate nobody asked for.
     std::string rate_text() const { return rate.value_or(outstanding > 0 ? "max" : "1000"); }
@@ -35,6 +35,7 @@ struct UnitFacts {
     double mean_frame_bytes = 0;
     std::uint32_t link_mbps = 0;  // of the sending port; 0: not known
     std::string port;
+    double timeout_s = 0;  // answers may take so long; 0: nothing is waited for
 };
 
 // Errors: a rate that is no share of a known line.

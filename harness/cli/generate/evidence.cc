@@ -14,15 +14,10 @@ std::uint16_t port_id(Lanes& lanes, std::size_t number) {
     return number == 0 ? lanes.sending().id() : lanes.receiving().id();
 }
 
-Status write_bad(const fs::path& file, const std::string& command, load::LoadRun& run, Lanes& lanes,
-                 const std::vector<judge::KeptFrame>& bad) {
-    std::vector<port::CapturedFrame> frames;
-    for (const judge::KeptFrame& one : bad) {
-        frames.push_back({.port_id = port_id(lanes, one.port),
-                          .unix_ns = run.unix_start_ns() + one.time_ns,
-                          .bytes = one.bytes});
-    }
-    return port::write_capture(file, command + ": received with a wrong checksum", frames);
+port::CapturedFrame captured(const std::vector<std::uint8_t>& bytes, std::size_t port,
+                             std::int64_t at_ns, const load::LoadRun& run, Lanes& lanes) {
+    return {
+        .port_id = port_id(lanes, port), .unix_ns = run.unix_start_ns() + at_ns, .bytes = bytes};
 }
 
 Status write_anomaly(const fs::path& file, const std::string& command, load::LoadRun& run,
@@ -60,9 +55,17 @@ const char* name(load::Anomaly::Kind kind) {
 }
 
 Result<std::vector<std::string>> write_evidence(const std::string& folder,
-                                                const std::string& command, load::LoadRun& run,
+                                                const GenerateResult& result, load::LoadRun& run,
                                                 Lanes& lanes) {
-    const std::vector<judge::KeptFrame> bad = run.take_bad_frames();
+    std::vector<port::CapturedFrame> bad;
+    std::vector<port::CapturedFrame> wrong_frames;
+    const std::vector<judge::KeptFrame> kept = run.take_bad_frames();
+    for (const judge::KeptFrame& one : kept) {
+        bad.push_back(captured(one.bytes, one.port, one.time_ns, run, lanes));
+    }
+    for (const load::WrongFrame& one : result.wrong_frames) {
+        wrong_frames.push_back(captured(one.bytes, one.port, one.at_ns, run, lanes));
+    }
     const std::vector<load::Anomaly> anomalies = run.take_anomalies();
     std::vector<std::string> files;
     std::error_code wrong;
@@ -77,12 +80,18 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
     Status written;
     if (!bad.empty()) {
         const fs::path file = fs::path(folder) / "bad.pcapng";
-        written = keep(file, write_bad(file, command, run, lanes, bad));
+        written = keep(file, port::write_capture(
+                                 file, result.repeat + ": received with a wrong checksum", bad));
+    }
+    if (written && !wrong_frames.empty()) {
+        const fs::path file = fs::path(folder) / "wrong.pcapng";
+        written = keep(file, port::write_capture(file, result.repeat + ": not as they have to be",
+                                                 wrong_frames));
     }
     for (std::size_t n = 0; written && n < anomalies.size(); ++n) {
         const fs::path file =
             fs::path(folder) / fmt::format("anomaly-{}-{}.pcapng", n + 1, name(anomalies[n].kind));
-        written = keep(file, write_anomaly(file, command, run, lanes, anomalies[n]));
+        written = keep(file, write_anomaly(file, result.repeat, run, lanes, anomalies[n]));
     }
     if (!written) {
         return pass_on(written.error());

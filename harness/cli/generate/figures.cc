@@ -1,5 +1,8 @@
 #include "harness/cli/generate/figures.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace pathproof::cli {
 
 std::vector<ClassFigures> class_figures(const load::TrialReport& report) {
@@ -13,6 +16,13 @@ std::vector<ClassFigures> class_figures(const load::TrialReport& report) {
     return found;
 }
 
+std::vector<load::WrongField> wrong_fields(const load::TrialReport& report) {
+    std::vector<load::WrongField> fields = report.intake.wrong_fields;
+    std::erase_if(fields, [](const load::WrongField& one) { return one.frames == 0; });
+    std::ranges::stable_sort(fields, std::ranges::greater(), &load::WrongField::frames);
+    return fields;
+}
+
 load::ClassTotals all_classes(const load::TrialReport& report) {
     load::ClassTotals all;
     for (const load::ClassTotals& one : report.intake.classes) {
@@ -21,6 +31,7 @@ load::ClassTotals all_classes(const load::TrialReport& report) {
         all.reordered += one.reordered;
         all.late += one.late;
         all.wrong += one.wrong;
+        all.damaged += one.damaged;
         all.latency.merge(one.latency);
     }
     return all;

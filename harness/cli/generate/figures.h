@@ -14,10 +14,16 @@ struct ClassFigures {
     std::uint64_t sent = 0;
     const load::ClassTotals* came = nullptr;
 
-    std::uint64_t missing() const { return sent > came->unique ? sent - came->unique : 0; }
+    std::uint64_t missing() const {
+        const std::uint64_t arrived = came->unique + came->damaged;
+        return sent > arrived ? sent - arrived : 0;
+    }
 };
 // Of the classes that were sent or came.
 std::vector<ClassFigures> class_figures(const load::TrialReport& report);
+
+// Of the fields that were not as they had to be, in how many frames, most first.
+std::vector<load::WrongField> wrong_fields(const load::TrialReport& report);
 
 // All classes as one.
 load::ClassTotals all_classes(const load::TrialReport& report);

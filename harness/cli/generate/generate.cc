@@ -177,9 +177,12 @@ class Generation {
                                     .frames_in_unit = options_.traffic.frames_in_unit(),
                                     .tracked = !options_.replays(),
                                     .expects = traffic_.intake.expects,
+                                    .timeout_s = options_.traffic.timeout_s,
+                                    .allowed = traffic_.intake.allowed,
+                                    .wrong_frames = run_->take_wrong_frames(),
                                     .repeat = typed_command()};
         print(result, options_.json);
-        if (Status kept = keep_evidence(result.repeat); !kept) {
+        if (Status kept = keep_evidence(result); !kept) {
             return complain(kept.error());
         }
         return result.conclusive() ? 0 : 3;
@@ -245,7 +248,8 @@ class Generation {
                               {.frames = options_.traffic.frames_in_unit(),
                                .mean_frame_bytes = bytes,
                                .link_mbps = sending.link_mbps,
-                               .port = sending.name});
+                               .port = sending.name,
+                               .timeout_s = options_.replays() ? 0 : options_.traffic.timeout_s});
         if (!order) {
             return pass_on(order.error());
         }
@@ -263,11 +267,11 @@ class Generation {
                    : Status();
     }
 
-    Status keep_evidence(const std::string& command) {
+    Status keep_evidence(const GenerateResult& result) {
         if (options_.evidence.empty()) {
             return {};
         }
-        const auto files = write_evidence(options_.evidence, command, *run_, *lanes_);
+        const auto files = write_evidence(options_.evidence, result, *run_, *lanes_);
         if (!files) {
             return pass_on(files.error());
         }

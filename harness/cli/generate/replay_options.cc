@@ -13,7 +13,8 @@ namespace {
 
 // What says of made frames how they are: a capture's are sent as they are, and not measured.
 constexpr std::string_view kOfMadeFrames =
-    "--pairs --type --mix --size --flows --suffix --expect --timeout --seed --destination "
+    "--pairs --type --mix --size --flows --suffix --expect --allow --expect-answer --timeout "
+    "--seed --destination "
     "--destination-mac --source-mac --source --source-port --source-ports --vlan --checksum "
     "--vxlan-vni --pair-skew";
 

@@ -19,12 +19,18 @@ struct GenerateResult {
     // What comes back can be told: false for a capture file, whose frames carry no number.
     bool tracked = true;
     load::IntakePlan::Expects expects = load::IntakePlan::Expects::kAnswers;
-    std::string repeat;  // the command that repeats the run
+    double timeout_s = 5;
+    load::Allowance allowed;
+    std::vector<load::WrongFrame> wrong_frames;  // the first
+    std::string repeat;                          // the command that repeats the run
 
     // The figures can be relied on: the run went to its end and nothing is held against it.
     bool conclusive() const { return !report.partial && report.objections.empty(); }
     // What may help where they cannot.
     std::vector<std::string> remedies() const;
+    // What to know of figures that can be relied on: frames that nobody waited for, or that were
+    // held back.
+    std::vector<std::string> remarks() const;
 };
 
 // One line: COMPLETE, PARTIAL or INCONCLUSIVE, and what it comes down to.
@@ -37,7 +43,7 @@ std::string result_text(const GenerateResult& result);
 //  "further", "reordered"}, "classes": {"dns-a": {"sent", "unique", "missing", "duplicates",
 //  "reordered", "late", "wrong", "latency_us": {...}}}, "reordering": {...}, "latency_us":
 //  {"min", "p50", "p90", "p99", "p99_9", "max"}, "own_bias_us": {...}, "departures": {...},
-//  "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies",
+//  "compared": {"allowed", "fields": {"ip.tos": 3}, "first": [...]}, "remarks", "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies",
 //  "repeat"}
 nlohmann::json result_json(const GenerateResult& result);
 

@@ -22,12 +22,10 @@ json latency_json(const judge::LatencyHistogram& times) {
 }
 
 json answers_json(const TrialReport& report, const load::ClassTotals& all) {
-    return {{"answered", all.unique - all.late},
-            {"late", all.late},
-            {"wrong", all.wrong},
-            {"none", report.missing()},
-            {"further", all.duplicates},
-            {"reordered", all.reordered}};
+    return {
+        {"answered", all.unique - all.late}, {"late", all.late},       {"wrong", all.wrong},
+        {"none", report.missing()},          {"damaged", all.damaged}, {"further", all.duplicates},
+        {"reordered", all.reordered}};
 }
 
 json classes_json(const TrialReport& report) {
@@ -40,9 +38,25 @@ json classes_json(const TrialReport& report) {
                                              {"reordered", one.came->reordered},
                                              {"late", one.came->late},
                                              {"wrong", one.came->wrong},
+                                             {"damaged", one.came->damaged},
                                              {"latency_us", latency_json(one.came->latency)}};
     }
     return classes;
+}
+
+json compared_json(const GenerateResult& result) {
+    json fields = json::object();
+    for (const load::WrongField& one : wrong_fields(result.report)) {
+        fields[one.name] = one.frames;
+    }
+    json first = json::array();
+    for (const load::WrongFrame& one : result.wrong_frames) {
+        first.push_back({{"at_s", us(one.at_ns) / 1e6}, {"what", one.what}});
+    }
+    return {{"allowed", load::text(result.allowed)},
+            {"wrong", result.report.wrong()},
+            {"fields", fields},
+            {"first", first}};
 }
 
 json reordering_json(const TrialReport& report) {
@@ -166,8 +180,10 @@ json result_json(const GenerateResult& result) {
     if (report.clock_ppm) {
         out["clock_ppm"] = *report.clock_ppm;
     }
+    out["remarks"] = result.remarks();
     if (result.tracked) {
         add_arrivals(out, report);
+        out["compared"] = compared_json(result);
     }
     return out;
 }

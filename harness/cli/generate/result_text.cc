@@ -84,6 +84,34 @@ std::string class_rows(const GenerateResult& result) {
     return text;
 }
 
+std::string indented(const std::string& lines) {
+    std::string text;
+    for (std::size_t at = 0; at < lines.size();) {
+        const std::size_t end = std::min(lines.find('\n', at), lines.size());
+        text += "    " + lines.substr(at, end - at) + "\n";
+        at = end + 1;
+    }
+    return text;
+}
+
+std::string compared_rows(const GenerateResult& result) {
+    constexpr std::size_t kShown = 3;
+    const bool frames = result.expects == load::IntakePlan::Expects::kFrames;
+    std::string text = fmt::format(
+        "{}; allowed to differ: {}\n",
+        frames ? "each byte held against what was sent" : "answers held against what was asked",
+        load::text(result.allowed));
+    for (const load::WrongField& one : wrong_fields(result.report)) {
+        text += row(("  differing in " + one.name).c_str(), one.frames);
+    }
+    for (std::size_t n = 0; n < std::min(kShown, result.wrong_frames.size()); ++n) {
+        const load::WrongFrame& one = result.wrong_frames[n];
+        text += fmt::format("  frame of {} bytes received at {:.6f} s:\n{}", one.bytes.size(),
+                            us(one.at_ns) / 1e6, indented(one.what));
+    }
+    return text;
+}
+
 std::string reordering_row(const TrialReport& report) {
     std::uint32_t furthest = 0;
     std::uint64_t too_old = 0;
@@ -159,6 +187,32 @@ std::vector<std::string> GenerateResult::remedies() const {
         sending, receiving);
 }
 
+std::vector<std::string> GenerateResult::remarks() const {
+    std::vector<std::string> found;
+    const double waited = static_cast<double>(report.order.drain.count()) / 1e9;
+    const std::uint64_t missing = tracked ? report.missing() : 0;
+    if (missing > 0 && waited < timeout_s) {
+        found.push_back(fmt::format(
+            "{} unanswered within the wait of {:g} s: some may still have been under way; "
+            "'--drain {:g}' waits as long as --timeout says",
+            missing, waited, timeout_s));
+    }
+    const judge::LatencyHistogram times = all_classes(report).latency;
+    constexpr std::int64_t kLong = 1'000'000'000;
+    if (times.max_ns() >= kLong) {
+        double below = 0;  // share of the times
+        for (double step = 0.5; step > 1e-9; step /= 2) {
+            below += times.quantile_ns(below + step) < kLong ? step : 0;
+        }
+        const auto count = static_cast<double>(times.count());
+        found.push_back(
+            fmt::format("held back: {:.0f} of {:.0f} came 1 s or more after they had left, the "
+                        "latest {:.3f} s",
+                        std::max(1.0, count * (1 - below)), count, us(times.max_ns()) / 1e6));
+    }
+    return found;
+}
+
 std::string verdict_line(const GenerateResult& result) {
     const TrialReport& report = result.report;
     const std::string word = report.partial              ? "PARTIAL"
@@ -170,9 +224,12 @@ std::string verdict_line(const GenerateResult& result) {
             "measured",
             word, report.sent);
     }
-    return fmt::format("{}: {} of {} {}, {} missing, {} with a wrong checksum{}", word,
+    const char* const how =
+        result.expects == load::IntakePlan::Expects::kFrames ? "not as they were sent" : "wrong";
+    return fmt::format("{}: {} of {} {}, {} missing, {} with a wrong checksum{}{}", word,
                        report.unique(), report.sent, comers(result), report.missing(),
                        report.intake.received.bad_checksum,
+                       report.wrong() == 0 ? "" : fmt::format(", {} {}", report.wrong(), how),
                        report.tester_limit.empty() ? "" : "; the tester was the limit");
 }
 
@@ -180,12 +237,16 @@ std::string result_text(const GenerateResult& result) {
     const TrialReport& report = result.report;
     std::string text = head(result) + sending_rows(result);
     if (result.tracked) {
-        text += class_rows(result) + reordering_row(report) + latency_rows(result);
+        text += class_rows(result) + compared_rows(result) + reordering_row(report) +
+                latency_rows(result);
     }
     text +=
         received_rows(report.intake.received, result.tracked ? "  of these frames" : "  tracked");
     text += checksum_rows(report.intake.checksums) + flag_rows(report.intake);
     text += worker_rows(report) + objection_rows(report.objections);
+    for (const std::string& remark : result.remarks()) {
+        text += remark + "\n";
+    }
     text += remedy_rows(result.remedies());
     return text + verdict_line(result) + "\nrepeat: " + result.repeat + "\n";
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dataplane/load/frame_source.h"
+#include "harness/cli/answer_rule.h"
 #include "harness/cli/generate/mix_text.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/seconds.h"
@@ -55,12 +56,16 @@ Status add_tunnel(FrameSpec& spec, const TrafficOptions& options) {
     return {};
 }
 
-frame::ChecksumMode* checksum_field(FrameSpec& spec, const std::string& layer) {
+frame::ChecksumMode* checksum_field(FrameSpec& spec, frame::ChecksumMode& tcp,
+                                    const std::string& layer) {
     if (layer == "ipv4") {
         return &spec.packet.ip_checksum;
     }
     if (layer == "udp") {
         return &spec.packet.transport_checksum;
+    }
+    if (layer == "tcp") {
+        return &tcp;
     }
     if (layer == "outer.ipv4" && spec.tunnel) {
         return &spec.tunnel->outer.ip_checksum;
@@ -68,11 +73,12 @@ frame::ChecksumMode* checksum_field(FrameSpec& spec, const std::string& layer) {
     return layer == "outer.udp" && spec.tunnel ? &spec.tunnel->outer.transport_checksum : nullptr;
 }
 
-Status set_checksum(FrameSpec& spec, const std::string& text) {
+Status set_checksum(FrameSpec& spec, frame::ChecksumMode& tcp, const std::string& text) {
     const std::size_t equals = std::min(text.find('='), text.size());
-    frame::ChecksumMode* field = checksum_field(spec, text.substr(0, equals));
+    frame::ChecksumMode* field = checksum_field(spec, tcp, text.substr(0, equals));
     if (field == nullptr) {
-        return fail(ErrorCode::kBadInput, "--checksum {}: the layer must be ipv4 or udp{}", text,
+        return fail(ErrorCode::kBadInput, "--checksum {}: the layer must be ipv4, udp or tcp{}",
+                    text,
                     spec.tunnel ? ", outer.ipv4 or outer.udp"
                                 : "; outer.ipv4 and outer.udp need --vxlan-vni");
     }
@@ -151,7 +157,7 @@ Status check_ends(const frame::PacketSpec& packet, const char* which) {
     return {};
 }
 
-Result<FrameSpec> frame_spec(const TrafficOptions& options) {
+Result<FrameSpec> frame_spec(const TrafficOptions& options, frame::ChecksumMode& tcp) {
     FrameSpec spec;
     spec.seed = options.seed;
     Status made = add_addresses(spec, options);
@@ -166,7 +172,7 @@ Result<FrameSpec> frame_spec(const TrafficOptions& options) {
         add_tags(spec, options.vlans);
     }
     for (std::size_t n = 0; made && n < options.checksums.size(); ++n) {
-        made = set_checksum(spec, options.checksums[n]);
+        made = set_checksum(spec, tcp, options.checksums[n]);
     }
     if (made && !options.source_mac.empty()) {
         made = read(spec.packet.source_mac, frame::parse_mac(options.source_mac), "--source-mac");
@@ -199,6 +205,31 @@ Result<std::vector<load::MixPart>> mix_of(const TrafficOptions& options) {
         }
     }
     return mix;
+}
+
+Status set_expected(load::IntakePlan& intake, const TrafficOptions& options) {
+    auto allowed = load::parse_allowance(options.allow);
+    if (!allowed) {
+        return fail(allowed.error(), "--allow {}", options.allow);
+    }
+    intake.allowed = *allowed;
+    std::vector<traffic::AnswerRule> rules;
+    for (const std::string& text : options.expected_answers) {
+        const auto rule = parse_rule(text);
+        if (!rule) {
+            return fail(rule.error(), "--expect-answer {}", text);
+        }
+        rules.push_back(*rule);
+    }
+    if (!rules.empty() && intake.expects == load::IntakePlan::Expects::kFrames) {
+        return fail(ErrorCode::kBadInput, "--expect-answer is for --expect answers");
+    }
+    auto right = traffic::expectations(rules);
+    if (!right) {
+        return fail(right.error(), "--expect-answer");
+    }
+    intake.right_answers = std::move(*right);
+    return {};
 }
 
 load::IntakePlan intake_of(const TrafficOptions& options, const FrameSpec& spec) {
@@ -238,6 +269,16 @@ void add_shape(CLI::App& command, TrafficOptions& options) {
         .add_option("--expect", options.expect,
                     "what shall come back: answers (default), or the frames themselves")
         ->check(CLI::IsMember({"answers", "frames"}));
+    command.add_option(
+        "--allow", options.allow,
+        fmt::format("what the path may change: wire (nothing), router (mac,ttl), nat (router and "
+                    "addresses and ports), or of mac, vlan, ttl[=HOPS], dscp, ecn, flow-label, id, "
+                    "df, source, destination, source-port, destination-port ({})",
+                    options.allow));
+    command
+        .add_option("--expect-answer", options.expected_answers,
+                    "what right DNS answers say, a rule as respond's --rule (default: any NOERROR)")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command.add_option("--timeout", options.timeout_s, "seconds after which an answer is late (5)")
         ->check(kAboveZero);
     command.add_option("--seed", options.seed, "for DNS ids and random checksums (default 1)")
@@ -265,7 +306,7 @@ void add_frame(CLI::App& command, TrafficOptions& options) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command
         .add_option("--checksum", options.checksums,
-                    "LAYER=MODE; layers ipv4, udp, outer.ipv4, outer.udp; modes software, "
+                    "LAYER=MODE; layers ipv4, udp, tcp, outer.ipv4, outer.udp; modes software, "
                     "offload, zero, pseudo, complement, plus-one, stale-source-port, swapped, "
                     "random")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -307,7 +348,8 @@ Result<Traffic> traffic_of(const TrafficOptions& options, std::uint64_t flows) {
         return fail(ErrorCode::kBadInput, "{} is missing: it says where the frames go",
                     options.destination.empty() ? "--destination" : "--destination-mac");
     }
-    const Result<FrameSpec> spec = frame_spec(options);
+    frame::ChecksumMode tcp{};  // by software
+    const Result<FrameSpec> spec = frame_spec(options, tcp);
     if (!spec) {
         return pass_on(spec.error());
     }
@@ -315,8 +357,14 @@ Result<Traffic> traffic_of(const TrafficOptions& options, std::uint64_t flows) {
     if (!mix) {
         return pass_on(mix.error());
     }
-    Traffic traffic{.source = {.spec = *spec, .mix = std::move(*mix)},
+    Traffic traffic{.source = {.spec = *spec,
+                               .mix = std::move(*mix),
+                               .tcp_checksum = tcp,
+                               .icmp_checksum = frame::ChecksumMode::kSoftware},
                     .intake = intake_of(options, *spec)};
+    if (Status sound = set_expected(traffic.intake, options); !sound) {
+        return pass_on(sound.error());
+    }
     load::SourcePlan& source = traffic.source;
     source.pairing =
         options.pairs ? load::SourcePlan::Pairing::kPairs : load::SourcePlan::Pairing::kSingle;

@@ -39,6 +39,8 @@ struct TrafficOptions {
     std::vector<std::uint16_t> outer_source_ports = {49'152};
     std::vector<std::string> checksums;
     std::string expect = "answers";
+    std::string allow = "wire";
+    std::vector<std::string> expected_answers;
     double timeout_s = 5;
     std::uint64_t seed = 1;
 

@@ -20,7 +20,8 @@ namespace pathproof::cli {
 // As typed; empty texts and zeros were not given.
 struct SearchOptions {
     LaneOptions lanes{.queues = 1};  // one lcore sends, the other receives
-    TrafficOptions traffic{.expect = "frames"};
+    // Devices route as a rule; one that bridges changes less.
+    TrafficOptions traffic{.expect = "frames", .allow = "router"};
     std::vector<std::string> sizes;
 
     double min_load = 0;
