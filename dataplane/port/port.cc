@@ -381,7 +381,7 @@ Status Port::start() {
         }
         kernel_->promiscuous.emplace(std::move(*asked));
     }
-    // What the drivers of kernel interfaces start with they write to the flag that is there for all:
+    // What the drivers of kernel interfaces start with they write to the flag that is for all:
     // it stays as it is. A ring has no such thing: not an error.
     if (shares_flag && (kernel_->at_open.flags & IFF_PROMISC) != 0) {
         rte_eth_promiscuous_enable(id_);

@@ -130,7 +130,8 @@ Result<DataPorts> DataPorts::open(const DataPortsOptions& options) {
     std::optional<DataPorts> opened;
     const Status open = open_noted(*journal, chosen, options.netns, [&]() -> Status {
         if (!options.netns.empty()) {
-            const Status entered = process::enter_netns(options.netns, process::SysfsView::kRemount);
+            const Status entered =
+                process::enter_netns(options.netns, process::SysfsView::kRemount);
             if (!entered) {
                 return entered;
             }

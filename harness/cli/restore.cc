@@ -92,7 +92,7 @@ int restore(Form form) {
 
 int forget(const std::string& run_id) {
     if (run_id.empty()) {
-        return complain({ErrorCode::kBadInput, "--forget '' names no run; without a name it is all"});
+        return complain({ErrorCode::kBadInput, "--forget '' names no run; without a name: all"});
     }
     const auto said = lab::forget(run_id == "all" ? "" : run_id);
     if (!said) {

@@ -52,7 +52,7 @@ void tell_of_dependent(const std::vector<Note>& notes, const std::vector<Feature
         const Feature* feature = feature_named(now, note.name);
         if (feature != nullptr && feature->requested == was_requested(note) &&
             state_of(*feature) != note.value) {
-            report.left_alone.push_back(fmt::format("{}: {} was {} and is {}, for something that it "
+            report.left_alone.push_back(fmt::format("{}: {} was {} and is {}, for something it "
                                                     "depends on was changed by somebody else since",
                                                     where, note.name, note.value,
                                                     state_of(*feature)));

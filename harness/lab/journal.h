@@ -2,9 +2,9 @@
 // signals, and by the next start or `pathproof restore` after a kill -9.
 //
 // A journal is open, then sealed, then undone. While it is open, each change is one call, which
-// notes and makes it under one lock. It is sealed by a signal (signals.h), by undo() or keep(): from
-// then on nothing is changed any more by anybody, and whoever tries is told so (kUnavailable). Undone
-// means read back, and found as it was noted.
+// notes and makes it under one lock. It is sealed by a signal (signals.h), by undo() or keep():
+// from then on nothing is changed by anybody, and whoever tries is told so (kUnavailable).
+// Undone means read back, and found as it was noted.
 //
 // One file a run, /run/pathproof/RUN.journal: JSON lines, each how one thing was and what it is set
 // to, appended and synced to the file before the change is made. Undoing goes backwards and is
@@ -67,7 +67,7 @@ class Journal {
     // available), and says how many MiB of free hugepages there really are now: that may be less,
     // or more. Undo: the old count, once nobody of ours uses them.
     Result<std::uint32_t> reserve_hugepages(std::uint32_t mib);
-    // Features of a device by their single names, on or off, set by `make` (by an agent's hand, say).
+    // Features of a device by their single names, on or off, set by `make` (an agent, say).
     // Undo: everything that was requested of the device is requested again.
     // Errors: no such device or feature, and those of `make`.
     Status change_features(const std::string& netns, const std::string& device,

@@ -29,8 +29,8 @@ struct RestoredRun {
 // "r0 in network namespace dut"
 std::string device_in_words(const std::string& device, const std::string& netns);
 
-// "r0: 74 features as before, XDP program 7 (xsk_def_prog) taken off", the devices in the order in which they come
-// first.
+// "r0: 74 features as before, XDP program 7 (xsk_def_prog) taken off", the devices in the order in
+// which they come first.
 std::vector<std::string> in_short(const std::vector<PutBack>& things);
 // "r0: tx-checksum-ipv4 on"
 std::string in_full(const PutBack& thing);

@@ -29,8 +29,8 @@ class RunLock {
 };
 
 // Opens `path` and locks it. The descriptor, or -1: somebody else holds the lock (EWOULDBLOCK) or
-// the file went away (ENOENT). It tries for so long: the children of a killed process hold its locks
-// for the moment that they take to die too.
+// the file went away (ENOENT). It tries for so long: the children of a killed process hold its
+// locks for the moment that they take to die too.
 int open_locked(const std::string& path, int open_flags,
                 std::chrono::milliseconds patience = std::chrono::seconds(1));
 

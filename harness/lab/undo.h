@@ -1,5 +1,5 @@
-// Putting single things back. Each function is idempotent: what is already gone or already as it was
-// is done, and is not spoken of; so a second pass that finds nothing to do is the read-back.
+// Putting single things back. Each function is idempotent: what is already gone or as it was is
+// done, and is not spoken of; so a second pass that finds nothing to do is the read-back.
 #pragma once
 
 #include <cstdint>

@@ -340,8 +340,8 @@ BOOST_AUTO_TEST_CASE(features_go_back_whatever_was_changed_along_with_them) {
             const auto journal = open_journal();
             for (const bool on : {false, true, false}) {
                 for (const char* feature :
-                     {"tx-checksum-ip-generic", "tx-scatter-gather", "tx-tcp-segmentation", "rx-gro",
-                      "tx-generic-segmentation"}) {
+                     {"tx-checksum-ip-generic", "tx-scatter-gather", "tx-tcp-segmentation",
+                      "rx-gro", "tx-generic-segmentation"}) {
                     BOOST_TEST(device.set(*journal, feature, on).has_value());
                 }
             }
@@ -385,7 +385,7 @@ BOOST_AUTO_TEST_CASE(features_of_a_device_go_back_together_and_are_told_in_one_l
     BOOST_TEST(device.state() == before);
 }
 
-BOOST_AUTO_TEST_CASE(a_device_is_found_by_another_name_and_another_one_with_its_name_is_not_touched) {
+BOOST_AUTO_TEST_CASE(a_renamed_device_is_found_and_another_one_with_its_name_is_not_touched) {
     const FeatureDevice device;
     const std::string before = device.state();
     device.be_left_by_a_killed_run();

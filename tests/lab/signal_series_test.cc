@@ -146,7 +146,8 @@ BOOST_AUTO_TEST_CASE(whenever_a_run_is_stopped_the_machine_is_as_it_was_found) {
               "ip -n a link add c0 type veth peer name d0 netns b; "
               "ip netns exec a sysctl -qw net.ipv6.conf.c0.accept_dad=0; "
               "ip netns exec b sysctl -qw net.ipv6.conf.d0.accept_dad=0; "
-              "ip -n a link set c0 up; ip -n b link set d0 up; ip netns exec a ethtool -K c0 sg off");
+              "ip -n a link set c0 up; ip -n b link set d0 up; "
+              "ip netns exec a ethtool -K c0 sg off");
     usleep(500'000);
     const std::string before = shell("", kState);
     int same = 0;

@@ -159,8 +159,8 @@ BOOST_AUTO_TEST_CASE(a_journal_of_another_version_is_not_undone_and_said_once) {
 
 BOOST_AUTO_TEST_CASE(a_sysctl_whose_device_is_gone_is_done) {
     const TempFolder folder;
-    const UndoReport report =
-        undo_content(of_this_boot({sysctl("net.ipv4.conf.gone.rp_filter", "1", "0")}), folder.files());
+    const UndoReport report = undo_content(
+        of_this_boot({sysctl("net.ipv4.conf.gone.rp_filter", "1", "0")}), folder.files());
     BOOST_TEST(report.done.empty());
     BOOST_TEST(report.problems.empty());
     BOOST_TEST(report.left.empty());
