@@ -73,6 +73,13 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
     if (wrong) {
         return fail(ErrorCode::kBadInput, "--evidence {}: {}", folder, wrong.message());
     }
+    // Those of an earlier run would be taken for this one's.
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, wrong)) {
+        const std::string name = entry.path().filename();
+        if (name == "bad.pcapng" || (name.starts_with("anomaly-") && name.ends_with(".pcapng"))) {
+            fs::remove(entry.path(), wrong);
+        }
+    }
     const auto keep = [&](const std::string& file, const Status& written) {
         files.push_back(file);
         return written;
