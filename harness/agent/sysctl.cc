@@ -91,7 +91,7 @@ Status write_text(const fs::path& path, const std::string& text, const std::stri
     return {};
 }
 
-Result<std::string> read_text(const fs::path& path, const std::string& what) {
+Result<std::string> read_named_text(const fs::path& path, const std::string& what) {
     const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) {
         return system_failure(fmt::format("open {}", what), errno);
@@ -118,7 +118,7 @@ Result<std::string> read_sysctl(const std::string& name) {
     if (!path) {
         return pass_on(path.error());
     }
-    return read_text(*path, "sysctl " + name);
+    return read_named_text(*path, "sysctl " + name);
 }
 
 Status write_sysctl(const std::string& name, const std::string& value) {
@@ -150,7 +150,7 @@ Result<std::string> set_rps(const std::string& device, const std::string& cpu_ma
                     device, path.string());
     }
     const std::string what = fmt::format("the RPS mask of {}", device);
-    auto former = read_text(path, what);
+    auto former = read_named_text(path, what);
     if (const Status written = write_text(path, cpu_mask, what); !written) {
         return pass_on(written.error());
     }

@@ -58,7 +58,7 @@ Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& be
         if (!measured) {
             return pass_on(measured.error());
         }
-        cells.push_back(std::move(*measured));
+        add_cell(context, cells, std::move(*measured));
     }
     return cells;
 }

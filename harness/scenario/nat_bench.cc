@@ -290,6 +290,13 @@ Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
     return {};
 }
 
+void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell cell) {
+    verdict::Cell made = conclude(cell.what, cell.seen);
+    made.evidence = cell.evidence;
+    context.measured.add(made, made.role == verdict::Cell::Role::kControl);
+    cells.push_back(std::move(cell));
+}
+
 Status NatBench::describe(std::vector<verdict::FactGroup>& environment) {
     for (const std::string& device : {names().dut_client_devices[0], names().dut_server_device}) {
         auto group = device_facts(*dut_, device, "DUT device " + device + " (NAT box)");

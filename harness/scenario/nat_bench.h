@@ -53,4 +53,7 @@ class NatBench {
     unsigned runs_ = 0;
 };
 
+// Adds a cell to those of its experiment, and to those that an interrupted run keeps.
+void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell cell);
+
 }  // namespace pathproof::scenario

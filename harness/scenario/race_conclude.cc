@@ -108,7 +108,7 @@ std::string harm_text(const RaceValues& seen) {
 
 std::string table_text(const RaceValues& seen) {
     Words words;
-    say(words, seen.table.maximum, "{} of {} entries", seen.table.entries, seen.table.maximum);
+    say(words, seen.table.maximum, "{} entries, nf_conntrack_max {}", seen.table.entries, seen.table.maximum);
     say(words, seen.drop, "drop {}", seen.drop);
     say(words, seen.early_drop, "early_drop {}", seen.early_drop);
     return listed(words);

@@ -204,7 +204,7 @@ Result<std::vector<MeasuredCell>> SameTuple::run() {
         if (!measured) {
             return pass_on(measured.error());
         }
-        cells.push_back(std::move(*measured));
+        add_cell(context_, cells, std::move(*measured));
     }
     return cells;
 }

@@ -28,7 +28,7 @@ const std::vector<Scenario>& all_scenarios() {
     static const std::vector<Scenario> scenarios = {
         {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", run_vxlan_checksum,
          vxlan_checksum_cells},
-        {"dns-race", "A/AAAA pairs racing inside conntrack", run_dns_race},
+        {"dns-race", "A/AAAA pairs racing inside conntrack", run_dns_race, dns_race_cells},
         {"offload-truth", "What each offload really does to the frames on the wire", run_calibrated_offload_truth},
     };
     return scenarios;

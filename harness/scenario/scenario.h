@@ -84,6 +84,7 @@ Status check_cells(const Scenario& scenario, const std::vector<std::string>& pat
 Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context);
 std::vector<std::string> vxlan_checksum_cells();
 Result<verdict::ScenarioResult> run_dns_race(Context& context);
+std::vector<std::string> dns_race_cells();
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario

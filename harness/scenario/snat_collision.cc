@@ -48,7 +48,7 @@ Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench&
         if (!measured) {
             return pass_on(measured.error());
         }
-        cells.push_back(std::move(*measured));
+        add_cell(context, cells, std::move(*measured));
     }
     return cells;
 }

@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(no_cell_passes_that_lost_queries_whatever_it_looks_for) {
 BOOST_AUTO_TEST_CASE(what_was_lost_by_another_cause_is_named_by_it) {
     const std::map<Fate, std::pair<const char*, const char*>> kNames = {
         {Fate::kLinkDown, {"link-down", "while ds had no link"}},
-        {Fate::kTableFull, {"table-full", "the conntrack table was full (300 of 300 entries, drop 700)"}},
+        {Fate::kTableFull, {"table-full", "the conntrack table was full (300 entries, nf_conntrack_max 300, drop 700)"}},
         {Fate::kDropped, {"dropped", "dropped by a netfilter rule (NETFILTER_DROP at nft_do_chain)"}},
         {Fate::kFlushed, {"conntrack-flush", "another program had conntrack entries destroyed"}}};
     for (const auto& [fate, names] : kNames) {
