@@ -108,7 +108,8 @@ std::uint8_t may_change(const std::string& name, std::size_t index, const Allowa
     for (const MayChange& one : kMayChange) {
         if (!inside && allowance.has(one.word) && name.ends_with(one.field)) {
             const bool all = one.bits == std::array<std::uint8_t, 4>{};
-            bits |= all ? 0xff : index < one.bits.size() ? one.bits[index] : 0;
+            const unsigned more = all ? 0xff : index < one.bits.size() ? one.bits[index] : 0;
+            bits = static_cast<std::uint8_t>(bits | more);
         }
     }
     return bits;
@@ -251,7 +252,8 @@ SentFrames::Part SentFrames::part_of(const PreparedFrame& prepared, bool pairs,
         for (std::uint32_t i = 0; i < field.length; ++i) {
             part.field_of[field.offset + i] = static_cast<std::uint8_t>(n);
             part.may[field.offset + i] =
-                service_tag ? (i == 0 ? 0x88 ^ 0x81 : 0xa8) : may_change(field.name, i, allowance_);
+                static_cast<std::uint8_t>(service_tag ? (i == 0 ? 0x88 ^ 0x81 : 0xa8)
+                                                      : may_change(field.name, i, allowance_));
         }
         if (part.ttl == 0 &&
             (field.name.ends_with("ip.ttl") || field.name.ends_with("hop_limit"))) {
