@@ -79,7 +79,7 @@ class Run {
         std::tie(result.verdict, result.reasons) = verdict::judge_run(result.scenarios);
         if (!interruption.empty()) {
             result.verdict = verdict::RunVerdict::kIncomplete;
-            result.reasons.insert(result.reasons.begin(), interruption);
+            result.reasons.insert(result.reasons.begin(), interruption + ": what was measured before is below.");
         }
         result.environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION, .dpdk_version = dpdk_version_, .root = ""});
         result.environment.insert(result.environment.end(), devices_.begin(), devices_.end());
@@ -110,7 +110,7 @@ bool take_hugepages(lab::Journal& journal) {
 
 // Ctrl-C: the guard has put the machine back; what was measured is kept, marked INCOMPLETE.
 void keep_partial_report(Run& run, const std::string& out_dir, int signal, const Status& undone) {
-    const std::string sentence = fmt::format("Interrupted ({}): what was measured before is below.", strsignal(signal));
+    const std::string sentence = fmt::format("Interrupted ({})", strsignal(signal));
     tell(undone ? fmt::format("interrupted by {}; the machine is as it was found", strsignal(signal))
                 : "interrupted; " + undone.error().message);
     if (out_dir.empty()) {

@@ -1,6 +1,7 @@
 #include "harness/process/rpc.h"
 
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -66,6 +67,21 @@ std::string to_line(const json& message) {
 json error_answer(const json& id, const Error& error) {
     return {{"id", id},
             {"error", {{"code", error_code_name(error.code)}, {"message", error.message}}}};
+}
+
+// Of a child whose stream has ended, without taking its exit status from the one who waits for it; the end of the process
+// comes a moment after that of its stream.
+std::string how_it_ended(pid_t pid) {
+    siginfo_t how{};
+    for (int waited_ms = 0; waited_ms < 500; ++waited_ms) {
+        if (waitid(P_PID, static_cast<id_t>(pid), &how, WEXITED | WNOHANG | WNOWAIT) == 0 && how.si_pid == pid) {
+            return how.si_code == CLD_EXITED
+                       ? fmt::format("ended with exit status {}", how.si_status)
+                       : fmt::format("was ended by signal {} ({})", how.si_status, strsignal(how.si_status));
+        }
+        usleep(1000);
+    }
+    return "ended";
 }
 
 }  // namespace
@@ -141,7 +157,8 @@ void RpcClient::read_answers() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
     for (auto& [id, waiting] : pending_) {
-        waiting->outcome = fail(ErrorCode::kUnavailable, "{} (pid {}) ended before it answered", who_, pid_);
+        waiting->outcome =
+            fail(ErrorCode::kUnavailable, "{} (pid {}) {} before it answered", who_, pid_, how_it_ended(pid_));
     }
     pending_.clear();
     answered_.notify_all();
@@ -174,14 +191,14 @@ Result<json> RpcClient::call(const std::string& op, const json& args,
     auto waiting = std::make_shared<Pending>();
     std::unique_lock lock(mutex_);
     if (ended_) {
-        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running", who_, pid_);
+        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}", who_, pid_, how_it_ended(pid_));
     }
     const std::uint64_t id = next_id_++;
     pending_[id] = waiting;
     // Requests are short: they fit the socket's buffer, so that writing under the lock does not block.
     if (!write_all(socket_, to_line({{"id", id}, {"op", op}, {"args", args}}))) {
         pending_.erase(id);
-        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running", who_, pid_);
+        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}", who_, pid_, how_it_ended(pid_));
     }
     if (!answered_.wait_for(lock, timeout, [&] { return waiting->outcome.has_value(); })) {
         pending_.erase(id);
