@@ -67,6 +67,7 @@ class PacketSockets {
     explicit PacketSockets(unsigned interface_index);
 
     std::size_t size() const { return sockets_.size(); }
+    int first() const { return sockets_.front(); }
     // Leaves frames of the kernel's own stack on this interface (neighbour discovery, ...) out of
     // the ring: a wire would carry them to the far side as if they had come in.
     Status ignore_outgoing() const;

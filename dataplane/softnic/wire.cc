@@ -17,6 +17,7 @@
 #include "dataplane/port/counter_rate.h"
 #include "dataplane/port/counters.h"
 #include "dataplane/softnic/completion.h"
+#include "dataplane/softnic/packet_ring.h"
 #include "dataplane/softnic/port_loop.h"
 
 namespace pathproof::softnic {
@@ -33,6 +34,7 @@ struct alignas(64) Side {
     port::Port* to = nullptr;
     Direction direction = Direction::kAToB;
     WireTally tally;
+    std::optional<PacketRing> ring;  // of `from`, if it can tell which frames come partial
 };
 
 // The first bad frames, in memory set aside before the start.
@@ -134,13 +136,15 @@ struct Wire::Impl {
           ports(of_ports),
           plan(the_plan),
           keeper(the_plan.keep_bad_frames),
-          sides{Side{&ports[plan.port_a], &ports[plan.port_b], Direction::kAToB, {}},
-                Side{&ports[plan.port_b], &ports[plan.port_a], Direction::kBToA, {}}} {}
+          sides{Side{&ports[plan.port_a], &ports[plan.port_b], Direction::kAToB, {},
+                   PacketRing::of(ports[plan.port_a])},
+                Side{&ports[plan.port_b], &ports[plan.port_a], Direction::kBToA, {},
+                   PacketRing::of(ports[plan.port_b])}} {}
 
     int run() noexcept;
     std::uint16_t pass(Side& side) noexcept;
     bool push_out() noexcept;
-    void take_in(Side& side, rte_mbuf* frame, Burst& burst) noexcept;
+    void take_in(Side& side, rte_mbuf* frame, bool left_partial, Burst& burst) noexcept;
     void send(Side& side, Burst& burst) noexcept;
     std::int64_t now_ns() const noexcept;
     void watch();
@@ -202,21 +206,27 @@ int Wire::Impl::run() noexcept {
 
 std::uint16_t Wire::Impl::pass(Side& side) noexcept {
     std::array<rte_mbuf*, kBurst> received;
-    const std::uint16_t got = side.from->rx_burst(0, received.data(), kBurst);
+    std::uint64_t left_partial = 0;
+    const std::uint16_t room = side.ring ? side.ring->waiting(left_partial) : kBurst;
+    const std::uint16_t got = room == 0 ? 0 : side.from->rx_burst(0, received.data(), room);
     if (got == 0) {
         return 0;
+    }
+    if (side.ring) {
+        side.ring->took(got);
     }
     side.tally.received += got;
     Burst burst;
     burst.time_ns = now_ns();
     for (std::uint16_t index = 0; index < got; ++index) {
-        take_in(side, received[index], burst);
+        take_in(side, received[index], (left_partial >> index & 1) != 0, burst);
     }
     send(side, burst);
     return got;
 }
 
-void Wire::Impl::take_in(Side& side, rte_mbuf* frame, Burst& burst) noexcept {
+void Wire::Impl::take_in(Side& side, rte_mbuf* frame, bool left_partial, Burst& burst) noexcept {
+    side.tally.handed_partial += left_partial ? 1 : 0;
     const bool tag_aside = (frame->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
     const bool in_one_piece = (!tag_aside || rte_vlan_insert(&frame) == 0) &&
                               (frame->nb_segs == 1 || rte_pktmbuf_linearize(frame) == 0);
@@ -235,8 +245,10 @@ void Wire::Impl::take_in(Side& side, rte_mbuf* frame, Burst& burst) noexcept {
         rte_pktmbuf_free(frame);
         return;
     }
-    if (plan.mode == WireMode::kHealthyNic && verdict.any_bad()) {
-        side.tally.completed += complete_partial_checksums(bytes, plan.tunnel_ports, verdict);
+    // Never by its value where the port can tell: a wrong sum that nobody left to the NIC stays.
+    if (plan.mode == WireMode::kHealthyNic && verdict.any_bad() && (left_partial || !side.ring)) {
+        (left_partial ? side.tally.completed : side.tally.completed_by_value) +=
+            complete_partial_checksums(bytes, plan.tunnel_ports, verdict);
     }
     burst.kept_before[burst.count] = keeper.count();
     if (verdict.any_bad()) {

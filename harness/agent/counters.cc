@@ -66,16 +66,20 @@ std::string_view group_name(std::string_view line) {
 
 void add_device(const fs::path& device, CounterSet& counters) {
     std::error_code problem;
+    std::vector<fs::path> files = {device / "carrier_down_count"};
     for (fs::directory_iterator file(device / "statistics", problem), end; !problem && file != end;
          file.increment(problem)) {
+        files.push_back(file->path());
+    }
+    for (const fs::path& file : files) {
         // A device may go away between the listing and the reading: its counters are then simply
         // not there.
-        const std::optional<std::string> text = read_text(file->path().string());
+        const std::optional<std::string> text = read_text(file.string());
         const std::vector<std::string_view> words =
             text ? split(*text, " \n") : std::vector<std::string_view>();
         const auto count = words.size() == 1 ? parse_count(words.front()) : std::nullopt;
         if (count) {
-            counters[device.filename().string() + "." + file->path().filename().string()] = *count;
+            counters[device.filename().string() + "." + file.filename().string()] = *count;
         }
     }
 }

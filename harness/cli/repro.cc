@@ -104,7 +104,8 @@ void add_repro(CLI::App& app, Command& chosen) {
         ->check(CLI::Range(0, 50'000));
     command->add_option("--cells", options->cells,
                         "run the cells that match these patterns only ('cure.*,*.no-nat.*'); nothing is said of the others")
-        ->delimiter(',');
+        ->delimiter(',')
+        ->allow_extra_args(false);
     command->add_flag("--full", options->full,
                       "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");
     command->add_flag("--no-hugepages", options->no_hugepages, "do not reserve hugepages");

@@ -80,7 +80,7 @@ class Run {
         std::tie(result.verdict, result.reasons) = verdict::judge_run(result.scenarios);
         if (!interruption.empty()) {
             result.verdict = verdict::RunVerdict::kIncomplete;
-            result.reasons.insert(result.reasons.begin(), interruption);
+            result.reasons.insert(result.reasons.begin(), interruption + ": what was measured before is below.");
         }
         result.environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION, .dpdk_version = dpdk_version_, .root = ""});
         result.environment.insert(result.environment.end(), devices_.begin(), devices_.end());
@@ -111,7 +111,7 @@ bool take_hugepages(lab::Journal& journal) {
 
 // Ctrl-C: the guard has put the machine back; what was measured is kept, marked INCOMPLETE.
 void keep_partial_report(Run& run, const std::string& out_dir, int signal, const std::string& machine) {
-    const std::string sentence = fmt::format("Interrupted ({}): what was measured before is below.", strsignal(signal));
+    const std::string sentence = fmt::format("Interrupted ({})", strsignal(signal));
     tell(fmt::format("interrupted by {}; {}", strsignal(signal), machine));
     if (out_dir.empty()) {
         return;

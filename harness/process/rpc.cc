@@ -70,6 +70,21 @@ json error_answer(const json& id, const Error& error) {
             {"error", {{"code", error_code_name(error.code)}, {"message", error.message}}}};
 }
 
+// Of a child whose stream has ended, without taking its exit status from the one who waits for it; the end of the process
+// comes a moment after that of its stream.
+std::string how_it_ended(pid_t pid) {
+    siginfo_t how{};
+    for (int waited_ms = 0; waited_ms < 500; ++waited_ms) {
+        if (waitid(P_PID, static_cast<id_t>(pid), &how, WEXITED | WNOHANG | WNOWAIT) == 0 && how.si_pid == pid) {
+            return how.si_code == CLD_EXITED
+                       ? fmt::format("ended with exit status {}", how.si_status)
+                       : fmt::format("was ended by signal {} ({})", how.si_status, strsignal(how.si_status));
+        }
+        usleep(1000);
+    }
+    return "ended";
+}
+
 }  // namespace
 
 void RpcServer::on(const std::string& op, Handler handler) { handlers_[op] = std::move(handler); }
@@ -138,29 +153,13 @@ RpcClient::~RpcClient() {
     child_.stop();
 }
 
-// How a child whose socket has closed came to its end; it stays to be waited for.
-std::string how_ended(pid_t pid) {
-    siginfo_t info{};
-    for (int waited_ms = 0; waited_ms < 200 && info.si_pid == 0; waited_ms += 5) {
-        if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
-            return "";
-        }
-        usleep(info.si_pid == 0 ? 5000 : 0);
-    }
-    const bool killed = info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
-    return info.si_pid == 0 ? ""
-           : killed         ? fmt::format(": signal {} ({}) ended it", info.si_status, strsignal(info.si_status))
-                            : fmt::format(": it ended with exit status {}", info.si_status);
-}
-
 void RpcClient::read_answers() {
     read_lines(socket_, [this](const std::string& line) { take_answer(line); });
     const std::lock_guard lock(mutex_);
     ended_ = true;
-    const std::string how = pending_.empty() ? "" : how_ended(pid_);
     for (auto& [id, waiting] : pending_) {
         waiting->outcome =
-            fail(ErrorCode::kUnavailable, "{} (pid {}) ended before it answered{}", who_, pid_, how);
+            fail(ErrorCode::kUnavailable, "{} (pid {}) {} before it answered", who_, pid_, how_it_ended(pid_));
     }
     pending_.clear();
     answered_.notify_all();
@@ -193,15 +192,14 @@ Result<json> RpcClient::call(const std::string& op, const json& args,
     auto waiting = std::make_shared<Pending>();
     std::unique_lock lock(mutex_);
     if (ended_) {
-        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running{}", who_, pid_,
-                    how_ended(pid_));
+        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}", who_, pid_, how_it_ended(pid_));
     }
     const std::uint64_t id = next_id_++;
     pending_[id] = waiting;
     // Requests are short: they fit the socket's buffer, so that writing under the lock does not block.
     if (!write_all(socket_, to_line({{"id", id}, {"op", op}, {"args", args}}))) {
         pending_.erase(id);
-        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running", who_, pid_);
+        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}", who_, pid_, how_it_ended(pid_));
     }
     if (!answered_.wait_for(lock, timeout, [&] { return waiting->outcome.has_value(); })) {
         pending_.erase(id);

@@ -14,65 +14,40 @@ constexpr std::uint16_t kTransferPort = 5001;
 constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint64_t kTransferBytes = 1'000'000;
 
-const char* on_off(bool on) { return on ? "on" : "off"; }
+std::uint64_t value_in(const agent::CounterSet& set, const std::string& counter) {
+    const auto found = set.find(counter);
+    return found == set.end() ? 0 : found->second;
+}
 
-std::uint64_t sum_of(const agent::CounterSet& first, const agent::CounterSet& second,
-                     const std::string& counter) {
-    const auto value = [&](const agent::CounterSet& set) {
-        const auto found = set.find(counter);
-        return found == set.end() ? 0 : found->second;
-    };
-    return value(first) + value(second);
+std::uint64_t state_at(const softnic::WireReport& wire, judge::Layer layer, judge::ChecksumState state) {
+    const std::size_t row = judge::index_of(layer);
+    const auto column = static_cast<std::size_t>(state);
+    return wire.directions[0].checksums[row][column] + wire.directions[1].checksums[row][column];
+}
+
+void take_wire(const softnic::WireReport& wire, OverlayFacts& facts) {
+    using judge::ChecksumState, judge::Depth, judge::Protocol;
+    for (const softnic::WireTally& tally : wire.directions) {
+        facts.frames += tally.received;
+        facts.not_carried += tally.not_forwarded;
+        facts.too_long += tally.too_long;
+        facts.handed_partial += tally.handed_partial;
+        facts.completed += tally.completed;
+        facts.completed_by_value += tally.completed_by_value;
+        facts.bad_frames += tally.bad_frames;
+    }
+    facts.not_carried += wire.tester_lost;
+    facts.bad_outer_udp = state_at(wire, {Depth::kOuter, Protocol::kUdp}, ChecksumState::kBad);
+    facts.bad_inner_udp = state_at(wire, {Depth::kInner, Protocol::kUdp}, ChecksumState::kBad);
+    facts.bad_inner_tcp = state_at(wire, {Depth::kInner, Protocol::kTcp}, ChecksumState::kBad);
+    facts.bad_inner_icmp = state_at(wire, {Depth::kInner, Protocol::kIcmp}, ChecksumState::kBad);
+    facts.good_inner_icmp = state_at(wire, {Depth::kInner, Protocol::kIcmp}, ChecksumState::kGood);
+    for (const std::string& objection : wire.objections) {
+        facts.objection += (facts.objection.empty() ? "" : "; ") + objection;
+    }
 }
 
 }  // namespace
-
-std::string OverlayPoint::id() const {
-    std::string text = fmt::format("vx-tx-{}.{}.{}.eth0-tx-{}", on_off(vxlan_tx),
-                                   udp_checksum ? "udpcsum" : "noudpcsum",
-                                   masquerade ? "masquerade" : "no-nat", on_off(underlay_tx));
-    if (wire == softnic::WireMode::kPassThrough) {
-        text += ".wire-leaves-partial";
-    }
-    return text;
-}
-
-std::vector<std::pair<std::string, std::string>> OverlayPoint::toggles() const {
-    std::vector<std::pair<std::string, std::string>> set = {
-        {"vxlan device tx offload", on_off(vxlan_tx)},
-        {"outer UDP checksum", on_off(udp_checksum)},
-        {"outer SNAT", masquerade ? "masquerade --random-fully" : "none"},
-        {"underlay tx offload", on_off(underlay_tx)}};
-    // The matrix proper has a healthy NIC's wire in all its cells; only the others say what theirs is.
-    if (wire != softnic::WireMode::kHealthyNic) {
-        set.emplace_back("software wire in place of a NIC", "leaves partial checksums");
-    }
-    return set;
-}
-
-std::uint64_t OverlayObservation::bad_frames() const {
-    return wire.directions[0].bad_frames + wire.directions[1].bad_frames;
-}
-
-std::uint64_t OverlayObservation::bad_at(judge::Layer layer) const {
-    const std::size_t row = judge::index_of(layer);
-    const auto state = static_cast<std::size_t>(judge::ChecksumState::kBad);
-    return wire.directions[0].checksums[row][state] + wire.directions[1].checksums[row][state];
-}
-
-std::uint64_t OverlayObservation::good_at(judge::Layer layer) const {
-    const std::size_t row = judge::index_of(layer);
-    const auto state = static_cast<std::size_t>(judge::ChecksumState::kGood);
-    return wire.directions[0].checksums[row][state] + wire.directions[1].checksums[row][state];
-}
-
-std::uint64_t OverlayObservation::node_errors(const std::string& counter) const {
-    return sum_of(node_a, node_b, counter);
-}
-
-std::uint64_t OverlayObservation::pod_errors(const std::string& counter) const {
-    return sum_of(pod_a, pod_b, counter);
-}
 
 Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
     auto lab = lab::Overlay::build(context.journal);
@@ -89,6 +64,15 @@ Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
             return pass_on(started.error());
         }
         *agent = std::move(*started);
+    }
+    for (const std::string& netns : {names.node_a, names.node_b, names.pod_a, names.pod_b}) {
+        auto tracer = drops::DropTracer::start({.netns = netns});
+        bench->no_tracer_ = !tracer ? tracer.error().message : (*tracer)->poll().scope_reason;
+        if (!bench->no_tracer_.empty()) {
+            bench->tracers_.clear();
+            break;
+        }
+        bench->tracers_.push_back(std::move(*tracer));
     }
     auto tester = tester::Client::start({
         .netns = names.tester,
@@ -157,26 +141,68 @@ Status OverlayBench::set(const OverlayPoint& point) {
     return set_feature(names().underlay, "tx", point.underlay_tx);
 }
 
-Result<std::array<agent::CounterSet, 4>> OverlayBench::read_counters() {
-    std::array<agent::CounterSet, 4> sets;
+Result<OverlayBench::Reading> OverlayBench::read() {
+    Reading reading;
     const std::array<agent::Client*, 4> hosts{node_a_.get(), node_b_.get(), pod_a_.get(), pod_b_.get()};
     for (std::size_t host = 0; host < hosts.size(); ++host) {
         auto counters = hosts[host]->counters();
         if (!counters) {
             return pass_on(counters.error());
         }
-        sets[host] = std::move(*counters);
+        reading.counters[host] = std::move(*counters);
+        if (!tracers_.empty()) {
+            reading.drops[host] = tracers_[host]->poll().counts;
+        }
+        if (host < reading.conntrack.size()) {
+            auto stats = hosts[host]->conntrack_stats();
+            if (!stats) {
+                return pass_on(stats.error());
+            }
+            reading.conntrack[host] = std::move(*stats);
+        }
     }
-    return sets;
+    return reading;
 }
 
-Result<OverlayObservation> OverlayBench::observe(softnic::WireMode mode, const std::string& evidence_name) {
-    const auto before = read_counters();
+// The tunnel's flows from conntrack's events, which tell of entries that are gone by now as well.
+Status OverlayBench::take_flows(OverlayObservation& seen) {
+    for (const auto& [node, address] : {std::pair{node_a_.get(), names().node_a_address},
+                                        {node_b_.get(), names().node_b_address}}) {
+        const auto log = node->stop_events();
+        if (!log) {
+            return pass_on(log.error());
+        }
+        for (const netfilter::Event& event : log->events) {
+            const netfilter::Entry& entry = event.entry;
+            const bool leaves = entry.original.source.address == address;
+            if (event.kind == netfilter::EventKind::kNew) {
+                seen.nat_entries.push_back(entry);
+                seen.facts.tunnel_flows += leaves ? 1 : 0;
+                seen.facts.translated += leaves && entry.reply.destination.port != entry.original.source.port ? 1 : 0;
+            }
+            seen.facts.deleted += event.kind == netfilter::EventKind::kDestroy && event.cause_port != 0 ? 1 : 0;
+        }
+        if (log->overruns != 0) {
+            seen.facts.objection = "conntrack's events came faster than they could be read";
+        }
+    }
+    return {};
+}
+
+Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, const std::string& id) {
+    for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
+        const Status listening =
+            node->start_events({.protocol = IPPROTO_UDP, .original_destination_port = names().vxlan_port});
+        if (!listening) {
+            return pass_on(listening.error());
+        }
+    }
+    const auto before = read();
     if (!before) {
         return pass_on(before.error());
     }
     softnic::WirePlan plan;
-    plan.mode = mode;
+    plan.mode = point.wire;
     plan.tunnel_ports = {names().vxlan_port};
     plan.keep_bad_frames = 2048;  // all of them: a failing cell has a few dozen
     if (const Status started = tester_->start_wire(plan); !started) {
@@ -197,8 +223,8 @@ Result<OverlayObservation> OverlayBench::observe(softnic::WireMode mode, const s
     });
     const Result<agent::ProbeResult> outcomes[] = {ping.get(), dns_udp.get(), dns_tcp.get(), transfer.get()};
 
-    const std::string evidence = evidence_path(context_.options.out_dir, evidence_name + ".pcapng");
-    auto wire = tester_->stop_wire(evidence);
+    const std::string evidence = evidence_path(context_.options.out_dir, id + ".pcapng");
+    const auto wire = tester_->stop_wire(evidence);
     if (!wire) {
         return pass_on(wire.error());
     }
@@ -207,30 +233,56 @@ Result<OverlayObservation> OverlayBench::observe(softnic::WireMode mode, const s
             return pass_on(outcome.error());
         }
     }
-    const auto after = read_counters();
+    const auto after = read();
     if (!after) {
         return pass_on(after.error());
     }
-    OverlayObservation seen{.ping = *outcomes[0],
-                            .dns_udp = *outcomes[1],
-                            .dns_tcp = *outcomes[2],
-                            .transfer = *outcomes[3],
-                            .wire = std::move(*wire),
-                            .node_a = agent::delta((*before)[0], (*after)[0]),
-                            .node_b = agent::delta((*before)[1], (*after)[1]),
-                            .pod_a = agent::delta((*before)[2], (*after)[2]),
-                            .pod_b = agent::delta((*before)[3], (*after)[3]),
-                            .capture = ""};
-    for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
-        auto entries =
-            node->conntrack_dump({.protocol = IPPROTO_UDP, .original_destination_port = names().vxlan_port});
-        if (!entries) {
-            return pass_on(entries.error());
-        }
-        seen.nat_entries.insert(seen.nat_entries.end(), entries->begin(), entries->end());
+    OverlayObservation seen{.facts = {.id = id, .point = point},
+                            .node_a = agent::delta(before->counters[0], after->counters[0]),
+                            .node_b = agent::delta(before->counters[1], after->counters[1]),
+                            .pod_a = agent::delta(before->counters[2], after->counters[2]),
+                            .pod_b = agent::delta(before->counters[3], after->counters[3]),
+                            .nat_entries = {},
+                            .capture = wire->kept.empty() ? "" : evidence};
+    OverlayFacts& facts = seen.facts;
+    facts.ping = *outcomes[0];
+    facts.dns_udp = *outcomes[1];
+    facts.dns_tcp = *outcomes[2];
+    facts.transfer = *outcomes[3];
+    take_wire(*wire, facts);
+    if (const Status taken = take_flows(seen); !taken) {
+        return pass_on(taken.error());
     }
-    seen.checksums = join::join_checksums(seen.wire.kept, seen.nat_entries, plan.tunnel_ports);
-    seen.capture = seen.wire.kept.empty() ? "" : evidence;
+    facts.checksums = join::join_checksums(wire->kept, seen.nat_entries, plan.tunnel_ports);
+    for (const agent::CounterSet* node : {&seen.node_a, &seen.node_b}) {
+        facts.node_udp_errors += value_in(*node, "Udp.InCsumErrors");
+        facts.too_big += value_in(*node, "Ip.FragFails");
+        facts.links_down += value_in(*node, names().underlay + ".carrier_down_count");
+    }
+    for (const agent::CounterSet* pod_counters : {&seen.pod_a, &seen.pod_b}) {
+        facts.pod_tcp_errors += value_in(*pod_counters, "Tcp.InCsumErrors");
+        facts.pod_udp_errors += value_in(*pod_counters, "Udp.InCsumErrors");
+    }
+    for (std::size_t node = 0; node < before->conntrack.size(); ++node) {
+        const auto rose = [&](const char* counter) {
+            return netfilter::total(after->conntrack[node], counter) - netfilter::total(before->conntrack[node], counter);
+        };
+        // nf_conntrack_in() counts a packet that found no room as dropped; a clash counts as insert_failed as well.
+        facts.table_full += rose("drop") - std::min(rose("drop"), rose("insert_failed"));
+    }
+    facts.drops_unknown = no_tracer_;
+    for (std::size_t host = 0; host < before->drops.size(); ++host) {
+        for (const drops::DropCount& count : drops::by_reason(drops::growth(before->drops[host], after->drops[host]))) {
+            facts.drops[count.reason] += count.packets;
+        }
+    }
+    for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
+        const auto device = node->device(names().underlay);
+        if (!device) {
+            return pass_on(device.error());
+        }
+        facts.underlay_mtu = facts.underlay_mtu == 0 ? device->mtu : std::min(facts.underlay_mtu, device->mtu);
+    }
     return seen;
 }
 

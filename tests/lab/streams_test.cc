@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(commands_of_root_end_in_order_on_any_streams) {
           std::string("inspect clashes --duration 0.05 --netns ppa"),
           std::string("inspect drops --duration 0.05 --netns ppa"),
           std::string("inspect export --duration 0.05 --netns ppa --listen 127.0.0.1:0"),
-          kGenerate + "--count 5 --drain 0", std::string("respond c0 --netns ppa --duration 0.05 "
+          kGenerate + "--count 5 --drain 0 --json", std::string("respond c0 --netns ppa --duration 0.05 "
                                                          "--rule address=192.0.2.1")}) {
         const auto whole = run(words, {});
         BOOST_TEST_REQUIRE((whole.status == 0 || whole.status == kIncomplete),

@@ -1,71 +1,13 @@
 // Bad input, and processes that die in the middle: a sentence, the right exit status, and the machine as it was found.
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <boost/test/unit_test.hpp>
+#define BOOST_TEST_MODULE scenario_lab
 #include <filesystem>
-#include <fstream>
-#include <thread>
 
-#include "tests/scenario/lab_run.h"
+#include "tests/scenario/background.h"
 
 using namespace pathproof;
 using namespace std::chrono_literals;
 
 namespace {
-
-// A run in the background, its stderr in a file.
-class Background {
-  public:
-    Background(std::vector<std::string> arguments, std::string log) : log_(std::move(log)) {
-        arguments.insert(arguments.begin(), binary());
-        pid_ = fork();
-        if (pid_ == 0) {
-            freopen("/dev/null", "w", stdout);
-            freopen(log_.c_str(), "w", stderr);
-            std::vector<char*> words;
-            for (std::string& word : arguments) {
-                words.push_back(word.data());
-            }
-            words.push_back(nullptr);
-            execv(words[0], words.data());
-            _exit(127);
-        }
-    }
-    ~Background() {
-        if (pid_ > 0) {
-            kill(pid_, SIGKILL);
-            waitpid(pid_, nullptr, 0);
-        }
-    }
-    pid_t pid() const { return pid_; }
-    // Waits until the log holds `text`.
-    void wait_for(const std::string& text) const {
-        for (int waited = 0; waited < 600; ++waited) {
-            if (log().find(text) != std::string::npos) {
-                return;
-            }
-            std::this_thread::sleep_for(50ms);
-        }
-        BOOST_REQUIRE_MESSAGE(false, "the run never said '" << text << "': " << log());
-    }
-    std::string log() const {
-        std::ifstream file(log_);
-        return {std::istreambuf_iterator<char>(file), {}};
-    }
-    // Waits for its end; the exit status, or 128 + the signal.
-    int end() {
-        int state = 0;
-        waitpid(pid_, &state, 0);
-        pid_ = -1;
-        return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-    }
-
-  private:
-    pid_t pid_ = -1;
-    std::string log_;
-};
 
 // A child of `parent` that runs the command `word`.
 pid_t child_running(pid_t parent, const std::string& word) {

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE scenario_lab
 #include "tests/scenario/lab_run.h"
 
 #include <unistd.h>

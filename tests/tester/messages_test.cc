@@ -104,7 +104,7 @@ judge::PairReport a_report() {
 softnic::WireReport a_wire_report() {
     softnic::WireReport report;
     report.mode = softnic::WireMode::kPassThrough;
-    report.directions[1] = {10, 7, 3, 1, 2, 4, 5, 6, {}};
+    report.directions[1] = {10, 7, 3, 1, 2, 4, 5, 6, 7, 8, {}};
     report.directions[0].checksums[2][1] = 9;
     report.kept.push_back({.direction = softnic::Direction::kBToA,
                            .time_ns = 5,

@@ -144,11 +144,39 @@ BOOST_AUTO_TEST_CASE(a_healthy_wire_makes_the_kernels_partial_checksums_whole) {
     BOOST_TEST(tcp_transfer(lab.a, lab.b, 1'000'000, 3s) == 1'000'000u);
     const WireReport report = lab.stop();
     BOOST_TEST(report.directions[0].completed > 600u);
+    BOOST_TEST(report.directions[0].handed_partial == report.directions[0].completed);
+    BOOST_TEST(report.directions[0].completed_by_value == 0u);
     BOOST_TEST(all_bad(report) == 0u);
     BOOST_TEST(seen(report.directions[0], kTcp, ChecksumState::kGood) > 600u);
     BOOST_TEST(report.tester_lost == 0u);
     BOOST_TEST(report.objections.empty());
     BOOST_TEST(kernel_counter(lab.b.netns, "Tcp", "InCsumErrors") == 0u);
+}
+
+// The same value in the field, and nobody left it to the NIC: a packet socket's bytes are final.
+BOOST_AUTO_TEST_CASE(a_healthy_wire_leaves_a_pseudo_sum_that_was_not_handed_over_as_partial) {
+    Lab lab;
+    lab.start(WireMode::kHealthyNic);
+    in(lab.a.netns, R"(python3 -c '
+import socket, struct
+def total(data):
+    s = sum(struct.unpack("!%dH" % (len(data) // 2), data))
+    while s > 65535: s = (s & 65535) + (s >> 16)
+    return s
+a, b = bytes([198, 51, 100, 1]), bytes([198, 51, 100, 2])
+ip = lambda c: struct.pack("!BBHHHBBH", 0x45, 0, 40, 1, 0, 64, 6, c) + a + b
+tcp = struct.pack("!HHIIBBHHH", 1000, 80, 1, 0, 0x50, 2, 1024, total(a + b + struct.pack("!HH", 6, 20)), 0)
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("eth0", 0))
+for n in range(100):
+    s.send(b"\2\0\0\0\0\2\2\0\0\0\0\1\10\0" + ip(65535 - total(ip(0))) + tcp)
+')");
+    BOOST_TEST(tcp_transfer(lab.a, lab.b, 100'000, 3s) == 100'000u);
+    const WireReport report = lab.stop();
+    BOOST_TEST(seen(report.directions[0], kTcp, ChecksumState::kBad) == 100u);
+    BOOST_TEST(report.directions[0].bad_frames == 100u);
+    BOOST_TEST(report.directions[0].completed == report.directions[0].handed_partial);
+    BOOST_TEST(report.directions[0].completed > 60u);
 }
 
 BOOST_AUTO_TEST_CASE(a_wire_that_passes_bytes_lets_tcp_die_and_names_the_value) {
