@@ -368,7 +368,7 @@ void add_charts(const Cells& cells, verdict::ScenarioResult& result) {
                              .maximum = 100};
         for (const Concluded& each : cells) {
             const join::PairFindings& found = each.seen().found;
-            const unsigned base = each.what().at_once ? join::kTwoBackends : 0;
+            const unsigned base = each.what().at_once ? unsigned{join::kTwoBackends} : 0U;
             const auto [hits, of] =
                 race == Race::kSameTuple       ? std::pair(each.seen().clash_resolve, found.with(0))
                 : race == Race::kSnatCollision ? std::pair(found.with(join::kLost), found.with(0))
