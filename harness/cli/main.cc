@@ -26,7 +26,7 @@ int complain(const Error& error) {
 
 namespace {
 
-int run(int argc, char** argv) {
+int run_command_line(int argc, char** argv) {
     using namespace pathproof::cli;
     CLI::App app{"pathproof: proves whether a NIC, driver, kernel and CNI carry every packet right"};
     app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
@@ -73,5 +73,5 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     pathproof::process::hold_standard_streams();
-    return pathproof::process::exit_code_of(run(argc, argv));
+    return pathproof::process::exit_code_of(run_command_line(argc, argv));
 }

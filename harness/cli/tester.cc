@@ -21,7 +21,7 @@ void add_tester(CLI::App& app, Command& chosen) {
     CLI::App* command =
         app.add_subcommand("tester", "Hold the DPDK ports (started by pathproof itself)");
     command->group("");
-    command->callback([&chosen] { chosen = run; });
+    command->callback([&chosen] { chosen = [] { return run(); }; });
 }
 
 }  // namespace pathproof::cli
