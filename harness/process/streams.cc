@@ -23,10 +23,10 @@ struct Stream {
 };
 
 // They live as long as stdout and stderr: to the end of the process.
-Stream output{.descriptor = STDOUT_FILENO};
-Stream messages{.descriptor = STDERR_FILENO};
+Stream standard_output{.descriptor = STDOUT_FILENO};
+Stream standard_error{.descriptor = STDERR_FILENO};
 
-bool write_all(int descriptor, const char* data, std::size_t size) {
+bool write_whole(int descriptor, const char* data, std::size_t size) {
     while (size > 0) {
         const ssize_t written = write(descriptor, data, size);
         if (written >= 0) {
@@ -44,13 +44,13 @@ bool write_all(int descriptor, const char* data, std::size_t size) {
 
 // Says it once; asks for a stop each time, as nobody may have listened the time before.
 void note_loss(Stream& stream, int reason) {
-    if (stream.problem.exchange(reason) == 0 && &stream == &output) {
+    if (stream.problem.exchange(reason) == 0 && &stream == &standard_output) {
         const std::string sentence =
             fmt::format("pathproof: standard output cannot be written ({}): output was lost\n",
                         std::strerror(reason));
-        write_all(messages.descriptor, sentence.data(), sentence.size());
+        write_whole(standard_error.descriptor, sentence.data(), sentence.size());
     }
-    if (&stream == &output || reason == EPIPE) {
+    if (&stream == &standard_output || reason == EPIPE) {
         sigqueue(getpid(), SIGPIPE, {});
     }
 }
@@ -59,8 +59,8 @@ void note_loss(Stream& stream, int reason) {
 // whatever prints (fmt::print). Behind a hole no more output follows; a message stands for itself.
 ssize_t take(void* cookie, const char* data, std::size_t size) {
     Stream& stream = *static_cast<Stream*>(cookie);
-    const int ended = &stream == &output ? stream.problem.load() : 0;
-    if (ended != 0 || !write_all(stream.descriptor, data, size)) {
+    const int ended = &stream == &standard_output ? stream.problem.load() : 0;
+    if (ended != 0 || !write_whole(stream.descriptor, data, size)) {
         note_loss(stream, ended != 0 ? ended : errno);
     }
     return static_cast<ssize_t>(size);
@@ -88,18 +88,18 @@ void hold_standard_streams() {
         }
     }
     std::signal(SIGPIPE, SIG_IGN);
-    put_on(output, isatty(STDOUT_FILENO) == 1 ? _IOLBF : _IOFBF, stdout);
-    put_on(messages, _IONBF, stderr);
+    put_on(standard_output, isatty(STDOUT_FILENO) == 1 ? _IOLBF : _IOFBF, stdout);
+    put_on(standard_error, _IONBF, stderr);
 }
 
 bool output_lost() {
-    return output.problem != 0;
+    return standard_output.problem != 0;
 }
 
 int exit_code_of(int code) {
     std::fflush(stdout);
     std::fflush(stderr);
-    const bool lost = output.problem != 0 || (messages.problem != 0 && code == 0);
+    const bool lost = standard_output.problem != 0 || (standard_error.problem != 0 && code == 0);
     return lost ? kIncomplete : code;
 }
 

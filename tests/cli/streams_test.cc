@@ -28,7 +28,8 @@ const std::string kRespond = "respond " + kPort + "--rule address=192.0.2.1 ";
 class Folder {
   public:
     Folder()
-        : path_(std::filesystem::temp_directory_path() / ("pp-streams-" + std::to_string(getpid()))) {
+        : path_(std::filesystem::temp_directory_path() /
+                ("pp-streams-" + std::to_string(getpid()))) {
         std::filesystem::create_directories(path_);
         setenv("PATHPROOF_RUN_DIR", (path_ / "run").c_str(), 1);
     }
@@ -81,8 +82,8 @@ BOOST_AUTO_TEST_CASE(what_is_printed_at_once_is_lost_with_exit_code_3) {
 
 BOOST_AUTO_TEST_CASE(a_command_that_is_refused_is_refused_whatever_its_streams_are) {
     for (const std::string& words :
-         {std::string("no-such-command"), std::string("generate"), std::string("profile show nosuch"),
-          std::string("lab check /nowhere.toml"), kGenerate + "--rate 0"}) {
+         {std::string("no-such-command"), std::string("generate"),
+          std::string("profile show nosuch"), std::string("lab check /nowhere.toml"), kGenerate + "--rate 0"}) {
         BOOST_TEST(run(words, {}).status == 2);
         holds(words);
     }

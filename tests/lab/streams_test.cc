@@ -54,7 +54,8 @@ class Pair {
 
   private:
     static std::string link() {
-        return shell("", "for p in 'ppa c0' 'ppb d0'; do set -- $p; ip -d -n $1 link show $2; done");
+        return shell("",
+                     "for p in 'ppa c0' 'ppb d0'; do set -- $p; ip -d -n $1 link show $2; done");
     }
     static std::string machine() {
         return shell("", "grep -E 'HugePages_(Total|Surp)' /proc/meminfo");
@@ -88,15 +89,16 @@ BOOST_AUTO_TEST_CASE(commands_of_root_end_in_order_on_any_streams) {
     shell("ppa", "conntrack -A -t 600 -p udp -s 198.18.0.1 -d 198.18.0.2 --sport 1 --dport 53");
     for (const std::string& words :
          {std::string("restore"), std::string("lab list"),
-          std::string("offload show c0 --netns ppa"), std::string("offload set c0 --netns ppa tx=on"),
+          std::string("offload show c0 --netns ppa"),
+          std::string("offload set c0 --netns ppa tx=on"),
           std::string("inspect dump --netns ppa"), std::string("inspect stats --netns ppa"),
           std::string("inspect backends --netns ppa"),
           std::string("inspect watch --duration 0.05 --netns ppa"),
           std::string("inspect clashes --duration 0.05 --netns ppa"),
           std::string("inspect drops --duration 0.05 --netns ppa"),
           std::string("inspect export --duration 0.05 --netns ppa --listen 127.0.0.1:0"),
-          kGenerate + "--count 5 --drain 0 --json", std::string("respond c0 --netns ppa --duration 0.05 "
-                                                         "--rule address=192.0.2.1")}) {
+          kGenerate + "--count 5 --drain 0 --json",
+          std::string("respond c0 --netns ppa --duration 0.05 --rule address=192.0.2.1")}) {
         const auto whole = run(words, {});
         BOOST_TEST_REQUIRE((whole.status == 0 || whole.status == kIncomplete),
                            words << "\n" << whole.err);
