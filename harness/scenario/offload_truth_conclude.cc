@@ -69,7 +69,8 @@ void add_way(const PathCount& count, const PathEnd& from, const PathEnd& to,
     }
     if (count.silent()) {
         sentences.push_back(fmt::format(
-            "none of {} from {} came at {}: is that the far end of its cable (--tester names it)?",
+            "none of {} from {} came at {}, which may not be the far end of its cable (--tester names "
+            "it)",
             plural(count.sent, "plain frame"), from.name, to.name));
     }
     for (const auto& [frames, what] :
@@ -96,8 +97,8 @@ std::string value_of(const WrongValue& wrong) {
 }
 
 std::string sentence_of(const std::string& device, const WrongValue& wrong) {
-    const std::string seen = fmt::format("{}, in {}, {} times", wrong.where, frames_of(wrong),
-                                         wrong.observations);
+    const std::string seen = fmt::format("{}, in {}, in {} observations", wrong.where,
+                                         frames_of(wrong), wrong.observations);
     switch (wrong.part) {
         case TruthPart::kSent:
             return fmt::format("{} puts wrong frames on the wire with its offloads {}: {}, {}.",

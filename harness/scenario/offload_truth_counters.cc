@@ -306,13 +306,20 @@ CounterVerdict judge_counters(const KindCounts& counts, const std::string& setti
         }
     }
     std::vector<std::string> doubts;
+    std::vector<std::string> hidden;
+    std::string who;
     for (std::size_t i = 0; i < kCountedKinds; ++i) {
         if (!counts[i].hidden.empty()) {
-            doubts.push_back(fmt::format("{}: {}", counted_kinds()[i].name, counts[i].hidden));
+            hidden.push_back(counted_kinds()[i].name);
+            who = who.empty() ? counts[i].hidden : who;
         } else if (!counts[i].once.empty()) {
             doubts.push_back(fmt::format("{}: seen once, not confirmed: {}",
                                          counted_kinds()[i].name, counts[i].once));
         }
+    }
+    if (!hidden.empty()) {
+        doubts.push_back(fmt::format("frames of {} are kept from the counters; of the first, {}",
+                                     fmt::join(hidden, ", "), who));
     }
     if (wrong.empty() && !doubts.empty()) {
         judged.cell.verdict = verdict::CellVerdict::kInconclusive;

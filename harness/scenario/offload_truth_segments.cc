@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 
 #include "dataplane/frame/template.h"
 #include "dataplane/judge/explain.h"
@@ -197,7 +196,8 @@ Result<SegmentTally> measure_once(TruthBench& bench, const SegmentPoint& point, 
         return pass_on(recording.error());
     }
     if (recording->tester_lost + recording->left_out + recording->cut != 0) {
-        return fail(ErrorCode::kFailed, "the tester's own port lost or cut frames");
+        tally.doubt = "the tester's own port lost or cut frames";
+        return tally;
     }
     std::array<std::vector<matrix::FrameBytes>, kSuperFrames> by_number;
     for (const matrix::FrameBytes& bytes : recording->frames) {
@@ -212,6 +212,14 @@ Result<SegmentTally> measure_once(TruthBench& bench, const SegmentPoint& point, 
     return tally;
 }
 
+std::vector<std::string> names_of(const SegmentTally& tally) {
+    std::vector<std::string> names;
+    for (const auto& [name, frames] : tally.names) {
+        names.push_back(name);
+    }
+    return names;
+}
+
 // What is wrong is observed a second time, and counts if it shows again.
 Result<SegmentTally> measure(TruthBench& bench, const SegmentPoint& point, WireKind wire) {
     auto first = measure_once(bench, point, wire);
@@ -220,19 +228,12 @@ Result<SegmentTally> measure(TruthBench& bench, const SegmentPoint& point, WireK
     }
     auto second = measure_once(bench, point, wire);
     if (second && second->names != first->names) {
-        second->once = fmt::format("{}", fmt::join(std::views::keys(first->names), ", "));
+        second->doubt = fmt::format("seen once, not confirmed: {}",
+                                    fmt::join(names_of(*first), ", "));
         second->wrong = 0;
         second->names.clear();
     }
     return second;
-}
-
-std::vector<std::string> names_of(const SegmentTally& tally) {
-    std::vector<std::string> names;
-    for (const auto& [name, frames] : tally.names) {
-        names.push_back(name);
-    }
-    return names;
 }
 
 Cell cell_of(const SegmentPoint& point, const SegmentTally& tally, WireKind wire) {
@@ -258,9 +259,9 @@ Cell cell_of(const SegmentPoint& point, const SegmentTally& tally, WireKind wire
         cell.reason = fmt::format("{} frames are wrong or missing: {}", tally.wrong,
                                   fmt::join(names_of(tally), ", "));
         cell.cause = names_of(tally).front();
-    } else if (!tally.once.empty()) {
+    } else if (!tally.doubt.empty()) {
         cell.verdict = CellVerdict::kInconclusive;
-        cell.reason = "seen once, not confirmed: " + tally.once;
+        cell.reason = tally.doubt;
     }
     return cell;
 }
@@ -272,7 +273,7 @@ Observation observation_of(const Cell& cell, const SegmentTally& tally, WireKind
                      .names = names_of(tally),
                      .cell = cell.id,
                      .note = cell.reason};
-    if (cell.verdict == CellVerdict::kSkip) {
+    if (cell.verdict == CellVerdict::kSkip || cell.verdict == CellVerdict::kInconclusive) {
         seen.observed = Observed::kNotTested;
     } else if (seen.observed == Observed::kByDesign) {
         seen.names = {tally.uncut != 0 ? "super-frame" : "PSEUDO"};
@@ -346,6 +347,9 @@ Status judge_state(Bench& at, const Feature& feature, State state) {
                  .observations = 2,
                  .meaning = fmt::format("Segments of super-frames in a VXLAN tunnel: {}.",
                                         cell.cause)});
+        }
+        if (cell.verdict == CellVerdict::kInconclusive) {
+            at.run.values.hidden.push_back(fmt::format("{}: {}", cell.id, cell.reason));
         }
         at.result.cells.push_back(std::move(cell));
         row.offload = state == State::kAsFound

@@ -27,7 +27,7 @@ struct SegmentTally {
     std::uint64_t unfinished = 0;  // segments whose inner checksum was left to whoever comes next
     std::uint64_t wrong = 0;       // frames
     std::map<std::string, std::uint64_t> names;
-    std::string once;  // what a first observation showed and a second did not
+    std::string doubt;  // why nothing is said: seen once only, or lost by the tester itself
     std::vector<matrix::FrameBytes> bad;
     std::string explanation;
 

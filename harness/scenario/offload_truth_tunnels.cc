@@ -434,6 +434,7 @@ Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay& overlay,
         if (!once.empty() && cell.verdict == CellVerdict::kPass) {
             cell.verdict = CellVerdict::kInconclusive;
             cell.reason = "seen once, not confirmed: " + once;
+            run.values.hidden.push_back(fmt::format("{}: {}", cell.id, cell.reason));
         }
         if (!outcome->bad.empty()) {
             auto files =
