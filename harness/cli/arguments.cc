@@ -47,7 +47,9 @@ Status check_arguments(int argc, const char* const* argv) {
                                       ? "has a control character in it"
                                       : nullptr;
         if (wrong != nullptr) {
-            const std::string before = n > 1 ? fmt::format(" (behind '{:.60}')", argv[n - 1]) : "";
+            const std::string before = assigns_nothing ? fmt::format(" ('{:.60}')", argument)
+                                       : n > 1 ? fmt::format(" (behind '{:.60}')", argv[n - 1])
+                                               : "";
             return fail(ErrorCode::kBadInput, "argument {}{} {}{}", n, before, wrong,
                         argument.empty() || assigns_nothing
                             ? ": give it a value, or leave the option out"

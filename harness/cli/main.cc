@@ -62,7 +62,7 @@ int run_command_line(int argc, char** argv) {
             fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help'.\n", unknown);
             return 2;
         }
-        fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",
+        fmt::print(stderr, "pathproof: {:.500}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",
                    wrong.what());
         return 2;
     }

@@ -129,7 +129,7 @@ Result<AnswerRule> parse_rule(const std::string& text) {
         std::ranges::find(rule.addresses, family, &frame::IpAddress::family) ==
             rule.addresses.end()) {
         return fail(ErrorCode::kBadInput,
-                    "--rule {}: none of its addresses can be in an answer of type {}", text,
+                    "none of its addresses can be in an answer of type {}",
                     family == frame::Family::kIpv4 ? "A" : "AAAA");
     }
     return rule;

@@ -58,7 +58,7 @@ const std::vector<Words> kBases = {
     {"profile", "show", "veth"},
     {"profile", "check", "pp-none0"},
     {"profile", "probe", "pp-none0"},
-    {"profile", "errata"},
+    {"profile", "errata", "list"},
     {"bench", "--only", "none-such"},
     {"bench", "inspect", "--only", "none-such"},
     {"bench", "dataplane", "--only", "none-such"},

@@ -2,6 +2,7 @@
 // working on the page.   render_sample SAMPLE.json OUT_DIR
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -34,17 +35,19 @@ int main(int argc, char** argv) {
         return complain(ready.error());
     }
     // What the run kept, by name.
-    const std::string folder = report::unfinished_folder(argv[2]);
+    const auto keep = [&](const std::vector<verdict::EvidenceFile>& files) {
+        for (const verdict::EvidenceFile& file : files) {
+            const std::filesystem::path path = report::unfinished_folder(argv[2]) + "/" + file.path;
+            std::filesystem::create_directories(path.parent_path());
+            std::ofstream(path) << file.description << "\n";
+        }
+    };
     for (const verdict::ScenarioResult& scenario : run->scenarios) {
+        keep(scenario.evidence);
         for (const auto* cells : {&scenario.cells, &scenario.controls}) {
             for (const verdict::Cell& cell : *cells) {
-                for (const verdict::EvidenceFile& file : cell.evidence) {
-                    std::ofstream(folder + "/" + file.path) << file.description << "\n";
-                }
+                keep(cell.evidence);
             }
-        }
-        for (const verdict::EvidenceFile& file : scenario.evidence) {
-            std::ofstream(folder + "/" + file.path) << file.description << "\n";
         }
     }
     const auto written = report::write_report(*run, argv[2], verdict::exit_code(run->verdict));
