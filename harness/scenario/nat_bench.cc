@@ -21,10 +21,23 @@ constexpr std::size_t kServerPort = 2;  // index of s0 among the tester's ports
 constexpr unsigned kMostAttempts = 3;
 constexpr auto kPauseBetweenAttempts = 500ms;
 
-// Why this is no result: the tester lost frames, the listener lost events, totals do not balance.
+// Queries that leave, and answers that come, by so much later than they should: the tester was short
+// of CPU time, and what is late says nothing of the path.
+constexpr std::int64_t kStarvedNs = 100'000'000;
+
+bool starved(const judge::PairReport& report, std::chrono::nanoseconds delay) {
+    return report.departures.worst_late_ns > kStarvedNs &&
+           report.latency.p50_ns > delay.count() + kStarvedNs;
+}
+
+// Why this is no result: the tester was starved or lost frames, the listener lost events, totals do not balance.
 std::vector<std::string> objections_of(const traffic::PairPlan& plan, const judge::PairReport& report,
-                                       const netfilter::EventLog& log) {
+                                       const netfilter::EventLog& log, std::chrono::nanoseconds delay) {
     std::vector<std::string> all = report.objections;
+    if (starved(report, delay)) {
+        all.push_back(fmt::format("the tester was short of CPU time: queries left up to {} ms late",
+                                  report.departures.worst_late_ns / 1'000'000));
+    }
     if (report.tester_lost != 0) {
         all.push_back(fmt::format("the tester's own ports lost {} frames", report.tester_lost));
     }
@@ -143,7 +156,7 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::Pair
     const join::DutRecord& dut = done->dut;
     MeasuredCell cell{
         .what = what,
-        .seen = {.objections = objections_of(done->plan, report, dut.log),
+        .seen = {.objections = objections_of(done->plan, report, dut.log, what.delay),
                  .found = join::join_pairs(done->plan, report, dut, what.delay),
                  .clash_resolve = dut.counter("clash_resolve"),
                  .insert_failed = dut.counter("insert_failed"),
@@ -173,7 +186,8 @@ Result<NatBench::Run> NatBench::run(const RaceCell& what, const traffic::PairPla
         if (const Status recorded = record(what, run); !recorded) {
             return pass_on(recorded.error());
         }
-        if (run.report.tester_lost == 0 || run.attempts == kMostAttempts) {
+        const bool sound = run.report.tester_lost == 0 && !starved(run.report, what.delay);
+        if (sound || run.attempts == kMostAttempts) {
             return run;
         }
         run.plan.pairs_per_second /= 2;

@@ -463,8 +463,9 @@ Cell conclude(const RaceCell& what, const RaceValues& seen) {
         cell.reason = exposure_text(seen);
     }
     const std::int64_t asked_ns = std::chrono::nanoseconds(what.delay).count();
-    if (seen.found.count(QueryState::kAnswered) != 0 && seen.answer_p50_ns > asked_ns + kSlowNs) {
-        cell.reason += fmt::format("{}the path is a slow path: answers came after {} (median), {} later than asked",
+    if (seen.objections.empty() && seen.found.count(QueryState::kAnswered) != 0 &&
+        seen.answer_p50_ns > asked_ns + kSlowNs) {
+        cell.reason += fmt::format("{}a slow path: answers came after {} (median), {} later than asked",
                                    cell.reason.empty() ? "" : "; ", seconds(seen.answer_p50_ns),
                                    seconds(seen.answer_p50_ns - asked_ns));
     }
