@@ -35,6 +35,7 @@ std::string contents(const std::string& path) {
 
 void put(const std::string& path, const std::string& text) {
     fs::create_directories(fs::path(path).parent_path());
+    fs::create_directories(fs::path(path).parent_path());
     std::ofstream(path) << text;
 }
 
