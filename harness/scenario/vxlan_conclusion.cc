@@ -450,8 +450,8 @@ void conclude_vxlan_checksum(const std::vector<OverlayFacts>& measured, const Ov
         }
         result.cells.push_back(std::move(cell));
         const Cell& kept = result.cells.back();
+        frames += kept.role == Cell::Role::kMatrix ? facts.frames : 0;
         if (kept.role == Cell::Role::kMatrix && facts.id != kFlagBack) {
-            frames += facts.frames;
             foreign = kept.verdict == CellVerdict::kFail && !(suspect && kept.cause == kStalePortWord) ? &kept : foreign;
         }
     }
@@ -460,6 +460,12 @@ void conclude_vxlan_checksum(const std::vector<OverlayFacts>& measured, const Ov
             result.controls.push_back(*cell);
             result.controls.back().id = "control." + cell->id;
             result.controls.back().role = Cell::Role::kControl;
+        }
+    }
+    for (const char* step : {kFlagOff, kFlagBack}) {
+        if (const Cell* cell = cell_named(result.cells, step);
+            failing == nullptr && cell != nullptr && cell->verdict == CellVerdict::kFail) {
+            foreign = cell;  // nothing was there to be cured
         }
     }
     const Cell* failed_control = first_with(result.controls, CellVerdict::kFail);
@@ -472,7 +478,7 @@ void conclude_vxlan_checksum(const std::vector<OverlayFacts>& measured, const Ov
         result.headline = fmt::format("The failure that is looked for is not the only one here: {} fails, and lacks its cause: {}.",
                                       failed_control->id, failed_control->reason);
     } else if (foreign != nullptr) {
-        result.headline = fmt::format("A point of the matrix fails from another cause: {}: {}.", foreign->id, foreign->reason);
+        result.headline = fmt::format("A point fails from another cause: {}: {}.", foreign->id, foreign->reason);
     } else if (failing != nullptr) {
         result.verdict = ScenarioVerdict::kReproduced;
         result.proofs.push_back(packet_proof(failing->checksums));

@@ -124,7 +124,7 @@ const Cell& cell_at(const ScenarioResult& result, const std::string& id) {
 
 std::vector<std::string> lies(const ScenarioResult& result) {
     const auto report = report::to_json(verdict::RunResult{.reasons = {"r"}, .scenarios = {result}});
-    const nlohmann::json scenario = nlohmann::json::parse(report["scenarios"][0].dump());
+    const nlohmann::json scenario = report["scenarios"][0];
     return contradictions(scenario, vxlan_claims());
 }
 
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_sentence_or_a_verdict_that_it_contr
     const auto below = [&](unsigned limit) { return static_cast<unsigned>(draw() % limit); };
     const std::vector<std::string> reasons = {"NETFILTER_DROP", "QDISC_DROP", "UDP_CSUM", "NO_SOCKET", "XDP", "PKT_TOO_BIG"};
     std::map<ScenarioVerdict, std::size_t> verdicts;
-    for (int set = 0; set < 12'000; ++set) {
+    for (int set = 0; set < 10'000; ++set) {
         AllFacts measured = run_of(below(2) != 0);
         for (unsigned change = below(4); change > 0; --change) {
             const bool everywhere = below(6) == 0;
@@ -379,6 +379,12 @@ BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_sentence_or_a_verdict_that_it_contr
                     default: facts.too_big = count; break;
                 }
             }
+        }
+        if (below(8) != 0) {  // mostly without the points that differ in more than one toggle
+            std::erase_if(measured, [](const OverlayFacts& facts) {
+                return !facts.id.starts_with("cure") && (!facts.point.udp_checksum || !facts.point.vxlan_tx) &&
+                       facts.id != "vx-tx-off.udpcsum.masquerade.eth0-tx-off";
+            });
         }
         while (below(3) == 0 && !measured.empty()) {
             measured.erase(measured.begin() + below(static_cast<unsigned>(measured.size())));

@@ -49,7 +49,13 @@ Sprung vxlan_with(const std::function<void(Planter&)>& plant, const std::string&
               << scenario["headline"].get<std::string>() << "\n";
     for (const nlohmann::json& cell : scenario["cells"]) {
         std::cout << "    " << cell["id"].get<std::string>() << " " << cell["verdict"].get<std::string>() << " "
-                  << cell["cause"].get<std::string>() << " - " << cell["reason"].get<std::string>() << "\n";
+                  << cell["cause"].get<std::string>() << " - " << cell["reason"].get<std::string>();
+        for (const auto& [name, made] : cell["measures"].items()) {
+            if (name.starts_with("drop.")) {
+                std::cout << " " << name << "=" << made["value"];
+            }
+        }
+        std::cout << "\n";
     }
     std::cout.flush();
     return run;
