@@ -282,6 +282,12 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
             return pass_on(device.error());
         }
         facts.underlay_mtu = facts.underlay_mtu == 0 ? device->mtu : std::min(facts.underlay_mtu, device->mtu);
+        const auto tunnel = node->device(names().vxlan);
+        if (!tunnel) {
+            return pass_on(tunnel.error());
+        }
+        constexpr std::uint32_t kVxlanOverIpv4 = 50;  // RFC 7348: outer IPv4, UDP, VXLAN and inner Ethernet headers
+        facts.tunnel_packet = std::max(facts.tunnel_packet, tunnel->mtu + kVxlanOverIpv4);
     }
     return seen;
 }

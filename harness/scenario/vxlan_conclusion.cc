@@ -72,6 +72,9 @@ std::vector<Found> other_causes(const OverlayFacts& facts) {
     add(found, facts.too_long, "mtu", fmt::format("{} frames were longer than the far port takes", facts.too_long));
     add(found, facts.too_big, "mtu",
         fmt::format("{} packets did not fit the underlay's MTU of {} (Ip.FragFails)", facts.too_big, facts.underlay_mtu));
+    add(found, facts.underlay_mtu < facts.tunnel_packet, "mtu",
+        fmt::format("the underlay's MTU is {}, and the tunnel makes packets of up to {} bytes", facts.underlay_mtu,
+                    facts.tunnel_packet));
     add(found, facts.table_full, "table-full",
         fmt::format("conntrack had no entry for {} packets and dropped them", facts.table_full));
     for (const DropCause& cause : kDropCauses) {
@@ -181,6 +184,7 @@ std::vector<verdict::Measure> measures_of(const OverlayFacts& facts) {
         count_of("links_down", "times that the underlay's link went down", facts.links_down),
         count_of("ip_frag_fails", "Ip.FragFails of the nodes", facts.too_big),
         count_of("underlay_mtu", "MTU of the underlay, the smaller one", facts.underlay_mtu, "bytes"),
+        count_of("tunnel_packet", "longest packet that the tunnel makes", facts.tunnel_packet, "bytes"),
         count_of("peer_udp_in_csum_errors", "Udp.InCsumErrors of the nodes", facts.node_udp_errors),
         count_of("pod_tcp_in_csum_errors", "Tcp.InCsumErrors of the pods", facts.pod_tcp_errors),
         count_of("pod_udp_in_csum_errors", "Udp.InCsumErrors of the pods", facts.pod_udp_errors),
@@ -450,8 +454,8 @@ void conclude_vxlan_checksum(const std::vector<OverlayFacts>& measured, const Ov
         }
         result.cells.push_back(std::move(cell));
         const Cell& kept = result.cells.back();
+        frames += kept.role == Cell::Role::kMatrix ? facts.frames : 0;
         if (kept.role == Cell::Role::kMatrix && facts.id != kFlagBack) {
-            frames += facts.frames;
             foreign = kept.verdict == CellVerdict::kFail && !(suspect && kept.cause == kStalePortWord) ? &kept : foreign;
         }
     }
@@ -460,6 +464,12 @@ void conclude_vxlan_checksum(const std::vector<OverlayFacts>& measured, const Ov
             result.controls.push_back(*cell);
             result.controls.back().id = "control." + cell->id;
             result.controls.back().role = Cell::Role::kControl;
+        }
+    }
+    for (const char* step : {kFlagOff, kFlagBack}) {
+        if (const Cell* cell = cell_named(result.cells, step);
+            failing == nullptr && cell != nullptr && cell->verdict == CellVerdict::kFail) {
+            foreign = cell;  // nothing was there to be cured
         }
     }
     const Cell* failed_control = first_with(result.controls, CellVerdict::kFail);
@@ -472,7 +482,7 @@ void conclude_vxlan_checksum(const std::vector<OverlayFacts>& measured, const Ov
         result.headline = fmt::format("The failure that is looked for is not the only one here: {} fails, and lacks its cause: {}.",
                                       failed_control->id, failed_control->reason);
     } else if (foreign != nullptr) {
-        result.headline = fmt::format("A point of the matrix fails from another cause: {}: {}.", foreign->id, foreign->reason);
+        result.headline = fmt::format("A point fails from another cause: {}: {}.", foreign->id, foreign->reason);
     } else if (failing != nullptr) {
         result.verdict = ScenarioVerdict::kReproduced;
         result.proofs.push_back(packet_proof(failing->checksums));

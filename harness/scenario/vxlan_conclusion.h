@@ -57,6 +57,7 @@ struct OverlayFacts {
     std::uint64_t links_down = 0;    // times that the link of an underlay device went down
     std::uint64_t too_big = 0;       // packets that a node could not send for their length (Ip.FragFails)
     std::uint32_t underlay_mtu = 0;
+    std::uint32_t tunnel_packet = 0;  // bytes of the longest outer IP packet that the vxlan device makes
     std::uint64_t node_udp_errors = 0;  // Udp.InCsumErrors
     std::uint64_t pod_tcp_errors = 0, pod_udp_errors = 0;
     std::map<std::string, std::uint64_t> drops;  // packets by the kernel's reason, nodes and pods

@@ -69,6 +69,11 @@ inline std::vector<Claim> vxlan_claims() {
         {"the underlay's link went down ([0-9]+) times", exactly("links_down")},
         {"conntrack had no entry for ([0-9]+) packets", exactly("conntrack_no_room")},
         {"([0-9]+) packets did not fit", exactly("ip_frag_fails")},
+        {"the underlay's MTU is ([0-9]+), and",
+         [](const Said& said) {
+             return said.total("underlay_mtu") < said.total("tunnel_packet") &&
+                    (said.cell == nullptr || said.total("underlay_mtu") == said.number(1));
+         }},
         {"NAT did not take place",
          [](const Said& said) {
              return said.cell == nullptr || said.total("translated_flows") == 0 ||

@@ -49,7 +49,13 @@ Sprung vxlan_with(const std::function<void(Planter&)>& plant, const std::string&
               << scenario["headline"].get<std::string>() << "\n";
     for (const nlohmann::json& cell : scenario["cells"]) {
         std::cout << "    " << cell["id"].get<std::string>() << " " << cell["verdict"].get<std::string>() << " "
-                  << cell["cause"].get<std::string>() << " - " << cell["reason"].get<std::string>() << "\n";
+                  << cell["cause"].get<std::string>() << " - " << cell["reason"].get<std::string>();
+        for (const auto& [name, made] : cell["measures"].items()) {
+            if (name.starts_with("drop.")) {
+                std::cout << " " << name << "=" << made["value"];
+            }
+        }
+        std::cout << "\n";
     }
     std::cout.flush();
     return run;
@@ -63,10 +69,11 @@ std::string cell_verdict(const Sprung& run, const std::string& cell) {
     return cell_named(run.scenario("vxlan-checksum"), cell)["verdict"];
 }
 
-void at_eth0(Planter& lab, const std::vector<std::string>& nodes, const std::string& way, const std::string& program) {
+// On what the nodes have sent, checksums finished, before the wire sees it.
+void at_the_wires_ports(Planter& lab, const std::string& program) {
     const std::string object = lab.bpf_object(program);
-    for (const std::string& node : nodes) {
-        lab.in(node, "tc qdisc add dev eth0 clsact && tc filter add dev eth0 " + way + " bpf da obj " + object + " sec prog");
+    for (const char* port : {"u0", "u1"}) {
+        lab.in("tester", std::string("ip link set dev ") + port + " xdpgeneric obj " + object + " sec prog");
     }
 }
 
@@ -103,12 +110,12 @@ char terms[] SEC("license") = "GPL";
 constexpr const char* kNoOuterChecksum = R"(
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
-SEC("prog") int trap(struct __sk_buff* packet) {
-    unsigned char head[2];
-    unsigned char zero[2] = {0, 0};
-    if (bpf_skb_load_bytes(packet, 36, head, 2) == 0 && head[0] == 0x12 && head[1] == 0xb5)
-        bpf_skb_store_bytes(packet, 40, zero, 2, 0);
-    return 0;
+SEC("prog") int trap(struct xdp_md* context) {
+    unsigned char* data = (void*)(long)context->data;
+    unsigned char* end = (void*)(long)context->data_end;
+    if (data + 42 > end || data[12] != 8 || data[23] != 17 || data[36] != 0x12 || data[37] != 0xb5) return XDP_PASS;
+    data[40] = data[41] = 0;
+    return XDP_PASS;
 }
 char terms[] SEC("license") = "GPL";
 )";
@@ -136,7 +143,7 @@ BOOST_AUTO_TEST_CASE(no_trap_the_bug_is_found_named_and_cured) {
 // T1: what a kernel without the bug puts on the wire: no wrong outer checksum. 0 is none (RFC 768).
 BOOST_AUTO_TEST_CASE(a_kernel_that_puts_no_wrong_checksum_on_the_wire_is_qualified) {
     const Sprung run = vxlan_with([](Planter& lab) {
-        at_eth0(lab, {"node-a", "node-b"}, "egress", kNoOuterChecksum);
+        at_the_wires_ports(lab, kNoOuterChecksum);
     });
     BOOST_TEST(verdict_of(run) == "NOT REPRODUCED");
     BOOST_TEST(run.report["verdict"] == "QUALIFIED");
@@ -207,19 +214,16 @@ BOOST_AUTO_TEST_CASE(a_link_that_goes_down_is_named) {
 BOOST_AUTO_TEST_CASE(an_mtu_that_is_too_small_is_named) {
     const Sprung run = vxlan_with([](Planter& lab) { on_both_nodes(lab, "ip link set eth0 mtu 1200"); }, kNoNatId);
     BOOST_TEST(verdict_of(run) == "INCONCLUSIVE");
-    BOOST_TEST((cell_verdict(run, kNoNatId) == "PASS" || cause_of(run, kNoNatId).find("mtu") != std::string::npos));
+    BOOST_TEST(cause_of(run, kNoNatId).find("mtu") != std::string::npos);
 }
 
 // T12
 BOOST_AUTO_TEST_CASE(pseudo_sums_that_nobody_left_to_the_nic_are_not_completed) {
     const Sprung run = vxlan_with(
         [](Planter& lab) {
-            const std::string object = lab.bpf_object(kPseudoSums);
-            for (const char* port : {"u0", "u1"}) {
-                lab.in("tester", std::string("ip link set dev ") + port + " xdpgeneric obj " + object + " sec prog");
-            }
+            at_the_wires_ports(lab, kPseudoSums);
         },
-        std::string(kNoNatId) + ",vx-tx-off.udpcsum.no-nat.eth0-tx-off");
+        kNoNatId);
     expect_no_verdict(run);
     BOOST_TEST(cause_of(run, kNoNatId) == "left-partial");
 }
@@ -285,7 +289,8 @@ BOOST_AUTO_TEST_CASE(a_black_hole_for_the_far_vtep_is_no_checksum) {
 BOOST_AUTO_TEST_CASE(a_program_that_drops_at_ingress_is_named) {
     const Sprung run = vxlan_with(
         [](Planter& lab) {
-            at_eth0(lab, {"node-b"}, "ingress", kDropTunnel);
+            lab.in("node-b", "tc qdisc add dev eth0 clsact && tc filter add dev eth0 ingress bpf da obj " +
+                                 lab.bpf_object(kDropTunnel) + " sec prog");
         },
         kNoNatId);
     expect_no_verdict(run);
