@@ -54,8 +54,7 @@ Cell to_cell(const ordered_json& from) {
         cell.toggles.emplace_back(axis, value);
     }
     using enum Cell::Role;
-    cell.role = from_name(from.value("role", ordered_json("matrix")),
-                          {kMatrix, kControl, kCure, kDemonstration});
+    cell.role = from_name(from.at("role"), {kMatrix, kControl, kCure, kDemonstration});
     cell.verdict =
         from_name(from.at("verdict"), {CellVerdict::kError, CellVerdict::kPass, CellVerdict::kFail,
                                        CellVerdict::kSkip, CellVerdict::kInconclusive});
@@ -168,7 +167,7 @@ ScenarioResult to_scenario(const ordered_json& from) {
                                  {ScenarioVerdict::kInconclusive, ScenarioVerdict::kReproduced,
                                   ScenarioVerdict::kExposed, ScenarioVerdict::kNotReproduced,
                                   ScenarioVerdict::kDefectFound, ScenarioVerdict::kNoDefectFound});
-    scenario.part = from.value("part", "");
+    scenario.part = from.at("part");
     scenario.headline = from.at("headline");
     scenario.cause = from.at("cause");
     scenario.cure = from.at("cure");

@@ -34,7 +34,11 @@ class Planter {
 
     // Waits for a namespace of the run by its role ("node-a", "dut") and, if one is named, for a device in it.
     void wait_for_namespace(const std::string& role, const std::string& device = "");
-    void wait_for_step(const std::string& step) const { run_.comes("  " + step, std::chrono::minutes(3)); }
+    // Until the run's progress names that step, or the run is over.
+    void wait_for_step(const std::string& step) const {
+        while (going_on() && !run_.comes("  " + step, std::chrono::milliseconds(100))) {
+        }
+    }
     // Runs a shell command in that namespace; if it fails the trap was not planted (`troubles`).
     void in(const std::string& role, const std::string& command);
     // The same in a loop that lasts as long as the run: the last one may come too late.

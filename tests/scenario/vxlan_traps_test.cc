@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_full_conntrack_table_is_named) {
         [](Planter& lab) {
             // One limit for all namespaces of the machine: other hosts' entries do not count against it.
             std::ofstream("/proc/sys/net/netfilter/nf_conntrack_max") << 2;
-            lab.run().comes("no such line", std::chrono::seconds(20));
+            lab.wait_for_step("no such step");
         },
         kNoNatId);
     std::ofstream("/proc/sys/net/netfilter/nf_conntrack_max") << most;
