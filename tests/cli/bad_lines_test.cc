@@ -152,8 +152,7 @@ BadLine spoiled(const Words& base, const std::vector<Option>& options, Dice& dic
     const std::size_t way = valued.empty() ? dice.below(4) : dice.below(11);
     switch (way) {
         case 0:
-            line.told = fmt::format("--no-such-{}", dice.below(1000));
-            add({line.told});
+            add({fmt::format("--no-such-{}", dice.below(1000))});
             break;
         case 1:
             line.words[1 < command_of(base).size() ? 1 : 0] += "x";
@@ -253,7 +252,12 @@ BOOST_AUTO_TEST_CASE(bad_command_lines_are_refused_and_change_nothing) {
                        line.told << " in " << done->err.substr(0, 300));
         }
     }
-    BOOST_TEST(state() == before);
+    std::istringstream earlier(before);
+    std::istringstream later(state());
+    for (std::string was, is; std::getline(earlier, was) && std::getline(later, is);) {
+        BOOST_TEST(is == was);
+    }
+    BOOST_TEST(state().size() == before.size());
     fs::current_path("/");
     fs::remove_all(folder);
 }
