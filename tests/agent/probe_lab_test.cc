@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(conntrack_is_that_of_the_namespace) {
     const auto stats = agent->conntrack_stats();
     BOOST_REQUIRE_MESSAGE(stats, stats.error().message);
     BOOST_TEST(!stats->empty());
-    require(agent->conntrack_flush());
+    BOOST_REQUIRE(agent->conntrack_flush());
     BOOST_TEST(agent->conntrack_dump()->empty());
 }
 

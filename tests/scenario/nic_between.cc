@@ -3,7 +3,9 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#define class rss_class  // a member of one of its types has this name
 #include <linux/virtio_net.h>
+#undef class
 #include <net/if.h>
 #include <poll.h>
 #include <rte_mbuf_core.h>

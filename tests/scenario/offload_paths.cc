@@ -1,5 +1,7 @@
 #include "tests/scenario/offload_paths.h"
 
+#include <boost/test/unit_test.hpp>  // before <bpf/libbpf.h>
+
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -17,7 +19,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <boost/test/unit_test.hpp>
 #include <thread>
 
 #include "harness/process/netns.h"
