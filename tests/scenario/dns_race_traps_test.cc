@@ -1,5 +1,6 @@
 // The symptoms of dns-race by other causes, planted on the running kernel while it runs: no verdict may be false, no
 // sentence may say what a value of the run contradicts.
+#define BOOST_TEST_MODULE dns_race_traps
 #include <boost/test/unit_test.hpp>
 #include <iostream>
 #include <set>
