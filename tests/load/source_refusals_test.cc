@@ -12,10 +12,11 @@ BOOST_AUTO_TEST_SUITE(frame_source_refusals)
 
 BOOST_AUTO_TEST_CASE(sizes_that_a_class_cannot_have_are_named) {
     SourcePlan plan = plan_of(TrafficClass::kDnsA);
+    // A plan's lengths are without FCS, those of the sentences with it, as --size takes them.
     plan.mix[0].frame_bytes = 60;
-    BOOST_TEST(contains(refusal(plan), "dns-a has 98 bytes at least"));
+    BOOST_TEST(contains(refusal(plan), "dns-a has 102 bytes at least"));
     plan.mix[0].frame_bytes = 105;
-    BOOST_TEST(contains(refusal(plan), "98 without EDNS0, 109 with an empty OPT record, and 113"));
+    BOOST_TEST(contains(refusal(plan), "102 without EDNS0, 113 with an empty OPT record, and 117"));
     plan.mix[0].frame_bytes = 9'235;
     BOOST_TEST(contains(refusal(plan), "9235"));
     plan.mix[0].frame_bytes = 109;
