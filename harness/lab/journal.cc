@@ -471,6 +471,7 @@ void Journal::seal() {
 }
 
 Status Journal::undo() {
+    impl_->leave_to_the_end();  // who sealed it ends first what still uses the machine
     {
         const std::lock_guard lock(impl_->mutex);
         if (impl_->state == Impl::State::kOpen && impl_->file >= 0) {
