@@ -104,8 +104,10 @@ bool take_hugepages(lab::Journal& journal) {
     if (reserved && *reserved >= kHugepageMib) {
         return true;
     }
-    tell(reserved ? fmt::format("only {} of {} MiB of hugepages to be had; running without", *reserved, kHugepageMib)
-                  : "running without hugepages: " + reserved.error().message);
+    if (journal.is_open()) {  // else the guard has the word
+        tell(reserved ? fmt::format("only {} of {} MiB of hugepages to be had; running without", *reserved, kHugepageMib)
+                      : "running without hugepages: " + reserved.error().message);
+    }
     return false;
 }
 
