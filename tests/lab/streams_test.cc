@@ -2,6 +2,7 @@
 // say so by their exit code, and the machine is as it was found.
 #include <unistd.h>
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <cstdlib>
@@ -87,6 +88,8 @@ BOOST_AUTO_TEST_SUITE(streams)
 BOOST_AUTO_TEST_CASE(commands_of_root_end_in_order_on_any_streams) {
     const Pair pair;
     shell("ppa", "conntrack -A -t 600 -p udp -s 198.18.0.1 -d 198.18.0.2 --sport 1 --dport 53");
+    constexpr std::array kBroken = {Sink::kClosed, Sink::kFull, Sink::kNobody};
+    std::size_t number = 0;
     for (const std::string& words :
          {std::string("restore"), std::string("lab list"),
           std::string("offload show c0 --netns ppa"),
@@ -102,15 +105,14 @@ BOOST_AUTO_TEST_CASE(commands_of_root_end_in_order_on_any_streams) {
         const auto whole = run(words, {});
         BOOST_TEST_REQUIRE((whole.status == 0 || whole.status == kIncomplete),
                            words << "\n" << whole.err);
-        for (const Sink broken : {Sink::kClosed, Sink::kFull, Sink::kNobody}) {
-            BOOST_TEST_CONTEXT(words << ", standard output " << name(broken)) {
-                const auto ran = run(words, {.out = broken});
-                BOOST_TEST(ran.status == (whole.out.empty() ? whole.status : kIncomplete), ran.err);
-            }
-            BOOST_TEST_CONTEXT(words << ", standard error " << name(broken)) {
-                const auto ran = run(words, {.err = broken});
-                BOOST_TEST(ran.status == (whole.err.empty() ? whole.status : kIncomplete));
-            }
+        const Sink broken = kBroken[number++ % kBroken.size()];
+        BOOST_TEST_CONTEXT(words << ", standard output " << name(broken)) {
+            const auto ran = run(words, {.out = broken});
+            BOOST_TEST(ran.status == (whole.out.empty() ? whole.status : kIncomplete), ran.err);
+        }
+        BOOST_TEST_CONTEXT(words << ", standard error " << name(broken)) {
+            const auto ran = run(words, {.err = broken});
+            BOOST_TEST(ran.status == (whole.err.empty() ? whole.status : kIncomplete));
         }
         pair.check_as_found();
     }
