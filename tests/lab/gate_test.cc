@@ -1,6 +1,7 @@
 // Whatever the command: a device that something else needs is not touched, and what is no regular
 // file is not replaced.
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
