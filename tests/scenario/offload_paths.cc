@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

@@ -1,5 +1,6 @@
 // `offload check --quick` of a healthy device in every environment, and with faults planted in a NIC
 // between: no healthy device is accused, and no planted fault is lost.
+#define BOOST_TEST_MODULE offload_paths
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
