@@ -193,9 +193,11 @@ std::vector<std::string> GenerateResult::remarks() const {
     const std::uint64_t missing = tracked ? report.missing() : 0;
     if (missing > 0 && waited < timeout_s) {
         found.push_back(fmt::format(
-            "{} unanswered within the wait of {:g} s: some may still have been under way; "
-            "'--drain {:g}' waits as long as --timeout says",
-            missing, waited, timeout_s));
+            "{} {} within the wait of {:g} s: some may still have been under way; '--drain {:g}' "
+            "waits as long as --timeout says",
+            missing,
+            expects == load::IntakePlan::Expects::kAnswers ? "unanswered" : "not back", waited,
+            timeout_s));
     }
     const judge::LatencyHistogram times = all_classes(report).latency;
     constexpr std::int64_t kLong = 1'000'000'000;
