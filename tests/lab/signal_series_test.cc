@@ -148,8 +148,12 @@ BOOST_AUTO_TEST_CASE(whenever_a_run_is_stopped_the_machine_is_as_it_was_found) {
               "ip netns exec b sysctl -qw net.ipv6.conf.d0.accept_dad=0; "
               "ip -n a link set c0 up; ip -n b link set d0 up; "
               "ip netns exec a ethtool -K c0 sg off");
-    usleep(500'000);
-    const std::string before = shell("", kState);
+    // Carrier and addresses come up to a second later.
+    std::string before;
+    for (int look = 0; look < 10 && shell("", kState) != before; ++look) {
+        before = shell("", kState);
+        usleep(1'500'000);
+    }
     int same = 0;
     std::ofstream log(number_of("PATHPROOF_SERIES_LOG", "/dev/null"), std::ios::app);
     for (int number = 0; number < count; ++number) {
