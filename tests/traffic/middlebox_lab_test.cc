@@ -120,8 +120,9 @@ struct Bench {
     }
     // Frames are handed through by a bridge, as they are.
     void hand_through() const {
-        shell("", fmt::format("ip -n {0} link add br type bridge; ip -n {0} link set br up; "
-                              "for port in m0 m1; do ip -n {0} link set $port master br; done",
+        shell("", fmt::format("ip -n {0} link add name bridge0 type bridge; "
+                              "ip -n {0} link set bridge0 up; for port in m0 m1; do "
+                              "ip -n {0} link set $port master bridge0; done",
                               m));
     }
     void check_clean(const std::string& options, std::uint64_t frames) const {
