@@ -73,7 +73,10 @@ std::vector<std::vector<std::string>> all_commands(const std::string& device) {
 
 void all_refuse(const std::string& device, const std::string& because,
                 std::size_t one_in = 1) {
-    const std::string features = shell(kSpace, "ethtool -k " + device + "; ip -d link show " + device);
+    // Not all of `ip -d link`: a bridge's timers run.
+    const std::string state = "ethtool -k " + device + "; ip link show " + device +
+                              "; ip -d link show " + device + " | grep -o 'promiscuity [0-9]*'";
+    const std::string before = shell(kSpace, state);
     std::size_t number = 0;
     for (const std::vector<std::string>& words : all_commands(device)) {
         if (number++ % one_in != 0) {
@@ -85,7 +88,7 @@ void all_refuse(const std::string& device, const std::string& because,
             BOOST_TEST(contains(refused.err, because), refused.err);
         }
     }
-    BOOST_TEST(shell(kSpace, "ethtool -k " + device + "; ip -d link show " + device) == features);
+    BOOST_TEST(shell(kSpace, state) == before);
 }
 
 }  // namespace
@@ -105,13 +108,19 @@ BOOST_AUTO_TEST_CASE(every_command_refuses_what_the_default_route_goes_through) 
 }
 
 BOOST_AUTO_TEST_CASE(the_default_route_is_found_through_what_sits_on_a_device_and_under_it) {
+    unsigned kinds = 0;
     for (const std::string upper :
          {"link c0 name up0 type vlan id 5", "link c0 name up0 type macvlan",
           "link c0 name up0 type ipvlan", "name up0 type vxlan id 5 dev c0 dstport 4789"}) {
         for (const std::string through : {"c0", "up0"}) {
             for (const std::string version : {"-4", "-6"}) {
                 const Space space;
-                shell(kSpace, "ip link add " + upper + " && ip link set up0 up");
+                if (shell_status(kSpace, "ip link add " + upper + " 2>&1 | grep -q 'Unknown device'") == 0) {
+                    BOOST_TEST_MESSAGE("this kernel has no such device: " << upper);
+                    continue;
+                }
+                ++kinds;
+                shell(kSpace, "ip link set up0 up");
                 shell(kSpace, "ip " + version + " route add default dev " + through);
                 BOOST_TEST_CONTEXT(upper << " " << version) {
                     for (const std::string device : {"c0", "up0"}) {
@@ -124,6 +133,7 @@ BOOST_AUTO_TEST_CASE(the_default_route_is_found_through_what_sits_on_a_device_an
             }
         }
     }
+    BOOST_TEST(kinds > 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_device_with_test_addresses_or_none_is_taken_as_ever) {
@@ -209,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_costs_no_verdict_and_leaves_no_empty_file) {
         shell("", std::string("mount -t tmpfs -o size=") + size + " none " + out);
         const auto full =
             pathproof_run({"offload", "check", "--software-nic", "--quick", "--frames", "3",
-                           "--fault", "tx.inner.udp.ZERO", "--out", out + "/report"});
+                           "--fault", "tx.inner.tcp.PSEUDO@dport!=4789!1", "--out", out + "/report"});
         BOOST_TEST(full.exit_status == 3, full.err);
         BOOST_TEST(contains(full.out, "NOT QUALIFIED"), full.out + full.err);
         for (const auto& file : fs::recursive_directory_iterator(out)) {
