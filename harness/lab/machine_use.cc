@@ -77,6 +77,11 @@ Seen see(const json& device) {
     seen.use.name = text_of(device, "ifname");
     seen.master = text_of(device, "master");
     seen.lower = is_one_end_of_a_pair(device) ? "" : text_of(device, "link");
+    const auto info = device.find("linkinfo");
+    if (seen.lower.empty() && info != device.end()) {
+        const auto data = info->find("info_data");
+        seen.lower = data != info->end() ? text_of(*data, "link") : "";  // of a tunnel
+    }
     for (const json& address : objects_in(device, "addr_info")) {
         const auto length = address.find("prefixlen");
         const auto ip = frame::parse_ip(text_of(address, "local"));
