@@ -165,7 +165,8 @@ Status prove_sent(TruthBench& bench, const matrix::ProbeMaker& maker, const Prob
     PathCount& count = path.to_tester;
     std::vector<Probe> plain;
     for (const Probe& probe : set.probes) {
-        if (probe.label.index == 0) {
+        // What the tester cannot see as it was sent is not sent later either.
+        if (probe.label.index == 0 && !bench.blind_to(set.matrix.rows.at(probe.label.row))) {
             plain.push_back(matrix::as_plain(probe));
         }
     }
