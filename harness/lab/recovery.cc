@@ -141,11 +141,11 @@ UndoReport undo_once(const JournalContent& content, const KernelFiles& files) {
         const Note note = notes.back();
         if (note.kind == UndoAction::Kind::kFeature) {
             // Together with the others of its device.
-            const auto of_device = std::ranges::stable_partition(notes, [&](const Note& other) {
+            const auto of_device = std::stable_partition(notes.begin(), notes.end(), [&](const Note& other) {
                 return other.kind != note.kind || other.place != note.place;
             });
-            const std::vector<Note> features(of_device.begin(), of_device.end());
-            notes.erase(of_device.begin(), of_device.end());
+            const std::vector<Note> features(of_device, notes.end());
+            notes.erase(of_device, notes.end());
             if (!rebooted) {
                 undo_features(features, report);
             }
