@@ -20,6 +20,14 @@ extern "C" void note_stop(int signal, siginfo_t* info, void*) {
     }
 }
 
+void stop_on(int signal) {
+    struct sigaction action {};
+    action.sa_sigaction = note_stop;
+    action.sa_flags = SA_SIGINFO;
+    sigemptyset(&action.sa_mask);
+    sigaction(signal, &action, nullptr);
+}
+
 bool is_disposed(int signal, void (*handler)(int)) {
     struct sigaction present {};
     sigaction(signal, nullptr, &present);
@@ -41,16 +49,16 @@ sigset_t stop_signals() {
 
 const std::atomic<bool>& stop_on_signals() {
     const sigset_t set = stop_signals();
-    struct sigaction action {};
-    action.sa_sigaction = note_stop;
-    action.sa_flags = SA_SIGINFO;
-    sigemptyset(&action.sa_mask);
     for (int signal = 1; signal < SIGRTMIN; ++signal) {
         if (sigismember(&set, signal) == 1) {
-            sigaction(signal, &action, nullptr);
+            stop_on(signal);
         }
     }
     return stop;
+}
+
+void stop_on_closed_output() {
+    stop_on(SIGPIPE);
 }
 
 bool stopping() {

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <utility>
 
+#include "harness/process/stop.h"
+
 namespace pathproof::process {
 namespace {
 
@@ -87,7 +89,7 @@ void hold_standard_streams() {
             open("/dev/null", mode);
         }
     }
-    std::signal(SIGPIPE, SIG_IGN);
+    stop_on_closed_output();
     put_on(standard_output, isatty(STDOUT_FILENO) == 1 ? _IOLBF : _IOFBF, stdout);
     put_on(standard_error, _IONBF, stderr);
 }
