@@ -60,9 +60,11 @@ class BackgroundBench {
         for (int i = 0; i < 1200; ++i, std::this_thread::sleep_for(25ms)) {
             const auto text = process::run_checked({binary(), "lab", "list", "--json"});
             const json run = text ? json::parse(*text, nullptr, false) : json();
-            if (run.is_object() && !run["namespaces"].empty() &&
-                process::netns_exists(run["namespaces"].back())) {
-                return run["namespaces"].back();
+            for (const json& space : run.is_object() ? run["namespaces"] : json::array()) {
+                const std::string name = space;
+                if (name.ends_with("-dut") && process::netns_exists(name)) {
+                    return name;
+                }
             }
         }
         BOOST_FAIL("the benchmark made no namespace");
