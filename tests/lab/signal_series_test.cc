@@ -102,7 +102,9 @@ int run_and_stop(const Stop& stop, const std::string& folder, std::string& said)
         const int file = open((folder + "/said").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
         dup2(file, STDOUT_FILENO);
         dup2(file, STDERR_FILENO);
-        std::signal(SIGHUP, SIG_DFL);  // not as nohup(1) leaves it
+        for (const int signal : kSignals) {  // not as nohup(1), or a shell behind '&', leaves them
+            std::signal(signal, SIG_DFL);
+        }
         if (chdir(folder.c_str()) == 0) {
             execl("/bin/sh", "sh", "-c", ("exec " + command).c_str(), nullptr);
         }
