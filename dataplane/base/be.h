@@ -1,5 +1,5 @@
-// Integers in network byte order. They have no implicit conversion, so that a value in network order is
-// never added to, compared with or printed as one in host order by mistake.
+// Integers in network byte order. They have no implicit conversion, so that a value in network
+// order is never added to, compared with or printed as one in host order by mistake.
 #pragma once
 
 #include <bit>
@@ -7,7 +7,8 @@
 
 namespace pathproof {
 
-static_assert(std::endian::native == std::endian::little, "the byte swaps below assume little endian");
+static_assert(std::endian::native == std::endian::little,
+              "the byte swaps below assume little endian");
 
 class [[gnu::packed]] Be16 {
   public:

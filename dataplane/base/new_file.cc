@@ -21,8 +21,7 @@ ErrorCode file_error_code(int error) {
     switch (error) {
         case EACCES:
         case EPERM:
-        case EROFS:
-            return ErrorCode::kNotPermitted;
+        case EROFS: return ErrorCode::kNotPermitted;
         case EEXIST:
         case EINVAL:
         case EISDIR:
@@ -31,10 +30,8 @@ ErrorCode file_error_code(int error) {
         case ENODEV:
         case ENOENT:
         case ENOTDIR:
-        case ENOTSUP:
-            return ErrorCode::kBadInput;
-        default:
-            return ErrorCode::kFailed;
+        case ENOTSUP: return ErrorCode::kBadInput;
+        default: return ErrorCode::kFailed;
     }
 }
 
@@ -62,8 +59,8 @@ Result<NewFile> NewFile::beside(const std::string& path) {
                     "{} is {}, and only a regular file is replaced: name one, or none that is "
                     "there yet",
                     path,
-                    S_ISLNK(there.st_mode)   ? "a symbolic link"
-                    : S_ISDIR(there.st_mode) ? "a folder"
+                    S_ISLNK(there.st_mode)    ? "a symbolic link"
+                    : S_ISDIR(there.st_mode)  ? "a folder"
                     : S_ISFIFO(there.st_mode) ? "a FIFO"
                                               : "a device");
     }

@@ -1,5 +1,6 @@
-// The result of anything that can fail: a value, or an error with a code and a sentence for the user.
-// Libraries return these; only the command line prints them. No exception of ours crosses a room.
+// The result of anything that can fail: a value, or an error with a code and a sentence for the
+// user. Libraries return these; only the command line prints them. No exception of ours crosses a
+// room.
 #pragma once
 
 #include <fmt/format.h>
@@ -48,7 +49,9 @@ Failure fail(const Error& error, fmt::format_string<Args...> doing, Args&&... ar
         Error{error.code, fmt::format(doing, std::forward<Args>(args)...) + ": " + error.message});
 }
 
-inline Failure pass_on(const Error& error) { return Failure(error); }
+inline Failure pass_on(const Error& error) {
+    return Failure(error);
+}
 
 // The name used on the wire between our processes; the inverse gives kFailed for an unknown name.
 inline const char* error_code_name(ErrorCode code) {

@@ -63,13 +63,10 @@ bool is_allowed(const softnic::Fault& fault, const SendRow& row, const SentProbe
 // Claims that no receiver can be blamed for; the truth is the byte-wise oracle's.
 bool is_true(RxClaim claim, judge::RxClaim truth, bool header) {
     switch (claim) {
-        case RxClaim::kUnknown:
-            return true;
-        case RxClaim::kBad:
-            return truth == judge::RxClaim::kBad;
+        case RxClaim::kUnknown: return true;
+        case RxClaim::kBad: return truth == judge::RxClaim::kBad;
         case RxClaim::kGood:
-        case RxClaim::kNone:
-            break;
+        case RxClaim::kNone: break;
     }
     return truth == judge::RxClaim::kGood || truth == judge::RxClaim::kNone ||
            (header && truth == judge::RxClaim::kUnknown);
@@ -100,8 +97,7 @@ bool is_harmless(const softnic::Fault& fault, const FrameBytes& wire,
 template <typename Harmless>
 void count(FaultEffect effect, Effect& sum, const Harmless& harmless) {
     switch (effect) {
-        case FaultEffect::kNotHit:
-            return;
+        case FaultEffect::kNotHit: return;
         case FaultEffect::kEquivalent:
             ++sum.hit;
             ++sum.equivalent;

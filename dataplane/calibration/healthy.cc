@@ -29,12 +29,9 @@ enum class Setup { kSound, kLossy, kMiscounted };
 
 Setup setup_of(std::uint32_t pass) {
     switch (pass % kTurns) {
-        case kLossyTurn:
-            return Setup::kLossy;
-        case kMiscountedTurn:
-            return Setup::kMiscounted;
-        default:
-            return Setup::kSound;
+        case kLossyTurn: return Setup::kLossy;
+        case kMiscountedTurn: return Setup::kMiscounted;
+        default: return Setup::kSound;
     }
 }
 
@@ -56,12 +53,9 @@ std::vector<softnic::Fault> faults_of(Setup setup) {
 bool may_say(Setup setup, const std::string& title) {
     static const std::set<std::string> kLoss = {"MISSING", "SURPLUS", "DUPLICATE", "MISORDERED"};
     switch (setup) {
-        case Setup::kLossy:
-            return kLoss.contains(title);
-        case Setup::kMiscounted:
-            return title == judge::name(judge::RxFault::kCounterLies);
-        case Setup::kSound:
-            break;
+        case Setup::kLossy: return kLoss.contains(title);
+        case Setup::kMiscounted: return title == judge::name(judge::RxFault::kCounterLies);
+        case Setup::kSound: break;
     }
     return false;
 }

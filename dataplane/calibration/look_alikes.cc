@@ -250,29 +250,18 @@ std::optional<FrameBytes> look_alike(LookAlike kind, const FrameBytes& healthy,
                                      const frame::TunnelPorts& tunnels) {
     const frame::FrameView view = frame::parse_frame(healthy, tunnels);
     switch (kind) {
-        case LookAlike::kTcpAllOnes:
-            return tcp_all_ones(healthy, view);
-        case LookAlike::kByChance:
-            return right_by_chance(healthy, view);
-        case LookAlike::kDataBehindUdp:
-            return data_behind_udp(healthy, view);
-        case LookAlike::kIcmpError:
-            return icmp_error(healthy, view);
-        case LookAlike::kUdpLite:
-            return udp_lite(healthy, view);
-        case LookAlike::kForwarded:
-            return forwarded(healthy, view);
-        case LookAlike::kTranslated:
-            return translated(healthy, view);
-        case LookAlike::kVniZero:
-            return vni_zero(healthy, view);
-        case LookAlike::kGroupPolicy:
-            return group_policy(healthy, view);
-        case LookAlike::kCut:
-            return cut(healthy, view);
+        case LookAlike::kTcpAllOnes: return tcp_all_ones(healthy, view);
+        case LookAlike::kByChance: return right_by_chance(healthy, view);
+        case LookAlike::kDataBehindUdp: return data_behind_udp(healthy, view);
+        case LookAlike::kIcmpError: return icmp_error(healthy, view);
+        case LookAlike::kUdpLite: return udp_lite(healthy, view);
+        case LookAlike::kForwarded: return forwarded(healthy, view);
+        case LookAlike::kTranslated: return translated(healthy, view);
+        case LookAlike::kVniZero: return vni_zero(healthy, view);
+        case LookAlike::kGroupPolicy: return group_policy(healthy, view);
+        case LookAlike::kCut: return cut(healthy, view);
         case LookAlike::kMerged:
-        case LookAlike::kMiscounted:
-            break;
+        case LookAlike::kMiscounted: break;
     }
     return std::nullopt;
 }

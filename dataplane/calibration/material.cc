@@ -103,17 +103,10 @@ softnic::NicLimits nic_for(const matrix::Row& row) {
     limits.geneve_ports.clear();
     for (const std::uint16_t port : kPorts) {
         switch (tunnels.kind_of(port)) {
-            case frame::Tunnel::kVxlan:
-                limits.vxlan_ports.push_back(port);
-                break;
-            case frame::Tunnel::kVxlanGpe:
-                limits.vxlan_gpe_ports.push_back(port);
-                break;
-            case frame::Tunnel::kGeneve:
-                limits.geneve_ports.push_back(port);
-                break;
-            default:
-                break;
+            case frame::Tunnel::kVxlan: limits.vxlan_ports.push_back(port); break;
+            case frame::Tunnel::kVxlanGpe: limits.vxlan_gpe_ports.push_back(port); break;
+            case frame::Tunnel::kGeneve: limits.geneve_ports.push_back(port); break;
+            default: break;
         }
     }
     return limits;

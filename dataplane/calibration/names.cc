@@ -62,12 +62,9 @@ constexpr std::string_view kNameless[] = {"SEG_MSS_LEN"};
 
 std::span<const Called> called(FaultDirection direction) {
     switch (direction) {
-        case FaultDirection::kTx:
-            return kTransmit;
-        case FaultDirection::kWire:
-            return kWire;
-        case FaultDirection::kRx:
-            break;
+        case FaultDirection::kTx: return kTransmit;
+        case FaultDirection::kWire: return kWire;
+        case FaultDirection::kRx: break;
     }
     return kReceive;
 }
@@ -95,17 +92,12 @@ bool place_fits(const Fault& fault, const std::string& place) {
     const bool inner = place.starts_with("inner.");
     const bool there = place.ends_with(place_end(fault));
     switch (fault.layer) {
-        case FaultLayer::kOuter:
-            return outer && there;
-        case FaultLayer::kInner:
-            return !outer && there;
-        case FaultLayer::kPlain:
-            return !outer && !inner && there;
-        case FaultLayer::kInnermost:
-            return !outer && there;
+        case FaultLayer::kOuter: return outer && there;
+        case FaultLayer::kInner: return !outer && there;
+        case FaultLayer::kPlain: return !outer && !inner && there;
+        case FaultLayer::kInnermost: return !outer && there;
         case FaultLayer::kOutermost:
-        case FaultLayer::kAny:
-            break;
+        case FaultLayer::kAny: break;
     }
     return there;
 }

@@ -52,22 +52,15 @@ void count_name(FaultScore& score, const Fault& fault, const RowResult& result, 
                 std::size_t number) {
     ++score.names[titles_of(result.verdicts)];
     switch (naming_of(fault, result.verdicts, rows.sent(number))) {
-        case Naming::kExact:
-            ++score.exact;
-            return;
-        case Naming::kOpen:
-            ++score.open;
-            return;
-        case Naming::kAlias:
-            ++score.alias;
-            return;
+        case Naming::kExact: ++score.exact; return;
+        case Naming::kOpen: ++score.open; return;
+        case Naming::kAlias: ++score.alias; return;
         case Naming::kUnnamed:
             if (right_titles(fault).empty()) {
                 return;
             }
             break;
-        case Naming::kWrong:
-            break;
+        case Naming::kWrong: break;
     }
     score.wrongly_named.push_back(
         fmt::format("{} in row '{}'", titles_of(result.verdicts), rows.describe(number)));

@@ -126,16 +126,11 @@ void write_records(RecordWriter& records, const DnsAnswer& answer, std::uint16_t
 
 const char* name(DnsDefect defect) {
     switch (defect) {
-        case DnsDefect::kNone:
-            return "none";
-        case DnsDefect::kShort:
-            return "cut short";
-        case DnsDefect::kBadLabel:
-            return "unknown label type";
-        case DnsDefect::kBadPointer:
-            return "name pointer that does not point backwards";
-        case DnsDefect::kLongName:
-            return "name longer than 255 bytes";
+        case DnsDefect::kNone: return "none";
+        case DnsDefect::kShort: return "cut short";
+        case DnsDefect::kBadLabel: return "unknown label type";
+        case DnsDefect::kBadPointer: return "name pointer that does not point backwards";
+        case DnsDefect::kLongName: return "name longer than 255 bytes";
     }
     return "none";
 }

@@ -163,15 +163,15 @@ struct DnsAnswer {
     bool recursion_available = true;
     std::uint32_t ttl = 30;
     const DnsName* cname = nullptr;  // one CNAME record before the addresses, which it then owns
-    // Questions for A and AAAA get those of their family; all other types have none: NODATA (RFC 2308
-    // section 2.2).
+    // Questions for A and AAAA get those of their family; all other types have none: NODATA (RFC
+    // 2308 section 2.2).
     std::span<const IpAddress> addresses;
 };
 
 // Writes the answer to the query `query` (a whole message): its id, opcode, RD and first question
-// are repeated byte for byte. A question of another class than IN gets no records. Records that do not fit `out` are left out and TC is set (RFC 2181
-// section 9). Returns the length, or 0 if `query` has no readable question or `out` is too small
-// for header and question.
+// are repeated byte for byte. A question of another class than IN gets no records. Records that do
+// not fit `out` are left out and TC is set (RFC 2181 section 9). Returns the length, or 0 if
+// `query` has no readable question or `out` is too small for header and question.
 std::size_t write_answer(std::span<std::uint8_t> out, std::span<const std::uint8_t> query,
                          const DnsAnswer& answer) noexcept;
 

@@ -98,14 +98,12 @@ Status check_sctp_mode(ChecksumMode mode, std::string_view which) {
         case ChecksumMode::kSoftware:
         case ChecksumMode::kOffload:
         case ChecksumMode::kZero:
-        case ChecksumMode::kComplement:
-            return {};
+        case ChecksumMode::kComplement: return {};
         case ChecksumMode::kPseudo:
         case ChecksumMode::kPlusOne:
         case ChecksumMode::kStaleSourcePort:
         case ChecksumMode::kSwapped:
-        case ChecksumMode::kRandom:
-            break;
+        case ChecksumMode::kRandom: break;
     }
     return fail(ErrorCode::kBadInput, "{}: SCTP has no checksum mode '{}'", which, name(mode));
 }
@@ -143,8 +141,7 @@ Status check_transport(const PacketSpec& packet, std::string_view which) {
         case Transport::kUdp:
         case Transport::kTcp:
         case Transport::kSctp:
-        case Transport::kOther:
-            return {};
+        case Transport::kOther: return {};
         case Transport::kIcmp:
         case Transport::kIcmpv6:
             if ((packet.transport == Transport::kIcmp) != is_ipv4(packet)) {
@@ -154,8 +151,7 @@ Status check_transport(const PacketSpec& packet, std::string_view which) {
             return {};
         case Transport::kNone:
         case Transport::kUdpLite:
-        case Transport::kGre:
-            break;
+        case Transport::kGre: break;
     }
     return fail(ErrorCode::kBadInput,
                 "{}: only UDP, TCP, SCTP, ICMP echo and opaque payloads can be written", which);

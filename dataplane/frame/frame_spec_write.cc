@@ -64,21 +64,12 @@ class FrameWriter {
 
     void write_tunnel(const TunnelSpec& tunnel, const PacketSpec& inner, std::size_t at) {
         switch (tunnel.kind) {
-            case Tunnel::kVxlan:
-                write_vxlan(tunnel, at);
-                break;
-            case Tunnel::kVxlanGpe:
-                write_gpe(tunnel, inner, at);
-                break;
-            case Tunnel::kGeneve:
-                write_geneve(tunnel, inner, at);
-                break;
-            case Tunnel::kGre:
-                write_gre(tunnel, inner, at);
-                break;
+            case Tunnel::kVxlan: write_vxlan(tunnel, at); break;
+            case Tunnel::kVxlanGpe: write_gpe(tunnel, inner, at); break;
+            case Tunnel::kGeneve: write_geneve(tunnel, inner, at); break;
+            case Tunnel::kGre: write_gre(tunnel, inner, at); break;
             case Tunnel::kNone:
-            case Tunnel::kIpInIp:
-                break;
+            case Tunnel::kIpInIp: break;
         }
     }
 
@@ -127,12 +118,9 @@ class FrameWriter {
 
     static std::uint8_t next_header(Extension extension) {
         switch (extension) {
-            case Extension::kHopByHop:
-                return IPPROTO_HOPOPTS;
-            case Extension::kDestination:
-                return IPPROTO_DSTOPTS;
-            case Extension::kRouting:
-                break;
+            case Extension::kHopByHop: return IPPROTO_HOPOPTS;
+            case Extension::kDestination: return IPPROTO_DSTOPTS;
+            case Extension::kRouting: break;
         }
         return IPPROTO_ROUTING;
     }
@@ -184,18 +172,12 @@ class FrameWriter {
 
     void write_transport(const PacketSpec& packet, const PacketLayout& layout) {
         switch (packet.transport) {
-            case Transport::kUdp:
-                write_udp(packet, layout);
-                break;
-            case Transport::kTcp:
-                write_tcp(packet, layout.transport);
-                break;
+            case Transport::kUdp: write_udp(packet, layout); break;
+            case Transport::kTcp: write_tcp(packet, layout.transport); break;
             case Transport::kIcmp:
                 write_echo(packet, layout.transport, RTE_IP_ICMP_ECHO_REQUEST);
                 break;
-            case Transport::kIcmpv6:
-                write_echo(packet, layout.transport, 128);
-                break;
+            case Transport::kIcmpv6: write_echo(packet, layout.transport, 128); break;
             case Transport::kSctp:
                 put(layout.transport, rte_sctp_hdr{.src_port = net16(packet.source.port),
                                                    .dst_port = net16(packet.destination.port),
@@ -205,8 +187,7 @@ class FrameWriter {
             case Transport::kNone:
             case Transport::kOther:
             case Transport::kUdpLite:
-            case Transport::kGre:
-                break;
+            case Transport::kGre: break;
         }
     }
 

@@ -28,19 +28,15 @@ struct TransportRequest {
 
 TransportRequest transport_request(Transport transport) {
     switch (transport) {
-        case Transport::kUdp:
-            return {RTE_MBUF_F_TX_UDP_CKSUM, RTE_ETH_TX_OFFLOAD_UDP_CKSUM};
-        case Transport::kTcp:
-            return {RTE_MBUF_F_TX_TCP_CKSUM, RTE_ETH_TX_OFFLOAD_TCP_CKSUM};
-        case Transport::kSctp:
-            return {RTE_MBUF_F_TX_SCTP_CKSUM, RTE_ETH_TX_OFFLOAD_SCTP_CKSUM};
+        case Transport::kUdp: return {RTE_MBUF_F_TX_UDP_CKSUM, RTE_ETH_TX_OFFLOAD_UDP_CKSUM};
+        case Transport::kTcp: return {RTE_MBUF_F_TX_TCP_CKSUM, RTE_ETH_TX_OFFLOAD_TCP_CKSUM};
+        case Transport::kSctp: return {RTE_MBUF_F_TX_SCTP_CKSUM, RTE_ETH_TX_OFFLOAD_SCTP_CKSUM};
         case Transport::kNone:
         case Transport::kIcmp:
         case Transport::kIcmpv6:
         case Transport::kOther:
         case Transport::kUdpLite:
-        case Transport::kGre:
-            break;
+        case Transport::kGre: break;
     }
     return {};
 }
@@ -66,18 +62,14 @@ struct TunnelRequest {
 
 TunnelRequest tunnel_request(Tunnel kind) {
     switch (kind) {
-        case Tunnel::kVxlan:
-            return {RTE_MBUF_F_TX_TUNNEL_VXLAN, RTE_ETH_TX_OFFLOAD_VXLAN_TNL_TSO};
+        case Tunnel::kVxlan: return {RTE_MBUF_F_TX_TUNNEL_VXLAN, RTE_ETH_TX_OFFLOAD_VXLAN_TNL_TSO};
         case Tunnel::kVxlanGpe:
             return {RTE_MBUF_F_TX_TUNNEL_VXLAN_GPE, RTE_ETH_TX_OFFLOAD_UDP_TNL_TSO};
         case Tunnel::kGeneve:
             return {RTE_MBUF_F_TX_TUNNEL_GENEVE, RTE_ETH_TX_OFFLOAD_GENEVE_TNL_TSO};
-        case Tunnel::kGre:
-            return {RTE_MBUF_F_TX_TUNNEL_GRE, RTE_ETH_TX_OFFLOAD_GRE_TNL_TSO};
-        case Tunnel::kIpInIp:
-            return {RTE_MBUF_F_TX_TUNNEL_IPIP, RTE_ETH_TX_OFFLOAD_IPIP_TNL_TSO};
-        case Tunnel::kNone:
-            break;
+        case Tunnel::kGre: return {RTE_MBUF_F_TX_TUNNEL_GRE, RTE_ETH_TX_OFFLOAD_GRE_TNL_TSO};
+        case Tunnel::kIpInIp: return {RTE_MBUF_F_TX_TUNNEL_IPIP, RTE_ETH_TX_OFFLOAD_IPIP_TNL_TSO};
+        case Tunnel::kNone: break;
     }
     return {};
 }

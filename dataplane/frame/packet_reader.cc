@@ -178,8 +178,7 @@ class PacketReader {
                         return true;  // what follows is data, whatever its first byte says
                     }
                     continue;
-                default:
-                    return true;
+                default: return true;
             }
             break;
         }
@@ -264,14 +263,10 @@ class PacketReader {
 
     void read_rarer_transport() noexcept {
         switch (packet_.protocol) {
-            case IPPROTO_SCTP:
-                return read_sctp();
-            case IPPROTO_UDPLITE:
-                return read_udp_lite();
-            case IPPROTO_GRE:
-                return read_gre();
-            default:
-                packet_.transport = Transport::kOther;
+            case IPPROTO_SCTP: return read_sctp();
+            case IPPROTO_UDPLITE: return read_udp_lite();
+            case IPPROTO_GRE: return read_gre();
+            default: packet_.transport = Transport::kOther;
         }
     }
 

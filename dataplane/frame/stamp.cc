@@ -111,18 +111,12 @@ TcpNumber taken_apart(std::uint32_t number) {
 
 const char* name(TrafficClass traffic) {
     switch (traffic) {
-        case TrafficClass::kDnsA:
-            return "dns-a";
-        case TrafficClass::kDnsAaaa:
-            return "dns-aaaa";
-        case TrafficClass::kTcpSyn:
-            return "tcp-syn";
-        case TrafficClass::kIcmpEcho:
-            return "icmp-echo";
-        case TrafficClass::kUdp:
-            return "udp";
-        case TrafficClass::kReplay:
-            break;
+        case TrafficClass::kDnsA: return "dns-a";
+        case TrafficClass::kDnsAaaa: return "dns-aaaa";
+        case TrafficClass::kTcpSyn: return "tcp-syn";
+        case TrafficClass::kIcmpEcho: return "icmp-echo";
+        case TrafficClass::kUdp: return "udp";
+        case TrafficClass::kReplay: break;
     }
     return "replay";
 }

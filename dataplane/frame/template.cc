@@ -84,17 +84,14 @@ const IpAddress& final_destination(const PacketSpec& packet) {
 std::uint32_t sctp_field_value(ChecksumMode mode, std::uint32_t right) {
     switch (mode) {
         case ChecksumMode::kOffload:
-        case ChecksumMode::kZero:
-            return 0;
-        case ChecksumMode::kComplement:
-            return ~right;
+        case ChecksumMode::kZero: return 0;
+        case ChecksumMode::kComplement: return ~right;
         case ChecksumMode::kSoftware:
         case ChecksumMode::kPseudo:
         case ChecksumMode::kPlusOne:
         case ChecksumMode::kStaleSourcePort:
         case ChecksumMode::kSwapped:
-        case ChecksumMode::kRandom:
-            break;
+        case ChecksumMode::kRandom: break;
     }
     return right;
 }
@@ -108,23 +105,16 @@ static_assert(kDigitsInMessage % 2 == 0);
 std::uint16_t field_value(ChecksumMode mode, const FieldValues& values) noexcept {
     const std::uint16_t right = values.right;
     switch (mode) {
-        case ChecksumMode::kSoftware:
-            return right;
+        case ChecksumMode::kSoftware: return right;
         case ChecksumMode::kOffload:
-        case ChecksumMode::kPseudo:
-            return values.offload;
-        case ChecksumMode::kZero:
-            return 0;
-        case ChecksumMode::kComplement:
-            return static_cast<std::uint16_t>(~right);
+        case ChecksumMode::kPseudo: return values.offload;
+        case ChecksumMode::kZero: return 0;
+        case ChecksumMode::kComplement: return static_cast<std::uint16_t>(~right);
         case ChecksumMode::kPlusOne:
             return static_cast<std::uint16_t>(right == 0xffff ? 1 : right + 1);
-        case ChecksumMode::kStaleSourcePort:
-            return values.stale;
-        case ChecksumMode::kSwapped:
-            return __builtin_bswap16(right);
-        case ChecksumMode::kRandom:
-            return random_but_wrong(values);
+        case ChecksumMode::kStaleSourcePort: return values.stale;
+        case ChecksumMode::kSwapped: return __builtin_bswap16(right);
+        case ChecksumMode::kRandom: return random_but_wrong(values);
     }
     return right;
 }

@@ -18,7 +18,7 @@ namespace pathproof::frame {
 
 // What differs from frame to frame; what is not given stays as in the template.
 struct FramePatch {
-    std::optional<IpAddress> source;                 // of the template's family
+    std::optional<IpAddress> source;  // of the template's family
     // ICMP echo: the identifier. Ignored without a transport header.
     std::optional<std::uint16_t> source_port;
     std::optional<std::uint16_t> outer_source_port;  // without a tunnel over UDP: ignored

@@ -50,8 +50,7 @@ TransportShape shape_of(const PacketSpec& packet) noexcept {
         case Transport::kNone:
         case Transport::kOther:
         case Transport::kUdpLite:
-        case Transport::kGre:
-            break;
+        case Transport::kGre: break;
     }
     return {packet.protocol, 0, std::nullopt, PseudoHeader::kNone};
 }
@@ -73,16 +72,14 @@ std::uint8_t protocol_of(const TunnelSpec& tunnel, const PacketSpec& inner) noex
 std::uint16_t tunnel_header_bytes(const TunnelSpec& tunnel) noexcept {
     switch (tunnel.kind) {
         case Tunnel::kVxlan:
-        case Tunnel::kVxlanGpe:
-            return sizeof(rte_vxlan_hdr);
+        case Tunnel::kVxlanGpe: return sizeof(rte_vxlan_hdr);
         case Tunnel::kGeneve:
             return static_cast<std::uint16_t>(sizeof(rte_geneve_hdr) + tunnel.geneve_option_bytes);
         case Tunnel::kGre:
             return static_cast<std::uint16_t>(sizeof(rte_gre_hdr) +
                                               (tunnel.gre_key ? sizeof(rte_gre_hdr_opt_key) : 0));
         case Tunnel::kNone:
-        case Tunnel::kIpInIp:
-            break;
+        case Tunnel::kIpInIp: break;
     }
     return 0;
 }

@@ -99,18 +99,13 @@ std::uint16_t family_of(std::uint8_t protocol) noexcept {
 
 std::optional<Envelope> envelope_of(Bytes frame, const PacketView& outer, Tunnel tunnel) noexcept {
     switch (tunnel) {
-        case Tunnel::kVxlan:
-            return vxlan(frame, outer);
-        case Tunnel::kVxlanGpe:
-            return vxlan_gpe(frame, outer);
-        case Tunnel::kGeneve:
-            return geneve(frame, outer);
-        case Tunnel::kGre:
-            return gre(frame, outer);
+        case Tunnel::kVxlan: return vxlan(frame, outer);
+        case Tunnel::kVxlanGpe: return vxlan_gpe(frame, outer);
+        case Tunnel::kGeneve: return geneve(frame, outer);
+        case Tunnel::kGre: return gre(frame, outer);
         case Tunnel::kIpInIp:
             return Envelope{.length = 0, .vni = 0, .carries = family_of(outer.protocol)};
-        case Tunnel::kNone:
-            break;
+        case Tunnel::kNone: break;
     }
     return std::nullopt;
 }

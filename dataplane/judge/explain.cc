@@ -99,16 +99,13 @@ bool is_to_blame(Bytes frame, const ChecksumFinding& finding, const Evidence& ev
 std::string state_text(Bytes frame, const ChecksumFinding& finding, const Evidence& evidence) {
     const int digits = static_cast<int>(field_size(finding.layer.protocol)) * 2;
     switch (finding.state) {
-        case ChecksumState::kGood:
-            return "right";
-        case ChecksumState::kUnverifiable:
-            return "cannot be verified in this frame alone";
+        case ChecksumState::kGood: return "right";
+        case ChecksumState::kUnverifiable: return "cannot be verified in this frame alone";
         case ChecksumState::kDisabled:
             return evidence.zero_udp == ZeroUdp::kAgreed
                        ? "no checksum, which is allowed here"
                        : "no checksum: " + names_text(frame, finding, evidence);
-        case ChecksumState::kBad:
-            break;
+        case ChecksumState::kBad: break;
     }
     const std::string why = is_to_blame(frame, finding, evidence)
                                 ? names_text(frame, finding, evidence)
@@ -119,16 +116,13 @@ std::string state_text(Bytes frame, const ChecksumFinding& finding, const Eviden
 
 const char* words(Malformed malformed) {
     switch (malformed) {
-        case Malformed::kNone:
-            return "";
-        case Malformed::kShortEthernet:
-            return "the frame ends within the Ethernet header";
+        case Malformed::kNone: return "";
+        case Malformed::kShortEthernet: return "the frame ends within the Ethernet header";
         case Malformed::kShortIp:
             return "an IP header, or the length in it, does not fit the frame";
         case Malformed::kShortTransport:
             return "a transport header, or the length in it, does not fit the IP packet";
-        case Malformed::kShortTunnel:
-            return "the tunnel header is cut short or of an unknown kind";
+        case Malformed::kShortTunnel: return "the tunnel header is cut short or of an unknown kind";
     }
     return "";
 }

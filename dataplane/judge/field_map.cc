@@ -58,21 +58,15 @@ constexpr Entry kGeneve[] = {
 
 Header transport_header(Transport transport) {
     switch (transport) {
-        case Transport::kUdp:
-            return kUdp;
-        case Transport::kUdpLite:
-            return kUdpLite;
-        case Transport::kTcp:
-            return kTcp;
+        case Transport::kUdp: return kUdp;
+        case Transport::kUdpLite: return kUdpLite;
+        case Transport::kTcp: return kTcp;
         case Transport::kIcmp:
-        case Transport::kIcmpv6:
-            return kIcmp;
-        case Transport::kSctp:
-            return kSctp;
+        case Transport::kIcmpv6: return kIcmp;
+        case Transport::kSctp: return kSctp;
         case Transport::kGre:
         case Transport::kNone:
-        case Transport::kOther:
-            break;
+        case Transport::kOther: break;
     }
     return {};
 }

@@ -219,14 +219,11 @@ class Comparison {
 
     DifferenceKind kind_of(const Field& field) const {
         switch (field.kind) {
-            case FieldKind::kChecksum:
-                return DifferenceKind::kChecksum;
-            case FieldKind::kTrailer:
-                return DifferenceKind::kTrailer;
+            case FieldKind::kChecksum: return DifferenceKind::kChecksum;
+            case FieldKind::kTrailer: return DifferenceKind::kTrailer;
             case FieldKind::kPayload:
                 return is_sealed() ? DifferenceKind::kHealed : DifferenceKind::kPayload;
-            case FieldKind::kHeader:
-                break;
+            case FieldKind::kHeader: break;
         }
         return DifferenceKind::kField;
     }

@@ -72,26 +72,19 @@ AnswerKind Ledger::take(const Datagram& datagram, std::int64_t now_ns) noexcept 
         case AnswerKind::kWrongSource:
             note(entry, Seen::kWrongSource, datagram.source, now_ns);
             break;
-        case AnswerKind::kWrong:
-            note(entry, Seen::kWrong, datagram.source, now_ns);
-            break;
+        case AnswerKind::kWrong: note(entry, Seen::kWrong, datagram.source, now_ns); break;
         case AnswerKind::kNotOurs:
-        case AnswerKind::kFurther:
-            break;
+        case AnswerKind::kFurther: break;
     }
     return kind;
 }
 
 QueryState Ledger::state_of(const Entry& entry, std::int64_t sent_ns, std::int64_t timeout_ns) {
     switch (entry.seen) {
-        case Seen::kNothing:
-            return QueryState::kNever;
-        case Seen::kWrongSource:
-            return QueryState::kWrongSource;
-        case Seen::kWrong:
-            return QueryState::kWrong;
-        case Seen::kRight:
-            break;
+        case Seen::kNothing: return QueryState::kNever;
+        case Seen::kWrongSource: return QueryState::kWrongSource;
+        case Seen::kWrong: return QueryState::kWrong;
+        case Seen::kRight: break;
     }
     return entry.answered_ns - sent_ns > timeout_ns ? QueryState::kLate : QueryState::kAnswered;
 }

@@ -21,14 +21,10 @@ constexpr std::size_t kIcmpField = 2;
 std::vector<std::size_t> own_fields(const PacketView& packet) {
     switch (packet.protocol) {
         case IPPROTO_UDP:
-        case IPPROTO_UDPLITE:
-            return {kUdpField};
-        case IPPROTO_TCP:
-            return {kTcpField};
-        case IPPROTO_ICMPV6:
-            return {kIcmpField};
-        default:
-            return {};
+        case IPPROTO_UDPLITE: return {kUdpField};
+        case IPPROTO_TCP: return {kTcpField};
+        case IPPROTO_ICMPV6: return {kIcmpField};
+        default: return {};
     }
 }
 

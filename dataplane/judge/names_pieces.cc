@@ -130,18 +130,14 @@ struct InnerField {
 std::optional<std::size_t> transport_field(const PacketView& inner) {
     switch (inner.transport) {
         case frame::Transport::kUdp:
-        case frame::Transport::kUdpLite:
-            return inner.transport_offset + 6u;
-        case frame::Transport::kTcp:
-            return inner.transport_offset + 16u;
+        case frame::Transport::kUdpLite: return inner.transport_offset + 6u;
+        case frame::Transport::kTcp: return inner.transport_offset + 16u;
         case frame::Transport::kIcmp:
-        case frame::Transport::kIcmpv6:
-            return inner.transport_offset + 2u;
+        case frame::Transport::kIcmpv6: return inner.transport_offset + 2u;
         case frame::Transport::kSctp:  // of two words: see predict_tunnel
         case frame::Transport::kGre:
         case frame::Transport::kNone:
-        case frame::Transport::kOther:
-            break;
+        case frame::Transport::kOther: break;
     }
     return std::nullopt;
 }

@@ -147,21 +147,15 @@ std::optional<TransportRule> rule_of(const Packet& packet) {
     switch (packet.protocol) {
         case 1:
             return packet.ipv6 ? std::nullopt : std::optional(TransportRule{Protocol::kIcmp, 8, 2});
-        case 6:
-            return TransportRule{Protocol::kTcp, 20, 16};
-        case 17:
-            return TransportRule{Protocol::kUdp, 8, 6};
-        case 47:
-            return TransportRule{Protocol::kGre, 2, 4};
+        case 6: return TransportRule{Protocol::kTcp, 20, 16};
+        case 17: return TransportRule{Protocol::kUdp, 8, 6};
+        case 47: return TransportRule{Protocol::kGre, 2, 4};
         case 58:
             return packet.ipv6 ? std::optional(TransportRule{Protocol::kIcmpv6, 8, 2})
                                : std::nullopt;
-        case 132:
-            return TransportRule{Protocol::kSctp, 12, 8};
-        case 136:
-            return TransportRule{Protocol::kUdpLite, 8, 6};
-        default:
-            return std::nullopt;
+        case 132: return TransportRule{Protocol::kSctp, 12, 8};
+        case 136: return TransportRule{Protocol::kUdpLite, 8, 6};
+        default: return std::nullopt;
     }
 }
 
@@ -277,14 +271,10 @@ std::optional<Header> read_vxlan_gpe(Octets octets, std::size_t at) {
         return vxlan;
     }
     switch (octets[at + 3]) {
-        case 1:
-            return Header{at + 8, 0x0800};
-        case 2:
-            return Header{at + 8, 0x86dd};
-        case 3:
-            return Header{at + 8, kEthernet};
-        default:
-            return Header{at + 8, 0};
+        case 1: return Header{at + 8, 0x0800};
+        case 2: return Header{at + 8, 0x86dd};
+        case 3: return Header{at + 8, kEthernet};
+        default: return Header{at + 8, 0};
     }
 }
 
@@ -302,16 +292,12 @@ std::optional<Header> read_geneve(Octets octets, std::size_t at) {
 
 std::optional<Header> read_header(Octets octets, std::size_t at, frame::Tunnel kind) {
     switch (kind) {
-        case frame::Tunnel::kVxlan:
-            return read_vxlan(octets, at);
-        case frame::Tunnel::kVxlanGpe:
-            return read_vxlan_gpe(octets, at);
-        case frame::Tunnel::kGeneve:
-            return read_geneve(octets, at);
+        case frame::Tunnel::kVxlan: return read_vxlan(octets, at);
+        case frame::Tunnel::kVxlanGpe: return read_vxlan_gpe(octets, at);
+        case frame::Tunnel::kGeneve: return read_geneve(octets, at);
         case frame::Tunnel::kGre:
         case frame::Tunnel::kIpInIp:
-        case frame::Tunnel::kNone:
-            break;
+        case frame::Tunnel::kNone: break;
     }
     return std::nullopt;
 }

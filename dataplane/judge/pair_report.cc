@@ -94,16 +94,11 @@ void audit_checksums(const PairReport& report, Findings& findings) {
 
 const char* name(QueryState state) {
     switch (state) {
-        case QueryState::kAnswered:
-            return "answered";
-        case QueryState::kLate:
-            return "late";
-        case QueryState::kWrongSource:
-            return "wrong source";
-        case QueryState::kWrong:
-            return "wrong";
-        case QueryState::kNever:
-            return "never answered";
+        case QueryState::kAnswered: return "answered";
+        case QueryState::kLate: return "late";
+        case QueryState::kWrongSource: return "wrong source";
+        case QueryState::kWrong: return "wrong";
+        case QueryState::kNever: return "never answered";
     }
     return "unknown";
 }

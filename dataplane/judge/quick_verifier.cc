@@ -13,12 +13,9 @@ ChecksumState state_of(QuickCode code, unsigned bad_bit) {
 Protocol protocol_of(QuickCode code) {
     switch (code.upper()) {
         case Upper::kUdp:
-        case Upper::kUdpZero:
-            return Protocol::kUdp;
-        case Upper::kTcp:
-            return Protocol::kTcp;
-        case Upper::kIcmp:
-            break;
+        case Upper::kUdpZero: return Protocol::kUdp;
+        case Upper::kTcp: return Protocol::kTcp;
+        case Upper::kIcmp: break;
     }
     return code.ipv6() ? Protocol::kIcmpv6 : Protocol::kIcmp;
 }

@@ -19,14 +19,10 @@ constexpr std::size_t index(RxFault fault) {
 
 RxClaim claim_of(ChecksumState state) {
     switch (state) {
-        case ChecksumState::kGood:
-            return RxClaim::kGood;
-        case ChecksumState::kBad:
-            return RxClaim::kBad;
-        case ChecksumState::kDisabled:
-            return RxClaim::kNone;
-        case ChecksumState::kUnverifiable:
-            break;
+        case ChecksumState::kGood: return RxClaim::kGood;
+        case ChecksumState::kBad: return RxClaim::kBad;
+        case ChecksumState::kDisabled: return RxClaim::kNone;
+        case ChecksumState::kUnverifiable: break;
     }
     return RxClaim::kUnknown;
 }

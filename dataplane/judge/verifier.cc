@@ -63,22 +63,15 @@ struct Field {
 
 Field field_of(Transport transport) {
     switch (transport) {
-        case Transport::kTcp:
-            return {Protocol::kTcp, offsetof(rte_tcp_hdr, cksum)};
-        case Transport::kIcmp:
-            return {Protocol::kIcmp, offsetof(rte_icmp_hdr, icmp_cksum)};
-        case Transport::kIcmpv6:
-            return {Protocol::kIcmpv6, offsetof(rte_icmp_hdr, icmp_cksum)};
-        case Transport::kSctp:
-            return {Protocol::kSctp, kSctpField};
-        case Transport::kUdpLite:
-            return {Protocol::kUdpLite, offsetof(rte_udp_hdr, dgram_cksum)};
-        case Transport::kGre:
-            return {Protocol::kGre, kGreField};
+        case Transport::kTcp: return {Protocol::kTcp, offsetof(rte_tcp_hdr, cksum)};
+        case Transport::kIcmp: return {Protocol::kIcmp, offsetof(rte_icmp_hdr, icmp_cksum)};
+        case Transport::kIcmpv6: return {Protocol::kIcmpv6, offsetof(rte_icmp_hdr, icmp_cksum)};
+        case Transport::kSctp: return {Protocol::kSctp, kSctpField};
+        case Transport::kUdpLite: return {Protocol::kUdpLite, offsetof(rte_udp_hdr, dgram_cksum)};
+        case Transport::kGre: return {Protocol::kGre, kGreField};
         case Transport::kUdp:
         case Transport::kOther:
-        case Transport::kNone:
-            break;
+        case Transport::kNone: break;
     }
     return {Protocol::kUdp, offsetof(rte_udp_hdr, dgram_cksum)};
 }
@@ -166,16 +159,11 @@ void judge_transport(FrameVerdict& verdict, Bytes bytes, const PacketView& packe
 void note_later_fragment(FrameVerdict& verdict, const PacketView& packet, Depth depth) {
     const bool ipv4 = packet.network == Network::kIpv4;
     switch (packet.protocol) {
-        case IPPROTO_UDP:
-            return add(verdict, {.layer = {depth, Protocol::kUdp}});
-        case IPPROTO_UDPLITE:
-            return add(verdict, {.layer = {depth, Protocol::kUdpLite}});
-        case IPPROTO_TCP:
-            return add(verdict, {.layer = {depth, Protocol::kTcp}});
-        case IPPROTO_SCTP:
-            return add(verdict, {.layer = {depth, Protocol::kSctp}});
-        case IPPROTO_ICMP:
-            return ipv4 ? add(verdict, {.layer = {depth, Protocol::kIcmp}}) : void();
+        case IPPROTO_UDP: return add(verdict, {.layer = {depth, Protocol::kUdp}});
+        case IPPROTO_UDPLITE: return add(verdict, {.layer = {depth, Protocol::kUdpLite}});
+        case IPPROTO_TCP: return add(verdict, {.layer = {depth, Protocol::kTcp}});
+        case IPPROTO_SCTP: return add(verdict, {.layer = {depth, Protocol::kSctp}});
+        case IPPROTO_ICMP: return ipv4 ? add(verdict, {.layer = {depth, Protocol::kIcmp}}) : void();
         case IPPROTO_ICMPV6:
             return ipv4 ? void() : add(verdict, {.layer = {depth, Protocol::kIcmpv6}});
         default:  // GRE too: whether it has a checksum stands in the first fragment

@@ -78,12 +78,9 @@ void add_pseudo_header(Sum& sum, const Packet& packet, OracleMistake mistake) {
 std::size_t end_of_sum(const Packet& packet, OracleMistake mistake) {
     const bool odd = (packet.covered_end - packet.transport) % 2 != 0;
     switch (mistake) {
-        case OracleMistake::kPaddingSummed:
-            return packet.octets.size();
-        case OracleMistake::kOddByteLost:
-            return odd ? packet.covered_end - 1 : packet.covered_end;
-        default:
-            return packet.covered_end;
+        case OracleMistake::kPaddingSummed: return packet.octets.size();
+        case OracleMistake::kOddByteLost: return odd ? packet.covered_end - 1 : packet.covered_end;
+        default: return packet.covered_end;
     }
 }
 

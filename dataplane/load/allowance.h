@@ -17,8 +17,8 @@ struct Allowance {
         kDscp = 8,
         kEcn = 16,
         kFlowLabel = 32,
-        kId = 64,    // IPv4's identification
-        kDf = 128,   // the flag not to fragment
+        kId = 64,   // IPv4's identification
+        kDf = 128,  // the flag not to fragment
         kSource = 256,
         kDestination = 512,
         kSourcePort = 1024,  // and the identifier of ICMP echo

@@ -23,7 +23,7 @@ using Octets = std::vector<std::uint8_t>;
 
 // What Ethernet carries at least, without FCS (IEEE 802.3 clause 4A.2.3.2.4).
 constexpr std::size_t kShortestFrame = 60;
-constexpr std::size_t kFcsBytes = 4;  // lengths are typed with it
+constexpr std::size_t kFcsBytes = 4;            // lengths are typed with it
 constexpr std::size_t kOptBytes = 11;           // an empty OPT record (RFC 6891 section 6.1.2)
 constexpr std::size_t kPaddingOptionBytes = 4;  // code and length (RFC 7830 section 3)
 constexpr std::uint16_t kOptType = 41;
@@ -103,9 +103,7 @@ void set_transport(frame::FrameSpec& spec, const SourcePlan& plan, TrafficClass 
     switch (traffic) {
         case TrafficClass::kDnsA:
         case TrafficClass::kDnsAaaa:
-        case TrafficClass::kReplay:
-            packet.transport = frame::Transport::kUdp;
-            return;
+        case TrafficClass::kReplay: packet.transport = frame::Transport::kUdp; return;
         case TrafficClass::kUdp:
             packet.transport = frame::Transport::kUdp;
             packet.destination.port = plan.background_port;

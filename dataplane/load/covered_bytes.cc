@@ -28,16 +28,13 @@ void CoveredBytes::add_packet(frame::Bytes frame, const frame::PacketView& packe
         return;
     }
     switch (packet.transport) {
-        case frame::Transport::kUdp:
-            add_udp(frame, packet);
-            return;
+        case frame::Transport::kUdp: add_udp(frame, packet); return;
         case frame::Transport::kTcp:
         case frame::Transport::kIcmp:
         case frame::Transport::kIcmpv6:
             add(packet.transport_offset, packet.transport_offset + packet.covered_length);
             return;
-        default:
-            return;
+        default: return;
     }
 }
 

@@ -125,14 +125,10 @@ void fill_run(const PreparedFrame& prepared, const frame::StampIds& ids,
 
 FillRun fill_run_for(RunShape shape) noexcept {
     switch (shape) {
-        case RunShape::kQueries:
-            return fill_run<RunShape::kQueries>;
-        case RunShape::kQueryPairs:
-            return fill_run<RunShape::kQueryPairs>;
-        case RunShape::kEcho:
-            return fill_run<RunShape::kEcho>;
-        case RunShape::kBinary:
-            break;
+        case RunShape::kQueries: return fill_run<RunShape::kQueries>;
+        case RunShape::kQueryPairs: return fill_run<RunShape::kQueryPairs>;
+        case RunShape::kEcho: return fill_run<RunShape::kEcho>;
+        case RunShape::kBinary: break;
     }
     return fill_run<RunShape::kBinary>;
 }

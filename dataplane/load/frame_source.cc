@@ -119,12 +119,10 @@ RunShape shape_of_part(const SourcePlan& plan, const MixPart& part) {
         case TrafficClass::kDnsA:
         case TrafficClass::kDnsAaaa:
             return in_pairs(plan, part) ? RunShape::kQueryPairs : RunShape::kQueries;
-        case TrafficClass::kIcmpEcho:
-            return RunShape::kEcho;
+        case TrafficClass::kIcmpEcho: return RunShape::kEcho;
         case TrafficClass::kTcpSyn:
         case TrafficClass::kUdp:
-        case TrafficClass::kReplay:
-            break;
+        case TrafficClass::kReplay: break;
     }
     return RunShape::kBinary;
 }

@@ -53,18 +53,15 @@ bool is_made_right(ChecksumMode mode) {
 
 FieldWork work_of(ChecksumMode transport) {
     switch (transport) {
-        case ChecksumMode::kSoftware:
-            return FieldWork::kSummed;
+        case ChecksumMode::kSoftware: return FieldWork::kSummed;
         case ChecksumMode::kOffload:
         case ChecksumMode::kPseudo:
-        case ChecksumMode::kZero:
-            return FieldWork::kNone;
+        case ChecksumMode::kZero: return FieldWork::kNone;
         case ChecksumMode::kComplement:
         case ChecksumMode::kPlusOne:
         case ChecksumMode::kStaleSourcePort:
         case ChecksumMode::kSwapped:
-        case ChecksumMode::kRandom:
-            break;
+        case ChecksumMode::kRandom: break;
     }
     return FieldWork::kSealed;
 }
@@ -89,12 +86,9 @@ FieldWork outer_work_of(const frame::TunnelSpec& tunnel, const frame::PacketSpec
 
 std::size_t time_bytes(StampForm form) {
     switch (form) {
-        case StampForm::kDigits:
-            return 12;
-        case StampForm::kBinary:
-            return 8;
-        case StampForm::kSyn:
-            break;
+        case StampForm::kDigits: return 12;
+        case StampForm::kBinary: return 8;
+        case StampForm::kSyn: break;
     }
     return 4;
 }
@@ -259,9 +253,7 @@ std::uint32_t PreparedFrame::write_time(std::uint8_t* frame, std::uint64_t sent_
                 store(at + 2 * pair, kHexPairs[time >> (40 - 8 * pair) & 0xff]);
             }
             break;
-        case StampForm::kBinary:
-            store(at, __builtin_bswap64(time));
-            break;
+        case StampForm::kBinary: store(at, __builtin_bswap64(time)); break;
         case StampForm::kSyn:
             store(at, __builtin_bswap32(static_cast<std::uint32_t>(time >> frame::kTcpTimeShift)));
             break;

@@ -65,8 +65,8 @@ Result<Capture> open(const std::string& path, const std::atomic<bool>* stop) {
         return fail(ErrorCode::kBadInput, "capture file {}: {}", path, std::strerror(errno));
     }
     std::array<char, PCAP_ERRBUF_SIZE> trouble{};
-    Capture capture(pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO,
-                                                             trouble.data()));
+    Capture capture(
+        pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO, trouble.data()));
     if (!capture) {
         std::fclose(file);
         return fail(ErrorCode::kBadInput,

@@ -16,9 +16,9 @@ namespace pathproof::load {
 enum class CutShort : std::uint8_t { kRefused, kUsedUpToTheCut };
 
 struct RecordingLimits {
-    std::uint32_t longest_frame = 0;        // bytes without FCS: what the port sends; 0: no limit
-    std::string port = "the port";          // whose limit that is, in sentences
-    std::uint64_t most_bytes = 1ull << 30;  // of all frames together, as they lie in memory
+    std::uint32_t longest_frame = 0;          // bytes without FCS: what the port sends; 0: no limit
+    std::string port = "the port";            // whose limit that is, in sentences
+    std::uint64_t most_bytes = 1ull << 30;    // of all frames together, as they lie in memory
     const std::atomic<bool>* stop = nullptr;  // ends the waiting for somebody who writes to a FIFO
 };
 

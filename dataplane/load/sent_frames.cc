@@ -376,8 +376,7 @@ bool SentFrames::as_sent(Bytes frame, const Tracked& claimed) noexcept {
             same = same && (places.id == 0 || load<std::uint16_t>(seen + places.id) ==
                                                   load<std::uint16_t>(seen + places.number + 2));
             break;
-        case StampForm::kSyn:
-            break;
+        case StampForm::kSyn: break;
     }
     // Under UDP 0 is no checksum at all; elsewhere 0xffff adds up to the same and is never written.
     const std::uint16_t never = part.udp ? 0 : 0xffff;

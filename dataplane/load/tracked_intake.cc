@@ -37,12 +37,9 @@ void prefetch(const rte_mbuf* mbuf) noexcept {
 Innermost::Upper upper_of(QuickCode code) noexcept {
     switch (code.upper()) {
         case QuickCode::Upper::kUdp:
-        case QuickCode::Upper::kUdpZero:
-            return Innermost::Upper::kUdp;
-        case QuickCode::Upper::kTcp:
-            return Innermost::Upper::kTcp;
-        case QuickCode::Upper::kIcmp:
-            break;
+        case QuickCode::Upper::kUdpZero: return Innermost::Upper::kUdp;
+        case QuickCode::Upper::kTcp: return Innermost::Upper::kTcp;
+        case QuickCode::Upper::kIcmp: break;
     }
     return Innermost::Upper::kIcmp;
 }
@@ -65,17 +62,11 @@ std::optional<Innermost> innermost_of(const frame::PacketView& packet) noexcept 
         return std::nullopt;
     }
     switch (packet.transport) {
-        case frame::Transport::kUdp:
-            return place;
-        case frame::Transport::kTcp:
-            place.upper = Innermost::Upper::kTcp;
-            return place;
+        case frame::Transport::kUdp: return place;
+        case frame::Transport::kTcp: place.upper = Innermost::Upper::kTcp; return place;
         case frame::Transport::kIcmp:
-        case frame::Transport::kIcmpv6:
-            place.upper = Innermost::Upper::kIcmp;
-            return place;
-        default:
-            return std::nullopt;
+        case frame::Transport::kIcmpv6: place.upper = Innermost::Upper::kIcmp; return place;
+        default: return std::nullopt;
     }
 }
 

@@ -5,14 +5,10 @@ namespace {
 
 judge::RxClaim claim_of(softnic::RxClaim claim) {
     switch (claim) {
-        case softnic::RxClaim::kUnknown:
-            return judge::RxClaim::kUnknown;
-        case softnic::RxClaim::kBad:
-            return judge::RxClaim::kBad;
-        case softnic::RxClaim::kGood:
-            return judge::RxClaim::kGood;
-        case softnic::RxClaim::kNone:
-            break;
+        case softnic::RxClaim::kUnknown: return judge::RxClaim::kUnknown;
+        case softnic::RxClaim::kBad: return judge::RxClaim::kBad;
+        case softnic::RxClaim::kGood: return judge::RxClaim::kGood;
+        case softnic::RxClaim::kNone: break;
     }
     return judge::RxClaim::kNone;
 }

@@ -196,9 +196,9 @@ constexpr const char* kToTheEnd =
     "a virtio_net_hdr asks for the sum to the frame's end, trailer included";
 constexpr Rule kKernelTrailerRule = {Dimension::kTrailer, set_of(Trailer::kNonZero),
                                      Dimension::kHandover, set_of(Handover::kSoftware), kToTheEnd};
-constexpr Rule kKernelInnerTrailerRule = {
-    Dimension::kTrailer, set_of(Trailer::kInnerNonZero), Dimension::kHandover,
-    set_of(Handover::kSoftware, Handover::kOuter), kToTheEnd};
+constexpr Rule kKernelInnerTrailerRule = {Dimension::kTrailer, set_of(Trailer::kInnerNonZero),
+                                          Dimension::kHandover,
+                                          set_of(Handover::kSoftware, Handover::kOuter), kToTheEnd};
 
 // A device's MTU leaves room for one tag beside a full packet, and no more.
 constexpr Rule kFullRule = {Dimension::kLength, set_of(Length::kMtu, Length::k9000),
@@ -210,13 +210,11 @@ constexpr Rule kFullVlanRule = {Dimension::kLength, set_of(Length::kMtu, Length:
 
 std::vector<Rule> rules_of(DutKind kind) {
     switch (kind) {
-        case DutKind::kSoftwareNic:
-            return {kMbufRule, kMbufSegmentRule};
-        case DutKind::kDpdkPort:
-            return {kMbufRule, kMbufSegmentRule, kFullRule, kFullVlanRule};
+        case DutKind::kSoftwareNic: return {kMbufRule, kMbufSegmentRule};
+        case DutKind::kDpdkPort: return {kMbufRule, kMbufSegmentRule, kFullRule, kFullVlanRule};
         case DutKind::kKernelDevice:
-            return {kKernelSegmentRule, kKernelNetworkRule, kKernelTrailerRule,
-                    kKernelInnerTrailerRule, kFullRule, kFullVlanRule};
+            return {kKernelSegmentRule,      kKernelNetworkRule, kKernelTrailerRule,
+                    kKernelInnerTrailerRule, kFullRule,          kFullVlanRule};
     }
     return {};
 }

@@ -219,8 +219,7 @@ std::optional<std::uint32_t> distance(const frame::IpAddress& from, const frame:
 frame::TunnelPorts tunnels_of(const Row& row) {
     frame::TunnelPorts tunnels(frame::IpTunnels::kFollowed);
     switch (row.encap) {
-        case Encap::kNone:
-            return frame::TunnelPorts(frame::IpTunnels::kIgnored);
+        case Encap::kNone: return frame::TunnelPorts(frame::IpTunnels::kIgnored);
         case Encap::kVxlanOverIpv4:
         case Encap::kVxlanOverIpv6:
             tunnels.add(4789, frame::Tunnel::kVxlan);
@@ -238,8 +237,7 @@ frame::TunnelPorts tunnels_of(const Row& row) {
             tunnels.add(8223, frame::Tunnel::kVxlanGpe);
             break;
         case Encap::kIpInIp:
-        case Encap::kGre:
-            break;
+        case Encap::kGre: break;
     }
     return tunnels;
 }

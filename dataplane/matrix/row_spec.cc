@@ -35,40 +35,28 @@ bool is_ipv4(const PacketSpec& packet) {
 Transport transport_of(const Row& row) {
     switch (row.transport) {
         case InnerTransport::kUdp:
-        case InnerTransport::kUdpZero:
-            return Transport::kUdp;
+        case InnerTransport::kUdpZero: return Transport::kUdp;
         case InnerTransport::kTcp:
-        case InnerTransport::kTcpOptions:
-            return Transport::kTcp;
-        case InnerTransport::kSctp:
-            return Transport::kSctp;
-        case InnerTransport::kIcmp:
-            return is_ipv4(row) ? Transport::kIcmp : Transport::kIcmpv6;
-        case InnerTransport::kUnknown:
-            break;
+        case InnerTransport::kTcpOptions: return Transport::kTcp;
+        case InnerTransport::kSctp: return Transport::kSctp;
+        case InnerTransport::kIcmp: return is_ipv4(row) ? Transport::kIcmp : Transport::kIcmpv6;
+        case InnerTransport::kUnknown: break;
     }
     return Transport::kOther;
 }
 
 std::uint16_t port_number(TunnelPort port, std::uint32_t index, Encap encap) {
     switch (port) {
-        case TunnelPort::kNone:
-            return kPlainPort;
+        case TunnelPort::kNone: return kPlainPort;
         case TunnelPort::k4789:
-        case TunnelPort::kPlainTo4789:
-            return 4789;
-        case TunnelPort::k8472:
-            return 8472;
+        case TunnelPort::kPlainTo4789: return 4789;
+        case TunnelPort::k8472: return 8472;
         case TunnelPort::k4790:
-        case TunnelPort::kPlainTo4790:
-            return 4790;
+        case TunnelPort::kPlainTo4790: return 4790;
         case TunnelPort::k6081:
-        case TunnelPort::kPlainTo6081:
-            return 6081;
-        case TunnelPort::k8223:
-            return 8223;
-        case TunnelPort::kTwo:
-            break;
+        case TunnelPort::kPlainTo6081: return 6081;
+        case TunnelPort::k8223: return 8223;
+        case TunnelPort::kTwo: break;
     }
     const bool vxlan = encap == Encap::kVxlanOverIpv4 || encap == Encap::kVxlanOverIpv6;
     const bool first = index % 2 == 0;
@@ -77,21 +65,15 @@ std::uint16_t port_number(TunnelPort port, std::uint32_t index, Encap encap) {
 
 Tunnel kind_of(Encap encap) {
     switch (encap) {
-        case Encap::kNone:
-            return Tunnel::kNone;
+        case Encap::kNone: return Tunnel::kNone;
         case Encap::kVxlanOverIpv4:
-        case Encap::kVxlanOverIpv6:
-            return Tunnel::kVxlan;
+        case Encap::kVxlanOverIpv6: return Tunnel::kVxlan;
         case Encap::kGeneve:
         case Encap::kGeneve40:
-        case Encap::kGeneve124:
-            return Tunnel::kGeneve;
-        case Encap::kIpInIp:
-            return Tunnel::kIpInIp;
-        case Encap::kGre:
-            return Tunnel::kGre;
-        case Encap::kVxlanGpe:
-            break;
+        case Encap::kGeneve124: return Tunnel::kGeneve;
+        case Encap::kIpInIp: return Tunnel::kIpInIp;
+        case Encap::kGre: return Tunnel::kGre;
+        case Encap::kVxlanGpe: break;
     }
     return Tunnel::kVxlanGpe;
 }
@@ -99,14 +81,9 @@ Tunnel kind_of(Encap encap) {
 void add_extension(PacketSpec& packet, const Row& row, const Addresses& addresses) {
     switch (row.network) {
         case InnerNetwork::kIpv4:
-        case InnerNetwork::kIpv6:
-            break;
-        case InnerNetwork::kIpv4Options:
-            packet.ipv4_option_bytes = 8;
-            break;
-        case InnerNetwork::kIpv6HopByHop:
-            packet.extensions = {frame::Extension::kHopByHop};
-            break;
+        case InnerNetwork::kIpv6: break;
+        case InnerNetwork::kIpv4Options: packet.ipv4_option_bytes = 8; break;
+        case InnerNetwork::kIpv6HopByHop: packet.extensions = {frame::Extension::kHopByHop}; break;
         case InnerNetwork::kIpv6Destination:
             packet.extensions = {frame::Extension::kDestination};
             break;
@@ -177,8 +154,7 @@ TunnelSpec tunnel_around(const Row& row, const Label& label, const Addresses& ad
 void add_tags(FrameSpec& spec, const Row& row) {
     PacketSpec& link = spec.tunnel ? spec.tunnel->outer : spec.packet;
     switch (row.vlan) {
-        case Vlan::kNone:
-            break;
+        case Vlan::kNone: break;
         case Vlan::kOne:
         case Vlan::kOneInserted:
             link.vlan[0] = {0x8100, kInsertedTag};
@@ -203,44 +179,29 @@ std::size_t header_bytes(const FrameSpec& spec) {
 
 std::size_t unit_bytes(Length length, const FrameSpec& empty, std::uint32_t mtu) {
     switch (length) {
-        case Length::k0:
-            return 0;
-        case Length::k1:
-            return 1;
-        case Length::k2:
-            return 2;
-        case Length::k17:
-            return 17;
-        case Length::k18:
-            return 18;
-        case Length::k171:
-            return 171;
-        case Length::k256:
-            return 256;
-        case Length::kMtu:
-            return std::min(kStandardMtu, mtu) - header_bytes(empty);
-        case Length::k2501:
-            return 2501;
-        case Length::k9000:
-            break;
+        case Length::k0: return 0;
+        case Length::k1: return 1;
+        case Length::k2: return 2;
+        case Length::k17: return 17;
+        case Length::k18: return 18;
+        case Length::k171: return 171;
+        case Length::k256: return 256;
+        case Length::kMtu: return std::min(kStandardMtu, mtu) - header_bytes(empty);
+        case Length::k2501: return 2501;
+        case Length::k9000: break;
     }
     return kJumboMtu - header_bytes(empty);
 }
 
 std::size_t super_bytes(Segmentation segmentation, std::size_t unit) {
     switch (segmentation) {
-        case Segmentation::kNone:
-            return unit;
+        case Segmentation::kNone: return unit;
         case Segmentation::kTcpTwo:
-        case Segmentation::kTcpMangledId:
-            return unit + unit / 2;
-        case Segmentation::kTcpExact:
-            return 3 * unit;
+        case Segmentation::kTcpMangledId: return unit + unit / 2;
+        case Segmentation::kTcpExact: return 3 * unit;
         case Segmentation::kTcpOddRest:
-        case Segmentation::kUdp:
-            return 3 * unit + (unit / 3 | 1);
-        case Segmentation::kTcpOneByte:
-            break;
+        case Segmentation::kUdp: return 3 * unit + (unit / 3 | 1);
+        case Segmentation::kTcpOneByte: break;
     }
     return 3 * unit + 1;
 }
@@ -258,8 +219,7 @@ std::vector<std::uint8_t> trailer_bytes(std::size_t frame_bytes, Trailer trailer
 void add_trailer(FrameSpec& spec, const Row& row, Random& random) {
     const frame::FrameLayout layout = frame::layout_of(spec);
     switch (row.trailer) {
-        case Trailer::kNone:
-            break;
+        case Trailer::kNone: break;
         case Trailer::kInnerZero:
         case Trailer::kInnerNonZero:
             spec.packet.trailer =
@@ -384,16 +344,11 @@ void leave(PacketSpec& packet, DutKind kind) {
 
 ChecksumMode mode_of(RxMistake mistake) {
     switch (mistake) {
-        case RxMistake::kNone:
-            return ChecksumMode::kSoftware;
-        case RxMistake::kComplement:
-            return ChecksumMode::kComplement;
-        case RxMistake::kPlusOne:
-            return ChecksumMode::kPlusOne;
-        case RxMistake::kZero:
-            return ChecksumMode::kZero;
-        case RxMistake::kPseudo:
-            break;
+        case RxMistake::kNone: return ChecksumMode::kSoftware;
+        case RxMistake::kComplement: return ChecksumMode::kComplement;
+        case RxMistake::kPlusOne: return ChecksumMode::kPlusOne;
+        case RxMistake::kZero: return ChecksumMode::kZero;
+        case RxMistake::kPseudo: break;
     }
     return ChecksumMode::kPseudo;
 }
@@ -461,24 +416,15 @@ void hand_over(frame::FrameSpec& spec, const Row& row, const DutLimits& limits) 
 void make_mistakes(frame::FrameSpec& spec, const Row& row) {
     const ChecksumMode mode = mode_of(row.rx_mistake);
     switch (row.rx_input) {
-        case RxInput::kGood:
-            break;
+        case RxInput::kGood: break;
         case RxInput::kBadInnerBoth:
             spec.packet.ip_checksum = mode;
             spec.packet.transport_checksum = mode;
             break;
-        case RxInput::kBadInnerTransport:
-            spec.packet.transport_checksum = mode;
-            break;
-        case RxInput::kBadInnerIp:
-            spec.packet.ip_checksum = mode;
-            break;
-        case RxInput::kBadOuterTransport:
-            spec.tunnel->outer.transport_checksum = mode;
-            break;
-        case RxInput::kBadOuterIp:
-            spec.tunnel->outer.ip_checksum = mode;
-            break;
+        case RxInput::kBadInnerTransport: spec.packet.transport_checksum = mode; break;
+        case RxInput::kBadInnerIp: spec.packet.ip_checksum = mode; break;
+        case RxInput::kBadOuterTransport: spec.tunnel->outer.transport_checksum = mode; break;
+        case RxInput::kBadOuterIp: spec.tunnel->outer.ip_checksum = mode; break;
         case RxInput::kBadBothTransports:
             spec.tunnel->outer.transport_checksum = mode;
             spec.packet.transport_checksum = mode;

@@ -21,14 +21,10 @@ std::array<RxClaim, judge::kRxLayers> by_layer(const judge::RxClaims& claims) {
 
 RxClaim& claim_at(judge::RxClaims& claims, RxLayer layer) {
     switch (layer) {
-        case RxLayer::kIp:
-            return claims.ip;
-        case RxLayer::kL4:
-            return claims.l4;
-        case RxLayer::kOuterIp:
-            return claims.outer_ip;
-        case RxLayer::kOuterL4:
-            break;
+        case RxLayer::kIp: return claims.ip;
+        case RxLayer::kL4: return claims.l4;
+        case RxLayer::kOuterIp: return claims.outer_ip;
+        case RxLayer::kOuterL4: break;
     }
     return claims.outer_l4;
 }

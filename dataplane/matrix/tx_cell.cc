@@ -15,18 +15,12 @@ constexpr std::array<const char*, 11> kKindNames = {"checksum", "field",   "payl
 
 FindingKind kind_of(judge::DifferenceKind kind) {
     switch (kind) {
-        case judge::DifferenceKind::kChecksum:
-            return FindingKind::kChecksum;
-        case judge::DifferenceKind::kField:
-            return FindingKind::kField;
-        case judge::DifferenceKind::kPayload:
-            return FindingKind::kPayload;
-        case judge::DifferenceKind::kHealed:
-            return FindingKind::kHealed;
-        case judge::DifferenceKind::kTrailer:
-            return FindingKind::kTrailer;
-        case judge::DifferenceKind::kLength:
-            break;
+        case judge::DifferenceKind::kChecksum: return FindingKind::kChecksum;
+        case judge::DifferenceKind::kField: return FindingKind::kField;
+        case judge::DifferenceKind::kPayload: return FindingKind::kPayload;
+        case judge::DifferenceKind::kHealed: return FindingKind::kHealed;
+        case judge::DifferenceKind::kTrailer: return FindingKind::kTrailer;
+        case judge::DifferenceKind::kLength: break;
     }
     return FindingKind::kLength;
 }

@@ -139,12 +139,9 @@ Evidence evidence_of(std::string_view driver, const std::string& device) {
 
 const char* evidence_name(Evidence evidence) {
     switch (evidence) {
-        case Evidence::kPhysical:
-            return "physical";
-        case Evidence::kVirtual:
-            return "virtual";
-        case Evidence::kSimulated:
-            return "simulated";
+        case Evidence::kPhysical: return "physical";
+        case Evidence::kVirtual: return "virtual";
+        case Evidence::kSimulated: return "simulated";
     }
     return "simulated";
 }

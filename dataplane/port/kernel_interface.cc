@@ -31,14 +31,9 @@ int read_link_info(const nlattr* attribute, void* into) {
 int read_attribute(const nlattr* attribute, void* into) {
     InterfaceState& state = *static_cast<InterfaceState*>(into);
     switch (mnl_attr_get_type(attribute)) {
-        case IFLA_IFNAME:
-            state.name = mnl_attr_get_str(attribute);
-            break;
-        case IFLA_MTU:
-            state.mtu = mnl_attr_get_u32(attribute);
-            break;
-        case IFLA_LINKINFO:
-            return mnl_attr_parse_nested(attribute, read_link_info, into);
+        case IFLA_IFNAME: state.name = mnl_attr_get_str(attribute); break;
+        case IFLA_MTU: state.mtu = mnl_attr_get_u32(attribute); break;
+        case IFLA_LINKINFO: return mnl_attr_parse_nested(attribute, read_link_info, into);
         case IFLA_STATS64: {
             rtnl_link_stats64 stats{};
             std::memcpy(&stats, mnl_attr_get_payload(attribute),
@@ -48,8 +43,7 @@ int read_attribute(const nlattr* attribute, void* into) {
             state.tx_dropped = stats.tx_dropped;
             break;
         }
-        default:
-            break;
+        default: break;
     }
     return MNL_CB_OK;
 }

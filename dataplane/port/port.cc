@@ -56,8 +56,8 @@ struct Port::Kernel {
     }
 
     KernelInterface interface;
-    PacketSockets sockets;   // none unless the driver is net_af_packet
-    XdpSockets xdp_sockets;  // none unless it is net_af_xdp
+    PacketSockets sockets;                   // none unless the driver is net_af_packet
+    XdpSockets xdp_sockets;                  // none unless it is net_af_xdp
     std::optional<Promiscuous> promiscuous;  // of both
     unsigned index = 0;
     InterfaceState at_open;
@@ -498,8 +498,7 @@ Link Port::link() const {
 
 std::string Port::link_trouble() const {
     switch (link()) {
-        case Link::kUp:
-            return {};
+        case Link::kUp: return {};
         case Link::kGone:
             return kernel_ ? fmt::format("port {}: its kernel interface {} no longer exists",
                                          config_.name, kernel_->at_open.name)

@@ -15,8 +15,7 @@ int set(std::uint16_t id, std::uint16_t queue, std::uint32_t mbps) {
 
 Status can_limit_rate(const Port& port) {
     switch (const int outcome = set(port.id(), 0, 0)) {
-        case 0:
-            return {};
+        case 0: return {};
         case -ENOTSUP:
             return fail(ErrorCode::kNotSupported,
                         "port {}: driver {} has no rate limit in hardware; the software paces",

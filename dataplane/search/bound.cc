@@ -8,12 +8,9 @@ namespace pathproof::search {
 
 const char* name(Limit limit) {
     switch (limit) {
-        case Limit::kNotFound:
-            return "not found";
-        case Limit::kDevice:
-            return "device";
-        case Limit::kTester:
-            return "tester";
+        case Limit::kNotFound: return "not found";
+        case Limit::kDevice: return "device";
+        case Limit::kTester: return "tester";
     }
     return "?";
 }

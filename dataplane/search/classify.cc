@@ -27,12 +27,9 @@ Effective effective(const Criteria& criteria, const DurationSums& sums) {
 
 const char* name(LoadClass load_class) {
     switch (load_class) {
-        case LoadClass::kUndecided:
-            return "undecided";
-        case LoadClass::kLowerBound:
-            return "lower bound";
-        case LoadClass::kUpperBound:
-            return "upper bound";
+        case LoadClass::kUndecided: return "undecided";
+        case LoadClass::kLowerBound: return "lower bound";
+        case LoadClass::kUpperBound: return "upper bound";
     }
     return "?";
 }

@@ -274,14 +274,10 @@ MlrResult Search::result() const {
 
 const char* name(Irregularity irregularity) {
     switch (irregularity) {
-        case Irregularity::kMinLoadFails:
-            return "the least load fails";
-        case Irregularity::kMaxLoadPasses:
-            return "the greatest load passes";
-        case Irregularity::kNotConverged:
-            return "bounds not converged";
-        case Irregularity::kDidNotHold:
-            return "lower bound did not hold at the end";
+        case Irregularity::kMinLoadFails: return "the least load fails";
+        case Irregularity::kMaxLoadPasses: return "the greatest load passes";
+        case Irregularity::kNotConverged: return "bounds not converged";
+        case Irregularity::kDidNotHold: return "lower bound did not hold at the end";
     }
     return "?";
 }

@@ -32,14 +32,10 @@ bool worth_repeating(const TrialOutput& trial, Use use) {
 
 const char* name(Ending ending) {
     switch (ending) {
-        case Ending::kNone:
-            return "complete";
-        case Ending::kStopped:
-            return "stopped";
-        case Ending::kCutShort:
-            return "cut short";
-        case Ending::kOutOfTime:
-            return "out of time";
+        case Ending::kNone: return "complete";
+        case Ending::kStopped: return "stopped";
+        case Ending::kCutShort: return "cut short";
+        case Ending::kOutOfTime: return "out of time";
     }
     return "?";
 }

@@ -32,19 +32,15 @@ std::uint16_t pseudo_header_sum(const PacketView& packet) {
 
 std::optional<std::uint16_t> field_offset(const PacketView& packet) {
     switch (packet.transport) {
-        case Transport::kUdp:
-            return static_cast<std::uint16_t>(packet.transport_offset + 6);
-        case Transport::kTcp:
-            return static_cast<std::uint16_t>(packet.transport_offset + 16);
-        case Transport::kIcmpv6:
-            return static_cast<std::uint16_t>(packet.transport_offset + 2);
+        case Transport::kUdp: return static_cast<std::uint16_t>(packet.transport_offset + 6);
+        case Transport::kTcp: return static_cast<std::uint16_t>(packet.transport_offset + 16);
+        case Transport::kIcmpv6: return static_cast<std::uint16_t>(packet.transport_offset + 2);
         case Transport::kIcmp:  // has no pseudo-header
         case Transport::kNone:
         case Transport::kOther:
         case Transport::kSctp:
         case Transport::kUdpLite:
-        case Transport::kGre:
-            break;
+        case Transport::kGre: break;
     }
     return std::nullopt;
 }

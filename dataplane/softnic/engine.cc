@@ -19,14 +19,10 @@ RxClaim claim_of(std::uint64_t flags, std::uint64_t bad, std::uint64_t good) {
 
 std::uint64_t flags_of(RxClaim claim, std::uint64_t bad, std::uint64_t good) {
     switch (claim) {
-        case RxClaim::kUnknown:
-            return 0;
-        case RxClaim::kBad:
-            return bad;
-        case RxClaim::kGood:
-            return good;
-        case RxClaim::kNone:
-            return bad | good;
+        case RxClaim::kUnknown: return 0;
+        case RxClaim::kBad: return bad;
+        case RxClaim::kGood: return good;
+        case RxClaim::kNone: return bad | good;
     }
     return 0;
 }
@@ -35,8 +31,7 @@ std::uint64_t flags_of(RxClaim claim, std::uint64_t bad, std::uint64_t good) {
 
 const char* sentence(Refusal refusal) {
     switch (refusal) {
-        case Refusal::kNone:
-            return "";
+        case Refusal::kNone: return "";
         case Refusal::kNoFrame:
             return "no frame: hand over at least 14 bytes, in buffers whose lengths sum to them";
         case Refusal::kTooManyBuffers:
@@ -77,14 +72,10 @@ const char* sentence(Refusal refusal) {
 
 const char* name(RxClaim claim) {
     switch (claim) {
-        case RxClaim::kUnknown:
-            return "unknown";
-        case RxClaim::kBad:
-            return "bad";
-        case RxClaim::kGood:
-            return "good";
-        case RxClaim::kNone:
-            return "none";
+        case RxClaim::kUnknown: return "unknown";
+        case RxClaim::kBad: return "bad";
+        case RxClaim::kGood: return "good";
+        case RxClaim::kNone: return "none";
     }
     return "unknown";
 }

@@ -85,14 +85,10 @@ void without_outer_lengths(const TxCase& at, Span frame, const Target& target) {
 TunnelKind tunnel_of_port(std::uint16_t port) {
     switch (port) {
         case 4789:
-        case 8472:
-            return TunnelKind::kVxlan;
-        case 4790:
-            return TunnelKind::kVxlanGpe;
-        case 6081:
-            return TunnelKind::kGeneve;
-        default:
-            return TunnelKind::kNone;
+        case 8472: return TunnelKind::kVxlan;
+        case 4790: return TunnelKind::kVxlanGpe;
+        case 6081: return TunnelKind::kGeneve;
+        default: return TunnelKind::kNone;
     }
 }
 

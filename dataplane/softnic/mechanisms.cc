@@ -30,18 +30,12 @@ std::optional<Site> site_of(FaultField field, const PacketPlace& packet) {
 
 bool reaches(FaultLayer layer, Depth depth) {
     switch (layer) {
-        case FaultLayer::kOuter:
-            return depth == Depth::kOuter;
-        case FaultLayer::kInner:
-            return depth == Depth::kInner;
-        case FaultLayer::kPlain:
-            return depth == Depth::kPlain;
-        case FaultLayer::kInnermost:
-            return depth != Depth::kOuter;
-        case FaultLayer::kOutermost:
-            return depth != Depth::kInner;
-        case FaultLayer::kAny:
-            return true;
+        case FaultLayer::kOuter: return depth == Depth::kOuter;
+        case FaultLayer::kInner: return depth == Depth::kInner;
+        case FaultLayer::kPlain: return depth == Depth::kPlain;
+        case FaultLayer::kInnermost: return depth != Depth::kOuter;
+        case FaultLayer::kOutermost: return depth != Depth::kInner;
+        case FaultLayer::kAny: return true;
     }
     return false;
 }
@@ -150,8 +144,7 @@ bool applies(const Fault& fault, const TxCase& at, Bytes frame, const Target& ta
                 return false;
             }
             break;
-        case Needs::kFrame:
-            break;
+        case Needs::kFrame: break;
     }
     return mechanism.applies == nullptr || mechanism.applies(at, frame, target);
 }

@@ -30,7 +30,8 @@ std::optional<PacketRing> PacketRing::of(const port::Port& port) {
     rte_eth_dev_info device{};
     rte_eth_stats stats{};
     if (port.info().driver != "net_af_packet" || port.config().rx_queues != 1 ||
-        rte_eth_dev_info_get(port.id(), &device) != 0 || rte_eth_stats_get(port.id(), &stats) != 0) {
+        rte_eth_dev_info_get(port.id(), &device) != 0 ||
+        rte_eth_stats_get(port.id(), &stats) != 0) {
         return std::nullopt;
     }
     const port::PacketSockets sockets(device.if_index);
@@ -60,8 +61,7 @@ std::uint16_t PacketRing::waiting(std::uint64_t& partial) const noexcept {
     std::uint16_t count = 0;
     for (; count < 64; ++count) {
         // The driver takes slot n at n * framesz.
-        auto* header =
-            reinterpret_cast<tpacket2_hdr*>(memory_ + (next_ + count) % slots_ * slot_);
+        auto* header = reinterpret_cast<tpacket2_hdr*>(memory_ + (next_ + count) % slots_ * slot_);
         const std::uint32_t status =
             std::atomic_ref(header->tp_status).load(std::memory_order_acquire);
         if ((status & TP_STATUS_USER) == 0) {

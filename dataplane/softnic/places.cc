@@ -177,19 +177,13 @@ class Walk {
             return;
         }
         switch (place_.protocol) {
-            case IPPROTO_UDP:
-                return udp();
-            case IPPROTO_TCP:
-                return tcp();
-            case IPPROTO_SCTP:
-                return fixed(12, true);
+            case IPPROTO_UDP: return udp();
+            case IPPROTO_TCP: return tcp();
+            case IPPROTO_SCTP: return fixed(12, true);
             case IPPROTO_ICMP:
-            case IPPROTO_ICMPV6:
-                return fixed(8, false);
-            case IPPROTO_UDPLITE:
-                return fixed(8, true);
-            default:
-                return;
+            case IPPROTO_ICMPV6: return fixed(8, false);
+            case IPPROTO_UDPLITE: return fixed(8, true);
+            default: return;
         }
     }
 
@@ -259,18 +253,12 @@ class TunnelWalk {
         end_ = udp ? outer.l4 + outer.l4_length : outer.end;
         places_.tunnel_at = at_;
         switch (kind) {
-            case TunnelKind::kVxlan:
-                return vxlan();
-            case TunnelKind::kVxlanGpe:
-                return vxlan_gpe();
-            case TunnelKind::kGeneve:
-                return geneve();
-            case TunnelKind::kGre:
-                return gre();
-            case TunnelKind::kIpip:
-                return ipip();
-            case TunnelKind::kNone:
-                return;
+            case TunnelKind::kVxlan: return vxlan();
+            case TunnelKind::kVxlanGpe: return vxlan_gpe();
+            case TunnelKind::kGeneve: return geneve();
+            case TunnelKind::kGre: return gre();
+            case TunnelKind::kIpip: return ipip();
+            case TunnelKind::kNone: return;
         }
     }
 
@@ -374,13 +362,10 @@ TunnelKind kind_by_port(const PacketPlace& outer, const NicLimits& limits) {
 
 TunnelKind kind_found(const PacketPlace& outer, const NicLimits& limits) {
     switch (outer.protocol) {
-        case IPPROTO_GRE:
-            return TunnelKind::kGre;
+        case IPPROTO_GRE: return TunnelKind::kGre;
         case IPPROTO_IPIP:
-        case IPPROTO_IPV6:
-            return TunnelKind::kIpip;
-        default:
-            return kind_by_port(outer, limits);
+        case IPPROTO_IPV6: return TunnelKind::kIpip;
+        default: return kind_by_port(outer, limits);
     }
 }
 
@@ -396,20 +381,13 @@ Places find_places(Bytes frame, const NicLimits& limits, ToldTunnel told) noexce
 
 std::optional<TunnelKind> tunnel_of(const TxRequest& request) noexcept {
     switch (request.offload.mbuf_flags & RTE_MBUF_F_TX_TUNNEL_MASK) {
-        case 0:
-            return TunnelKind::kNone;
-        case RTE_MBUF_F_TX_TUNNEL_VXLAN:
-            return TunnelKind::kVxlan;
-        case RTE_MBUF_F_TX_TUNNEL_VXLAN_GPE:
-            return TunnelKind::kVxlanGpe;
-        case RTE_MBUF_F_TX_TUNNEL_GENEVE:
-            return TunnelKind::kGeneve;
-        case RTE_MBUF_F_TX_TUNNEL_GRE:
-            return TunnelKind::kGre;
-        case RTE_MBUF_F_TX_TUNNEL_IPIP:
-            return TunnelKind::kIpip;
-        default:
-            return std::nullopt;
+        case 0: return TunnelKind::kNone;
+        case RTE_MBUF_F_TX_TUNNEL_VXLAN: return TunnelKind::kVxlan;
+        case RTE_MBUF_F_TX_TUNNEL_VXLAN_GPE: return TunnelKind::kVxlanGpe;
+        case RTE_MBUF_F_TX_TUNNEL_GENEVE: return TunnelKind::kGeneve;
+        case RTE_MBUF_F_TX_TUNNEL_GRE: return TunnelKind::kGre;
+        case RTE_MBUF_F_TX_TUNNEL_IPIP: return TunnelKind::kIpip;
+        default: return std::nullopt;
     }
 }
 

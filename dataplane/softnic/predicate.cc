@@ -36,20 +36,15 @@ bool read_number(std::string_view text, Number& number) {
 
 bool compares(Compare compare, std::int64_t value, const std::vector<std::int64_t>& numbers) {
     switch (compare) {
-        case Compare::kNotZero:
-            return value != 0;
+        case Compare::kNotZero: return value != 0;
         case Compare::kEqual:
             return std::find(numbers.begin(), numbers.end(), value) != numbers.end();
         case Compare::kNotEqual:
             return std::find(numbers.begin(), numbers.end(), value) == numbers.end();
-        case Compare::kLess:
-            return value < numbers.front();
-        case Compare::kLessEqual:
-            return value <= numbers.front();
-        case Compare::kMore:
-            return value > numbers.front();
-        case Compare::kMoreEqual:
-            return value >= numbers.front();
+        case Compare::kLess: return value < numbers.front();
+        case Compare::kLessEqual: return value <= numbers.front();
+        case Compare::kMore: return value > numbers.front();
+        case Compare::kMoreEqual: return value >= numbers.front();
     }
     return false;
 }

@@ -29,8 +29,7 @@ std::optional<Site> transport_site(const PacketPlace& packet) noexcept {
             site.kind = SiteKind::kSctp;
             site.at = packet.l4 + 8;
             return site;
-        default:
-            return std::nullopt;
+        default: return std::nullopt;
     }
 }
 

@@ -167,8 +167,7 @@ bool SoftNic::Impl::move(std::size_t which, std::size_t at, std::vector<WireFram
             frames[at].swap(frames[at + 1]);
             std::swap(notes[at], notes[at + 1]);
             return true;
-        case FrameMove::kNone:
-            return false;
+        case FrameMove::kNone: return false;
     }
     return false;
 }

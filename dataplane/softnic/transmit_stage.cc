@@ -27,14 +27,10 @@ std::uint8_t asked_protocol(std::uint64_t flags) {
         return IPPROTO_UDP;
     }
     switch (flags & RTE_MBUF_F_TX_L4_MASK) {
-        case RTE_MBUF_F_TX_TCP_CKSUM:
-            return IPPROTO_TCP;
-        case RTE_MBUF_F_TX_UDP_CKSUM:
-            return IPPROTO_UDP;
-        case RTE_MBUF_F_TX_SCTP_CKSUM:
-            return IPPROTO_SCTP;
-        default:
-            return 0;
+        case RTE_MBUF_F_TX_TCP_CKSUM: return IPPROTO_TCP;
+        case RTE_MBUF_F_TX_UDP_CKSUM: return IPPROTO_UDP;
+        case RTE_MBUF_F_TX_SCTP_CKSUM: return IPPROTO_SCTP;
+        default: return 0;
     }
 }
 

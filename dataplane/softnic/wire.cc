@@ -120,10 +120,8 @@ std::int64_t unix_now() {
 
 const char* name(WireMode mode) {
     switch (mode) {
-        case WireMode::kHealthyNic:
-            return "healthy-nic";
-        case WireMode::kPassThrough:
-            return "pass-through";
+        case WireMode::kHealthyNic: return "healthy-nic";
+        case WireMode::kPassThrough: return "pass-through";
     }
     return "healthy-nic";
 }
@@ -136,10 +134,16 @@ struct Wire::Impl {
           ports(of_ports),
           plan(the_plan),
           keeper(the_plan.keep_bad_frames),
-          sides{Side{&ports[plan.port_a], &ports[plan.port_b], Direction::kAToB, {},
-                   PacketRing::of(ports[plan.port_a])},
-                Side{&ports[plan.port_b], &ports[plan.port_a], Direction::kBToA, {},
-                   PacketRing::of(ports[plan.port_b])}} {}
+          sides{Side{&ports[plan.port_a],
+                     &ports[plan.port_b],
+                     Direction::kAToB,
+                     {},
+                     PacketRing::of(ports[plan.port_a])},
+                Side{&ports[plan.port_b],
+                     &ports[plan.port_a],
+                     Direction::kBToA,
+                     {},
+                     PacketRing::of(ports[plan.port_b])}} {}
 
     int run() noexcept;
     std::uint16_t pass(Side& side) noexcept;

@@ -18,9 +18,9 @@
 namespace pathproof::softnic {
 
 enum class WireMode : std::uint8_t {
-    // Completes partial checksums like the NIC that the kernel trusted to: those of frames that were
-    // handed to it as partial. Where the port cannot tell, those whose value is a pseudo-header sum,
-    // counted apart.
+    // Completes partial checksums like the NIC that the kernel trusted to: those of frames that
+    // were handed to it as partial. Where the port cannot tell, those whose value is a
+    // pseudo-header sum, counted apart.
     kHealthyNic,
     kPassThrough,  // passes bytes as they are: a NIC that leaves partial checksums
 };
@@ -55,7 +55,7 @@ struct WireTally {
     // wire does not.
     std::uint64_t truncated =
         0;  // longer than the receiving port's frame buffer: only their beginning came
-    std::uint64_t too_long = 0;    // came whole, but longer than the far port's MTU allows
+    std::uint64_t too_long = 0;        // came whole, but longer than the far port's MTU allows
     std::uint64_t handed_partial = 0;  // of the received: the port said that a checksum was left
     // Partial checksums filled in (0 in kPassThrough), in such frames; and in frames of which the
     // port does not tell.

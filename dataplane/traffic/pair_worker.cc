@@ -29,12 +29,9 @@ PairWorker::PairWorker(PairRun& run, Role role)
 bool PairWorker::sends(std::size_t member) const noexcept {
     const bool by_two = run_.plan.departure == Departure::kTwoPorts;
     switch (role_) {
-        case Role::kAlone:
-            return true;
-        case Role::kLeader:
-            return member == 0 || !by_two;
-        case Role::kFollower:
-            return member == 1 && by_two;
+        case Role::kAlone: return true;
+        case Role::kLeader: return member == 0 || !by_two;
+        case Role::kFollower: return member == 1 && by_two;
     }
     return false;
 }
@@ -80,10 +77,12 @@ void PairWorker::send_all() noexcept {
                    std::memory_order_release);
 }
 
-// Puts the end off while answers are on their way: some came lately, or the responder sent more than
-// came. What is late is then seen to be late; what is lost costs no more than the patience.
+// Puts the end off while answers are on their way: some came lately, or the responder sent more
+// than came. What is late is then seen to be late; what is lost costs no more than the patience.
 void PairWorker::wait_for_the_rest(Tsc now, Listening& so_far) noexcept {
-    const auto cycles = [&](Nanoseconds time) { return static_cast<Tsc>(run_.clock.tsc.cycles(time)); };
+    const auto cycles = [&](Nanoseconds time) {
+        return static_cast<Tsc>(run_.clock.tsc.cycles(time));
+    };
     const std::uint64_t answers = run_.clients->intake().tally().answers;
     if (answers != so_far.answers || so_far.from == 0) {
         so_far = {answers, now, so_far.from == 0 ? now : so_far.from};
@@ -105,7 +104,8 @@ void PairWorker::listen() noexcept {
     for (;;) {
         const Tsc now = tsc_now();
         if (role_ != Role::kLeader && run_.server != nullptr) {
-            run_.answers_sent.store(run_.server->responder().counts().answered, std::memory_order_relaxed);
+            run_.answers_sent.store(run_.server->responder().counts().answered,
+                                    std::memory_order_relaxed);
         }
         if (role_ != Role::kFollower) {
             wait_for_the_rest(now, so_far);
@@ -185,14 +185,9 @@ void PairWorker::warm_up(std::size_t member) noexcept {
 // False when the run was called off.
 bool PairWorker::depart(std::uint64_t pair, Tsc deadline, Pair& frames) noexcept {
     switch (run_.plan.departure) {
-        case Departure::kTwoPorts:
-            return depart_by_two_ports(pair, deadline, frames);
-        case Departure::kOneBurst:
-            depart_in_one_burst(pair, deadline, frames);
-            return true;
-        case Departure::kInTurn:
-            depart_in_turn(pair, deadline, frames);
-            return true;
+        case Departure::kTwoPorts: return depart_by_two_ports(pair, deadline, frames);
+        case Departure::kOneBurst: depart_in_one_burst(pair, deadline, frames); return true;
+        case Departure::kInTurn: depart_in_turn(pair, deadline, frames); return true;
     }
     return false;
 }

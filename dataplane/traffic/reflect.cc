@@ -130,8 +130,7 @@ bool answer(Room frame, const PacketView& packet) noexcept {
         case frame::Transport::kOther:
         case frame::Transport::kSctp:
         case frame::Transport::kUdpLite:
-        case frame::Transport::kGre:
-            return false;
+        case frame::Transport::kGre: return false;
     }
     return false;
 }

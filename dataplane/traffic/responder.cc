@@ -156,8 +156,7 @@ Turned Responder::take_in_place(std::span<std::uint8_t> room, std::size_t size,
 void Responder::departed(Turned::Kind kind, Outcome outcome) noexcept {
     const bool sent = outcome == Outcome::kSent;
     switch (kind) {
-        case Turned::Kind::kNothing:
-            return;
+        case Turned::Kind::kNothing: return;
         case Turned::Kind::kAnswer:
             ++(sent ? counts_.answered : counts_.not_sent);
             counts_.quick += sent ? 1 : 0;

@@ -313,18 +313,12 @@ Status look_up_by_tcp(const DnsLookupOptions& options, Lookup& lookup) {
 
 std::string rcode_text(std::uint8_t rcode) {
     switch (static_cast<frame::Rcode>(rcode)) {
-        case frame::Rcode::kNoError:
-            return "NOERROR";
-        case frame::Rcode::kFormErr:
-            return "FORMERR";
-        case frame::Rcode::kServFail:
-            return "SERVFAIL";
-        case frame::Rcode::kNxDomain:
-            return "NXDOMAIN";
-        case frame::Rcode::kNotImp:
-            return "NOTIMP";
-        case frame::Rcode::kRefused:
-            return "REFUSED";
+        case frame::Rcode::kNoError: return "NOERROR";
+        case frame::Rcode::kFormErr: return "FORMERR";
+        case frame::Rcode::kServFail: return "SERVFAIL";
+        case frame::Rcode::kNxDomain: return "NXDOMAIN";
+        case frame::Rcode::kNotImp: return "NOTIMP";
+        case frame::Rcode::kRefused: return "REFUSED";
     }
     return fmt::format("RCODE{}", rcode);
 }

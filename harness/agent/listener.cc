@@ -54,10 +54,8 @@ bool concerns_one_connection(int number) {
         case EHOSTDOWN:
         case EHOSTUNREACH:
         case EOPNOTSUPP:
-        case ENETUNREACH:
-            return true;
-        default:
-            return false;
+        case ENETUNREACH: return true;
+        default: return false;
     }
 }
 

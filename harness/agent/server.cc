@@ -67,8 +67,7 @@ void add_device_operations(RpcServer& server) {
         return answer(change_features(text_of(args, "device"), args.at("features").get<Wanted>()));
     });
     server.on("request_features", [](const json& args) {
-        return answer(
-            request_features(text_of(args, "device"), args.at("features").get<Wanted>()));
+        return answer(request_features(text_of(args, "device"), args.at("features").get<Wanted>()));
     });
     server.on("try_feature", [](const json& args) {
         return answer(

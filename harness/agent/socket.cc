@@ -143,10 +143,8 @@ Failure system_failure(const std::string& doing, int number) {
         case EPROTONOSUPPORT:
             return fail(ErrorCode::kNotSupported, "{}: {}", doing, describe_errno(number));
         case ENODEV:
-        case ENOENT:
-            return fail(ErrorCode::kNotFound, "{}: {}", doing, describe_errno(number));
-        default:
-            return fail(ErrorCode::kFailed, "{}: {}", doing, describe_errno(number));
+        case ENOENT: return fail(ErrorCode::kNotFound, "{}: {}", doing, describe_errno(number));
+        default: return fail(ErrorCode::kFailed, "{}: {}", doing, describe_errno(number));
     }
 }
 

@@ -130,7 +130,7 @@ Status write_sysctl(const std::string& name, const std::string& value) {
 }
 
 Result<std::string> set_rps(const std::string& device, const std::string& cpu_mask,
-               const std::string& class_net) {
+                            const std::string& class_net) {
     if (cpu_mask.empty() ||
         cpu_mask.find_first_not_of("0123456789abcdefABCDEF,") != std::string::npos) {
         return fail(ErrorCode::kBadInput,

@@ -82,8 +82,7 @@ NewEntry entry_number(std::uint64_t index) {
             entry.destination.port = 4789;
             entry.status = netfilter::status::kConfirmed;
             break;
-        default:
-            break;
+        default: break;
     }
     return entry;
 }

@@ -41,7 +41,7 @@ Status check_arguments(int argc, const char* const* argv) {
         const std::string_view argument(argv[n]);
         const bool assigns_nothing =
             argument.starts_with("--") && argument.find('=') == argument.size() - 1;
-        const char* const wrong = argument.empty() || assigns_nothing ? "is empty"
+        const char* const wrong = argument.empty() || assigns_nothing  ? "is empty"
                                   : argument.size() > kLongestArgument ? "is longer than 4096 bytes"
                                   : std::ranges::any_of(argument, is_control)
                                       ? "has a control character in it"

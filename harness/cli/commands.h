@@ -1,5 +1,6 @@
-// The commands of the pathproof binary: one file each. `add_x` declares the command's options on `app`; when it
-// is the one that was typed, parsing sets `chosen` to the function that runs it and returns the exit code.
+// The commands of the pathproof binary: one file each. `add_x` declares the command's options on
+// `app`; when it is the one that was typed, parsing sets `chosen` to the function that runs it and
+// returns the exit code.
 #pragma once
 
 #include <functional>
@@ -29,8 +30,8 @@ void add_restore(CLI::App& app, Command& chosen);
 void add_agent(CLI::App& app, Command& chosen);   // started by us inside a DUT
 void add_tester(CLI::App& app, Command& chosen);  // started by us in the tester's namespace
 
-// Prints the sentence on stderr and gives the exit code of the contract: 2 for input that is wrong, refused or
-// missing (nothing was changed), 3 for a run that could not be completed.
+// Prints the sentence on stderr and gives the exit code of the contract: 2 for input that is wrong,
+// refused or missing (nothing was changed), 3 for a run that could not be completed.
 int complain(const Error& error);
 
 }  // namespace pathproof::cli

@@ -1,7 +1,6 @@
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <sstream>
-
-#include <CLI/CLI.hpp>
 
 #include "harness/cli/arguments.h"
 #include "harness/cli/commands.h"
@@ -28,7 +27,8 @@ namespace {
 
 int run_command_line(int argc, char** argv) {
     using namespace pathproof::cli;
-    CLI::App app{"pathproof: proves whether a NIC, driver, kernel and CNI carry every packet right"};
+    CLI::App app{
+        "pathproof: proves whether a NIC, driver, kernel and CNI carry every packet right"};
     app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
     app.require_subcommand(1);
     Command chosen;
@@ -62,7 +62,8 @@ int run_command_line(int argc, char** argv) {
             fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help'.\n", unknown);
             return 2;
         }
-        fmt::print(stderr, "pathproof: {:.500}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",
+        fmt::print(stderr,
+                   "pathproof: {:.500}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",
                    wrong.what());
         return 2;
     }

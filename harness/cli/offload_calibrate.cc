@@ -152,9 +152,9 @@ Status write_out(const CalibrationResult& result, const std::string& folder) {
     }
     const Status written =
         replace_file(folder + "/calibration.json", document(result).dump(2) + "\n");
-    return written ? replace_file(folder + "/calibration.txt",
-                                  full_text(result) + "\n" + summary_text(result) +
-                                      failures_text(result))
+    return written ? replace_file(
+                         folder + "/calibration.txt",
+                         full_text(result) + "\n" + summary_text(result) + failures_text(result))
                    : written;
 }
 

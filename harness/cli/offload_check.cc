@@ -283,8 +283,9 @@ void declare_device_check(CLI::App& check, DeviceCheckOptions& options) {
         "--tester", options.tester,
         "With DEV: the tester's port at the other end of its cable: network interface, "
         "PCI address or DPDK virtual device (default: the peer of a veth device)");
-    check.add_option("--tester-netns", options.tester_netns,
-                     "Network namespace of --tester (default: that of DEV)")
+    check
+        .add_option("--tester-netns", options.tester_netns,
+                    "Network namespace of --tester (default: that of DEV)")
         ->needs(tester);
 }
 

@@ -14,7 +14,9 @@ constexpr std::size_t kBarWidth = 24;
 
 StderrProgress::StderrProgress() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
-StderrProgress::~StderrProgress() { say(""); }
+StderrProgress::~StderrProgress() {
+    say("");
+}
 
 void StderrProgress::silence() {
     silent_ = true;
@@ -36,20 +38,23 @@ void StderrProgress::begin(const std::string& scenario, std::size_t steps) {
     scenario_ = scenario;
     steps_ = std::max<std::size_t>(steps, 1);
     done_ = 0;
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
     say(fmt::format("pathproof: {:5.1f} s  {}: begins\n", seconds, scenario));
 }
 
 void StderrProgress::step(const std::string& what) {
     ++done_;
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
     if (!terminal_) {
-        say(fmt::format("pathproof: {:5.1f} s  {} {}/{}  {}\n", seconds, scenario_, done_, steps_, what));
+        say(fmt::format("pathproof: {:5.1f} s  {} {}/{}  {}\n", seconds, scenario_, done_, steps_,
+                        what));
         return;
     }
     const std::size_t full = std::min(kBarWidth, kBarWidth * (done_ - 1) / steps_);
-    say(fmt::format("{} [{:=<{}}{: <{}}] {}/{}  {}", scenario_, "", full, "", kBarWidth - full, done_, steps_,
-                    what.substr(0, 44)));
+    say(fmt::format("{} [{:=<{}}{: <{}}] {}/{}  {}", scenario_, "", full, "", kBarWidth - full,
+                    done_, steps_, what.substr(0, 44)));
 }
 
 }  // namespace pathproof::cli

@@ -32,7 +32,10 @@ Result<SessionOptions> session_of(const QualifyOptions& options) {
     if (!profile) {
         return pass_on(profile.error());
     }
-    SessionOptions session{.command = "", .repeat_command = "", .profile = std::move(*profile), .out_dir = options.out};
+    SessionOptions session{.command = "",
+                           .repeat_command = "",
+                           .profile = std::move(*profile),
+                           .out_dir = options.out};
     session.lab = options.lab;
     session.seed = options.seed;
     session.pairs = options.pairs;
@@ -49,7 +52,8 @@ Result<SessionOptions> session_of(const QualifyOptions& options) {
         }
         session.scenarios = std::move(*chosen);
     }
-    session.repeat_command = fmt::format("pathproof qualify --lab {} --profile {}", options.lab, options.profile);
+    session.repeat_command =
+        fmt::format("pathproof qualify --lab {} --profile {}", options.lab, options.profile);
     if (!options.only.empty()) {
         session.repeat_command += " --only " + options.only;
     }
@@ -76,27 +80,35 @@ int run_qualify(const QualifyOptions& options) {
     if (!result) {
         return complain(result.error());
     }
-    return conclude(*result, options.out, verdict::exit_code(result->verdict), [&](const std::string& report) {
-        fmt::print("{}",
-                   report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi : report::Colour::kNone));
-        fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
-    });
+    return conclude(
+        *result, options.out, verdict::exit_code(result->verdict), [&](const std::string& report) {
+            fmt::print(
+                "{}", report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi
+                                                                          : report::Colour::kNone));
+            fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
+        });
 }
 
 }  // namespace
 
 void add_qualify(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<QualifyOptions>();
-    CLI::App* command = app.add_subcommand("qualify", "run all scenarios of a lab and write the report (the main job)");
+    CLI::App* command = app.add_subcommand(
+        "qualify", "run all scenarios of a lab and write the report (the main job)");
     command->add_option("--lab", options->lab, "the lab: veth (built in)")->capture_default_str();
-    command->add_option("--profile", options->profile, "what the device under test is expected to do")->capture_default_str();
+    command
+        ->add_option("--profile", options->profile, "what the device under test is expected to do")
+        ->capture_default_str();
     command->add_option("--only", options->only, "scenarios to run, separated by commas");
     command->add_option("--out", options->out, "folder of the report")->capture_default_str();
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
-    command->add_option("--pairs", options->pairs, "query pairs of each race experiment (0: each its own number)")
+    command
+        ->add_option("--pairs", options->pairs,
+                     "query pairs of each race experiment (0: each its own number)")
         ->check(CLI::Range(0, 50'000));
-    command->add_flag("--full", options->full,
-                      "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");
+    command->add_flag(
+        "--full", options->full,
+        "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");
     command->add_flag("--no-hugepages", options->no_hugepages, "do not reserve hugepages");
     command->callback([options, &chosen] { chosen = [options] { return run_qualify(*options); }; });
 }

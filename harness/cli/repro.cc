@@ -31,12 +31,10 @@ struct ReproOptions {
 int exit_code_of(verdict::ScenarioVerdict verdict) {
     switch (verdict) {
         case verdict::ScenarioVerdict::kReproduced:
-        case verdict::ScenarioVerdict::kDefectFound:
-            return 0;
+        case verdict::ScenarioVerdict::kDefectFound: return 0;
         case verdict::ScenarioVerdict::kExposed:
         case verdict::ScenarioVerdict::kNotReproduced:
-        case verdict::ScenarioVerdict::kNoDefectFound:
-            return 1;
+        case verdict::ScenarioVerdict::kNoDefectFound: return 1;
         case verdict::ScenarioVerdict::kInconclusive: return 3;
     }
     return 3;
@@ -51,13 +49,15 @@ int run_repro(const ReproOptions& options) {
         return complain(scenarios.error());
     }
     if (scenarios->size() != 1) {
-        return complain({ErrorCode::kBadInput, "repro takes one scenario; qualify --only takes several"});
+        return complain(
+            {ErrorCode::kBadInput, "repro takes one scenario; qualify --only takes several"});
     }
     if (const Status known = scenario::check_cells(*scenarios->front(), options.cells); !known) {
         return complain(known.error());
     }
     SessionOptions session{.command = "", .repeat_command = "", .out_dir = options.out};
-    session.repeat_command = fmt::format("pathproof repro {} --lab {}", options.scenario, options.lab);
+    session.repeat_command =
+        fmt::format("pathproof repro {} --lab {}", options.scenario, options.lab);
     if (options.pairs != 0) {
         session.repeat_command += fmt::format(" --pairs {}", options.pairs);
     }
@@ -84,9 +84,13 @@ int run_repro(const ReproOptions& options) {
     }
     const int exit_code = exit_code_of(result->scenarios.front().verdict);
     return conclude(*result, options.out, exit_code, [&](const std::string&) {
-        fmt::print("{}", options.json ? report::to_json(*result).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"
-                                      : report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi
-                                                                                            : report::Colour::kNone));
+        fmt::print("{}", options.json ? report::to_json(*result).dump(
+                                            -1, ' ', false,
+                                            nlohmann::ordered_json::error_handler_t::replace) +
+                                            "\n"
+                                      : report::summary(*result, isatty(STDOUT_FILENO) == 1
+                                                                     ? report::Colour::kAnsi
+                                                                     : report::Colour::kNone));
     });
 }
 
@@ -94,20 +98,30 @@ int run_repro(const ReproOptions& options) {
 
 void add_repro(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<ReproOptions>();
-    CLI::App* command = app.add_subcommand("repro", "reproduce one failure, name its cause, show its cure");
-    command->footer("Exit status: 0 reproduced (or a defect found), 1 not: exposed without harm, or absent; 3 inconclusive.");
-    command->add_option("scenario", options->scenario, "vxlan-checksum, dns-race or offload-truth")->required();
+    CLI::App* command =
+        app.add_subcommand("repro", "reproduce one failure, name its cause, show its cure");
+    command->footer(
+        "Exit status: 0 reproduced (or a defect found), 1 not: exposed without harm, or absent; 3 "
+        "inconclusive.");
+    command->add_option("scenario", options->scenario, "vxlan-checksum, dns-race or offload-truth")
+        ->required();
     command->add_option("--lab", options->lab, "the lab: veth (built in)")->capture_default_str();
-    command->add_option("--out", options->out, "folder for a report and its evidence (none by default)");
+    command->add_option("--out", options->out,
+                        "folder for a report and its evidence (none by default)");
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
-    command->add_option("--pairs", options->pairs, "query pairs of each race experiment (0: each its own number)")
+    command
+        ->add_option("--pairs", options->pairs,
+                     "query pairs of each race experiment (0: each its own number)")
         ->check(CLI::Range(0, 50'000));
-    command->add_option("--cells", options->cells,
-                        "run the cells that match these patterns only ('cure.*,*.no-nat.*'); nothing is said of the others")
+    command
+        ->add_option("--cells", options->cells,
+                     "run the cells that match these patterns only ('cure.*,*.no-nat.*'); nothing "
+                     "is said of the others")
         ->delimiter(',')
         ->allow_extra_args(false);
-    command->add_flag("--full", options->full,
-                      "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");
+    command->add_flag(
+        "--full", options->full,
+        "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");
     command->add_flag("--no-hugepages", options->no_hugepages, "do not reserve hugepages");
     command->add_flag("--json", options->json, "print the whole result as one JSON document");
     command->callback([options, &chosen] { chosen = [options] { return run_repro(*options); }; });

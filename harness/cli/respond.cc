@@ -128,8 +128,7 @@ Result<AnswerRule> parse_rule(const std::string& text) {
     if (rule.qtype != 0 && !rule.addresses.empty() &&
         std::ranges::find(rule.addresses, family, &frame::IpAddress::family) ==
             rule.addresses.end()) {
-        return fail(ErrorCode::kBadInput,
-                    "none of its addresses can be in an answer of type {}",
+        return fail(ErrorCode::kBadInput, "none of its addresses can be in an answer of type {}",
                     family == frame::Family::kIpv4 ? "A" : "AAAA");
     }
     return rule;

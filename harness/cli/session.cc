@@ -76,13 +76,16 @@ class Run {
             cut->part = fmt::format("{}", fmt::join(options_.cells, ","));
             result.scenarios.push_back(std::move(*cut));
         }
-        result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+        result.seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
         std::tie(result.verdict, result.reasons) = verdict::judge_run(result.scenarios);
         if (!interruption.empty()) {
             result.verdict = verdict::RunVerdict::kIncomplete;
-            result.reasons.insert(result.reasons.begin(), interruption + ": what was measured before is below.");
+            result.reasons.insert(result.reasons.begin(),
+                                  interruption + ": what was measured before is below.");
         }
-        result.environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION, .dpdk_version = dpdk_version_, .root = ""});
+        result.environment = report::read_environment(
+            {.pathproof_version = PATHPROOF_VERSION, .dpdk_version = dpdk_version_, .root = ""});
         result.environment.insert(result.environment.end(), devices_.begin(), devices_.end());
         return result;
     }
@@ -97,7 +100,9 @@ class Run {
     std::string dpdk_version_;
 };
 
-void tell(const std::string& sentence) { fmt::print(stderr, "pathproof: {}\n", sentence); }
+void tell(const std::string& sentence) {
+    fmt::print(stderr, "pathproof: {}\n", sentence);
+}
 
 bool take_hugepages(lab::Journal& journal) {
     const auto reserved = journal.reserve_hugepages(kHugepageMib);
@@ -105,21 +110,24 @@ bool take_hugepages(lab::Journal& journal) {
         return true;
     }
     if (journal.is_open()) {  // else the guard has the word
-        tell(reserved ? fmt::format("only {} of {} MiB of hugepages to be had; running without", *reserved, kHugepageMib)
+        tell(reserved ? fmt::format("only {} of {} MiB of hugepages to be had; running without",
+                                    *reserved, kHugepageMib)
                       : "running without hugepages: " + reserved.error().message);
     }
     return false;
 }
 
 // Ctrl-C: the guard has put the machine back; what was measured is kept, marked INCOMPLETE.
-void keep_partial_report(Run& run, const std::string& out_dir, int signal, const std::string& machine) {
+void keep_partial_report(Run& run, const std::string& out_dir, int signal,
+                         const std::string& machine) {
     const std::string sentence = fmt::format("Interrupted ({})", strsignal(signal));
     tell(fmt::format("interrupted by {}; {}", strsignal(signal), machine));
     if (out_dir.empty()) {
         return;
     }
     const auto written = report::write_report(run.finish(sentence), out_dir, 3);
-    tell(written ? fmt::format("the report in {} holds what was measured and says INCOMPLETE", written->folder)
+    tell(written ? fmt::format("the report in {} holds what was measured and says INCOMPLETE",
+                               written->folder)
                  : written.error().message);
 }
 
@@ -156,7 +164,8 @@ Status check_lab(const std::string& lab) {
         return pass_on(file.error());
     }
     return fail(ErrorCode::kNotSupported,
-                "{} is a valid lab file, but the scenarios of this version run on the built-in lab only (--lab veth); "
+                "{} is a valid lab file, but the scenarios of this version run on the built-in lab "
+                "only (--lab veth); "
                 "generate, respond and wire take its ports by hand",
                 lab);
 }
@@ -184,30 +193,35 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     ToldProgress progress(run.measured());
     const lab::SignalGuard guard(
         journal->get(),
-        [&](int signal, const std::string& machine) { keep_partial_report(run, seeded.out_dir, signal, machine); },
+        [&](int signal, const std::string& machine) {
+            keep_partial_report(run, seeded.out_dir, signal, machine);
+        },
         [&] { progress.silence(); });
     for (const std::string& sentence : (*journal)->recovered()) {
         tell(sentence);
     }
-    scenario::Options settings{.seed = seeded.seed,
-                               .cells = seeded.cells,
-                               .pairs = seeded.pairs,
-                               .hugepages = seeded.use_hugepages && take_hugepages(**journal),
-                               .cpus = port::usable_cpus(2),
-                               .out_dir = seeded.out_dir.empty() ? "" : report::unfinished_folder(seeded.out_dir),
-                               .matrix = seeded.matrix,
-                               .device = seeded.device,
-                               .calibrate = seeded.calibrate};
+    scenario::Options settings{
+        .seed = seeded.seed,
+        .cells = seeded.cells,
+        .pairs = seeded.pairs,
+        .hugepages = seeded.use_hugepages && take_hugepages(**journal),
+        .cpus = port::usable_cpus(2),
+        .out_dir = seeded.out_dir.empty() ? "" : report::unfinished_folder(seeded.out_dir),
+        .matrix = seeded.matrix,
+        .device = seeded.device,
+        .calibrate = seeded.calibrate};
     {
-        scenario::Context context{**journal,          progress,           settings, run.environment(), seeded.profile,
-                                  run.dpdk_version(), run.measured()};
+        scenario::Context context{**journal,         progress,       settings,
+                                  run.environment(), seeded.profile, run.dpdk_version(),
+                                  run.measured()};
         for (const scenario::Scenario* scenario : seeded.scenarios) {
             run.measured().begin({.id = scenario->id, .title = scenario->title});
             auto result = scenario->run(context);
             if (!(*journal)->is_open()) {
                 break;  // the guard tells of what was measured
             }
-            verdict::ScenarioResult made = result ? std::move(*result) : *run.measured().cut_short(result.error().message);
+            verdict::ScenarioResult made =
+                result ? std::move(*result) : *run.measured().cut_short(result.error().message);
             made.part = fmt::format("{}", fmt::join(seeded.cells, ","));
             run.add(std::move(made));
         }
@@ -220,7 +234,8 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     if (!undone) {
         tell(undone.error().message);
         result.verdict = verdict::RunVerdict::kIncomplete;
-        result.reasons.insert(result.reasons.begin(), "The machine could not be put back: " + undone.error().message);
+        result.reasons.insert(result.reasons.begin(),
+                              "The machine could not be put back: " + undone.error().message);
     }
     return result;
 }
@@ -229,18 +244,23 @@ int conclude(const verdict::RunResult& result, const std::string& out_dir, int e
              const std::function<void(const std::string& report)>& print) {
     const auto written = out_dir.empty() ? Result<report::Written>(report::Written{})
                                          : report::write_report(result, out_dir, exit_code);
-    print(written && !out_dir.empty() ? std::filesystem::absolute(written->folder + "/report.html").string() : "");
+    print(written && !out_dir.empty()
+              ? std::filesystem::absolute(written->folder + "/report.html").string()
+              : "");
     if (!written) {
         tell(written.error().message);
         return 3;
     }
     if (written->folder != out_dir) {
-        tell(fmt::format("this run is not complete: the earlier report in {} stays, this one is in {}", out_dir,
-                         written->folder));
+        tell(fmt::format(
+            "this run is not complete: the earlier report in {} stays, this one is in {}", out_dir,
+            written->folder));
     }
     if (!written->lost.empty()) {
-        tell(fmt::format("evidence that was to be kept is not there, and not in the report: {}; is there room in {}?",
-                         fmt::join(written->lost, ", "), out_dir));
+        tell(
+            fmt::format("evidence that was to be kept is not there, and not in the report: {}; is "
+                        "there room in {}?",
+                        fmt::join(written->lost, ", "), out_dir));
     }
     return written->lost.empty() ? exit_code : 3;
 }

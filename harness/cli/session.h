@@ -1,4 +1,5 @@
-// What `qualify` and `repro` share: the run of some scenarios on a lab, from the first check to the put-back machine.
+// What `qualify` and `repro` share: the run of some scenarios on a lab, from the first check to the
+// put-back machine.
 #pragma once
 
 #include <functional>
@@ -21,9 +22,9 @@ struct SessionOptions {
     std::optional<profile::Profile> profile;
     std::vector<const scenario::Scenario*> scenarios;
     std::string out_dir;
-    std::uint64_t seed = 0;   // 0: drawn
+    std::uint64_t seed = 0;               // 0: drawn
     std::vector<std::string> cells = {};  // patterns of the cells to run; empty: all
-    std::uint64_t pairs = 0;  // 0: each experiment's own number
+    std::uint64_t pairs = 0;              // 0: each experiment's own number
     bool use_hugepages = true;
     scenario::MatrixSize matrix = scenario::MatrixSize::kQuick;  // of offload-truth
     scenario::Calibrate calibrate = scenario::Calibrate::kNo;    // of offload-truth
@@ -32,12 +33,14 @@ struct SessionOptions {
     std::string evidence_note;                                   // empty: that of the built-in lab
 };
 
-// Runs the scenarios and judges the run. A scenario that could not be made is a value (INCONCLUSIVE, with the error's
-// sentence); an error is returned only when nothing was run. The machine is as it was found when this returns.
+// Runs the scenarios and judges the run. A scenario that could not be made is a value
+// (INCONCLUSIVE, with the error's sentence); an error is returned only when nothing was run. The
+// machine is as it was found when this returns.
 Result<verdict::RunResult> run_session(const SessionOptions& options);
 
-// The end of a run that gives `exit_code`: writes its report into `out_dir` (empty: none), has `print` say the verdict
-// and where the report is (empty: nowhere), and says what was lost. Gives the exit code: 3 where something was.
+// The end of a run that gives `exit_code`: writes its report into `out_dir` (empty: none), has
+// `print` say the verdict and where the report is (empty: nowhere), and says what was lost. Gives
+// the exit code: 3 where something was.
 int conclude(const verdict::RunResult& result, const std::string& out_dir, int exit_code,
              const std::function<void(const std::string& report)>& print);
 

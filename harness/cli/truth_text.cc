@@ -13,18 +13,12 @@ constexpr std::size_t kWidth = 100;
 
 const char* mark(const verdict::Observation& seen) {
     switch (seen.observed) {
-        case verdict::Observed::kRight:
-            return seen.names.empty() ? "right" : "valid";
-        case verdict::Observed::kWrong:
-            return "WRONG";
-        case verdict::Observed::kByDesign:
-            return "(1)";
-        case verdict::Observed::kRefused:
-            return "ref.";
-        case verdict::Observed::kNoClaim:
-            return "none";
-        case verdict::Observed::kNotTested:
-            break;
+        case verdict::Observed::kRight: return seen.names.empty() ? "right" : "valid";
+        case verdict::Observed::kWrong: return "WRONG";
+        case verdict::Observed::kByDesign: return "(1)";
+        case verdict::Observed::kRefused: return "ref.";
+        case verdict::Observed::kNoClaim: return "none";
+        case verdict::Observed::kNotTested: break;
     }
     return "-";
 }

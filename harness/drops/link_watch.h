@@ -10,7 +10,8 @@
 
 namespace pathproof::drops {
 
-// A time in which a device was down or without a carrier. CLOCK_REALTIME, as the messages were read.
+// A time in which a device was down or without a carrier. CLOCK_REALTIME, as the messages were
+// read.
 struct Outage {
     std::string device;
     std::int64_t from_ns = 0;

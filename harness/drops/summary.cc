@@ -20,16 +20,11 @@ auto kind(const DropCount& count) {
 
 const char* name(FlowState state) {
     switch (state) {
-        case FlowState::kUntold:
-            return "";
-        case FlowState::kNone:
-            return "no entry";
-        case FlowState::kNew:
-            return "new";
-        case FlowState::kNewPastNat:
-            return "new past NAT";
-        case FlowState::kKnown:
-            return "known";
+        case FlowState::kUntold: return "";
+        case FlowState::kNone: return "no entry";
+        case FlowState::kNew: return "new";
+        case FlowState::kNewPastNat: return "new past NAT";
+        case FlowState::kKnown: return "known";
     }
     return "";
 }

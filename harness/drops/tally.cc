@@ -12,18 +12,11 @@ namespace pathproof::drops {
 std::string protocol_word(std::uint16_t ethertype, std::optional<std::uint8_t> ip_protocol) {
     std::string word;
     switch (ethertype) {
-        case 0:
-            return "none";
-        case ETH_P_ARP:
-            return "arp";
-        case ETH_P_IP:
-            word = "ip";
-            break;
-        case ETH_P_IPV6:
-            word = "ip6";
-            break;
-        default:
-            return fmt::format("ethertype {:#06x}", ethertype);
+        case 0: return "none";
+        case ETH_P_ARP: return "arp";
+        case ETH_P_IP: word = "ip"; break;
+        case ETH_P_IPV6: word = "ip6"; break;
+        default: return fmt::format("ethertype {:#06x}", ethertype);
     }
     if (!ip_protocol) {
         return word;

@@ -17,8 +17,8 @@ using judge::Depth;
 using judge::Protocol;
 using netfilter::Entry;
 
-// The entry whose packets, after NAT, go from `source` to `destination`: conntrack expects their answers the other
-// way round.
+// The entry whose packets, after NAT, go from `source` to `destination`: conntrack expects their
+// answers the other way round.
 const Entry* entry_after_nat(const std::vector<Entry>& entries, const Endpoint& source,
                              const Endpoint& destination) {
     const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
@@ -74,8 +74,9 @@ class Join {
     judge::NameVote partial_;
 };
 
-// An unfinished inner checksum makes the outer sum over it look wrong. It is finished in a copy first, innermost
-// first, so that the outer one is judged by itself and the two causes are not taken for one another.
+// An unfinished inner checksum makes the outer sum over it look wrong. It is finished in a copy
+// first, innermost first, so that the outer one is judged by itself and the two causes are not
+// taken for one another.
 void Join::add(const softnic::WireFrame& frame) {
     ++findings_.frames;
     std::vector<std::uint8_t> bytes = frame.bytes;
@@ -97,18 +98,19 @@ void Join::add(const softnic::WireFrame& frame) {
 
 void Join::add_finding(const std::vector<std::uint8_t>& bytes, const frame::FrameView& view,
                        const ChecksumFinding& finding) {
-    ChecksumProof proof{.layer = finding.layer,
-                        .on_wire = fmt::format("{} > {}", frame::to_string(view.outer.source_endpoint()),
-                                               frame::to_string(view.outer.destination_endpoint())),
-                        .original = "",
-                        .carries = view.has_inner ? transport_name(view.inner.transport) : "",
-                        .wire = finding.wire,
-                        .right = finding.right,
-                        .names = ""};
+    ChecksumProof proof{
+        .layer = finding.layer,
+        .on_wire = fmt::format("{} > {}", frame::to_string(view.outer.source_endpoint()),
+                               frame::to_string(view.outer.destination_endpoint())),
+        .original = "",
+        .carries = view.has_inner ? transport_name(view.inner.transport) : "",
+        .wire = finding.wire,
+        .right = finding.right,
+        .names = ""};
     std::optional<judge::OriginalTuple> original;
     if (finding.layer.protocol == Protocol::kUdp && finding.layer.depth != Depth::kInner) {
-        const Entry* entry =
-            entry_after_nat(entries_, view.outer.source_endpoint(), view.outer.destination_endpoint());
+        const Entry* entry = entry_after_nat(entries_, view.outer.source_endpoint(),
+                                             view.outer.destination_endpoint());
         if (entry != nullptr) {
             original = judge::OriginalTuple{entry->original.source, entry->original.destination};
             proof.original = fmt::format("{} > {}", frame::to_string(entry->original.source),

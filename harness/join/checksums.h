@@ -1,6 +1,6 @@
-// Joins wrong checksums seen on the wire to their cause, packet by packet. Two causes are told apart: a partial
-// checksum that nobody completed, and an outer checksum that is right for the source port before NAT (proven by
-// conntrack's original tuple of the very flow).
+// Joins wrong checksums seen on the wire to their cause, packet by packet. Two causes are told
+// apart: a partial checksum that nobody completed, and an outer checksum that is right for the
+// source port before NAT (proven by conntrack's original tuple of the very flow).
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,10 @@ const char* name(ChecksumCause cause);  // "stale-port", "left-partial", "unexpl
 struct ChecksumProof {
     ChecksumCause cause = ChecksumCause::kUnexplained;
     judge::Layer layer;
-    std::string on_wire;   // "198.51.100.1:7103 > 198.51.100.2:4789"
-    std::string original;  // the same flow before NAT, from conntrack; empty when there is no such entry
-    std::string carries;   // "inner TCP"
+    std::string on_wire;  // "198.51.100.1:7103 > 198.51.100.2:4789"
+    std::string
+        original;  // the same flow before NAT, from conntrack; empty when there is no such entry
+    std::string carries;  // "inner TCP"
     std::uint32_t wire = 0;
     std::uint32_t right = 0;
     std::uint32_t predicted = 0;  // by the named cause; meaningful unless kUnexplained
@@ -35,8 +36,8 @@ struct ChecksumProof {
 };
 
 struct ChecksumFindings {
-    std::uint64_t frames = 0;  // bad frames looked at
-    std::uint64_t stale_port = 0;    // wrong checksums by cause
+    std::uint64_t frames = 0;      // bad frames looked at
+    std::uint64_t stale_port = 0;  // wrong checksums by cause
     std::uint64_t left_partial = 0;
     std::uint64_t unexplained = 0;
     std::vector<ChecksumProof> proofs;  // one each, in order

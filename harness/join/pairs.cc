@@ -311,11 +311,11 @@ void Joiner::explain_loss(const QueryRecord& record, QueryStory& story) {
 // Counts a query under its state and fate; gives what it makes true of its pair.
 unsigned Joiner::judge(const QueryRecord& record) {
     const Endpoint client = plan_.client(record.pair, record.member);
-    QueryStory story{.pair = record.pair,
-                     .member = record.member,
-                     .state = record.state,
-                     .query = fmt::format("{} > {}", frame::to_string(client),
-                                          frame::to_string(plan_.service))};
+    QueryStory story{
+        .pair = record.pair,
+        .member = record.member,
+        .state = record.state,
+        .query = fmt::format("{} > {}", frame::to_string(client), frame::to_string(plan_.service))};
     unsigned bit = kLateOrWrong;
     switch (record.state) {
         case QueryState::kAnswered:
@@ -324,8 +324,9 @@ unsigned Joiner::judge(const QueryRecord& record) {
             break;
         case QueryState::kLate:
             story.fate = Fate::kSlow;
-            story.event = fmt::format("answered after {:.3f} s",
-                                      static_cast<double>(record.answered_ns - record.sent_ns) / 1e9);
+            story.event =
+                fmt::format("answered after {:.3f} s",
+                            static_cast<double>(record.answered_ns - record.sent_ns) / 1e9);
             break;
         case QueryState::kWrongSource:
             explain_misdelivery(record, story);
@@ -335,8 +336,7 @@ unsigned Joiner::judge(const QueryRecord& record) {
             explain_loss(record, story);
             bit = kLost;
             break;
-        case QueryState::kWrong:
-            break;
+        case QueryState::kWrong: break;
     }
     ++found_.queries[static_cast<std::size_t>(story.state)][static_cast<std::size_t>(story.fate)];
     if (story.fate != Fate::kNone && found_.stories.size() < PairFindings::kStories) {

@@ -58,9 +58,10 @@ struct QueryStory {
     std::uint8_t member = 0;
     judge::QueryState state = judge::QueryState::kNever;
     Fate fate = Fate::kUnexplained;
-    std::string query;   // the tuple it left with
-    std::string winner;  // the entry that stood in its way: original > reply tuple; empty when there is none
-    std::string event;   // what proves the fate
+    std::string query;  // the tuple it left with
+    std::string
+        winner;  // the entry that stood in its way: original > reply tuple; empty when there is none
+    std::string event;  // what proves the fate
 };
 
 // What was true of a pair.

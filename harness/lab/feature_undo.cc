@@ -52,10 +52,10 @@ void tell_of_dependent(const std::vector<Note>& notes, const std::vector<Feature
         const Feature* feature = feature_named(now, note.name);
         if (feature != nullptr && feature->requested == was_requested(note) &&
             state_of(*feature) != note.value) {
-            report.left_alone.push_back(fmt::format("{}: {} was {} and is {}, for something it "
-                                                    "depends on was changed by somebody else since",
-                                                    where, note.name, note.value,
-                                                    state_of(*feature)));
+            report.left_alone.push_back(
+                fmt::format("{}: {} was {} and is {}, for something it "
+                            "depends on was changed by somebody else since",
+                            where, note.name, note.value, state_of(*feature)));
         }
     }
 }
@@ -79,8 +79,8 @@ Status undo_on(const std::string& device, const std::vector<Note>& notes, UndoRe
     for (const Note* note : back) {
         const Feature* feature = feature_named(*after, note->name);
         if (feature == nullptr || feature->requested != was_requested(*note)) {
-            report.problems.push_back(fmt::format("could not put back {}: {} does not take it",
-                                                  describe(*note), device));
+            report.problems.push_back(
+                fmt::format("could not put back {}: {} does not take it", describe(*note), device));
             report.left.push_back(*note);
         } else {
             report.done.push_back({.kind = Kind::kFeature,

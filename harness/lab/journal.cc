@@ -427,9 +427,8 @@ Status Journal::change_ip(const std::string& netns, const std::string& device,
     if (!found) {
         return found;
     }
-    if (std::ranges::any_of(impl_->content.actions, [&](const UndoAction& known) {
-            return known.same_thing(note);
-        })) {
+    if (std::ranges::any_of(impl_->content.actions,
+                            [&](const UndoAction& known) { return known.same_thing(note); })) {
         return fail(ErrorCode::kBadInput, "'ip {}' is noted already, to be undone by 'ip {}'",
                     change_command, undo);
     }

@@ -105,9 +105,9 @@ bool take_told(const json& line, JournalContent& content) {
 
 bool take_line(std::string_view text, JournalContent& content) {
     const json line = json::parse(text, nullptr, false);
-    return line.is_object() && (take_action(line, content) || take_done(line, content) ||
-                                take_header(line, content) || take_kept(line, content) ||
-                                take_told(line, content));
+    return line.is_object() &&
+           (take_action(line, content) || take_done(line, content) || take_header(line, content) ||
+            take_kept(line, content) || take_told(line, content));
 }
 
 }  // namespace
@@ -169,18 +169,13 @@ JournalContent parse_journal(std::string_view text) {
 std::string describe(const UndoAction& action) {
     const std::string where = action.netns.empty() ? "" : action.netns + " ";
     switch (action.kind) {
-        case Kind::kNetns:
-            return fmt::format("network namespace {}", action.name);
-        case Kind::kSysctl:
-            return fmt::format("sysctl {} = {}", action.name, action.value);
-        case Kind::kHugepages:
-            return fmt::format("hugepages: {}", action.value);
+        case Kind::kNetns: return fmt::format("network namespace {}", action.name);
+        case Kind::kSysctl: return fmt::format("sysctl {} = {}", action.name, action.value);
+        case Kind::kHugepages: return fmt::format("hugepages: {}", action.value);
         case Kind::kFeature:
             return fmt::format("{}{}: {} {}", where, action.device, action.name, action.value);
-        case Kind::kIp:
-            return fmt::format("{}ip {}", where, action.name);
-        case Kind::kXdp:
-            return fmt::format("{}{}: no XDP program", where, action.device);
+        case Kind::kIp: return fmt::format("{}ip {}", where, action.name);
+        case Kind::kXdp: return fmt::format("{}{}: no XDP program", where, action.device);
     }
     return {};
 }

@@ -357,9 +357,9 @@ std::vector<std::string> objections(const DeviceUse& use, const std::vector<Pref
         found.push_back(fmt::format("carries a file system or disk that {} serves", server));
     }
     for (const Prefix& own : use.addresses) {
-        const bool allowed =
-            plan == nullptr ? is_test_address(own.address)
-                            : std::ranges::find(*plan, own.address, &Prefix::address) != plan->end();
+        const bool allowed = plan == nullptr ? is_test_address(own.address)
+                                             : std::ranges::find(*plan, own.address,
+                                                                 &Prefix::address) != plan->end();
         if (!allowed) {
             found.push_back(
                 fmt::format("has the address {}, which is {}", to_string(own),
@@ -367,8 +367,8 @@ std::vector<std::string> objections(const DeviceUse& use, const std::vector<Pref
         }
     }
     if (!found.empty() && !use.stack.empty()) {
-        found.back() += fmt::format(" (it or {}, which it is joined with)",
-                                    fmt::join(use.stack, ", "));
+        found.back() +=
+            fmt::format(" (it or {}, which it is joined with)", fmt::join(use.stack, ", "));
     }
     return found;
 }
@@ -391,8 +391,8 @@ Status check_touchable(const std::string& device, const std::string& netns) {
     const std::string pci = pci_address(device);
     bool found = !pci.empty();
     // The kernel shows an interface in its own namespace only.
-    for (const std::string& where : pci.empty() || netns.empty() ? std::vector{netns}
-                                                                 : std::vector{netns, std::string()}) {
+    for (const std::string& where :
+         pci.empty() || netns.empty() ? std::vector{netns} : std::vector{netns, std::string()}) {
         const auto use = local_use(where);
         if (!use) {
             return pass_on(use.error());

@@ -114,8 +114,7 @@ std::string service_rules(const NatBoxNames& names, const std::string& protocol,
 
 std::string snat_rules(const NatBoxNames& names, Snat snat) {
     switch (snat) {
-        case Snat::kNone:
-            return "";
+        case Snat::kNone: return "";
         case Snat::kMasquerade:
             return fmt::format("-A KUBE-POSTROUTING -o {} -j MASQUERADE\n",
                                names.dut_server_device);

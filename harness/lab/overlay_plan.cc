@@ -26,14 +26,14 @@ struct Side {
 Side side_a(const OverlayNames& names) {
     return {names.node_a,        names.pod_a,        names.tester_port_a, names.node_a_address,
             names.pod_a_address, v4(198, 18, 10, 1), v4(198, 18, 10, 0),  v4(198, 18, 0, 1),
-            mac_of(0, 0xa),         mac_of(1, 0xa),        mac_of(2, 0xa),         mac_of(3, 0xa),
+            mac_of(0, 0xa),      mac_of(1, 0xa),     mac_of(2, 0xa),      mac_of(3, 0xa),
             mac_of(4, 0xa)};
 }
 
 Side side_b(const OverlayNames& names) {
     return {names.node_b,        names.pod_b,        names.tester_port_b, names.node_b_address,
             names.pod_b_address, v4(198, 18, 20, 1), v4(198, 18, 20, 0),  v4(198, 18, 0, 2),
-            mac_of(0, 0xb),         mac_of(1, 0xb),        mac_of(2, 0xb),         mac_of(3, 0xb),
+            mac_of(0, 0xb),      mac_of(1, 0xb),     mac_of(2, 0xb),      mac_of(3, 0xb),
             mac_of(4, 0xb)};
 }
 

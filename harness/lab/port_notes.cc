@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ctime>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <string_view>
 
@@ -87,9 +87,8 @@ Failure is_in_use(const std::string& interface, const JournalHeader& run) {
 
 }  // namespace
 
-Result<UndoAction> note_before_port(
-    const std::string& netns, const std::string& interface,
-    const std::vector<std::pair<JournalHeader, UndoAction>>& live) {
+Result<UndoAction> note_before_port(const std::string& netns, const std::string& interface,
+                                    const std::vector<std::pair<JournalHeader, UndoAction>>& live) {
     UndoAction note{.kind = Kind::kXdp,
                     .value = fmt::format("{}{}", kAfter, boot_time_ns()),
                     .netns = netns,
@@ -137,8 +136,7 @@ Status undo_xdp(const Note& note, UndoReport& report) {
                 {.kind = note.kind,
                  .netns = note.netns,
                  .device = interface.name,
-                 .what =
-                     fmt::format("XDP program {} ({}) taken off", program.id, program.name)});
+                 .what = fmt::format("XDP program {} ({}) taken off", program.id, program.name)});
         }
         return {};
     });

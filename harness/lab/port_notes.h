@@ -17,9 +17,8 @@ namespace pathproof::lab {
 // What to note before an AF_XDP port is opened on the interface. `live`: what the runs that go on
 // have noted. Errors: no such interface or namespace; one that has an XDP program (kBadInput), for
 // net_af_xdp's eth_dev_close() takes off whatever program it finds: whose it is is said.
-Result<UndoAction> note_before_port(
-    const std::string& netns, const std::string& interface,
-    const std::vector<std::pair<JournalHeader, UndoAction>>& live);
+Result<UndoAction> note_before_port(const std::string& netns, const std::string& interface,
+                                    const std::vector<std::pair<JournalHeader, UndoAction>>& live);
 
 // What takes the place of that note once the port is open: the program by its id. Nothing: the
 // interface has none.

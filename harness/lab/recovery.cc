@@ -141,9 +141,10 @@ UndoReport undo_once(const JournalContent& content, const KernelFiles& files) {
         const Note note = notes.back();
         if (note.kind == UndoAction::Kind::kFeature) {
             // Together with the others of its device.
-            const auto of_device = std::stable_partition(notes.begin(), notes.end(), [&](const Note& other) {
-                return other.kind != note.kind || other.place != note.place;
-            });
+            const auto of_device =
+                std::stable_partition(notes.begin(), notes.end(), [&](const Note& other) {
+                    return other.kind != note.kind || other.place != note.place;
+                });
             const std::vector<Note> features(of_device, notes.end());
             notes.erase(of_device, notes.end());
             if (!rebooted) {
@@ -156,8 +157,8 @@ UndoReport undo_once(const JournalContent& content, const KernelFiles& files) {
             continue;
         }
         if (const Status undone = undo_note(note, files, report); !undone) {
-            report.problems.push_back(fmt::format("could not put back {}: {}", describe(note),
-                                                  undone.error().message));
+            report.problems.push_back(
+                fmt::format("could not put back {}: {}", describe(note), undone.error().message));
             report.left.push_back(note);
         }
     }
@@ -237,9 +238,8 @@ Status finish_journal(const std::string& path, const JournalContent& content,
     }
     std::string text = header_line(content.header) + told_line();
     for (const UndoAction& action : content.actions) {
-        if (std::ranges::any_of(report.left, [&](const UndoAction& thing) {
-                return thing.same_thing(action);
-            })) {
+        if (std::ranges::any_of(
+                report.left, [&](const UndoAction& thing) { return thing.same_thing(action); })) {
             text += action_line(action);
         }
     }
@@ -357,8 +357,7 @@ Result<std::vector<std::string>> forget(const std::string& run_id, const Journal
                     "that there are",
                     run_id);
     }
-    Recovery recovery =
-        recover_journals(directory, {.proc = options.proc}, Tell::kAlways, run_id);
+    Recovery recovery = recover_journals(directory, {.proc = options.proc}, Tell::kAlways, run_id);
     std::vector<std::string> said = in_short(recovery.runs);
     for (const std::string& problem : recovery.problems) {
         said.push_back("forgotten: " + problem.substr(0, problem.rfind("; 'pathproof restore'")));
@@ -374,12 +373,9 @@ Result<std::vector<std::string>> forget(const std::string& run_id, const Journal
 
 const char* run_state_name(RunInfo::State state) {
     switch (state) {
-        case RunInfo::State::kLive:
-            return "live";
-        case RunInfo::State::kKept:
-            return "kept";
-        case RunInfo::State::kDead:
-            return "dead";
+        case RunInfo::State::kLive: return "live";
+        case RunInfo::State::kKept: return "kept";
+        case RunInfo::State::kDead: return "dead";
     }
     return "";
 }

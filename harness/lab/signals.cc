@@ -73,8 +73,7 @@ struct SignalGuard::Impl {
 };
 
 SignalGuard::SignalGuard(Journal* journal, Told told, std::function<void()> silence)
-    : impl_(new Impl{
-          .journal = journal, .told = std::move(told), .silence = std::move(silence)}) {
+    : impl_(new Impl{.journal = journal, .told = std::move(told), .silence = std::move(silence)}) {
     impl_->signals = signalfd(-1, &impl_->hold.signals(), SFD_CLOEXEC);
     impl_->stop = eventfd(0, EFD_CLOEXEC);
     if (process::stopping()) {  // the reader of our output was gone before the guard came

@@ -122,8 +122,7 @@ Status undo_hugepages(const Note& note, const KernelFiles& files, UndoReport& re
                    : pass_on(now.error());
     }
     if (now->pages != before.pages && !is_our_count(note, before.pages, now->pages)) {
-        report.left_alone.push_back(
-            left_to_others("vm.nr_hugepages", std::to_string(now->pages)));
+        report.left_alone.push_back(left_to_others("vm.nr_hugepages", std::to_string(now->pages)));
         return {};
     }
     const std::uint64_t free_pages = meminfo(files, "HugePages_Free");
@@ -146,11 +145,11 @@ Status undo_hugepages(const Note& note, const KernelFiles& files, UndoReport& re
     if (const Status written = write_hugepages(before.pages, files); !written) {
         return written;
     }
-    report.done.push_back(done(
-        note, more > 0 ? fmt::format("gave back {} surplus hugepages; their number is {}", more,
-                                     before.pages)
-                       : fmt::format("set the number of hugepages back from {} to {}", now->pages,
-                                     before.pages)));
+    report.done.push_back(
+        done(note, more > 0 ? fmt::format("gave back {} surplus hugepages; their number is {}",
+                                          more, before.pages)
+                            : fmt::format("set the number of hugepages back from {} to {}",
+                                          now->pages, before.pages)));
     return {};
 }
 
@@ -166,9 +165,9 @@ bool says_gone(const std::string& text) {
 
 // In the calling thread's namespace.
 Status run_ip_here(const std::string& command) {
-    const auto ran = process::run_program(
-        {"ip", "-batch", "-"},
-        {.input = command + "\n", .starts = process::Starts::kWhileStopping});
+    const auto ran =
+        process::run_program({"ip", "-batch", "-"},
+                             {.input = command + "\n", .starts = process::Starts::kWhileStopping});
     if (!ran) {
         return pass_on(ran.error());
     }
@@ -177,8 +176,7 @@ Status run_ip_here(const std::string& command) {
 }
 
 // The command with the name that the device has now.
-std::string renamed(const std::string& command, const std::string& before,
-                    const std::string& now) {
+std::string renamed(const std::string& command, const std::string& before, const std::string& now) {
     std::string out = command;
     const std::size_t at = (command + " ").find(" dev " + before + " ");
     return at == std::string::npos ? out : out.replace(at, before.size() + 5, " dev " + now);
@@ -189,10 +187,9 @@ Status undo_ip(const Note& note, UndoReport& report) {
         const std::string command = renamed(note.name, note.device, device);
         const Status undone = run_ip_here(command);
         if (undone) {
-            report.done.push_back(
-                done(note, fmt::format("ran ip {}{}",
-                                       note.netns.empty() ? "" : "-n " + note.netns + " ",
-                                       command)));
+            report.done.push_back(done(
+                note, fmt::format("ran ip {}{}", note.netns.empty() ? "" : "-n " + note.netns + " ",
+                                  command)));
         }
         return undone || says_gone(undone.error().message) ? Status() : undone;
     });
@@ -239,8 +236,7 @@ Result<Hugepages> read_hugepages(const KernelFiles& files) {
     if (!pages) {
         return pass_on(pages.error());
     }
-    return Hugepages{std::strtoull(pages->c_str(), nullptr, 10),
-                     meminfo(files, "HugePages_Surp")};
+    return Hugepages{std::strtoull(pages->c_str(), nullptr, 10), meminfo(files, "HugePages_Surp")};
 }
 
 std::string to_string(const Hugepages& pages) {
@@ -324,18 +320,12 @@ Status write_sysctl(const std::string& name, const std::string& value, const Ker
 
 Status undo_note(const Note& note, const KernelFiles& files, UndoReport& report) {
     switch (note.kind) {
-        case Kind::kNetns:
-            return undo_netns(note, report);
-        case Kind::kSysctl:
-            return undo_sysctl(note, files, report);
-        case Kind::kHugepages:
-            return undo_hugepages(note, files, report);
-        case Kind::kFeature:
-            break;
-        case Kind::kIp:
-            return undo_ip(note, report);
-        case Kind::kXdp:
-            return undo_xdp(note, report);
+        case Kind::kNetns: return undo_netns(note, report);
+        case Kind::kSysctl: return undo_sysctl(note, files, report);
+        case Kind::kHugepages: return undo_hugepages(note, files, report);
+        case Kind::kFeature: break;
+        case Kind::kIp: return undo_ip(note, report);
+        case Kind::kXdp: return undo_xdp(note, report);
     }
     return {};
 }

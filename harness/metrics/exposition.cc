@@ -25,17 +25,10 @@ std::string escaped(const std::string& text) {
     std::string result;
     for (const char letter : utf8(text)) {
         switch (letter) {
-            case '\\':
-                result += "\\\\";
-                break;
-            case '\n':
-                result += "\\n";
-                break;
-            case '"':
-                result += "\\\"";
-                break;
-            default:
-                result += letter;
+            case '\\': result += "\\\\"; break;
+            case '\n': result += "\\n"; break;
+            case '"': result += "\\\""; break;
+            default: result += letter;
         }
     }
     return result;
@@ -47,35 +40,27 @@ const char* content_type(Dialect dialect) {
     switch (dialect) {
         case Dialect::kOpenMetrics:
             return "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        case Dialect::kPrometheus:
-            return "text/plain; version=0.0.4; charset=utf-8";
+        case Dialect::kPrometheus: return "text/plain; version=0.0.4; charset=utf-8";
     }
     return "";
 }
 
 const char* name(Type type) {
     switch (type) {
-        case Type::kCounter:
-            return "counter";
-        case Type::kGauge:
-            return "gauge";
-        case Type::kInfo:
-            return "info";
-        case Type::kStateSet:
-            return "stateset";
+        case Type::kCounter: return "counter";
+        case Type::kGauge: return "gauge";
+        case Type::kInfo: return "info";
+        case Type::kStateSet: return "stateset";
     }
     return "";
 }
 
 std::string sample_name(const Family& family) {
     switch (family.type) {
-        case Type::kCounter:
-            return family.name + "_total";
-        case Type::kInfo:
-            return family.name + "_info";
+        case Type::kCounter: return family.name + "_total";
+        case Type::kInfo: return family.name + "_info";
         case Type::kGauge:
-        case Type::kStateSet:
-            break;
+        case Type::kStateSet: break;
     }
     return family.name;
 }

@@ -72,8 +72,7 @@ Failure not_listening(const frame::Endpoint& listen, int problem) {
         case EACCES:
             return fail(ErrorCode::kNotPermitted,
                         "listen on {}: ports below 1024 need root; choose another port", where);
-        default:
-            return fail(ErrorCode::kFailed, "listen on {}: {}", where, std::strerror(problem));
+        default: return fail(ErrorCode::kFailed, "listen on {}: {}", where, std::strerror(problem));
     }
 }
 

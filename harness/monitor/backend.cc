@@ -24,18 +24,12 @@ BackendVerdict verdict_of(const BackendHealth& health, const BackendRules& rules
 
 const char* name(BackendVerdict verdict) {
     switch (verdict) {
-        case BackendVerdict::kHealthy:
-            return "healthy";
-        case BackendVerdict::kSlow:
-            return "slow";
-        case BackendVerdict::kLossy:
-            return "lossy";
-        case BackendVerdict::kRefusing:
-            return "refusing";
-        case BackendVerdict::kDead:
-            return "dead";
-        case BackendVerdict::kTooFew:
-            return "too few";
+        case BackendVerdict::kHealthy: return "healthy";
+        case BackendVerdict::kSlow: return "slow";
+        case BackendVerdict::kLossy: return "lossy";
+        case BackendVerdict::kRefusing: return "refusing";
+        case BackendVerdict::kDead: return "dead";
+        case BackendVerdict::kTooFew: return "too few";
     }
     return "too few";
 }

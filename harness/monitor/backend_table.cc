@@ -386,15 +386,9 @@ void BackendTable::take(const Event& event) {
         return;
     }
     switch (event.kind) {
-        case EventKind::kNew:
-            impl_->take_new(event);
-            return;
-        case EventKind::kUpdate:
-            impl_->take_update(event);
-            return;
-        case EventKind::kDestroy:
-            impl_->take_destroy(event);
-            return;
+        case EventKind::kNew: impl_->take_new(event); return;
+        case EventKind::kUpdate: impl_->take_update(event); return;
+        case EventKind::kDestroy: impl_->take_destroy(event); return;
     }
 }
 

@@ -53,9 +53,10 @@ std::vector<std::string> explain(const ClashBalance& balance) {
             balance.hidden_before, balance.overruns > 0 ? ", or the winner's event was lost" : ""));
     }
     if (balance.listed > balance.entries) {
-        lines.push_back(fmt::format("{} entries were listed at the end; the table changed while "
-                                    "they were, and had {} by its own count",
-                                    balance.listed, balance.entries));
+        lines.push_back(
+            fmt::format("{} entries were listed at the end; the table changed while "
+                        "they were, and had {} by its own count",
+                        balance.listed, balance.entries));
         return lines;
     }
     lines.push_back(fmt::format(

@@ -229,12 +229,9 @@ struct Monitor::Impl {
 
     std::uint64_t& count_of(netfilter::EventKind kind) {
         switch (kind) {
-            case netfilter::EventKind::kNew:
-                return totals.created;
-            case netfilter::EventKind::kUpdate:
-                return totals.updated;
-            case netfilter::EventKind::kDestroy:
-                return totals.destroyed;
+            case netfilter::EventKind::kNew: return totals.created;
+            case netfilter::EventKind::kUpdate: return totals.updated;
+            case netfilter::EventKind::kDestroy: return totals.destroyed;
         }
         return totals.updated;
     }

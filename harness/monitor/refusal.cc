@@ -66,12 +66,9 @@ std::optional<IpPacket> read_ip(Bytes bytes) {
         return std::nullopt;
     }
     switch (byte_at(bytes, 0) >> 4) {
-        case 4:
-            return read_ipv4(bytes);
-        case 6:
-            return read_ipv6(bytes);
-        default:
-            return std::nullopt;
+        case 4: return read_ipv4(bytes);
+        case 6: return read_ipv6(bytes);
+        default: return std::nullopt;
     }
 }
 
@@ -168,10 +165,8 @@ std::optional<Refusal> parse_refusal(std::span<const std::byte> bytes) {
             return packet->source.family == Family::kIpv4 ? read_icmp(*packet) : std::nullopt;
         case IPPROTO_ICMPV6:
             return packet->source.family == Family::kIpv6 ? read_icmp(*packet) : std::nullopt;
-        case IPPROTO_TCP:
-            return read_tcp(*packet);
-        default:
-            return std::nullopt;
+        case IPPROTO_TCP: return read_tcp(*packet);
+        default: return std::nullopt;
     }
 }
 

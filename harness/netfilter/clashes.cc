@@ -33,10 +33,8 @@ bool may_clash(std::uint8_t protocol) {
         case IPPROTO_SCTP:
         case IPPROTO_DCCP:
         case IPPROTO_ICMP:
-        case IPPROTO_ICMPV6:
-            return false;
-        default:
-            return true;
+        case IPPROTO_ICMPV6: return false;
+        default: return true;
     }
 }
 
@@ -146,12 +144,9 @@ class RecentClashes {
 
 const char* name(Clash::Fate fate) {
     switch (fate) {
-        case Fate::kAnswered:
-            return "answered";
-        case Fate::kUnanswered:
-            return "unanswered";
-        case Fate::kOpen:
-            return "open";
+        case Fate::kAnswered: return "answered";
+        case Fate::kUnanswered: return "unanswered";
+        case Fate::kOpen: return "open";
     }
     return "open";
 }

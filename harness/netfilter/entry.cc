@@ -6,12 +6,9 @@ namespace pathproof::netfilter {
 
 const char* name(EventKind kind) {
     switch (kind) {
-        case EventKind::kNew:
-            return "NEW";
-        case EventKind::kUpdate:
-            return "UPDATE";
-        case EventKind::kDestroy:
-            return "DESTROY";
+        case EventKind::kNew: return "NEW";
+        case EventKind::kUpdate: return "UPDATE";
+        case EventKind::kDestroy: return "DESTROY";
     }
     return "UPDATE";
 }

@@ -91,8 +91,8 @@ struct Event {
         0;  // netlink port whose request caused it; 0: a packet or a timer did
     std::optional<std::uint64_t>
         kernel_time_ns;  // CTA_TIMESTAMP_EVENT (6.14, nf_conntrack_timestamp=1)
-    // The kernel's message about it was lost; it was found by reading the table again (Watcher). The
-    // entry has what was known of it, `time_ns` is when it was found.
+    // The kernel's message about it was lost; it was found by reading the table again (Watcher).
+    // The entry has what was known of it, `time_ns` is when it was found.
     bool missed = false;
 };
 

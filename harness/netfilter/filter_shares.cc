@@ -144,54 +144,37 @@ class Sorter {
 
 const char* name(Clause clause) {
     switch (clause) {
-        case Clause::kMark:
-            return "mark";
-        case Clause::kStatus:
-            return "status";
-        case Clause::kZone:
-            return "zone";
-        case Clause::kIpv4Address:
-            return "IPv4 address";
-        case Clause::kIpv6Address:
-            return "IPv6 address";
-        case Clause::kProtocol:
-            return "protocol";
-        case Clause::kPorts:
-            return "ports";
-        case Clause::kIcmp:
-            return "ICMP";
-        case Clause::kIcmpv6:
-            return "ICMPv6";
+        case Clause::kMark: return "mark";
+        case Clause::kStatus: return "status";
+        case Clause::kZone: return "zone";
+        case Clause::kIpv4Address: return "IPv4 address";
+        case Clause::kIpv6Address: return "IPv6 address";
+        case Clause::kProtocol: return "protocol";
+        case Clause::kPorts: return "ports";
+        case Clause::kIcmp: return "ICMP";
+        case Clause::kIcmpv6: return "ICMPv6";
     }
     return "";
 }
 
 const char* name(Behaviour behaviour) {
     switch (behaviour) {
-        case Behaviour::kSelects:
-            return "selects";
-        case Behaviour::kIgnores:
-            return "ignores it";
-        case Behaviour::kRefuses:
-            return "refuses it";
-        case Behaviour::kInverts:
-            return "leaves out what matches";
-        case Behaviour::kNotTried:
-            return "was not tried";
+        case Behaviour::kSelects: return "selects";
+        case Behaviour::kIgnores: return "ignores it";
+        case Behaviour::kRefuses: return "refuses it";
+        case Behaviour::kInverts: return "leaves out what matches";
+        case Behaviour::kNotTried: return "was not tried";
     }
     return "";
 }
 
 bool KernelFilterSupport::use(Clause clause) const {
     switch (of(clause)) {
-        case Behaviour::kSelects:
-            return true;
+        case Behaviour::kSelects: return true;
         case Behaviour::kIgnores:
         case Behaviour::kRefuses:
-        case Behaviour::kInverts:
-            return false;
-        case Behaviour::kNotTried:
-            return clause != Clause::kIpv6Address;
+        case Behaviour::kInverts: return false;
+        case Behaviour::kNotTried: return clause != Clause::kIpv6Address;
     }
     return false;
 }

@@ -47,14 +47,10 @@ std::uint32_t protocol_parts(std::uint8_t protocol, const TupleFilter& tuple,
                              const KernelFilterSupport& support) {
     switch (protocol) {
         case IPPROTO_TCP:
-        case IPPROTO_UDP:
-            return support.use(Clause::kPorts) ? port_parts(tuple) : 0;
-        case IPPROTO_ICMP:
-            return support.use(Clause::kIcmp) ? icmp_parts(protocol, tuple) : 0;
-        case IPPROTO_ICMPV6:
-            return support.use(Clause::kIcmpv6) ? icmp_parts(protocol, tuple) : 0;
-        default:
-            return 0;
+        case IPPROTO_UDP: return support.use(Clause::kPorts) ? port_parts(tuple) : 0;
+        case IPPROTO_ICMP: return support.use(Clause::kIcmp) ? icmp_parts(protocol, tuple) : 0;
+        case IPPROTO_ICMPV6: return support.use(Clause::kIcmpv6) ? icmp_parts(protocol, tuple) : 0;
+        default: return 0;
     }
 }
 

@@ -156,12 +156,9 @@ std::optional<std::uint32_t> status_bit(std::string_view word) {
 
 std::string_view name(ZoneDirection direction) {
     switch (direction) {
-        case ZoneDirection::kBoth:
-            return "both";
-        case ZoneDirection::kOriginal:
-            return "original";
-        case ZoneDirection::kReply:
-            return "reply";
+        case ZoneDirection::kBoth: return "both";
+        case ZoneDirection::kOriginal: return "original";
+        case ZoneDirection::kReply: return "reply";
     }
     return "both";
 }

@@ -53,8 +53,7 @@ bool read_addresses(const nlattr& parent, Tuple& out) {
             case CTA_IP_V6_DST:
                 read_address(attribute, frame::Family::kIpv6, out.destination.address);
                 break;
-            default:
-                return;
+            default: return;
         }
         found = true;
     });
@@ -66,9 +65,7 @@ void read_protocol(const nlattr& parent, Tuple& out) {
     bool has_icmp = false;
     each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
         switch (type) {
-            case CTA_PROTO_NUM:
-                keep(load_be<std::uint8_t>(attribute), out.protocol);
-                return;
+            case CTA_PROTO_NUM: keep(load_be<std::uint8_t>(attribute), out.protocol); return;
             case CTA_PROTO_SRC_PORT:
                 keep(load_be<std::uint16_t>(attribute), out.source.port);
                 return;
@@ -76,19 +73,12 @@ void read_protocol(const nlattr& parent, Tuple& out) {
                 keep(load_be<std::uint16_t>(attribute), out.destination.port);
                 return;
             case CTA_PROTO_ICMP_ID:
-            case CTA_PROTO_ICMPV6_ID:
-                keep(load_be<std::uint16_t>(attribute), icmp.id);
-                break;
+            case CTA_PROTO_ICMPV6_ID: keep(load_be<std::uint16_t>(attribute), icmp.id); break;
             case CTA_PROTO_ICMP_TYPE:
-            case CTA_PROTO_ICMPV6_TYPE:
-                keep(load_be<std::uint8_t>(attribute), icmp.type);
-                break;
+            case CTA_PROTO_ICMPV6_TYPE: keep(load_be<std::uint8_t>(attribute), icmp.type); break;
             case CTA_PROTO_ICMP_CODE:
-            case CTA_PROTO_ICMPV6_CODE:
-                keep(load_be<std::uint8_t>(attribute), icmp.code);
-                break;
-            default:
-                return;
+            case CTA_PROTO_ICMPV6_CODE: keep(load_be<std::uint8_t>(attribute), icmp.code); break;
+            default: return;
         }
         has_icmp = true;
     });
@@ -139,8 +129,7 @@ void read_protocol_info(const nlattr& parent, std::string& out) {
             case CTA_PROTOINFO_DCCP:
                 read_state(attribute, CTA_PROTOINFO_DCCP_STATE, dccp_state_name, out);
                 break;
-            default:
-                break;
+            default: break;
         }
     });
 }
@@ -204,48 +193,23 @@ void clear(Entry& entry) {
 
 void read_plain_attribute(std::uint16_t type, const nlattr& attribute, Entry& out) {
     switch (type) {
-        case CTA_STATUS:
-            keep(load_be<std::uint32_t>(attribute), out.status);
-            break;
-        case CTA_PROTOINFO:
-            read_protocol_info(attribute, out.protocol_state);
-            break;
-        case CTA_HELP:
-            read_text(attribute, CTA_HELP_NAME, out.helper);
-            break;
-        case CTA_TIMEOUT:
-            out.timeout_s = load_be<std::uint32_t>(attribute);
-            break;
+        case CTA_STATUS: keep(load_be<std::uint32_t>(attribute), out.status); break;
+        case CTA_PROTOINFO: read_protocol_info(attribute, out.protocol_state); break;
+        case CTA_HELP: read_text(attribute, CTA_HELP_NAME, out.helper); break;
+        case CTA_TIMEOUT: out.timeout_s = load_be<std::uint32_t>(attribute); break;
         case CTA_MARK:
             keep(load_be<std::uint32_t>(attribute), out.mark);
             out.mark_reported = true;
             break;
-        case CTA_COUNTERS_ORIG:
-            read_counters(attribute, out.original_counters);
-            break;
-        case CTA_COUNTERS_REPLY:
-            read_counters(attribute, out.reply_counters);
-            break;
-        case CTA_USE:
-            out.use = load_be<std::uint32_t>(attribute);
-            break;
-        case CTA_ID:
-            keep(load_be<std::uint32_t>(attribute), out.id);
-            break;
-        case CTA_ZONE:
-            keep(load_be<std::uint16_t>(attribute), out.zone);
-            break;
-        case CTA_SECCTX:
-            read_text(attribute, CTA_SECCTX_NAME, out.security_context);
-            break;
-        case CTA_TIMESTAMP:
-            read_timestamps(attribute, out);
-            break;
-        case CTA_LABELS:
-            read_labels(attribute, out.labels);
-            break;
-        default:
-            break;
+        case CTA_COUNTERS_ORIG: read_counters(attribute, out.original_counters); break;
+        case CTA_COUNTERS_REPLY: read_counters(attribute, out.reply_counters); break;
+        case CTA_USE: out.use = load_be<std::uint32_t>(attribute); break;
+        case CTA_ID: keep(load_be<std::uint32_t>(attribute), out.id); break;
+        case CTA_ZONE: keep(load_be<std::uint16_t>(attribute), out.zone); break;
+        case CTA_SECCTX: read_text(attribute, CTA_SECCTX_NAME, out.security_context); break;
+        case CTA_TIMESTAMP: read_timestamps(attribute, out); break;
+        case CTA_LABELS: read_labels(attribute, out.labels); break;
+        default: break;
     }
 }
 

@@ -11,15 +11,12 @@ bool is_hidden(const Entry& entry) {
 Pending when_in_table(Pending pending) {
     switch (pending) {
         case Pending::kGone:
-        case Pending::kGoneNew:
-            return Pending::kGoneNew;
+        case Pending::kGoneNew: return Pending::kGoneNew;
         case Pending::kNew:
         case Pending::kNewGone:
-        case Pending::kEnded:
-            return Pending::kNew;
+        case Pending::kEnded: return Pending::kNew;
         case Pending::kNothing:
-        case Pending::kChanged:
-            return pending;
+        case Pending::kChanged: return pending;
     }
     return pending;
 }
@@ -68,15 +65,9 @@ void Reconciler::event(const Event& event, const MissedSink& missed) {
     }
     Flow* flow = flows_.find(event.entry);
     switch (event.kind) {
-        case EventKind::kNew:
-            on_new(flow, event, missed);
-            return;
-        case EventKind::kUpdate:
-            on_update(flow, event, missed);
-            return;
-        case EventKind::kDestroy:
-            on_destroy(flow, event, missed);
-            return;
+        case EventKind::kNew: on_new(flow, event, missed); return;
+        case EventKind::kUpdate: on_update(flow, event, missed); return;
+        case EventKind::kDestroy: on_destroy(flow, event, missed); return;
     }
 }
 
@@ -140,17 +131,14 @@ void Reconciler::on_destroy(Flow* flow, const Event& event, const MissedSink& mi
     switch (flow->pending) {
         case Pending::kNew:
         case Pending::kNewGone:
-        case Pending::kEnded:
-            give(EventKind::kNew, *flow, missed);
-            break;
+        case Pending::kEnded: give(EventKind::kNew, *flow, missed); break;
         case Pending::kGoneNew:
             renew(*flow);
             flow->pending = Pending::kEnded;
             return;
         case Pending::kNothing:
         case Pending::kChanged:
-        case Pending::kGone:
-            break;
+        case Pending::kGone: break;
     }
     flows_.erase(*flow);
 }
@@ -210,27 +198,17 @@ void Reconciler::settle(Flow& flow, const MissedSink& missed) {
     const Pending pending = flow.pending;
     flow.pending = Pending::kNothing;
     switch (pending) {
-        case Pending::kNothing:
-            return;
-        case Pending::kNew:
-            give(EventKind::kNew, flow, missed);
-            return;
-        case Pending::kChanged:
-            give(EventKind::kUpdate, flow, missed);
-            return;
+        case Pending::kNothing: return;
+        case Pending::kNew: give(EventKind::kNew, flow, missed); return;
+        case Pending::kChanged: give(EventKind::kUpdate, flow, missed); return;
         case Pending::kGoneNew:
             give(EventKind::kDestroy, flow, missed);
             renew(flow);
             give(EventKind::kNew, flow, missed);
             return;
-        case Pending::kEnded:
-            flows_.erase(flow);
-            return;
-        case Pending::kNewGone:
-            give(EventKind::kNew, flow, missed);
-            break;
-        case Pending::kGone:
-            break;
+        case Pending::kEnded: flows_.erase(flow); return;
+        case Pending::kNewGone: give(EventKind::kNew, flow, missed); break;
+        case Pending::kGone: break;
     }
     give(EventKind::kDestroy, flow, missed);
     flows_.erase(flow);

@@ -96,8 +96,7 @@ Error ctnetlink_error(int error_number, const std::string& doing, const std::str
                         "); it may lack nf_conntrack_netlink (CONFIG_NF_CT_NETLINK): "
                         "try 'modprobe nf_conntrack_netlink'"};
         }
-        default:
-            break;
+        default: break;
     }
     return {ErrorCode::kFailed, doing + ": " + std::strerror(error_number) +
                                     (reason.empty() ? "" : " (" + reason + ")")};

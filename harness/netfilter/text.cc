@@ -116,8 +116,7 @@ void append_ports(Pen& pen, const Tuple& tuple) {
             pen.field("id=", icmp.id);
             break;
         }
-        default:
-            break;
+        default: break;
     }
 }
 

@@ -25,11 +25,9 @@ std::string unheard_flows(EventsOf events, std::uint64_t flows) {
         case EventsOf::kNone:
             return "net.netfilter.nf_conntrack_events is 0: the kernel sends no events; 1 makes it "
                    "send those of all flows";
-        case EventsOf::kAll:
-            return "";
+        case EventsOf::kAll: return "";
         case EventsOf::kNewFlows:
-        case EventsOf::kNobodyKnows:
-            break;
+        case EventsOf::kNobodyKnows: break;
     }
     return flows == 0 ? ""
                       : fmt::format(

@@ -29,26 +29,17 @@ constexpr auto kLastMark = 5s;
 
 void EventCounts::count(EventKind kind) {
     switch (kind) {
-        case EventKind::kNew:
-            ++created;
-            return;
-        case EventKind::kUpdate:
-            ++updated;
-            return;
-        case EventKind::kDestroy:
-            ++destroyed;
-            return;
+        case EventKind::kNew: ++created; return;
+        case EventKind::kUpdate: ++updated; return;
+        case EventKind::kDestroy: ++destroyed; return;
     }
 }
 
 bool EventKinds::has(EventKind kind) const {
     switch (kind) {
-        case EventKind::kNew:
-            return created;
-        case EventKind::kUpdate:
-            return updated;
-        case EventKind::kDestroy:
-            return destroyed;
+        case EventKind::kNew: return created;
+        case EventKind::kUpdate: return updated;
+        case EventKind::kDestroy: return destroyed;
     }
     return true;
 }

@@ -305,8 +305,9 @@ Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPa
         "Is every checksum and segment that the port makes right on the wire, and everything that "
         "it says of received frames true?";
     if (!objection->empty()) {
-        result.headline = fmt::format(
-            "Nothing is said of {}, for the path to it is not proven: {}.", device.name, *objection);
+        result.headline =
+            fmt::format("Nothing is said of {}, for the path to it is not proven: {}.", device.name,
+                        *objection);
         result.cells.push_back({.id = "path",
                                 .toggles = {{"traffic", "plain, of every kind"}},
                                 .verdict = CellVerdict::kInconclusive,

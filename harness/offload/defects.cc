@@ -171,20 +171,13 @@ bool is_bad_at(const matrix::Row& row, const std::string& place) {
     const bool outer = place.starts_with("outer.");
     const bool ip = place.ends_with(".ipv4");
     switch (row.rx_input) {
-        case RxInput::kGood:
-            return false;
-        case RxInput::kBadInnerTransport:
-            return !outer && !ip;
-        case RxInput::kBadInnerIp:
-            return !outer && ip;
-        case RxInput::kBadInnerBoth:
-            return !outer;
-        case RxInput::kBadOuterTransport:
-            return outer && !ip;
-        case RxInput::kBadOuterIp:
-            return outer && ip;
-        case RxInput::kBadBothTransports:
-            return !ip;
+        case RxInput::kGood: return false;
+        case RxInput::kBadInnerTransport: return !outer && !ip;
+        case RxInput::kBadInnerIp: return !outer && ip;
+        case RxInput::kBadInnerBoth: return !outer;
+        case RxInput::kBadOuterTransport: return outer && !ip;
+        case RxInput::kBadOuterIp: return outer && ip;
+        case RxInput::kBadBothTransports: return !ip;
     }
     return false;
 }
@@ -365,20 +358,16 @@ std::string place_of(const matrix::Row& row, const std::string& layer, const Row
     }
     switch (row.transport) {
         case matrix::InnerTransport::kUdp:
-        case matrix::InnerTransport::kUdpZero:
-            return depth + "udp";
+        case matrix::InnerTransport::kUdpZero: return depth + "udp";
         case matrix::InnerTransport::kTcp:
-        case matrix::InnerTransport::kTcpOptions:
-            return depth + "tcp";
-        case matrix::InnerTransport::kSctp:
-            return depth + "sctp";
+        case matrix::InnerTransport::kTcpOptions: return depth + "tcp";
+        case matrix::InnerTransport::kSctp: return depth + "sctp";
         case matrix::InnerTransport::kIcmp:
             return depth + (row.network == matrix::InnerNetwork::kIpv4 ||
                                     row.network == matrix::InnerNetwork::kIpv4Options
                                 ? "icmp"
                                 : "icmpv6");
-        case matrix::InnerTransport::kUnknown:
-            break;
+        case matrix::InnerTransport::kUnknown: break;
     }
     return depth + "l4";
 }
@@ -386,19 +375,14 @@ std::string place_of(const matrix::Row& row, const std::string& layer, const Row
 std::string rx_offload_for(judge::RxLayer layer, judge::Protocol protocol) {
     const bool outer = layer == judge::RxLayer::kOuterIp || layer == judge::RxLayer::kOuterL4;
     switch (protocol) {
-        case judge::Protocol::kIpv4:
-            return outer ? "OUTER_IPV4_CKSUM" : "IPV4_CKSUM";
-        case judge::Protocol::kUdp:
-            return outer ? "OUTER_UDP_CKSUM" : "UDP_CKSUM";
-        case judge::Protocol::kTcp:
-            return outer ? "" : "TCP_CKSUM";
-        case judge::Protocol::kSctp:
-            return outer ? "" : "SCTP_CKSUM";
+        case judge::Protocol::kIpv4: return outer ? "OUTER_IPV4_CKSUM" : "IPV4_CKSUM";
+        case judge::Protocol::kUdp: return outer ? "OUTER_UDP_CKSUM" : "UDP_CKSUM";
+        case judge::Protocol::kTcp: return outer ? "" : "TCP_CKSUM";
+        case judge::Protocol::kSctp: return outer ? "" : "SCTP_CKSUM";
         case judge::Protocol::kIcmp:
         case judge::Protocol::kIcmpv6:
         case judge::Protocol::kUdpLite:
-        case judge::Protocol::kGre:
-            break;
+        case judge::Protocol::kGre: break;
     }
     return {};
 }

@@ -28,7 +28,7 @@ struct Defect {
     std::uint32_t right_value = 0;
     matrix::Specimen specimen;
     std::vector<matrix::Specimen> more;  // of other rows, kEvidenceFrames with the first at most
-    std::string note;  // of a counter: a sentence
+    std::string note;                    // of a counter: a sentence
     std::vector<verdict::KnownErratum> errata;
 
     // "tx.inner.tcp.PSEUDO"

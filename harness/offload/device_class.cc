@@ -64,8 +64,7 @@ std::string evidence_note(port::Evidence evidence, const std::string& device) {
                 "behind "
                 "it, nothing of any hardware.",
                 device);
-        case port::Evidence::kSimulated:
-            break;
+        case port::Evidence::kSimulated: break;
     }
     return fmt::format(
         "{} stood in for hardware: this shows what the instrument finds, and nothing of any NIC.",

@@ -100,10 +100,8 @@ Status write_capture(tester::Client& tester, const std::string& path, const Defe
 
 }  // namespace
 
-std::vector<verdict::EvidenceFile> keep_evidence(tester::Client& tester,
-                                                         const Findings& findings,
-                                                         const RowsRun& run,
-                                                         const std::string& out_dir) {
+std::vector<verdict::EvidenceFile> keep_evidence(tester::Client& tester, const Findings& findings,
+                                                 const RowsRun& run, const std::string& out_dir) {
     std::vector<verdict::EvidenceFile> files;
     if (out_dir.empty()) {
         return files;
@@ -123,8 +121,7 @@ std::vector<verdict::EvidenceFile> keep_evidence(tester::Client& tester,
                                          "tcpdump, Wireshark)",
                                          defect.signature())});
         }
-        static_cast<void>(
-            replace_file(fmt::format("{}/{}.txt", out_dir, name), page(defect, run)));
+        static_cast<void>(replace_file(fmt::format("{}/{}.txt", out_dir, name), page(defect, run)));
         files.push_back(
             {name + ".txt",
              "the same field by field; the first one's bytes, intended and handed over, "

@@ -9,11 +9,8 @@ namespace {
 traffic::ArrivedFrame as_arrived(agent::CapturedFrame&& captured) {
     traffic::ArrivedFrame frame{.bytes = std::move(captured.bytes)};
     switch (captured.checksum) {
-        case agent::ChecksumStatus::kUnknown:
-            break;
-        case agent::ChecksumStatus::kValid:
-            frame.mbuf_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-            break;
+        case agent::ChecksumStatus::kUnknown: break;
+        case agent::ChecksumStatus::kValid: frame.mbuf_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD; break;
         case agent::ChecksumStatus::kPartial:
             frame.mbuf_flags |= RTE_MBUF_F_RX_L4_CKSUM_NONE;
             break;

@@ -195,8 +195,7 @@ Result<std::vector<Probe>> Rows::probes_of(const matrix::ProbeMaker& maker, cons
         if (!probe) {
             return pass_on(probe.error());
         }
-        probes.push_back(settings_.plain ? matrix::as_plain(std::move(*probe))
-                                         : std::move(*probe));
+        probes.push_back(settings_.plain ? matrix::as_plain(std::move(*probe)) : std::move(*probe));
     }
     return probes;
 }

@@ -297,13 +297,10 @@ std::size_t condition_of(const Row& row) {
         case Encap::kGeneve:
         case Encap::kGeneve40:
         case Encap::kGeneve124:
-        case Encap::kVxlanGpe:
-            return kGeneveGpe;
+        case Encap::kVxlanGpe: return kGeneveGpe;
         case Encap::kIpInIp:
-        case Encap::kGre:
-            return kOverIp;
-        case Encap::kNone:
-            break;
+        case Encap::kGre: return kOverIp;
+        case Encap::kNone: break;
     }
     if (row.fragmentation != matrix::Fragmentation::kNone) {
         return kFragments;

@@ -21,8 +21,8 @@
 namespace pathproof::process {
 namespace {
 
-[[noreturn]] void become(const std::vector<std::string>& argv, const ChildOptions& options, int socket,
-                         pid_t parent) {
+[[noreturn]] void become(const std::vector<std::string>& argv, const ChildOptions& options,
+                         int socket, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
         _exit(125);  // the parent died between fork and prctl
@@ -62,7 +62,8 @@ namespace {
 Result<Child> Child::start(const std::vector<std::string>& argv, const ChildOptions& options) {
     std::array<int, 2> pair{-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) {
-        return fail(ErrorCode::kFailed, "socket pair for {}: {}", argv.front(), std::strerror(errno));
+        return fail(ErrorCode::kFailed, "socket pair for {}: {}", argv.front(),
+                    std::strerror(errno));
     }
     const pid_t parent = getpid();
     const pid_t pid = fork_child();
@@ -90,7 +91,9 @@ Child& Child::operator=(Child&& other) noexcept {
     return *this;
 }
 
-Child::~Child() { stop(); }
+Child::~Child() {
+    stop();
+}
 
 std::string Child::stop() {
     if (socket_ >= 0) {

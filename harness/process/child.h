@@ -1,5 +1,5 @@
-// A process of ours that speaks JSON lines with us: it is started inside a namespace (or over OpenSSH), has
-// one end of a socket pair as its standard input and output, and never outlives us.
+// A process of ours that speaks JSON lines with us: it is started inside a namespace (or over
+// OpenSSH), has one end of a socket pair as its standard input and output, and never outlives us.
 #pragma once
 
 #include <sys/types.h>
@@ -12,14 +12,15 @@
 namespace pathproof::process {
 
 struct ChildOptions {
-    std::string netns;          // named network namespace; empty: the caller's
-    std::vector<int> cpus;      // CPUs it may run on; empty: all of the caller's
+    std::string netns;      // named network namespace; empty: the caller's
+    std::vector<int> cpus;  // CPUs it may run on; empty: all of the caller's
 };
 
 class Child {
   public:
-    // Starts argv[0]. The child gets SIGKILL when the calling process dies (PR_SET_PDEATHSIG, which follows
-    // the *thread* that forks: start children from a thread that lives as long as they should).
+    // Starts argv[0]. The child gets SIGKILL when the calling process dies (PR_SET_PDEATHSIG, which
+    // follows the *thread* that forks: start children from a thread that lives as long as they
+    // should).
     static Result<Child> start(const std::vector<std::string>& argv, const ChildOptions& options);
 
     Child(Child&& other) noexcept;
@@ -32,7 +33,8 @@ class Child {
     pid_t pid() const { return pid_; }
     int socket() const { return socket_; }
 
-    // Closes the socket and waits; says how it ended, for example "exit status 0" or "signal 9 (Killed)".
+    // Closes the socket and waits; says how it ended, for example "exit status 0" or "signal 9
+    // (Killed)".
     std::string stop();
 
   private:

@@ -30,8 +30,7 @@ Children& children() {
 
 bool has_ended(pid_t pid) {
     siginfo_t about{};
-    const int outcome =
-        waitid(P_PID, static_cast<id_t>(pid), &about, WEXITED | WNOHANG | WNOWAIT);
+    const int outcome = waitid(P_PID, static_cast<id_t>(pid), &about, WEXITED | WNOHANG | WNOWAIT);
     return outcome < 0 ? errno == ECHILD : about.si_pid == pid;
 }
 

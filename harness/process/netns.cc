@@ -13,7 +13,9 @@
 namespace pathproof::process {
 namespace {
 
-std::string netns_path(const std::string& name) { return "/run/netns/" + name; }
+std::string netns_path(const std::string& name) {
+    return "/run/netns/" + name;
+}
 
 }  // namespace
 
@@ -28,8 +30,8 @@ Status enter_netns(const std::string& name, SysfsView sysfs) {
         return {};
     }
     if (!netns_exists(name)) {
-        return fail(ErrorCode::kNotFound, "network namespace '{}' does not exist; 'ip netns' lists them",
-                    name);
+        return fail(ErrorCode::kNotFound,
+                    "network namespace '{}' does not exist; 'ip netns' lists them", name);
     }
     const int handle = open(netns_path(name).c_str(), O_RDONLY | O_CLOEXEC);
     if (handle < 0) {

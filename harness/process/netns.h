@@ -20,7 +20,8 @@ enum class SysfsView {
 // kRemount is for a child process of its own, never for a thread of a larger process.
 Status enter_netns(const std::string& name, SysfsView sysfs);
 
-// Runs `work` on a thread of its own inside the namespace and waits for it; the caller stays where it is.
+// Runs `work` on a thread of its own inside the namespace and waits for it; the caller stays where
+// it is.
 Status in_netns(const std::string& name, const std::function<Status()>& work);
 
 }  // namespace pathproof::process

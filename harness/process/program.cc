@@ -86,9 +86,8 @@ bool exchange(const std::string& input, Pipe& in, Pipe& out, Pipe& err, Clock::t
         if (left <= 0) {
             return false;
         }
-        std::array<pollfd, 3> ends{{{out.read_end, POLLIN, 0},
-                                    {err.read_end, POLLIN, 0},
-                                    {in.write_end, POLLOUT, 0}}};
+        std::array<pollfd, 3> ends{
+            {{out.read_end, POLLIN, 0}, {err.read_end, POLLIN, 0}, {in.write_end, POLLOUT, 0}}};
         if (poll(ends.data(), ends.size(), static_cast<int>(left)) < 0 && errno != EINTR) {
             return false;
         }
@@ -152,8 +151,9 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
     }
     output.exit_status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
     if (output.exit_status == 127 && output.out.empty()) {
-        return fail(ErrorCode::kNotFound, "program '{}' cannot be run ({}); is its package installed?",
-                    argv.front(), output.err.substr(0, output.err.find('\n')));
+        return fail(ErrorCode::kNotFound,
+                    "program '{}' cannot be run ({}); is its package installed?", argv.front(),
+                    output.err.substr(0, output.err.find('\n')));
     }
     return output;
 }
@@ -166,8 +166,8 @@ Result<std::string> run_checked(const std::vector<std::string>& argv,
     }
     if (output->exit_status != 0) {
         const std::string where = options.netns.empty() ? "" : " in namespace " + options.netns;
-        return fail(ErrorCode::kFailed, "'{}'{} failed with status {}: {}", fmt::join(argv, " "), where,
-                    output->exit_status, output->err.empty() ? output->out : output->err);
+        return fail(ErrorCode::kFailed, "'{}'{} failed with status {}: {}", fmt::join(argv, " "),
+                    where, output->exit_status, output->err.empty() ? output->out : output->err);
     }
     return std::move(output->out);
 }

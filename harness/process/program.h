@@ -23,12 +23,14 @@ struct ProgramOutput {
     std::string err;
 };
 
-// Runs argv[0] (found through PATH and the sbin folders). An error means that it could not be started or
-// did not end in time (it is killed then); a program that ran and failed is a value with its exit status.
+// Runs argv[0] (found through PATH and the sbin folders). An error means that it could not be
+// started or did not end in time (it is killed then); a program that ran and failed is a value with
+// its exit status.
 Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
                                   const ProgramOptions& options = {});
 
-// As above, but a non-zero exit status is an error too, with the command and what it wrote to stderr.
+// As above, but a non-zero exit status is an error too, with the command and what it wrote to
+// stderr.
 Result<std::string> run_checked(const std::vector<std::string>& argv,
                                 const ProgramOptions& options = {});
 

@@ -70,15 +70,17 @@ json error_answer(const json& id, const Error& error) {
             {"error", {{"code", error_code_name(error.code)}, {"message", error.message}}}};
 }
 
-// Of a child whose stream has ended, without taking its exit status from the one who waits for it; the end of the process
-// comes a moment after that of its stream.
+// Of a child whose stream has ended, without taking its exit status from the one who waits for it;
+// the end of the process comes a moment after that of its stream.
 std::string how_it_ended(pid_t pid) {
     siginfo_t how{};
     for (int waited_ms = 0; waited_ms < 500; ++waited_ms) {
-        if (waitid(P_PID, static_cast<id_t>(pid), &how, WEXITED | WNOHANG | WNOWAIT) == 0 && how.si_pid == pid) {
+        if (waitid(P_PID, static_cast<id_t>(pid), &how, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            how.si_pid == pid) {
             return how.si_code == CLD_EXITED
                        ? fmt::format("ended with exit status {}", how.si_status)
-                       : fmt::format("was ended by signal {} ({})", how.si_status, strsignal(how.si_status));
+                       : fmt::format("was ended by signal {} ({})", how.si_status,
+                                     strsignal(how.si_status));
         }
         usleep(1000);
     }
@@ -87,7 +89,9 @@ std::string how_it_ended(pid_t pid) {
 
 }  // namespace
 
-void RpcServer::on(const std::string& op, Handler handler) { handlers_[op] = std::move(handler); }
+void RpcServer::on(const std::string& op, Handler handler) {
+    handlers_[op] = std::move(handler);
+}
 
 void RpcServer::serve(int input, int output) {
     ignore_closed_pipes();
@@ -104,7 +108,8 @@ void RpcServer::serve(int input, int output) {
         json request = json::parse(line, nullptr, false);
         if (!request.is_object() || !request.contains("id") || !request.contains("op") ||
             !request["op"].is_string()) {
-            answer(error_answer(nullptr, {ErrorCode::kBadInput, "not a request: " + line.substr(0, 200)}));
+            answer(error_answer(nullptr,
+                                {ErrorCode::kBadInput, "not a request: " + line.substr(0, 200)}));
             return;
         }
         const std::string op = request["op"].get<std::string>();
@@ -158,8 +163,8 @@ void RpcClient::read_answers() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
     for (auto& [id, waiting] : pending_) {
-        waiting->outcome =
-            fail(ErrorCode::kUnavailable, "{} (pid {}) {} before it answered", who_, pid_, how_it_ended(pid_));
+        waiting->outcome = fail(ErrorCode::kUnavailable, "{} (pid {}) {} before it answered", who_,
+                                pid_, how_it_ended(pid_));
     }
     pending_.clear();
     answered_.notify_all();
@@ -179,9 +184,8 @@ void RpcClient::take_answer(const std::string& line) {
         waiting->second->outcome = std::move(answer["ok"]);
     } else {
         const json error = answer.value("error", json::object());
-        waiting->second->outcome =
-            fail(error_code_from_name(error.value("code", "failed")), "{}: {}", who_,
-                 error.value("message", "no message"));
+        waiting->second->outcome = fail(error_code_from_name(error.value("code", "failed")),
+                                        "{}: {}", who_, error.value("message", "no message"));
     }
     pending_.erase(waiting);
     answered_.notify_all();
@@ -192,19 +196,22 @@ Result<json> RpcClient::call(const std::string& op, const json& args,
     auto waiting = std::make_shared<Pending>();
     std::unique_lock lock(mutex_);
     if (ended_) {
-        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}", who_, pid_, how_it_ended(pid_));
+        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}", who_, pid_,
+                    how_it_ended(pid_));
     }
     const std::uint64_t id = next_id_++;
     pending_[id] = waiting;
-    // Requests are short: they fit the socket's buffer, so that writing under the lock does not block.
+    // Requests are short: they fit the socket's buffer, so that writing under the lock does not
+    // block.
     if (!write_all(socket_, to_line({{"id", id}, {"op", op}, {"args", args}}))) {
         pending_.erase(id);
-        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}", who_, pid_, how_it_ended(pid_));
+        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}", who_, pid_,
+                    how_it_ended(pid_));
     }
     if (!answered_.wait_for(lock, timeout, [&] { return waiting->outcome.has_value(); })) {
         pending_.erase(id);
-        return fail(ErrorCode::kUnavailable, "{} (pid {}) did not answer '{}' within {} ms", who_, pid_, op,
-                    timeout.count());
+        return fail(ErrorCode::kUnavailable, "{} (pid {}) did not answer '{}' within {} ms", who_,
+                    pid_, op, timeout.count());
     }
     return std::move(*waiting->outcome);
 }

@@ -3,8 +3,8 @@
 //   request   {"id": 7, "op": "features", "args": {"device": "vx"}}
 //   answer    {"id": 7, "ok": {...}}   or   {"id": 7, "error": {"code": "not_found", "message": "..."}}
 //
-// One line each, UTF-8, in any order of answers. The end of the input ends the process. The same lines
-// work over a socket pair and through ssh's standard input and output.
+// One line each, UTF-8, in any order of answers. The end of the input ends the process. The same
+// lines work over a socket pair and through ssh's standard input and output.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@
 
 namespace pathproof::process {
 
-// The answering side. Each request runs on a thread of its own, so that a probe that waits five seconds
-// does not hold up the next request.
+// The answering side. Each request runs on a thread of its own, so that a probe that waits five
+// seconds does not hold up the next request.
 class RpcServer {
   public:
     using Handler = std::function<Result<nlohmann::json>(const nlohmann::json& args)>;
@@ -48,7 +48,8 @@ class RpcClient {
     RpcClient& operator=(const RpcClient&) = delete;
     ~RpcClient();
 
-    // Asks and waits. If the process dies, or says nothing within `timeout`, the error is kUnavailable.
+    // Asks and waits. If the process dies, or says nothing within `timeout`, the error is
+    // kUnavailable.
     Result<nlohmann::json> call(const std::string& op, const nlohmann::json& args,
                                 std::chrono::milliseconds timeout = std::chrono::seconds(30));
 

@@ -9,9 +9,9 @@ namespace pathproof::process {
 // standard output.
 //
 // Once standard output is lost, or nobody reads standard error any more, the process sends itself
-// SIGPIPE, which is taken as Ctrl-C is by stop_on_signals() and by lab::SignalGuard, also if it came
-// before these are at work, and stops nothing else. A standard error that cannot be written for another reason (a full
-// disk) stops nothing.
+// SIGPIPE, which is taken as Ctrl-C is by stop_on_signals() and by lab::SignalGuard, also if it
+// came before these are at work, and stops nothing else. A standard error that cannot be written
+// for another reason (a full disk) stops nothing.
 void hold_standard_streams();
 
 // Whether something that was printed on standard output has not arrived.

@@ -139,26 +139,16 @@ void compare_dpdk_side(const Profile& profile, const char* side,
 
 const char* name(Finding::Kind kind) {
     switch (kind) {
-        case Kind::kAsExpected:
-            return "ok";
-        case Kind::kMissing:
-            return "MISSING";
-        case Kind::kUnexpected:
-            return "UNEXPECTED";
-        case Kind::kBroken:
-            return "BROKEN";
-        case Kind::kMaybeBroken:
-            return "maybe broken";
-        case Kind::kExpired:
-            return "expired";
-        case Kind::kOtherDefault:
-            return "other default";
-        case Kind::kOtherLimit:
-            return "other limit";
-        case Kind::kUnlisted:
-            return "unlisted";
-        case Kind::kNotJudged:
-            return "not judged";
+        case Kind::kAsExpected: return "ok";
+        case Kind::kMissing: return "MISSING";
+        case Kind::kUnexpected: return "UNEXPECTED";
+        case Kind::kBroken: return "BROKEN";
+        case Kind::kMaybeBroken: return "maybe broken";
+        case Kind::kExpired: return "expired";
+        case Kind::kOtherDefault: return "other default";
+        case Kind::kOtherLimit: return "other limit";
+        case Kind::kUnlisted: return "unlisted";
+        case Kind::kNotJudged: return "not judged";
     }
     return "ok";
 }
@@ -220,14 +210,10 @@ bool agrees(const std::vector<Finding>& findings) {
 
 const char* name(QuirkState state) {
     switch (state) {
-        case QuirkState::kInForce:
-            return "in force";
-        case QuirkState::kExpired:
-            return "expired";
-        case QuirkState::kNotYet:
-            return "not yet";
-        case QuirkState::kUnknown:
-            return "not known";
+        case QuirkState::kInForce: return "in force";
+        case QuirkState::kExpired: return "expired";
+        case QuirkState::kNotYet: return "not yet";
+        case QuirkState::kUnknown: return "not known";
     }
     return "not known";
 }

@@ -11,29 +11,30 @@ namespace pathproof::profile {
 namespace {
 
 // Wrong checksums, wrong headers, wrong verdicts and wrong paths, as the judge names them.
-constexpr auto kChecksumNames = std::to_array<std::string_view>({"CARRY",           "COMPLETE_WRONG",
-                                                         "COUNTER_LIES",    "DISABLED",
-                                                         "DOUBLE",          "DROP",
-                                                         "EXTHDR_PSEUDO",   "EXTHDR_START",
-                                                         "FIELD_KEEP",      "FIELD_ZERO",
-                                                         "FIRST_SEG_ONLY",  "FRAG_L4",
-                                                         "IPOPT_START",     "IPV4_FFFF",
-                                                         "LAST_SEG_ONLY",   "NAT0",
-                                                         "NAT_LCO",         "ODD_LAST_DROPPED",
-                                                         "ODD_LAST_LANE",   "OUTER_BEFORE_INNER",
-                                                         "PAD_DATA",        "PAD_LEN",
-                                                         "PAYLOAD",         "PORT_SPECIAL",
-                                                         "PORT_UNPARSED",   "PSEUDO",
-                                                         "PSEUDO_INV",      "PSEUDO_NOLEN",
-                                                         "RX_BAD_ON_GOOD",  "RX_DROP_BAD",
-                                                         "RX_GOOD_ON_BAD",  "RX_HEALED",
-                                                         "RX_LAYER_SWAP",   "RX_UNKNOWN_ALWAYS",
-                                                         "SEG_HDR",         "SLOW",
-                                                         "STALE",           "STALL",
-                                                         "SUPERPKT",        "SWAP",
-                                                         "UNKNOWN",         "VLAN_LOST",
-                                                         "VLAN_START",      "WRONG_FIELD",
-                                                         "ZERO_NOT_MANGLED"});
+constexpr auto kChecksumNames =
+    std::to_array<std::string_view>({"CARRY",           "COMPLETE_WRONG",
+                                     "COUNTER_LIES",    "DISABLED",
+                                     "DOUBLE",          "DROP",
+                                     "EXTHDR_PSEUDO",   "EXTHDR_START",
+                                     "FIELD_KEEP",      "FIELD_ZERO",
+                                     "FIRST_SEG_ONLY",  "FRAG_L4",
+                                     "IPOPT_START",     "IPV4_FFFF",
+                                     "LAST_SEG_ONLY",   "NAT0",
+                                     "NAT_LCO",         "ODD_LAST_DROPPED",
+                                     "ODD_LAST_LANE",   "OUTER_BEFORE_INNER",
+                                     "PAD_DATA",        "PAD_LEN",
+                                     "PAYLOAD",         "PORT_SPECIAL",
+                                     "PORT_UNPARSED",   "PSEUDO",
+                                     "PSEUDO_INV",      "PSEUDO_NOLEN",
+                                     "RX_BAD_ON_GOOD",  "RX_DROP_BAD",
+                                     "RX_GOOD_ON_BAD",  "RX_HEALED",
+                                     "RX_LAYER_SWAP",   "RX_UNKNOWN_ALWAYS",
+                                     "SEG_HDR",         "SLOW",
+                                     "STALE",           "STALL",
+                                     "SUPERPKT",        "SWAP",
+                                     "UNKNOWN",         "VLAN_LOST",
+                                     "VLAN_START",      "WRONG_FIELD",
+                                     "ZERO_NOT_MANGLED"});
 constexpr auto kDepths =
     std::to_array<std::string_view>({"any", "inner", "innermost", "outer", "outermost", "plain"});
 constexpr auto kProtocols = std::to_array<std::string_view>(
@@ -124,36 +125,27 @@ std::optional<Direction> direction_named(std::string_view word) {
 
 const char* name(Direction direction) {
     switch (direction) {
-        case Direction::kTransmit:
-            return "tx";
-        case Direction::kReceive:
-            return "rx";
-        case Direction::kPath:
-            return "path";
+        case Direction::kTransmit: return "tx";
+        case Direction::kReceive: return "rx";
+        case Direction::kPath: return "path";
     }
     return "path";
 }
 
 const char* name(Evidence evidence) {
     switch (evidence) {
-        case Evidence::kSource:
-            return "source";
-        case Evidence::kThread:
-            return "thread";
-        case Evidence::kChangelog:
-            return "changelog";
+        case Evidence::kSource: return "source";
+        case Evidence::kThread: return "thread";
+        case Evidence::kChangelog: return "changelog";
     }
     return "changelog";
 }
 
 const char* name(Certainty certainty) {
     switch (certainty) {
-        case Certainty::kDriverAndRange:
-            return "driver and version";
-        case Certainty::kDriver:
-            return "driver";
-        case Certainty::kSignature:
-            return "signature only";
+        case Certainty::kDriverAndRange: return "driver and version";
+        case Certainty::kDriver: return "driver";
+        case Certainty::kSignature: return "signature only";
     }
     return "signature only";
 }

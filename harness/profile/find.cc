@@ -71,9 +71,10 @@ Result<Profile> find_profile(const std::string& directory, const std::string& id
         }
         ids.push_back(profile.id);
     }
-    return fail(ErrorCode::kNotFound, "there is no profile '{}' in {}; there are: {}{}", id,
-                directory, ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", ")),
-                damaged.empty() ? "" : "; it may be one that cannot be read: " + damaged.front().message);
+    return fail(
+        ErrorCode::kNotFound, "there is no profile '{}' in {}; there are: {}{}", id, directory,
+        ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", ")),
+        damaged.empty() ? "" : "; it may be one that cannot be read: " + damaged.front().message);
 }
 
 namespace {

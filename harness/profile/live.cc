@@ -53,17 +53,10 @@ int note_attribute(const nlattr* attribute, void* data) {
         }
     };
     switch (mnl_attr_get_type(attribute)) {
-        case IFLA_MAX_MTU:
-            note(LimitKind::kMaxMtu);
-            break;
-        case IFLA_TSO_MAX_SIZE:
-            note(LimitKind::kTsoMaxBytes);
-            break;
-        case IFLA_TSO_MAX_SEGS:
-            note(LimitKind::kTsoMaxSegments);
-            break;
-        default:
-            break;
+        case IFLA_MAX_MTU: note(LimitKind::kMaxMtu); break;
+        case IFLA_TSO_MAX_SIZE: note(LimitKind::kTsoMaxBytes); break;
+        case IFLA_TSO_MAX_SEGS: note(LimitKind::kTsoMaxSegments); break;
+        default: break;
     }
     return MNL_CB_OK;
 }

@@ -292,40 +292,29 @@ Profile ProfileReader::read(const std::string& file) {
 
 const char* name(Maturity maturity) {
     switch (maturity) {
-        case Maturity::kDraft:
-            return "draft";
-        case Maturity::kVerified:
-            return "verified";
+        case Maturity::kDraft: return "draft";
+        case Maturity::kVerified: return "verified";
     }
     return "draft";
 }
 
 const char* name(Expectation expectation) {
     switch (expectation) {
-        case Expectation::kRequired:
-            return "required";
-        case Expectation::kOptional:
-            return "optional";
-        case Expectation::kAbsent:
-            return "absent";
-        case Expectation::kBroken:
-            return "broken";
+        case Expectation::kRequired: return "required";
+        case Expectation::kOptional: return "optional";
+        case Expectation::kAbsent: return "absent";
+        case Expectation::kBroken: return "broken";
     }
     return "optional";
 }
 
 const char* name(LimitKind kind) {
     switch (kind) {
-        case LimitKind::kMaxMtu:
-            return "max_mtu";
-        case LimitKind::kRxQueues:
-            return "rx_queues";
-        case LimitKind::kTxQueues:
-            return "tx_queues";
-        case LimitKind::kTsoMaxBytes:
-            return "tso_max_bytes";
-        case LimitKind::kTsoMaxSegments:
-            return "tso_max_segments";
+        case LimitKind::kMaxMtu: return "max_mtu";
+        case LimitKind::kRxQueues: return "rx_queues";
+        case LimitKind::kTxQueues: return "tx_queues";
+        case LimitKind::kTsoMaxBytes: return "tso_max_bytes";
+        case LimitKind::kTsoMaxSegments: return "tso_max_segments";
     }
     return "max_mtu";
 }

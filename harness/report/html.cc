@@ -85,10 +85,10 @@ std::string lead_of(const RunResult& run) {
         lead =
             "A scenario sets up a known failure on purpose and looks whether this system shows it. "
             "REPRODUCED means that it does.";
-        const bool exposed = std::any_of(
-            run.scenarios.begin(), run.scenarios.end(), [](const ScenarioResult& scenario) {
-                return scenario.verdict == ScenarioVerdict::kExposed;
-            });
+        const bool exposed = std::any_of(run.scenarios.begin(), run.scenarios.end(),
+                                         [](const ScenarioResult& scenario) {
+                                             return scenario.verdict == ScenarioVerdict::kExposed;
+                                         });
         lead += exposed ? " EXPOSED means that it happens here and harmed nobody." : "";
     }
     if (truths != 0) {
@@ -148,15 +148,13 @@ std::string meaning(const RunResult& run) {
         std::all_of(run.scenarios.begin(), run.scenarios.end(),
                     [](const ScenarioResult& scenario) { return !is_truth(scenario.verdict); });
     switch (run.verdict) {
-        case RunVerdict::kQualified:
-            return "Nothing that this run looked for went wrong.";
+        case RunVerdict::kQualified: return "Nothing that this run looked for went wrong.";
         case RunVerdict::kQualifiedWithExceptions:
             return fmt::format(
                 "{} on this system. For each of them this run named the cause and showed a cure "
                 "that works.",
                 known ? "Known failures exist" : "Failures exist");
-        case RunVerdict::kNotQualified:
-            return what_speaks_against(run);
+        case RunVerdict::kNotQualified: return what_speaks_against(run);
         case RunVerdict::kIncomplete:
             return "No basis for a verdict: something was not measured, not conclusive or not "
                    "explained.";

@@ -294,22 +294,26 @@ std::string compared_toggles(const Cell& cell, const Cell& other) {
     return html.empty() ? escape_markup(cell.id) : html;
 }
 
-bool is_zero(const Measure& measure) { return measure.value.is_number() && measure.value == 0; }
+bool is_zero(const Measure& measure) {
+    return measure.value.is_number() && measure.value == 0;
+}
 
 // Zeros say that something did not happen: they are there, but folded away.
 std::string measures_html(const std::vector<Measure>& measures) {
     std::string shown;
     std::string zeros;
     for (const Measure& measure : measures) {
-        (is_zero(measure) ? zeros : shown) += fmt::format(
-            "<div><dt>{}</dt><dd>{}</dd></div>", escape_markup(measure.label), measure_html(measure));
+        (is_zero(measure) ? zeros : shown) +=
+            fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_markup(measure.label),
+                        measure_html(measure));
     }
     std::string html = "<div class=\"figures\">";
     if (!shown.empty()) {
         html += "<dl class=\"measures\">" + shown + "</dl>";
     }
     if (!zeros.empty()) {
-        html += "<details><summary>Counted zero</summary><dl class=\"measures\">" + zeros + "</dl></details>";
+        html += "<details><summary>Counted zero</summary><dl class=\"measures\">" + zeros +
+                "</dl></details>";
     }
     return html + "</div>";
 }
@@ -317,13 +321,11 @@ std::string measures_html(const std::vector<Measure>& measures) {
 // Of a cell whose verdict does not speak of the system, what it speaks of.
 const char* role_text(const Cell& cell) {
     switch (cell.role) {
-        case Cell::Role::kCure:
-            return " (cure)";
+        case Cell::Role::kCure: return " (cure)";
         case Cell::Role::kDemonstration:
             return " (demonstration of the tool: PASS means that it shows what it must)";
         case Cell::Role::kMatrix:
-        case Cell::Role::kControl:
-            return "";
+        case Cell::Role::kControl: return "";
     }
     return "";
 }
@@ -410,7 +412,9 @@ std::string before_after_html(const ScenarioResult& scenario) {
                             escape_markup(measure.label), measure_html(measure),
                             cured == nullptr ? "not measured" : measure_html(*cured));
     }
-    return html + "</tbody></table><p class=\"legend\">What was counted zero in both is left out.</p></section>";
+    return html +
+           "</tbody></table><p class=\"legend\">What was counted zero in both is left "
+           "out.</p></section>";
 }
 
 }  // namespace pathproof::report

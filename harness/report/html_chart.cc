@@ -42,12 +42,9 @@ double axis_maximum(const Chart& chart) {
 
 const char* tone_of(Bar::Kind kind) {
     switch (kind) {
-        case Bar::Kind::kGood:
-            return "good";
-        case Bar::Kind::kBad:
-            return "bad";
-        case Bar::Kind::kNeutral:
-            return "mute";
+        case Bar::Kind::kGood: return "good";
+        case Bar::Kind::kBad: return "bad";
+        case Bar::Kind::kNeutral: return "mute";
     }
     return "mute";
 }

@@ -27,7 +27,8 @@ std::string measure_html(const verdict::Measure& measure);
 // starts their element ids.
 std::string cells_html(const verdict::ScenarioResult& scenario, const std::string& anchor);
 // `anchor` empty: the cells are nobody's target.
-std::string cell_list_html(const std::vector<const verdict::Cell*>& cells, const std::string& anchor = "");
+std::string cell_list_html(const std::vector<const verdict::Cell*>& cells,
+                           const std::string& anchor = "");
 // The element id of a cell in the list made by cells_html; empty for a cell that is not in it.
 std::string cell_target(const verdict::ScenarioResult& scenario, const std::string& anchor,
                         const std::string& cell_id);

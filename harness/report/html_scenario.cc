@@ -56,7 +56,8 @@ std::string card(const char* kind, const std::string& title, const std::string& 
     for (const std::string& line : lines_of(text)) {
         paragraphs += "<p>" + markup_with_code(line) + "</p>";
     }
-    return fmt::format(R"(<div class="card {}"><h3>{}</h3>{}{}</div>)", kind, title, paragraphs, foot);
+    return fmt::format(R"(<div class="card {}"><h3>{}</h3>{}{}</div>)", kind, title, paragraphs,
+                       foot);
 }
 
 std::string cause_and_cure(const ScenarioResult& scenario) {
@@ -112,16 +113,11 @@ std::string foot_html(const ScenarioResult& scenario) {
 
 Badge badge_of(CellVerdict verdict) {
     switch (verdict) {
-        case CellVerdict::kPass:
-            return {"good", "✓", name(verdict)};
-        case CellVerdict::kFail:
-            return {"bad", "✕", name(verdict)};
-        case CellVerdict::kError:
-            return {"warn", "!", name(verdict)};
-        case CellVerdict::kSkip:
-            return {"mute", "–", name(verdict)};
-        case CellVerdict::kInconclusive:
-            return {"warn", "?", name(verdict)};
+        case CellVerdict::kPass: return {"good", "✓", name(verdict)};
+        case CellVerdict::kFail: return {"bad", "✕", name(verdict)};
+        case CellVerdict::kError: return {"warn", "!", name(verdict)};
+        case CellVerdict::kSkip: return {"mute", "–", name(verdict)};
+        case CellVerdict::kInconclusive: return {"warn", "?", name(verdict)};
     }
     return {"warn", "!", name(verdict)};
 }
@@ -129,29 +125,21 @@ Badge badge_of(CellVerdict verdict) {
 Badge badge_of(ScenarioVerdict verdict) {
     switch (verdict) {
         case ScenarioVerdict::kReproduced:
-        case ScenarioVerdict::kDefectFound:
-            return {"bad", "✕", name(verdict)};
+        case ScenarioVerdict::kDefectFound: return {"bad", "✕", name(verdict)};
         case ScenarioVerdict::kNotReproduced:
-        case ScenarioVerdict::kNoDefectFound:
-            return {"good", "✓", name(verdict)};
-        case ScenarioVerdict::kExposed:
-            return {"warn", "!", name(verdict)};
-        case ScenarioVerdict::kInconclusive:
-            return {"warn", "?", name(verdict)};
+        case ScenarioVerdict::kNoDefectFound: return {"good", "✓", name(verdict)};
+        case ScenarioVerdict::kExposed: return {"warn", "!", name(verdict)};
+        case ScenarioVerdict::kInconclusive: return {"warn", "?", name(verdict)};
     }
     return {"warn", "?", name(verdict)};
 }
 
 Badge badge_of(RunVerdict verdict) {
     switch (verdict) {
-        case RunVerdict::kQualified:
-            return {"good", "✓", name(verdict)};
-        case RunVerdict::kQualifiedWithExceptions:
-            return {"warn", "!", name(verdict)};
-        case RunVerdict::kNotQualified:
-            return {"bad", "✕", name(verdict)};
-        case RunVerdict::kIncomplete:
-            return {"mute", "?", name(verdict)};
+        case RunVerdict::kQualified: return {"good", "✓", name(verdict)};
+        case RunVerdict::kQualifiedWithExceptions: return {"warn", "!", name(verdict)};
+        case RunVerdict::kNotQualified: return {"bad", "✕", name(verdict)};
+        case RunVerdict::kIncomplete: return {"mute", "?", name(verdict)};
     }
     return {"mute", "?", name(verdict)};
 }
@@ -241,10 +229,11 @@ std::string scenario_html(const ScenarioResult& scenario, const std::string& anc
         R"(<h2>{} {}</h2><p class="question">{}</p><p class="headline {}">{}</p>{}</header>)",
         anchor, escape_markup(scenario.id), escape_markup(scenario.title), badge_html(badge),
         markup_with_code(scenario.question), badge.tone, markup_with_code(scenario.headline),
-        scenario.part.empty() ? ""
-                              : fmt::format(R"(<p class="lead">Only the cells that match <code>{}</code> were )"
-                                            R"(run.</p>)",
-                                            escape_markup(scenario.part)));
+        scenario.part.empty()
+            ? ""
+            : fmt::format(R"(<p class="lead">Only the cells that match <code>{}</code> were )"
+                          R"(run.</p>)",
+                          escape_markup(scenario.part)));
     html += cause_and_cure(scenario);
     html += before_after_html(scenario);
     html += truth_tables_html(scenario, anchor);

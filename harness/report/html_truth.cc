@@ -17,18 +17,12 @@ struct Look {
 
 Look look_of(Observed observed) {
     switch (observed) {
-        case Observed::kRight:
-            return {"good", "✓"};
-        case Observed::kWrong:
-            return {"bad", "✕"};
-        case Observed::kByDesign:
-            return {"warn", "◐"};
-        case Observed::kRefused:
-            return {"mute", "⊘"};
-        case Observed::kNoClaim:
-            return {"mute", "○"};
-        case Observed::kNotTested:
-            return {"mute", "–"};
+        case Observed::kRight: return {"good", "✓"};
+        case Observed::kWrong: return {"bad", "✕"};
+        case Observed::kByDesign: return {"warn", "◐"};
+        case Observed::kRefused: return {"mute", "⊘"};
+        case Observed::kNoClaim: return {"mute", "○"};
+        case Observed::kNotTested: return {"mute", "–"};
     }
     return {"mute", "–"};
 }

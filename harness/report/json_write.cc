@@ -74,12 +74,9 @@ ordered_json of_proof(const Proof& proof) {
 
 const char* kind_name(Bar::Kind kind) {
     switch (kind) {
-        case Bar::Kind::kGood:
-            return "good";
-        case Bar::Kind::kBad:
-            return "bad";
-        case Bar::Kind::kNeutral:
-            return "neutral";
+        case Bar::Kind::kGood: return "good";
+        case Bar::Kind::kBad: return "bad";
+        case Bar::Kind::kNeutral: return "neutral";
     }
     return "neutral";
 }
@@ -99,9 +96,12 @@ ordered_json of_chart(const Chart& chart) {
 }
 
 ordered_json of_observation(const Observation& observation) {
-    return {{"observed", name(observation.observed)}, {"frames", observation.frames},
-            {"wrong", observation.wrong},             {"names", observation.names},
-            {"cell", observation.cell},               {"note", observation.note}};
+    return {{"observed", name(observation.observed)},
+            {"frames", observation.frames},
+            {"wrong", observation.wrong},
+            {"names", observation.names},
+            {"cell", observation.cell},
+            {"note", observation.note}};
 }
 
 ordered_json of_erratum(const KnownErratum& erratum) {

@@ -16,16 +16,13 @@ enum class Outcome { kPassed, kFailure, kError, kSkipped };
 // system.
 Outcome red_outcome_of(const Cell& cell, Role role) {
     switch (cell.verdict) {
-        case CellVerdict::kPass:
-            return Outcome::kPassed;
+        case CellVerdict::kPass: return Outcome::kPassed;
         case CellVerdict::kFail:
             return role == Role::kControl || role == Role::kDemonstration ? Outcome::kError
                                                                           : Outcome::kFailure;
         case CellVerdict::kError:
-        case CellVerdict::kInconclusive:
-            return Outcome::kError;
-        case CellVerdict::kSkip:
-            return Outcome::kSkipped;
+        case CellVerdict::kInconclusive: return Outcome::kError;
+        case CellVerdict::kSkip: return Outcome::kSkipped;
     }
     return Outcome::kError;
 }
@@ -36,10 +33,10 @@ struct Reading {
 
     Outcome operator()(const Cell& cell, Role role) const {
         const Outcome red = red_outcome_of(cell, role);
-        return exit_code != 0              ? red
-               : red == Outcome::kFailure  ? Outcome::kPassed
-               : red == Outcome::kError    ? Outcome::kSkipped
-                                           : red;
+        return exit_code != 0             ? red
+               : red == Outcome::kFailure ? Outcome::kPassed
+               : red == Outcome::kError   ? Outcome::kSkipped
+                                          : red;
     }
 };
 
@@ -117,16 +114,14 @@ std::string message(const Cell& cell, Role role) {
 std::string outcome_xml(const Cell& cell, Role role, Outcome outcome) {
     const std::string said = escape_markup(message(cell, role));
     switch (outcome) {
-        case Outcome::kPassed:
-            return "";
+        case Outcome::kPassed: return "";
         case Outcome::kFailure:
             return fmt::format("      <failure type=\"{}\" message=\"{}\"/>\n",
                                escape_markup(cell.cause.empty() ? "FAIL" : cell.cause), said);
         case Outcome::kError:
             return fmt::format("      <error type=\"{}\" message=\"{}\"/>\n", name(cell.verdict),
                                said);
-        case Outcome::kSkipped:
-            return fmt::format("      <skipped message=\"{}\"/>\n", said);
+        case Outcome::kSkipped: return fmt::format("      <skipped message=\"{}\"/>\n", said);
     }
     return "";
 }
@@ -141,9 +136,10 @@ std::string case_xml(const ScenarioResult& scenario, const Cell& cell, Role role
 
 std::string suite_xml(const RunResult& run, const ScenarioResult& scenario,
                       const Reading& outcome_of) {
-    std::string xml = fmt::format("  <testsuite name=\"{}\" {} time=\"{:.3f}\" timestamp=\"{}\">\n",
-                                  escape_markup(scenario.id), counts_xml(tally(scenario, outcome_of)),
-                                  scenario.seconds, escape_markup(run.started_at));
+    std::string xml =
+        fmt::format("  <testsuite name=\"{}\" {} time=\"{:.3f}\" timestamp=\"{}\">\n",
+                    escape_markup(scenario.id), counts_xml(tally(scenario, outcome_of)),
+                    scenario.seconds, escape_markup(run.started_at));
     xml += "    <properties>\n" + property("evidence_class", run.evidence_class) +
            property("seed", std::to_string(run.seed)) + property("command", run.command) +
            property("repeat_command", run.repeat_command) + property("version", run.version) +
@@ -166,9 +162,7 @@ std::string suite_xml(const RunResult& run, const ScenarioResult& scenario,
 // The verdict of the run as a test case of its own: a run that executed nothing must not look
 // green.
 Outcome run_outcome(int exit_code) {
-    return exit_code == 0   ? Outcome::kPassed
-           : exit_code == 1 ? Outcome::kFailure
-                            : Outcome::kError;
+    return exit_code == 0 ? Outcome::kPassed : exit_code == 1 ? Outcome::kFailure : Outcome::kError;
 }
 
 std::string run_suite_xml(const RunResult& run, Outcome outcome) {

@@ -44,8 +44,8 @@ Status check_kind(const fs::path& path, fs::file_type wanted) {
     if (type == fs::file_type::not_found || type == wanted) {
         return {};
     }
-    return fail(ErrorCode::kBadInput, "{} is {}, not {}; name another folder for the report with --out",
-                path.string(),
+    return fail(ErrorCode::kBadInput,
+                "{} is {}, not {}; name another folder for the report with --out", path.string(),
                 type == fs::file_type::symlink     ? "a symbolic link"
                 : type == fs::file_type::directory ? "a folder"
                                                    : "a file",

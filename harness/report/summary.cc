@@ -16,13 +16,10 @@ enum class Tone { kGood, kBad, kWarn };
 
 Tone tone_of(RunVerdict verdict) {
     switch (verdict) {
-        case RunVerdict::kQualified:
-            return Tone::kGood;
-        case RunVerdict::kNotQualified:
-            return Tone::kBad;
+        case RunVerdict::kQualified: return Tone::kGood;
+        case RunVerdict::kNotQualified: return Tone::kBad;
         case RunVerdict::kQualifiedWithExceptions:
-        case RunVerdict::kIncomplete:
-            return Tone::kWarn;
+        case RunVerdict::kIncomplete: return Tone::kWarn;
     }
     return Tone::kWarn;
 }
@@ -30,14 +27,11 @@ Tone tone_of(RunVerdict verdict) {
 Tone tone_of(ScenarioVerdict verdict) {
     switch (verdict) {
         case ScenarioVerdict::kNotReproduced:
-        case ScenarioVerdict::kNoDefectFound:
-            return Tone::kGood;
+        case ScenarioVerdict::kNoDefectFound: return Tone::kGood;
         case ScenarioVerdict::kReproduced:
-        case ScenarioVerdict::kDefectFound:
-            return Tone::kBad;
+        case ScenarioVerdict::kDefectFound: return Tone::kBad;
         case ScenarioVerdict::kExposed:
-        case ScenarioVerdict::kInconclusive:
-            return Tone::kWarn;
+        case ScenarioVerdict::kInconclusive: return Tone::kWarn;
     }
     return Tone::kWarn;
 }
@@ -54,7 +48,8 @@ std::string painted(const char* words, Tone tone, Colour colour) {
 std::string labelled(const char* label, const std::string& text) {
     std::string lines;
     for (const std::string& line : lines_of(text)) {
-        lines += fmt::format("  {:<{}}{}\n", lines.empty() ? label : "", kLabel - 2, wrap(line, kWidth, kLabel));
+        lines += fmt::format("  {:<{}}{}\n", lines.empty() ? label : "", kLabel - 2,
+                             wrap(line, kWidth, kLabel));
     }
     return lines;
 }

@@ -96,23 +96,12 @@ std::string escape_markup(std::string_view text) {
             return;
         }
         switch (character.code) {
-            case '&':
-                escaped += "&amp;";
-                return;
-            case '<':
-                escaped += "&lt;";
-                return;
-            case '>':
-                escaped += "&gt;";
-                return;
-            case '"':
-                escaped += "&quot;";
-                return;
-            case '\'':
-                escaped += "&#39;";
-                return;
-            default:
-                escaped += bytes;
+            case '&': escaped += "&amp;"; return;
+            case '<': escaped += "&lt;"; return;
+            case '>': escaped += "&gt;"; return;
+            case '"': escaped += "&quot;"; return;
+            case '\'': escaped += "&#39;"; return;
+            default: escaped += bytes;
         }
     });
     return escaped;
@@ -230,7 +219,8 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     std::size_t begin = 0;
-    for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    for (std::size_t end = text.find('\n'); end != std::string::npos;
+         end = text.find('\n', begin)) {
         lines.push_back(text.substr(begin, end - begin));
         begin = end + 1;
     }

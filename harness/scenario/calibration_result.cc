@@ -14,12 +14,9 @@ using verdict::CalibrationRow;
 
 CalibrationRow::Score score_of(calibration::Score score) {
     switch (score) {
-        case calibration::Score::kYes:
-            return CalibrationRow::Score::kYes;
-        case calibration::Score::kNo:
-            return CalibrationRow::Score::kNo;
-        case calibration::Score::kNotApplicable:
-            break;
+        case calibration::Score::kYes: return CalibrationRow::Score::kYes;
+        case calibration::Score::kNo: return CalibrationRow::Score::kNo;
+        case calibration::Score::kNotApplicable: break;
     }
     return CalibrationRow::Score::kNotApplicable;
 }
@@ -150,8 +147,8 @@ void attach(const Result<calibration::CalibrationResult>& calibration,
 }
 
 void calibrate_instrument(Context& context, verdict::ScenarioResult& result) {
-    // The same defects and frames in every run: what fails here has changed, and is no bad luck of a
-    // quick run's few payloads. `pathproof offload calibrate` draws others.
+    // The same defects and frames in every run: what fails here has changed, and is no bad luck of
+    // a quick run's few payloads. `pathproof offload calibrate` draws others.
     constexpr std::uint64_t kSeed = 1;
     context.progress.begin("calibration", 1);
     context.progress.step("defects planted in a software NIC, and healthy frames");

@@ -35,13 +35,15 @@ Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string&
     group.facts.push_back(read_fact("bus", info->bus, "ETHTOOL_GDRVINFO"));
     group.facts.push_back(read_fact("MTU", fmt::format("{}", info->mtu), "SIOCGIFMTU"));
     group.facts.push_back(read_fact("link", info->link_up ? "up" : "down", "ETHTOOL_GLINK"));
-    group.facts.push_back(read_fact(
-        "speed", info->speed_mbps < 0 ? "" : fmt::format("{} Mb/s", info->speed_mbps), "ETHTOOL_GLINKSETTINGS"));
+    group.facts.push_back(
+        read_fact("speed", info->speed_mbps < 0 ? "" : fmt::format("{} Mb/s", info->speed_mbps),
+                  "ETHTOOL_GLINKSETTINGS"));
     for (const agent::Feature& feature : *features) {
-        group.facts.push_back(read_fact(feature.name,
-                                        std::string(feature.active ? "on" : "off") +
-                                            (feature.never_changed || !feature.available ? " [fixed]" : ""),
-                                        "ETHTOOL_GFEATURES"));
+        group.facts.push_back(
+            read_fact(feature.name,
+                      std::string(feature.active ? "on" : "off") +
+                          (feature.never_changed || !feature.available ? " [fixed]" : ""),
+                      "ETHTOOL_GFEATURES"));
     }
     return group;
 }
@@ -53,16 +55,18 @@ Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string
         return pass_on(features.error());
     }
     const std::vector<profile::Finding> findings = profile::compare(profile, *features);
-    verdict::FactGroup group{.title = fmt::format("Profile {} against {}: {}", profile.id, device,
-                                                  profile::agrees(findings) ? "nothing missing, nothing unexpected"
-                                                                            : "the driver offers something else"),
-                             .facts = {}};
+    verdict::FactGroup group{
+        .title = fmt::format("Profile {} against {}: {}", profile.id, device,
+                             profile::agrees(findings) ? "nothing missing, nothing unexpected"
+                                                       : "the driver offers something else"),
+        .facts = {}};
     for (const profile::Finding& finding : findings) {
         if (finding.kind != profile::Finding::Kind::kUnlisted) {
-            group.facts.push_back(read_fact(finding.feature,
-                                            fmt::format("{}: expected {}, found {}", profile::name(finding.kind),
-                                                        finding.expected, finding.found),
-                                            "nicprofiles and ETHTOOL_GFEATURES"));
+            group.facts.push_back(
+                read_fact(finding.feature,
+                          fmt::format("{}: expected {}, found {}", profile::name(finding.kind),
+                                      finding.expected, finding.found),
+                          "nicprofiles and ETHTOOL_GFEATURES"));
         }
     }
     return group;
@@ -72,11 +76,13 @@ verdict::FactGroup port_facts(const std::vector<port::PortInfo>& ports, const st
     verdict::FactGroup group{.title = title, .facts = {}};
     for (const port::PortInfo& port : ports) {
         const std::string offloads =
-            port.tx_offloads.empty() ? "no Tx offloads"
-                                     : fmt::format("Tx offloads {}", fmt::join(port.tx_offloads, " "));
-        group.facts.push_back(read_fact(
-            port.name, fmt::format("{}, {} evidence, {}", port.driver, port::evidence_name(port.evidence), offloads),
-            "rte_eth_dev_info_get"));
+            port.tx_offloads.empty()
+                ? "no Tx offloads"
+                : fmt::format("Tx offloads {}", fmt::join(port.tx_offloads, " "));
+        group.facts.push_back(read_fact(port.name,
+                                        fmt::format("{}, {} evidence, {}", port.driver,
+                                                    port::evidence_name(port.evidence), offloads),
+                                        "rte_eth_dev_info_get"));
     }
     return group;
 }

@@ -1,8 +1,8 @@
 // dns-race: DNS answers 5 or 10 s late because two packets meet inside conntrack.
 //
-// Set:  the nat-box lab: kube-proxy-shaped Service rules, with and without SNAT; receive packet steering.
+// Set:  the nat-box lab: kube-proxy-shaped Service rules, with and without SNAT; packet steering.
 // Sent: A/AAAA query pairs from DPDK ports, at chosen instants, one 5-tuple or one source port.
-// Seen: what became of every query, conntrack's events and per-CPU counters, joined query by query.
+// Seen: what became of every query, conntrack's events and counters, joined query by query.
 
 #include <algorithm>
 #include <chrono>
@@ -22,8 +22,9 @@ std::vector<std::string> dns_race_cells() {
 Result<verdict::ScenarioResult> run_dns_race(Context& context) {
     const auto began = std::chrono::steady_clock::now();
     const std::vector<std::string> ids = dns_race_cells();
-    context.progress.begin("dns-race", static_cast<std::size_t>(std::ranges::count_if(
-                                           ids, [&](const auto& id) { return asked_for(context.options, id); })));
+    context.progress.begin(
+        "dns-race", static_cast<std::size_t>(std::ranges::count_if(
+                        ids, [&](const auto& id) { return asked_for(context.options, id); })));
     auto bench = NatBench::build(context);
     if (!bench) {
         return pass_on(bench.error());
@@ -42,8 +43,10 @@ Result<verdict::ScenarioResult> run_dns_race(Context& context) {
     verdict::ScenarioResult result = conclude(cells);
     result.id = "dns-race";
     result.title = "DNS answers seconds late: A and AAAA race inside conntrack";
-    result.question = "Does every query of a pair that leaves together get its answer through the Service's NAT?";
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    result.question =
+        "Does every query of a pair that leaves together get its answer through the Service's NAT?";
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;
 }
 

@@ -19,8 +19,12 @@ constexpr double kPairsPerSecond = 1000;
 
 std::vector<RaceCell> late_answer_cells() {
     const auto cell = [](const char* id, const char* label, std::chrono::milliseconds delay) {
-        return RaceCell{.id = id, .label = label, .race = Race::kLateAnswer, .way = "same 5-tuple, two CPUs",
-                        .setting = fmt::format("server answers after {} ms", delay.count()), .at_once = true,
+        return RaceCell{.id = id,
+                        .label = label,
+                        .race = Race::kLateAnswer,
+                        .way = "same 5-tuple, two CPUs",
+                        .setting = fmt::format("server answers after {} ms", delay.count()),
+                        .at_once = true,
                         .delay = delay};
     };
     std::vector<RaceCell> cells = {
@@ -38,7 +42,8 @@ std::vector<RaceCell> late_answer_cells() {
 }
 
 Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& bench) {
-    const std::uint64_t pairs = std::min(context.options.pairs ? context.options.pairs : kPairs, kMostPairs);
+    const std::uint64_t pairs =
+        std::min(context.options.pairs ? context.options.pairs : kPairs, kMostPairs);
     if (const Status ready = bench.configure({.backends = 2}); !ready) {
         return pass_on(ready.error());
     }
@@ -48,7 +53,8 @@ Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& be
             continue;
         }
         context.progress.step(cell.id);
-        traffic::PairPlan plan = bench.same_tuple_plan(cell.again ? std::min(pairs, kFewPairs) : pairs);
+        traffic::PairPlan plan =
+            bench.same_tuple_plan(cell.again ? std::min(pairs, kFewPairs) : pairs);
         plan.pairs_per_second = kPairsPerSecond;
         if (cell.role == Role::kCure) {
             plan.source_ports = 20'000;

@@ -29,11 +29,15 @@ std::optional<verdict::ScenarioResult> Measured::cut_short(const std::string& wh
     verdict::ScenarioResult result = result_;
     const std::size_t cells = result.cells.size() + result.controls.size();
     result.verdict = verdict::ScenarioVerdict::kInconclusive;
-    result.headline = cells == 0 ? fmt::format("The experiment could not be made: {}", why)
-                                 : fmt::format("The experiment came to no end: {}. The {} cells measured before are kept; "
-                                               "nothing is concluded from them.",
-                                               why, cells);
-    result.cells.push_back({.id = "unfinished." + step_, .verdict = verdict::CellVerdict::kError, .reason = why});
+    result.headline =
+        cells == 0
+            ? fmt::format("The experiment could not be made: {}", why)
+            : fmt::format(
+                  "The experiment came to no end: {}. The {} cells measured before are kept; "
+                  "nothing is concluded from them.",
+                  why, cells);
+    result.cells.push_back(
+        {.id = "unfinished." + step_, .verdict = verdict::CellVerdict::kError, .reason = why});
     return result;
 }
 

@@ -1,4 +1,5 @@
-// The cells of the scenario in progress: what a run keeps that ends before its time. A signal's thread may read it.
+// The cells of the scenario in progress: what a run keeps that ends before its time. A signal's
+// thread may read it.
 #pragma once
 
 #include <mutex>
@@ -17,8 +18,8 @@ class Measured {
     void add(const verdict::Cell& cell, bool control = false);
     // The step that is being made, as the progress names it.
     void step(const std::string& what);
-    // What was measured since begin(), INCONCLUSIVE, with the unfinished step as an ERROR and `why` in both; nothing if
-    // no scenario is in progress.
+    // What was measured since begin(), INCONCLUSIVE, with the unfinished step as an ERROR and `why`
+    // in both; nothing if no scenario is in progress.
     std::optional<verdict::ScenarioResult> cut_short(const std::string& why) const;
     void end();
 

@@ -24,15 +24,17 @@ std::string percent(std::uint64_t hits, std::uint64_t trials) {
         return "not measured";
     }
     const double share = 100.0 * static_cast<double>(hits) / static_cast<double>(trials);
-    return hits != 0 && hits != trials && (share < 1 || share > 99) ? fmt::format("{:.2f} %", share)
-                                                                     : fmt::format("{:.1f} %", share);
+    return hits != 0 && hits != trials && (share < 1 || share > 99)
+               ? fmt::format("{:.2f} %", share)
+               : fmt::format("{:.1f} %", share);
 }
 
 std::string evidence_path(const std::string& out_dir, const std::string& name) {
     return out_dir.empty() ? "" : out_dir + "/evidence/" + name;
 }
 
-Result<std::vector<verdict::EvidenceFile>> keep_evidence(const std::string& out_dir, const std::string& name,
+Result<std::vector<verdict::EvidenceFile>> keep_evidence(const std::string& out_dir,
+                                                         const std::string& name,
                                                          const std::string& description,
                                                          const std::string& content) {
     if (out_dir.empty() || content.empty()) {

@@ -13,13 +13,15 @@ namespace pathproof::scenario {
 
 verdict::Measure count_of(const std::string& name, const std::string& label, std::uint64_t value,
                           const std::string& unit = "");
-verdict::Measure words_of(const std::string& name, const std::string& label, const std::string& value);
+verdict::Measure words_of(const std::string& name, const std::string& label,
+                          const std::string& value);
 verdict::Measure milliseconds_of(const std::string& name, const std::string& label, double value);
 // hits / trials as "99.95 %"; for headlines. As a measure it is verdict::share().
 std::string percent(std::uint64_t hits, std::uint64_t trials);
 
 // Writes evidence/NAME below `out_dir` and gives its entry; an empty `out_dir` keeps nothing.
-Result<std::vector<verdict::EvidenceFile>> keep_evidence(const std::string& out_dir, const std::string& name,
+Result<std::vector<verdict::EvidenceFile>> keep_evidence(const std::string& out_dir,
+                                                         const std::string& name,
                                                          const std::string& description,
                                                          const std::string& content);
 // evidence/NAME below `out_dir`; empty for an empty out_dir.

@@ -21,8 +21,8 @@ constexpr std::size_t kServerPort = 2;  // index of s0 among the tester's ports
 constexpr unsigned kMostAttempts = 3;
 constexpr auto kPauseBetweenAttempts = 500ms;
 
-// Queries that leave, and answers that come, by so much later than they should: the tester was short
-// of CPU time, and what is late says nothing of the path.
+// Queries that leave, and answers that come, by so much later than they should: the tester was
+// short of CPU time, and what is late says nothing of the path.
 constexpr std::int64_t kStarvedNs = 100'000'000;
 
 bool starved(const judge::PairReport& report, std::chrono::nanoseconds delay) {
@@ -30,9 +30,12 @@ bool starved(const judge::PairReport& report, std::chrono::nanoseconds delay) {
            report.latency.p50_ns > delay.count() + kStarvedNs;
 }
 
-// Why this is no result: the tester was starved or lost frames, the listener lost events, totals do not balance.
-std::vector<std::string> objections_of(const traffic::PairPlan& plan, const judge::PairReport& report,
-                                       const netfilter::EventLog& log, std::chrono::nanoseconds delay) {
+// Why this is no result: the tester was starved or lost frames, the listener lost events, totals do
+// not balance.
+std::vector<std::string> objections_of(const traffic::PairPlan& plan,
+                                       const judge::PairReport& report,
+                                       const netfilter::EventLog& log,
+                                       std::chrono::nanoseconds delay) {
     std::vector<std::string> all = report.objections;
     if (starved(report, delay)) {
         all.push_back(fmt::format("the tester was short of CPU time: queries left up to {} ms late",
@@ -42,7 +45,8 @@ std::vector<std::string> objections_of(const traffic::PairPlan& plan, const judg
         all.push_back(fmt::format("the tester's own ports lost {} frames", report.tester_lost));
     }
     if (report.departures.sent != 2 * plan.pairs) {
-        all.push_back(fmt::format("{} of {} queries left the tester", report.departures.sent, 2 * plan.pairs));
+        all.push_back(fmt::format("{} of {} queries left the tester", report.departures.sent,
+                                  2 * plan.pairs));
     }
     if (report.client.bad_checksum + report.server.bad_checksum != 0) {
         all.push_back(fmt::format("{} frames came with a wrong checksum",
@@ -78,7 +82,8 @@ Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
     }
     bench->dut_ = std::move(*agent);
     std::vector<tester::PortRequest> ports;
-    for (const std::string& interface : {names.client_ports[0], names.client_ports[1], names.server_port}) {
+    for (const std::string& interface :
+         {names.client_ports[0], names.client_ports[1], names.server_port}) {
         ports.push_back({interface, tester::af_packet_device(interface)});
     }
     auto tester = tester::Client::start({
@@ -95,7 +100,9 @@ Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
     return bench;
 }
 
-Status NatBench::configure(const lab::NatBoxOptions& options) { return lab_->configure(options); }
+Status NatBench::configure(const lab::NatBoxOptions& options) {
+    return lab_->configure(options);
+}
 
 traffic::PairPlan NatBench::base_plan(std::uint64_t pairs) const {
     const lab::NatBoxNames& names = lab_->names();
@@ -104,7 +111,8 @@ traffic::PairPlan NatBench::base_plan(std::uint64_t pairs) const {
     plan.pairs_per_second = kPairsPerSecond;
     plan.service = names.service;
     plan.seed = context_.options.seed;
-    plan.late_share_allowed = 1;  // the race is judged pair by pair; lateness is reported as a measure
+    plan.late_share_allowed =
+        1;  // the race is judged pair by pair; lateness is reported as a measure
     for (std::size_t half = 0; half < 2; ++half) {
         traffic::PairMember& member = plan.members[half];
         member.port = half;
@@ -116,7 +124,9 @@ traffic::PairPlan NatBench::base_plan(std::uint64_t pairs) const {
     return plan;
 }
 
-traffic::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const { return base_plan(pairs); }
+traffic::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const {
+    return base_plan(pairs);
+}
 
 traffic::PairPlan NatBench::two_clients_plan(std::uint64_t pairs) const {
     traffic::PairPlan plan = base_plan(pairs);
@@ -154,21 +164,20 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::Pair
     }
     const judge::PairReport& report = done->report;
     const join::DutRecord& dut = done->dut;
-    MeasuredCell cell{
-        .what = what,
-        .seen = {.objections = objections_of(done->plan, report, dut.log, what.delay),
-                 .found = join::join_pairs(done->plan, report, dut, what.delay),
-                 .clash_resolve = dut.counter("clash_resolve"),
-                 .insert_failed = dut.counter("insert_failed"),
-                 .drop = dut.counter("drop"),
-                 .early_drop = dut.counter("early_drop"),
-                 .table = dut.table,
-                 .untraced = dut.untraced,
-                 .answer_p50_ns = report.latency.p50_ns,
-                 .skew_p50_ns = report.departures.skew_p50_ns,
-                 .late_departures = report.departures.late,
-                 .tester_lost = report.tester_lost,
-                 .attempts = done->attempts}};
+    MeasuredCell cell{.what = what,
+                      .seen = {.objections = objections_of(done->plan, report, dut.log, what.delay),
+                               .found = join::join_pairs(done->plan, report, dut, what.delay),
+                               .clash_resolve = dut.counter("clash_resolve"),
+                               .insert_failed = dut.counter("insert_failed"),
+                               .drop = dut.counter("drop"),
+                               .early_drop = dut.counter("early_drop"),
+                               .table = dut.table,
+                               .untraced = dut.untraced,
+                               .answer_p50_ns = report.latency.p50_ns,
+                               .skew_p50_ns = report.departures.skew_p50_ns,
+                               .late_departures = report.departures.late,
+                               .tester_lost = report.tester_lost,
+                               .attempts = done->attempts}};
     for (const drops::Outage& outage : dut.outages) {
         cell.seen.outages.push_back(outage.device);
     }
@@ -199,10 +208,11 @@ Status NatBench::record(const RaceCell& what, Run& run) {
     traffic::ResponderPlan responder;
     responder.port = kServerPort;
     responder.seed = context_.options.seed;
-    responder.rules.push_back({.suffix = "",
-                               .addresses = {frame::IpAddress::v4(0xCB007101), *frame::parse_ip("2001:db8::1")},
-                               .cname = "",
-                               .delay = what.delay});
+    responder.rules.push_back(
+        {.suffix = "",
+         .addresses = {frame::IpAddress::v4(0xCB007101), *frame::parse_ip("2001:db8::1")},
+         .cname = "",
+         .delay = what.delay});
     // Names of its own for each run: an answer to an earlier one's query is none to this one's.
     run.plan.suffix = fmt::format("r{}.pathproof.test", runs_++);
     if (!run.capture.empty()) {
@@ -226,11 +236,14 @@ Status NatBench::record(const RaceCell& what, Run& run) {
     const auto after = dut_->conntrack_stats();
     const auto table = dut_->conntrack_table();
     auto seen = dut_->stop_path_watch();
-    // Every entry that still lives is destroyed now, the hidden ones among them: the log then names them all.
+    // Every entry that still lives is destroyed now, the hidden ones among them: the log then names
+    // them all.
     const auto flushed = dut_->conntrack_flush();
     std::this_thread::sleep_for(100ms);
     auto log = dut_->stop_events();
-    const auto error = [](const auto& result) -> const Error* { return result ? nullptr : &result.error(); };
+    const auto error = [](const auto& result) -> const Error* {
+        return result ? nullptr : &result.error();
+    };
     for (const Error* failed : std::initializer_list<const Error*>{
              error(report), error(after), error(table), error(seen), error(flushed), error(log)}) {
         if (failed != nullptr) {
@@ -255,11 +268,12 @@ Status NatBench::record(const RaceCell& what, Run& run) {
     return {};
 }
 
-// Of a cell that is not clean: conntrack's events of the pairs that prove it (of the first pairs where
-// none of them is known), the counters per CPU, and the frames that the tester kept.
+// Of a cell that is not clean: conntrack's events of the pairs that prove it (of the first pairs
+// where none of them is known), the counters per CPU, and the frames that the tester kept.
 Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
     const join::PairFindings& found = cell.seen.found;
-    if (conclude(cell.what, cell.seen).verdict == verdict::CellVerdict::kPass && !shows_race(cell.what, cell.seen)) {
+    if (conclude(cell.what, cell.seen).verdict == verdict::CellVerdict::kPass &&
+        !shows_race(cell.what, cell.seen)) {
         return {};
     }
     std::set<std::uint32_t> pairs(found.clashed.begin(), found.clashed.end());
@@ -267,7 +281,9 @@ Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
         pairs.insert(story.pair);
     }
     const bool told = !pairs.empty();
-    for (std::uint32_t pair = 0; !told && pair < std::min<std::uint64_t>(run.plan.pairs, join::PairFindings::kStories); ++pair) {
+    for (std::uint32_t pair = 0;
+         !told && pair < std::min<std::uint64_t>(run.plan.pairs, join::PairFindings::kStories);
+         ++pair) {
         pairs.insert(pair);
     }
     std::set<frame::Endpoint> clients;
@@ -276,18 +292,21 @@ Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
     }
     std::string events;
     for (const netfilter::Event& event : run.dut.log.events) {
-        if (clients.contains(event.entry.original.source) || clients.contains(event.entry.original.destination)) {
+        if (clients.contains(event.entry.original.source) ||
+            clients.contains(event.entry.original.destination)) {
             events += nlohmann::json(event).dump() + "\n";
         }
     }
-    const std::string which =
-        fmt::format("conntrack events of {} of {} pairs{} (JSON lines)", pairs.size(), found.with(0),
-                    told ? " that clashed or had a query harmed" : ", the first: none is known to have a part in it");
+    const std::string which = fmt::format("conntrack events of {} of {} pairs{} (JSON lines)",
+                                          pairs.size(), found.with(0),
+                                          told ? " that clashed or had a query harmed"
+                                               : ", the first: none is known to have a part in it");
     for (const auto& [suffix, description, content] :
          {std::tuple{".events.json", which, events},
           {".counters.txt", std::string("conntrack counters per CPU, as deltas over the cell"),
            stats_text(run.dut.stats)}}) {
-        const auto kept = keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content);
+        const auto kept =
+            keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content);
         if (!kept) {
             return pass_on(kept.error());
         }
@@ -298,8 +317,10 @@ Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
     if (!run.capture.empty() && kept + run.report.bad_frames.size() != 0) {
         cell.evidence.push_back(
             {"evidence/" + cell.what.id + ".pcapng",
-             fmt::format("{} answers from another address than the one asked{}, and {} frames with a wrong checksum (pcapng)",
-                         kept, kept < all ? fmt::format(", the first of {}", all) : "", run.report.bad_frames.size())});
+             fmt::format("{} answers from another address than the one asked{}, and {} frames with "
+                         "a wrong checksum (pcapng)",
+                         kept, kept < all ? fmt::format(", the first of {}", all) : "",
+                         run.report.bad_frames.size())});
     }
     return {};
 }

@@ -30,7 +30,8 @@ class NatBench {
     // Sends the plan's pairs, with the server answering as late as the cell says, while conntrack's
     // events and counters, the kernel's drops and the devices' links are recorded; then empties the
     // table, so that every entry's end is in the log. A run in which the tester's own ports lost
-    // frames, or which it had no CPU time for, says nothing of the DUT: it is made again at half the rate, up to three times in all.
+    // frames, or which it had no CPU time for, says nothing of the DUT: it is made again at half
+    // the rate, up to three times in all.
     // Keeps the evidence of what is not clean.
     Result<MeasuredCell> measure(const RaceCell& what, const traffic::PairPlan& plan);
 

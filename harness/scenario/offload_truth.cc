@@ -255,12 +255,11 @@ void add_values(const SettingOutcome& outcome, const Judged& judged,
     std::map<std::pair<std::string, std::string>, WrongValue> values;
     for (const Defect& defect : defects) {
         const matrix::TxFinding& finding = defect.finding;
-        const auto [at, added] =
-            values.try_emplace({finding.place, title_of(finding)},
-                               WrongValue{.setting = outcome.setting.title(),
-                                          .title = title_of(finding),
-                                          .place = finding.place,
-                                          .frames = judged.frames});
+        const auto [at, added] = values.try_emplace({finding.place, title_of(finding)},
+                                                    WrongValue{.setting = outcome.setting.title(),
+                                                               .title = title_of(finding),
+                                                               .place = finding.place,
+                                                               .frames = judged.frames});
         WrongValue& value = at->second;
         if (added) {
             value.where = fmt::format("for example in rows '{}'",

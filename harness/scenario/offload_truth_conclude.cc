@@ -40,20 +40,19 @@ std::string hint(const PathDrop& drop) {
 // Who joined, dropped or changed frames on their way to this end, as far as it was read.
 void add_culprits(const PathCount& count, const PathEnd& end, std::vector<std::string>& sentences) {
     if (count.merged != 0 && !end.merging.empty()) {
-        sentences.push_back(fmt::format(
-            "{} joins what it receives ({} on); {} turns that off", end.name,
-            fmt::join(end.merging, ", "),
-            end.command(fmt::format("ethtool -K {} {} off", end.name,
-                                    fmt::join(end.merging, " off ")))));
+        sentences.push_back(fmt::format("{} joins what it receives ({} on); {} turns that off",
+                                        end.name, fmt::join(end.merging, ", "),
+                                        end.command(fmt::format("ethtool -K {} {} off", end.name,
+                                                                fmt::join(end.merging, " off ")))));
     } else if (count.merged != 0) {
-        sentences.push_back("somebody between the two joins them (GRO or LRO of a bridge's port, "
-                            "a middlebox)");
+        sentences.push_back(
+            "somebody between the two joins them (GRO or LRO of a bridge's port, "
+            "a middlebox)");
     }
     if (!count.proven() && !end.xdp.empty()) {
-        sentences.push_back(fmt::format("an XDP program is attached to {}: {}; {} takes it off",
-                                        end.name, end.xdp,
-                                        end.command(fmt::format("ip link set dev {} xdp off",
-                                                                end.name))));
+        sentences.push_back(
+            fmt::format("an XDP program is attached to {}: {}; {} takes it off", end.name, end.xdp,
+                        end.command(fmt::format("ip link set dev {} xdp off", end.name))));
     }
     if (count.own_loss != 0) {
         sentences.push_back(
@@ -68,10 +67,11 @@ void add_way(const PathCount& count, const PathEnd& from, const PathEnd& to,
         return;
     }
     if (count.silent()) {
-        sentences.push_back(fmt::format(
-            "none of {} from {} came at {}, which may not be the far end of its cable (--tester names "
-            "it)",
-            plural(count.sent, "plain frame"), from.name, to.name));
+        sentences.push_back(
+            fmt::format("none of {} from {} came at {}, which may not be the far end of its cable "
+                        "(--tester names "
+                        "it)",
+                        plural(count.sent, "plain frame"), from.name, to.name));
     }
     for (const auto& [frames, what] :
          {std::pair{count.silent() ? 0 : count.missing(), "never came"},
@@ -112,16 +112,15 @@ std::string sentence_of(const std::string& device, const WrongValue& wrong) {
         case TruthPart::kSegments:
             return fmt::format("Super-frames in the kernel's VXLAN tunnel ({}): {}, {}.",
                                wrong.setting, wrong.title, seen);
-        case TruthPart::kTunnels:
-            break;
+        case TruthPart::kTunnels: break;
     }
     return fmt::format("The kernel's own tunnel, {}: {}, {}.", wrong.setting, wrong.title, seen);
 }
 
 std::string nothing_wrong(const TruthValues& values) {
-    std::string text = fmt::format(
-        "No defect found in {} frames through {} under {} settings of its offloads.", values.sent,
-        values.device, values.settings);
+    std::string text =
+        fmt::format("No defect found in {} frames through {} under {} settings of its offloads.",
+                    values.sent, values.device, values.settings);
     if (values.unfinished != 0) {
         text += fmt::format(
             " {} of them were handed over unfinished, by design of such a device, and are right "
@@ -181,8 +180,8 @@ std::vector<std::string> path_sentences(const PathFacts& path) {
 
 std::string path_remark(const PathFacts& path) {
     std::string text;
-    const std::uint32_t least = path.far.mtu == 0 ? path.device.mtu
-                                                  : std::min(path.device.mtu, path.far.mtu);
+    const std::uint32_t least =
+        path.far.mtu == 0 ? path.device.mtu : std::min(path.device.mtu, path.far.mtu);
     if (path.far.mtu != 0 && path.far.mtu != path.device.mtu) {
         const PathEnd& narrow = path.far.mtu < path.device.mtu ? path.far : path.device;
         text += fmt::format(
@@ -244,9 +243,8 @@ void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result) 
     for (const WrongValue* defect : defects) {
         sentences.push_back(sentence_of(values.device, *defect));
     }
-    if (std::ranges::none_of(defects, [](const WrongValue* defect) {
-            return defect->part == TruthPart::kSent;
-        })) {
+    if (std::ranges::none_of(
+            defects, [](const WrongValue* defect) { return defect->part == TruthPart::kSent; })) {
         sentences.push_back((defects.empty() ? "" : "Apart from that: ") + nothing_wrong(values));
     }
     const bool receipt = std::ranges::any_of(values.wrong, [](const WrongValue& wrong) {
@@ -261,8 +259,9 @@ void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result) 
     for (const WrongValue& wrong : values.wrong) {
         if (wrong.wrong != 0 && !wrong.confirmed()) {
             doubt = true;
-            sentences.push_back(fmt::format("Seen once, not confirmed: {} with the offloads {}, in {}.",
-                                            value_of(wrong), wrong.setting, frames_of(wrong)));
+            sentences.push_back(
+                fmt::format("Seen once, not confirmed: {} with the offloads {}, in {}.",
+                            value_of(wrong), wrong.setting, frames_of(wrong)));
         }
     }
     for (const std::string& hidden : values.hidden) {

@@ -12,10 +12,11 @@ namespace pathproof::scenario {
 // Plain frames that leave nothing to a device, one way along the path.
 struct PathCount {
     std::uint64_t sent = 0;
-    std::uint64_t right = 0;     // arrived byte for byte
-    std::uint64_t merged = 0;    // of the others: went into a longer frame than any that was sent
-    std::uint64_t changed = 0;   // arrived with other bytes
-    std::uint64_t own_loss = 0;  // frames that the tester's port or the agent's socket had no room for
+    std::uint64_t right = 0;    // arrived byte for byte
+    std::uint64_t merged = 0;   // of the others: went into a longer frame than any that was sent
+    std::uint64_t changed = 0;  // arrived with other bytes
+    std::uint64_t own_loss =
+        0;  // frames that the tester's port or the agent's socket had no room for
 
     bool proven() const { return sent != 0 && right == sent; }
     bool silent() const { return right + merged + changed == 0; }
@@ -25,8 +26,8 @@ struct PathCount {
 // What is known of one end of the cable.
 struct PathEnd {
     std::string name;
-    std::string netns;  // empty: ours
-    std::uint32_t mtu = 0;  // 0: not known
+    std::string netns;                 // empty: ours
+    std::uint32_t mtu = 0;             // 0: not known
     std::vector<std::string> merging;  // its features that join received frames and are on
     std::string xdp;                   // an XDP program on it: "prog 12 (xdp_drop)"
 
@@ -47,7 +48,7 @@ struct PathFacts {
     PathCount to_device;
     PathEnd device;
     PathEnd far;
-    std::uint32_t mtu = 0;      // the longest packet that was seen to pass both ways
+    std::uint32_t mtu = 0;  // the longest packet that was seen to pass both ways
     std::vector<PathDrop> drops;
     std::uint64_t backlog = 0;  // packets that CPUs dropped from full backlogs (softnet_stat)
     std::uint64_t late = 0;     // frames that came once they were waited for longer
@@ -79,8 +80,8 @@ struct WrongValue {
     std::uint64_t frames = 0;        // of so many
     std::uint64_t observations = 0;  // separate ones that showed it
     std::string meaning;             // of the title, in words
-    std::string cure;  // shown in this run; empty: none was
-    std::string before;  // cells of the cure
+    std::string cure;                // shown in this run; empty: none was
+    std::string before;              // cells of the cure
     std::string after;
 
     bool confirmed() const { return wrong != 0 && observations > 1; }

@@ -49,8 +49,8 @@ frame::FrameSpec counted_spec(const CountedKind& kind, const TruthBench& bench, 
 }
 
 // As many good frames as bad ones, each mistake with each length.
-Result<std::vector<matrix::FrameBytes>> frames_of(const CountedKind& kind,
-                                                  const TruthBench& bench, std::uint64_t seed) {
+Result<std::vector<matrix::FrameBytes>> frames_of(const CountedKind& kind, const TruthBench& bench,
+                                                  std::uint64_t seed) {
     std::vector<matrix::FrameBytes> frames;
     std::size_t number = 0;
     for (const ChecksumMode mistake : kMistakes) {
@@ -170,8 +170,8 @@ Observation observation_of(const KindCount& count, const CountedKind& kind) {
     }
     seen.note = count_text(count, kind);
     if (!count.hidden.empty() || !count.once.empty()) {
-        seen.note += count.once.empty() ? ": " + count.hidden
-                                        : "; seen once, not confirmed: " + count.once;
+        seen.note +=
+            count.once.empty() ? ": " + count.hidden : "; seen once, not confirmed: " + count.once;
         return seen;
     }
     if (count.accepted == 0 && count.refused == 0) {
@@ -207,9 +207,9 @@ Observation driver_observation(const KindCount& count) {
     Observation seen;
     if (!count.why_not.empty() || count.driver.empty() || !count.hidden.empty() ||
         !count.once.empty()) {
-        seen.note =
-            !count.hidden.empty() || !count.once.empty() ? count.hidden + count.once
-            : count.why_not.empty() ? "the driver has no counter of bad checksums" : count.why_not;
+        seen.note = !count.hidden.empty() || !count.once.empty() ? count.hidden + count.once
+                    : count.why_not.empty() ? "the driver has no counter of bad checksums"
+                                            : count.why_not;
         return seen;
     }
     seen.frames = count.good + count.bad;

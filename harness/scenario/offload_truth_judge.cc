@@ -100,9 +100,9 @@ constexpr int kMostLooks = 3;
 bool shows_again(const std::vector<TxFinding>& first, const std::vector<TxFinding>& then) {
     return std::ranges::any_of(first, [&](const TxFinding& finding) {
         return std::ranges::any_of(then, [&](const TxFinding& other) {
-            const bool same_frames = finding.kind != FindingKind::kMissing ||
-                                     (finding.frames == other.frames &&
-                                      finding.specimen.label == other.specimen.label);
+            const bool same_frames =
+                finding.kind != FindingKind::kMissing ||
+                (finding.frames == other.frames && finding.specimen.label == other.specimen.label);
             return finding.kind == other.kind && finding.place == other.place &&
                    finding.title == other.title && same_frames;
         });

@@ -75,7 +75,7 @@ struct Judged {
     std::uint64_t unfinished = 0;
     std::uint64_t refused = 0;  // probes
     std::vector<Defect> defects;
-    std::vector<Defect> once;    // seen once, not confirmed
+    std::vector<Defect> once;                               // seen once, not confirmed
     std::map<std::string, std::uint64_t> unfinished_names;  // "PSEUDO" -> frames
     std::map<std::string, std::uint64_t> refusals;
 

@@ -38,8 +38,8 @@ std::vector<std::string> known_merging(const std::vector<agent::Feature>& featur
 
 // "prog 12 (xdp_drop)", of `ip -details -json link show`; empty: none is attached.
 std::string xdp_of(const std::string& netns, const std::string& device) {
-    const auto text = process::run_checked({"ip", "-details", "-json", "link", "show", "dev", device},
-                                           {.netns = netns});
+    const auto text = process::run_checked(
+        {"ip", "-details", "-json", "link", "show", "dev", device}, {.netns = netns});
     const auto links = nlohmann::json::parse(text ? *text : "", nullptr, false);
     const auto xdp = links.is_array() && !links.empty() ? links[0].value("xdp", nlohmann::json())
                                                         : nlohmann::json();
@@ -109,8 +109,8 @@ void count_probe(const Probe& probe, const Carried& seen, PathCount& count) {
             left.erase(exact);
         }
     }
-    const bool merged = std::ranges::any_of(
-        left, [&](const FrameBytes& bytes) { return bytes.size() > longest; });
+    const bool merged =
+        std::ranges::any_of(left, [&](const FrameBytes& bytes) { return bytes.size() > longest; });
     count.sent += probe.intended.size();
     count.right += probe.intended.size() - absent;
     count.merged += merged ? absent : 0;
@@ -285,7 +285,8 @@ Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
 Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest) {
     const auto whole = passes(bench, longest);
     if (!whole || *whole) {
-        return whole ? Result<std::uint32_t>(longest) : Result<std::uint32_t>(pass_on(whole.error()));
+        return whole ? Result<std::uint32_t>(longest)
+                     : Result<std::uint32_t>(pass_on(whole.error()));
     }
     std::uint32_t carried = kLeastMtu;
     const auto least = passes(bench, carried);

@@ -201,8 +201,8 @@ Cell cell_of(const ReceiveOutcome& outcome) {
     } else if (!outcome.once.empty()) {
         const offload::Defect& once = outcome.once.front();
         cell.verdict = CellVerdict::kInconclusive;
-        cell.reason = fmt::format("seen once, not confirmed: {}, {} frames", once.signature(),
-                                  once.frames);
+        cell.reason =
+            fmt::format("seen once, not confirmed: {}, {} frames", once.signature(), once.frames);
     }
     return cell;
 }
@@ -295,14 +295,11 @@ std::string state_of(const std::vector<agent::Feature>& features) {
 
 std::string label_of(const Setting& setting) {
     switch (setting.kind) {
-        case Setting::Kind::kAsFound:
-            return "rx-checksum";
-        case Setting::Kind::kOneOff:
-            return setting.feature + ", alone off";
+        case Setting::Kind::kAsFound: return "rx-checksum";
+        case Setting::Kind::kOneOff: return setting.feature + ", alone off";
         case Setting::Kind::kOneOn:
         case Setting::Kind::kAllOn:
-        case Setting::Kind::kAllOff:
-            break;
+        case Setting::Kind::kAllOff: break;
     }
     return "rx-checksum and rx-gro, both on";
 }
@@ -428,8 +425,7 @@ std::uint64_t frames_in(const ReceiveOutcome& outcome, const std::vector<std::si
 }
 
 // What the receiving side adds to what is said of the device.
-void add_values(const ReceiveRun& received, const std::vector<Cell>& counter_cells,
-                TruthRun& run) {
+void add_values(const ReceiveRun& received, const std::vector<Cell>& counter_cells, TruthRun& run) {
     const auto clean = std::ranges::find_if(received.outcomes, [](const ReceiveOutcome& outcome) {
         return outcome.findings.defects.empty() && outcome.once.empty();
     });

@@ -28,14 +28,10 @@ bool asks_for_checksum(const Row& row) {
     const bool sum = is_tcp(row) || row.transport == InnerTransport::kUdp;
     const bool outer = row.outer_checksum == OuterChecksum::kComputed;
     switch (row.handover) {
-        case Handover::kSoftware:
-            return false;
-        case Handover::kInner:
-            return sum;
-        case Handover::kOuter:
-            return outer;
-        case Handover::kBoth:
-            break;
+        case Handover::kSoftware: return false;
+        case Handover::kInner: return sum;
+        case Handover::kOuter: return outer;
+        case Handover::kBoth: break;
     }
     return sum || outer;
 }

@@ -61,12 +61,9 @@ struct SegmentPoint {
 
     std::string state_words() const {
         switch (state) {
-            case State::kAsFound:
-                return "as found";
-            case State::kOff:
-                return "alone off";
-            case State::kSoftware:
-                break;
+            case State::kAsFound: return "as found";
+            case State::kOff: return "alone off";
+            case State::kSoftware: break;
         }
         return fmt::format("and {} off", kChecksums);
     }
@@ -98,15 +95,15 @@ Status make_tunnels(AddressedDevice& addressed, const TruthDevice& device) {
                     device.name),
         fmt::format("neigh delete {} dev {}", there, device.name));
     for (const Feature& feature : kFeatures) {
-        made =
-            made ? addressed.change(
-                       fmt::format("link add name {} mtu {} type vxlan id {} dstport 4789 "
-                                   "local {} remote {} dev {} {}",
-                                   feature.device,
-                                   std::min(1400u, device.longest_packet - kEnvelope), feature.vni, own, there, device.name,
-                                   feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum"),
-                       fmt::format("link delete {}", feature.device))
-                 : made;
+        made = made ? addressed.change(
+                          fmt::format(
+                              "link add name {} mtu {} type vxlan id {} dstport 4789 "
+                              "local {} remote {} dev {} {}",
+                              feature.device, std::min(1400u, device.longest_packet - kEnvelope),
+                              feature.vni, own, there, device.name,
+                              feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum"),
+                          fmt::format("link delete {}", feature.device))
+                    : made;
         made = made
                    ? lab::run_ip(device.netns,
                                  fmt::format("link set {0} up\naddress add {1}/30 dev {0}\n"
@@ -228,8 +225,8 @@ Result<SegmentTally> measure(TruthBench& bench, const SegmentPoint& point, WireK
     }
     auto second = measure_once(bench, point, wire);
     if (second && second->names != first->names) {
-        second->doubt = fmt::format("seen once, not confirmed: {}",
-                                    fmt::join(names_of(*first), ", "));
+        second->doubt =
+            fmt::format("seen once, not confirmed: {}", fmt::join(names_of(*first), ", "));
         second->wrong = 0;
         second->names.clear();
     }
@@ -345,8 +342,8 @@ Status judge_state(Bench& at, const Feature& feature, State state) {
                  .wrong = std::min(tally->wrong, tally->frames),
                  .frames = tally->frames,
                  .observations = 2,
-                 .meaning = fmt::format("Segments of super-frames in a VXLAN tunnel: {}.",
-                                        cell.cause)});
+                 .meaning =
+                     fmt::format("Segments of super-frames in a VXLAN tunnel: {}.", cell.cause)});
         }
         if (cell.verdict == CellVerdict::kInconclusive) {
             at.run.values.hidden.push_back(fmt::format("{}: {}", cell.id, cell.reason));

@@ -13,8 +13,8 @@ std::size_t segment_steps();
 
 // Sends UDP super-frames of an ordinary socket (UDP_SEGMENT) and TCP ones of a packet socket on the
 // VXLAN device, with and without outer UDP checksum, the feature on and off, and audits every
-// segment. Adds cells, a truth table and what is wrong. A device that cannot bear the VXLAN device's
-// address is told of in the table.
+// segment. Adds cells, a truth table and what is wrong. A device that cannot bear the VXLAN
+// device's address is told of in the table.
 Status judge_tunnel_segments(Context& context, TruthBench& bench, TruthRun& run,
                              verdict::ScenarioResult& result);
 

@@ -32,32 +32,22 @@ const Feature* find_feature(const std::vector<Feature>& features, const std::str
 
 std::string Setting::id() const {
     switch (kind) {
-        case Kind::kAsFound:
-            return "as-found";
-        case Kind::kAllOff:
-            return "all-off";
-        case Kind::kAllOn:
-            return "all-on";
-        case Kind::kOneOff:
-            return feature + ".off";
-        case Kind::kOneOn:
-            break;
+        case Kind::kAsFound: return "as-found";
+        case Kind::kAllOff: return "all-off";
+        case Kind::kAllOn: return "all-on";
+        case Kind::kOneOff: return feature + ".off";
+        case Kind::kOneOn: break;
     }
     return feature + ".on";
 }
 
 std::string Setting::title() const {
     switch (kind) {
-        case Kind::kAsFound:
-            return "as found";
-        case Kind::kAllOff:
-            return "all off";
-        case Kind::kAllOn:
-            return "all on";
-        case Kind::kOneOff:
-            return feature + " alone off";
-        case Kind::kOneOn:
-            break;
+        case Kind::kAsFound: return "as found";
+        case Kind::kAllOff: return "all off";
+        case Kind::kAllOn: return "all on";
+        case Kind::kOneOff: return feature + " alone off";
+        case Kind::kOneOn: break;
     }
     return feature + " alone on";
 }
@@ -159,17 +149,10 @@ Result<SettingTaken> FeatureSwitch::set(const Setting& setting) {
     SettingTaken taken;
     Status tried;
     switch (setting.kind) {
-        case Setting::Kind::kAsFound:
-            break;
-        case Setting::Kind::kAllOff:
-            tried = try_all(false, "", taken);
-            break;
-        case Setting::Kind::kAllOn:
-            tried = try_all(true, "", taken);
-            break;
-        case Setting::Kind::kOneOff:
-            tried = try_one(setting.feature, false, taken);
-            break;
+        case Setting::Kind::kAsFound: break;
+        case Setting::Kind::kAllOff: tried = try_all(false, "", taken); break;
+        case Setting::Kind::kAllOn: tried = try_all(true, "", taken); break;
+        case Setting::Kind::kOneOff: tried = try_one(setting.feature, false, taken); break;
         case Setting::Kind::kOneOn:
             tried = try_all(false, setting.feature, taken);
             tried = tried ? try_one(setting.feature, true, taken) : tried;

@@ -74,9 +74,7 @@ Observation observation(const TruthRun& run, const SettingOutcome& outcome, Cond
             seen.note = feature.empty() ? "no frame of this run is of this kind"
                                         : "no frame of this kind makes use of it";
             break;
-        case Observed::kRefused:
-            seen.note = judged.refusals.begin()->first;
-            break;
+        case Observed::kRefused: seen.note = judged.refusals.begin()->first; break;
         case Observed::kByDesign:
             for (const auto& [name, frames] : judged.unfinished_names) {
                 seen.names.push_back(name);
@@ -84,11 +82,8 @@ Observation observation(const TruthRun& run, const SettingOutcome& outcome, Cond
             seen.note = by_design_note(run, feature);
             break;
         case Observed::kNoClaim:
-        case Observed::kWrong:
-            seen.cell = cell_id(outcome.setting, condition);
-            break;
-        case Observed::kRight:
-            break;
+        case Observed::kWrong: seen.cell = cell_id(outcome.setting, condition); break;
+        case Observed::kRight: break;
     }
     if (const std::uint64_t once = judged.seen_once(); once != 0 && seen.note.empty()) {
         seen.note = once_text(once, judged);
@@ -256,12 +251,10 @@ std::string reason_of(const TesterTally& tally, const Judged& judged) {
                                fmt::join(judged.defect_names(), ", "));
         case Observed::kRefused:
             return "every frame was refused: " + judged.refusals.begin()->first;
-        case Observed::kNotTested:
-            return "no frame of this run is of this kind";
+        case Observed::kNotTested: return "no frame of this run is of this kind";
         case Observed::kByDesign:
         case Observed::kNoClaim:
-        case Observed::kRight:
-            break;
+        case Observed::kRight: break;
     }
     const std::uint64_t once = judged.seen_once();
     return once == 0 ? "" : once_text(once, judged);
@@ -313,9 +306,9 @@ Cell cell_of(const TruthRun& run, const SettingOutcome& outcome,
     if (!judged.defects.empty()) {
         const matrix::Specimen& specimen = judged.defects.front().finding.specimen;
         const bool came = !specimen.wire.empty();
-        cell.measures.push_back(
-            words_of("specimen", came ? "one such frame" : "one such frame, that never came",
-                     fmt::format("{:02x}", fmt::join(came ? specimen.wire : specimen.intended, ""))));
+        cell.measures.push_back(words_of(
+            "specimen", came ? "one such frame" : "one such frame, that never came",
+            fmt::format("{:02x}", fmt::join(came ? specimen.wire : specimen.intended, ""))));
     }
     if (const std::string effects = side_effects(outcome.taken); !effects.empty() && !condition) {
         cell.measures.push_back(words_of("side_effects", "what the device made of it", effects));

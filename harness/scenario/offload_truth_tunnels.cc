@@ -362,7 +362,8 @@ void add_values(const std::vector<Cell>& cells, const std::vector<TunnelOutcome>
                 std::vector<WrongValue>& values) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
         const Cell& cell = cells[i];
-        const std::uint64_t lacking = outcomes[i].sent - std::min(outcomes[i].sent, outcomes[i].frames);
+        const std::uint64_t lacking =
+            outcomes[i].sent - std::min(outcomes[i].sent, outcomes[i].frames);
         if (cell.verdict != CellVerdict::kFail || cell.id.find(".tx-on.") == std::string::npos) {
             continue;
         }
@@ -377,8 +378,10 @@ void add_values(const std::vector<Cell>& cells, const std::vector<TunnelOutcome>
                          .observations = 2};
         if (cell.cause == "stale-port") {
             value.meaning =
-                "The outer UDP checksum was computed for the source port before NAT, as conntrack's "
-                "original tuple proves frame by frame; scenario vxlan-checksum shows what users see "
+                "The outer UDP checksum was computed for the source port before NAT, as "
+                "conntrack's "
+                "original tuple proves frame by frame; scenario vxlan-checksum shows what users "
+                "see "
                 "of it.";
         }
         std::string cured_id = cell.id;

@@ -19,7 +19,8 @@ std::uint64_t value_in(const agent::CounterSet& set, const std::string& counter)
     return found == set.end() ? 0 : found->second;
 }
 
-std::uint64_t state_at(const softnic::WireReport& wire, judge::Layer layer, judge::ChecksumState state) {
+std::uint64_t state_at(const softnic::WireReport& wire, judge::Layer layer,
+                       judge::ChecksumState state) {
     const std::size_t row = judge::index_of(layer);
     const auto column = static_cast<std::size_t>(state);
     return wire.directions[0].checksums[row][column] + wire.directions[1].checksums[row][column];
@@ -57,8 +58,10 @@ Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
     std::unique_ptr<OverlayBench> bench(new OverlayBench(context));
     bench->lab_ = std::move(*lab);
     const lab::OverlayNames& names = bench->names();
-    for (auto [agent, netns] : {std::pair{&bench->node_a_, &names.node_a}, {&bench->node_b_, &names.node_b},
-                                {&bench->pod_a_, &names.pod_a}, {&bench->pod_b_, &names.pod_b}}) {
+    for (auto [agent, netns] : {std::pair{&bench->node_a_, &names.node_a},
+                                {&bench->node_b_, &names.node_b},
+                                {&bench->pod_a_, &names.pod_a},
+                                {&bench->pod_b_, &names.pod_b}}) {
         auto started = agent::Client::start_in_netns(*netns);
         if (!started) {
             return pass_on(started.error());
@@ -94,7 +97,8 @@ Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
     if (const Status served = bench->pod_b_->start_dns_server(dns); !served) {
         return pass_on(served.error());
     }
-    if (const Status served = bench->pod_b_->start_transfer_server({names.pod_b_address, kTransferPort});
+    if (const Status served =
+            bench->pod_b_->start_transfer_server({names.pod_b_address, kTransferPort});
         !served) {
         return pass_on(served.error());
     }
@@ -124,7 +128,8 @@ Result<bool> OverlayBench::feature(const std::string& device, const std::string&
         }
     }
     if (states.size() != 2 || states[0] != states[1]) {
-        return fail(ErrorCode::kFailed, "feature {} of {} is not the same on both nodes", feature, device);
+        return fail(ErrorCode::kFailed, "feature {} of {} is not the same on both nodes", feature,
+                    device);
     }
     return static_cast<bool>(states[0]);
 }
@@ -135,7 +140,8 @@ Status OverlayBench::set(const OverlayPoint& point) {
         !configured) {
         return configured;
     }
-    if (const Status set = set_feature(names().vxlan, "tx-checksum-ip-generic", point.vxlan_tx); !set) {
+    if (const Status set = set_feature(names().vxlan, "tx-checksum-ip-generic", point.vxlan_tx);
+        !set) {
         return set;
     }
     return set_feature(names().underlay, "tx", point.underlay_tx);
@@ -143,7 +149,8 @@ Status OverlayBench::set(const OverlayPoint& point) {
 
 Result<OverlayBench::Reading> OverlayBench::read() {
     Reading reading;
-    const std::array<agent::Client*, 4> hosts{node_a_.get(), node_b_.get(), pod_a_.get(), pod_b_.get()};
+    const std::array<agent::Client*, 4> hosts{node_a_.get(), node_b_.get(), pod_a_.get(),
+                                              pod_b_.get()};
     for (std::size_t host = 0; host < hosts.size(); ++host) {
         auto counters = hosts[host]->counters();
         if (!counters) {
@@ -178,9 +185,11 @@ Status OverlayBench::take_flows(OverlayObservation& seen) {
             if (event.kind == netfilter::EventKind::kNew) {
                 seen.nat_entries.push_back(entry);
                 seen.facts.tunnel_flows += leaves ? 1 : 0;
-                seen.facts.translated += leaves && entry.reply.destination.port != entry.original.source.port ? 1 : 0;
+                seen.facts.translated +=
+                    leaves && entry.reply.destination.port != entry.original.source.port ? 1 : 0;
             }
-            seen.facts.deleted += event.kind == netfilter::EventKind::kDestroy && event.cause_port != 0 ? 1 : 0;
+            seen.facts.deleted +=
+                event.kind == netfilter::EventKind::kDestroy && event.cause_port != 0 ? 1 : 0;
         }
         if (log->overruns != 0) {
             seen.facts.objection = "conntrack's events came faster than they could be read";
@@ -191,8 +200,8 @@ Status OverlayBench::take_flows(OverlayObservation& seen) {
 
 Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, const std::string& id) {
     for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
-        const Status listening =
-            node->start_events({.protocol = IPPROTO_UDP, .original_destination_port = names().vxlan_port});
+        const Status listening = node->start_events(
+            {.protocol = IPPROTO_UDP, .original_destination_port = names().vxlan_port});
         if (!listening) {
             return pass_on(listening.error());
         }
@@ -216,12 +225,14 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
         return pod.dns_lookup({.server = {peer, kDnsPort}, .name = "service.pathproof.test"});
     });
     auto dns_tcp = std::async(std::launch::async, [&] {
-        return pod.dns_lookup({.server = {peer, kDnsPort}, .name = "service.pathproof.test", .tcp = true});
+        return pod.dns_lookup(
+            {.server = {peer, kDnsPort}, .name = "service.pathproof.test", .tcp = true});
     });
     auto transfer = std::async(std::launch::async, [&] {
         return pod.tcp_transfer({.server = {peer, kTransferPort}, .bytes = kTransferBytes});
     });
-    const Result<agent::ProbeResult> outcomes[] = {ping.get(), dns_udp.get(), dns_tcp.get(), transfer.get()};
+    const Result<agent::ProbeResult> outcomes[] = {ping.get(), dns_udp.get(), dns_tcp.get(),
+                                                   transfer.get()};
 
     const std::string evidence = evidence_path(context_.options.out_dir, id + ".pcapng");
     const auto wire = tester_->stop_wire(evidence);
@@ -265,14 +276,17 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
     }
     for (std::size_t node = 0; node < before->conntrack.size(); ++node) {
         const auto rose = [&](const char* counter) {
-            return netfilter::total(after->conntrack[node], counter) - netfilter::total(before->conntrack[node], counter);
+            return netfilter::total(after->conntrack[node], counter) -
+                   netfilter::total(before->conntrack[node], counter);
         };
-        // nf_conntrack_in() counts a packet that found no room as dropped; a clash counts as insert_failed as well.
+        // nf_conntrack_in() counts a packet that found no room as dropped; a clash counts as
+        // insert_failed as well.
         facts.table_full += rose("drop") - std::min(rose("drop"), rose("insert_failed"));
     }
     facts.drops_unknown = no_tracer_;
     for (std::size_t host = 0; host < before->drops.size(); ++host) {
-        for (const drops::DropCount& count : drops::by_reason(drops::growth(before->drops[host], after->drops[host]))) {
+        for (const drops::DropCount& count :
+             drops::by_reason(drops::growth(before->drops[host], after->drops[host]))) {
             facts.drops[count.reason] += count.packets;
         }
     }
@@ -281,12 +295,14 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
         if (!device) {
             return pass_on(device.error());
         }
-        facts.underlay_mtu = facts.underlay_mtu == 0 ? device->mtu : std::min(facts.underlay_mtu, device->mtu);
+        facts.underlay_mtu =
+            facts.underlay_mtu == 0 ? device->mtu : std::min(facts.underlay_mtu, device->mtu);
         const auto tunnel = node->device(names().vxlan);
         if (!tunnel) {
             return pass_on(tunnel.error());
         }
-        constexpr std::uint32_t kVxlanOverIpv4 = 50;  // RFC 7348: outer IPv4, UDP, VXLAN and inner Ethernet headers
+        constexpr std::uint32_t kVxlanOverIpv4 =
+            50;  // RFC 7348: outer IPv4, UDP, VXLAN and inner Ethernet headers
         facts.tunnel_packet = std::max(facts.tunnel_packet, tunnel->mtu + kVxlanOverIpv4);
     }
     return seen;
@@ -294,7 +310,8 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
 
 Status OverlayBench::describe(std::vector<verdict::FactGroup>& environment) {
     for (const std::string& device : {names().underlay, names().vxlan}) {
-        auto group = device_facts(*node_a_, device, "DUT device " + device + " (node A; node B has its twin)");
+        auto group = device_facts(*node_a_, device,
+                                  "DUT device " + device + " (node A; node B has its twin)");
         if (!group) {
             return pass_on(group.error());
         }

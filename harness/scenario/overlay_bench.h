@@ -1,5 +1,5 @@
-// The overlay lab with an agent on every host and the tester as the wire between the nodes: one cell of the
-// vxlan-checksum matrix is one `observe`.
+// The overlay lab with an agent on every host and the tester as the wire between the nodes: one
+// cell of the vxlan-checksum matrix is one `observe`.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,12 @@
 
 namespace pathproof::scenario {
 
-// What was seen at one point: the values that are judged, and what they were taken from, as evidence.
+// What was seen at one point: the values that are judged, and what they were taken from, as
+// evidence.
 struct OverlayObservation {
     OverlayFacts facts;
     agent::CounterSet node_a, node_b, pod_a, pod_b;  // deltas
-    std::vector<netfilter::Entry> nat_entries;       // of both nodes, those deleted meanwhile included
+    std::vector<netfilter::Entry> nat_entries;  // of both nodes, those deleted meanwhile included
     std::string capture;  // evidence path of the wrong frames, empty when there were none
 };
 
@@ -29,7 +30,8 @@ class OverlayBench {
 
     // Makes the tunnel anew and sets the toggles of `point`.
     Status set(const OverlayPoint& point);
-    // Sends the four probes between the pods at once, over the wire of a point that is set. `id`: of the cell.
+    // Sends the four probes between the pods at once, over the wire of a point that is set. `id`:
+    // of the cell.
     Result<OverlayObservation> observe(const OverlayPoint& point, const std::string& id);
     // One feature of one device on both nodes.
     Status set_feature(const std::string& device, const std::string& feature, bool on);
@@ -42,7 +44,7 @@ class OverlayBench {
   private:
     explicit OverlayBench(Context& context) : context_(context) {}
     struct Reading {
-        std::array<agent::CounterSet, 4> counters;  // node A, node B, pod A, pod B
+        std::array<agent::CounterSet, 4> counters;                  // node A, node B, pod A, pod B
         std::array<std::vector<netfilter::CpuStats>, 2> conntrack;  // of the nodes
         std::array<std::vector<drops::DropCount>, 4> drops;
     };

@@ -1,6 +1,7 @@
 // What is said of dns-race: each clause from a value that is not zero.
-#include <algorithm>
 #include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "harness/scenario/measures.h"
 #include "harness/scenario/race_experiments.h"
@@ -27,14 +28,16 @@ constexpr std::int64_t kSlowNs = 100'000'000;
 
 struct Cause {
     Fate fate;
-    const char* word;     // of Cell::cause; of kDroppedAtInsertion the race's own
+    const char* word;  // of Cell::cause; of kDroppedAtInsertion the race's own
     const char* measure;
     const char* label;
 };
 constexpr Cause kCauses[] = {
     {Fate::kDroppedAtInsertion, "", "by_insertion", "harmed: dropped at insertion"},
-    {Fate::kUntranslatedAnswer, "late-answer", "by_expiry", "harmed: the clash's hidden entry had expired"},
-    {Fate::kFlushed, "conntrack-flush", "by_flush", "harmed: another program had the entry destroyed"},
+    {Fate::kUntranslatedAnswer, "late-answer", "by_expiry",
+     "harmed: the clash's hidden entry had expired"},
+    {Fate::kFlushed, "conntrack-flush", "by_flush",
+     "harmed: another program had the entry destroyed"},
     {Fate::kTableFull, "table-full", "by_full_table", "harmed: no room in the conntrack table"},
     {Fate::kLinkDown, "link-down", "by_link_down", "harmed: a device had no link"},
     {Fate::kDropped, "dropped", "by_drop", "harmed: dropped by the kernel for another reason"},
@@ -49,9 +52,13 @@ void say(Words& words, std::uint64_t count, fmt::format_string<Args...> text, Ar
     }
 }
 
-std::string listed(const Words& words) { return fmt::format("{}", fmt::join(words, ", ")); }
+std::string listed(const Words& words) {
+    return fmt::format("{}", fmt::join(words, ", "));
+}
 
-std::string seconds(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9); }
+std::string seconds(std::int64_t ns) {
+    return fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9);
+}
 
 const char* title(Race race) {
     switch (race) {
@@ -66,7 +73,8 @@ const char* cure_of(Race race) {
     switch (race) {
         case Race::kSameTuple: return "`options single-request` in resolv.conf";
         case Race::kSnatCollision: return "`-j MASQUERADE --random-fully`";
-        case Race::kLateAnswer: return "`options single-request-reopen` in resolv.conf: a socket for each query";
+        case Race::kLateAnswer:
+            return "`options single-request-reopen` in resolv.conf: a socket for each query";
     }
     return "";
 }
@@ -102,13 +110,15 @@ std::string harm_text(const RaceValues& seen) {
         "{} answered from a backend's own address, which a socket throws away",
         count(QueryState::kWrongSource));
     say(words, count(QueryState::kLate), "{} answered after the timeout", count(QueryState::kLate));
-    say(words, count(QueryState::kWrong), "{} answered with other content", count(QueryState::kWrong));
+    say(words, count(QueryState::kWrong), "{} answered with other content",
+        count(QueryState::kWrong));
     return fmt::format("of {} queries {}", 2 * found.with(0), listed(words));
 }
 
 std::string table_text(const RaceValues& seen) {
     Words words;
-    say(words, seen.table.maximum, "{} entries, nf_conntrack_max {}", seen.table.entries, seen.table.maximum);
+    say(words, seen.table.maximum, "{} entries, nf_conntrack_max {}", seen.table.entries,
+        seen.table.maximum);
     say(words, seen.drop, "drop {}", seen.drop);
     say(words, seen.early_drop, "early_drop {}", seen.early_drop);
     return listed(words);
@@ -124,10 +134,12 @@ Words why(const RaceCell& what, const RaceValues& seen, bool others_only) {
         seen.insert_failed);
     const bool expiry_too = !others_only || what.race == Race::kSnatCollision;
     const std::uint64_t expiry = expiry_too ? count(Fate::kUntranslatedAnswer) : 0;
-    say(words, expiry, "{} as the hidden entry of their clash had expired, {} after the query at the least",
+    say(words, expiry,
+        "{} as the hidden entry of their clash had expired, {} after the query at the least",
         expiry, seconds(found.least_age_ns));
-    say(words, count(Fate::kFlushed), "{} as another program had conntrack entries destroyed ({} of them)",
-        count(Fate::kFlushed), found.flushed_entries);
+    say(words, count(Fate::kFlushed),
+        "{} as another program had conntrack entries destroyed ({} of them)", count(Fate::kFlushed),
+        found.flushed_entries);
     say(words, count(Fate::kTableFull), "{} as the conntrack table was full ({})",
         count(Fate::kTableFull), table_text(seen));
     for (const auto& [device, queries] : found.down) {
@@ -140,7 +152,8 @@ Words why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     say(words, count(Fate::kSlow), "{} by a slow path", count(Fate::kSlow));
     const std::uint64_t unexplained = count(Fate::kUnexplained);
     say(words, unexplained, "{} unexplained{}", unexplained,
-        seen.untraced.empty() ? "" : fmt::format(" (drop reasons were not read: {})", seen.untraced));
+        seen.untraced.empty() ? ""
+                              : fmt::format(" (drop reasons were not read: {})", seen.untraced));
     return words;
 }
 
@@ -149,9 +162,9 @@ std::string cause_words(const RaceCell& what, const RaceValues& seen) {
     for (const Cause& cause : kCauses) {
         const bool insertion = cause.fate == Fate::kDroppedAtInsertion;
         say(words, seen.found.count(cause.fate), "{}",
-            !insertion                            ? cause.word
+            !insertion                          ? cause.word
             : what.race == Race::kSnatCollision ? "snat-collision"
-                                                  : "same-tuple-race");
+                                                : "same-tuple-race");
     }
     return fmt::format("{}", fmt::join(words, "+"));
 }
@@ -183,10 +196,11 @@ Words missing(const RaceCell& what, const RaceValues& seen) {
     }
     const std::uint64_t answered = found.count(QueryState::kAnswered);
     say(words, answered != 0 && std::chrono::nanoseconds(seen.answer_p50_ns) < what.delay,
-        "the answers came after {} (median), and were to come after {}", seconds(seen.answer_p50_ns),
-        seconds(std::chrono::nanoseconds(what.delay).count()));
+        "the answers came after {} (median), and were to come after {}",
+        seconds(seen.answer_p50_ns), seconds(std::chrono::nanoseconds(what.delay).count()));
     say(words, what.at_once && clashes(seen) == 0 && seen.skew_p50_ns > kTooFarApartNs,
-        "the two queries of a pair left {} us apart (median), too far to meet", seen.skew_p50_ns / 1000);
+        "the two queries of a pair left {} us apart (median), too far to meet",
+        seen.skew_p50_ns / 1000);
     const bool one_tuple = what.race == Race::kSameTuple || what.at_once;
     const std::uint64_t strange =
         found.with(join::kTwoBackends) - found.with(join::kTwoBackends | join::kHiddenEntry);
@@ -206,8 +220,10 @@ void add_measures(const RaceValues& seen, Cell& cell) {
         count_of("pairs", "query pairs sent", pairs, "pairs"),
         verdict::share("raced_share", "pairs that met the race (clash_resolve per pair)",
                        seen.clash_resolve, pairs),
-        verdict::share("lost_pair_share", "pairs that lost a query", found.with(join::kLost), pairs),
-        verdict::share("misdelivered_pair_share", "pairs with an answer that came back un-translated",
+        verdict::share("lost_pair_share", "pairs that lost a query", found.with(join::kLost),
+                       pairs),
+        verdict::share("misdelivered_pair_share",
+                       "pairs with an answer that came back un-translated",
                        found.with(join::kMisdelivered), pairs),
         count_of("clash_resolve", "conntrack clash_resolve", seen.clash_resolve),
         count_of("insert_failed", "conntrack insert_failed", seen.insert_failed),
@@ -215,22 +231,26 @@ void add_measures(const RaceValues& seen, Cell& cell) {
         count_of("early_drop", "conntrack early_drop", seen.early_drop),
         count_of("table_entries", "conntrack entries after the run", seen.table.entries),
         count_of("table_maximum", "nf_conntrack_max", seen.table.maximum),
-        count_of("flushed_entries", "entries that another program had destroyed", found.flushed_entries),
+        count_of("flushed_entries", "entries that another program had destroyed",
+                 found.flushed_entries),
         count_of("source_nat", "entries with a translated source address", found.source_nat),
         count_of("changed_ports", "entries with a changed source port", found.changed_ports),
         count_of("hidden_entries", "clashes resolved by a hidden entry (NAT_CLASH events)",
                  found.with(join::kHiddenEntry)),
-        count_of("hidden_unanswered", "hidden entries that saw no reply in time", found.hidden_unanswered),
+        count_of("hidden_unanswered", "hidden entries that saw no reply in time",
+                 found.hidden_unanswered),
         count_of("met_two_backends", "pairs whose halves reached two backends",
                  found.with(join::kTwoBackends), "pairs"),
         queries("queries_answered", "answered in time by the service", QueryState::kAnswered),
         queries("queries_lost", "never answered", QueryState::kNever),
-        queries("queries_misdelivered", "answered from the backend's own address", QueryState::kWrongSource),
+        queries("queries_misdelivered", "answered from the backend's own address",
+                QueryState::kWrongSource),
         queries("queries_late", "answered after the timeout", QueryState::kLate),
         queries("queries_wrong", "answered with other content", QueryState::kWrong),
     };
     for (const Cause& cause : kCauses) {
-        cell.measures.push_back(count_of(cause.measure, cause.label, found.count(cause.fate), "queries"));
+        cell.measures.push_back(
+            count_of(cause.measure, cause.label, found.count(cause.fate), "queries"));
     }
     cell.measures.insert(
         cell.measures.end(),
@@ -250,7 +270,9 @@ struct Concluded {
     Cell cell;
     const RaceCell& what() const { return measured->what; }
     const RaceValues& seen() const { return measured->seen; }
-    bool harmed() const { return cell.verdict == CellVerdict::kFail && own_harm(what(), seen()) != 0; }
+    bool harmed() const {
+        return cell.verdict == CellVerdict::kFail && own_harm(what(), seen()) != 0;
+    }
 };
 using Cells = std::vector<Concluded>;
 
@@ -272,9 +294,11 @@ Words obstacles(const Cells& cells) {
         }
         if (cell.verdict == CellVerdict::kError) {
             words.push_back(fmt::format("{} could not be measured ({})", cell.id, cell.reason));
-        } else if (other_harm(each.what(), each.seen()) + each.seen().found.count(Fate::kUnexplained) != 0) {
-            words.push_back(fmt::format("in {} queries were harmed by what is not its race: {}", cell.id,
-                                        listed(why(each.what(), each.seen(), true))));
+        } else if (other_harm(each.what(), each.seen()) +
+                       each.seen().found.count(Fate::kUnexplained) !=
+                   0) {
+            words.push_back(fmt::format("in {} queries were harmed by what is not its race: {}",
+                                        cell.id, listed(why(each.what(), each.seen(), true))));
         } else if (each.what().role == Role::kControl && cell.verdict != CellVerdict::kPass) {
             words.push_back(fmt::format("the control {} is not clean: {}", cell.id, cell.reason));
         }
@@ -284,7 +308,8 @@ Words obstacles(const Cells& cells) {
 
 std::string headline_of(Race race, const Cells& cells, const Concluded& first) {
     const join::PairFindings& found = first.seen().found;
-    std::string text = fmt::format("{}: {} ({})", title(race), harm_text(first.seen()), first.cell.id);
+    std::string text =
+        fmt::format("{}: {} ({})", title(race), harm_text(first.seen()), first.cell.id);
     const std::uint64_t met = found.with(join::kTwoBackends);
     const std::uint64_t hit = found.with(join::kTwoBackends | join::kMisdelivered);
     if (hit != 0) {
@@ -292,8 +317,10 @@ std::string headline_of(Race race, const Cells& cells, const Concluded& first) {
     }
     Words spared;
     for (const Concluded& each : cells) {
-        say(spared, each.what().race == race && each.what().role == Role::kMatrix &&
-                each.cell.verdict == CellVerdict::kPass, "{}", each.cell.id);
+        say(spared,
+            each.what().race == race && each.what().role == Role::kMatrix &&
+                each.cell.verdict == CellVerdict::kPass,
+            "{}", each.cell.id);
     }
     return text + (spared.empty() ? "." : "; none in " + listed(spared) + ".");
 }
@@ -307,13 +334,17 @@ std::string cause_text(const Concluded& cell) {
     const RaceValues& seen = cell.seen();
     std::string text;
     if (clashes(seen) != 0) {
-        text = "A and AAAA leave one socket together, and both packets pass conntrack's lookup before "
-               "either entry is confirmed: " + exposure_text(seen) + ".";
+        text =
+            "A and AAAA leave one socket together, and both packets pass conntrack's lookup before "
+            "either entry is confirmed: " +
+            exposure_text(seen) + ".";
     }
-    if (seen.found.count(Fate::kDroppedAtInsertion) != 0 && cell.what().race == Race::kSnatCollision) {
-        text += "MASQUERADE keeps a client's source port if it looks free. Two clients with one source "
-                "port that start together both find it free; the entry inserted second is refused and "
-                "its packet dropped";
+    if (seen.found.count(Fate::kDroppedAtInsertion) != 0 &&
+        cell.what().race == Race::kSnatCollision) {
+        text +=
+            "MASQUERADE keeps a client's source port if it looks free. Two clients with one source "
+            "port that start together both find it free; the entry inserted second is refused and "
+            "its packet dropped";
     } else if (seen.found.count(Fate::kDroppedAtInsertion) != 0) {
         text += " The second packet's entry was refused and the packet dropped";
     }
@@ -322,7 +353,8 @@ std::string cause_text(const Concluded& cell) {
     }
     if (const std::uint64_t count = seen.found.count(Fate::kUntranslatedAnswer); count != 0) {
         text += fmt::format(
-            " The hidden entry of a clash lives for 1 s. {} answers came later, {} after their query at "
+            " The hidden entry of a clash lives for 1 s. {} answers came later, {} after their "
+            "query at "
             "the least: they were not translated back and came from the backend's own address",
             count, seconds(seen.found.least_age_ns));
         text += seen.insert_failed + seen.drop == 0 ? "; insert_failed and drop stayed 0." : ".";
@@ -344,7 +376,8 @@ Cure cure_text(Race race, const Cells& cells) {
         return {false, name + " (not tried in this run)"};
     }
     if (cure->cell.verdict != CellVerdict::kPass) {
-        return {false, fmt::format("{} (not shown: {}: {})", name, cure->cell.id, cure->cell.reason)};
+        return {false,
+                fmt::format("{} (not shown: {}: {})", name, cure->cell.id, cure->cell.reason)};
     }
     if (again == nullptr) {
         return {false, name + " (not shown: without it the failure was not seen again)"};
@@ -353,29 +386,33 @@ Cure cure_text(Race race, const Cells& cells) {
     const auto hits = [&](const Concluded& each) {
         return harm ? own_harm(each.what(), each.seen()) : clashes(each.seen());
     };
-    return {true, fmt::format("{} (with it {} {} in {} pairs, without it again {} in {})", name,
-                              hits(*cure), harm ? "harmed queries" : "clashes",
-                              cure->seen().found.with(0), hits(*again), again->seen().found.with(0))};
+    return {true,
+            fmt::format("{} (with it {} {} in {} pairs, without it again {} in {})", name,
+                        hits(*cure), harm ? "harmed queries" : "clashes",
+                        cure->seen().found.with(0), hits(*again), again->seen().found.with(0))};
 }
 
 void add_charts(const Cells& cells, verdict::ScenarioResult& result) {
     for (const Race race : kRaces) {
-        verdict::Chart chart{.title = race == Race::kSameTuple ? "Pairs of one 5-tuple that met the race"
-                                      : race == Race::kSnatCollision
-                                          ? "Pairs of two clients with one source port that lost a query"
-                                          : "Pairs that met two backends and got one answer un-translated",
-                             .unit = "%",
-                             .maximum = 100};
+        verdict::Chart chart{
+            .title = race == Race::kSameTuple ? "Pairs of one 5-tuple that met the race"
+                     : race == Race::kSnatCollision
+                         ? "Pairs of two clients with one source port that lost a query"
+                         : "Pairs that met two backends and got one answer un-translated",
+            .unit = "%",
+            .maximum = 100};
         for (const Concluded& each : cells) {
             const join::PairFindings& found = each.seen().found;
             const unsigned base = each.what().at_once ? unsigned{join::kTwoBackends} : 0U;
             const auto [hits, of] =
-                race == Race::kSameTuple       ? std::pair(each.seen().clash_resolve, found.with(0))
-                : race == Race::kSnatCollision ? std::pair(found.with(join::kLost), found.with(0))
-                                               : std::pair(found.with(base | join::kMisdelivered), found.with(base));
+                race == Race::kSameTuple ? std::pair(each.seen().clash_resolve, found.with(0))
+                : race == Race::kSnatCollision
+                    ? std::pair(found.with(join::kLost), found.with(0))
+                    : std::pair(found.with(base | join::kMisdelivered), found.with(base));
             if (each.what().race == race && !each.what().again) {
                 chart.bars.push_back(verdict::share_bar(
-                    each.what().label, hits, of, hits == 0 ? verdict::Bar::Kind::kGood : verdict::Bar::Kind::kBad));
+                    each.what().label, hits, of,
+                    hits == 0 ? verdict::Bar::Kind::kGood : verdict::Bar::Kind::kBad));
             }
         }
         if (!chart.bars.empty()) {
@@ -391,32 +428,39 @@ void add_proof(const Concluded& each, verdict::ScenarioResult& result) {
         return;
     }
     verdict::Proof proof{
-        .title = fmt::format("{}: {} of {} queries that did not end well, each beside what tells why",
-                             each.cell.id, found.stories.size(), found.harmed()),
-        .columns = {"pair", "query", "became", "why", "the entry in its way", "what the kernel said"}};
+        .title =
+            fmt::format("{}: {} of {} queries that did not end well, each beside what tells why",
+                        each.cell.id, found.stories.size(), found.harmed()),
+        .columns = {"pair", "query", "became", "why", "the entry in its way",
+                    "what the kernel said"}};
     for (const join::QueryStory& story : found.stories) {
         proof.rows.push_back({fmt::format("{}", story.pair), story.query, judge::name(story.state),
                               join::name(story.fate), story.winner, story.event});
     }
-    proof.conclusion = fmt::format("{}: {}.", harm_text(each.seen()), listed(why(each.what(), each.seen(), false)));
+    proof.conclusion = fmt::format("{}: {}.", harm_text(each.seen()),
+                                   listed(why(each.what(), each.seen(), false)));
     result.proofs.push_back(std::move(proof));
 }
 
 void explain_lists(const Cells& cells, verdict::ScenarioResult& result) {
     const auto cell = [&](const char* id) {
-        const auto at = std::ranges::find(cells, id, [](const Concluded& each) { return each.cell.id; });
+        const auto at =
+            std::ranges::find(cells, id, [](const Concluded& each) { return each.cell.id; });
         return at == cells.end() ? nullptr : &*at;
     };
     const Concluded* lists = cell("same-tuple.list-receive");
     const Concluded* ones = cell("control.same-tuple.list-of-one");
     if (lists != nullptr && ones != nullptr && clashes(lists->seen()) != 0 &&
         ones->cell.verdict == CellVerdict::kPass) {
-        result.explanation.push_back(fmt::format(
-            "It does not take two CPUs: a driver that hands packets up in lists (napi_gro_receive, here "
-            "gro_cells of the vxlan device) sends both packets of a pair through PREROUTING before the "
-            "first is confirmed. One CPU made {} clashes; with net.core.gro_normal_batch=1, on the same "
-            "CPU and the same traffic, there was none in {} pairs.",
-            clashes(lists->seen()), ones->seen().found.with(0)));
+        result.explanation.push_back(
+            fmt::format("It does not take two CPUs: a driver that hands packets up in lists "
+                        "(napi_gro_receive, here "
+                        "gro_cells of the vxlan device) sends both packets of a pair through "
+                        "PREROUTING before the "
+                        "first is confirmed. One CPU made {} clashes; with "
+                        "net.core.gro_normal_batch=1, on the same "
+                        "CPU and the same traffic, there was none in {} pairs.",
+                        clashes(lists->seen()), ones->seen().found.with(0)));
     }
 }
 
@@ -432,10 +476,11 @@ bool shows_race(const RaceCell& what, const RaceValues& seen) {
 }
 
 Cell conclude(const RaceCell& what, const RaceValues& seen) {
-    Cell cell{.id = what.id,
-              .toggles = {{"experiment", title(what.race)}, {"way", what.way}, {"setting", what.setting}},
-              .role = what.role,
-              .verdict = CellVerdict::kPass};
+    Cell cell{
+        .id = what.id,
+        .toggles = {{"experiment", title(what.race)}, {"way", what.way}, {"setting", what.setting}},
+        .role = what.role,
+        .verdict = CellVerdict::kPass};
     add_measures(seen, cell);
     if (!seen.objections.empty()) {
         cell.verdict = CellVerdict::kError;
@@ -465,9 +510,10 @@ Cell conclude(const RaceCell& what, const RaceValues& seen) {
     const std::int64_t asked_ns = std::chrono::nanoseconds(what.delay).count();
     if (seen.objections.empty() && seen.found.count(QueryState::kAnswered) != 0 &&
         seen.answer_p50_ns > asked_ns + kSlowNs) {
-        cell.reason += fmt::format("{}a slow path: answers came after {} (median), {} later than asked",
-                                   cell.reason.empty() ? "" : "; ", seconds(seen.answer_p50_ns),
-                                   seconds(seen.answer_p50_ns - asked_ns));
+        cell.reason +=
+            fmt::format("{}a slow path: answers came after {} (median), {} later than asked",
+                        cell.reason.empty() ? "" : "; ", seconds(seen.answer_p50_ns),
+                        seconds(seen.answer_p50_ns - asked_ns));
     }
     return cell;
 }
@@ -482,7 +528,8 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
         cells.back().cell.evidence = each.evidence;
         result.unexplained += each.seen.found.count(Fate::kUnexplained);
         queries += each.seen.found.count(QueryState::kAnswered);
-        lacking |= each.what.role == Role::kMatrix && cells.back().cell.verdict == CellVerdict::kInconclusive;
+        lacking |= each.what.role == Role::kMatrix &&
+                   cells.back().cell.verdict == CellVerdict::kInconclusive;
         add_proof(cells.back(), result);
     }
     bool harmed = false;
@@ -502,7 +549,8 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
         exposed |= !first->harmed();
         cured &= cure.shown || !first->harmed();
         join_words(result.headline,
-                   first->harmed() ? headline_of(race, cells, *first) : exposure_headline(*first), " ");
+                   first->harmed() ? headline_of(race, cells, *first) : exposure_headline(*first),
+                   " ");
         join_words(result.cause, fmt::format("{}: {}", title(race), cause_text(*first)), "\n");
         join_words(result.cure, fmt::format("{}: {}", title(race), cure.text), "\n");
         if (first->harmed() && cure.shown) {
@@ -512,7 +560,8 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
     }
     // A clash without harm shows in the late answers' cells too, where the others were not run.
     for (const Concluded& each : cells) {
-        if (hindered.empty() && !harmed && !exposed && each.what().role == Role::kMatrix && clashes(each.seen()) != 0) {
+        if (hindered.empty() && !harmed && !exposed && each.what().role == Role::kMatrix &&
+            clashes(each.seen()) != 0) {
             exposed = true;
             result.headline = exposure_headline(each);
         }
@@ -521,26 +570,30 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
     if (!hindered.empty() || cells.empty() || (lacking && !harmed)) {
         Words words = hindered;
         for (const Concluded& each : cells) {
-            say(words, hindered.empty() && each.cell.verdict == CellVerdict::kInconclusive, "{}: {}", each.cell.id,
-                each.cell.reason);
+            say(words, hindered.empty() && each.cell.verdict == CellVerdict::kInconclusive,
+                "{}: {}", each.cell.id, each.cell.reason);
         }
         result.verdict = verdict::ScenarioVerdict::kInconclusive;
-        result.headline = "Nothing is concluded: " + fmt::format("{}", fmt::join(words, "; ")) + ".";
+        result.headline =
+            "Nothing is concluded: " + fmt::format("{}", fmt::join(words, "; ")) + ".";
     } else if (harmed) {
         result.verdict = verdict::ScenarioVerdict::kReproduced;
         explain_lists(cells, result);
     } else if (exposed) {
         result.verdict = verdict::ScenarioVerdict::kExposed;
-        result.headline += fmt::format(" All {} queries of {} cells were answered in time.", queries, cells.size());
+        result.headline += fmt::format(" All {} queries of {} cells were answered in time.",
+                                       queries, cells.size());
         explain_lists(cells, result);
     } else {
         result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = fmt::format("No pair raced or collided: {} queries of {} cells were answered in time.",
-                                      queries, cells.size());
+        result.headline =
+            fmt::format("No pair raced or collided: {} queries of {} cells were answered in time.",
+                        queries, cells.size());
     }
     add_charts(cells, result);
     for (Concluded& each : cells) {
-        (each.what().role == Role::kControl ? result.controls : result.cells).push_back(std::move(each.cell));
+        (each.what().role == Role::kControl ? result.controls : result.cells)
+            .push_back(std::move(each.cell));
     }
     return result;
 }

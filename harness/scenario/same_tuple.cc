@@ -40,41 +40,76 @@ std::vector<Case> cases() {
     constexpr const char* kCarrier = "VXLAN carrier";
     constexpr const char* kList = "list receive on one CPU";
     return {
-        {{.id = "same-tuple.two-cpus", .label = "two ports, two CPUs", .way = kPort, .setting = "at once",
+        {{.id = "same-tuple.two-cpus",
+          .label = "two ports, two CPUs",
+          .way = kPort,
+          .setting = "at once",
           .at_once = true}},
-        {{.id = "control.same-tuple.one-cpu", .label = "control: one port, one CPU, plain veth",
-          .role = Role::kControl, .way = "one port on one CPU", .setting = "one burst, no list receive"},
+        {{.id = "control.same-tuple.one-cpu",
+          .label = "control: one port, one CPU, plain veth",
+          .role = Role::kControl,
+          .way = "one port on one CPU",
+          .setting = "one burst, no list receive"},
          Way::kOnePort},
         // Away from the sender's CPU: there both packets wait in one backlog, whatever their ports.
-        {{.id = "same-tuple.vxlan-two-outer-ports", .label = "VXLAN, two outer ports", .way = kCarrier,
+        {{.id = "same-tuple.vxlan-two-outer-ports",
+          .label = "VXLAN, two outer ports",
+          .way = kCarrier,
           .setting = "two outer source ports, steered to one CPU"},
-         Way::kCarried, Steering::kLastCpu},
+         Way::kCarried,
+         Steering::kLastCpu},
         // With lists of one, only two CPUs can make a pair race.
-        {{.id = "same-tuple.vxlan-two-cpus", .label = "VXLAN, two outer ports, two CPUs", .way = kCarrier,
+        {{.id = "same-tuple.vxlan-two-cpus",
+          .label = "VXLAN, two outer ports, two CPUs",
+          .way = kCarrier,
           .setting = "two outer source ports, two CPUs, net.core.gro_normal_batch=1"},
-         Way::kCarriedToTwoCpus, Steering::kAllCpus, true},
-        {{.id = "control.same-tuple.vxlan-no-steering", .label = "control: VXLAN, no steering",
-          .role = Role::kControl, .way = kCarrier, .setting = "two outer source ports, no receive packet steering"},
-         Way::kCarried, Steering::kOff},
-        {{.id = "same-tuple.list-receive", .label = "one CPU, list receive", .way = kList,
+         Way::kCarriedToTwoCpus,
+         Steering::kAllCpus,
+         true},
+        {{.id = "control.same-tuple.vxlan-no-steering",
+          .label = "control: VXLAN, no steering",
+          .role = Role::kControl,
+          .way = kCarrier,
+          .setting = "two outer source ports, no receive packet steering"},
+         Way::kCarried,
+         Steering::kOff},
+        {{.id = "same-tuple.list-receive",
+          .label = "one CPU, list receive",
+          .way = kList,
           .setting = "net.core.gro_normal_batch as found"},
-         Way::kOneOuterPort, Steering::kLastCpu},
-        {{.id = "control.same-tuple.list-of-one", .label = "control: one CPU, lists of one",
-          .role = Role::kControl, .way = kList, .setting = "net.core.gro_normal_batch=1"},
-         Way::kOneOuterPort, Steering::kLastCpu, true},
-        // What resolv.conf's single-request does: the second query leaves when the first has its answer.
-        {{.id = "cure.single-request", .label = "cure: single-request", .role = Role::kCure,
-          .way = "one port after its answer", .setting = "options single-request: AAAA leaves after A was answered"},
+         Way::kOneOuterPort,
+         Steering::kLastCpu},
+        {{.id = "control.same-tuple.list-of-one",
+          .label = "control: one CPU, lists of one",
+          .role = Role::kControl,
+          .way = kList,
+          .setting = "net.core.gro_normal_batch=1"},
+         Way::kOneOuterPort,
+         Steering::kLastCpu,
+         true},
+        // What resolv.conf's single-request does: the second query leaves when the first has its
+        // answer.
+        {{.id = "cure.single-request",
+          .label = "cure: single-request",
+          .role = Role::kCure,
+          .way = "one port after its answer",
+          .setting = "options single-request: AAAA leaves after A was answered"},
          Way::kInTurn},
-        {{.id = "same-tuple.after-cure", .label = "after the cure", .way = kPort, .setting = "at once, without the cure again",
-          .again = true, .at_once = true}},
+        {{.id = "same-tuple.after-cure",
+          .label = "after the cure",
+          .way = kPort,
+          .setting = "at once, without the cure again",
+          .again = true,
+          .at_once = true}},
     };
 }
 
 class SameTuple {
   public:
     SameTuple(Context& context, NatBench& bench)
-        : context_(context), bench_(bench), pairs_(context.options.pairs ? context.options.pairs : kPairs) {}
+        : context_(context),
+          bench_(bench),
+          pairs_(context.options.pairs ? context.options.pairs : kPairs) {}
 
     Result<std::vector<MeasuredCell>> run();
 
@@ -92,7 +127,9 @@ class SameTuple {
 
 std::string SameTuple::mask_of(Steering steering) const {
     const unsigned last = 1u << context_.options.cpus.back();
-    return fmt::format("{:x}", steering == Steering::kLastCpu ? last : steering == Steering::kAllCpus ? 2 * last - 1 : 0);
+    return fmt::format("{:x}", steering == Steering::kLastCpu   ? last
+                               : steering == Steering::kAllCpus ? 2 * last - 1
+                                                                : 0);
 }
 
 // Which CPU an outer port steers to depends on the kernel's hash seed, so the ports are chosen by
@@ -102,9 +139,13 @@ Result<OuterPorts> SameTuple::ports_of_two_cpus(std::vector<std::string>& hindra
     OuterPorts best;
     std::uint64_t most = 0;
     unsigned tried = 0;
-    for (std::uint16_t other = kFirstOuter + 1; other <= kLastOuter && most < kCalibrationPairs / 10; ++other) {
-        for (const OuterPorts& ports : {OuterPorts{kFirstOuter, other}, OuterPorts{other, kFirstOuter}}) {
-            const auto trial = bench_.measure({.id = "calibration"}, bench_.carried_plan(kCalibrationPairs, ports.first, ports.second));
+    for (std::uint16_t other = kFirstOuter + 1;
+         other <= kLastOuter && most < kCalibrationPairs / 10; ++other) {
+        for (const OuterPorts& ports :
+             {OuterPorts{kFirstOuter, other}, OuterPorts{other, kFirstOuter}}) {
+            const auto trial =
+                bench_.measure({.id = "calibration"},
+                               bench_.carried_plan(kCalibrationPairs, ports.first, ports.second));
             if (!trial) {
                 return pass_on(trial.error());
             }
@@ -116,16 +157,19 @@ Result<OuterPorts> SameTuple::ports_of_two_cpus(std::vector<std::string>& hindra
         }
     }
     if (most == 0) {
-        hindrances.push_back(fmt::format("with none of {} pairs of outer ports two packets met: two CPUs were not found", tried));
+        hindrances.push_back(fmt::format(
+            "with none of {} pairs of outer ports two packets met: two CPUs were not found",
+            tried));
     }
     return best;
 }
 
-Result<traffic::PairPlan> SameTuple::plan_of(const Case& which, std::vector<std::string>& hindrances) {
-    traffic::PairPlan plan = bench_.same_tuple_plan(which.cell.again ? std::min(pairs_, kFewPairs) : pairs_);
+Result<traffic::PairPlan> SameTuple::plan_of(const Case& which,
+                                             std::vector<std::string>& hindrances) {
+    traffic::PairPlan plan =
+        bench_.same_tuple_plan(which.cell.again ? std::min(pairs_, kFewPairs) : pairs_);
     switch (which.way) {
-        case Way::kTwoPorts:
-            return plan;
+        case Way::kTwoPorts: return plan;
         case Way::kOnePort:
             plan.departure = traffic::Departure::kOneBurst;
             plan.members[1].port = 0;
@@ -146,10 +190,8 @@ Result<traffic::PairPlan> SameTuple::plan_of(const Case& which, std::vector<std:
             plan.skew = std::chrono::milliseconds(2);
             plan.pairs_per_second = 200;
             return plan;
-        case Way::kOneOuterPort:
-            return bench_.carried_plan(pairs_, kFirstOuter, kFirstOuter);
-        case Way::kCarried:
-            break;
+        case Way::kOneOuterPort: return bench_.carried_plan(pairs_, kFirstOuter, kFirstOuter);
+        case Way::kCarried: break;
     }
     return bench_.carried_plan(pairs_, ports_.first, ports_.second);
 }
@@ -171,7 +213,8 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
     const auto plan = plan_of(which, hindrances);
     auto measured = plan ? bench_.measure(which.cell, *plan) : pass_on(plan.error());
     if (which.lists_of_one) {
-        if (const Status restored = context_.journal.restore_sysctl(kListReceiveSysctl); !restored) {
+        if (const Status restored = context_.journal.restore_sysctl(kListReceiveSysctl);
+            !restored) {
             return pass_on(restored.error());
         }
     }
@@ -181,7 +224,9 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
             return pass_on(found.error());
         }
         if (std::strtoul(found->c_str(), nullptr, 16) != std::strtoul(mask.c_str(), nullptr, 16)) {
-            hindrances.push_back(fmt::format("the RPS mask of {} was set to {} and found as {} after the run", underlay, mask, *found));
+            hindrances.push_back(
+                fmt::format("the RPS mask of {} was set to {} and found as {} after the run",
+                            underlay, mask, *found));
         }
     }
     if (measured) {

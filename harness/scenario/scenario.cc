@@ -29,15 +29,16 @@ const std::vector<Scenario>& all_scenarios() {
         {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", run_vxlan_checksum,
          vxlan_checksum_cells},
         {"dns-race", "A/AAAA pairs racing inside conntrack", run_dns_race, dns_race_cells},
-        {"offload-truth", "What each offload really does to the frames on the wire", run_calibrated_offload_truth},
+        {"offload-truth", "What each offload really does to the frames on the wire",
+         run_calibrated_offload_truth},
     };
     return scenarios;
 }
 
 bool asked_for(const Options& options, const std::string& cell) {
-    return options.cells.empty() || std::ranges::any_of(options.cells, [&](const std::string& pattern) {
-               return matches(pattern, cell);
-           });
+    return options.cells.empty() ||
+           std::ranges::any_of(options.cells,
+                               [&](const std::string& pattern) { return matches(pattern, cell); });
 }
 
 Status check_cells(const Scenario& scenario, const std::vector<std::string>& patterns) {
@@ -47,9 +48,10 @@ Status check_cells(const Scenario& scenario, const std::vector<std::string>& pat
         if (known.empty()) {
             return fail(ErrorCode::kBadInput, "{} runs whole: leave --cells out", scenario.id);
         }
-        if (std::ranges::none_of(known, [&](const std::string& cell) { return matches(pattern, cell); })) {
-            return fail(ErrorCode::kBadInput, "no cell of {} matches '{}'; there are: {}", scenario.id, pattern,
-                        fmt::join(known, ", "));
+        if (std::ranges::none_of(known,
+                                 [&](const std::string& cell) { return matches(pattern, cell); })) {
+            return fail(ErrorCode::kBadInput, "no cell of {} matches '{}'; there are: {}",
+                        scenario.id, pattern, fmt::join(known, ", "));
         }
     }
     return {};

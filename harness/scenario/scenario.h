@@ -1,5 +1,6 @@
-// A scenario is an experiment: what is set, what is sent, what must be seen. It builds its lab, runs its matrix with
-// the negative controls beside it, joins what was lost to its cause, and returns plain values.
+// A scenario is an experiment: what is set, what is sent, what must be seen. It builds its lab,
+// runs its matrix with the negative controls beside it, joins what was lost to its cause, and
+// returns plain values.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +36,10 @@ enum class Calibrate { kNo, kQuick };
 struct Options {
     std::uint64_t seed = 1;
     std::vector<std::string> cells = {};  // patterns (fnmatch) of the cells to run; empty: all
-    std::uint64_t pairs = 0;       // of the race experiments; 0: each experiment's own number
-    bool hugepages = false;        // the tester may use them
-    std::vector<int> cpus;         // where lcores may run; the DUT shares them in the built-in lab
-    std::string out_dir;           // evidence/ below it takes the files of failed cells
+    std::uint64_t pairs = 0;  // of the race experiments; 0: each experiment's own number
+    bool hugepages = false;   // the tester may use them
+    std::vector<int> cpus;    // where lcores may run; the DUT shares them in the built-in lab
+    std::string out_dir;      // evidence/ below it takes the files of failed cells
     MatrixSize matrix = MatrixSize::kQuick;
     std::optional<TruthDevice> device = std::nullopt;  // offload-truth: in place of the lab's own
     Calibrate calibrate = Calibrate::kNo;
@@ -59,10 +60,11 @@ struct Context {
     lab::Journal& journal;
     Progress& progress;
     const Options& options;
-    std::vector<verdict::FactGroup>& environment;  // scenarios add what they know of the DUT's devices
+    std::vector<verdict::FactGroup>&
+        environment;  // scenarios add what they know of the DUT's devices
     const std::optional<profile::Profile>& profile;  // what the DUT's NIC is expected to offload
-    std::string& dpdk_version;                     // told by the first tester
-    Measured& measured;                            // to be told each cell once it is measured
+    std::string& dpdk_version;                       // told by the first tester
+    Measured& measured;                              // to be told each cell once it is measured
 };
 
 struct Scenario {

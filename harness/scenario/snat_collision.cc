@@ -18,23 +18,32 @@ constexpr std::uint64_t kFewPairs = 1000;
 }  // namespace
 
 std::vector<RaceCell> snat_collision_cells() {
-    const auto cell = [](const char* id, const char* label, Role role, Snat snat, const char* setting) {
-        return RaceCell{.id = id, .label = label, .race = Race::kSnatCollision, .role = role,
-                        .way = "two clients, one source port", .setting = setting, .snat = snat};
+    const auto cell = [](const char* id, const char* label, Role role, Snat snat,
+                         const char* setting) {
+        return RaceCell{.id = id,
+                        .label = label,
+                        .race = Race::kSnatCollision,
+                        .role = role,
+                        .way = "two clients, one source port",
+                        .setting = setting,
+                        .snat = snat};
     };
     std::vector<RaceCell> cells = {
         cell("snat-collision", "MASQUERADE", Role::kMatrix, Snat::kMasquerade, "MASQUERADE"),
-        cell("control.snat-collision.no-nat", "control: no SNAT", Role::kControl, Snat::kNone, "no SNAT"),
+        cell("control.snat-collision.no-nat", "control: no SNAT", Role::kControl, Snat::kNone,
+             "no SNAT"),
         cell("cure.random-fully", "cure: --random-fully", Role::kCure, Snat::kMasqueradeRandomFully,
              "MASQUERADE --random-fully"),
-        cell("snat-collision.after-cure", "after the cure", Role::kMatrix, Snat::kMasquerade, "MASQUERADE again"),
+        cell("snat-collision.after-cure", "after the cure", Role::kMatrix, Snat::kMasquerade,
+             "MASQUERADE again"),
     };
     cells.back().again = true;
     return cells;
 }
 
 Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench& bench) {
-    const std::uint64_t pairs = std::min(context.options.pairs ? context.options.pairs : kPairs, kMostPairs);
+    const std::uint64_t pairs =
+        std::min(context.options.pairs ? context.options.pairs : kPairs, kMostPairs);
     std::vector<MeasuredCell> cells;
     for (const RaceCell& cell : snat_collision_cells()) {
         if (!asked_for(context.options, cell.id)) {
@@ -44,7 +53,8 @@ Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench&
         if (const Status ready = bench.configure({.backends = 1, .snat = cell.snat}); !ready) {
             return pass_on(ready.error());
         }
-        auto measured = bench.measure(cell, bench.two_clients_plan(cell.again ? std::min(pairs, kFewPairs) : pairs));
+        auto measured = bench.measure(
+            cell, bench.two_clients_plan(cell.again ? std::min(pairs, kFewPairs) : pairs));
         if (!measured) {
             return pass_on(measured.error());
         }

@@ -148,9 +148,8 @@ Result<traffic::Recording> TruthBench::record(std::uint64_t expected,
         return pass_on(started.error());
     }
     const Status sent = send();
-    auto recording = tester_->stop_recording({.expected = expected,
-                                              .quiet = pace_.patience,
-                                              .longest = 2s + 3 * pace_.patience});
+    auto recording = tester_->stop_recording(
+        {.expected = expected, .quiet = pace_.patience, .longest = 2s + 3 * pace_.patience});
     if (!sent) {
         return pass_on(sent.error());
     }
@@ -166,9 +165,9 @@ Result<std::vector<verdict::EvidenceFile>> TruthBench::keep(const std::string& o
     if (!files || out_dir.empty() || frames.empty()) {
         return files;
     }
-    static_cast<void>(
-        tester_->write_frames(evidence_path(out_dir, name + ".pcapng"),
-                              "pathproof: frames as they came at the tester's port", frames));
+    static_cast<void>(tester_->write_frames(evidence_path(out_dir, name + ".pcapng"),
+                                            "pathproof: frames as they came at the tester's port",
+                                            frames));
     files->push_back({"evidence/" + name + ".pcapng",
                       "the frames as they crossed the wire (pcapng; tcpdump, Wireshark)"});
     return files;

@@ -1,9 +1,10 @@
 // vxlan-checksum: pods on a VXLAN overlay lose TCP and DNS while ping works.
 //
-// Set:  tx offload of the vxlan device, outer UDP checksum, outer SNAT, tx offload of the underlay, and a wire that is
-//       a healthy NIC or one that leaves partial checksums.
+// Set:  tx offload of the vxlan device, outer UDP checksum, outer SNAT, tx offload of the underlay,
+//       and a wire that is a healthy NIC or one that leaves partial checksums.
 // Sent: ICMP echo, DNS over UDP, DNS over TCP and a 1 MB transfer from pod to pod.
-// Seen: every checksum that crosses the wire, the peers' InCsumErrors, and conntrack's tuples of the tunnel's flows.
+// Seen: every checksum that crosses the wire, the peers' InCsumErrors, and conntrack's tuples of
+//       the tunnel's flows.
 
 #include <algorithm>
 #include <chrono>
@@ -42,7 +43,8 @@ std::vector<OverlayPoint> broken_wire_points() {
     std::vector<OverlayPoint> points;
     for (const bool masquerade : {false, true}) {
         for (const bool underlay_tx : {true, false}) {
-            points.push_back({true, true, masquerade, underlay_tx, softnic::WireMode::kPassThrough});
+            points.push_back(
+                {true, true, masquerade, underlay_tx, softnic::WireMode::kPassThrough});
         }
     }
     return points;
@@ -54,17 +56,20 @@ Status keep_failure(const Context& context, OverlayObservation& seen) {
     for (const netfilter::Entry& entry : seen.nat_entries) {
         conntrack += nlohmann::json(entry).dump() + "\n";
     }
-    const std::string counters = "# node-a\n" + counters_text(seen.node_a) + "# node-b\n" +
-                                 counters_text(seen.node_b) + "# pod-a\n" + counters_text(seen.pod_a) +
-                                 "# pod-b\n" + counters_text(seen.pod_b);
+    const std::string counters =
+        "# node-a\n" + counters_text(seen.node_a) + "# node-b\n" + counters_text(seen.node_b) +
+        "# pod-a\n" + counters_text(seen.pod_a) + "# pod-b\n" + counters_text(seen.pod_b);
     const std::string& out = context.options.out_dir;
     if (!seen.capture.empty()) {
         cell.evidence.push_back({"evidence/" + cell.id + ".pcapng",
-                                 "the frames with a wrong checksum as they left the wire (pcapng; tcpdump, Wireshark)"});
+                                 "the frames with a wrong checksum as they left the wire (pcapng; "
+                                 "tcpdump, Wireshark)"});
     }
     for (const auto& [suffix, description, content] :
-         {std::tuple{".conntrack.json", "conntrack entries of the tunnel's flows, both nodes (JSON lines)", conntrack},
-          {".counters.txt", "snmp, netstat and device counters that changed, as deltas", counters}}) {
+         {std::tuple{".conntrack.json",
+                     "conntrack entries of the tunnel's flows, both nodes (JSON lines)", conntrack},
+          {".counters.txt", "snmp, netstat and device counters that changed, as deltas",
+           counters}}) {
         const auto kept = keep_evidence(out, cell.id + suffix, description, content);
         if (!kept) {
             return pass_on(kept.error());
@@ -75,8 +80,8 @@ Status keep_failure(const Context& context, OverlayObservation& seen) {
 }
 
 // Measures one point without setting it, under `id`.
-Status measure(Context& context, OverlayBench& bench, const OverlayPoint& point, const std::string& id,
-               std::vector<OverlayFacts>& measured) {
+Status measure(Context& context, OverlayBench& bench, const OverlayPoint& point,
+               const std::string& id, std::vector<OverlayFacts>& measured) {
     context.progress.step(id);
     auto seen = bench.observe(point, id);
     if (!seen) {
@@ -111,8 +116,10 @@ Status run_matrix(Context& context, OverlayBench& bench, std::vector<OverlayFact
     return {};
 }
 
-// Fails, is cured by one flag, is healthy, and fails again once the flag is back: the flag is the cause.
-Status run_cure(Context& context, OverlayBench& bench, std::vector<OverlayFacts>& measured, bool& flag_restored) {
+// Fails, is cured by one flag, is healthy, and fails again once the flag is back: the flag is the
+// cause.
+Status run_cure(Context& context, OverlayBench& bench, std::vector<OverlayFacts>& measured,
+                bool& flag_restored) {
     if (const Status set = bench.set(kSuspect); !set) {
         return set;
     }
@@ -162,10 +169,13 @@ Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context) {
     result.id = "vxlan-checksum";
     result.title = "VXLAN overlay: ping works, TCP and DNS time out";
     result.question =
-        "Do packets between pods keep right checksums when tunnel checksum offload meets NAT of the outer header?";
+        "Do packets between pods keep right checksums when tunnel checksum offload meets NAT of "
+        "the outer header?";
     const std::vector<std::string> cells = vxlan_checksum_cells();
-    context.progress.begin(result.id, static_cast<std::size_t>(std::ranges::count_if(
-                                          cells, [&](const std::string& id) { return asked_for(context.options, id); })));
+    context.progress.begin(
+        result.id,
+        static_cast<std::size_t>(std::ranges::count_if(
+            cells, [&](const std::string& id) { return asked_for(context.options, id); })));
 
     auto bench = OverlayBench::build(context);
     if (!bench) {
@@ -183,12 +193,14 @@ Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context) {
         return facts.point == kSuspect && shows_stale_port(facts);
     });
     if (fails && (asked_for(context.options, kFlagOff) || asked_for(context.options, kFlagBack))) {
-        if (const Status cured = run_cure(context, **bench, measured, naming.flag_restored); !cured) {
+        if (const Status cured = run_cure(context, **bench, measured, naming.flag_restored);
+            !cured) {
             return pass_on(cured.error());
         }
     }
     conclude_vxlan_checksum(measured, naming, result);
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;
 }
 

@@ -107,18 +107,12 @@ Row row_of(const ServiceHealth& service) {
 // The worst first.
 int badness(BackendVerdict verdict) {
     switch (verdict) {
-        case BackendVerdict::kDead:
-            return 5;
-        case BackendVerdict::kRefusing:
-            return 4;
-        case BackendVerdict::kLossy:
-            return 3;
-        case BackendVerdict::kSlow:
-            return 2;
-        case BackendVerdict::kTooFew:
-            return 1;
-        case BackendVerdict::kHealthy:
-            return 0;
+        case BackendVerdict::kDead: return 5;
+        case BackendVerdict::kRefusing: return 4;
+        case BackendVerdict::kLossy: return 3;
+        case BackendVerdict::kSlow: return 2;
+        case BackendVerdict::kTooFew: return 1;
+        case BackendVerdict::kHealthy: return 0;
     }
     return 0;
 }
@@ -138,16 +132,11 @@ double badness(const ServiceHealth& service) {
 template <typename Health>
 double weight(const Health& health, Sort sort) {
     switch (sort) {
-        case Sort::kFlows:
-            return static_cast<double>(health.flows);
-        case Sort::kInTable:
-            return static_cast<double>(health.in_table);
-        case Sort::kUnanswered:
-            return share_of(health.unanswered, health.judged);
-        case Sort::kVerdict:
-            return badness(health);
-        case Sort::kAddress:
-            return 0;
+        case Sort::kFlows: return static_cast<double>(health.flows);
+        case Sort::kInTable: return static_cast<double>(health.in_table);
+        case Sort::kUnanswered: return share_of(health.unanswered, health.judged);
+        case Sort::kVerdict: return badness(health);
+        case Sort::kAddress: return 0;
     }
     return 0;
 }
@@ -200,12 +189,9 @@ std::string flow_text(const netfilter::Tuple& tuple) {
 
 Style style_of(netfilter::Clash::Fate fate) {
     switch (fate) {
-        case netfilter::Clash::Fate::kAnswered:
-            return Style::kGood;
-        case netfilter::Clash::Fate::kUnanswered:
-            return Style::kBad;
-        case netfilter::Clash::Fate::kOpen:
-            return Style::kFaint;
+        case netfilter::Clash::Fate::kAnswered: return Style::kGood;
+        case netfilter::Clash::Fate::kUnanswered: return Style::kBad;
+        case netfilter::Clash::Fate::kOpen: return Style::kFaint;
     }
     return Style::kPlain;
 }
@@ -278,15 +264,11 @@ void add_last_drops(Lines& rows, const std::vector<drops::Drop>& last, const std
 Style style_of(BackendVerdict verdict) {
     switch (verdict) {
         case BackendVerdict::kDead:
-        case BackendVerdict::kRefusing:
-            return Style::kBad;
+        case BackendVerdict::kRefusing: return Style::kBad;
         case BackendVerdict::kLossy:
-        case BackendVerdict::kSlow:
-            return Style::kWarning;
-        case BackendVerdict::kTooFew:
-            return Style::kFaint;
-        case BackendVerdict::kHealthy:
-            return Style::kGood;
+        case BackendVerdict::kSlow: return Style::kWarning;
+        case BackendVerdict::kTooFew: return Style::kFaint;
+        case BackendVerdict::kHealthy: return Style::kGood;
     }
     return Style::kPlain;
 }

@@ -29,9 +29,7 @@ void type(ViewState& state, const Key& key) {
             state.typing.reset();
             state.first = 0;
             return;
-        case Kind::kEscape:
-            state.typing.reset();
-            return;
+        case Kind::kEscape: state.typing.reset(); return;
         case Kind::kBackspace:
             if (!text.empty()) {
                 text.pop_back();
@@ -42,16 +40,14 @@ void type(ViewState& state, const Key& key) {
                 text += key.character;
             }
             return;
-        default:
-            return;
+        default: return;
     }
 }
 
 Then press_character(ViewState& state, char character) {
     switch (character) {
         case 'q':
-        case 'Q':
-            return Then::kQuit;
+        case 'Q': return Then::kQuit;
         case 'p':
         case ' ':
             state.refresh = state.refresh == Refresh::kLive ? Refresh::kPaused : Refresh::kLive;
@@ -64,21 +60,12 @@ Then press_character(ViewState& state, char character) {
             state.order = state.order == Order::kUsual ? Order::kReversed : Order::kUsual;
             state.first = 0;
             break;
-        case '/':
-            state.typing = state.filter;
-            break;
+        case '/': state.typing = state.filter; break;
         case 'h':
-        case '?':
-            state.page = Page::kHelp;
-            break;
-        case 'k':
-            up(state, 1);
-            break;
-        case 'j':
-            ++state.first;
-            break;
-        default:
-            break;
+        case '?': state.page = Page::kHelp; break;
+        case 'k': up(state, 1); break;
+        case 'j': ++state.first; break;
+        default: break;
     }
     return Then::kGoOn;
 }
@@ -87,16 +74,11 @@ Then press_character(ViewState& state, char character) {
 
 const char* name(Sort sort) {
     switch (sort) {
-        case Sort::kFlows:
-            return "flows";
-        case Sort::kInTable:
-            return "in table";
-        case Sort::kUnanswered:
-            return "unanswered";
-        case Sort::kVerdict:
-            return "state";
-        case Sort::kAddress:
-            return "address";
+        case Sort::kFlows: return "flows";
+        case Sort::kInTable: return "in table";
+        case Sort::kUnanswered: return "unanswered";
+        case Sort::kVerdict: return "state";
+        case Sort::kAddress: return "address";
     }
     return "";
 }
@@ -111,30 +93,18 @@ Then press(ViewState& state, const Key& key) {
         return key.kind == Kind::kCharacter && key.character == 'q' ? Then::kQuit : Then::kGoOn;
     }
     switch (key.kind) {
-        case Kind::kCharacter:
-            return press_character(state, key.character);
+        case Kind::kCharacter: return press_character(state, key.character);
         case Kind::kEscape:
             state.filter.clear();
             state.first = 0;
             break;
-        case Kind::kUp:
-            up(state, 1);
-            break;
-        case Kind::kDown:
-            ++state.first;
-            break;
-        case Kind::kPageUp:
-            up(state, kPage);
-            break;
-        case Kind::kPageDown:
-            state.first += kPage;
-            break;
-        case Kind::kHome:
-            state.first = 0;
-            break;
+        case Kind::kUp: up(state, 1); break;
+        case Kind::kDown: ++state.first; break;
+        case Kind::kPageUp: up(state, kPage); break;
+        case Kind::kPageDown: state.first += kPage; break;
+        case Kind::kHome: state.first = 0; break;
         case Kind::kEnter:
-        case Kind::kBackspace:
-            break;
+        case Kind::kBackspace: break;
     }
     return Then::kGoOn;
 }

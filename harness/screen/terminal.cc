@@ -80,20 +80,13 @@ void prepare_colours() {
 // Each style can be told from the others without colour where that matters.
 chtype attributes(Style style) {
     switch (style) {
-        case Style::kPlain:
-            return A_NORMAL;
-        case Style::kStrong:
-            return A_BOLD;
-        case Style::kFaint:
-            return A_DIM;
-        case Style::kGood:
-            return COLOR_PAIR(kGreen);
-        case Style::kWarning:
-            return COLOR_PAIR(kYellow) | A_BOLD;
-        case Style::kBad:
-            return COLOR_PAIR(kRed) | A_BOLD;
-        case Style::kBar:
-            return A_REVERSE;
+        case Style::kPlain: return A_NORMAL;
+        case Style::kStrong: return A_BOLD;
+        case Style::kFaint: return A_DIM;
+        case Style::kGood: return COLOR_PAIR(kGreen);
+        case Style::kWarning: return COLOR_PAIR(kYellow) | A_BOLD;
+        case Style::kBad: return COLOR_PAIR(kRed) | A_BOLD;
+        case Style::kBar: return A_REVERSE;
     }
     return A_NORMAL;
 }
@@ -101,28 +94,19 @@ chtype attributes(Style style) {
 std::optional<Key> key_of(int code) {
     using enum Key::Kind;
     switch (code) {
-        case KEY_UP:
-            return Key{kUp};
-        case KEY_DOWN:
-            return Key{kDown};
-        case KEY_PPAGE:
-            return Key{kPageUp};
-        case KEY_NPAGE:
-            return Key{kPageDown};
-        case KEY_HOME:
-            return Key{kHome};
+        case KEY_UP: return Key{kUp};
+        case KEY_DOWN: return Key{kDown};
+        case KEY_PPAGE: return Key{kPageUp};
+        case KEY_NPAGE: return Key{kPageDown};
+        case KEY_HOME: return Key{kHome};
         case KEY_ENTER:
         case '\n':
-        case '\r':
-            return Key{kEnter};
+        case '\r': return Key{kEnter};
         case KEY_BACKSPACE:
         case 0x7f:
-        case '\b':
-            return Key{kBackspace};
-        case 0x1b:
-            return Key{kEscape};
-        default:
-            break;
+        case '\b': return Key{kBackspace};
+        case 0x1b: return Key{kEscape};
+        default: break;
     }
     if (code > 0 && code < 0x7f) {
         return Key{kCharacter, static_cast<char>(code)};

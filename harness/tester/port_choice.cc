@@ -217,8 +217,7 @@ Result<PortRequest> choose_port(const std::string& name, const std::string& netn
                                 const PortQueues& queues) {
     PortRequest request;
     std::vector<std::string> used;
-    Status chosen =
-        process::in_netns(netns, [&] { return choose(name, queues, request, used); });
+    Status chosen = process::in_netns(netns, [&] { return choose(name, queues, request, used); });
     for (const std::string& device : used) {
         chosen = chosen ? lab::check_touchable(device, netns) : chosen;
     }

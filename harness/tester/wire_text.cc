@@ -76,9 +76,12 @@ std::string layer_rows(const WireReport& report, Direction direction, const std:
 
 json direction_summary(const WireReport& report, Direction direction) {
     const WireTally& one = tally(report, direction);
-    json out = {{"received", one.received},           {"forwarded", one.forwarded},
-                {"not_forwarded", one.not_forwarded}, {"truncated", one.truncated},
-                {"too_long", one.too_long},           {"malformed", one.malformed},
+    json out = {{"received", one.received},
+                {"forwarded", one.forwarded},
+                {"not_forwarded", one.not_forwarded},
+                {"truncated", one.truncated},
+                {"too_long", one.too_long},
+                {"malformed", one.malformed},
                 {"handed_partial", one.handed_partial},
                 {"completed", one.completed},
                 {"completed_by_value", one.completed_by_value},

@@ -42,8 +42,7 @@ void find_unmeasured(const std::string& scenario, const char* kind, const Cell& 
                      Reasons& found) {
     switch (cell.verdict) {
         case CellVerdict::kPass:
-        case CellVerdict::kFail:
-            return;
+        case CellVerdict::kFail: return;
         case CellVerdict::kError:
             found.push_back(fmt::format("{}: {} {} could not be measured{}", scenario, kind,
                                         cell.id, because(cell.reason)));
@@ -178,8 +177,8 @@ std::string nothing_found(const std::vector<ScenarioResult>& scenarios) {
     const auto truths =
         std::count_if(scenarios.begin(), scenarios.end(),
                       [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
-    const bool controlled = std::any_of(
-        scenarios.begin(), scenarios.end(), [](const ScenarioResult& scenario) {
+    const bool controlled =
+        std::any_of(scenarios.begin(), scenarios.end(), [](const ScenarioResult& scenario) {
             return count(cells_of(scenario, Role::kControl), CellVerdict::kPass) > 0;
         });
     const char* what = truths == 0 ? "no scenario reproduced its failure"
@@ -196,9 +195,10 @@ void find_remarks(const ScenarioResult& scenario, Reasons& found) {
                                     scenario.id, because(scenario.headline)));
     }
     if (!scenario.part.empty()) {
-        found.push_back(fmt::format("{}: only the cells that match {} were run, nothing is said of "
-                                    "the others",
-                                    scenario.id, scenario.part));
+        found.push_back(
+            fmt::format("{}: only the cells that match {} were run, nothing is said of "
+                        "the others",
+                        scenario.id, scenario.part));
     }
 }
 

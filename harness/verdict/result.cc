@@ -4,48 +4,33 @@ namespace pathproof::verdict {
 
 const char* name(CellVerdict verdict) {
     switch (verdict) {
-        case CellVerdict::kPass:
-            return "PASS";
-        case CellVerdict::kFail:
-            return "FAIL";
-        case CellVerdict::kError:
-            return "ERROR";
-        case CellVerdict::kSkip:
-            return "SKIP";
-        case CellVerdict::kInconclusive:
-            return "INCONCLUSIVE";
+        case CellVerdict::kPass: return "PASS";
+        case CellVerdict::kFail: return "FAIL";
+        case CellVerdict::kError: return "ERROR";
+        case CellVerdict::kSkip: return "SKIP";
+        case CellVerdict::kInconclusive: return "INCONCLUSIVE";
     }
     return "ERROR";
 }
 
 const char* name(ScenarioVerdict verdict) {
     switch (verdict) {
-        case ScenarioVerdict::kReproduced:
-            return "REPRODUCED";
-        case ScenarioVerdict::kExposed:
-            return "EXPOSED";
-        case ScenarioVerdict::kNotReproduced:
-            return "NOT REPRODUCED";
-        case ScenarioVerdict::kDefectFound:
-            return "DEFECT FOUND";
-        case ScenarioVerdict::kNoDefectFound:
-            return "NO DEFECT FOUND";
-        case ScenarioVerdict::kInconclusive:
-            return "INCONCLUSIVE";
+        case ScenarioVerdict::kReproduced: return "REPRODUCED";
+        case ScenarioVerdict::kExposed: return "EXPOSED";
+        case ScenarioVerdict::kNotReproduced: return "NOT REPRODUCED";
+        case ScenarioVerdict::kDefectFound: return "DEFECT FOUND";
+        case ScenarioVerdict::kNoDefectFound: return "NO DEFECT FOUND";
+        case ScenarioVerdict::kInconclusive: return "INCONCLUSIVE";
     }
     return "INCONCLUSIVE";
 }
 
 const char* name(RunVerdict verdict) {
     switch (verdict) {
-        case RunVerdict::kQualified:
-            return "QUALIFIED";
-        case RunVerdict::kQualifiedWithExceptions:
-            return "QUALIFIED WITH EXCEPTIONS";
-        case RunVerdict::kNotQualified:
-            return "NOT QUALIFIED";
-        case RunVerdict::kIncomplete:
-            return "INCOMPLETE";
+        case RunVerdict::kQualified: return "QUALIFIED";
+        case RunVerdict::kQualifiedWithExceptions: return "QUALIFIED WITH EXCEPTIONS";
+        case RunVerdict::kNotQualified: return "NOT QUALIFIED";
+        case RunVerdict::kIncomplete: return "INCOMPLETE";
     }
     return "INCOMPLETE";
 }
@@ -61,26 +46,19 @@ bool is_truth(ScenarioVerdict verdict) {
 int exit_code(RunVerdict verdict) {
     switch (verdict) {
         case RunVerdict::kQualified:
-        case RunVerdict::kQualifiedWithExceptions:
-            return 0;
-        case RunVerdict::kNotQualified:
-            return 1;
-        case RunVerdict::kIncomplete:
-            return 3;
+        case RunVerdict::kQualifiedWithExceptions: return 0;
+        case RunVerdict::kNotQualified: return 1;
+        case RunVerdict::kIncomplete: return 3;
     }
     return 3;
 }
 
 const char* name(Cell::Role role) {
     switch (role) {
-        case Cell::Role::kMatrix:
-            return "matrix";
-        case Cell::Role::kControl:
-            return "control";
-        case Cell::Role::kCure:
-            return "cure";
-        case Cell::Role::kDemonstration:
-            return "demonstration";
+        case Cell::Role::kMatrix: return "matrix";
+        case Cell::Role::kControl: return "control";
+        case Cell::Role::kCure: return "cure";
+        case Cell::Role::kDemonstration: return "demonstration";
     }
     return "matrix";
 }
@@ -91,30 +69,21 @@ Cell::Role role_among_controls(const Cell& cell) {
 
 const char* name(Observed observed) {
     switch (observed) {
-        case Observed::kRight:
-            return "right";
-        case Observed::kWrong:
-            return "wrong";
-        case Observed::kByDesign:
-            return "by design";
-        case Observed::kRefused:
-            return "refused";
-        case Observed::kNoClaim:
-            return "no claim";
-        case Observed::kNotTested:
-            return "not tested";
+        case Observed::kRight: return "right";
+        case Observed::kWrong: return "wrong";
+        case Observed::kByDesign: return "by design";
+        case Observed::kRefused: return "refused";
+        case Observed::kNoClaim: return "no claim";
+        case Observed::kNotTested: return "not tested";
     }
     return "not tested";
 }
 
 const char* name(CalibrationRow::Score score) {
     switch (score) {
-        case CalibrationRow::Score::kYes:
-            return "yes";
-        case CalibrationRow::Score::kNo:
-            return "no";
-        case CalibrationRow::Score::kNotApplicable:
-            return "n/a";
+        case CalibrationRow::Score::kYes: return "yes";
+        case CalibrationRow::Score::kNo: return "no";
+        case CalibrationRow::Score::kNotApplicable: return "n/a";
     }
     return "n/a";
 }

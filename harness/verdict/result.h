@@ -28,8 +28,8 @@ enum class ScenarioVerdict {
 };
 enum class RunVerdict { kQualified, kQualifiedWithExceptions, kNotQualified, kIncomplete };
 
-// "PASS", "EXPOSED", "NOT REPRODUCED", "NO DEFECT FOUND", "QUALIFIED WITH EXCEPTIONS": as reports and scripts
-// read them.
+// "PASS", "EXPOSED", "NOT REPRODUCED", "NO DEFECT FOUND", "QUALIFIED WITH EXCEPTIONS": as reports
+// and scripts read them.
 const char* name(CellVerdict verdict);
 const char* name(ScenarioVerdict verdict);
 const char* name(RunVerdict verdict);
@@ -178,8 +178,8 @@ struct RunResult {
 // The rule of the blueprint, applied to the scenarios: sets nothing else.
 //
 // kIncomplete: nothing executed, an ERROR, an unexplained skip, anything inconclusive, unexplained
-// loss (in a cell that passes, too), a control that shows the failure, a demonstration that does not
-// show what it must, a cure that fails and is said to be shown, a failure or defect without a
+// loss (in a cell that passes, too), a control that shows the failure, a demonstration that does
+// not show what it must, a cure that fails and is said to be shown, a failure or defect without a
 // failing cell or without a control that passed (a search for defects may have no control at all, a
 // part of a scenario none that was asked for).
 //

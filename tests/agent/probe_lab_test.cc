@@ -312,8 +312,9 @@ BOOST_AUTO_TEST_CASE(a_killed_agent_is_a_clear_error) {
     BOOST_TEST((interrupted.error().code == ErrorCode::kUnavailable));
     BOOST_TEST(contains(interrupted.error().message, "agent in namespace " + lab.a),
                interrupted.error().message);
-    BOOST_TEST(contains(interrupted.error().message, "was ended by signal 9 (Killed) before it answered"),
-               interrupted.error().message);
+    BOOST_TEST(
+        contains(interrupted.error().message, "was ended by signal 9 (Killed) before it answered"),
+        interrupted.error().message);
     BOOST_TEST(!agent->alive());
     BOOST_TEST(contains(agent->counters().error().message, "no longer running"));
 }

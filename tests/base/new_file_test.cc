@@ -36,7 +36,8 @@ std::string content(const fs::path& path) {
 BOOST_AUTO_TEST_CASE(a_file_is_replaced_as_a_whole_and_nothing_else_is_left) {
     const Folder folder;
     const fs::path path = folder.path / "pathproof.prom";
-    BOOST_REQUIRE(replace_file(path, std::string(100'000, 'a') + "\n", Readers::kEverybody).has_value());
+    BOOST_REQUIRE(
+        replace_file(path, std::string(100'000, 'a') + "\n", Readers::kEverybody).has_value());
     std::ifstream earlier_reader(path);
     BOOST_REQUIRE(replace_file(path, "new\n").has_value());
     BOOST_TEST(content(path) == "new\n");

@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(tags_beyond_two_are_refused_however_many) {
         for (unsigned n = 0; n < many; ++n) {
             tags += "--vlan " + std::to_string(n) + " ";
         }
-        refused(kGenerate + tags,
-                "--vlan was given " + std::to_string(many) + " times; a frame has two tags at most");
+        refused(kGenerate + tags, "--vlan was given " + std::to_string(many) +
+                                      " times; a frame has two tags at most");
     }
 }
 
@@ -170,7 +170,8 @@ BOOST_AUTO_TEST_CASE(addresses_of_no_one_machine_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(lengths_are_said_as_they_are_typed_with_fcs) {
-    refused(kGenerate + "--size 64", "bytes at least with these headers and its FCS; 64 is too few");
+    refused(kGenerate + "--size 64",
+            "bytes at least with these headers and its FCS; 64 is too few");
 }
 
 BOOST_AUTO_TEST_CASE(the_word_that_is_no_command_is_named_with_those_there_are) {

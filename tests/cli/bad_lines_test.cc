@@ -125,11 +125,12 @@ class Dice {
     std::mt19937 random_;
 };
 
-const Words kNoNumbers = {"-1",   "--1", "ten", "1e999", "nan", "-inf", "0x10", "010",
-                          "1 2",  "1,", "٣٤",  "99999999999999999999", "1.5.2", "+1", "½"};
-const Words kOddTexts = {"\xff\xfe", "\xc3",      "𐍈\x01",   "a\nb",     "\x1b[31m",
-                         "../../..", "-",         "--",      "%n%s%n",   "$(reboot)",
-                         "日本語",    "a\tb",      ",",       "=,=,=",    "0000:zz:00.0",
+const Words kNoNumbers = {"-1",    "--1", "ten", "1e999", "nan", "-inf",
+                          "0x10",  "010", "1 2", "1,",    "٣٤",  "99999999999999999999",
+                          "1.5.2", "+1",  "½"};
+const Words kOddTexts = {"\xff\xfe", "\xc3",       "𐍈\x01",   "a\nb",      "\x1b[31m",
+                         "../../..", "-",          "--",      "%n%s%n",    "$(reboot)",
+                         "日本語",   "a\tb",       ",",       "=,=,=",     "0000:zz:00.0",
                          "net_",     "net_null0,", "af_xdp:", "/dev/null", "{}"};
 
 struct BadLine {
@@ -151,12 +152,8 @@ BadLine spoiled(const Words& base, const std::vector<Option>& options, Dice& dic
     }
     const std::size_t way = valued.empty() ? dice.below(4) : dice.below(11);
     switch (way) {
-        case 0:
-            add({fmt::format("--no-such-{}", dice.below(1000))});
-            break;
-        case 1:
-            line.words[1 < command_of(base).size() ? 1 : 0] += "x";
-            break;
+        case 0: add({fmt::format("--no-such-{}", dice.below(1000))}); break;
+        case 1: line.words[1 < command_of(base).size() ? 1 : 0] += "x"; break;
         case 2:
             add({"", "word"});
             line.told = "is empty";
@@ -185,9 +182,7 @@ BadLine spoiled(const Words& base, const std::vector<Option>& options, Dice& dic
                 add({"--vlan", std::to_string(n)});
             }
             break;
-        case 9:
-            add({dice.one_of(valued).name, dice.one_of(kOddTexts), "--no-such"});
-            break;
+        case 9: add({dice.one_of(valued).name, dice.one_of(kOddTexts), "--no-such"}); break;
         default:
             for (std::size_t n = 0; n < 30; ++n) {
                 add({dice.one_of(valued).name, dice.one_of(kOddTexts)});
@@ -202,7 +197,8 @@ BadLine spoiled(const Words& base, const std::vector<Option>& options, Dice& dic
 std::string state() {
     const auto told = process::run_program(
         {"sh", "-c",
-         "ip -d address show | sed 's/[a-z_]*lft [^ ]*//g'; ip netns; ls -R /run/pathproof /run/netns; "
+         "ip -d address show | sed 's/[a-z_]*lft [^ ]*//g'; ip netns; ls -R /run/pathproof "
+         "/run/netns; "
          "cat /sys/kernel/mm/hugepages/*/nr_hugepages /proc/self/mounts; "
          "cat /proc/sys/net/core/gro_normal_batch; cat /proc/net/route; ls -A ."});
     BOOST_REQUIRE(told);

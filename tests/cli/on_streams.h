@@ -15,7 +15,7 @@
 namespace pathproof::on_streams {
 
 enum class Sink {
-    kKept,    // all that is written can be read later on
+    kKept,  // all that is written can be read later on
     kClosed,
     kFull,    // /dev/full: ENOSPC
     kNobody,  // a pipe whose reader has gone: EPIPE
@@ -52,8 +52,8 @@ inline std::string read_all(int file) {
 inline std::string text_of(int file) {
     std::string text;
     std::array<char, 4096> chunk{};
-    for (ssize_t got = 0; (got = pread(file, chunk.data(), chunk.size(),
-                                       static_cast<off_t>(text.size()))) > 0;) {
+    for (ssize_t got = 0;
+         (got = pread(file, chunk.data(), chunk.size(), static_cast<off_t>(text.size()))) > 0;) {
         text.append(chunk.data(), static_cast<std::size_t>(got));
     }
     return text;
@@ -111,15 +111,9 @@ class Process {
     static void put(int descriptor, Sink sink, int kept) {
         std::array<int, 2> ends{-1, -1};
         switch (sink) {
-            case Sink::kKept:
-                dup2(kept, descriptor);
-                break;
-            case Sink::kClosed:
-                close(descriptor);
-                break;
-            case Sink::kFull:
-                dup2(open("/dev/full", O_WRONLY | O_CLOEXEC), descriptor);
-                break;
+            case Sink::kKept: dup2(kept, descriptor); break;
+            case Sink::kClosed: close(descriptor); break;
+            case Sink::kFull: dup2(open("/dev/full", O_WRONLY | O_CLOEXEC), descriptor); break;
             case Sink::kNobody:
                 if (pipe2(ends.data(), O_CLOEXEC) == 0) {
                     close(ends[0]);

@@ -84,9 +84,7 @@ TunnelSpec random_tunnel(raw::Random& random, PacketSpec& inner) {
                 tunnel.group_policy = random.word();
             }
             break;
-        case Tunnel::kVxlanGpe:
-            tunnel.outer.destination.port = 4790;
-            break;
+        case Tunnel::kVxlanGpe: tunnel.outer.destination.port = 4790; break;
         case Tunnel::kGeneve:
             tunnel.outer.destination.port = 6081;
             tunnel.geneve_option_bytes = static_cast<std::uint8_t>(random.below(33) * 4);
@@ -97,9 +95,7 @@ TunnelSpec random_tunnel(raw::Random& random, PacketSpec& inner) {
                 tunnel.gre_key = tunnel.vni;
             }
             break;
-        case Tunnel::kIpInIp:
-            tunnel.outer.transport = Transport::kOther;
-            break;
+        case Tunnel::kIpInIp: tunnel.outer.transport = Transport::kOther; break;
     }
     const bool either = tunnel.kind != Tunnel::kVxlan && tunnel.kind != Tunnel::kIpInIp;
     if (tunnel.kind == Tunnel::kIpInIp || (either && random.below(2) == 0)) {

@@ -27,8 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     lab.dut.where = "dut";
     for (const DeviceUse& device : *use) {
         lab.dut.devices = {{.name = device.name, .port = "p", .addresses = device.addresses}};
-        const bool needed = device.default_route || !device.ssh_peers.empty() ||
-                            !device.storage_peers.empty();
+        const bool needed =
+            device.default_route || !device.ssh_peers.empty() || !device.storage_peers.empty();
         const auto same_name = std::count_if(use->begin(), use->end(), [&](const DeviceUse& one) {
             return one.name == device.name;
         });

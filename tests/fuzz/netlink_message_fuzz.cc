@@ -56,26 +56,17 @@ class Reconciliation {
             return;
         }
         switch (message.nlmsg_seq % 8) {
-            case 0:
-                reconciler_.initial(event_.entry);
-                return;
+            case 0: reconciler_.initial(event_.entry); return;
             case 1:
                 reconciler_.begin();
                 reconciler_.gap();
                 reconciler_.begin_table();
                 reconciler_.in_table(event_.entry);
                 return;
-            case 2:
-                reconciler_.in_table(event_.entry);
-                return;
-            case 3:
-                reconciler_.end_table(Reconciler::Table::kWhole);
-                return;
-            case 4:
-                settle();
-                return;
-            default:
-                reconciler_.event(event_, missed_);
+            case 2: reconciler_.in_table(event_.entry); return;
+            case 3: reconciler_.end_table(Reconciler::Table::kWhole); return;
+            case 4: settle(); return;
+            default: reconciler_.event(event_, missed_);
         }
     }
 

@@ -93,28 +93,16 @@ class Mutator {
             return;
         }
         switch (below(7)) {
-            case 0:
-                input[at] = octet();
-                break;
-            case 1:
-                input[at] = static_cast<std::uint8_t>(input[at] ^ 1u << below(8));
-                break;
-            case 2:
-                input[at] = kTelling[below(std::size(kTelling))];
-                break;
-            case 3:
-                input.resize(at);
-                break;
+            case 0: input[at] = octet(); break;
+            case 1: input[at] = static_cast<std::uint8_t>(input[at] ^ 1u << below(8)); break;
+            case 2: input[at] = kTelling[below(std::size(kTelling))]; break;
+            case 3: input.resize(at); break;
             case 4:
                 input.insert(input.begin() + static_cast<std::ptrdiff_t>(at), 1 + below(8),
                              octet());
                 break;
-            case 5:
-                input.erase(input.begin() + static_cast<std::ptrdiff_t>(at));
-                break;
-            default:
-                splice(input, at);
-                break;
+            case 5: input.erase(input.begin() + static_cast<std::ptrdiff_t>(at)); break;
+            default: splice(input, at); break;
         }
     }
     // The rest of another seed behind the first bytes of this one.

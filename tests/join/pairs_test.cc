@@ -13,7 +13,9 @@ using netfilter::EventKind;
 
 namespace {
 
-frame::Endpoint at(const char* text) { return *frame::parse_endpoint(text); }
+frame::Endpoint at(const char* text) {
+    return *frame::parse_endpoint(text);
+}
 
 const frame::Endpoint kService = at("198.51.100.10:53");
 const frame::Endpoint kBackend1 = at("203.0.113.2:53");
@@ -208,7 +210,8 @@ BOOST_AUTO_TEST_CASE(a_query_lost_behind_the_server_is_not_blamed_on_conntrack) 
 // The hidden entry of a clash lives for one second: what came before that came back un-translated
 // for another reason.
 BOOST_AUTO_TEST_CASE(an_answer_younger_than_a_hidden_entry_is_not_joined_to_its_end) {
-    for (const auto& [age_ns, expired] : {std::pair{200'000'000, 0u}, {999'000'000, 0u}, {1'001'000'000, 1u}}) {
+    for (const auto& [age_ns, expired] :
+         {std::pair{200'000'000, 0u}, {999'000'000, 0u}, {1'001'000'000, 1u}}) {
         Bench bench;
         bench.half(0, QueryState::kAnswered, kBackend1);
         bench.half(1, QueryState::kWrongSource, kBackend2);
@@ -257,7 +260,10 @@ BOOST_AUTO_TEST_CASE(a_query_without_an_entry_is_joined_to_the_full_table_that_r
 BOOST_AUTO_TEST_CASE(a_loss_is_joined_to_the_link_that_was_down_when_it_left) {
     // The clocks differ by what the answered query's entry shows: 5 s. An outage counts until the
     // answer is due.
-    for (const auto& [left_ns, down] : {std::pair{100'000'000, 0u}, {900'000'000, 1u}, {1'100'000'000, 1u}, {2'000'000'000, 0u}}) {
+    for (const auto& [left_ns, down] : {std::pair{100'000'000, 0u},
+                                        {900'000'000, 1u},
+                                        {1'100'000'000, 1u},
+                                        {2'000'000'000, 0u}}) {
         Bench bench(kClientB);
         bench.half(0, QueryState::kAnswered, kBackend1);
         bench.half(1, QueryState::kNever, kNowhere);
@@ -279,9 +285,16 @@ BOOST_AUTO_TEST_CASE(no_more_queries_are_blamed_on_a_drop_reason_than_packets_me
         bench.half(0, QueryState::kNever, kNowhere);
         bench.half(1, QueryState::kNever, kBackend1);
         bench.dut.untraced.clear();
-        bench.dut.drops.counts = {{.reason = "NETFILTER_DROP", .location = "nft_do_chain+0x1", .protocol = "ip/udp", .packets = packets},
-                                  {.reason = "IP_INVALID_SOURCE", .location = "ip_rcv_finish_core", .protocol = "ip/udp", .packets = 9},
-                                  {.reason = "NO_SOCKET", .location = "x", .protocol = "ip/tcp", .packets = 9}};
+        bench.dut.drops.counts = {
+            {.reason = "NETFILTER_DROP",
+             .location = "nft_do_chain+0x1",
+             .protocol = "ip/udp",
+             .packets = packets},
+            {.reason = "IP_INVALID_SOURCE",
+             .location = "ip_rcv_finish_core",
+             .protocol = "ip/udp",
+             .packets = 9},
+            {.reason = "NO_SOCKET", .location = "x", .protocol = "ip/tcp", .packets = 9}};
         const auto found = bench.join();
         BOOST_TEST(found.count(Fate::kDropped) == std::min<std::uint64_t>(packets, 2));
         BOOST_TEST(found.count(Fate::kUnexplained) == 2 - std::min<std::uint64_t>(packets, 2));
@@ -294,8 +307,11 @@ BOOST_AUTO_TEST_CASE(a_packet_that_conntrack_refused_is_not_counted_as_dropped_b
     bench.half(0, QueryState::kAnswered, kBackend1);
     bench.half(1, QueryState::kNever, kBackend1);
     bench.dut.untraced.clear();
-    bench.dut.drops.counts = {{.reason = "NETFILTER_DROP", .location = "nf_hook_slow+0xa7", .protocol = "ip/udp",
-                               .flow = drops::FlowState::kNewPastNat, .packets = 3}};
+    bench.dut.drops.counts = {{.reason = "NETFILTER_DROP",
+                               .location = "nf_hook_slow+0xa7",
+                               .protocol = "ip/udp",
+                               .flow = drops::FlowState::kNewPastNat,
+                               .packets = 3}};
     BOOST_TEST(bench.join(3).count(Fate::kUnexplained) == 1u);
 }
 

@@ -57,14 +57,10 @@ bool is_udp(std::uint8_t protocol) {
 std::size_t field_of(std::uint8_t protocol) {
     switch (protocol) {
         case kUdp:
-        case kUdpLite:
-            return 6;
-        case kTcp:
-            return 16;
-        case kSctp:
-            return 8;
-        default:
-            return 2;
+        case kUdpLite: return 6;
+        case kTcp: return 16;
+        case kSctp: return 8;
+        default: return 2;
     }
 }
 
@@ -127,17 +123,13 @@ Transport transport_of(Upper upper, bool ipv6, Random& random, const Octets& dat
     const auto port = static_cast<std::uint16_t>(10'000 + random.below(50'000));
     switch (upper) {
         case Upper::kUdp:
-        case Upper::kUdpZero:
-            return {kUdp, raw::udp(port, 53, data)};
-        case Upper::kTcp:
-            return {kTcp, raw::tcp(port, 80, data, Octets(random.below(4) * 4, 1))};
+        case Upper::kUdpZero: return {kUdp, raw::udp(port, 53, data)};
+        case Upper::kTcp: return {kTcp, raw::tcp(port, 80, data, Octets(random.below(4) * 4, 1))};
         case Upper::kIcmp:
             return {static_cast<std::uint8_t>(ipv6 ? 58 : 1),
                     raw::icmp(ipv6 ? 128 : 8, port, data)};
-        case Upper::kSctp:
-            return {kSctp, sctp(random, data)};
-        case Upper::kUdpLite:
-            break;
+        case Upper::kSctp: return {kSctp, sctp(random, data)};
+        case Upper::kUdpLite: break;
     }
     return {kUdpLite, udp_lite(random, data)};
 }
@@ -315,10 +307,8 @@ Octets frame_of(const Kind& kind, Random& random, const Octets& payload) {
     };
     const bool over_ipv6 = random.below(2) == 1;
     switch (kind.envelope) {
-        case Envelope::kNone:
-            return outermost(ip);
-        case Envelope::kVlan:
-            return outermost(ip, raw::vlan(0x8100, 7));
+        case Envelope::kNone: return outermost(ip);
+        case Envelope::kVlan: return outermost(ip, raw::vlan(0x8100, 7));
         case Envelope::kQinq:
             return outermost(ip, joined({raw::vlan(0x88a8, 9), raw::vlan(0x8100, 7)}));
         case Envelope::kVxlan:
@@ -340,8 +330,7 @@ Octets frame_of(const Kind& kind, Random& random, const Octets& payload) {
         case Envelope::kGre:
             return outermost(
                 outer_packet(kGre, gre(carried(kind, ip, random), random), random, over_ipv6));
-        case Envelope::kIpInIp:
-            break;
+        case Envelope::kIpInIp: break;
     }
     return outermost(outer_packet(is_ipv6(ip) ? 41 : 4, ip, random, over_ipv6));
 }

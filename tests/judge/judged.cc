@@ -29,12 +29,9 @@ void store(Octets& packet, std::size_t offset, std::uint16_t raw_value) {
 
 std::size_t field_offset(std::uint8_t protocol) {
     switch (protocol) {
-        case 6:
-            return offsetof(rte_tcp_hdr, cksum);
-        case 17:
-            return offsetof(rte_udp_hdr, dgram_cksum);
-        default:
-            return offsetof(rte_icmp_hdr, icmp_cksum);
+        case 6: return offsetof(rte_tcp_hdr, cksum);
+        case 17: return offsetof(rte_udp_hdr, dgram_cksum);
+        default: return offsetof(rte_icmp_hdr, icmp_cksum);
     }
 }
 
@@ -101,10 +98,8 @@ void seal_ipv6(Octets& packet) {
 Octets random_frame(raw::Random& random, Shape shape, int fill) {
     const Octets ip = random_ip(random, fill);
     switch (shape) {
-        case Shape::kPlain:
-            return ethernet_of(random, ip);
-        case Shape::kVlan:
-            return ethernet_of(random, ip, raw::vlan(0x8100, 7));
+        case Shape::kPlain: return ethernet_of(random, ip);
+        case Shape::kVlan: return ethernet_of(random, ip, raw::vlan(0x8100, 7));
         case Shape::kQinq:
             return ethernet_of(random, ip,
                                raw::joined({raw::vlan(0x88a8, 9), raw::vlan(0x8100, 7)}));
@@ -115,8 +110,7 @@ Octets random_frame(raw::Random& random, Shape shape, int fill) {
             seal_ipv4(outer);
             return ethernet_of(random, outer);
         }
-        case Shape::kTunnelOverIpv6:
-            break;
+        case Shape::kTunnelOverIpv6: break;
     }
     Octets outer =
         raw::ipv6(17, raw::udp(port(random), 8472, raw::vxlan(5, ethernet_of(random, ip))));

@@ -88,21 +88,14 @@ Counts counted(const std::string& line) {
 
 std::size_t column_of(Protocol protocol) {
     switch (protocol) {
-        case Protocol::kIpv4:
-            return 0;
+        case Protocol::kIpv4: return 0;
         case Protocol::kUdp:
-        case Protocol::kUdpLite:
-            return 1;
-        case Protocol::kTcp:
-            return 2;
-        case Protocol::kIcmp:
-            return 3;
-        case Protocol::kIcmpv6:
-            return 4;
-        case Protocol::kSctp:
-            return 5;
-        case Protocol::kGre:
-            break;
+        case Protocol::kUdpLite: return 1;
+        case Protocol::kTcp: return 2;
+        case Protocol::kIcmp: return 3;
+        case Protocol::kIcmpv6: return 4;
+        case Protocol::kSctp: return 5;
+        case Protocol::kGre: break;
     }
     return 6;
 }

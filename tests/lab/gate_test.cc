@@ -39,14 +39,16 @@ class Space {
     }
     Space(const Space&) = delete;
     Space& operator=(const Space&) = delete;
-    ~Space() { shell("", "ip netns del " + kSpace + "; umount /run/netns; rmdir /run/netns; true"); }
+    ~Space() {
+        shell("", "ip netns del " + kSpace + "; umount /run/netns; rmdir /run/netns; true");
+    }
 };
 
 // Every way in which a command is given a device to touch, or to send on.
 std::vector<std::vector<std::string>> all_commands(const std::string& device) {
-    const std::vector<std::string> to{"--netns",           kSpace, "--destination",
-                                      "203.0.113.2",       "--destination-mac",
-                                      "02:00:00:00:00:11", "--count", "1"};
+    const std::vector<std::string> to{
+        "--netns", kSpace, "--destination", "203.0.113.2", "--destination-mac", "02:00:00:00:00:11",
+        "--count", "1"};
     std::vector<std::vector<std::string>> commands;
     for (const std::string& port :
          {device, "af_packet:" + device, "af_xdp:" + device, "net_af_packet,iface=" + device,
@@ -55,8 +57,8 @@ std::vector<std::vector<std::string>> all_commands(const std::string& device) {
         commands.push_back({"generate", port});
         commands.back().insert(commands.back().end(), to.begin(), to.end());
     }
-    commands.push_back({"respond", device, "--netns", kSpace, "--rule", "address=192.0.2.1",
-                        "--duration", "0.1"});
+    commands.push_back(
+        {"respond", device, "--netns", kSpace, "--rule", "address=192.0.2.1", "--duration", "0.1"});
     commands.push_back({"wire", device, "net_null0", "--netns", kSpace, "--duration", "0.1"});
     commands.push_back({"wire", "net_null0", device, "--netns", kSpace, "--duration", "0.1"});
     commands.push_back({"search", "mlr", device, "--netns", kSpace, "--destination", "203.0.113.2",
@@ -71,8 +73,7 @@ std::vector<std::vector<std::string>> all_commands(const std::string& device) {
     return commands;
 }
 
-void all_refuse(const std::string& device, const std::string& because,
-                std::size_t one_in = 1) {
+void all_refuse(const std::string& device, const std::string& because, std::size_t one_in = 1) {
     // Not all of `ip -d link`: a bridge's timers run.
     const std::string state = "ethtool -k " + device + "; ip link show " + device +
                               "; ip -d link show " + device + " | grep -o 'promiscuity [0-9]*'";
@@ -115,7 +116,8 @@ BOOST_AUTO_TEST_CASE(the_default_route_is_found_through_what_sits_on_a_device_an
         for (const std::string through : {"c0", "up0"}) {
             for (const std::string version : {"-4", "-6"}) {
                 const Space space;
-                if (shell_status(kSpace, "ip link add " + upper + " 2>&1 | grep -q 'Unknown device'") == 0) {
+                if (shell_status(
+                        kSpace, "ip link add " + upper + " 2>&1 | grep -q 'Unknown device'") == 0) {
                     BOOST_TEST_MESSAGE("this kernel has no such device: " << upper);
                     continue;
                 }
@@ -124,8 +126,8 @@ BOOST_AUTO_TEST_CASE(the_default_route_is_found_through_what_sits_on_a_device_an
                 shell(kSpace, "ip " + version + " route add default dev " + through);
                 BOOST_TEST_CONTEXT(upper << " " << version) {
                     for (const std::string device : {"c0", "up0"}) {
-                        const auto refused = pathproof_run(
-                            {"offload", "set", device, "tx=off", "--netns", kSpace});
+                        const auto refused =
+                            pathproof_run({"offload", "set", device, "tx=off", "--netns", kSpace});
                         BOOST_TEST(refused.exit_status == 2);
                         BOOST_TEST(contains(refused.err, "default route"), refused.err);
                     }
@@ -139,8 +141,9 @@ BOOST_AUTO_TEST_CASE(the_default_route_is_found_through_what_sits_on_a_device_an
 BOOST_AUTO_TEST_CASE(a_device_with_test_addresses_or_none_is_taken_as_ever) {
     const Space space;
     const std::vector<std::string> generate{
-        "generate", "c0", "--netns", kSpace, "--destination", "203.0.113.2", "--destination-mac",
-        "02:00:00:00:00:11", "--count", "2", "--drain", "0"};
+        "generate",      "c0",          "--netns",           kSpace,
+        "--destination", "203.0.113.2", "--destination-mac", "02:00:00:00:00:11",
+        "--count",       "2",           "--drain",           "0"};
     BOOST_TEST(pathproof_run(generate).exit_status != 2);
     for (const std::string address :
          {"198.18.0.1/24", "192.0.2.1/24", "198.51.100.1/24", "203.0.113.1/24", "2001:db8::1/64"}) {
@@ -148,7 +151,8 @@ BOOST_AUTO_TEST_CASE(a_device_with_test_addresses_or_none_is_taken_as_ever) {
     }
     const auto sent = pathproof_run(generate);
     BOOST_TEST(sent.exit_status != 2, sent.err);
-    BOOST_TEST(pathproof_run({"offload", "set", "c0", "tx=off", "--netns", kSpace}).exit_status == 0);
+    BOOST_TEST(pathproof_run({"offload", "set", "c0", "tx=off", "--netns", kSpace}).exit_status ==
+               0);
 }
 
 BOOST_AUTO_TEST_CASE(a_device_over_which_a_disk_is_served_is_refused) {
@@ -217,9 +221,9 @@ BOOST_AUTO_TEST_CASE(a_full_disk_costs_no_verdict_and_leaves_no_empty_file) {
         const std::string out = folder.path() + "/" + size;
         fs::create_directory(out);
         shell("", std::string("mount -t tmpfs -o size=") + size + " none " + out);
-        const auto full =
-            pathproof_run({"offload", "check", "--software-nic", "--quick", "--frames", "3",
-                           "--fault", "tx.inner.tcp.PSEUDO@dport!=4789!1", "--out", out + "/report"});
+        const auto full = pathproof_run(
+            {"offload", "check", "--software-nic", "--quick", "--frames", "3", "--fault",
+             "tx.inner.tcp.PSEUDO@dport!=4789!1", "--out", out + "/report"});
         BOOST_TEST(full.exit_status == 3, full.err);
         BOOST_TEST(contains(full.out, "NOT QUALIFIED"), full.out + full.err);
         for (const auto& file : fs::recursive_directory_iterator(out)) {

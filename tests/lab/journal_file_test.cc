@@ -40,8 +40,7 @@ UndoAction sysctl(const std::string& name, const std::string& value) {
 
 std::string whole_journal() {
     return header_line(kHeader) + action_line(kNetns) + action_line(kSysctl) +
-           action_line(kHugepages) + action_line(kFeature) + action_line(kIp) +
-           action_line(kXdp);
+           action_line(kHugepages) + action_line(kFeature) + action_line(kIp) + action_line(kXdp);
 }
 
 }  // namespace
@@ -51,8 +50,7 @@ BOOST_AUTO_TEST_SUITE(journal_file)
 BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
     const JournalContent content = parse_journal(whole_journal());
     BOOST_TEST((content.header == kHeader));
-    BOOST_TEST((content.actions ==
-                std::vector{kNetns, kSysctl, kHugepages, kFeature, kIp, kXdp}));
+    BOOST_TEST((content.actions == std::vector{kNetns, kSysctl, kHugepages, kFeature, kIp, kXdp}));
     BOOST_TEST(!content.told);
     BOOST_TEST(parse_journal(whole_journal() + told_line()).told);
     BOOST_TEST(!content.kept);

@@ -347,8 +347,8 @@ BOOST_AUTO_TEST_CASE(features_go_back_whatever_was_changed_along_with_them) {
             }
             BOOST_TEST((found == "gso off" || device.state() != before), found);
             const auto nothing = [] { return Status(); };
-            BOOST_REQUIRE(!journal->change_features(device.netns, "f0",
-                                                    {{"no-such-feature", true}}, nothing));
+            BOOST_REQUIRE(!journal->change_features(device.netns, "f0", {{"no-such-feature", true}},
+                                                    nothing));
             const Status undone = journal->undo();
             BOOST_REQUIRE_MESSAGE(undone, (undone ? "" : undone.error().message));
             BOOST_TEST(journal->machine() == "the machine is as it was found");
@@ -389,8 +389,9 @@ BOOST_AUTO_TEST_CASE(a_renamed_device_is_found_and_another_one_with_its_name_is_
     const FeatureDevice device;
     const std::string before = device.state();
     device.be_left_by_a_killed_run();
-    shell(device.netns, "ip link set f0 name f9 && ip link add f0 type veth peer name f2 && "
-                        "ethtool -K f0 tx off");
+    shell(device.netns,
+          "ip link set f0 name f9 && ip link add f0 type veth peer name f2 && "
+          "ethtool -K f0 tx off");
     const std::string other = device.state();
     const auto restored = restore_all();
     BOOST_REQUIRE_MESSAGE(restored, (restored ? "" : restored.error().message));
@@ -400,8 +401,9 @@ BOOST_AUTO_TEST_CASE(a_renamed_device_is_found_and_another_one_with_its_name_is_
     // And one that is gone is done, whoever has its name.
     shell(device.netns, "ip link del f0; ip link set f9 name f0");
     device.be_left_by_a_killed_run();
-    shell(device.netns, "ip link del f0; ip link add f0 type veth peer name f1; "
-                        "ethtool -K f0 tx off");
+    shell(device.netns,
+          "ip link del f0; ip link add f0 type veth peer name f1; "
+          "ethtool -K f0 tx off");
     BOOST_TEST(restore_all().value_or(std::vector<RestoredRun>{{}}).empty());
     BOOST_TEST(device.state() == other);
 }
@@ -445,8 +447,7 @@ BOOST_AUTO_TEST_CASE(a_sealed_journal_refuses_every_change) {
           journal->add_netns("pp-" + journal->run_id() + "-late"),
           journal->change_ip("", "lo", "link set lo up", "link set lo down"),
           journal->change_features("", "lo", {{"rx-gro", true}}, make),
-          journal->open_ports("", {}, make),
-          journal->keep("overlay"), journal->change({}, make)}) {
+          journal->open_ports("", {}, make), journal->keep("overlay"), journal->change({}, make)}) {
         BOOST_REQUIRE(!refused);
         BOOST_TEST((refused.error().code == ErrorCode::kUnavailable));
         BOOST_TEST(contains(refused.error().message, "being stopped"));

@@ -1,8 +1,9 @@
 #include "harness/lab/machine_use.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
-#include <fmt/format.h>
 
 using namespace pathproof;
 using namespace pathproof::lab;
@@ -161,13 +162,19 @@ BOOST_AUTO_TEST_CASE(stacks_are_followed_up_and_down) {
             lower, as_port ? fmt::format(R"(,"master":"{}")", upper) : "", upper,
             as_port ? "" : fmt::format(R"(,"link":"{}")", lower), kind);
     };
-    for (const auto& [kind, as_port] :
-         {std::pair{"bridge", true}, {"bond", true}, {"team", true}, {"vrf", true}, {"vlan", false},
-          {"macvlan", false}, {"macvtap", false}, {"ipvlan", false}, {"vxlan", false},
-          {"geneve", false}, {"macsec", false}}) {
+    for (const auto& [kind, as_port] : {std::pair{"bridge", true},
+                                        {"bond", true},
+                                        {"team", true},
+                                        {"vrf", true},
+                                        {"vlan", false},
+                                        {"macvlan", false},
+                                        {"macvtap", false},
+                                        {"ipvlan", false},
+                                        {"vxlan", false},
+                                        {"geneve", false},
+                                        {"macsec", false}}) {
         for (const std::string through : {"low0", "up0"}) {
-            const std::string route =
-                fmt::format(R"([{{"dst":"default","dev":"{}"}}])", through);
+            const std::string route = fmt::format(R"([{{"dst":"default","dev":"{}"}}])", through);
             for (const bool six : {false, true}) {
                 const auto found = parse_use(pair("low0", kind, "up0", as_port), six ? "" : route,
                                              six ? route : "", "", "");
@@ -204,19 +211,21 @@ BOOST_AUTO_TEST_CASE(a_device_that_a_mounted_file_system_is_reached_over_is_refu
 BOOST_AUTO_TEST_CASE(without_a_plan_the_networks_that_are_set_apart_for_tests_are_allowed) {
     const auto allowed = [](const std::string& text) {
         const auto slash = text.find('/');
-        return objections({.name = "d",
-                           .addresses = {{*frame::parse_ip(text.substr(0, slash)),
-                                          static_cast<unsigned>(std::stoul(text.substr(slash + 1)))}}},
-                          nullptr)
+        return objections(
+                   {.name = "d",
+                    .addresses = {{*frame::parse_ip(text.substr(0, slash)),
+                                   static_cast<unsigned>(std::stoul(text.substr(slash + 1)))}}},
+                   nullptr)
             .empty();
     };
-    for (const char* test : {"198.18.0.1/24", "198.19.255.254/16", "192.0.2.1/24", "198.51.100.7/32",
-                             "203.0.113.9/24", "2001:db8:1::1/64", "2001:2::1/64"}) {
+    for (const char* test :
+         {"198.18.0.1/24", "198.19.255.254/16", "192.0.2.1/24", "198.51.100.7/32", "203.0.113.9/24",
+          "2001:db8:1::1/64", "2001:2::1/64"}) {
         BOOST_TEST(allowed(test), test);
     }
-    for (const char* other : {"198.17.255.255/16", "198.20.0.1/24", "192.0.3.1/24", "10.0.0.1/8",
-                              "192.168.7.2/24", "127.0.0.1/8", "2001:db9::1/64", "2001:2:1::1/64",
-                              "fd00::1/64", "::1/128"}) {
+    for (const char* other :
+         {"198.17.255.255/16", "198.20.0.1/24", "192.0.3.1/24", "10.0.0.1/8", "192.168.7.2/24",
+          "127.0.0.1/8", "2001:db9::1/64", "2001:2:1::1/64", "fd00::1/64", "::1/128"}) {
         BOOST_TEST(!allowed(other), other);
     }
 }

@@ -145,12 +145,13 @@ BOOST_AUTO_TEST_CASE(whenever_a_run_is_stopped_the_machine_is_as_it_was_found) {
         }
     }
     BOOST_REQUIRE(!commands.empty());
-    shell("", "ip netns add a; ip netns add b; "
-              "ip -n a link add c0 type veth peer name d0 netns b; "
-              "ip netns exec a sysctl -qw net.ipv6.conf.c0.accept_dad=0; "
-              "ip netns exec b sysctl -qw net.ipv6.conf.d0.accept_dad=0; "
-              "ip -n a link set c0 up; ip -n b link set d0 up; "
-              "ip netns exec a ethtool -K c0 sg off");
+    shell("",
+          "ip netns add a; ip netns add b; "
+          "ip -n a link add c0 type veth peer name d0 netns b; "
+          "ip netns exec a sysctl -qw net.ipv6.conf.c0.accept_dad=0; "
+          "ip netns exec b sysctl -qw net.ipv6.conf.d0.accept_dad=0; "
+          "ip -n a link set c0 up; ip -n b link set d0 up; "
+          "ip netns exec a ethtool -K c0 sg off");
     // Carrier and addresses come up to a second later.
     std::string before;
     for (int look = 0; look < 10 && shell("", kState) != before; ++look) {
@@ -180,8 +181,9 @@ BOOST_AUTO_TEST_CASE(whenever_a_run_is_stopped_the_machine_is_as_it_was_found) {
                                               << said);
         if (!changed.empty()) {
             shell_status("", binary_path() + " restore");
-            shell_status("", "sysctl -qw vm.nr_hugepages=64; sysctl -qw vm.nr_hugepages=0; "
-                             "ip netns exec a ethtool -K c0 gso on tso on tx on sg off");
+            shell_status("",
+                         "sysctl -qw vm.nr_hugepages=64; sysctl -qw vm.nr_hugepages=0; "
+                         "ip netns exec a ethtool -K c0 gso on tso on tx on sg off");
         }
     }
     BOOST_TEST_MESSAGE(same << " of " << count << " left the machine as it was found");

@@ -93,9 +93,8 @@ BOOST_AUTO_TEST_CASE(commands_of_root_end_in_order_on_any_streams) {
     for (const std::string& words :
          {std::string("restore"), std::string("lab list"),
           std::string("offload show c0 --netns ppa"),
-          std::string("offload set c0 --netns ppa tx=on"),
-          std::string("inspect dump --netns ppa"), std::string("inspect stats --netns ppa"),
-          std::string("inspect backends --netns ppa"),
+          std::string("offload set c0 --netns ppa tx=on"), std::string("inspect dump --netns ppa"),
+          std::string("inspect stats --netns ppa"), std::string("inspect backends --netns ppa"),
           std::string("inspect watch --duration 0.05 --netns ppa"),
           std::string("inspect clashes --duration 0.05 --netns ppa"),
           std::string("inspect drops --duration 0.05 --netns ppa"),
@@ -103,8 +102,8 @@ BOOST_AUTO_TEST_CASE(commands_of_root_end_in_order_on_any_streams) {
           kGenerate + "--count 5 --drain 0 --json",
           std::string("respond c0 --netns ppa --duration 0.05 --rule address=192.0.2.1")}) {
         const auto whole = run(words, {});
-        BOOST_TEST_REQUIRE((whole.status == 0 || whole.status == kIncomplete),
-                           words << "\n" << whole.err);
+        BOOST_TEST_REQUIRE((whole.status == 0 || whole.status == kIncomplete), words << "\n"
+                                                                                     << whole.err);
         const Sink broken = kBroken[number++ % kBroken.size()];
         BOOST_TEST_CONTEXT(words << ", standard output " << name(broken)) {
             const auto ran = run(words, {.out = broken});
@@ -130,10 +129,11 @@ BOOST_AUTO_TEST_CASE(a_reader_that_takes_one_line_stops_the_run) {
     BOOST_TEST(status_before_head("offload check c0 --netns ppa --quick", "2>&1") == "3\n");
     pair.check_as_found();
     // Events come as long as it watches.
-    shell("", "(while sleep 0.1; do ip netns exec ppa conntrack -F; done) >/dev/null 2>&1 & a=$!; "
-              "(while sleep 0.02; do ip netns exec ppa conntrack -A -t 9 -p udp -s 198.18.0.1 "
-              "-d 198.18.0.2 --sport 1 --dport 53; done) >/dev/null 2>&1 & "
-              "echo $a $! >/run/children");
+    shell("",
+          "(while sleep 0.1; do ip netns exec ppa conntrack -F; done) >/dev/null 2>&1 & a=$!; "
+          "(while sleep 0.02; do ip netns exec ppa conntrack -A -t 9 -p udp -s 198.18.0.1 "
+          "-d 198.18.0.2 --sport 1 --dport 53; done) >/dev/null 2>&1 & "
+          "echo $a $! >/run/children");
     BOOST_TEST(status_before_head("inspect watch --duration 60 --netns ppa", "") == "3\n");
     shell("", "kill $(cat /run/children); rm /run/children");
     pair.check_as_found();

@@ -29,8 +29,8 @@ UndoAction hugepages(const std::string& set) {
 
 void write_hugepages(const TempFolder& folder, int pages, int surplus, int free_pages) {
     folder.write("proc/sys/vm/nr_hugepages", fmt::format("{}\n", pages));
-    folder.write("proc/meminfo", fmt::format("HugePages_Free:  {}\nHugePages_Surp:  {}\n",
-                                             free_pages, surplus));
+    folder.write("proc/meminfo",
+                 fmt::format("HugePages_Free:  {}\nHugePages_Surp:  {}\n", free_pages, surplus));
 }
 
 JournalContent of_this_boot(std::vector<UndoAction> actions) {
@@ -46,9 +46,9 @@ BOOST_AUTO_TEST_SUITE(undo)
 BOOST_AUTO_TEST_CASE(of_several_changes_of_one_thing_the_oldest_value_goes_back) {
     const TempFolder folder;
     folder.write("proc/sys/net/core/x", "3\n");
-    const UndoReport report = undo_content(
-        of_this_boot({sysctl("net.core.x", "1", "2"), sysctl("net.core.x", "2", "3")}),
-        folder.files());
+    const UndoReport report =
+        undo_content(of_this_boot({sysctl("net.core.x", "1", "2"), sysctl("net.core.x", "2", "3")}),
+                     folder.files());
     BOOST_TEST(folder.read("proc/sys/net/core/x") == "1\n");
     BOOST_TEST((in_short(report.done) ==
                 std::vector<std::string>{"set sysctl net.core.x back from 3 to 1"}));
@@ -67,10 +67,10 @@ BOOST_AUTO_TEST_CASE(what_somebody_else_set_since_is_left_and_said) {
     BOOST_TEST(report.done.empty());
     BOOST_TEST(report.problems.empty());
     BOOST_TEST(report.left.empty());
-    BOOST_TEST((report.left_alone ==
-                std::vector<std::string>{
-                    "vm.nr_hugepages is 300, set by somebody else since: left",
-                    "sysctl net.core.x is 16, set by somebody else since: left"}));
+    BOOST_TEST(
+        (report.left_alone ==
+         std::vector<std::string>{"vm.nr_hugepages is 300, set by somebody else since: left",
+                                  "sysctl net.core.x is 16, set by somebody else since: left"}));
 }
 
 BOOST_AUTO_TEST_CASE(undoing_twice_does_nothing_the_second_time) {
@@ -128,9 +128,8 @@ BOOST_AUTO_TEST_CASE(what_a_run_cannot_put_back_is_said_once_and_can_be_forgotte
     const TempFolder folder;
     const std::string run = folder.path() + "/run";
     folder.write("proc/sys/net/core/stuck/value", "3\n");
-    folder.write("run/1a2b.journal",
-                 header_line(of_this_boot({}).header) +
-                     action_line(sysctl("net.core.stuck", "1", "3")));
+    folder.write("run/1a2b.journal", header_line(of_this_boot({}).header) +
+                                         action_line(sysctl("net.core.stuck", "1", "3")));
     const Recovery first = recover(run, folder.files(), Tell::kOnce);
     BOOST_REQUIRE(first.problems.size() == 1U);
     BOOST_TEST(first.problems[0].find("'pathproof restore --forget 1a2b' forgets it") !=
@@ -172,9 +171,9 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_undone_is_named_and_the_rest_is_undone_all_t
     folder.write("proc/sys/net/core/y", "3\n");
     // A folder where the value should be cannot be read, by root neither.
     folder.write("proc/sys/net/core/stuck/value", "3\n");
-    const JournalContent content = of_this_boot(
-        {sysctl("net.core.x", "1", "3"), sysctl("net.core.stuck", "1", "3"),
-         sysctl("net.core.y", "1", "3")});
+    const JournalContent content =
+        of_this_boot({sysctl("net.core.x", "1", "3"), sysctl("net.core.stuck", "1", "3"),
+                      sysctl("net.core.y", "1", "3")});
     const UndoReport report = undo_content(content, folder.files());
     BOOST_TEST(folder.read("proc/sys/net/core/x") == "1\n");
     BOOST_TEST(folder.read("proc/sys/net/core/y") == "1\n");

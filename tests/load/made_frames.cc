@@ -121,13 +121,11 @@ std::optional<frame::Stamp> stamp_of(const Frame& frame) {
             return packet.destination_port == 53 ? frame::read_dns_stamp(payload)
                                                  : frame::read_binary_stamp(payload);
         case frame::Transport::kIcmp:
-        case frame::Transport::kIcmpv6:
-            return frame::read_binary_stamp(payload);
+        case frame::Transport::kIcmpv6: return frame::read_binary_stamp(payload);
         case frame::Transport::kTcp:
             return frame::read_syn_stamp(
                 frame::Bytes(frame).subspan(packet.transport_offset, packet.transport_length));
-        default:
-            return std::nullopt;
+        default: return std::nullopt;
     }
 }
 

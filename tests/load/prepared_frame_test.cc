@@ -17,12 +17,9 @@ namespace {
 RunShape shape_of(TrafficClass traffic) {
     switch (traffic) {
         case TrafficClass::kDnsA:
-        case TrafficClass::kDnsAaaa:
-            return RunShape::kQueries;
-        case TrafficClass::kIcmpEcho:
-            return RunShape::kEcho;
-        default:
-            return RunShape::kBinary;
+        case TrafficClass::kDnsAaaa: return RunShape::kQueries;
+        case TrafficClass::kIcmpEcho: return RunShape::kEcho;
+        default: return RunShape::kBinary;
     }
 }
 

@@ -75,15 +75,11 @@ void turn_round(Frame& frame) {
 Frame answer_to(TrafficClass traffic, const Frame& frame) {
     switch (traffic) {
         case TrafficClass::kDnsA:
-        case TrafficClass::kDnsAaaa:
-            return dns_answer(frame);
-        case TrafficClass::kTcpSyn:
-            return syn_answer(frame, 0x12);
-        case TrafficClass::kIcmpEcho:
-            return echo_reply(frame);
+        case TrafficClass::kDnsAaaa: return dns_answer(frame);
+        case TrafficClass::kTcpSyn: return syn_answer(frame, 0x12);
+        case TrafficClass::kIcmpEcho: return echo_reply(frame);
         case TrafficClass::kUdp:
-        case TrafficClass::kReplay:
-            break;
+        case TrafficClass::kReplay: break;
     }
     return frame;
 }

@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(watch_marks_a_gap_and_lists_what_was_missed) {
     kill(watching.pid(), SIGSTOP);
     std::vector<std::string> more;
     for (unsigned i = 1; i <= 100; ++i) {
-        more.push_back(fmt::format(
-            "-A -t 600 -p udp -s 198.18.0.9 -d 198.18.0.2 --sport {} --dport 53", i));
+        more.push_back(
+            fmt::format("-A -t 600 -p udp -s 198.18.0.9 -d 198.18.0.2 --sport {} --dport 53", i));
     }
     space.load(more);
     space.run("conntrack -D -p tcp -f ipv6");
@@ -181,8 +181,9 @@ BOOST_AUTO_TEST_CASE(a_reader_that_goes_away_ends_it_quietly) {
     const std::string full = shell(fmt::format(
         "{} inspect dump --netns {} 2>&1 >/dev/full || echo status $?", binary, space.name()));
     BOOST_TEST(full.ends_with("\nstatus 3\n"));
-    BOOST_TEST(full.starts_with("pathproof: standard output cannot be written (No space left on "
-                                "device): output was lost\n"));
+    BOOST_TEST(
+        full.starts_with("pathproof: standard output cannot be written (No space left on "
+                         "device): output was lost\n"));
 }
 
 BOOST_AUTO_TEST_CASE(stats_prints_counters_and_their_meaning) {

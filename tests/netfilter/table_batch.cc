@@ -48,14 +48,10 @@ Tuple reply_tuple(Tuple tuple) {
 std::uint32_t parts_of(const Tuple& tuple) {
     const std::uint32_t whole = part::kAddresses | part::kProtocol;
     switch (tuple.protocol) {
-        case IPPROTO_ICMP:
-            return whole | part::kIcmp;
-        case IPPROTO_ICMPV6:
-            return whole | part::kIcmpv6;
-        case 50:
-            return whole;
-        default:
-            return whole | part::kPorts;
+        case IPPROTO_ICMP: return whole | part::kIcmp;
+        case IPPROTO_ICMPV6: return whole | part::kIcmpv6;
+        case 50: return whole;
+        default: return whole | part::kPorts;
     }
 }
 

@@ -16,17 +16,18 @@ using namespace std::chrono_literals;
 
 Watching::Watching(const std::string& arguments) {
     const char* const binary = std::getenv("PATHPROOF");
-    BOOST_REQUIRE_MESSAGE(binary != nullptr, "PATHPROOF must hold the path of the pathproof binary");
+    BOOST_REQUIRE_MESSAGE(binary != nullptr,
+                          "PATHPROOF must hold the path of the pathproof binary");
     char path[] = "/tmp/pp-watching-XXXXXX";
     const int file = mkstemp(path);
     BOOST_REQUIRE(file >= 0);
     close(file);
     path_ = path;
     running_ = std::thread([this, binary, arguments] {
-        output_ = process::run_program(
-            {"/bin/sh", "-c",
-             fmt::format("echo $$ >{0}; exec {1} inspect watch {2} 2>>{0}", path_, binary,
-                         arguments)});
+        output_ =
+            process::run_program({"/bin/sh", "-c",
+                                  fmt::format("echo $$ >{0}; exec {1} inspect watch {2} 2>>{0}",
+                                              path_, binary, arguments)});
     });
     for (int i = 0; i < 1000 && said().find("listening") == std::string::npos; ++i) {
         std::this_thread::sleep_for(10ms);

@@ -12,8 +12,8 @@ namespace pathproof::netfilter::lab {
 
 class Watching {
   public:
-    // Starts `pathproof inspect watch ARGUMENTS` and waits until it says that it listens. PATHPROOF is the
-    // program.
+    // Starts `pathproof inspect watch ARGUMENTS` and waits until it says that it listens. PATHPROOF
+    // is the program.
     explicit Watching(const std::string& arguments);
     Watching(const Watching&) = delete;
     Watching& operator=(const Watching&) = delete;

@@ -28,7 +28,8 @@ Child shell(const std::string& script) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_program_gives_its_output_and_exit_status) {
-    const auto output = run_program({"sh", "-c", "cat; echo problem >&2; exit 7"}, {.input = "fed"});
+    const auto output =
+        run_program({"sh", "-c", "cat; echo problem >&2; exit 7"}, {.input = "fed"});
     BOOST_REQUIRE(output);
     BOOST_TEST(output->out == "fed");
     BOOST_TEST(output->err == "problem\n");
@@ -67,7 +68,8 @@ BOOST_AUTO_TEST_CASE(an_unknown_namespace_is_named) {
 
 BOOST_AUTO_TEST_CASE(answers_may_come_in_any_order) {
     RpcClient client(shell("read a; read b; "
-                           "echo '{\"id\":2,\"ok\":\"second\"}'; echo noise; echo '{\"id\":1,\"ok\":\"first\"}'; read c"),
+                           "echo '{\"id\":2,\"ok\":\"second\"}'; echo noise; echo "
+                           "'{\"id\":1,\"ok\":\"first\"}'; read c"),
                      "shell");
     Result<json> first = json();
     std::thread asks_first([&] { first = client.call("one", {}); });
@@ -119,7 +121,8 @@ BOOST_AUTO_TEST_CASE(the_server_answers_requests_and_refuses_what_is_none) {
     BOOST_TEST(ask(R"({"id":1,"op":"double","args":{"number":21}})")["ok"] == 42);
     BOOST_TEST(ask(R"({"id":2,"op":"refuse"})")["error"]["code"] == "not_found");
     BOOST_TEST(ask(R"({"id":3,"op":"unheard"})")["error"]["code"] == "bad_input");
-    BOOST_TEST(ask(R"({"id":4,"op":"double","args":{"number":"x"}})")["error"]["code"] == "bad_input");
+    BOOST_TEST(ask(R"({"id":4,"op":"double","args":{"number":"x"}})")["error"]["code"] ==
+               "bad_input");
     BOOST_TEST(ask("not json")["error"]["code"] == "bad_input");
     BOOST_TEST(ask("[1,2]")["error"]["code"] == "bad_input");
     close(to_server[1]);

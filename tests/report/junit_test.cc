@@ -52,8 +52,8 @@ BOOST_AUTO_TEST_CASE(nothing_is_red_where_the_exit_code_is_0) {
     // What was looked for and found is still told.
     BOOST_TEST(count(xml, "//testcase//property[@name='verdict' and @value='FAIL']") == 7);
     for (const int exit_code : {1, 3}) {
-        BOOST_TEST(count(junit_xml(run, exit_code), "//testcase[@classname='run'][failure|error]") ==
-                   1);
+        BOOST_TEST(
+            count(junit_xml(run, exit_code), "//testcase[@classname='run'][failure|error]") == 1);
         BOOST_TEST(count(junit_xml(run, exit_code), "//testcase[failure]") >= 7);
     }
 }
@@ -98,7 +98,8 @@ BOOST_AUTO_TEST_CASE(the_tools_own_demonstration_is_never_a_failure_of_the_syste
                      .role = Cell::Role::kDemonstration,
                      .verdict = CellVerdict::kFail,
                      .reason = "why"};
-    const std::string xml = junit_xml({.reasons = {"because"}, .scenarios = {scenario({shown}, {})}}, 1);
+    const std::string xml =
+        junit_xml({.reasons = {"because"}, .scenarios = {scenario({shown}, {})}}, 1);
     BOOST_TEST(count(xml, "//testcase[@name='demo' and @classname='s.demonstration']/error") == 1);
     BOOST_TEST(count(xml, "//testcase[@classname!='run']/failure") == 0);
 }

@@ -45,18 +45,17 @@ inline verdict::RunResult hostile() {
     const Bar bar{
         .label = bad, .value = 1, .interval = Interval{0.5, 1.5}, .kind = Bar::Kind::kBad};
     const CalibrationRow row{.id = bad, .fault = bad, .given_name = bad, .note = bad};
-    const TruthTable table{
-        .title = bad,
-        .device = bad,
-        .conditions = {bad, bad},
-        .rows = {{.offload = bad,
-                  .direction = bad,
-                  .expected = bad,
-                  .advertised = bad,
-                  .observed = {{Observed::kWrong, 2, 1, {bad, bad}, bad, bad}},
-                  .finding = bad,
-                  .errata = {{bad, bad, bad, bad, bad}}}},
-        .excluded = bad};
+    const TruthTable table{.title = bad,
+                           .device = bad,
+                           .conditions = {bad, bad},
+                           .rows = {{.offload = bad,
+                                     .direction = bad,
+                                     .expected = bad,
+                                     .advertised = bad,
+                                     .observed = {{Observed::kWrong, 2, 1, {bad, bad}, bad, bad}},
+                                     .finding = bad,
+                                     .errata = {{bad, bad, bad, bad, bad}}}},
+                           .excluded = bad};
     const ScenarioResult scenario{.id = bad,
                                   .title = bad,
                                   .question = bad,

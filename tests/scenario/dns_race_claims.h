@@ -1,5 +1,5 @@
-// What a sentence about a race may say: each phrase that names a mechanism, a place or a counter has
-// a value that must not be zero, and each "N of M" lies within its denominator.
+// What a sentence about a race may say: each phrase that names a mechanism, a place or a counter
+// has a value that must not be zero, and each "N of M" lies within its denominator.
 #pragma once
 
 #include <cctype>
@@ -61,7 +61,8 @@ inline std::vector<std::string> false_claims(const std::string& text, RaceSums v
             wrong.push_back(std::string("says '") + phrase.words + "' of none: " + text);
         }
     }
-    for (std::size_t at = text.find(" of "); at != std::string::npos; at = text.find(" of ", at + 1)) {
+    for (std::size_t at = text.find(" of "); at != std::string::npos;
+         at = text.find(" of ", at + 1)) {
         const double part = number_before(text, at);
         std::size_t end = at + 4;
         while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) {
@@ -72,8 +73,10 @@ inline std::vector<std::string> false_claims(const std::string& text, RaceSums v
             wrong.push_back("says '" + text.substr(at, end - at) + "' of less: " + text);
         }
     }
-    for (const char* none : {" never", " answered", " dropped", " as ", " while", " by ", " unexplained", " pairs", " of "}) {
-        for (std::size_t at = text.find(none); at != std::string::npos; at = text.find(none, at + 1)) {
+    for (const char* none : {" never", " answered", " dropped", " as ", " while", " by ",
+                             " unexplained", " pairs", " of "}) {
+        for (std::size_t at = text.find(none); at != std::string::npos;
+             at = text.find(none, at + 1)) {
             if (number_before(text, at) == 0) {
                 wrong.push_back(std::string("states a zero before '") + none + "': " + text);
             }
@@ -106,7 +109,8 @@ inline std::vector<std::string> false_claims_of(const nlohmann::json& scenario) 
             for (const auto& [name, value] : sums) {
                 all[name] += value;
             }
-            sums["outages"] = cell["verdict"] == "ERROR" ? 1 : 0;  // only such a cell names one without harm
+            sums["outages"] =
+                cell["verdict"] == "ERROR" ? 1 : 0;  // only such a cell names one without harm
             check(cell.at("reason"), sums);
         }
     }

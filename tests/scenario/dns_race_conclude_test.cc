@@ -102,7 +102,9 @@ Pairs as_usual(const RaceCell& what) {
         return {.clean = 400, .hit = {{{QueryState::kNever, Fate::kDroppedAtInsertion}, 600}}};
     }
     if (what.delay > std::chrono::seconds(1)) {
-        return {.clean = 250, .merged = 120, .hit_hidden = {{{QueryState::kWrongSource, Fate::kUntranslatedAnswer}, 130}}};
+        return {.clean = 250,
+                .merged = 120,
+                .hit_hidden = {{{QueryState::kWrongSource, Fate::kUntranslatedAnswer}, 130}}};
     }
     return {.clean = 100, .merged = 450, .hidden = 450};
 }
@@ -139,7 +141,9 @@ const verdict::Cell& cell(const verdict::ScenarioResult& result, const std::stri
     throw std::runtime_error("no cell " + id);
 }
 
-bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+}
 
 std::string all_text(const verdict::ScenarioResult& result) {
     std::string text = result.headline + "\n" + result.cause + "\n" + result.cure;
@@ -230,8 +234,11 @@ BOOST_AUTO_TEST_CASE(a_failure_is_reproduced_although_its_cure_was_not_run) {
 
 // T8: every second query lost to a rule, a full table, a link; in matrix, control and cure alike.
 BOOST_AUTO_TEST_CASE(no_cell_passes_that_lost_queries_whatever_it_looks_for) {
-    for (const Fate fate : {Fate::kDropped, Fate::kTableFull, Fate::kLinkDown, Fate::kUnexplained, Fate::kFlushed}) {
-        const auto result = concluded([&](const RaceCell&, Pairs& pairs) { pairs.hit[{QueryState::kNever, fate}] += 500; });
+    for (const Fate fate :
+         {Fate::kDropped, Fate::kTableFull, Fate::kLinkDown, Fate::kUnexplained, Fate::kFlushed}) {
+        const auto result = concluded([&](const RaceCell&, Pairs& pairs) {
+            pairs.hit[{QueryState::kNever, fate}] += 500;
+        });
         for (const auto* cells : {&result.cells, &result.controls}) {
             for (const verdict::Cell& each : *cells) {
                 BOOST_TEST((each.verdict != CellVerdict::kPass), each.id << ": " << each.reason);
@@ -245,8 +252,11 @@ BOOST_AUTO_TEST_CASE(no_cell_passes_that_lost_queries_whatever_it_looks_for) {
 BOOST_AUTO_TEST_CASE(what_was_lost_by_another_cause_is_named_by_it) {
     const std::map<Fate, std::pair<const char*, const char*>> kNames = {
         {Fate::kLinkDown, {"link-down", "while ds had no link"}},
-        {Fate::kTableFull, {"table-full", "the conntrack table was full (300 entries, nf_conntrack_max 300, drop 700)"}},
-        {Fate::kDropped, {"dropped", "dropped by a netfilter rule (NETFILTER_DROP at nft_do_chain)"}},
+        {Fate::kTableFull,
+         {"table-full",
+          "the conntrack table was full (300 entries, nf_conntrack_max 300, drop 700)"}},
+        {Fate::kDropped,
+         {"dropped", "dropped by a netfilter rule (NETFILTER_DROP at nft_do_chain)"}},
         {Fate::kFlushed, {"conntrack-flush", "another program had conntrack entries destroyed"}}};
     for (const auto& [fate, names] : kNames) {
         const auto result = concluded([fate = fate](const RaceCell& what, Pairs& pairs) {
@@ -264,7 +274,8 @@ BOOST_AUTO_TEST_CASE(what_was_lost_by_another_cause_is_named_by_it) {
 }
 
 // T10
-BOOST_AUTO_TEST_CASE(early_answers_that_came_back_untranslated_without_a_cause_are_no_expired_entry) {
+BOOST_AUTO_TEST_CASE(
+    early_answers_that_came_back_untranslated_without_a_cause_are_no_expired_entry) {
     const auto result = concluded([](const RaceCell& what, Pairs& pairs) {
         if (what.id == "late-answer.200ms") {
             pairs.hit_hidden[{QueryState::kWrongSource, Fate::kUnexplained}] = 241;
@@ -275,8 +286,8 @@ BOOST_AUTO_TEST_CASE(early_answers_that_came_back_untranslated_without_a_cause_a
     BOOST_TEST(result.unexplained == 241u);
 }
 
-// T13: 500 misdelivered of which 243 in pairs that met two backends; a control whose losses are none
-// and whose misdelivered are many.
+// T13: 500 misdelivered of which 243 in pairs that met two backends; a control whose losses are
+// none and whose misdelivered are many.
 BOOST_AUTO_TEST_CASE(a_share_is_of_one_set) {
     const auto result = concluded([](const RaceCell& what, Pairs& pairs) {
         if (what.id == "late-answer.1500ms") {
@@ -288,7 +299,8 @@ BOOST_AUTO_TEST_CASE(a_share_is_of_one_set) {
         }
     });
     BOOST_TEST(!has(all_text(result), "500 of 243"), all_text(result));
-    BOOST_TEST(has(cell(result, "control.snat-collision.no-nat").reason, "1216 answered from a backend's own address"));
+    BOOST_TEST(has(cell(result, "control.snat-collision.no-nat").reason,
+                   "1216 answered from a backend's own address"));
     BOOST_TEST(!has(cell(result, "control.snat-collision.no-nat").reason, "lost"));
     BOOST_TEST(!has(cell(result, "control.snat-collision.no-nat").reason, "0.0 %"));
 }
@@ -301,17 +313,20 @@ BOOST_AUTO_TEST_CASE(a_stimulus_that_did_not_take_place_makes_no_pass) {
                 change(seen);
             }
         });
-        BOOST_TEST((cell(result, id).verdict == CellVerdict::kInconclusive), id << ": " << cell(result, id).reason);
+        BOOST_TEST((cell(result, id).verdict == CellVerdict::kInconclusive),
+                   id << ": " << cell(result, id).reason);
     };
-    inconclusive("snat-collision", [](RaceValues& seen) { seen.found.source_nat = seen.found.changed_ports = 0; });
+    inconclusive("snat-collision",
+                 [](RaceValues& seen) { seen.found.source_nat = seen.found.changed_ports = 0; });
     inconclusive("cure.random-fully", [](RaceValues& seen) { seen.found.changed_ports = 0; });
-    inconclusive("control.snat-collision.no-nat", [](RaceValues& seen) { seen.found.source_nat = 2; });
+    inconclusive("control.snat-collision.no-nat",
+                 [](RaceValues& seen) { seen.found.source_nat = 2; });
     inconclusive("late-answer.900ms", [](RaceValues& seen) { seen.answer_p50_ns = 100'000; });
     inconclusive("same-tuple.two-cpus", [](RaceValues& seen) { seen.skew_p50_ns = 400'000; });
-    inconclusive("same-tuple.vxlan-two-cpus", [](RaceValues& seen) { seen.hindrances = {"no two CPUs"}; });
-    inconclusive("same-tuple.two-cpus", [](RaceValues& seen) {
-        seen.found.pairs[join::kTwoBackends] = 7;
-    });
+    inconclusive("same-tuple.vxlan-two-cpus",
+                 [](RaceValues& seen) { seen.hindrances = {"no two CPUs"}; });
+    inconclusive("same-tuple.two-cpus",
+                 [](RaceValues& seen) { seen.found.pairs[join::kTwoBackends] = 7; });
 }
 
 BOOST_AUTO_TEST_CASE(a_control_that_clashes_leaves_nothing_concluded) {
@@ -333,9 +348,12 @@ BOOST_AUTO_TEST_CASE(a_kernel_without_the_race_does_not_reproduce) {
 }
 
 BOOST_AUTO_TEST_CASE(a_slow_path_is_told_by_the_answers_ages) {
-    const auto result = with_values([](const RaceCell&, RaceValues& seen) { seen.answer_p50_ns += 400'000'000; });
-    BOOST_TEST(has(cell(result, "same-tuple.two-cpus").reason, "slow path"), cell(result, "same-tuple.two-cpus").reason);
-    BOOST_TEST(has(cell(result, "same-tuple.two-cpus").reason, "0.400 s"), cell(result, "same-tuple.two-cpus").reason);
+    const auto result =
+        with_values([](const RaceCell&, RaceValues& seen) { seen.answer_p50_ns += 400'000'000; });
+    BOOST_TEST(has(cell(result, "same-tuple.two-cpus").reason, "slow path"),
+               cell(result, "same-tuple.two-cpus").reason);
+    BOOST_TEST(has(cell(result, "same-tuple.two-cpus").reason, "0.400 s"),
+               cell(result, "same-tuple.two-cpus").reason);
 }
 
 namespace {
@@ -355,10 +373,13 @@ class Worlds {
             if (chance(0.05)) {
                 continue;
             }
-            const bool met = !raceless && (what.role == Role::kMatrix || chance(odd)) && chance(0.5);
+            const bool met =
+                !raceless && (what.role == Role::kMatrix || chance(odd)) && chance(0.5);
             Pairs pairs = usual || (!raceless && !harmless && chance(0.3))
                               ? as_usual(what)
-                              : Pairs{.clean = number(30), .merged = met ? number(9) : 0, .hidden = met ? number(9) : 0};
+                              : Pairs{.clean = number(30),
+                                      .merged = met ? number(9) : 0,
+                                      .hidden = met ? number(9) : 0};
             pairs.clean += harmless ? 1 : 0;
             if (chance(odd)) {
                 harm(chance(0.5) ? pairs.hit : pairs.hit_hidden);
@@ -374,16 +395,24 @@ class Worlds {
 
   private:
     bool chance(double share) { return std::bernoulli_distribution(share)(random_); }
-    std::uint64_t number(std::uint64_t most) { return std::uniform_int_distribution<std::uint64_t>(0, most)(random_); }
+    std::uint64_t number(std::uint64_t most) {
+        return std::uniform_int_distribution<std::uint64_t>(0, most)(random_);
+    }
 
     void harm(std::map<std::pair<QueryState, Fate>, std::uint64_t>& hit) {
         static constexpr std::pair<QueryState, Fate> kKinds[] = {
-            {QueryState::kNever, Fate::kDroppedAtInsertion}, {QueryState::kNever, Fate::kTableFull},
-            {QueryState::kNever, Fate::kLinkDown}, {QueryState::kNever, Fate::kDropped},
-            {QueryState::kNever, Fate::kFlushed}, {QueryState::kNever, Fate::kUnexplained},
-            {QueryState::kWrongSource, Fate::kUntranslatedAnswer}, {QueryState::kWrongSource, Fate::kFlushed},
-            {QueryState::kWrongSource, Fate::kTableFull}, {QueryState::kWrongSource, Fate::kUnexplained},
-            {QueryState::kLate, Fate::kSlow}, {QueryState::kWrong, Fate::kUnexplained}};
+            {QueryState::kNever, Fate::kDroppedAtInsertion},
+            {QueryState::kNever, Fate::kTableFull},
+            {QueryState::kNever, Fate::kLinkDown},
+            {QueryState::kNever, Fate::kDropped},
+            {QueryState::kNever, Fate::kFlushed},
+            {QueryState::kNever, Fate::kUnexplained},
+            {QueryState::kWrongSource, Fate::kUntranslatedAnswer},
+            {QueryState::kWrongSource, Fate::kFlushed},
+            {QueryState::kWrongSource, Fate::kTableFull},
+            {QueryState::kWrongSource, Fate::kUnexplained},
+            {QueryState::kLate, Fate::kSlow},
+            {QueryState::kWrong, Fate::kUnexplained}};
         for (std::uint64_t kinds = 1 + number(2); kinds != 0; --kinds) {
             hit[kKinds[number(std::size(kKinds) - 1)]] += number(700);
         }
@@ -424,7 +453,8 @@ std::uint64_t own(const RaceCell& what, const RaceValues& seen) {
 }
 
 // Everything that an invariant forbids in one conclusion.
-std::vector<std::string> broken(const std::vector<MeasuredCell>& cells, const verdict::ScenarioResult& result) {
+std::vector<std::string> broken(const std::vector<MeasuredCell>& cells,
+                                const verdict::ScenarioResult& result) {
     std::vector<std::string> wrong;
     const auto demand = [&](bool holds, const std::string& what) {
         if (!holds) {
@@ -442,11 +472,14 @@ std::vector<std::string> broken(const std::vector<MeasuredCell>& cells, const ve
         const bool pass = made.verdict == CellVerdict::kPass;
         demand(!pass || found.harmed() == 0 || chance, made.id + " passes and lost");
         demand(!pass || found.count(Fate::kUnexplained) == 0, made.id + " passes, unexplained");
-        demand(!pass || (each.seen.objections.empty() && each.seen.hindrances.empty()), made.id + " passes, not measured");
+        demand(!pass || (each.seen.objections.empty() && each.seen.hindrances.empty()),
+               made.id + " passes, not measured");
         demand(pass || !made.reason.empty(), made.id + " has no reason");
         demand(!pass || found.with(0) != 0, made.id + " passes, nothing sent");
-        demand(!pass || each.what.snat != Snat::kMasquerade || found.source_nat != 0, made.id + " passes without NAT");
-        demand(!pass || each.what.role == Role::kMatrix || each.seen.clash_resolve == 0, made.id + " passes, clashed");
+        demand(!pass || each.what.snat != Snat::kMasquerade || found.source_nat != 0,
+               made.id + " passes without NAT");
+        demand(!pass || each.what.role == Role::kMatrix || each.seen.clash_resolve == 0,
+               made.id + " passes, clashed");
         const RaceSums sums = sums_of(made, each.seen);
         for (const std::string& claim : false_claims(made.reason, sums)) {
             wrong.push_back(made.id + " " + claim);
@@ -460,7 +493,8 @@ std::vector<std::string> broken(const std::vector<MeasuredCell>& cells, const ve
             clashed |= each.seen.clash_resolve + found.with(join::kHiddenEntry) != 0;
         }
         if (each.what.role != Role::kCure) {
-            disturbed |= found.harmed() > own(each.what, each.seen) || made.verdict == CellVerdict::kError ||
+            disturbed |= found.harmed() > own(each.what, each.seen) ||
+                         made.verdict == CellVerdict::kError ||
                          (each.what.role == Role::kControl && !pass);
         }
     }
@@ -470,20 +504,25 @@ std::vector<std::string> broken(const std::vector<MeasuredCell>& cells, const ve
     }
     const auto is = [&](ScenarioVerdict verdict) { return result.verdict == verdict; };
     demand(!disturbed || is(ScenarioVerdict::kInconclusive), "concluded although disturbed");
-    demand(!is(ScenarioVerdict::kReproduced) || (harmed && !result.cause.empty()), "reproduced without harm or cause");
+    demand(!is(ScenarioVerdict::kReproduced) || (harmed && !result.cause.empty()),
+           "reproduced without harm or cause");
     demand(!is(ScenarioVerdict::kExposed) || (clashed && !harmed), "exposed");
-    demand(!is(ScenarioVerdict::kNotReproduced) || (!clashed && !harmed), "not reproduced, but it was there");
+    demand(!is(ScenarioVerdict::kNotReproduced) || (!clashed && !harmed),
+           "not reproduced, but it was there");
     demand(!harmed || disturbed || is(ScenarioVerdict::kReproduced), "harm is not reproduced");
     demand(!result.headline.empty(), "no headline");
     if (result.cure_shown) {
         demand(is(ScenarioVerdict::kReproduced), "a cure of nothing");
         for (const MeasuredCell& each : cells) {
             const bool race_harmed = std::ranges::any_of(cells, [&](const MeasuredCell& other) {
-                return other.what.race == each.what.race && other.what.role == Role::kMatrix && own(other.what, other.seen) != 0;
+                return other.what.race == each.what.race && other.what.role == Role::kMatrix &&
+                       own(other.what, other.seen) != 0;
             });
-            demand(each.what.role != Role::kCure || !race_harmed || cell(result, each.what.id).verdict == CellVerdict::kPass,
+            demand(each.what.role != Role::kCure || !race_harmed ||
+                       cell(result, each.what.id).verdict == CellVerdict::kPass,
                    each.what.id + " fails, and is said to be shown");
-            demand(!each.what.again || !race_harmed || shows_race(each.what, each.seen), each.what.id + ": not back without the cure");
+            demand(!each.what.again || !race_harmed || shows_race(each.what, each.seen),
+                   each.what.id + ": not back without the cure");
         }
     }
     return wrong;
@@ -507,8 +546,8 @@ BOOST_AUTO_TEST_CASE(no_conclusion_of_10000_worlds_says_what_its_values_contradi
         }
     }
     // Each verdict was among them.
-    for (const auto verdict : {ScenarioVerdict::kReproduced, ScenarioVerdict::kExposed, ScenarioVerdict::kNotReproduced,
-                               ScenarioVerdict::kInconclusive}) {
+    for (const auto verdict : {ScenarioVerdict::kReproduced, ScenarioVerdict::kExposed,
+                               ScenarioVerdict::kNotReproduced, ScenarioVerdict::kInconclusive}) {
         BOOST_TEST(verdicts[verdict] > 100, name(verdict) << ": " << verdicts[verdict]);
     }
     BOOST_TEST(shown > 100);

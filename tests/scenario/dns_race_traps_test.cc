@@ -1,5 +1,5 @@
-// The symptoms of dns-race by other causes, planted on the running kernel while it runs: no verdict may be false, no
-// sentence may say what a value of the run contradicts.
+// The symptoms of dns-race by other causes, planted on the running kernel while it runs: no verdict
+// may be false, no sentence may say what a value of the run contradicts.
 #define BOOST_TEST_MODULE dns_race_traps
 #include <boost/test/unit_test.hpp>
 #include <iostream>
@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 namespace {
 
 // A line for each trap, for people.
-void tell(const std::string& trap, const Sprung& run, const json& scenario, std::size_t false_sentences) {
+void tell(const std::string& trap, const Sprung& run, const json& scenario,
+          std::size_t false_sentences) {
     std::map<std::string, int> causes;
     for (const char* list : {"cells", "controls"}) {
         for (const json& cell : scenario[list]) {
@@ -22,15 +23,18 @@ void tell(const std::string& trap, const Sprung& run, const json& scenario, std:
             ++causes[cell["verdict"].get<std::string>() + (cause.empty() ? "" : " " + cause)];
         }
     }
-    std::cout << "TRAP " << trap << " | " << scenario["verdict"].get<std::string>() << ", exit " << run.exit_status << " | ";
+    std::cout << "TRAP " << trap << " | " << scenario["verdict"].get<std::string>() << ", exit "
+              << run.exit_status << " | ";
     for (const auto& [cause, cells] : causes) {
         std::cout << cells << " " << cause << "; ";
     }
-    std::cout << "| unexplained " << scenario["unexplained"] << ", false sentences " << false_sentences << ", "
-              << static_cast<int>(run.seconds) << " s\n    " << scenario["headline"].get<std::string>() << "\n";
+    std::cout << "| unexplained " << scenario["unexplained"] << ", false sentences "
+              << false_sentences << ", " << static_cast<int>(run.seconds) << " s\n    "
+              << scenario["headline"].get<std::string>() << "\n";
     for (const char* list : {"cells", "controls"}) {
         for (const json& cell : scenario[list]) {
-            std::cout << "      " << cell["id"].get<std::string>() << " " << cell["verdict"].get<std::string>() << ": "
+            std::cout << "      " << cell["id"].get<std::string>() << " "
+                      << cell["verdict"].get<std::string>() << ": "
                       << cell["reason"].get<std::string>() << "\n";
         }
     }
@@ -42,14 +46,15 @@ struct Expected {
     std::string cause;  // in the cause of some cell; empty: not asked for
 };
 
-void check(const std::string& trap, const std::string& cells, const std::function<void(Planter&)>& plant,
-           const Expected& expected) {
+void check(const std::string& trap, const std::string& cells,
+           const std::function<void(Planter&)>& plant, const Expected& expected) {
     std::vector<std::string> arguments = {"repro", "dns-race"};
     if (!cells.empty()) {
         arguments.insert(arguments.end(), {"--cells", cells});
     }
     const Sprung run = spring({.arguments = arguments, .plant = plant});
-    BOOST_REQUIRE_MESSAGE(!run.report.is_discarded() && !run.report.is_null(), trap << ": " << run.log);
+    BOOST_REQUIRE_MESSAGE(!run.report.is_discarded() && !run.report.is_null(),
+                          trap << ": " << run.log);
     const json& scenario = run.scenario("dns-race");
     const auto wrong = false_claims_of(scenario);
     tell(trap, run, scenario, wrong.size());
@@ -62,15 +67,20 @@ void check(const std::string& trap, const std::string& cells, const std::functio
     for (const std::string& trouble : run.troubles) {
         BOOST_TEST(false, trap << ": " << trouble);
     }
-    BOOST_TEST(expected.verdicts.contains(scenario["verdict"]), trap << ": " << scenario["verdict"] << ": " << scenario["headline"]);
+    BOOST_TEST(expected.verdicts.contains(scenario["verdict"]),
+               trap << ": " << scenario["verdict"] << ": " << scenario["headline"]);
     bool named = expected.cause.empty();
     for (const char* list : {"cells", "controls"}) {
         for (const json& cell : scenario[list]) {
             named |= cell["cause"].get<std::string>().find(expected.cause) != std::string::npos;
-            const bool harmed = measure(cell, "queries_lost") + measure(cell, "queries_misdelivered") +
-                                    measure(cell, "queries_wrong") + measure(cell, "queries_late") != 0;
-            const bool chance = cell["id"] == "cure.random-fully" && measure(cell, "queries_lost") <= 2;
-            BOOST_TEST(!(harmed && cell["verdict"] == "PASS" && !chance), trap << ": " << cell["id"] << " passes");
+            const bool harmed =
+                measure(cell, "queries_lost") + measure(cell, "queries_misdelivered") +
+                    measure(cell, "queries_wrong") + measure(cell, "queries_late") !=
+                0;
+            const bool chance =
+                cell["id"] == "cure.random-fully" && measure(cell, "queries_lost") <= 2;
+            BOOST_TEST(!(harmed && cell["verdict"] == "PASS" && !chance),
+                       trap << ": " << cell["id"] << " passes");
         }
     }
     BOOST_TEST(named, trap << ": " << expected.cause << " is named nowhere");
@@ -89,14 +99,17 @@ auto every(std::chrono::milliseconds interval, const std::string& command) {
     return [interval, command](Planter& lab) {
         lab.wait_for_namespace("dut", "vx");
         while (lab.going_on()) {
-            (void)lab.try_in("dut", command);  // between two experiments there is no such rule, at the end no namespace
+            (void)lab.try_in(
+                "dut",
+                command);  // between two experiments there is no such rule, at the end no namespace
             std::this_thread::sleep_for(interval);
         }
     };
 }
 
 const char* const kDisturbed = "INCONCLUSIVE";
-const std::string kFew = "same-tuple.two-cpus,control.same-tuple.one-cpu,cure.single-request,same-tuple.after-cure";
+const std::string kFew =
+    "same-tuple.two-cpus,control.same-tuple.one-cpu,cure.single-request,same-tuple.after-cure";
 const std::string kLate = "late-answer.*,cure.single-request-reopen,control.same-tuple.one-cpu";
 const std::string kSnat = "snat-collision*,control.snat-collision*,cure.random-fully";
 // The lab's rules are laid anew for each experiment.
@@ -108,22 +121,27 @@ const std::string kOneBackend = "iptables -t nat -R KUBE-SVC-UDP 1 -j KUBE-SEP-U
 
 BOOST_AUTO_TEST_CASE(queries_that_a_rule_drops_are_no_race) {
     check("drop on d1", "control.same-tuple.one-cpu,same-tuple.two-cpus",
-          at_once("iptables -t mangle -A PREROUTING -i d1 -p udp --dport 53 -j DROP"), {{kDisturbed}, "dropped"});
+          at_once("iptables -t mangle -A PREROUTING -i d1 -p udp --dport 53 -j DROP"),
+          {{kDisturbed}, "dropped"});
 }
 
 BOOST_AUTO_TEST_CASE(clashes_of_one_backend_are_exposed) {
-    check("one backend", "control.same-tuple.one-cpu,same-tuple.two-cpus", every(30ms, kOneBackend), {{"EXPOSED"}, ""});
+    check("one backend", "control.same-tuple.one-cpu,same-tuple.two-cpus", every(30ms, kOneBackend),
+          {{"EXPOSED"}, ""});
 }
 
 #else
 
 BOOST_AUTO_TEST_CASE(a_rule_drops_one_half_of_each_pair) {
-    check("drop on d1", kFew, at_once("iptables -t mangle -A PREROUTING -i d1 -p udp --dport 53 -j DROP"), {{kDisturbed}, "dropped"});
+    check("drop on d1", kFew,
+          at_once("iptables -t mangle -A PREROUTING -i d1 -p udp --dport 53 -j DROP"),
+          {{kDisturbed}, "dropped"});
 }
 
 BOOST_AUTO_TEST_CASE(a_rule_drops_a_fifth_of_the_answers) {
     check("answers dropped", kFew,
-          at_once("iptables -t mangle -A PREROUTING -i ds -p udp -m statistic --mode random --probability 0.2 -j DROP"),
+          at_once("iptables -t mangle -A PREROUTING -i ds -p udp -m statistic --mode random "
+                  "--probability 0.2 -j DROP"),
           {{kDisturbed}, "dropped"});
 }
 
@@ -133,22 +151,26 @@ BOOST_AUTO_TEST_CASE(all_queries_go_to_one_backend) {
 
 BOOST_AUTO_TEST_CASE(one_backend_and_random_source_ports) {
     check("one backend, random SNAT", "",
-          every(30ms, kOneBackend +
-                           "; RULE='KUBE-POSTROUTING -o ds -s 198.18.128.0/17 -j MASQUERADE --random-fully'; iptables -t nat "
-                           "-C $RULE 2>/dev/null || iptables -t nat -I $RULE"),
+          every(30ms, kOneBackend + "; RULE='KUBE-POSTROUTING -o ds -s 198.18.128.0/17 -j "
+                                    "MASQUERADE --random-fully'; iptables -t nat "
+                                    "-C $RULE 2>/dev/null || iptables -t nat -I $RULE"),
           {{"EXPOSED", kDisturbed}, ""});
 }
 
 BOOST_AUTO_TEST_CASE(the_conntrack_table_is_full) {
     const auto set = [](const std::string& value) {
-        return pathproof::process::run_checked({"sysctl", "-nw", "net.netfilter.nf_conntrack_max=" + value});
+        return pathproof::process::run_checked(
+            {"sysctl", "-nw", "net.netfilter.nf_conntrack_max=" + value});
     };
-    const auto before = pathproof::process::run_checked({"sysctl", "-n", "net.netfilter.nf_conntrack_max"});
+    const auto before =
+        pathproof::process::run_checked({"sysctl", "-n", "net.netfilter.nf_conntrack_max"});
     BOOST_REQUIRE(before);
-    check("full table", kFew + "," + kSnat, [&](Planter& lab) {
-        lab.wait_for_namespace("dut", "vx");
-        BOOST_TEST(bool(set("300")));
-    }, {{kDisturbed}, "table-full"});
+    check("full table", kFew + "," + kSnat,
+          [&](Planter& lab) {
+              lab.wait_for_namespace("dut", "vx");
+              BOOST_TEST(bool(set("300")));
+          },
+          {{kDisturbed}, "table-full"});
     BOOST_TEST(bool(set(before->substr(0, before->find('\n')))));
 }
 
@@ -157,15 +179,18 @@ BOOST_AUTO_TEST_CASE(conntrack_is_flushed_every_150_ms) {
 }
 
 BOOST_AUTO_TEST_CASE(a_link_is_down_for_a_while) {
-    check("ds down 0.6 s", kFew, [](Planter& lab) {
-        lab.wait_for_step("same-tuple.two-cpus");
-        std::this_thread::sleep_for(600ms);
-        lab.in("dut", "ip link set ds down; sleep 0.6; ip link set ds up");
-    }, {{kDisturbed}, "link-down"});
+    check("ds down 0.6 s", kFew,
+          [](Planter& lab) {
+              lab.wait_for_step("same-tuple.two-cpus");
+              std::this_thread::sleep_for(600ms);
+              lab.in("dut", "ip link set ds down; sleep 0.6; ip link set ds up");
+          },
+          {{kDisturbed}, "link-down"});
 }
 
 BOOST_AUTO_TEST_CASE(the_answers_come_through_a_slow_path) {
-    check("tbf on d0", kFew, at_once("tc qdisc add dev d0 root tbf rate 4mbit burst 4000 limit 4000000"),
+    check("tbf on d0", kFew,
+          at_once("tc qdisc add dev d0 root tbf rate 4mbit burst 4000 limit 4000000"),
           {{kDisturbed, "EXPOSED"}, ""});
 }
 
@@ -182,31 +207,43 @@ BOOST_AUTO_TEST_CASE(rules_drop_new_flows_from_the_servers) {
 }
 
 BOOST_AUTO_TEST_CASE(the_steering_is_switched_off_beneath) {
-    check("RPS off", "same-tuple.vxlan-two-outer-ports,same-tuple.list-receive,control.same-tuple.*",
+    check("RPS off",
+          "same-tuple.vxlan-two-outer-ports,same-tuple.list-receive,control.same-tuple.*",
           every(20ms, "echo 0 > /sys/class/net/d0/queues/rx-0/rps_cpus"), {{kDisturbed}, ""});
 }
 
 BOOST_AUTO_TEST_CASE(another_program_fails_to_insert) {
     check("foreign insert_failed", kFew + "," + kSnat,
-          every(10ms, "conntrack -I -p udp -s 192.0.2.1 -d 192.0.2.2 --sport 1 --dport 2 -r 192.0.2.9 -q 192.0.2.8 "
-                      "--reply-port-src 9 --reply-port-dst 8 -t 30 2>/dev/null; conntrack -I -p udp -s 192.0.2.3 -d 192.0.2.4 "
-                      "--sport 3 --dport 4 -r 192.0.2.9 -q 192.0.2.8 --reply-port-src 9 --reply-port-dst 8 -t 30 2>/dev/null; true"),
+          every(10ms,
+                "conntrack -I -p udp -s 192.0.2.1 -d 192.0.2.2 --sport 1 --dport 2 -r 192.0.2.9 -q "
+                "192.0.2.8 "
+                "--reply-port-src 9 --reply-port-dst 8 -t 30 2>/dev/null; conntrack -I -p udp -s "
+                "192.0.2.3 -d 192.0.2.4 "
+                "--sport 3 --dport 4 -r 192.0.2.9 -q 192.0.2.8 --reply-port-src 9 --reply-port-dst "
+                "8 -t 30 2>/dev/null; true"),
           {{"REPRODUCED", kDisturbed}, ""});
 }
 
 BOOST_AUTO_TEST_CASE(the_reverse_path_filter_is_on) {
-    check("rp_filter on d1", kFew, at_once("sysctl -qw net.ipv4.conf.d1.rp_filter=1"), {{kDisturbed}, "dropped"});
+    check("rp_filter on d1", kFew, at_once("sysctl -qw net.ipv4.conf.d1.rp_filter=1"),
+          {{kDisturbed}, "dropped"});
 }
 
 BOOST_AUTO_TEST_CASE(queries_are_not_tracked) {
-    check("NOTRACK", kFew, at_once("iptables -t raw -A PREROUTING -p udp --dport 53 -j CT --notrack"), {{kDisturbed}, "dropped"});
+    check("NOTRACK", kFew,
+          at_once("iptables -t raw -A PREROUTING -p udp --dport 53 -j CT --notrack"),
+          {{kDisturbed}, "dropped"});
 }
 
 BOOST_AUTO_TEST_CASE(entries_live_for_one_second) {
-    check("udp timeout 1 s", kLate, [](Planter& lab) {
-        lab.wait_for_step("late-answer.200ms");
-        lab.in("dut", "sysctl -qw net.netfilter.nf_conntrack_udp_timeout=1 net.netfilter.nf_conntrack_udp_timeout_stream=1");
-    }, {{"REPRODUCED", kDisturbed}, ""});
+    check("udp timeout 1 s", kLate,
+          [](Planter& lab) {
+              lab.wait_for_step("late-answer.200ms");
+              lab.in("dut",
+                     "sysctl -qw net.netfilter.nf_conntrack_udp_timeout=1 "
+                     "net.netfilter.nf_conntrack_udp_timeout_stream=1");
+          },
+          {{"REPRODUCED", kDisturbed}, ""});
 }
 
 #endif

@@ -1,4 +1,5 @@
-// Bad input, and processes that die in the middle: a sentence, the right exit status, and the machine as it was found.
+// Bad input, and processes that die in the middle: a sentence, the right exit status, and the
+// machine as it was found.
 #define BOOST_TEST_MODULE scenario_lab
 #include <filesystem>
 
@@ -12,7 +13,8 @@ namespace {
 // A child of `parent` that runs the command `word`.
 pid_t child_running(pid_t parent, const std::string& word) {
     for (int waited = 0; waited < 200; ++waited) {
-        for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(parent) + "/task")) {
+        for (const auto& task :
+             std::filesystem::directory_iterator("/proc/" + std::to_string(parent) + "/task")) {
             std::ifstream children(task.path() / "children");
             for (pid_t child = 0; children >> child;) {
                 std::ifstream command("/proc/" + std::to_string(child) + "/cmdline");
@@ -41,11 +43,13 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_with_a_sentence_and_nothing_is_changed
     const Scratch scratch;
     const std::string out = scratch.path() + "/report";
     expect_refusal({"repro", "no-such-scenario"}, "vxlan-checksum, dns-race, offload-truth");
-    expect_refusal({"qualify", "--only", "dns-race,nonsense", "--out", out}, "unknown scenario 'nonsense'");
+    expect_refusal({"qualify", "--only", "dns-race,nonsense", "--out", out},
+                   "unknown scenario 'nonsense'");
     expect_refusal({"qualify", "--lab", "no-such-lab", "--out", out}, "unknown lab 'no-such-lab'");
     expect_refusal({"qualify", "--profile", "no-such-profile", "--out", out}, "no-such-profile");
     expect_refusal({"qualify", "--pairs", "many", "--out", out}, "--pairs");
-    expect_refusal({"repro", "vxlan-checksum", "--cells", "nosuch*"}, "no cell of vxlan-checksum matches 'nosuch*'; there are: vx-");
+    expect_refusal({"repro", "vxlan-checksum", "--cells", "nosuch*"},
+                   "no cell of vxlan-checksum matches 'nosuch*'; there are: vx-");
     expect_refusal({"repro", "offload-truth", "--cells", "*"}, "offload-truth runs whole");
     expect_refusal({"frobnicate"}, "frobnicate");
     std::ofstream(scratch.path() + "/lab.toml") << "name = \"x\"\n[dut]\nssh = 5\n";
@@ -58,8 +62,8 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_with_a_sentence_and_nothing_is_changed
 
 BOOST_AUTO_TEST_CASE(without_root_the_need_for_it_is_said_at_once) {
     const Scratch scratch;
-    const auto run = process::run_program({"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", binary(),
-                                           "repro", "dns-race"});
+    const auto run = process::run_program({"setpriv", "--reuid", "65534", "--regid", "65534",
+                                           "--clear-groups", binary(), "repro", "dns-race"});
     BOOST_REQUIRE(run);
     BOOST_TEST(run->exit_status == 2, run->err);
     BOOST_TEST(run->err.find("root") != std::string::npos, run->err);
@@ -96,7 +100,8 @@ BOOST_AUTO_TEST_CASE(ctrl_c_puts_the_machine_back_and_keeps_a_report_that_says_i
 BOOST_AUTO_TEST_CASE(after_kill_9_of_the_controller_restore_puts_the_machine_back) {
     const MachineState before = MachineState::read();
     const Scratch scratch;
-    Background run({"qualify", "--only", "dns-race", "--out", scratch.path() + "/report"}, scratch.path() + "/log");
+    Background run({"qualify", "--only", "dns-race", "--out", scratch.path() + "/report"},
+                   scratch.path() + "/log");
     // In the cell whose sysctl is changed outside any namespace.
     run.wait_for("list-of-one");
     std::this_thread::sleep_for(200ms);
@@ -123,8 +128,9 @@ BOOST_AUTO_TEST_CASE(after_kill_9_of_the_tester_or_an_agent_the_run_says_so_and_
         const auto report = nlohmann::json::parse(file, nullptr, false);
         BOOST_REQUIRE_MESSAGE(report.is_object(), run.log());
         BOOST_TEST(report["verdict"] == "INCOMPLETE");
-        BOOST_TEST(report["scenarios"][0]["headline"].get<std::string>().find(victim) != std::string::npos,
-                   report["scenarios"][0]["headline"]);
+        BOOST_TEST(
+            report["scenarios"][0]["headline"].get<std::string>().find(victim) != std::string::npos,
+            report["scenarios"][0]["headline"]);
         BOOST_TEST(MachineState::read() == before);
     }
 }

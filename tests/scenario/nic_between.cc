@@ -81,7 +81,8 @@ bool receive_one(int from, Received& frame) {
         const std::uint16_t tag[] = {htons(data.tp_vlan_tpid), htons(data.tp_vlan_tci)};
         const auto* at = reinterpret_cast<const std::uint8_t*>(tag);
         frame.bytes.insert(frame.bytes.begin() + kMacs, at, at + sizeof tag);
-        frame.request.csum_start = static_cast<std::uint16_t>(frame.request.csum_start + sizeof tag);
+        frame.request.csum_start =
+            static_cast<std::uint16_t>(frame.request.csum_start + sizeof tag);
     }
     return true;
 }
@@ -114,8 +115,8 @@ std::uint16_t narrow(std::size_t value) {
 frame::OffloadRequest request_of(const Received& frame) {
     const frame::FrameView view = frame::parse_frame(frame.bytes, tunnels());
     const bool cut = frame.request.gso_type != VIRTIO_NET_HDR_GSO_NONE;
-    const bool inner = view.has_inner &&
-                       (cut || view.inner.transport_offset == frame.request.csum_start);
+    const bool inner =
+        view.has_inner && (cut || view.inner.transport_offset == frame.request.csum_start);
     const frame::PacketView& packet = inner ? view.inner : view.outer;
     const bool tcp = packet.transport == frame::Transport::kTcp;
     if (!cut && packet.transport_offset != frame.request.csum_start) {

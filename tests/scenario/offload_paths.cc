@@ -1,7 +1,5 @@
 #include "tests/scenario/offload_paths.h"
 
-#include <boost/test/unit_test.hpp>  // before <bpf/libbpf.h>
-
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -17,6 +15,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <boost/test/unit_test.hpp>  // before <bpf/libbpf.h>
 #include <cstddef>
 #include <thread>
 
@@ -201,8 +200,9 @@ std::vector<PathEnvironment> make_environments() {
         {"macvlan above the device",
          in_dut("ip link add mv0 link e0 type macvlan mode bridge; ip link set mv0 up")},
         {"vxlan above the device",
-         in_dut("ip link add vx0 type vxlan id 7 dev e0 remote 198.18.9.9 dstport 4789; ip link set "
-                "vx0 up")},
+         in_dut(
+             "ip link add vx0 type vxlan id 7 dev e0 remote 198.18.9.9 dstport 4789; ip link set "
+             "vx0 up")},
         {"busy CPUs", [](const Cable&) -> Held { return {busy_cpus()}; }},
         {"promiscuous",
          [](const Cable& cable) -> Held {
@@ -240,8 +240,9 @@ Cable::Cable(Between between)
         run_in("", "ip netns add " + middle);
         run_in("", fmt::format(fmt::runtime(link), "e0", dut, "m0", middle));
         run_in("", fmt::format(fmt::runtime(link), "m1", middle, "u0", far));
-        run_in(middle, "sysctl -qw net.ipv6.conf.all.disable_ipv6=1; ip link set m0 up; "
-                       "ip link set m1 up");
+        run_in(middle,
+               "sysctl -qw net.ipv6.conf.all.disable_ipv6=1; ip link set m0 up; "
+               "ip link set m1 up");
     }
     run_in(dut, "ip link set e0 up");
     run_in(far, "ip link set u0 arp off up");

@@ -1,5 +1,5 @@
-// `offload check --quick` of a healthy device in every environment, and with faults planted in a NIC
-// between: no healthy device is accused, and no planted fault is lost.
+// `offload check --quick` of a healthy device in every environment, and with faults planted in a
+// NIC between: no healthy device is accused, and no planted fault is lost.
 #define BOOST_TEST_MODULE offload_paths
 #include <fmt/format.h>
 
@@ -92,11 +92,13 @@ std::string faults_found(const PathEnvironment& environment, bool& right) {
             if (shows(run.scenario, faults[i])) {
                 ++found;
             } else {
-                text += fmt::format("; {} ({} hits, exit {})", faults[i].fault, hits[i], run.status);
+                text +=
+                    fmt::format("; {} ({} hits, exit {})", faults[i].fault, hits[i], run.status);
             }
         }
         if (run.scenario["verdict"] == "INCONCLUSIVE" && run.status == 3) {
-            return "hidden, and said so: " + run.scenario["headline"].get<std::string>().substr(0, 60);
+            return "hidden, and said so: " +
+                   run.scenario["headline"].get<std::string>().substr(0, 60);
         }
     }
     right = found == all;

@@ -1,9 +1,9 @@
 // What the offload truth table says, held against the values that it was said of.
+#include "harness/scenario/offload_truth_conclude.h"
+
 #include <boost/test/unit_test.hpp>
 #include <random>
 #include <regex>
-
-#include "harness/scenario/offload_truth_conclude.h"
 
 using namespace pathproof::scenario;
 using pathproof::verdict::ScenarioResult;
@@ -24,9 +24,9 @@ class Values {
         values.path.to_device = way();
         values.path.device = end("c0", "a");
         values.path.far = end("d0", one_in(2) ? "b" : "");
-        values.path.mtu = std::min(values.path.device.mtu, values.path.far.mtu == 0
-                                                               ? values.path.device.mtu
-                                                               : values.path.far.mtu);
+        values.path.mtu =
+            std::min(values.path.device.mtu,
+                     values.path.far.mtu == 0 ? values.path.device.mtu : values.path.far.mtu);
         for (const char* reason : {"NETFILTER_DROP", "TC_EGRESS", "QDISC_DROP", "XDP", "OTHER"}) {
             if (one_in(3)) {
                 values.path.drops.push_back({reason, "here+0x1", values.path.device, some(50)});
@@ -52,9 +52,7 @@ class Values {
 
   private:
     // Often 0.
-    std::uint64_t some(std::uint64_t most) {
-        return one_in(3) ? 0 : random_() % (most + 1);
-    }
+    std::uint64_t some(std::uint64_t most) { return one_in(3) ? 0 : random_() % (most + 1); }
 
     PathCount way() {
         PathCount count{.sent = some(600)};
@@ -180,8 +178,9 @@ BOOST_AUTO_TEST_CASE(of_ten_thousand_sets_of_values_no_conclusion_contradicts_it
             BOOST_REQUIRE_MESSAGE(there || !has(text, words), words << " in: " << text);
         }
     }
-    for (const ScenarioVerdict verdict : {ScenarioVerdict::kDefectFound, ScenarioVerdict::kInconclusive,
-                                          ScenarioVerdict::kNoDefectFound}) {
+    for (const ScenarioVerdict verdict :
+         {ScenarioVerdict::kDefectFound, ScenarioVerdict::kInconclusive,
+          ScenarioVerdict::kNoDefectFound}) {
         BOOST_TEST(verdicts[static_cast<int>(verdict)] > 200);
     }
 }

@@ -217,14 +217,16 @@ BOOST_AUTO_TEST_CASE(frames_that_a_firewall_drops_are_not_held_against_the_devic
     BOOST_TEST(seen["observed"] == "not tested");
     const std::string note = seen["note"];
     BOOST_TEST(note.find("NETFILTER_DROP") != std::string::npos, note);
-    BOOST_TEST(note.find("ip netns exec " + cable.dut + " iptables-save") != std::string::npos, note);
+    BOOST_TEST(note.find("ip netns exec " + cable.dut + " iptables-save") != std::string::npos,
+               note);
     BOOST_TEST(observed(run.scenario, "InCsumErrors, as found", "TCP over IPv4")["observed"] ==
                "right");
     BOOST_TEST(cell_named(run.scenario, "rx.as-found.counters")["verdict"] == "INCONCLUSIVE");
 }
 
 BOOST_AUTO_TEST_CASE(a_healthy_device_is_not_accused_of_what_its_far_end_or_the_path_does) {
-    for (const char* name : {"far end: GRO", "far end: tx off", "MTU 1400", "MTU 1500, far end 1400"}) {
+    for (const char* name :
+         {"far end: GRO", "far end: tx off", "MTU 1400", "MTU 1500, far end 1400"}) {
         const PathEnvironment& environment = path_environment(name);
         const Cable cable(Cable::Between::kNothing);
         const Held held = environment.set(cable);
@@ -242,7 +244,8 @@ BOOST_AUTO_TEST_CASE(a_healthy_device_is_not_accused_of_what_its_far_end_or_the_
 
 BOOST_AUTO_TEST_CASE(a_path_that_drops_frames_is_named_at_once_and_nothing_is_said_of_the_device) {
     const Cable cable(Cable::Between::kNothing);
-    PathEnvironment wrong_port{.name = "wrong tester", .set = {}, .options = {"--tester", "net_ring0"}};
+    PathEnvironment wrong_port{
+        .name = "wrong tester", .set = {}, .options = {"--tester", "net_ring0"}};
     PathRun run = check_over(cable, wrong_port);
     BOOST_TEST(run.status == 3);
     const std::string headline = run.scenario["headline"];

@@ -1,5 +1,5 @@
-// Both scenarios on the running kernel, run as a user runs them. The thresholds are lower than what a quiet machine
-// shows; the controls are exact.
+// Both scenarios on the running kernel, run as a user runs them. The thresholds are lower than what
+// a quiet machine shows; the controls are exact.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -31,14 +31,16 @@ BOOST_AUTO_TEST_CASE(vxlan_checksum_finds_names_and_cures_the_stale_outer_checks
     BOOST_TEST(report["evidence_class"] == "virtual");
 
     for (const char* underlay : {"eth0-tx-on", "eth0-tx-off"}) {
-        const json& cell = cell_named(scenario, std::string("vx-tx-on.udpcsum.masquerade.") + underlay);
+        const json& cell =
+            cell_named(scenario, std::string("vx-tx-on.udpcsum.masquerade.") + underlay);
         BOOST_TEST(cell["verdict"] == "FAIL");
         BOOST_TEST(cell["cause"] == "stale-port");
         BOOST_TEST(measure(cell, "probe_icmp") == 1);
         BOOST_TEST(measure(cell, "probe_dns_udp") == 0);
         BOOST_TEST(measure(cell, "probe_dns_tcp") == 0);
         BOOST_TEST(measure(cell, "probe_tcp_1mb") == 0);
-        // The kernel's own count agrees with the judge's, and every wrong value is explained by conntrack's tuple.
+        // The kernel's own count agrees with the judge's, and every wrong value is explained by
+        // conntrack's tuple.
         BOOST_TEST(measure(cell, "wire_bad_outer_udp") == measure(cell, "peer_udp_in_csum_errors"));
         BOOST_TEST(measure(cell, "cause_stale_port") == measure(cell, "wire_bad_outer_udp"));
         BOOST_TEST(measure(cell, "unexplained") == 0);
@@ -49,10 +51,12 @@ BOOST_AUTO_TEST_CASE(vxlan_checksum_finds_names_and_cures_the_stale_outer_checks
     }
     BOOST_TEST(healthy == 14 + 4 + 1);  // of the matrix, the demonstrations, the cure
 
-    const json& partial = cell_named(scenario, "vx-tx-on.udpcsum.no-nat.eth0-tx-on.wire-leaves-partial");
+    const json& partial =
+        cell_named(scenario, "vx-tx-on.udpcsum.no-nat.eth0-tx-on.wire-leaves-partial");
     BOOST_TEST(partial["cause"] == "left-partial");
     BOOST_TEST(measure(partial, "probe_icmp") == 0);
-    const json& both = cell_named(scenario, "vx-tx-on.udpcsum.masquerade.eth0-tx-on.wire-leaves-partial");
+    const json& both =
+        cell_named(scenario, "vx-tx-on.udpcsum.masquerade.eth0-tx-on.wire-leaves-partial");
     BOOST_TEST(both["cause"] == "stale-port+left-partial");
     BOOST_TEST(cell_named(scenario, "cure.flag-off")["verdict"] == "PASS");
     BOOST_TEST(cell_named(scenario, "cure.flag-back-on")["verdict"] == "FAIL");
@@ -66,20 +70,23 @@ BOOST_AUTO_TEST_CASE(an_outside_referee_finds_exactly_the_wrong_checksums_that_t
     const Scratch out;
     pathproof_run({"repro", "vxlan-checksum", "--out", out.path()});
     const json report = report_of(out.path());
-    const json& cell =
-        cell_named(scenario_named(report, "vxlan-checksum"), "vx-tx-on.udpcsum.masquerade.eth0-tx-off");
-    const std::string capture = out.path() + "/evidence/vx-tx-on.udpcsum.masquerade.eth0-tx-off.pcapng";
+    const json& cell = cell_named(scenario_named(report, "vxlan-checksum"),
+                                  "vx-tx-on.udpcsum.masquerade.eth0-tx-off");
+    const std::string capture =
+        out.path() + "/evidence/vx-tx-on.udpcsum.masquerade.eth0-tx-off.pcapng";
     BOOST_REQUIRE(std::filesystem::exists(capture));
-    const auto verdicts =
-        process::run_checked({"tshark", "-r", capture, "-o", "udp.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE",
-                              "-o", "ip.check_checksum:TRUE", "-T", "fields", "-e", "udp.checksum.status"});
+    const auto verdicts = process::run_checked(
+        {"tshark", "-r", capture, "-o", "udp.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE",
+         "-o", "ip.check_checksum:TRUE", "-T", "fields", "-e", "udp.checksum.status"});
     BOOST_REQUIRE_MESSAGE(verdicts, verdicts.error().message);
     std::istringstream lines(*verdicts);
     double frames = 0;
     for (std::string line; std::getline(lines, line);) {
-        // "0": bad; the first field is the outer UDP header's, the second (inner UDP) must not be bad.
+        // "0": bad; the first field is the outer UDP header's, the second (inner UDP) must not be
+        // bad.
         BOOST_TEST(line.substr(0, 1) == "0", "outer UDP of frame " << frames << ": " << line);
-        BOOST_TEST(line.find(",0") == std::string::npos, "inner UDP of frame " << frames << ": " << line);
+        BOOST_TEST(line.find(",0") == std::string::npos,
+                   "inner UDP of frame " << frames << ": " << line);
         ++frames;
     }
     BOOST_TEST(frames == measure(cell, "wire_bad_frames"));
@@ -96,8 +103,10 @@ BOOST_AUTO_TEST_CASE(dns_race_reproduces_the_three_races_with_clean_controls) {
     BOOST_TEST(scenario["verdict"] == "REPRODUCED");
     BOOST_TEST(scenario["unexplained"] == 0);
 
-    for (const auto& [id, least] : {std::pair{"same-tuple.two-cpus", 50.0}, {"same-tuple.vxlan-two-outer-ports", 50.0},
-                                    {"same-tuple.list-receive", 50.0}, {"same-tuple.vxlan-two-cpus", 0.1}}) {
+    for (const auto& [id, least] : {std::pair{"same-tuple.two-cpus", 50.0},
+                                    {"same-tuple.vxlan-two-outer-ports", 50.0},
+                                    {"same-tuple.list-receive", 50.0},
+                                    {"same-tuple.vxlan-two-cpus", 0.1}}) {
         const json& cell = cell_named(scenario, id);
         BOOST_TEST(measure(cell, "raced_share") > least, id);
         BOOST_TEST(measure(cell, "queries_lost") == 0, id);
@@ -121,7 +130,8 @@ BOOST_AUTO_TEST_CASE(dns_race_reproduces_the_three_races_with_clean_controls) {
             const std::string id = cell["id"];
             if (cell["role"] == "matrix") {
                 // A clash that harms nobody is no failure.
-                const bool fails = id.starts_with("snat-collision") || id == "late-answer.1500ms" || id == "late-answer.after-cure";
+                const bool fails = id.starts_with("snat-collision") || id == "late-answer.1500ms" ||
+                                   id == "late-answer.after-cure";
                 BOOST_TEST(cell["verdict"] == (fails ? "FAIL" : "PASS"), id);
             } else {
                 BOOST_TEST(cell["verdict"] == "PASS", id);
@@ -134,7 +144,9 @@ BOOST_AUTO_TEST_CASE(dns_race_reproduces_the_three_races_with_clean_controls) {
             const RaceSums sums = race_sums(cell);
             BOOST_TEST(false_claims(cell["reason"], sums).empty(), id << ": " << cell["reason"]);
             for (const json& file : cell["evidence"]) {
-                BOOST_TEST(std::filesystem::exists(out.path() + "/" + file["path"].get<std::string>()), file["path"]);
+                BOOST_TEST(
+                    std::filesystem::exists(out.path() + "/" + file["path"].get<std::string>()),
+                    file["path"]);
             }
         }
     }
@@ -142,6 +154,7 @@ BOOST_AUTO_TEST_CASE(dns_race_reproduces_the_three_races_with_clean_controls) {
         BOOST_TEST(false, claim);
     }
     // What proves the clashes is there, although no query was harmed.
-    BOOST_TEST(std::filesystem::file_size(out.path() + "/evidence/same-tuple.two-cpus.events.json") > 0u);
+    BOOST_TEST(
+        std::filesystem::file_size(out.path() + "/evidence/same-tuple.two-cpus.events.json") > 0u);
     BOOST_TEST(MachineState::read() == before);
 }

@@ -23,7 +23,9 @@ void Planter::wait_for_namespace(const std::string& role, const std::string& dev
     for (int waited = 0; waited < 3000 && going_on(); ++waited) {
         const std::string name = name_of(role);
         if (!name.empty() &&
-            (device.empty() || std::system(("ip -n " + name + " link show " + device + " >/dev/null 2>&1").c_str()) == 0)) {
+            (device.empty() ||
+             std::system(("ip -n " + name + " link show " + device + " >/dev/null 2>&1").c_str()) ==
+                 0)) {
             return;
         }
         std::this_thread::sleep_for(10ms);
@@ -32,7 +34,8 @@ void Planter::wait_for_namespace(const std::string& role, const std::string& dev
 }
 
 bool Planter::try_in(const std::string& role, const std::string& command) {
-    const auto made = pathproof::process::run_program({"ip", "netns", "exec", name_of(role), "sh", "-c", command});
+    const auto made = pathproof::process::run_program(
+        {"ip", "netns", "exec", name_of(role), "sh", "-c", command});
     trouble_ = !made ? made.error().message : made->err;
     return made && made->exit_status == 0;
 }
@@ -47,8 +50,9 @@ std::string Planter::bpf_object(const std::string& text) {
     const std::string source = folder_ + "/trap.c";
     const std::string object = folder_ + "/trap.o";
     std::ofstream(source) << text;
-    const auto made = pathproof::process::run_checked(
-        {"clang", "-target", "bpf", "-O2", "-g", "-I/usr/include/x86_64-linux-gnu", "-c", source, "-o", object});
+    const auto made = pathproof::process::run_checked({"clang", "-target", "bpf", "-O2", "-g",
+                                                       "-I/usr/include/x86_64-linux-gnu", "-c",
+                                                       source, "-o", object});
     if (!made) {
         troubles.push_back(made.error().message);
     }
@@ -71,10 +75,12 @@ Sprung spring(const Trap& trap) {
     waitid(P_PID, static_cast<id_t>(run.pid()), &over, WEXITED | WNOWAIT);
     planter.ended = true;
     beside.join();
-    Sprung sprung{.exit_status = run.end(), .report = {}, .log = run.log(), .troubles = planter.troubles};
+    Sprung sprung{
+        .exit_status = run.end(), .report = {}, .log = run.log(), .troubles = planter.troubles};
     std::ifstream file(scratch.path() + "/report/report.json");
     sprung.report = json::parse(file, nullptr, false);
-    sprung.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    sprung.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return sprung;
 }
 
@@ -87,15 +93,16 @@ double value_of(const json& cell, const std::string& name) {
     return measure(cell, name);
 }
 
-// The longest plain part of a regular expression without alternatives: a text without it has no match, and most have
-// none.
+// The longest plain part of a regular expression without alternatives: a text without it has no
+// match, and most have none.
 std::string plain_part(const std::string& phrase) {
     if (phrase.find('|') != std::string::npos) {
         return "";
     }
     std::string longest;
     for (std::size_t begin = 0; begin < phrase.size();) {
-        const std::size_t end = std::min(phrase.find_first_of("()[]+*?.\\^$", begin), phrase.size());
+        const std::size_t end =
+            std::min(phrase.find_first_of("()[]+*?.\\^$", begin), phrase.size());
         if (end - begin > longest.size()) {
             longest = phrase.substr(begin, end - begin);
         }
@@ -116,16 +123,19 @@ const Pattern& pattern_of(const std::string& phrase) {
     return known.try_emplace(phrase, phrase).first->second;
 }
 
-void check_text(const std::string& text, const std::string& where, const json& scenario, const json* cell,
-                const std::vector<Claim>& claims, std::vector<std::string>& found) {
+void check_text(const std::string& text, const std::string& where, const json& scenario,
+                const json* cell, const std::vector<Claim>& claims,
+                std::vector<std::string>& found) {
     for (const Claim& claim : claims) {
         const Pattern& pattern = pattern_of(claim.phrase);
         if (text.find(pattern.plain) == std::string::npos) {
             continue;
         }
-        for (std::sregex_iterator at(text.begin(), text.end(), pattern.expression), end; at != end; ++at) {
+        for (std::sregex_iterator at(text.begin(), text.end(), pattern.expression), end; at != end;
+             ++at) {
             if (!claim.holds({scenario, cell, *at})) {
-                found.push_back(where + " says '" + at->str() + "', and no value bears it out: " + text);
+                found.push_back(where + " says '" + at->str() +
+                                "', and no value bears it out: " + text);
             }
         }
     }
@@ -146,7 +156,8 @@ double Said::total(const std::string& measure_name) const {
 
 std::vector<Claim> common_claims() {
     return {
-        {"([0-9]+) of ([0-9]+)\\b", [](const Said& said) { return said.number(1) <= said.number(2); }},
+        {"([0-9]+) of ([0-9]+)\\b",
+         [](const Said& said) { return said.number(1) <= said.number(2); }},
         {"every probe works|all four probes work",
          [](const Said& said) {
              const auto works = [](const json& cell) {
@@ -190,7 +201,8 @@ std::vector<std::string> contradictions(const json& scenario, std::vector<Claim>
             check_text(cell["reason"], cell["id"], scenario, &cell, claims, found);
             cure_passed |= cell["role"] == "cure" && cell["verdict"] == "PASS";
             if (cell["verdict"] == "PASS" && value_of(cell, "unexplained") != 0) {
-                found.push_back(cell["id"].get<std::string>() + " passes with something unexplained");
+                found.push_back(cell["id"].get<std::string>() +
+                                " passes with something unexplained");
             }
         }
     }

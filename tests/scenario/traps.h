@@ -1,5 +1,6 @@
-// Traps: the same symptom by another cause, planted on the real kernel while a scenario runs, and a checker that reads
-// the report: no verdict may be false, no sentence may say what a value of that run contradicts.
+// Traps: the same symptom by another cause, planted on the real kernel while a scenario runs, and a
+// checker that reads the report: no verdict may be false, no sentence may say what a value of that
+// run contradicts.
 //
 // How to use it (vxlan_traps_test.cc is the example):
 //
@@ -14,9 +15,10 @@
 //   run.scenario("dns-race"): its part of the report
 //   contradictions(run.scenario("dns-race"), claims): the sentences that a value contradicts; must be empty
 //
-// A claim is a phrase (a regular expression) and what must hold where a text of the report has it; common_claims() holds
-// of every scenario ("N of M" has N <= M, PASS has nothing unexplained, "every probe works" has every probe), a
-// scenario's own come on top. The plan of a trap must run under a lock of the machine: it makes namespaces.
+// A claim is a phrase (a regular expression) and what must hold where a text of the report has it;
+// common_claims() holds of every scenario ("N of M" has N <= M, PASS has nothing unexplained,
+// "every probe works" has every probe), a scenario's own come on top. The plan of a trap must run
+// under a lock of the machine: it makes namespaces.
 #pragma once
 
 #include <atomic>
@@ -32,7 +34,8 @@ class Planter {
   public:
     Planter(const Background& run, std::string folder) : run_(run), folder_(std::move(folder)) {}
 
-    // Waits for a namespace of the run by its role ("node-a", "dut") and, if one is named, for a device in it.
+    // Waits for a namespace of the run by its role ("node-a", "dut") and, if one is named, for a
+    // device in it.
     void wait_for_namespace(const std::string& role, const std::string& device = "");
     // Until the run's progress names that step, or the run is over.
     void wait_for_step(const std::string& step) const {
@@ -69,7 +72,9 @@ struct Sprung {
     std::string log;
     std::vector<std::string> troubles;
     double seconds = 0;
-    const nlohmann::json& scenario(const std::string& id) const { return scenario_named(report, id); }
+    const nlohmann::json& scenario(const std::string& id) const {
+        return scenario_named(report, id);
+    }
 };
 
 // Runs the binary with --out and the trap beside it, to its end.
@@ -92,6 +97,7 @@ struct Claim {
 };
 
 std::vector<Claim> common_claims();
-// Where a phrase stands in headline, cause, cure, explanation, proof or a cell's reason and does not hold, and what
-// every scenario owes: a cell that passes has nothing unexplained, a cure that is shown has its cell.
+// Where a phrase stands in headline, cause, cure, explanation, proof or a cell's reason and does
+// not hold, and what every scenario owes: a cell that passes has nothing unexplained, a cure that
+// is shown has its cell.
 std::vector<std::string> contradictions(const nlohmann::json& scenario, std::vector<Claim> claims);

@@ -26,7 +26,9 @@ inline bool some_cell_has(const Said& said, const std::string& name, double valu
 }
 
 inline std::vector<Claim> vxlan_claims() {
-    const auto positive = [](const char* name) { return [name](const Said& said) { return said.total(name) > 0; }; };
+    const auto positive = [](const char* name) {
+        return [name](const Said& said) { return said.total(name) > 0; };
+    };
     const auto exactly = [](const char* name) {
         return [name](const Said& said) { return some_cell_has(said, name, said.number(1)); };
     };
@@ -39,7 +41,8 @@ inline std::vector<Claim> vxlan_claims() {
     const auto probe = [](const char* name, bool works) {
         return [name, works](const Said& said) {
             for (const nlohmann::json& cell : said.scenario["cells"]) {
-                if ((said.cell == nullptr || cell["id"] == (*said.cell)["id"]) && (measure(cell, name) == 1) == works) {
+                if ((said.cell == nullptr || cell["id"] == (*said.cell)["id"]) &&
+                    (measure(cell, name) == 1) == works) {
                     return true;
                 }
             }
@@ -62,10 +65,13 @@ inline std::vector<Claim> vxlan_claims() {
     return {
         {"before NAT", positive("cause_stale_port")},
         {"bare pseudo-header sum", positive("cause_left_partial")},
-        {"dropped ([0-9]+) packets for it \\(Udp.InCsumErrors\\)", exactly("peer_udp_in_csum_errors")},
+        {"dropped ([0-9]+) packets for it \\(Udp.InCsumErrors\\)",
+         exactly("peer_udp_in_csum_errors")},
         {"dropped ([0-9]+) packets \\(NETFILTER_DROP\\)", exactly("drop.NETFILTER_DROP")},
         {"([0-9]+) packets were dropped by packet filter rules",
-         [](const Said& said) { return said.number(1) > 0 && said.total("drop.NETFILTER_DROP") >= said.number(1); }},
+         [](const Said& said) {
+             return said.number(1) > 0 && said.total("drop.NETFILTER_DROP") >= said.number(1);
+         }},
         {"the underlay's link went down ([0-9]+) times", exactly("links_down")},
         {"conntrack had no entry for ([0-9]+) packets", exactly("conntrack_no_room")},
         {"([0-9]+) packets did not fit", exactly("ip_frag_fails")},
@@ -80,17 +86,21 @@ inline std::vector<Claim> vxlan_claims() {
                     said.total("translated_flows") < said.total("tunnel_flows");
          }},
         {"SNAT gave ([0-9]+) of ([0-9]+) flows", exactly("translated_flows")},
-        {"the same failure is back",
-         cure("cure.flag-back-on",
-              [](const nlohmann::json& cell) {
-                  return cell["verdict"] == "FAIL" && cell["cause"].get<std::string>().starts_with("stale-port");
-              })},
+        {"the same failure is back", cure("cure.flag-back-on",
+                                          [](const nlohmann::json& cell) {
+                                              return cell["verdict"] == "FAIL" &&
+                                                     cell["cause"].get<std::string>().starts_with(
+                                                         "stale-port");
+                                          })},
         {"no checksum is wrong", cure("cure.flag-off",
                                       [](const nlohmann::json& cell) {
-                                          return cell["verdict"] == "PASS" && measure(cell, "wire_bad_frames") == 0 &&
+                                          return cell["verdict"] == "PASS" &&
+                                                 measure(cell, "wire_bad_frames") == 0 &&
                                                  measure(cell, "translated_flows") > 0;
                                       })},
-        {"did NOT help", cure("cure.flag-off", [](const nlohmann::json& cell) { return cell["verdict"] != "PASS"; })},
+        {"did NOT help",
+         cure("cure.flag-off",
+              [](const nlohmann::json& cell) { return cell["verdict"] != "PASS"; })},
         {"Why ping works", probe("probe_icmp", true)},
         {"ping works", probe("probe_icmp", true)},
         {"failing: [^;]*DNS over UDP", probe("probe_dns_udp", false)},
@@ -110,8 +120,9 @@ inline std::vector<Claim> vxlan_claims() {
         {"tx offload of the vxlan device off it is right",
          cure("vx-tx-off.udpcsum.masquerade.eth0-tx-off",
               [](const nlohmann::json& cell) { return cell["verdict"] == "PASS"; })},
-        {"SNAT of the outer source port", cure("vx-tx-on.udpcsum.no-nat.eth0-tx-off",
-                                               [](const nlohmann::json& cell) { return cell["verdict"] == "PASS"; })},
+        {"SNAT of the outer source port",
+         cure("vx-tx-on.udpcsum.no-nat.eth0-tx-off",
+              [](const nlohmann::json& cell) { return cell["verdict"] == "PASS"; })},
         {"produced and told apart",
          cure("vx-tx-on.udpcsum.no-nat.eth0-tx-on.wire-leaves-partial",
               [](const nlohmann::json& cell) { return cell["cause"] == "left-partial"; })},

@@ -20,14 +20,16 @@ namespace {
 
 using AllFacts = std::vector<OverlayFacts>;
 
-OverlayPoint point_of(bool vxlan_tx, bool checksum, bool masquerade, bool underlay_tx, bool broken_wire = false) {
+OverlayPoint point_of(bool vxlan_tx, bool checksum, bool masquerade, bool underlay_tx,
+                      bool broken_wire = false) {
     return {vxlan_tx, checksum, masquerade, underlay_tx,
             broken_wire ? softnic::WireMode::kPassThrough : softnic::WireMode::kHealthyNic};
 }
 
 OverlayFacts clean(const OverlayPoint& point, const std::string& id = "") {
     OverlayFacts facts{.id = id.empty() ? point.id() : id, .point = point};
-    facts.ping = facts.dns_udp = facts.dns_tcp = facts.transfer = {.ok = true, .outcome = "all well"};
+    facts.ping = facts.dns_udp = facts.dns_tcp =
+        facts.transfer = {.ok = true, .outcome = "all well"};
     facts.frames = 1200;
     facts.good_inner_icmp = 6;
     facts.tunnel_flows = 5;
@@ -63,7 +65,9 @@ void make_partial(OverlayFacts& facts) {
     facts.checksums.left_partial_named = true;
 }
 
-bool suspect(const OverlayPoint& point) { return point.vxlan_tx && point.udp_checksum && point.masquerade; }
+bool suspect(const OverlayPoint& point) {
+    return point.vxlan_tx && point.udp_checksum && point.masquerade;
+}
 
 // A whole run on a kernel that has the bug, or has not.
 AllFacts run_of(bool bug) {
@@ -107,7 +111,9 @@ ScenarioResult concluded(const AllFacts& measured) {
     return result;
 }
 
-RunVerdict run_verdict(const ScenarioResult& result) { return verdict::judge_run({result}).first; }
+RunVerdict run_verdict(const ScenarioResult& result) {
+    return verdict::judge_run({result}).first;
+}
 
 OverlayFacts& at(AllFacts& measured, const std::string& id) {
     const auto found = std::ranges::find(measured, id, &OverlayFacts::id);
@@ -122,15 +128,21 @@ const Cell& cell_at(const ScenarioResult& result, const std::string& id) {
 }
 
 std::vector<std::string> lies(const ScenarioResult& result) {
-    // As report.json has it, but for what the checker does not read: ten thousand reports take their time.
-    nlohmann::json scenario = {{"headline", result.headline},       {"cause", result.cause},
-                               {"cure", result.cure},               {"cure_shown", result.cure_shown},
-                               {"explanation", result.explanation}, {"proofs", nlohmann::json::array()},
-                               {"cells", nlohmann::json::array()},  {"controls", nlohmann::json::array()}};
+    // As report.json has it, but for what the checker does not read: ten thousand reports take
+    // their time.
+    nlohmann::json scenario = {{"headline", result.headline},
+                               {"cause", result.cause},
+                               {"cure", result.cure},
+                               {"cure_shown", result.cure_shown},
+                               {"explanation", result.explanation},
+                               {"proofs", nlohmann::json::array()},
+                               {"cells", nlohmann::json::array()},
+                               {"controls", nlohmann::json::array()}};
     for (const verdict::Proof& proof : result.proofs) {
         scenario["proofs"].push_back({{"conclusion", proof.conclusion}});
     }
-    for (const auto& [list, cells] : {std::pair{"cells", &result.cells}, {"controls", &result.controls}}) {
+    for (const auto& [list, cells] :
+         {std::pair{"cells", &result.cells}, {"controls", &result.controls}}) {
         for (const Cell& cell : *cells) {
             nlohmann::json values = nlohmann::json::object();
             for (const verdict::Measure& made : cell.measures) {
@@ -157,7 +169,9 @@ void expect_true(const ScenarioResult& result) {
 constexpr const char* kSuspectId = "vx-tx-on.udpcsum.masquerade.eth0-tx-off";
 constexpr const char* kNoNatId = "vx-tx-on.udpcsum.no-nat.eth0-tx-off";
 
-bool says(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+bool says(const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos;
+}
 
 }  // namespace
 
@@ -177,7 +191,8 @@ BOOST_AUTO_TEST_CASE(the_bug_is_reproduced_named_and_cured) {
 BOOST_AUTO_TEST_CASE(a_kernel_without_the_bug_is_qualified_beside_the_tools_own_demonstrations) {
     const ScenarioResult result = concluded(run_of(false));
     BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    BOOST_TEST((run_verdict(result) == RunVerdict::kQualified), verdict::judge_run({result}).second.front());
+    BOOST_TEST((run_verdict(result) == RunVerdict::kQualified),
+               verdict::judge_run({result}).second.front());
     BOOST_TEST(result.cause.empty());
     BOOST_TEST(result.cure.empty());
     expect_true(result);
@@ -214,7 +229,8 @@ BOOST_AUTO_TEST_CASE(a_toggle_that_did_not_take_is_no_pass) {
     at(measured, "vx-tx-on.udpcsum.no-nat.eth0-tx-on").handed_partial = 0;
     at(measured, kNoNatId).handed_partial = 9;
     const ScenarioResult result = concluded(measured);
-    BOOST_TEST((cell_at(result, "vx-tx-on.udpcsum.no-nat.eth0-tx-on").verdict == CellVerdict::kInconclusive));
+    BOOST_TEST((cell_at(result, "vx-tx-on.udpcsum.no-nat.eth0-tx-on").verdict ==
+                CellVerdict::kInconclusive));
     BOOST_TEST((cell_at(result, kNoNatId).verdict == CellVerdict::kInconclusive));
     BOOST_TEST((run_verdict(result) == RunVerdict::kIncomplete));
     expect_true(result);
@@ -282,7 +298,8 @@ BOOST_AUTO_TEST_CASE(a_cure_needs_the_stimulus_and_the_same_cause_again) {
     result = concluded(measured);
     BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
     BOOST_TEST(!result.cure_shown);
-    BOOST_TEST((run_verdict(result) == RunVerdict::kNotQualified), verdict::judge_run({result}).second.front());
+    BOOST_TEST((run_verdict(result) == RunVerdict::kNotQualified),
+               verdict::judge_run({result}).second.front());
     expect_true(result);
 }
 
@@ -294,10 +311,18 @@ BOOST_AUTO_TEST_CASE(other_causes_are_named_from_their_own_counts) {
     };
     for (const Other& other :
          {Other{"link-down", [](OverlayFacts& facts) { facts.links_down = 1; }},
-          {"mtu", [](OverlayFacts& facts) { facts.too_big = 7; facts.underlay_mtu = 1200; }},
+          {"mtu",
+           [](OverlayFacts& facts) {
+               facts.too_big = 7;
+               facts.underlay_mtu = 1200;
+           }},
           {"mtu", [](OverlayFacts& facts) { facts.drops["PKT_TOO_BIG"] = 7; }},
           {"mtu", [](OverlayFacts& facts) { facts.underlay_mtu = 1200; }},
-          {"table-full", [](OverlayFacts& facts) { facts.table_full = 9; facts.drops["NETFILTER_DROP"] = 9; }},
+          {"table-full",
+           [](OverlayFacts& facts) {
+               facts.table_full = 9;
+               facts.drops["NETFILTER_DROP"] = 9;
+           }},
           {"filter", [](OverlayFacts& facts) { facts.drops["NETFILTER_DROP"] = 4; }},
           {"queue", [](OverlayFacts& facts) { facts.drops["QDISC_DROP"] = 4; }},
           {"no-route", [](OverlayFacts& facts) { facts.drops["IP_OUTNOROUTES"] = 4; }},
@@ -315,7 +340,8 @@ BOOST_AUTO_TEST_CASE(other_causes_are_named_from_their_own_counts) {
     }
 }
 
-// T12: with "tx" off nothing is handed over as partial, so nothing is completed, and what needs it is wrong.
+// T12: with "tx" off nothing is handed over as partial, so nothing is completed, and what needs it
+// is wrong.
 BOOST_AUTO_TEST_CASE(a_partial_sum_that_nobody_left_to_the_nic_is_a_fault) {
     AllFacts measured = run_of(false);
     for (OverlayFacts& facts : measured) {
@@ -331,10 +357,11 @@ BOOST_AUTO_TEST_CASE(a_partial_sum_that_nobody_left_to_the_nic_is_a_fault) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wire_that_is_no_witness_makes_an_error) {
-    for (void (*plant)(OverlayFacts&) : {+[](OverlayFacts& facts) { facts.not_carried = 1; },
-                                         +[](OverlayFacts& facts) { facts.objection = "port u0 is gone"; },
-                                         +[](OverlayFacts& facts) { facts.frames = 0; },
-                                         +[](OverlayFacts& facts) { facts.completed_by_value = 1; }}) {
+    for (void (*plant)(OverlayFacts&) :
+         {+[](OverlayFacts& facts) { facts.not_carried = 1; },
+          +[](OverlayFacts& facts) { facts.objection = "port u0 is gone"; },
+          +[](OverlayFacts& facts) { facts.frames = 0; },
+          +[](OverlayFacts& facts) { facts.completed_by_value = 1; }}) {
         AllFacts measured = run_of(true);
         plant(at(measured, kNoNatId));
         const ScenarioResult result = concluded(measured);
@@ -358,11 +385,13 @@ BOOST_AUTO_TEST_CASE(a_part_says_no_more_than_it_measured) {
     BOOST_TEST((concluded({}).verdict == ScenarioVerdict::kInconclusive));
 }
 
-// Whatever the values are: no sentence against them, no PASS over a loss, no verdict against the cells.
+// Whatever the values are: no sentence against them, no PASS over a loss, no verdict against the
+// cells.
 BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_sentence_or_a_verdict_that_it_contradicts) {
     std::mt19937 draw(7);
     const auto below = [&](unsigned limit) { return static_cast<unsigned>(draw() % limit); };
-    const std::vector<std::string> reasons = {"NETFILTER_DROP", "QDISC_DROP", "UDP_CSUM", "NO_SOCKET", "XDP", "PKT_TOO_BIG"};
+    const std::vector<std::string> reasons = {"NETFILTER_DROP", "QDISC_DROP", "UDP_CSUM",
+                                              "NO_SOCKET",      "XDP",        "PKT_TOO_BIG"};
     std::map<ScenarioVerdict, std::size_t> verdicts;
     for (int set = 0; set < 10'000; ++set) {
         AllFacts measured = run_of(below(2) != 0);
@@ -403,7 +432,8 @@ BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_sentence_or_a_verdict_that_it_contr
         }
         if (below(8) != 0) {  // mostly without the points that differ in more than one toggle
             std::erase_if(measured, [](const OverlayFacts& facts) {
-                return !facts.id.starts_with("cure") && (!facts.point.udp_checksum || !facts.point.vxlan_tx) &&
+                return !facts.id.starts_with("cure") &&
+                       (!facts.point.udp_checksum || !facts.point.vxlan_tx) &&
                        facts.id != "vx-tx-off.udpcsum.masquerade.eth0-tx-off";
             });
         }
@@ -425,21 +455,25 @@ BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_sentence_or_a_verdict_that_it_contr
             }
             BOOST_REQUIRE(facts.not_carried == 0u);
             BOOST_REQUIRE(facts.checksums.unexplained == 0u);
-            BOOST_REQUIRE((!facts.point.masquerade || (facts.translated == facts.tunnel_flows && facts.translated != 0)));
+            BOOST_REQUIRE((!facts.point.masquerade ||
+                           (facts.translated == facts.tunnel_flows && facts.translated != 0)));
             if (cell.role != Cell::Role::kDemonstration) {
                 BOOST_REQUIRE(facts.probes_ok());
                 BOOST_REQUIRE(facts.bad_frames == 0u);
             }
         }
         const bool reproduced = result.verdict == ScenarioVerdict::kReproduced;
-        BOOST_REQUIRE((reproduced || (result.cause.empty() && result.cure.empty() && !result.cure_shown)));
+        BOOST_REQUIRE(
+            (reproduced || (result.cause.empty() && result.cure.empty() && !result.cure_shown)));
         if (result.cure_shown) {
             BOOST_REQUIRE((cell_at(result, kFlagOff).verdict == CellVerdict::kPass));
-            BOOST_REQUIRE((cell_at(result, kFlagBack).cause == cell_at(result, result.before_cell).cause));
+            BOOST_REQUIRE(
+                (cell_at(result, kFlagBack).cause == cell_at(result, result.before_cell).cause));
         }
         if (reproduced) {
             BOOST_REQUIRE(std::ranges::any_of(measured, [](const OverlayFacts& facts) {
-                return suspect(facts.point) && facts.checksums.stale_port_named && !facts.probes_ok();
+                return suspect(facts.point) && facts.checksums.stale_port_named &&
+                       !facts.probes_ok();
             }));
         }
         if (run_verdict(result) == RunVerdict::kQualified) {

@@ -1,5 +1,5 @@
-// vxlan-checksum on the real kernel with another cause of its symptom planted: no verdict is false, no sentence is
-// contradicted by a value of the run. `traps` runs on the fewest cells that show it.
+// vxlan-checksum on the real kernel with another cause of its symptom planted: no verdict is false,
+// no sentence is contradicted by a value of the run. `traps` runs on the fewest cells that show it.
 #define BOOST_TEST_MODULE traps
 #include <filesystem>
 #include <iostream>
@@ -11,9 +11,11 @@ namespace {
 
 constexpr const char* kSuspectId = "vx-tx-on.udpcsum.masquerade.eth0-tx-off";
 constexpr const char* kNoNatId = "vx-tx-on.udpcsum.no-nat.eth0-tx-off";
-// The suspect, its three controls, the cure, and the broken wire with something to leave and with nothing.
+// The suspect, its three controls, the cure, and the broken wire with something to leave and with
+// nothing.
 constexpr const char* kFew =
-    "vx-tx-on.udpcsum.*.eth0-tx-off,vx-tx-on.noudpcsum.masquerade.eth0-tx-off,vx-tx-off.udpcsum.masquerade.eth0-tx-off,"
+    "vx-tx-on.udpcsum.*.eth0-tx-off,vx-tx-on.noudpcsum.masquerade.eth0-tx-off,vx-tx-off.udpcsum."
+    "masquerade.eth0-tx-off,"
     "cure.*,vx-tx-on.udpcsum.no-nat.eth0-tx-*.wire-leaves-partial";
 
 void on_both_nodes(Planter& lab, const std::string& command) {
@@ -29,12 +31,14 @@ void when_built(Planter& lab) {
     lab.wait_for_step("");
 }
 
-// The vxlan devices and the filter and nat tables are made anew for each cell: raw and mangle, and eth0, are not.
+// The vxlan devices and the filter and nat tables are made anew for each cell: raw and mangle, and
+// eth0, are not.
 Sprung vxlan_with(const std::function<void(Planter&)>& plant, const std::string& cells = kFew) {
-    Sprung run = spring({.arguments = {"repro", "vxlan-checksum", "--cells", cells}, .plant = [&](Planter& lab) {
-                             when_built(lab);
-                             plant(lab);
-                         }});
+    Sprung run = spring(
+        {.arguments = {"repro", "vxlan-checksum", "--cells", cells}, .plant = [&](Planter& lab) {
+             when_built(lab);
+             plant(lab);
+         }});
     for (const std::string& trouble : run.troubles) {
         BOOST_ERROR("the trap was not planted: " + trouble);
     }
@@ -44,12 +48,14 @@ Sprung vxlan_with(const std::function<void(Planter&)>& plant, const std::string&
         BOOST_ERROR(lie);
     }
     std::cout << boost::unit_test::framework::current_test_case().p_name << ": "
-              << scenario["verdict"].get<std::string>() << ", run " << run.report["verdict"].get<std::string>() << ", exit "
-              << run.exit_status << ", " << static_cast<int>(run.seconds) << " s: "
-              << scenario["headline"].get<std::string>() << "\n";
+              << scenario["verdict"].get<std::string>() << ", run "
+              << run.report["verdict"].get<std::string>() << ", exit " << run.exit_status << ", "
+              << static_cast<int>(run.seconds) << " s: " << scenario["headline"].get<std::string>()
+              << "\n";
     for (const nlohmann::json& cell : scenario["cells"]) {
-        std::cout << "    " << cell["id"].get<std::string>() << " " << cell["verdict"].get<std::string>() << " "
-                  << cell["cause"].get<std::string>() << " - " << cell["reason"].get<std::string>();
+        std::cout << "    " << cell["id"].get<std::string>() << " "
+                  << cell["verdict"].get<std::string>() << " " << cell["cause"].get<std::string>()
+                  << " - " << cell["reason"].get<std::string>();
         for (const auto& [name, made] : cell["measures"].items()) {
             if (name.starts_with("drop.")) {
                 std::cout << " " << name << "=" << made["value"];
@@ -61,7 +67,9 @@ Sprung vxlan_with(const std::function<void(Planter&)>& plant, const std::string&
     return run;
 }
 
-std::string verdict_of(const Sprung& run) { return run.scenario("vxlan-checksum")["verdict"]; }
+std::string verdict_of(const Sprung& run) {
+    return run.scenario("vxlan-checksum")["verdict"];
+}
 std::string cause_of(const Sprung& run, const std::string& cell) {
     return cell_named(run.scenario("vxlan-checksum"), cell)["cause"];
 }
@@ -73,7 +81,8 @@ std::string cell_verdict(const Sprung& run, const std::string& cell) {
 void at_the_wires_ports(Planter& lab, const std::string& program) {
     const std::string object = lab.bpf_object(program);
     for (const char* port : {"u0", "u1"}) {
-        lab.in("tester", std::string("ip link set dev ") + port + " xdpgeneric obj " + object + " sec prog");
+        lab.in("tester",
+               std::string("ip link set dev ") + port + " xdpgeneric obj " + object + " sec prog");
     }
 }
 
@@ -84,8 +93,8 @@ void expect_no_verdict(const Sprung& run) {
     BOOST_TEST(run.exit_status == 3);
 }
 
-// Inner IPv4 at a fixed place: Ethernet, IPv4 without options, UDP, VXLAN, Ethernet. Leaves inner TCP and UDP checksums
-// at their pseudo-header's sum.
+// Inner IPv4 at a fixed place: Ethernet, IPv4 without options, UDP, VXLAN, Ethernet. Leaves inner
+// TCP and UDP checksums at their pseudo-header's sum.
 constexpr const char* kPseudoSums = R"(
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -142,9 +151,7 @@ BOOST_AUTO_TEST_CASE(no_trap_the_bug_is_found_named_and_cured) {
 
 // T1: what a kernel without the bug puts on the wire: no wrong outer checksum. 0 is none (RFC 768).
 BOOST_AUTO_TEST_CASE(a_kernel_that_puts_no_wrong_checksum_on_the_wire_is_qualified) {
-    const Sprung run = vxlan_with([](Planter& lab) {
-        at_the_wires_ports(lab, kNoOuterChecksum);
-    });
+    const Sprung run = vxlan_with([](Planter& lab) { at_the_wires_ports(lab, kNoOuterChecksum); });
     BOOST_TEST(verdict_of(run) == "NOT REPRODUCED");
     BOOST_TEST(run.report["verdict"] == "QUALIFIED");
     BOOST_TEST(run.exit_status == 1);
@@ -152,8 +159,9 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_puts_no_wrong_checksum_on_the_wire_is_qualifi
 
 // T2
 BOOST_AUTO_TEST_CASE(a_tunnel_that_is_not_tracked_has_no_nat_and_no_verdict) {
-    const Sprung run = vxlan_with(
-        [](Planter& lab) { on_both_nodes(lab, "iptables -t raw -A OUTPUT -p udp --dport 4789 -j CT --notrack"); });
+    const Sprung run = vxlan_with([](Planter& lab) {
+        on_both_nodes(lab, "iptables -t raw -A OUTPUT -p udp --dport 4789 -j CT --notrack");
+    });
     expect_no_verdict(run);
     BOOST_TEST(cell_verdict(run, kSuspectId) == "INCONCLUSIVE");
 }
@@ -172,15 +180,18 @@ BOOST_AUTO_TEST_CASE(a_filter_that_drops_the_wrong_packets_is_named_as_the_place
 
 // T6
 BOOST_AUTO_TEST_CASE(a_filter_on_inner_tcp_is_not_taken_for_a_checksum) {
-    const Sprung run =
-        vxlan_with([](Planter& lab) { lab.in("pod-b", "iptables -t mangle -A INPUT -p tcp -j DROP"); });
+    const Sprung run = vxlan_with(
+        [](Planter& lab) { lab.in("pod-b", "iptables -t mangle -A INPUT -p tcp -j DROP"); });
     expect_no_verdict(run);
     BOOST_TEST(cause_of(run, kNoNatId) == "filter");
 }
 
 BOOST_AUTO_TEST_CASE(a_filter_on_everything_is_not_taken_for_a_checksum) {
     const Sprung run = vxlan_with(
-        [](Planter& lab) { lab.in("node-b", "iptables -t mangle -A INPUT -p udp --dport 4789 -j DROP"); }, kSuspectId);
+        [](Planter& lab) {
+            lab.in("node-b", "iptables -t mangle -A INPUT -p udp --dport 4789 -j DROP");
+        },
+        kSuspectId);
     expect_no_verdict(run);
 }
 
@@ -190,7 +201,9 @@ BOOST_AUTO_TEST_CASE(a_nat_that_is_flushed_while_the_cure_is_tried_shows_no_cure
         lab.wait_for_step("cure.flag-off");
         on_both_nodes(lab, "iptables -t nat -F; conntrack -F");
         lab.wait_for_step("cure.flag-back-on");
-        on_both_nodes(lab, "iptables -t nat -A POSTROUTING -o eth0 -p udp --dport 4789 -j MASQUERADE --random-fully");
+        on_both_nodes(lab,
+                      "iptables -t nat -A POSTROUTING -o eth0 -p udp --dport 4789 -j MASQUERADE "
+                      "--random-fully");
     });
     BOOST_TEST(verdict_of(run) == "REPRODUCED");
     BOOST_TEST(run.scenario("vxlan-checksum")["cure_shown"] == false);
@@ -212,18 +225,16 @@ BOOST_AUTO_TEST_CASE(a_link_that_goes_down_is_named) {
 }
 
 BOOST_AUTO_TEST_CASE(an_mtu_that_is_too_small_is_named) {
-    const Sprung run = vxlan_with([](Planter& lab) { on_both_nodes(lab, "ip link set eth0 mtu 1200"); }, kNoNatId);
+    const Sprung run =
+        vxlan_with([](Planter& lab) { on_both_nodes(lab, "ip link set eth0 mtu 1200"); }, kNoNatId);
     BOOST_TEST(verdict_of(run) == "INCONCLUSIVE");
     BOOST_TEST(cause_of(run, kNoNatId).find("mtu") != std::string::npos);
 }
 
 // T12
 BOOST_AUTO_TEST_CASE(pseudo_sums_that_nobody_left_to_the_nic_are_not_completed) {
-    const Sprung run = vxlan_with(
-        [](Planter& lab) {
-            at_the_wires_ports(lab, kPseudoSums);
-        },
-        kNoNatId);
+    const Sprung run =
+        vxlan_with([](Planter& lab) { at_the_wires_ports(lab, kPseudoSums); }, kNoNatId);
     expect_no_verdict(run);
     BOOST_TEST(cause_of(run, kNoNatId) == "left-partial");
 }
@@ -260,7 +271,8 @@ BOOST_AUTO_TEST_CASE(a_full_conntrack_table_is_named) {
     file >> most;
     const Sprung run = vxlan_with(
         [](Planter& lab) {
-            // One limit for all namespaces of the machine: other hosts' entries do not count against it.
+            // One limit for all namespaces of the machine: other hosts' entries do not count
+            // against it.
             std::ofstream("/proc/sys/net/netfilter/nf_conntrack_max") << 2;
             lab.wait_for_step("no such step");
         },
@@ -273,24 +285,28 @@ BOOST_AUTO_TEST_CASE(a_full_conntrack_table_is_named) {
 BOOST_AUTO_TEST_CASE(a_queue_that_drops_is_named) {
     const Sprung run = vxlan_with(
         [](Planter& lab) {
-            on_both_nodes(lab, "tc qdisc replace dev eth0 root tbf rate 40kbit burst 1600 limit 1600");
+            on_both_nodes(lab,
+                          "tc qdisc replace dev eth0 root tbf rate 40kbit burst 1600 limit 1600");
         },
         kNoNatId);
     BOOST_TEST(verdict_of(run) == "INCONCLUSIVE");
-    BOOST_TEST((cell_verdict(run, kNoNatId) == "PASS" || cause_of(run, kNoNatId).find("queue") != std::string::npos));
+    BOOST_TEST((cell_verdict(run, kNoNatId) == "PASS" ||
+                cause_of(run, kNoNatId).find("queue") != std::string::npos));
 }
 
 BOOST_AUTO_TEST_CASE(a_black_hole_for_the_far_vtep_is_no_checksum) {
-    const Sprung run = vxlan_with(
-        [](Planter& lab) { lab.in("node-a", "ip route add blackhole 198.51.100.2/32"); }, kSuspectId);
+    const Sprung run =
+        vxlan_with([](Planter& lab) { lab.in("node-a", "ip route add blackhole 198.51.100.2/32"); },
+                   kSuspectId);
     expect_no_verdict(run);
 }
 
 BOOST_AUTO_TEST_CASE(a_program_that_drops_at_ingress_is_named) {
     const Sprung run = vxlan_with(
         [](Planter& lab) {
-            lab.in("node-b", "tc qdisc add dev eth0 clsact && tc filter add dev eth0 ingress bpf da obj " +
-                                 lab.bpf_object(kDropTunnel) + " sec prog");
+            lab.in("node-b",
+                   "tc qdisc add dev eth0 clsact && tc filter add dev eth0 ingress bpf da obj " +
+                       lab.bpf_object(kDropTunnel) + " sec prog");
         },
         kNoNatId);
     expect_no_verdict(run);
@@ -299,10 +315,11 @@ BOOST_AUTO_TEST_CASE(a_program_that_drops_at_ingress_is_named) {
 
 // T15, A40
 BOOST_AUTO_TEST_CASE(a_run_that_is_cut_short_keeps_its_cells) {
-    const Sprung interrupted = spring({.arguments = {"repro", "vxlan-checksum"}, .plant = [](Planter& lab) {
-                                           lab.wait_for_step("vx-tx-on.noudpcsum.no-nat.eth0-tx-on");
-                                           kill(lab.run().pid(), SIGINT);
-                                       }});
+    const Sprung interrupted =
+        spring({.arguments = {"repro", "vxlan-checksum"}, .plant = [](Planter& lab) {
+                    lab.wait_for_step("vx-tx-on.noudpcsum.no-nat.eth0-tx-on");
+                    kill(lab.run().pid(), SIGINT);
+                }});
     BOOST_TEST(interrupted.exit_status == 3);
     BOOST_REQUIRE_MESSAGE(interrupted.report.is_object(), interrupted.log);
     const nlohmann::json& scenario = interrupted.scenario("vxlan-checksum");

@@ -37,14 +37,10 @@ void allow(Offsets& offsets, std::size_t at, std::size_t length) {
 void allow_transport_field(Offsets& offsets, const frame::PacketView& packet) {
     const std::size_t at = packet.transport_offset;
     switch (packet.transport) {
-        case frame::Transport::kUdp:
-            return allow(offsets, at + 6, 2);
-        case frame::Transport::kTcp:
-            return allow(offsets, at + 16, 2);
-        case frame::Transport::kSctp:
-            return allow(offsets, at + 8, 4);
-        default:
-            return;
+        case frame::Transport::kUdp: return allow(offsets, at + 6, 2);
+        case frame::Transport::kTcp: return allow(offsets, at + 16, 2);
+        case frame::Transport::kSctp: return allow(offsets, at + 8, 4);
+        default: return;
     }
 }
 

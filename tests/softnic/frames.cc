@@ -44,12 +44,8 @@ void fill(Frame& segment, std::size_t at, int family, std::uint8_t protocol, Fie
     auto right = static_cast<std::uint16_t>(~ones_sum(segment.data(), segment.size(), pseudo));
     right = right == 0 && protocol == kUdp ? 0xffff : right;
     switch (field) {
-        case Field::kRight:
-            put16(segment, at, right);
-            break;
-        case Field::kPartial:
-            put16(segment, at, pseudo);
-            break;
+        case Field::kRight: put16(segment, at, right); break;
+        case Field::kPartial: put16(segment, at, pseudo); break;
         case Field::kWrong:
             put16(segment, at,
                   static_cast<std::uint16_t>(right + 1 == pseudo ? right + 2 : right + 1));

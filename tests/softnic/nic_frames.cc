@@ -96,23 +96,16 @@ PacketSpec NicFrames::network(std::uint8_t bytes_of_options) {
 void NicFrames::set_transport(PacketSpec& packet) {
     const bool v4 = packet.source.address.family == Family::kIpv4;
     switch (below(8)) {
-        case 0:
-            packet.transport = v4 ? Transport::kIcmp : Transport::kIcmpv6;
-            return;
-        case 1:
-            packet.transport = Transport::kOther;
-            return;
-        case 2:
-            packet.transport = Transport::kSctp;
-            break;
+        case 0: packet.transport = v4 ? Transport::kIcmp : Transport::kIcmpv6; return;
+        case 1: packet.transport = Transport::kOther; return;
+        case 2: packet.transport = Transport::kSctp; break;
         case 3:
         case 4:
             packet.transport = Transport::kTcp;
             packet.tcp_sequence = static_cast<std::uint32_t>(random_());
             packet.tcp_option_bytes = one_in(2) ? 12 : 0;
             break;
-        default:
-            packet.transport = Transport::kUdp;
+        default: packet.transport = Transport::kUdp;
     }
     packet.transport_checksum = one_in(3) ? ChecksumMode::kSoftware : ChecksumMode::kOffload;
     if (packet.transport == Transport::kUdp && v4 && one_in(8)) {

@@ -161,8 +161,8 @@ BOOST_AUTO_TEST_CASE(queries_are_answered_by_the_responder_command_and_the_count
                  ".err & t=$!; "
                  "while ! grep -q 'answering on' " +
                  file + ".err; do sleep 0.02; done; " + pathproof_binary() +
-                 " generate g0 --netns " + cable.a + " --count 500 --pairs --drain 0.5 --json " + kTo4 + ">" +
-                 file + ".sent || true; kill -INT $t; wait $t");
+                 " generate g0 --netns " + cable.a + " --count 500 --pairs --drain 0.5 --json " +
+                 kTo4 + ">" + file + ".sent || true; kill -INT $t; wait $t");
     const auto server = json::parse(Cable::shell("cat " + file));
     const auto sent = result_of(Cable::shell("cat " + file + ".sent"));
     BOOST_TEST(sent.at("sent") == 1000);
@@ -272,7 +272,8 @@ BOOST_AUTO_TEST_CASE(the_longest_frames_that_the_buffers_hold_leave) {
     const Cable cable;
     Cable::shell("ip -n " + cable.a + " link set g0 mtu 9000; ip -n " + cable.b +
                  " link set g1 mtu 9000");
-    const json sent = result_of(cable.generate(kTo4 + "--size 2276 --count 20 --drain 0.1 --json").out);
+    const json sent =
+        result_of(cable.generate(kTo4 + "--size 2276 --count 20 --drain 0.1 --json").out);
     BOOST_TEST(sent.at("sent") == 20);
     BOOST_TEST(frames_that_left(cable) == 20u);
 }

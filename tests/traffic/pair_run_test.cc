@@ -209,17 +209,14 @@ BOOST_AUTO_TEST_CASE(the_right_answer_after_a_wrong_one_counts) {
 BOOST_AUTO_TEST_CASE(wrong_ids_wrong_records_and_wrong_clients_are_wrong) {
     const PairReport report = run(small_plan(), small_responder(), to_answers(1, [](Frame frame) {
                                       switch (sequence(frame) % 4) {
-                                          case 0:
-                                              frame[message_offset(frame)] ^= 1;
-                                              break;
+                                          case 0: frame[message_offset(frame)] ^= 1; break;
                                           case 1:
                                               frame.back() ^= 1;
                                               break;  // the address in the record
                                           case 2:
                                               frame[30 + 3] ^= 8;
                                               break;  // the client's address
-                                          default:
-                                              break;
+                                          default: break;
                                       }
                                       mend_checksums(frame);
                                       return Frames{frame};

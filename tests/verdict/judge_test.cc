@@ -222,8 +222,9 @@ BOOST_AUTO_TEST_CASE(what_is_exposed_and_harms_nobody_is_qualified_and_said) {
     exposed.verdict = ScenarioVerdict::kExposed;
     exposed.headline = "50 of 100 pairs clashed, none was lost";
     BOOST_TEST(!is_failure(exposed.verdict));
-    BOOST_TEST((judged({exposed}, "dns-race: the failure is exposed here and harmed nobody: 50 of") ==
-                RunVerdict::kQualified));
+    BOOST_TEST(
+        (judged({exposed}, "dns-race: the failure is exposed here and harmed nobody: 50 of") ==
+         RunVerdict::kQualified));
     exposed.cells.push_back(cell("odd", CellVerdict::kFail));
     BOOST_TEST((judged({exposed}, "1 of 2 cells fail") == RunVerdict::kNotQualified));
 }
@@ -240,7 +241,8 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_scenario_lacks_nothing_that_was_not_asked_for) 
 
 BOOST_AUTO_TEST_CASE(a_cell_that_passes_may_leave_nothing_unexplained) {
     ScenarioResult lossy = clean();
-    lossy.cells.front().measures = {{.name = kUnexplained, .label = "open", .value = 0, .unit = "", .note = ""}};
+    lossy.cells.front().measures = {
+        {.name = kUnexplained, .label = "open", .value = 0, .unit = "", .note = ""}};
     BOOST_TEST((judged({lossy}, "no scenario reproduced") == RunVerdict::kQualified));
     lossy.cells.front().measures.front().value = 7;
     BOOST_TEST((judged({lossy}, "two-ports passes, but 7 of what it counted has no cause") ==
@@ -267,8 +269,9 @@ BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_verdict_that_its_cells_contradict) 
             }
             scenario.unexplained = below(12) == 0 ? 1 : 0;
             for (int more = below(4); more > 0; --more) {
-                Cell made = in_role(static_cast<Cell::Role>(below(4)),
-                                    static_cast<CellVerdict>(rough ? below(5) : below(2) * below(2)));
+                Cell made =
+                    in_role(static_cast<Cell::Role>(below(4)),
+                            static_cast<CellVerdict>(rough ? below(5) : below(2) * below(2)));
                 made.measures = {{.name = kUnexplained,
                                   .label = "",
                                   .value = below(8) == 0 ? 3 : 0,
@@ -280,8 +283,8 @@ BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_verdict_that_its_cells_contradict) 
         }
         const auto [verdict, reasons] = judge_run(run);
         BOOST_REQUIRE(!reasons.empty());
-        const bool good = verdict == RunVerdict::kQualified ||
-                          verdict == RunVerdict::kQualifiedWithExceptions;
+        const bool good =
+            verdict == RunVerdict::kQualified || verdict == RunVerdict::kQualifiedWithExceptions;
         qualified += verdict == RunVerdict::kQualified ? 1 : 0;
         excepted += verdict == RunVerdict::kQualifiedWithExceptions ? 1 : 0;
         bool any_failure = false;
@@ -298,13 +301,15 @@ BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_verdict_that_its_cells_contradict) 
                     const Cell::Role role =
                         cells == &scenario.controls ? role_among_controls(each) : each.role;
                     const bool fails = each.verdict == CellVerdict::kFail;
-                    system_at_fault |= fails && (role == Cell::Role::kMatrix || role == Cell::Role::kCure);
+                    system_at_fault |=
+                        fails && (role == Cell::Role::kMatrix || role == Cell::Role::kCure);
                     if (!good) {
                         continue;
                     }
                     BOOST_REQUIRE(each.verdict != CellVerdict::kError);
                     BOOST_REQUIRE(each.verdict != CellVerdict::kInconclusive);
-                    BOOST_REQUIRE((!fails || (role == Cell::Role::kMatrix && is_failure(scenario.verdict))));
+                    BOOST_REQUIRE(
+                        (!fails || (role == Cell::Role::kMatrix && is_failure(scenario.verdict))));
                     BOOST_REQUIRE((each.verdict != CellVerdict::kPass || each.measures.empty() ||
                                    each.measures.front().value == 0));
                 }

@@ -13,8 +13,8 @@ namespace pathproof::bench {
 // Cycles of the time-stamp counter a frame: lowest deciles over slices of about a millisecond,
 // which a process that takes the CPU away for a moment does not reach.
 struct VerifyOutcome {
-    double loop = 0;    // made, sent over a ring, received, freed
-    double judged = 0;  // and every checksum verified, entered in ledger and histogram
+    double loop = 0;      // made, sent over a ring, received, freed
+    double judged = 0;    // and every checksum verified, entered in ledger and histogram
     double compared = 0;  // and every byte held against what was sent
     std::uint64_t frames = 0;
     std::uint64_t missing = 0;        // of the judged ones

@@ -89,9 +89,9 @@ Outcome run_steps(const BenchRun& run, lab::Journal* journal) {
             continue;
         }
         // Nor is one of which nothing could be measured.
-        outcome.whole = outcome.whole && !has_failures(*experiment) &&
-                        (experiment->lanes.empty() ||
-                         !std::ranges::all_of(experiment->lanes, is_absent));
+        outcome.whole =
+            outcome.whole && !has_failures(*experiment) &&
+            (experiment->lanes.empty() || !std::ranges::all_of(experiment->lanes, is_absent));
         outcome.experiments.push_back(std::move(*experiment));
     }
     return outcome;

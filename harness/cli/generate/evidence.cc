@@ -40,16 +40,11 @@ Status write_anomaly(const fs::path& file, const std::string& command, load::Loa
 
 const char* name(load::Anomaly::Kind kind) {
     switch (kind) {
-        case load::Anomaly::Kind::kBadChecksum:
-            return "bad-checksum";
-        case load::Anomaly::Kind::kDuplicate:
-            return "duplicate";
-        case load::Anomaly::Kind::kReordered:
-            return "reordered";
-        case load::Anomaly::Kind::kLate:
-            return "late";
-        case load::Anomaly::Kind::kWrongAnswer:
-            return "wrong-answer";
+        case load::Anomaly::Kind::kBadChecksum: return "bad-checksum";
+        case load::Anomaly::Kind::kDuplicate: return "duplicate";
+        case load::Anomaly::Kind::kReordered: return "reordered";
+        case load::Anomaly::Kind::kLate: return "late";
+        case load::Anomaly::Kind::kWrongAnswer: return "wrong-answer";
     }
     return "unknown";
 }

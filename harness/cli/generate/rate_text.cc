@@ -57,14 +57,10 @@ double bits_on_wire(double frame_bytes) {
 Result<double> frames_per_second(const Rate& rate, unsigned per_unit, double frame_bytes,
                                  std::uint32_t link_mbps, const std::string& port) {
     switch (rate.kind) {
-        case Rate::Kind::kMost:
-            return 0.0;
-        case Rate::Kind::kPerSecond:
-            return rate.value * per_unit;
-        case Rate::Kind::kBits:
-            return rate.value / bits_on_wire(frame_bytes);
-        case Rate::Kind::kLineShare:
-            break;
+        case Rate::Kind::kMost: return 0.0;
+        case Rate::Kind::kPerSecond: return rate.value * per_unit;
+        case Rate::Kind::kBits: return rate.value / bits_on_wire(frame_bytes);
+        case Rate::Kind::kLineShare: break;
     }
     if (link_mbps == 0) {
         return fail(ErrorCode::kBadInput,

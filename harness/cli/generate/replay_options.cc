@@ -47,11 +47,10 @@ Result<std::shared_ptr<const load::Recording>> read_recording(const ReplayOption
                                                               const port::Port& port) {
     using load::CutShort;
     const auto read = [&](CutShort cut_short) {
-        return load::Recording::read(
-            options.file, cut_short,
-            {.longest_frame = port.transmit_limit(),
-             .port = "port " + port.info().name,
-             .stop = &process::stop_on_signals()});
+        return load::Recording::read(options.file, cut_short,
+                                     {.longest_frame = port.transmit_limit(),
+                                      .port = "port " + port.info().name,
+                                      .stop = &process::stop_on_signals()});
     };
     auto all = read(options.cut_short ? CutShort::kUsedUpToTheCut : CutShort::kRefused);
     if (all) {

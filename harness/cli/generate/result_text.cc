@@ -195,9 +195,8 @@ std::vector<std::string> GenerateResult::remarks() const {
         found.push_back(fmt::format(
             "{} {} within the wait of {:g} s: some may still have been under way; '--drain {:g}' "
             "waits as long as --timeout says",
-            missing,
-            expects == load::IntakePlan::Expects::kAnswers ? "unanswered" : "not back", waited,
-            timeout_s));
+            missing, expects == load::IntakePlan::Expects::kAnswers ? "unanswered" : "not back",
+            waited, timeout_s));
     }
     const judge::LatencyHistogram times = all_classes(report).latency;
     constexpr std::int64_t kLong = 1'000'000'000;

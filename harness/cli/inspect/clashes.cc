@@ -1,6 +1,5 @@
 // pathproof inspect clashes: the hidden entries of resolved clashes, what became of them, and the
 // answers that came too late.
-#include "dataplane/base/clock.h"
 #include "harness/netfilter/clashes.h"
 
 #include <CLI/CLI.hpp>
@@ -9,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/clock.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
 #include "harness/monitor/clash_balance.h"
@@ -45,12 +45,9 @@ std::string tuple_text(const Tuple& tuple) {
 
 const char* fate_text(Clash::Fate fate) {
     switch (fate) {
-        case Clash::Fate::kAnswered:
-            return "answered in time";
-        case Clash::Fate::kUnanswered:
-            return "expired unanswered";
-        case Clash::Fate::kOpen:
-            return "open";
+        case Clash::Fate::kAnswered: return "answered in time";
+        case Clash::Fate::kUnanswered: return "expired unanswered";
+        case Clash::Fate::kOpen: return "open";
     }
     return "open";
 }

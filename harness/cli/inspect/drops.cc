@@ -256,7 +256,8 @@ void add_drops(CLI::App& inspect, Command& chosen) {
         "a\n"
         "packet's namespace be read, the drops of the whole machine are counted and the output "
         "says\n"
-        "so. Exit codes: 0 done, 2 bad input or no root, 3 the kernel has no drops or events were lost.");
+        "so. Exit codes: 0 done, 2 bad input or no root, 3 the kernel has no drops or events were "
+        "lost.");
     app->callback([&chosen, options] { chosen = [options] { return run_drops(*options); }; });
 }
 

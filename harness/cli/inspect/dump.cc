@@ -106,10 +106,9 @@ int run(const DumpCommand& command, const Filter& filter, const Printer& printer
         return complain(summary.error());
     }
     if (!command.count) {
-        fmt::print(stderr, "pathproof: {} entries shown{}\n", summary->entries,
-                   process::stopping()
-                       ? ", then interrupted: the table was not read to its end"
-                       : "");
+        fmt::print(
+            stderr, "pathproof: {} entries shown{}\n", summary->entries,
+            process::stopping() ? ", then interrupted: the table was not read to its end" : "");
     }
     const auto after = table_size(command.common.netns);
     say_changes(*summary, *before, after ? *after : *before);

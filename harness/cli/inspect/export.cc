@@ -134,8 +134,8 @@ Status follow(const Monitors& monitors, const ExportOptions& options, metrics::D
         complaints.check(monitors);
         if (!options.file.empty()) {
             // The node exporter runs as a user of its own.
-            if (auto written = replace_file(options.file, text_of(monitors, dialect),
-                                            Readers::kEverybody);
+            if (auto written =
+                    replace_file(options.file, text_of(monitors, dialect), Readers::kEverybody);
                 !written) {
                 return fail(written.error(), "--file");
             }

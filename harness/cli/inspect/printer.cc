@@ -53,12 +53,9 @@ std::string seconds(std::int64_t time_ns) {
 
 std::string_view word(Gap::Stage stage) {
     switch (stage) {
-        case Gap::Stage::kNoticed:
-            return "noticed";
-        case Gap::Stage::kReconciled:
-            return "reconciled";
-        case Gap::Stage::kOpen:
-            return "open";
+        case Gap::Stage::kNoticed: return "noticed";
+        case Gap::Stage::kReconciled: return "reconciled";
+        case Gap::Stage::kOpen: return "open";
     }
     return "open";
 }
@@ -98,8 +95,7 @@ std::string to_text(const Gap& gap) {
                   "at any time)",
                   gap.missed_unannounced);
     switch (gap.stage) {
-        case Gap::Stage::kNoticed:
-            return span + "; the table is read again";
+        case Gap::Stage::kNoticed: return span + "; the table is read again";
         case Gap::Stage::kReconciled:
             return fmt::format("# gap {} closed: {}{}; what came and went inside it left no trace",
                                gap.number, missed, unannounced);
@@ -187,12 +183,8 @@ void Printer::put(Output& output, const Event& event) const {
 
 void Printer::put(Output& output, const Gap& gap) const {
     switch (form_) {
-        case Form::kText:
-            output.line() += to_text(gap);
-            break;
-        case Form::kJson:
-            output.line() += json{{"gap", to_json(gap)}}.dump();
-            break;
+        case Form::kText: output.line() += to_text(gap); break;
+        case Form::kJson: output.line() += json{{"gap", to_json(gap)}}.dump(); break;
         case Form::kCsv:
             csv_.append_mark(output.line(), gap.stage == Gap::Stage::kNoticed ? "GAP" : "GAP_END",
                              gap.stage == Gap::Stage::kNoticed ? gap.from_ns : gap.until_ns);

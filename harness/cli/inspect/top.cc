@@ -82,14 +82,10 @@ class Top {
         while (!process::stopping() && !is_due()) {
             const Input input = terminal_.read(wait());
             switch (input.kind) {
-                case Input::Kind::kKey:
-                    return screen::press(state_, input.key);
-                case Input::Kind::kResized:
-                    return screen::Then::kGoOn;
-                case Input::Kind::kClosed:
-                    return screen::Then::kQuit;
-                case Input::Kind::kNothing:
-                    break;
+                case Input::Kind::kKey: return screen::press(state_, input.key);
+                case Input::Kind::kResized: return screen::Then::kGoOn;
+                case Input::Kind::kClosed: return screen::Then::kQuit;
+                case Input::Kind::kNothing: break;
             }
         }
         return screen::Then::kGoOn;

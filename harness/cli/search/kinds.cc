@@ -44,11 +44,8 @@ std::string tester_limit(const search::Trials& trials) {
 
 void add_ending(Reasons& reasons, const search::Trials& trials) {
     switch (trials.ending()) {
-        case search::Ending::kNone:
-            return;
-        case search::Ending::kStopped:
-            reasons.add("partial: stopped before its end");
-            return;
+        case search::Ending::kNone: return;
+        case search::Ending::kStopped: reasons.add("partial: stopped before its end"); return;
         case search::Ending::kCutShort:
             reasons.add("partial: cut short, for " + trials.why_cut_short());
             return;

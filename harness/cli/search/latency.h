@@ -9,7 +9,8 @@
 namespace pathproof::cli {
 
 std::string latency_table(const search::LatencyResult& result);
-// [{"at", "load_pps", "offered_pps", "trials", "frames", "loss_ratio", "doubtful", "latency_us": {...}}]
+// [{"at", "load_pps", "offered_pps", "trials", "frames", "loss_ratio", "doubtful", "latency_us":
+// {...}}]
 nlohmann::json latency_json(const search::LatencyResult& result);
 
 }  // namespace pathproof::cli

@@ -71,12 +71,9 @@ bool at_line_rate(const SizeSearch& search, const GoalResult& goal) {
 
 std::string max_load_sentence(const SizeSearch& search) {
     switch (search.max_load.source) {
-        case MaxLoadSource::kOption:
-            return "raise --max-load";
-        case MaxLoadSource::kLineRate:
-            return "it is the rate that the virtual link claims";
-        case MaxLoadSource::kTester:
-            return "the tester cannot send more";
+        case MaxLoadSource::kOption: return "raise --max-load";
+        case MaxLoadSource::kLineRate: return "it is the rate that the virtual link claims";
+        case MaxLoadSource::kTester: return "the tester cannot send more";
     }
     return "?";
 }
@@ -89,8 +86,7 @@ std::string sentence(const SizeSearch& search, const GoalResult& goal, Irregular
         case Irregularity::kMaxLoadPasses:
             return fmt::format("the greatest load, {:.0f}/s, passes: {}", search.max_load.pps,
                                max_load_sentence(search));
-        case Irregularity::kNotConverged:
-            return "its bounds have not come close enough";
+        case Irregularity::kNotConverged: return "its bounds have not come close enough";
         case Irregularity::kDidNotHold:
             return fmt::format(
                 "its lower bound failed {} of {} trials at the end: the device "
@@ -109,10 +105,10 @@ void add_reasons(Reasons& reasons, const SizeSearch& search, const GoalResult& g
         reasons.add(goal.goal.name + ": " + sentence(search, goal, what));
     }
     if (goal.limit == search::Limit::kTester) {
-        reasons.add_limit(fmt::format(
-            "{}: the tester, not the device, was the limit ({}){}", goal.goal.name,
-            tester_limit(trials),
-            goal.lower ? "; the device carries the lower bound at least" : ""));
+        reasons.add_limit(
+            fmt::format("{}: the tester, not the device, was the limit ({}){}", goal.goal.name,
+                        tester_limit(trials),
+                        goal.lower ? "; the device carries the lower bound at least" : ""));
     }
     if (goal.doubtful()) {
         reasons.add_disturbance(goal.goal.name +

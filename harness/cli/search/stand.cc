@@ -38,12 +38,9 @@ Status fits_port(std::uint16_t size, const frame::FrameSpec& spec, const port::P
 
 const char* name(MaxLoadSource source) {
     switch (source) {
-        case MaxLoadSource::kOption:
-            return "option";
-        case MaxLoadSource::kLineRate:
-            return "line rate";
-        case MaxLoadSource::kTester:
-            return "tester";
+        case MaxLoadSource::kOption: return "option";
+        case MaxLoadSource::kLineRate: return "line rate";
+        case MaxLoadSource::kTester: return "tester";
     }
     return "?";
 }
