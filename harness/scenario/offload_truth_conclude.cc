@@ -131,9 +131,24 @@ std::string nothing_wrong(const TruthValues& values) {
 }
 
 // The first confirmed value of each part.
+bool is_missing(const WrongValue& wrong) {
+    return wrong.wrong != 0 && wrong.title == "MISSING";
+}
+
+// Frames that are missing in one observation and there in the next are lost by chance, where the
+// tester, a queue or the far end has no room: then a missing frame says nothing of the device.
+bool lost_by_chance(const std::vector<WrongValue>& wrong) {
+    return std::ranges::any_of(
+        wrong, [](const WrongValue& each) { return is_missing(each) && !each.confirmed(); });
+}
+
 std::vector<const WrongValue*> leading(const std::vector<WrongValue>& wrong) {
+    const bool by_chance = lost_by_chance(wrong);
     std::vector<const WrongValue*> first;
     for (const WrongValue& each : wrong) {
+        if (by_chance && is_missing(each)) {
+            continue;
+        }
         const bool told = std::ranges::any_of(
             first, [&](const WrongValue* other) { return other->part == each.part; });
         if (each.confirmed() && !told) {
@@ -262,6 +277,10 @@ void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result) 
             sentences.push_back(
                 fmt::format("Seen once, not confirmed: {} with the offloads {}, in {}.",
                             value_of(wrong), wrong.setting, frames_of(wrong)));
+        } else if (wrong.confirmed() && is_missing(wrong) && lost_by_chance(values.wrong)) {
+            sentences.push_back(fmt::format(
+                "Not judged: MISSING with the offloads {}, in {}: frames are lost by chance here.",
+                wrong.setting, frames_of(wrong)));
         }
     }
     for (const std::string& hidden : values.hidden) {

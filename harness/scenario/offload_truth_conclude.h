@@ -15,8 +15,8 @@ struct PathCount {
     std::uint64_t right = 0;    // arrived byte for byte
     std::uint64_t merged = 0;   // of the others: went into a longer frame than any that was sent
     std::uint64_t changed = 0;  // arrived with other bytes
-    std::uint64_t own_loss =
-        0;  // frames that the tester's port or the agent's socket had no room for
+    // Frames that the tester's port or the agent's socket had no room for.
+    std::uint64_t own_loss = 0;
 
     bool proven() const { return sent != 0 && right == sent; }
     bool silent() const { return right + merged + changed == 0; }
@@ -99,7 +99,8 @@ struct TruthValues {
 };
 
 // Verdict, headline, cause and cure. DEFECT FOUND needs a proven path and a wrong value that a
-// second observation showed again; what was seen once, or hidden, makes it INCONCLUSIVE.
+// second observation showed again; what was seen once, or hidden, makes it INCONCLUSIVE, and so do
+// missing frames where others are lost by chance.
 void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result);
 
 }  // namespace pathproof::scenario

@@ -121,7 +121,10 @@ BOOST_AUTO_TEST_CASE(a_healthy_device_is_accused_in_no_environment_and_planted_f
         const std::string verdict = run.scenario["verdict"];
         const std::string headline = run.scenario["headline"];
         accused += verdict == "DEFECT FOUND" ? 1 : 0;
-        BOOST_TEST(run.status == environment.status, environment.name << ": " << headline);
+        const bool as_asked = environment.status == PathEnvironment::kClearOrLossy
+                                  ? run.status == 0 || run.status == 3
+                                  : run.status == environment.status;
+        BOOST_TEST(as_asked, environment.name << ": exit " << run.status << ": " << headline);
         BOOST_TEST(headline.find(environment.says) != std::string::npos,
                    environment.name << ": " << headline);
         bool right = true;
