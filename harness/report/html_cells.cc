@@ -41,7 +41,7 @@ std::string mark_html(const Measure& measure) {
     if (!measure.value.is_boolean()) {
         return R"(<span class="mark none" aria-label="not measured">–</span>)";
     }
-    return measure.value.get<bool>()
+    return measure.value.outcome()
                ? R"(<span class="mark ok" aria-label="got through">✓</span>)"
                : R"(<span class="mark no" aria-label="did not get through">✕</span>)";
 }
@@ -53,7 +53,7 @@ std::string marks_html(const Cell& cell, const std::vector<std::string>& probes)
         if (measure == nullptr) {
             continue;
         }
-        const bool failed = measure->value.is_boolean() && !measure->value.get<bool>();
+        const bool failed = measure->value.is_boolean() && !measure->value.outcome();
         items += fmt::format(R"(<li class="{}" title="{}">{} {}</li>)", failed ? "failed" : "",
                              escape_markup(measure->note), mark_html(*measure),
                              escape_markup(measure->label));
@@ -295,7 +295,7 @@ std::string compared_toggles(const Cell& cell, const Cell& other) {
 }
 
 bool is_zero(const Measure& measure) {
-    return measure.value.is_number() && measure.value == 0;
+    return measure.value.is_zero();
 }
 
 // Zeros say that something did not happen: they are there, but folded away.

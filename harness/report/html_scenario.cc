@@ -152,8 +152,8 @@ std::string badge_html(const Badge& badge) {
 std::string measure_html(const Measure& measure) {
     std::string html;
     if (measure.value.is_boolean()) {
-        html = measure.value.get<bool>() ? R"(<span class="mark ok">✓</span> yes)"
-                                         : R"(<span class="mark no">✕</span> no)";
+        html = measure.value.outcome() ? R"(<span class="mark ok">✓</span> yes)"
+                                       : R"(<span class="mark no">✕</span> no)";
     } else {
         html = fmt::format(R"(<span class="{}">{}</span>)",
                            measure.value.is_null() ? "missing" : "figure",
@@ -161,7 +161,7 @@ std::string measure_html(const Measure& measure) {
     }
     if (measure.interval && measure.value.is_number()) {
         html += fmt::format(R"( <small>95 % interval: {}</small>)",
-                            format_interval(*measure.interval, measure.value.get<double>()));
+                            format_interval(*measure.interval, measure.value.number()));
     }
     if (!measure.note.empty()) {
         html += fmt::format(R"( <small class="note">{}</small>)", markup_with_code(measure.note));

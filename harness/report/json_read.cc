@@ -38,10 +38,22 @@ EvidenceFile to_evidence(const ordered_json& from) {
     return {from.at("path"), from.at("description")};
 }
 
+// The schema allows no lists or objects here.
+Value to_value(const ordered_json& from) {
+    switch (from.type()) {
+        case ordered_json::value_t::boolean: return from.get<bool>();
+        case ordered_json::value_t::number_integer: return from.get<std::int64_t>();
+        case ordered_json::value_t::number_unsigned: return from.get<std::uint64_t>();
+        case ordered_json::value_t::number_float: return from.get<double>();
+        case ordered_json::value_t::string: return from.get<std::string>();
+        default: return {};
+    }
+}
+
 Measure to_measure(const std::string& measure_name, const ordered_json& from) {
     return {.name = measure_name,
             .label = from.at("label"),
-            .value = from.at("value"),
+            .value = to_value(from.at("value")),
             .unit = from.at("unit"),
             .interval = to_interval(from.at("interval")),
             .note = from.at("note")};

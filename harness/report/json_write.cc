@@ -30,8 +30,20 @@ ordered_json of_evidence(const EvidenceFile& file) {
     return {{"path", file.path}, {"description", file.description}};
 }
 
+ordered_json of_value(const Value& value) {
+    return std::visit(
+        []<typename Held>(const Held& held) -> ordered_json {
+            if constexpr (std::same_as<Held, std::monostate>) {
+                return nullptr;
+            } else {
+                return held;
+            }
+        },
+        value.kinds());
+}
+
 ordered_json of_measure(const Measure& measure) {
-    return {{"value", measure.value},
+    return {{"value", of_value(measure.value)},
             {"unit", measure.unit},
             {"interval", of_interval(measure.interval)},
             {"label", measure.label},

@@ -76,10 +76,7 @@ std::string property(const std::string& name, const std::string& value) {
 }
 
 std::string measure_value(const Measure& measure) {
-    return measure.value.is_string()
-               ? measure.value.get<std::string>()
-               : measure.value.dump(-1, ' ', false,
-                                    nlohmann::ordered_json::error_handler_t::replace);
+    return measure.value.text();
 }
 
 std::string properties_of(const Cell& cell) {

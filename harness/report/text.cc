@@ -144,24 +144,23 @@ std::string format_number(double value) {
 }
 
 std::string format_value(const verdict::Measure& measure) {
-    const auto& value = measure.value;
+    const verdict::Value& value = measure.value;
     if (value.is_null()) {
         return "not measured";
     }
     if (value.is_boolean()) {
-        return value.get<bool>() ? "yes" : "no";
+        return value.outcome() ? "yes" : "no";
     }
     const std::string unit = measure.unit.empty() ? "" : fmt::format("\u00A0{}", measure.unit);
-    if (value.is_number_unsigned() || value.is_number_integer()) {
-        const auto whole = value.get<long long>();
-        return (whole < 0 && value.is_number_unsigned() ? std::to_string(value.get<std::uint64_t>())
-                                                        : with_thousands(whole)) +
+    if (const auto* whole = std::get_if<std::int64_t>(&value.kinds())) {
+        return with_thousands(*whole) + unit;
+    }
+    if (const auto* count = std::get_if<std::uint64_t>(&value.kinds())) {
+        return (*count > INT64_MAX ? std::to_string(*count)
+                                   : with_thousands(static_cast<long long>(*count))) +
                unit;
     }
-    if (value.is_number()) {
-        return format_number(value.get<double>()) + unit;
-    }
-    return (value.is_string() ? value.get<std::string>() : value.dump()) + unit;
+    return (value.is_number() ? format_number(value.number()) : value.text()) + unit;
 }
 
 std::string format_interval(const verdict::Interval& interval, double value) {

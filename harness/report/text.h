@@ -1,7 +1,6 @@
 // Strings for people: safe in markup, wrapped for a terminal, numbers short enough to read.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -80,7 +80,7 @@ Status check_cell(const std::string& scenario, const Cell& cell) {
             continue;
         }
         const std::string what = fmt::format("measure '{}' of {}", measure.name, where);
-        const Status held = check_interval(what, measure.value.get<double>(), measure.interval);
+        const Status held = check_interval(what, measure.value.number(), measure.interval);
         if (!held) {
             return held;
         }

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
@@ -16,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint16_t kTypeA = 1;
 constexpr std::uint16_t kTypeAaaa = 28;
-constexpr double kPairsPerSecond = 5000;
+constexpr double kCellPairsPerSecond = 5000;
 constexpr std::size_t kServerPort = 2;  // index of s0 among the tester's ports
 constexpr unsigned kMostAttempts = 3;
 constexpr auto kPauseBetweenAttempts = 500ms;
@@ -108,11 +109,11 @@ traffic::PairPlan NatBench::base_plan(std::uint64_t pairs) const {
     const lab::NatBoxNames& names = lab_->names();
     traffic::PairPlan plan;
     plan.pairs = pairs;
-    plan.pairs_per_second = kPairsPerSecond;
+    plan.pairs_per_second = kCellPairsPerSecond;
     plan.service = names.service;
     plan.seed = context_.options.seed;
-    plan.late_share_allowed =
-        1;  // the race is judged pair by pair; lateness is reported as a measure
+    // The race is judged pair by pair; lateness is reported as a measure.
+    plan.late_share_allowed = 1;
     for (std::size_t half = 0; half < 2; ++half) {
         traffic::PairMember& member = plan.members[half];
         member.port = half;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "harness/scenario/measures.h"
 #include "harness/scenario/overlay_bench.h"
@@ -19,9 +20,6 @@ using verdict::Cell;
 using verdict::CellVerdict;
 
 constexpr const char* kCureFeature = "tx-checksum-ip-generic";
-
-// The point at which the kernel's own arithmetic goes wrong.
-constexpr OverlayPoint kSuspect{};
 
 std::vector<OverlayPoint> matrix() {
     std::vector<OverlayPoint> points;

@@ -20,10 +20,6 @@ constexpr Layer kOuterUdpLayer{Depth::kOuter, Protocol::kUdp};
 constexpr const char* kStalePortWord = "stale-port";
 constexpr const char* kLeftPartialWord = "left-partial";
 
-// The point at which the kernel's own arithmetic goes wrong; every control differs from it in one
-// toggle.
-constexpr OverlayPoint kSuspect{};
-
 // Kernel drop reasons (enum skb_drop_reason) that tell of another cause than a wrong checksum.
 struct DropCause {
     const char* reason;  // its beginning
@@ -188,7 +184,7 @@ std::vector<verdict::Measure> measures_of(const OverlayFacts& facts) {
         probe_measure("probe_dns_tcp", "DNS over TCP", facts.dns_tcp),
         probe_measure("probe_tcp_1mb", "1 MB over TCP", facts.transfer),
         count_of("wire_frames", "frames that crossed the wire", facts.frames, "frames"),
-        count_of("wire_not_carried", "of them lost by the wire or not taken by its far port",
+        count_of("wire_not_carried", "lost by the wire's ports or not taken by the far one",
                  facts.not_carried, "frames"),
         count_of("wire_bad_frames", "of them with a wrong checksum", facts.bad_frames, "frames"),
         count_of("wire_bad_outer_udp", "wrong outer UDP checksums", facts.bad_outer_udp),
@@ -464,8 +460,9 @@ Cell judge_overlay(const OverlayFacts& facts) {
         facts.completed_by_value != 0) {
         cell.verdict = CellVerdict::kError;
         cell.reason = fmt::format(
-            "the wire itself is no witness ({} of {} frames not carried{}{}){}", facts.not_carried,
-            facts.frames, facts.objection.empty() ? "" : "; ", facts.objection, why);
+            "the wire itself is no witness ({} frames came to it, {} were lost or not taken{}{}){}",
+            facts.frames, facts.not_carried, facts.objection.empty() ? "" : "; ", facts.objection,
+            why);
         return cell;
     }
     const std::string missing = missing_stimulus(facts);
@@ -494,16 +491,15 @@ Cell judge_overlay(const OverlayFacts& facts) {
 void conclude_vxlan_checksum(const std::vector<OverlayFacts>& measured, const OverlayNaming& naming,
                              verdict::ScenarioResult& result) {
     const OverlayFacts* failing = nullptr;
-    const Cell* foreign =
-        nullptr;  // a point of the matrix that fails from another cause or where this one is not
+    // A point of the matrix that fails from another cause or where this one is not.
+    const Cell* foreign = nullptr;
     std::uint64_t frames = 0;
     bool suspect_measured = false;
     result.cells.reserve(measured.size());
     for (const OverlayFacts& facts : measured) {
         Cell cell = judge_overlay(facts);
         for (const verdict::Measure& measure : cell.measures) {
-            result.unexplained +=
-                measure.name == verdict::kUnexplained ? measure.value.get<std::uint64_t>() : 0;
+            result.unexplained += measure.name == verdict::kUnexplained ? measure.value.count() : 0;
         }
         OverlayPoint as_suspect = facts.point;
         as_suspect.underlay_tx = kSuspect.underlay_tx;

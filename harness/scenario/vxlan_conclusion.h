@@ -28,6 +28,10 @@ struct OverlayPoint {
     bool operator==(const OverlayPoint&) const = default;
 };
 
+// The point at which the kernel's own arithmetic goes wrong; every control differs from it in one
+// toggle.
+inline constexpr OverlayPoint kSuspect{};
+
 // The steps of the cure, at the point that fails.
 inline constexpr const char* kFlagOff = "cure.flag-off";
 inline constexpr const char* kFlagBack = "cure.flag-back-on";
@@ -40,13 +44,13 @@ struct OverlayFacts {
     agent::ProbeResult ping, dns_udp, dns_tcp, transfer;
 
     std::uint64_t frames = 0;       // came to the wire
-    std::uint64_t not_carried = 0;  // of them: lost by the wire's ports or not taken by the far one
+    std::uint64_t not_carried = 0;  // lost by the wire's ports, or not taken by the far one
     std::uint64_t too_long = 0;     // of those: longer than the far port's MTU
-    std::uint64_t handed_partial =
-        0;                        // of them: came with a checksum that the sender left to its NIC
+    // Of them: came with a checksum that the sender left to its NIC.
+    std::uint64_t handed_partial = 0;
     std::uint64_t completed = 0;  // checksums that the wire completed in such frames
-    std::uint64_t completed_by_value =
-        0;  // and in frames of which its port could not say what they are
+    // And in frames of which its port could not say what they are.
+    std::uint64_t completed_by_value = 0;
 
     std::uint64_t bad_frames = 0;  // left the wire with a wrong checksum
     std::uint64_t bad_outer_udp = 0, bad_inner_udp = 0, bad_inner_tcp = 0, bad_inner_icmp = 0;
@@ -58,11 +62,11 @@ struct OverlayFacts {
     std::uint64_t deleted = 0;       // of their entries: deleted by somebody while the probes ran
     std::uint64_t table_full = 0;    // packets that conntrack dropped for want of an entry
     std::uint64_t links_down = 0;    // times that the link of an underlay device went down
-    std::uint64_t too_big =
-        0;  // packets that a node could not send for their length (Ip.FragFails)
+    // Packets that a node could not send for their length (Ip.FragFails).
+    std::uint64_t too_big = 0;
     std::uint32_t underlay_mtu = 0;
-    std::uint32_t tunnel_packet =
-        0;  // bytes of the longest outer IP packet that the vxlan device makes
+    // Bytes of the longest outer IP packet that the vxlan device makes.
+    std::uint32_t tunnel_packet = 0;
     std::uint64_t node_udp_errors = 0;  // Udp.InCsumErrors
     std::uint64_t pod_tcp_errors = 0, pod_udp_errors = 0;
     std::map<std::string, std::uint64_t> drops;  // packets by the kernel's reason, nodes and pods

@@ -89,9 +89,9 @@ void find_gaps_of_failure(const ScenarioResult& scenario, Reasons& found) {
 void find_false_pass(const std::string& scenario, const Cell& cell, Reasons& found) {
     for (const Measure& measure : cell.measures) {
         if (cell.verdict == CellVerdict::kPass && measure.name == kUnexplained &&
-            measure.value.is_number() && measure.value != 0) {
+            measure.value.is_number() && !measure.value.is_zero()) {
             found.push_back(fmt::format("{}: {} passes, but {} of what it counted has no cause",
-                                        scenario, cell.id, measure.value.dump()));
+                                        scenario, cell.id, measure.value.text()));
         }
     }
 }

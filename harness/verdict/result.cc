@@ -1,6 +1,20 @@
 #include "harness/verdict/result.h"
 
+#include <fmt/format.h>
+
 namespace pathproof::verdict {
+
+std::string Value::text() const {
+    return std::visit(
+        []<typename Held>(const Held& held) -> std::string {
+            if constexpr (std::same_as<Held, std::monostate>) {
+                return "null";
+            } else {
+                return fmt::format("{}", held);
+            }
+        },
+        held_);
+}
 
 const char* name(CellVerdict verdict) {
     switch (verdict) {

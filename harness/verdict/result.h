@@ -4,13 +4,13 @@
 
 #include <chrono>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/verdict/truth_table.h"
+#include "harness/verdict/value.h"
 
 namespace pathproof::verdict {
 
@@ -51,7 +51,7 @@ struct Interval {
 struct Measure {
     std::string name;   // "tcp_connect_ms", "raced_share": what scripts read
     std::string label;  // "pairs that raced": what people read
-    nlohmann::ordered_json value;
+    Value value;
     std::string unit;                  // "%", "ms", "packets", "" for words
     std::optional<Interval> interval;  // in the unit of the value (see share() in interval.h)
     std::string note;

@@ -77,10 +77,10 @@ struct Calibration {
     std::string instrument;  // what stood in for hardware
     std::uint64_t seed = 0;
     std::vector<CalibrationRow> faults;
-    std::vector<CalibrationRow>
-        open_world;  // defects that no name is known for: must come out UNKNOWN
-    std::vector<CalibrationRow>
-        judge_mutants;  // the judge itself broken: must turn the healthy run red
+    // Defects that no name is known for: must come out UNKNOWN.
+    std::vector<CalibrationRow> open_world;
+    // The judge itself broken: must turn the healthy run red.
+    std::vector<CalibrationRow> judge_mutants;
     std::uint64_t healthy_frames = 0;
     std::uint64_t false_alarms = 0;
     // One Tx and one Rx fault at a time.

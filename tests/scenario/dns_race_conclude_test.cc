@@ -439,7 +439,7 @@ RaceSums sums_of(const verdict::Cell& cell, const RaceValues& seen) {
     RaceSums sums;
     for (const verdict::Measure& measure : cell.measures) {
         if (measure.value.is_number()) {
-            sums[measure.name] = measure.value.get<double>();
+            sums[measure.name] = measure.value.number();
         }
     }
     sums["outages"] = static_cast<double>(seen.outages.size());

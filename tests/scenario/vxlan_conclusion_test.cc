@@ -146,7 +146,15 @@ std::vector<std::string> lies(const ScenarioResult& result) {
         for (const Cell& cell : *cells) {
             nlohmann::json values = nlohmann::json::object();
             for (const verdict::Measure& made : cell.measures) {
-                values[made.name]["value"] = nlohmann::json(made.value);
+                std::visit(
+                    [&]<typename Held>(const Held& held) {
+                        if constexpr (std::same_as<Held, std::monostate>) {
+                            values[made.name]["value"] = nullptr;
+                        } else {
+                            values[made.name]["value"] = held;
+                        }
+                    },
+                    made.value.kinds());
             }
             scenario[list].push_back({{"id", cell.id},
                                       {"role", verdict::name(cell.role)},

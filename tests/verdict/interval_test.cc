@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(the_interval_holds_the_fraction_and_narrows_with_more_trial
 
 BOOST_AUTO_TEST_CASE(a_share_is_in_percent_with_its_counts) {
     const Measure measure = share("raced_share", "pairs that raced", 99'952, 100'000);
-    BOOST_TEST(measure.value.get<double>() == 99.952);
+    BOOST_TEST(measure.value.number() == 99.952);
     BOOST_TEST(measure.unit == "%");
     BOOST_TEST(measure.note == "99952 of 100000");
     BOOST_REQUIRE(measure.interval);
