@@ -6,13 +6,13 @@
 #include "harness/bench/measured_program.h"
 #include "harness/bench/table_fill.h"
 #include "harness/lab/topology.h"
+#include "harness/process/child.h"
 #include "harness/process/program.h"
 
 namespace pathproof::bench {
 namespace {
 
 constexpr std::chrono::seconds kLongestDump{300};
-constexpr double kMebibyte = 1024.0 * 1024.0;
 
 // Tables filled for the experiment, one a namespace.
 struct Tables {
@@ -112,7 +112,7 @@ std::vector<Lane> lanes_for(const InspectBench& bench, const Tables& tables) {
     };
     const std::vector<std::string> ours{bench.binary, "inspect", "dump"};
     const auto worker = [&](const std::string& what) {
-        return std::vector<std::string>{bench.binary, "bench", "worker", what};
+        return std::vector<std::string>{process::own_binary(), "worker", what};
     };
     std::vector<Lane> lanes{
         lane("dump", "pathproof inspect dump", "text into a file in memory", ours, Product::kLines),

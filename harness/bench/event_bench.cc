@@ -13,6 +13,7 @@
 #include "harness/lab/veth_lab.h"
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/stats.h"
+#include "harness/process/child.h"
 
 namespace pathproof::bench {
 namespace {
@@ -20,7 +21,6 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-constexpr double kMebibyte = 1024.0 * 1024.0;
 constexpr std::chrono::seconds kLongestEnd{120};
 // As much as `inspect watch` asks of the kernel.
 constexpr const char* kLargeBuffer = "67108864";
@@ -51,8 +51,7 @@ struct Passage {
 std::vector<std::string> flood_command(Rig& rig, std::uint64_t flows, std::uint64_t rate) {
     const std::uint64_t first = rig.next_flow;
     rig.next_flow += flows;
-    return {rig.bench.binary,
-            "bench",
+    return {process::own_binary(),
             "worker",
             "flood",
             "--device",

@@ -12,6 +12,8 @@
 
 namespace pathproof::bench {
 
+inline constexpr double kMebibyte = 1024.0 * 1024.0;
+
 // How a figure is shown.
 struct Column {
     std::string figure;  // as in Figures
@@ -49,8 +51,8 @@ struct Experiment {
     std::vector<LaneResult> lanes;
     std::vector<Finding> findings;
     std::vector<Table> tables;
-    std::vector<std::string>
-        notes;  // what this machine cannot tell, and what the figures leave out
+    // What this machine cannot tell, and what the figures leave out.
+    std::vector<std::string> notes;
 };
 
 // Whether a lane of it failed in any round.

@@ -116,7 +116,7 @@ struct Files {
 Result<double> await_exec(int pipe) {
     double started = 0;
     Report report;
-    while (read(pipe, &report, sizeof report) == sizeof report) {
+    while (::read(pipe, &report, sizeof report) == sizeof report) {
         if (report.doing[0] != '\0') {
             return fail(report.error_number == ENOENT ? ErrorCode::kNotFound : ErrorCode::kFailed,
                         "{}{}{}", report.doing.data(), report.error_number == 0 ? "" : ": ",

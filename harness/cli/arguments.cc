@@ -96,4 +96,42 @@ std::string unknown_command(const CLI::App& app, int argc, const char* const* ar
     return "";
 }
 
+int complain(const Error& error) {
+    fmt::print(stderr, "pathproof: {}\n", error.message);
+    switch (error.code) {
+        case ErrorCode::kBadInput:
+        case ErrorCode::kNotPermitted:
+        case ErrorCode::kNotSupported:
+        case ErrorCode::kNotFound: return 2;
+        case ErrorCode::kUnavailable:
+        case ErrorCode::kFailed: return 3;
+    }
+    return 3;
+}
+
+int run_chosen(CLI::App& app, Command& chosen, int argc, char** argv) {
+    check_numbers(app);
+    if (const Status sound = check_arguments(argc, argv); !sound) {
+        return complain(sound.error());
+    }
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& asked) {  // for help, for the version
+        std::ostringstream text;
+        const int code = app.exit(asked, text, text);
+        fmt::print("{}", text.str());
+        return code;
+    } catch (const CLI::ParseError& wrong) {
+        if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
+            fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help'.\n", unknown);
+            return 2;
+        }
+        fmt::print(stderr,
+                   "pathproof: {:.500}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",
+                   wrong.what());
+        return 2;
+    }
+    return chosen ? chosen() : 2;
+}
+
 }  // namespace pathproof::cli

@@ -4,10 +4,7 @@
 #include <string>
 
 #include "dataplane/base/result.h"
-
-namespace CLI {
-class App;
-}
+#include "harness/cli/commands.h"
 
 namespace pathproof::cli {
 
@@ -22,5 +19,10 @@ void check_numbers(CLI::App& app);
 // Of the words that should be commands, the first that is none, with those there are: "unknown
 // command 'inspect foo'; there are: dump, watch"; empty if each is one.
 std::string unknown_command(const CLI::App& app, int argc, const char* const* argv);
+
+// Reads the command line into the options of `app`, on which all commands were declared, and runs
+// the one that was chosen. Gives the exit code: 0 for help, 2 for what cannot be read, with a
+// sentence on stderr.
+int run_chosen(CLI::App& app, Command& chosen, int argc, char** argv);
 
 }  // namespace pathproof::cli

@@ -1,32 +1,18 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <sstream>
+#include <string_view>
 
 #include "harness/cli/arguments.h"
+#include "harness/cli/bench_program.h"
 #include "harness/cli/commands.h"
 #include "harness/process/streams.h"
-
-namespace pathproof::cli {
-
-int complain(const Error& error) {
-    fmt::print(stderr, "pathproof: {}\n", error.message);
-    switch (error.code) {
-        case ErrorCode::kBadInput:
-        case ErrorCode::kNotPermitted:
-        case ErrorCode::kNotSupported:
-        case ErrorCode::kNotFound: return 2;
-        case ErrorCode::kUnavailable:
-        case ErrorCode::kFailed: return 3;
-    }
-    return 3;
-}
-
-}  // namespace pathproof::cli
 
 namespace {
 
 int run_command_line(int argc, char** argv) {
     using namespace pathproof::cli;
+    if (argc > 1 && std::string_view(argv[1]) == "bench") {
+        return run_bench_program(argv + 1);
+    }
     CLI::App app{
         "pathproof: proves whether a NIC, driver, kernel and CNI carry every packet right"};
     app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
@@ -42,32 +28,11 @@ int run_command_line(int argc, char** argv) {
     add_search(app, chosen);
     add_lab(app, chosen);
     add_profile(app, chosen);
-    add_bench(app, chosen);
+    app.add_subcommand("bench", "Measure pathproof beside the usual tools, in this run");
     add_restore(app, chosen);
     add_agent(app, chosen);
     add_tester(app, chosen);
-    check_numbers(app);
-    if (const pathproof::Status sound = check_arguments(argc, argv); !sound) {
-        return complain(sound.error());
-    }
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::Success& asked) {  // for help, for the version
-        std::ostringstream text;
-        const int code = app.exit(asked, text, text);
-        fmt::print("{}", text.str());
-        return code;
-    } catch (const CLI::ParseError& wrong) {
-        if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
-            fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help'.\n", unknown);
-            return 2;
-        }
-        fmt::print(stderr,
-                   "pathproof: {:.500}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",
-                   wrong.what());
-        return 2;
-    }
-    return chosen ? chosen() : 2;
+    return run_chosen(app, chosen, argc, argv);
 }
 
 }  // namespace

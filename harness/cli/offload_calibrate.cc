@@ -129,19 +129,19 @@ std::string full_text(const CalibrationResult& result) {
 }
 
 nlohmann::ordered_json document(const CalibrationResult& result) {
-    nlohmann::ordered_json json = report::to_json(scenario::to_verdict(result));
-    json["passed"] = result.passed();
-    json["failures"] = result.failures();
-    json["rows_sent"] = result.send_rows;
-    json["rows_received"] = result.receive_rows;
-    json["feasible_tuples"] = result.feasible_tuples;
-    json["excluded_alarm_rate"] = result.healthy.upper_bound();
-    nlohmann::ordered_json& kinds = json["look_alikes"];
+    nlohmann::ordered_json out = report::to_json(scenario::to_verdict(result));
+    out["passed"] = result.passed();
+    out["failures"] = result.failures();
+    out["rows_sent"] = result.send_rows;
+    out["rows_received"] = result.receive_rows;
+    out["feasible_tuples"] = result.feasible_tuples;
+    out["excluded_alarm_rate"] = result.healthy.upper_bound();
+    nlohmann::ordered_json& kinds = out["look_alikes"];
     for (std::size_t i = 0; i < calibration::kLookAlikes; ++i) {
         kinds[name(static_cast<calibration::LookAlike>(i))] = result.healthy.look_alikes[i];
     }
-    json["seconds"] = result.seconds;
-    return json;
+    out["seconds"] = result.seconds;
+    return out;
 }
 
 Status write_out(const CalibrationResult& result, const std::string& folder) {

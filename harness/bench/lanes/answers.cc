@@ -164,7 +164,7 @@ LoadJob job_of_ours(const DataplaneBench& bench, const VethPair& pair, const std
 Client ours(const Resort& resort, const std::string& driver, LoadJob::Rate rate) {
     const LoadJob job = job_of_ours(resort.bench, resort.rig.server(), driver, rate);
     return {.answerer = responder(resort.bench.binary, resort.bench.cores),
-            .argv = worker_command(resort.bench, "load", to_text(job)),
+            .argv = worker_command("load", to_text(job)),
             .read = read_ours};
 }
 
@@ -173,7 +173,7 @@ Client round_trip(const Resort& resort) {
         job_of_ours(resort.bench, resort.rig.server(), "af_xdp", LoadJob::Rate::kClosedLoop);
     job.back = LoadJob::Back::kFrames;
     return {.answerer = mirror(resort.bench.cores),
-            .argv = worker_command(resort.bench, "load", to_text(job)),
+            .argv = worker_command("load", to_text(job)),
             .read = read_ours};
 }
 
@@ -204,7 +204,7 @@ Result<Measurement> send_one_way(const DataplaneBench& bench) {
         return pass_on(sink.error());
     }
     const LoadJob job = job_of_ours(bench, pair, "af_xdp", LoadJob::Rate::kAsFastAsItGoes);
-    const auto run = measure({.argv = worker_command(bench, "load", to_text(job)),
+    const auto run = measure({.argv = worker_command("load", to_text(job)),
                               .netns = pair.client.netns,
                               .cpus = {bench.cores.worker}},
                              longest_run(bench));

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/process/child.h"
+
 namespace pathproof::bench {
 LoadJob job_on(const DataplaneBench& bench) {
     LoadJob job = load_job();
@@ -15,9 +17,8 @@ std::chrono::seconds longest_run(const DataplaneBench& bench) {
     return std::chrono::seconds(60 + static_cast<int>(30 * bench.seconds));
 }
 
-std::vector<std::string> worker_command(const DataplaneBench& bench, const std::string& worker,
-                                        const std::string& job) {
-    return {bench.binary, "bench", "worker", worker, job};
+std::vector<std::string> worker_command(const std::string& worker, const std::string& job) {
+    return {process::own_binary(), "worker", worker, job};
 }
 
 Figures figures_of(const LoadOutcome& outcome) {
@@ -38,10 +39,9 @@ Figures figures_of(const LoadOutcome& outcome) {
 
 Result<Measurement> run_own(const DataplaneBench& bench, const LoadJob& job,
                             const std::string& netns, const std::string& worker) {
-    const auto run = measure({.argv = worker_command(bench, worker, to_text(job)),
-                              .netns = netns,
-                              .cpus = bench.cores.both()},
-                             longest_run(bench));
+    const auto run = measure(
+        {.argv = worker_command(worker, to_text(job)), .netns = netns, .cpus = bench.cores.both()},
+        longest_run(bench));
     if (!run) {
         return pass_on(run.error());
     }

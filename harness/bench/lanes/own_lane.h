@@ -17,8 +17,7 @@ LoadJob job_on(const DataplaneBench& bench);
 std::chrono::seconds longest_run(const DataplaneBench& bench);
 
 // The command line of a worker: "load", "verify", "ring-answers".
-std::vector<std::string> worker_command(const DataplaneBench& bench, const std::string& worker,
-                                        const std::string& job);
+std::vector<std::string> worker_command(const std::string& worker, const std::string& job);
 
 // Runs "load" or "ring-answers" to its end. An error when a frame came back with a wrong checksum:
 // what is not right has no speed.

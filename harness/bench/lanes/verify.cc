@@ -7,10 +7,9 @@ namespace {
 constexpr std::chrono::seconds kLongestRun{60};
 
 Result<Measurement> run_verify(const DataplaneBench& bench, const LoadJob& job) {
-    const auto run = measure({.argv = worker_command(bench, "verify", to_text(job)),
-                              .netns = {},
-                              .cpus = bench.cores.both()},
-                             kLongestRun);
+    const auto run = measure(
+        {.argv = worker_command("verify", to_text(job)), .netns = {}, .cpus = bench.cores.both()},
+        kLongestRun);
     if (!run) {
         return pass_on(run.error());
     }

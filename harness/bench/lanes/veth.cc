@@ -156,7 +156,7 @@ Sender ours(const Range& range, const std::string& driver, LoadJob::UdpChecksum 
     job.source = pair.client.address;
     job.destination = pair.server.address;
     job.seconds = range.bench.seconds + std::chrono::duration<double>(kAroundWindow).count();
-    return {.program = {.argv = worker_command(range.bench, "load", to_text(job)),
+    return {.program = {.argv = worker_command("load", to_text(job)),
                         .netns = pair.client.netns,
                         .cpus = range.bench.cores.both()},
             .stop = wait_for_its_end,

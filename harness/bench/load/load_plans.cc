@@ -8,7 +8,7 @@ namespace {
 // As many as dpdk-testpmd is given (peers/testpmd.cc): a larger pool costs cache misses.
 constexpr std::uint32_t kMbufs = 8192;
 constexpr std::uint32_t kMbufsOfSocket = 16'384;
-constexpr std::uint32_t kMemoryMib = 512;
+constexpr std::uint32_t kPlanMemoryMib = 512;
 constexpr std::uint16_t kHeadroom = 128;
 constexpr std::uint16_t kUsualMbufBytes = 2048 + kHeadroom;
 constexpr std::uint16_t kFirstPort = 10'000;
@@ -49,7 +49,7 @@ bool is_of_kernel(const LoadJob& job) {
 port::EalOptions eal_options_of(const LoadJob& job) {
     return {.worker_cpus = job.cpus,
             .main_cpus = {job.control_cpu},
-            .memory_mib = kMemoryMib,
+            .memory_mib = kPlanMemoryMib,
             .vdevs = {job.vdev},
             .pci = {},
             .file_prefix = {}};

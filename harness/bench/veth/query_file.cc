@@ -7,7 +7,7 @@ namespace {
 
 // Where the time and the stream of a stamped query are (frame/stamp.h), then the usual suffix.
 constexpr const char* kSuffix = "a000000000000.pathproof.test";
-constexpr std::uint16_t kFirstPort = 10'000;
+constexpr std::uint16_t kFirstQueryPort = 10'000;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Result<std::vector<std::vector<std::uint8_t>>> query_frames(const VethPair& pair
     frame::FrameSpec spec;
     spec.packet.source_mac = pair.client.mac;
     spec.packet.destination_mac = pair.server.mac;
-    spec.packet.source = {pair.client.address, kFirstPort};
+    spec.packet.source = {pair.client.address, kFirstQueryPort};
     spec.packet.destination = {pair.server.address, 53};
     spec.packet.transport_checksum = checksum == LoadJob::UdpChecksum::kZero
                                          ? frame::ChecksumMode::kZero
@@ -38,7 +38,7 @@ Result<std::vector<std::vector<std::uint8_t>>> query_frames(const VethPair& pair
     for (unsigned i = 0; i < queries; ++i) {
         const frame::FrameTemplate& kind = i % 2 == 0 ? *a : *aaaa;
         frame::FramePatch patch;
-        patch.source_port = static_cast<std::uint16_t>(kFirstPort + i);
+        patch.source_port = static_cast<std::uint16_t>(kFirstQueryPort + i);
         patch.dns = {.id = static_cast<std::uint16_t>(i), .sequence = i};
         kind.render(frames.emplace_back(kind.size()).data(), patch);
     }

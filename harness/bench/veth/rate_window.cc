@@ -6,7 +6,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kLongestStart = 20s;
+constexpr auto kLongestWindowStart = 20s;
 constexpr auto kSettle = 300ms;
 // Fewer can be what the kernel or the start of a program sends.
 constexpr std::uint64_t kFirstFrames = 500;
@@ -17,7 +17,7 @@ Status wait_for_frames(MeasuredProgram& program, const Referee& referee) {
     if (!start) {
         return pass_on(start.error());
     }
-    const auto deadline = Clock::now() + kLongestStart;
+    const auto deadline = Clock::now() + kLongestWindowStart;
     while (true) {
         const auto received = referee();
         if (!received) {
@@ -31,7 +31,7 @@ Status wait_for_frames(MeasuredProgram& program, const Referee& referee) {
         }
         if (Clock::now() >= deadline) {
             return fail(ErrorCode::kUnavailable, "it sent nothing within {} s",
-                        kLongestStart.count());
+                        kLongestWindowStart.count());
         }
     }
 }

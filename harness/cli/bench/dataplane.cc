@@ -45,7 +45,7 @@ BenchStep step_of(const DataplaneStep& step, const DataplaneOptions& options,
                 auto experiment =
                     step.run({.journal = journal,
                               .no_namespaces = journal == nullptr ? kNoNamespaces : "",
-                              .binary = process::own_binary(),
+                              .binary = measured_program(),
                               .cores = bench::choose_cores(port::usable_cpus()),
                               .tools = tools,
                               .seconds = options.seconds,

@@ -72,7 +72,7 @@ BenchStep step_of(const Part& part, const InspectOptions& options,
                                       .notes = {"not measured: namespaces need root"}};
                 }
                 const InspectBench inspect{.journal = *journal,
-                                           .binary = process::own_binary(),
+                                           .binary = measured_program(),
                                            .conntrack_version = conntrack_version,
                                            .cpus = port::usable_cpus(),
                                            .plan = plan_for(options.bench, part.id, part.rounds)};

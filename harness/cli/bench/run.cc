@@ -14,6 +14,7 @@
 #include "harness/bench/clocks.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
+#include "harness/process/child.h"
 #include "harness/report/environment.h"
 
 namespace pathproof::cli {
@@ -208,6 +209,11 @@ bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experi
 
 void tell(const std::string& sentence) {
     fmt::print(stderr, "pathproof: {}\n", sentence);
+}
+
+std::string measured_program() {
+    const std::string own = process::own_binary();
+    return own.substr(0, own.rfind("-bench"));
 }
 
 int run_bench(const BenchOptions& options, const BenchRun& run) {

@@ -130,7 +130,7 @@ class ClashWatch {
         if (!before) {
             return complain(before.error());
         }
-        auto started = Watcher::start({.netns = options_.common.netns});
+        auto started = netfilter::Watcher::start({.netns = options_.common.netns});
         if (!started) {
             return complain(started.error());
         }
@@ -164,7 +164,7 @@ class ClashWatch {
 
     WatchSink watch_sink() {
         return {.event = [this](const Event& event) { take(event); },
-                .gap = [this](const Gap& gap) { show(gap); }};
+                .gap = [this](const netfilter::Gap& gap) { show(gap); }};
     }
 
     void take(const Event& event) {
@@ -265,8 +265,8 @@ class ClashWatch {
         }
     }
 
-    void show(const Gap& gap) {
-        if (gap.stage != Gap::Stage::kNoticed) {
+    void show(const netfilter::Gap& gap) {
+        if (gap.stage != netfilter::Gap::Stage::kNoticed) {
             return;
         }
         if (options_.common.json) {
@@ -314,7 +314,7 @@ class ClashWatch {
     ClashTracker shown_;
     ClashTracker all_;
     monitor::BalanceCounter counter_;
-    std::unique_ptr<Watcher> watcher_;
+    std::unique_ptr<netfilter::Watcher> watcher_;
     std::optional<Clash> fresh_;
 };
 

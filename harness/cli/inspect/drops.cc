@@ -20,9 +20,6 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 // Seconds.
-constexpr double kShortestInterval = 0.01;
-constexpr double kLongestInterval = 86'400;
-constexpr double kLongestDuration = 1e9;
 
 struct DropsOptions {
     CommonOptions common;

@@ -23,9 +23,6 @@ using Monitors = std::vector<std::unique_ptr<monitor::Monitor>>;
 
 constexpr const char* kDefaultListen = "127.0.0.1:9816";
 // Seconds.
-constexpr double kShortestInterval = 0.01;
-constexpr double kLongestInterval = 86'400;
-constexpr double kLongestDuration = 1e9;
 
 struct ExportOptions {
     std::vector<std::string> netns;

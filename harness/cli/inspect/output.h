@@ -20,6 +20,11 @@ namespace pathproof::cli::inspect {
 inline constexpr int kDone = 0;
 inline constexpr int kIncomplete = 3;
 
+// Seconds.
+inline constexpr double kShortestInterval = 0.01;
+inline constexpr double kLongestInterval = 86'400;
+inline constexpr double kLongestDuration = 1e9;
+
 // How values are printed.
 enum class Format { kText, kJson };
 

@@ -20,8 +20,7 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 // Seconds.
-constexpr double kShortestInterval = 0.001;
-constexpr double kLongestInterval = 86'400;
+constexpr double kShortestSample = 0.001;
 
 struct StatsOptions {
     CommonOptions common;
@@ -176,7 +175,7 @@ void add_stats(CLI::App& inspect, Command& chosen) {
     add_limits(*app, options->limits, "intervals");
     CLI::Option* interval = app->add_option("--interval", options->interval_s,
                                             "then print the changes every so many seconds")
-                                ->check(number_in(kShortestInterval, kLongestInterval));
+                                ->check(number_in(kShortestSample, kLongestInterval));
     app->get_option("--duration")->needs(interval);
     app->get_option("--count")->needs(interval);
     app->callback([&chosen, options] { chosen = [options] { return run_stats(*options); }; });

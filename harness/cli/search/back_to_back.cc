@@ -13,12 +13,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLongestSeconds = 2;  // RFC 2544, 26.4: a burst of so long at the medium's rate
+constexpr double kBurstLongestSeconds =
+    2;  // RFC 2544, 26.4: a burst of so long at the medium's rate
 constexpr unsigned kAttempts = 2;
 
-search::BurstPlan plan_of(const SizeSearch& search) {
+search::BurstPlan burst_plan(const SizeSearch& search) {
     const SearchOptions& options = search.options;
-    const auto longest = static_cast<std::uint64_t>(search.max_load.pps * kLongestSeconds);
+    const auto longest = static_cast<std::uint64_t>(search.max_load.pps * kBurstLongestSeconds);
     return {.longest = options.longest > 0 ? options.longest : std::max<std::uint64_t>(longest, 2),
             .resolution = options.resolution,
             .attempts = options.attempts > 0 ? options.attempts : kAttempts,
@@ -27,8 +28,8 @@ search::BurstPlan plan_of(const SizeSearch& search) {
 
 // Bursts of half the length each time, sent at the greatest load, each with its idle time and
 // drain.
-Result<SearchTime> time_of(const SizeSearch& search) {
-    const search::BurstPlan plan = plan_of(search);
+Result<SearchTime> burst_time(const SizeSearch& search) {
+    const search::BurstPlan plan = burst_plan(search);
     const double halvings =
         std::log2(static_cast<double>(plan.longest) / static_cast<double>(plan.resolution)) + 1;
     const double sending = 2 * static_cast<double>(plan.longest) / search.max_load.pps;
@@ -39,7 +40,7 @@ Result<SearchTime> time_of(const SizeSearch& search) {
                       .most = 5 * throughput_time(search) + 2 * usual + std::chrono::seconds(10)};
 }
 
-json result_json(const search::BurstResult& result, double throughput) {
+json burst_result_json(const search::BurstResult& result, double throughput) {
     json tests = json::array();
     for (const search::BurstTest& test : result.tests) {
         tests.push_back({{"frames", test.frames}, {"bursts", test.bursts}});
@@ -77,20 +78,20 @@ void add_reasons(Reasons& reasons, const search::BurstResult& result, double thr
     add_ending(reasons, trials);
 }
 
-Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
+Result<SizeOutcome> run_burst(const SizeSearch& search, search::Trials& trials) {
     SizeOutcome outcome;
     const auto throughput = throughput_for(search, trials, outcome.reasons);
     if (!throughput) {
         return pass_on(throughput.error());
     }
-    search::BurstPlan plan = plan_of(search);
+    search::BurstPlan plan = burst_plan(search);
     plan.measured_throughput = throughput->value_or(0);
     const auto result = search::find_longest_burst(
         plan, trials, [](search::Nanoseconds idle) { std::this_thread::sleep_for(idle); });
     if (!result) {
         return pass_on(result.error());
     }
-    outcome.json = result_json(*result, plan.measured_throughput);
+    outcome.json = burst_result_json(*result, plan.measured_throughput);
     outcome.table =
         fmt::format("{:>6}{:>8}{:>12}{:>10}{:>10}{:>10}{:>13}{:>15}\n", "bytes", "tests", "average",
                     "min", "max", "std dev", "frames/s", "buffer (us)");
@@ -102,7 +103,7 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
     return outcome;
 }
 
-void add_options(CLI::App& command, SearchOptions& options) {
+void add_burst_options(CLI::App& command, SearchOptions& options) {
     command
         .add_option("--throughput", options.throughput,
                     "of these frames, per second (default: searched for first)")
@@ -127,7 +128,7 @@ void add_options(CLI::App& command, SearchOptions& options) {
 SearchKind burst_kind() {
     return {"back-to-back",
             "The longest burst without loss (RFC 2544 26.4, RFC 9004) and the buffer time it shows",
-            add_options, time_of, run};
+            add_burst_options, burst_time, run_burst};
 }
 
 }  // namespace pathproof::cli

@@ -21,6 +21,10 @@ search::MlrPlan quick_plan(const SizeSearch& search) {
 
 }  // namespace
 
+std::string pps_text(const std::optional<search::Bound>& bound) {
+    return bound ? fmt::format("{:.0f}", bound->load_pps) : "-";
+}
+
 double SizeSearch::min_load() const {
     if (options.min_load > 0) {
         return options.min_load;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,9 @@ struct SizeOutcome {
     std::string table;  // one or more lines
     Reasons reasons;
 };
+
+// "1488095", "-" without one.
+std::string pps_text(const std::optional<search::Bound>& bound);
 
 // How long trials may take, and how long they usually do.
 struct SearchTime {

@@ -12,19 +12,19 @@ namespace {
 using nlohmann::json;
 
 // RFC 2544, 26.2.
-constexpr double kTrialSeconds = 120;
-constexpr unsigned kRepeats = 20;
+constexpr double kLatencyTrialSeconds = 120;
+constexpr unsigned kRateRepeats = 20;
 
 double micro(double nanoseconds) {
     return nanoseconds / 1e3;
 }
 
 search::Nanoseconds trial_time(const SearchOptions& options) {
-    return from_seconds(options.trial_s > 0 ? options.trial_s : kTrialSeconds);
+    return from_seconds(options.trial_s > 0 ? options.trial_s : kLatencyTrialSeconds);
 }
 
 unsigned repeats(const SearchOptions& options) {
-    return options.repeats > 0 ? options.repeats : kRepeats;
+    return options.repeats > 0 ? options.repeats : kRateRepeats;
 }
 
 search::MlrPlan rates_plan(const SizeSearch& search) {
@@ -69,7 +69,7 @@ Result<std::vector<search::LatencyPlan::Point>> points(const SizeSearch& search,
     return points;
 }
 
-Result<SearchTime> time_of(const SizeSearch& search) {
+Result<SearchTime> latency_time(const SizeSearch& search) {
     const bool known = search.options.throughput > 0;
     const search::Nanoseconds measuring =
         trial_time(search.options) * (repeats(search.options) * (known ? 1 : 4));
@@ -79,7 +79,7 @@ Result<SearchTime> time_of(const SizeSearch& search) {
                       .most = 5 * rates + 2 * measuring + std::chrono::seconds(10)};
 }
 
-Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
+Result<SizeOutcome> run_latency(const SizeSearch& search, search::Trials& trials) {
     SizeOutcome outcome;
     auto at = points(search, trials, outcome.reasons);
     if (!at) {
@@ -107,7 +107,7 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
     return outcome;
 }
 
-void add_options(CLI::App& command, SearchOptions& options) {
+void add_latency_options(CLI::App& command, SearchOptions& options) {
     command
         .add_option("--throughput", options.throughput,
                     "measure at this load, frames per second, instead of searching for the "
@@ -166,7 +166,7 @@ SearchKind latency_kind() {
     return {"latency",
             "RFC 2544 latency (26.2) at the throughput, and at 10, 50 and 90 % of the partial drop "
             "rate",
-            add_options, time_of, run};
+            add_latency_options, latency_time, run_latency};
 }
 
 }  // namespace pathproof::cli

@@ -9,17 +9,18 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kTrialSeconds = 60;
+constexpr double kLossTrialSeconds = 60;
 
-search::LossCurvePlan plan_of(const SizeSearch& search) {
+search::LossCurvePlan loss_plan(const SizeSearch& search) {
     const SearchOptions& options = search.options;
-    return {.max_load_pps = search.max_load.pps,
-            .step = options.step,
-            .trial_duration = from_seconds(options.trial_s > 0 ? options.trial_s : kTrialSeconds)};
+    return {
+        .max_load_pps = search.max_load.pps,
+        .step = options.step,
+        .trial_duration = from_seconds(options.trial_s > 0 ? options.trial_s : kLossTrialSeconds)};
 }
 
-Result<SearchTime> time_of(const SizeSearch& search) {
-    const search::Nanoseconds longest = longest_time(plan_of(search));
+Result<SearchTime> loss_time(const SizeSearch& search) {
+    const search::Nanoseconds longest = longest_time(loss_plan(search));
     return SearchTime{.usual = longest, .most = 2 * longest + std::chrono::seconds(10)};
 }
 
@@ -34,8 +35,8 @@ json point_json(const search::LossPoint& point) {
             {"doubtful", point.doubtful}};
 }
 
-Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
-    const auto curve = search::measure_loss_curve(plan_of(search), trials);
+Result<SizeOutcome> run_loss(const SizeSearch& search, search::Trials& trials) {
+    const auto curve = search::measure_loss_curve(loss_plan(search), trials);
     if (!curve) {
         return pass_on(curve.error());
     }
@@ -71,7 +72,7 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
     return outcome;
 }
 
-void add_options(CLI::App& command, SearchOptions& options) {
+void add_loss_options(CLI::App& command, SearchOptions& options) {
     command.add_option("--trial", options.trial_s, "seconds of a trial (60)")->check(kTypedSeconds);
     command
         .add_option("--step", options.step,
@@ -83,7 +84,7 @@ void add_options(CLI::App& command, SearchOptions& options) {
 
 SearchKind loss_kind() {
     return {"loss", "RFC 2544 frame loss rate (26.3): loss over load, from the greatest load down",
-            add_options, time_of, run};
+            add_loss_options, loss_time, run_loss};
 }
 
 }  // namespace pathproof::cli

@@ -17,7 +17,7 @@ constexpr auto kLeastBudget = std::chrono::minutes(20);  // CSIT's for a search
 constexpr auto kLatencyTrial = std::chrono::seconds(2);
 constexpr unsigned kLatencyRepeats = 3;
 
-Result<search::MlrPlan> plan_of(const SizeSearch& search) {
+Result<search::MlrPlan> mlr_plan(const SizeSearch& search) {
     auto goals = search_goals(search.options);
     if (!goals) {
         return pass_on(goals.error());
@@ -49,8 +49,8 @@ search::LatencyPlan latency_plan(const GoalResult& goal) {
             .repeats = kLatencyRepeats};
 }
 
-Result<SearchTime> time_of(const SizeSearch& search) {
-    const auto plan = plan_of(search);
+Result<SearchTime> mlr_time(const SizeSearch& search) {
+    const auto plan = mlr_plan(search);
     if (!plan) {
         return pass_on(plan.error());
     }
@@ -142,10 +142,6 @@ json goal_json(const GoalResult& goal) {
         {"closing_failed", goal.closing_failed}};
 }
 
-std::string pps_text(const std::optional<search::Bound>& bound) {
-    return bound ? fmt::format("{:.0f}", bound->load_pps) : "-";
-}
-
 std::string goal_row(const SizeSearch& search, const GoalResult& goal) {
     const double offered = goal.lower ? goal.lower->offered_pps : 0;
     std::string row =
@@ -166,8 +162,8 @@ std::string head() {
                        "result");
 }
 
-Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
-    const auto plan = plan_of(search);
+Result<SizeOutcome> run_mlr(const SizeSearch& search, search::Trials& trials) {
+    const auto plan = mlr_plan(search);
     if (!plan) {
         return pass_on(plan.error());
     }
@@ -195,7 +191,7 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
     return outcome;
 }
 
-void add_options(CLI::App& command, SearchOptions& options) {
+void add_mlr_options(CLI::App& command, SearchOptions& options) {
     command
         .add_option("--preset", options.presets,
                     "goals by name: rfc2544, tst009, ndr, pdr (default ndr,pdr)")
@@ -215,8 +211,8 @@ void add_options(CLI::App& command, SearchOptions& options) {
 }  // namespace
 
 SearchKind mlr_kind() {
-    return {"mlr", "Bounds of one or several goals by MLRsearch (RFC 9971)", add_options, time_of,
-            run};
+    return {"mlr", "Bounds of one or several goals by MLRsearch (RFC 9971)", add_mlr_options,
+            mlr_time, run_mlr};
 }
 
 }  // namespace pathproof::cli

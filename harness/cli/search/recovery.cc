@@ -9,19 +9,19 @@ namespace {
 
 using nlohmann::json;
 
-constexpr unsigned kRepeats = 3;
+constexpr unsigned kRecoveryRepeats = 3;
 
-search::RecoveryPlan plan_of(const SizeSearch& search, double throughput) {
+search::RecoveryPlan recovery_plan(const SizeSearch& search, double throughput) {
     const SearchOptions& options = search.options;
     return {.throughput_pps = throughput,
             .max_load_pps = search.max_load.pps,
             .overload_duration = from_seconds(options.overload_s),
             .relief_duration = from_seconds(options.relief_s),
-            .repeats = options.repeats > 0 ? options.repeats : kRepeats};
+            .repeats = options.repeats > 0 ? options.repeats : kRecoveryRepeats};
 }
 
-Result<SearchTime> time_of(const SizeSearch& search) {
-    const search::Nanoseconds longest = longest_time(plan_of(search, 1));
+Result<SearchTime> recovery_time(const SizeSearch& search) {
+    const search::Nanoseconds longest = longest_time(recovery_plan(search, 1));
     return SearchTime{.usual = longest + throughput_time(search),
                       .most = 5 * throughput_time(search) + 3 * longest + std::chrono::seconds(10)};
 }
@@ -34,7 +34,7 @@ std::string word(const search::RecoveryRun& run) {
     return text + (run.tester_limited ? "  tester limited" : run.doubtful ? "  disturbed" : "");
 }
 
-json result_json(const search::RecoveryResult& result, double throughput) {
+json recovery_result_json(const search::RecoveryResult& result, double throughput) {
     json runs = json::array();
     for (const search::RecoveryRun& run : result.runs) {
         runs.push_back({{"recovery_s", search::seconds(run.recovery)},
@@ -78,7 +78,7 @@ void add_reasons(Reasons& reasons, const search::RecoveryResult& result,
     add_ending(reasons, trials);
 }
 
-Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
+Result<SizeOutcome> run_recovery(const SizeSearch& search, search::Trials& trials) {
     SizeOutcome outcome;
     const auto throughput = throughput_for(search, trials, outcome.reasons);
     if (!throughput) {
@@ -89,11 +89,11 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
         add_ending(outcome.reasons, trials);
         return outcome;
     }
-    const auto result = search::measure_recovery(plan_of(search, **throughput), trials);
+    const auto result = search::measure_recovery(recovery_plan(search, **throughput), trials);
     if (!result) {
         return pass_on(result.error());
     }
-    outcome.json = result_json(*result, **throughput);
+    outcome.json = recovery_result_json(*result, **throughput);
     outcome.table = fmt::format("{:>6}  {:.0f}/s for {:.3g} s, then {:.0f}/s for {:.3g} s\n",
                                 search.size, result->overload_pps, search.options.overload_s,
                                 result->relief_pps, search.options.relief_s);
@@ -106,7 +106,7 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
     return outcome;
 }
 
-void add_options(CLI::App& command, SearchOptions& options) {
+void add_recovery_options(CLI::App& command, SearchOptions& options) {
     command
         .add_option("--throughput", options.throughput,
                     "of these frames, per second (default: searched for first)")
@@ -129,7 +129,7 @@ void add_options(CLI::App& command, SearchOptions& options) {
 SearchKind recovery_kind() {
     return {"recovery",
             "RFC 2544 system recovery (26.5): from the end of an overload to the last lost frame",
-            add_options, time_of, run};
+            add_recovery_options, recovery_time, run_recovery};
 }
 
 }  // namespace pathproof::cli

@@ -10,14 +10,15 @@ namespace {
 
 using search::ThroughputResult;
 
-constexpr double kTrialSeconds = 60;  // RFC 2544, 24
+constexpr double kThroughputTrialSeconds = 60;  // RFC 2544, 24
 
-Result<search::ThroughputPlan> plan_of(const SizeSearch& search) {
+Result<search::ThroughputPlan> throughput_plan(const SizeSearch& search) {
     const SearchOptions& options = search.options;
     const search::ThroughputPlan plan{
         .min_load_pps = search.min_load(),
         .max_load_pps = search.max_load.pps,
-        .trial_duration = from_seconds(options.trial_s > 0 ? options.trial_s : kTrialSeconds),
+        .trial_duration =
+            from_seconds(options.trial_s > 0 ? options.trial_s : kThroughputTrialSeconds),
         .relative_width = options.width,
         .loss_ratio = options.loss_ratio,
         .attempts = options.attempts > 0 ? options.attempts : 1};
@@ -27,8 +28,8 @@ Result<search::ThroughputPlan> plan_of(const SizeSearch& search) {
     return plan;
 }
 
-Result<SearchTime> time_of(const SizeSearch& search) {
-    const auto plan = plan_of(search);
+Result<SearchTime> throughput_time(const SizeSearch& search) {
+    const auto plan = throughput_plan(search);
     if (!plan) {
         return pass_on(plan.error());
     }
@@ -58,12 +59,8 @@ void add_reasons(Reasons& reasons, const SizeSearch& search, const ThroughputRes
     add_ending(reasons, trials);
 }
 
-std::string pps_text(const std::optional<search::Bound>& bound) {
-    return bound ? fmt::format("{:.0f}", bound->load_pps) : "-";
-}
-
-Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
-    const auto plan = plan_of(search);
+Result<SizeOutcome> run_throughput(const SizeSearch& search, search::Trials& trials) {
+    const auto plan = throughput_plan(search);
     if (!plan) {
         return pass_on(plan.error());
     }
@@ -91,7 +88,7 @@ Result<SizeOutcome> run(const SizeSearch& search, search::Trials& trials) {
     return outcome;
 }
 
-void add_options(CLI::App& command, SearchOptions& options) {
+void add_throughput_options(CLI::App& command, SearchOptions& options) {
     command.add_option("--trial", options.trial_s, "seconds of a trial (60)")->check(kTypedSeconds);
     command.add_option("--width", options.width, "relative width of the bounds (0.005)")
         ->check(number_in(1e-6, 0.5));
@@ -106,7 +103,8 @@ void add_options(CLI::App& command, SearchOptions& options) {
 }  // namespace
 
 SearchKind throughput_kind() {
-    return {"throughput", "RFC 2544 throughput (26.1) by binary search", add_options, time_of, run};
+    return {"throughput", "RFC 2544 throughput (26.1) by binary search", add_throughput_options,
+            throughput_time, run_throughput};
 }
 
 }  // namespace pathproof::cli
