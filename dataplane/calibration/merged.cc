@@ -16,7 +16,7 @@ constexpr std::size_t kFlags = 13;
 constexpr std::size_t kChecksum = 16;
 constexpr std::size_t kLongestPacket = 65'535;
 
-std::uint16_t get(const FrameBytes& frame, std::size_t at) {
+std::uint16_t word_at(const FrameBytes& frame, std::size_t at) {
     return static_cast<std::uint16_t>(frame[at] << 8 | frame[at + 1]);
 }
 void put(FrameBytes& frame, std::size_t at, std::size_t value) {
@@ -38,7 +38,8 @@ void set_length(FrameBytes& frame, const PacketView& packet) {
         return;
     }
     const auto length = static_cast<std::uint16_t>(frame.size() - ip);
-    put(frame, ip + 10, frame::updated_checksum(get(frame, ip + 10), get(frame, ip + 2), length));
+    put(frame, ip + 10,
+        frame::updated_checksum(word_at(frame, ip + 10), word_at(frame, ip + 2), length));
     put(frame, ip + 2, length);
 }
 

@@ -12,8 +12,8 @@ namespace pathproof::frame {
 
 struct OffloadRequest {
     std::uint64_t mbuf_flags = 0;  // RTE_MBUF_F_TX_*
-    std::uint64_t port_offloads =
-        0;  // RTE_ETH_TX_OFFLOAD_*: what the port must have been opened with
+    // RTE_ETH_TX_OFFLOAD_*: what the port must have been opened with.
+    std::uint64_t port_offloads = 0;
     std::uint16_t outer_l2_len = 0;
     std::uint16_t outer_l3_len = 0;
     std::uint16_t l2_len = 0;  // in a tunnel: outer UDP, tunnel and inner Ethernet headers

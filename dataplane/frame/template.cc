@@ -96,8 +96,8 @@ std::uint32_t sctp_field_value(ChecksumMode mode, std::uint32_t right) {
     return right;
 }
 
-constexpr std::size_t kDigitsInMessage =
-    kDnsHeaderBytes + 2;  // behind the label's length and the q
+// Behind the label's length and the q.
+constexpr std::size_t kDigitsInMessage = kDnsHeaderBytes + 2;
 static_assert(kDigitsInMessage % 2 == 0);
 
 }  // namespace

@@ -65,11 +65,11 @@ struct PacketView {
     std::uint32_t ethernet_offset = 0;  // without Ethernet header: where the IP packet starts
     std::uint32_t network_offset = 0;
     std::uint32_t network_length = 0;  // header with IPv4 options or IPv6 extension headers
-    std::uint32_t network_end =
-        0;  // where the IP packet ends by its own length, or the frame if earlier
+    // Where the IP packet ends by its own length, or the frame if earlier.
+    std::uint32_t network_end = 0;
     std::uint32_t transport_offset = 0;
-    std::uint32_t transport_length =
-        0;  // header and data: UDP by its length field, others up to network_end
+    // Header and data: UDP by its length field, others up to network_end.
+    std::uint32_t transport_length = 0;
     std::uint32_t covered_length = 0;  // what the checksum is over: less than transport_length
                                        // under UDP-Lite with partial coverage only (RFC 3828)
     std::uint32_t payload_offset = 0;  // behind the transport header

@@ -131,12 +131,12 @@ void add_different(std::vector<std::uint64_t>& keys, std::uint64_t key, std::siz
     }
 }
 
-using Octets = std::vector<std::uint8_t>;
+using ByteVector = std::vector<std::uint8_t>;
 
 // Another payload under the same headers; checksums inside are made right, so that the one in
 // question is looked at by itself.
-Octets with_other_payload(Bytes frame, const Evidence& evidence, std::uint32_t seed) {
-    Octets other(frame.begin(), frame.end());
+ByteVector with_other_payload(Bytes frame, const Evidence& evidence, std::uint32_t seed) {
+    ByteVector other(frame.begin(), frame.end());
     const PacketView packet = frame::parse_frame(frame, evidence.tunnels).innermost();
     std::minstd_rand random(seed);
     for (std::uint32_t i = 0; i < packet.payload_length; ++i) {
@@ -146,7 +146,7 @@ Octets with_other_payload(Bytes frame, const Evidence& evidence, std::uint32_t s
 }
 
 // The finding of the same layer with the right value that belongs to the changed payload.
-std::optional<ChecksumFinding> finding_in(Octets& frame, const ChecksumFinding& like,
+std::optional<ChecksumFinding> finding_in(ByteVector& frame, const ChecksumFinding& like,
                                           const Evidence& evidence) {
     if (like.layer.depth == Depth::kOuter) {
         for (const ChecksumFinding& each : verify(frame, evidence.tunnels).findings) {
@@ -203,7 +203,7 @@ std::vector<ChecksumName> same_by_algebra(std::span<const std::uint8_t> frame,
     constexpr std::uint32_t kPayloads = 4;
     std::vector<ChecksumName> names;
     for (std::uint32_t seed = 0; seed <= kPayloads; ++seed) {
-        Octets bytes(frame.begin(), frame.end());
+        ByteVector bytes(frame.begin(), frame.end());
         std::optional<ChecksumFinding> other = finding;
         if (seed != 0) {
             bytes = with_other_payload(frame, evidence, seed);

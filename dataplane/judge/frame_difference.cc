@@ -11,15 +11,15 @@ namespace pathproof::judge {
 namespace {
 
 constexpr std::size_t kShortestOnTheWire = 60;  // IEEE 802.3, without FCS
-using Octets = std::vector<std::uint8_t>;
+using ByteVector = std::vector<std::uint8_t>;
 
 // The frame before a NIC's work: what was handed over or, without it, the intended frame with
 // pseudo-header sums in its transport fields.
-Octets base_of(Bytes intended, Bytes handed_over, const frame::TunnelPorts& tunnels) {
+ByteVector base_of(Bytes intended, Bytes handed_over, const frame::TunnelPorts& tunnels) {
     if (handed_over.size() == intended.size()) {
         return {handed_over.begin(), handed_over.end()};
     }
-    Octets base(intended.begin(), intended.end());
+    ByteVector base(intended.begin(), intended.end());
     const Evidence evidence{.tunnels = tunnels};
     const FrameVerdict verdict = verify(intended, tunnels);
     for (const ChecksumFinding& finding : verdict.all()) {
@@ -114,8 +114,8 @@ class Comparison {
     }
 
     // Everything finished but the innermost transport checksum: it was filled in last.
-    Octets last_step() const {
-        Octets bytes(intended_.begin(), intended_.end());
+    ByteVector last_step() const {
+        ByteVector bytes(intended_.begin(), intended_.end());
         const FrameVerdict verdict = verify(intended_, tunnels_);
         for (const ChecksumFinding& finding : verdict.all()) {
             const bool innermost =
@@ -263,8 +263,9 @@ class Comparison {
     const frame::TunnelPorts& tunnels_;
     frame::FrameView view_;
     std::vector<Field> fields_;
-    Octets base_;
-    Octets expected_;  // the intended frame, with what is explained taken over from the observed
+    ByteVector base_;
+    ByteVector
+        expected_;  // the intended frame, with what is explained taken over from the observed
     FrameDifference result_;
 };
 

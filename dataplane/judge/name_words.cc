@@ -10,7 +10,7 @@ struct Words {
     const char* meaning;
 };
 
-constexpr std::array<Words, kChecksumNames> kWords = {{
+constexpr std::array<Words, kChecksumNames> kNameWords = {{
     {"PSEUDO", "only the pseudo-header was summed: nobody completed a partial checksum"},
     {"PSEUDO_NOLEN",
      "only the pseudo-header was summed, without the length: a preset for segmentation"},
@@ -55,11 +55,11 @@ constexpr std::array<Words, kChecksumNames> kWords = {{
 }  // namespace
 
 const char* name(ChecksumName name) {
-    return kWords[static_cast<std::size_t>(name)].name;
+    return kNameWords[static_cast<std::size_t>(name)].name;
 }
 
 const char* meaning(ChecksumName name) {
-    return kWords[static_cast<std::size_t>(name)].meaning;
+    return kNameWords[static_cast<std::size_t>(name)].meaning;
 }
 
 }  // namespace pathproof::judge

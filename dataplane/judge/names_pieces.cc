@@ -71,7 +71,7 @@ void predict_boundaries(const Suspect& suspect, const std::vector<std::size_t>& 
     add(suspect, ChecksumName::kOddBoundary, high + dropped, out);
 }
 
-void predict_buffers(const Suspect& suspect, Predictions& out) {
+void predict_cut_buffers(const Suspect& suspect, Predictions& out) {
     const std::vector<std::size_t> found = cuts(suspect);
     if (found.empty()) {
         return;
@@ -204,7 +204,7 @@ void predict_tunnel(const Suspect& suspect, Predictions& out) {
 }
 
 void predict_pieces(const Suspect& suspect, Predictions& out) {
-    predict_buffers(suspect, out);
+    predict_cut_buffers(suspect, out);
     predict_super(suspect, out);
     predict_fragment(suspect, out);
 }

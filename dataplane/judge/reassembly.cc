@@ -14,7 +14,7 @@ namespace {
 using frame::Bytes;
 using frame::Network;
 using frame::PacketView;
-using Octets = std::vector<std::uint8_t>;
+using ByteVector = std::vector<std::uint8_t>;
 
 constexpr std::size_t kLongest = 65'535;
 
@@ -37,7 +37,7 @@ std::uint16_t word_at(Bytes bytes, std::size_t at) {
     const auto word = frame::view<Be16>(bytes, at);
     return word ? word->value() : std::uint16_t{0};
 }
-void put(Octets& bytes, std::size_t at, std::size_t value) {
+void put(ByteVector& bytes, std::size_t at, std::size_t value) {
     bytes[at] = static_cast<std::uint8_t>(value >> 8);
     bytes[at + 1] = static_cast<std::uint8_t>(value);
 }
@@ -121,23 +121,23 @@ Status check(const std::vector<Piece>& pieces) {
 }
 
 // The Ethernet header of the first fragment, or one that says no more than the family.
-Octets link_header(const Piece& first) {
+ByteVector link_header(const Piece& first) {
     const PacketView& packet = first.packet;
     if (packet.has_ethernet) {
         const Bytes header = first.frame.subspan(packet.ethernet_offset,
                                                  packet.network_offset - packet.ethernet_offset);
         return {header.begin(), header.end()};
     }
-    Octets header(14);
+    ByteVector header(14);
     put(header, 12, packet.ethertype);
     return header;
 }
 
-void append(Octets& to, Bytes more) {
+void append(ByteVector& to, Bytes more) {
     to.insert(to.end(), more.begin(), more.end());
 }
 
-void finish_ipv4(Octets& whole, std::size_t ip, std::size_t length, const Piece& first) {
+void finish_ipv4(ByteVector& whole, std::size_t ip, std::size_t length, const Piece& first) {
     const std::size_t header = first.packet.network_length;
     put(whole, ip + 2, header + length);
     put(whole, ip + 6, word_at(first.frame, first.packet.network_offset + 6) & 0x4000u);
@@ -145,7 +145,7 @@ void finish_ipv4(Octets& whole, std::size_t ip, std::size_t length, const Piece&
     put(whole, ip + 10, frame::checksum_of(frame::sum_bytes(Bytes(whole).subspan(ip, header))));
 }
 
-void finish_ipv6(Octets& whole, std::size_t ip, std::size_t length, const Piece& first) {
+void finish_ipv6(ByteVector& whole, std::size_t ip, std::size_t length, const Piece& first) {
     const std::size_t extensions = first.header_end - first.packet.network_offset - 40;
     put(whole, ip + 4, extensions + length);
     whole[ip + first.next_header - first.packet.network_offset] = first.protocol;

@@ -13,7 +13,7 @@ namespace {
 using frame::FrameView;
 using frame::Network;
 using frame::Transport;
-using Octets = std::vector<std::uint8_t>;
+using ByteVector = std::vector<std::uint8_t>;
 
 constexpr std::uint8_t kFin = 0x01;
 constexpr std::uint8_t kPsh = 0x08;
@@ -21,14 +21,14 @@ constexpr std::uint8_t kCwr = 0x80;
 constexpr std::size_t kShortestOnTheWire = 60;
 constexpr std::uint16_t kDontFragment = 0x4000;
 
-void put16(Octets& bytes, std::size_t at, std::size_t value) {
+void put16(ByteVector& bytes, std::size_t at, std::size_t value) {
     bytes[at] = static_cast<std::uint8_t>(value >> 8);
     bytes[at + 1] = static_cast<std::uint8_t>(value);
 }
 std::uint32_t long_at(Bytes bytes, std::size_t at) {
     return static_cast<std::uint32_t>(word_at(bytes, at)) << 16 | word_at(bytes, at + 2);
 }
-void put32(Octets& bytes, std::size_t at, std::uint32_t value) {
+void put32(ByteVector& bytes, std::size_t at, std::uint32_t value) {
     put16(bytes, at, value >> 16);
     put16(bytes, at + 2, value & 0xffff);
 }
@@ -57,7 +57,7 @@ class Segment {
     Segment(const SuperFrame& super, const FrameView& view, std::size_t index, std::size_t count)
         : super_(super), view_(view), index_(index), count_(count) {}
 
-    Octets make() {
+    ByteVector make() {
         const PacketView& packet = view_.innermost();
         const std::size_t at = index_ * super_.mss;
         const std::size_t length = std::min<std::size_t>(super_.mss, packet.payload_length - at);
@@ -123,7 +123,7 @@ class Segment {
     const FrameView& view_;
     std::size_t index_;
     std::size_t count_;
-    Octets bytes_;
+    ByteVector bytes_;
 };
 
 std::size_t count_of(const SuperFrame& super, const FrameView& view) {
@@ -131,8 +131,8 @@ std::size_t count_of(const SuperFrame& super, const FrameView& view) {
     return std::max<std::size_t>(1, (payload + super.mss - 1) / super.mss);
 }
 
-std::vector<Octets> make_segments(const SuperFrame& super, const FrameView& view) {
-    std::vector<Octets> segments;
+std::vector<ByteVector> make_segments(const SuperFrame& super, const FrameView& view) {
+    std::vector<ByteVector> segments;
     const std::size_t count = count_of(super, view);
     for (std::size_t i = 0; i < count; ++i) {
         segments.push_back(Segment(super, view, i, count).make());
@@ -187,22 +187,22 @@ class Audit {
                word_at(seen, packet_.transport_offset + 2) == packet_.destination_port;
     }
 
-    static bool same_size(const Octets& expected, Bytes seen) {
+    static bool same_size(const ByteVector& expected, Bytes seen) {
         return seen.size() == expected.size() ||
                seen.size() == std::max(expected.size(), kShortestOnTheWire);
     }
-    bool same_payload(const Octets& expected, Bytes seen) const {
+    bool same_payload(const ByteVector& expected, Bytes seen) const {
         return seen.size() >= expected.size() &&
                std::equal(expected.begin() + static_cast<std::ptrdiff_t>(headers()), expected.end(),
                           seen.begin() + static_cast<std::ptrdiff_t>(headers()));
     }
-    bool same_place(const Octets& expected, Bytes seen) const {
+    bool same_place(const ByteVector& expected, Bytes seen) const {
         const std::size_t sequence = packet_.transport_offset + 4;
         return packet_.transport == Transport::kTcp &&
                long_at(expected, sequence) == long_at(seen, sequence);
     }
     // Of two segments with the same data, and no sequence number, identifications tell.
-    bool same_identification(const Octets& expected, Bytes seen) const {
+    bool same_identification(const ByteVector& expected, Bytes seen) const {
         const auto same = [&](const PacketView& packet) {
             return packet.network != Network::kIpv4 ||
                    word_at(expected, packet.network_offset + 4u) ==
@@ -269,7 +269,7 @@ class Audit {
     }
 
     void audit_headers(std::size_t index, std::size_t place, Bytes seen) {
-        const Octets& expected = expected_[place];
+        const ByteVector& expected = expected_[place];
         const FrameView view = frame::parse_frame(expected, super_.tunnels);
         for (const Field& field : fields_of(expected, view)) {
             const Bytes right = Bytes(expected).subspan(field.offset, field.length);
@@ -287,7 +287,7 @@ class Audit {
     }
 
     void audit_payload(std::size_t index, std::size_t place, Bytes seen) {
-        const Octets& expected = expected_[place];
+        const ByteVector& expected = expected_[place];
         if (!same_size(expected, seen)) {
             return report({.fault = SegmentFault::kSize,
                            .segment = index,
@@ -321,8 +321,8 @@ class Audit {
         }
     }
 
-    void report_checksum(std::size_t index, const Octets& expected, const ChecksumFinding& finding,
-                         const std::vector<ChecksumName>& names) {
+    void report_checksum(std::size_t index, const ByteVector& expected,
+                         const ChecksumFinding& finding, const std::vector<ChecksumName>& names) {
         const ChecksumName one = names.size() == 1 ? names.front() : ChecksumName::kUnknown;
         const bool super = one == ChecksumName::kSuperPacket;
         report({.fault = super ? SegmentFault::kSuperPacket : SegmentFault::kChecksum,
@@ -332,7 +332,7 @@ class Audit {
                 .right = finding.right,
                 .checksum = one});
     }
-    std::string field_name(const Octets& expected, const ChecksumFinding& finding) const {
+    std::string field_name(const ByteVector& expected, const ChecksumFinding& finding) const {
         const FrameView view = frame::parse_frame(expected, super_.tunnels);
         for (const Field& field : fields_of(expected, view)) {
             if (field.offset == finding.field_offset) {
@@ -345,7 +345,7 @@ class Audit {
     const SuperFrame& super_;
     const FrameView& view_;
     const PacketView& packet_;
-    std::vector<Octets> expected_;
+    std::vector<ByteVector> expected_;
     std::vector<bool> taken_;
     std::size_t next_ = 0;
     SegmentAudit result_;

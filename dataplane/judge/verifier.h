@@ -48,8 +48,8 @@ enum class ChecksumState : std::uint8_t {
 struct ChecksumFinding {
     Layer layer;
     ChecksumState state = ChecksumState::kUnverifiable;
-    std::uint16_t field_offset =
-        0;  // bytes from the start of the frame; 0: a later fragment, no field here
+    // Bytes from the start of the frame; 0: a later fragment, no field here.
+    std::uint16_t field_offset = 0;
     // The value in the frame, its bytes read in the order in which they are sent; of field_size().
     std::uint32_t wire = 0;
     std::uint32_t right = 0;  // the value that a correct sender puts there; 0 if kUnverifiable

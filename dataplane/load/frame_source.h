@@ -29,8 +29,8 @@ struct FlowRun {
     std::uint32_t address = 0;  // the last four bytes of the source address, as they lie in memory
     bool pairs = false;         // two frames of each flow, A and AAAA
     std::uint8_t member = 0;    // of a pair that the first frame is
-    const std::uint16_t* outer_ports =
-        nullptr;  // as they lie in memory, one a frame; null: all one
+    // As they lie in memory, one a frame; null: all one.
+    const std::uint16_t* outer_ports = nullptr;
 
     // Of frame `index` of the run.
     std::uint16_t port_word(std::uint32_t index) const noexcept {

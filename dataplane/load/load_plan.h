@@ -46,8 +46,8 @@ struct SourcePlan {
     // and stands for the pair.
     enum class Pairing : std::uint8_t { kSingle, kPairs } pairing = Pairing::kSingle;
     FlowPlan flow;
-    std::vector<std::uint16_t>
-        outer_source_ports;  // in an envelope: used in turn; none: the spec's
+    // In an envelope: used in turn; none: the spec's.
+    std::vector<std::uint16_t> outer_source_ports;
     std::string suffix = "pathproof.test";
     // Where UDP background traffic goes (echo, RFC 862); DNS and TCP go to the specification's
     // destination port.

@@ -50,8 +50,8 @@ class ReplaySource final : public Source {
 
     std::shared_ptr<const Recording> recording_;
     ReplayPlan plan_;
-    std::uint64_t pass_ns_ =
-        0;  // from the first frame of a pass to the first of the next, unscaled
+    // From the first frame of a pass to the first of the next, unscaled.
+    std::uint64_t pass_ns_ = 0;
     std::uint64_t next_ = 0;
     std::uint64_t pass_ = 0;
     ClassCounts made_{};

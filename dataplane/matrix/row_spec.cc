@@ -21,14 +21,14 @@ constexpr std::uint32_t kStandardMtu = 1500;
 constexpr std::uint32_t kJumboMtu = 9000;
 constexpr std::uint16_t kPlainPort = 5201;
 constexpr std::uint8_t kEverySegmentFlag = 0x10;  // ACK
-constexpr std::uint8_t kFirstAndLastFlags =
-    0x89;  // CWR on the first segment, PSH and FIN on the last
+// CWR on the first segment, PSH and FIN on the last.
+constexpr std::uint8_t kFirstAndLastFlags = 0x89;
 
 bool is_ipv4(const Row& row) {
     return row.network == InnerNetwork::kIpv4 || row.network == InnerNetwork::kIpv4Options;
 }
 
-bool is_ipv4(const PacketSpec& packet) {
+bool of_ipv4(const PacketSpec& packet) {
     return packet.source.address.family == frame::Family::kIpv4;
 }
 
@@ -306,7 +306,7 @@ bool has_internet_checksum(const Row& row) {
 // there (0xffff is not).
 void tune_headers_to_zero(FrameSpec& spec) {
     const auto tune = [&](PacketSpec& packet, bool outer) {
-        if (!is_ipv4(packet)) {
+        if (!of_ipv4(packet)) {
             return;
         }
         packet.identification = 0;
@@ -337,7 +337,7 @@ void leave(PacketSpec& packet, DutKind kind) {
     if (can_be_left(packet, kind)) {
         packet.transport_checksum = ChecksumMode::kOffload;
     }
-    if (is_ipv4(packet) && kind != DutKind::kKernelDevice) {
+    if (of_ipv4(packet) && kind != DutKind::kKernelDevice) {
         packet.ip_checksum = ChecksumMode::kOffload;
     }
 }

@@ -29,8 +29,8 @@ enum class RssLevel : std::uint8_t { kOutermost, kInnermost };
 
 struct PortConfig {
     std::string name;  // what the report calls it: "client0"
-    std::string
-        device;  // EAL device name: "net_af_packet0" (a vdev given to Eal) or "0000:3b:00.0"
+    // EAL device name: "net_af_packet0" (a vdev given to Eal) or "0000:3b:00.0".
+    std::string device;
     std::uint16_t rx_queues = 1;
     std::uint16_t tx_queues = 1;
     std::uint16_t rx_descriptors = 1024;
@@ -40,8 +40,8 @@ struct PortConfig {
     // Data room, headroom included; an af_packet port with longer slots (framesz=) gets more, an
     // af_xdp port the rest of a page.
     std::uint16_t mbuf_bytes = 2432;
-    std::uint64_t tx_offloads =
-        0;  // RTE_ETH_TX_OFFLOAD_*: refused with a sentence if the port lacks one
+    // RTE_ETH_TX_OFFLOAD_*: refused with a sentence if the port lacks one.
+    std::uint64_t tx_offloads = 0;
     std::uint64_t rx_offloads = 0;              // RTE_ETH_RX_OFFLOAD_*: likewise
     RssLevel rss_level = RssLevel::kOutermost;  // with several receive queues
     // Bytes that an af_xdp port may have under way behind its interface, for each queue. 0: the
@@ -66,8 +66,8 @@ struct PortInfo {
     enum class Speed : std::uint8_t { kUnknown, kFixed, kAgreed } speed = Speed::kUnknown;
     int numa_node = -1;     // of the device; -1: it has none, or does not say
     std::string spreading;  // how frames reach several receive queues; empty: there is one
-    std::vector<std::string>
-        tx_offloads;  // rte_eth_dev_tx_offload_name() of each that the port can do
+    // Rte_eth_dev_tx_offload_name() of each that the port can do.
+    std::vector<std::string> tx_offloads;
     std::vector<std::string> rx_offloads;
 
     bool operator==(const PortInfo&) const = default;
@@ -85,13 +85,13 @@ struct PortInfo {
 struct PortCounters {
     std::uint64_t rx_packets = 0;
     std::uint64_t tx_packets = 0;
-    std::uint64_t rx_missed =
-        0;  // dropped for want of a descriptor or ring slot: the tester's own loss
+    // Dropped for want of a descriptor or ring slot: the tester's own loss.
+    std::uint64_t rx_missed = 0;
     std::uint64_t rx_no_mbuf = 0;  // dropped for want of a buffer: the tester's own loss
     std::uint64_t rx_errors = 0;
     std::uint64_t tx_errors = 0;
-    std::uint64_t tx_refused =
-        0;  // frames the driver would not take in one call (retried by the caller)
+    // Frames the driver would not take in one call (retried by the caller).
+    std::uint64_t tx_refused = 0;
     // What the port's interface says it sent, the kernel's own frames included, and those that the
     // far end had no room for: af_packet and af_xdp ports on a veth. Else tx_packets.
     std::uint64_t tx_by_interface = 0;

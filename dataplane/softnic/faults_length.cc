@@ -161,7 +161,7 @@ void sum_fragment(const TxCase&, Span frame, const Target& target) {
 
 constexpr FieldSet kIpLength = kIpOnly;
 
-constexpr Mechanism kMechanisms[] = {
+constexpr Mechanism kLengthMechanisms[] = {
     {.name = "PAD_DATA",
      .meaning = "bytes behind the IP packet are summed as data",
      .applies = padded,
@@ -208,7 +208,7 @@ constexpr Mechanism kMechanisms[] = {
 }  // namespace
 
 std::span<const Mechanism> length_mechanisms() {
-    return kMechanisms;
+    return kLengthMechanisms;
 }
 
 }  // namespace pathproof::softnic

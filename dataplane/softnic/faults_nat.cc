@@ -125,7 +125,7 @@ std::uint32_t before_inner_old(const TxCase& at, Bytes frame, const Target& targ
 
 constexpr FieldSet kUdpOnly = field_bit(FaultField::kUdp) | field_bit(FaultField::kL4);
 
-constexpr Mechanism kMechanisms[] = {
+constexpr Mechanism kNatMechanisms[] = {
     {.name = "NAT0",
      .fields = kUdpOnly,
      .meaning = "a NAT updates a checksum of 0, which means none",
@@ -170,7 +170,7 @@ constexpr Mechanism kMechanisms[] = {
 }  // namespace
 
 std::span<const Mechanism> nat_mechanisms() {
-    return kMechanisms;
+    return kNatMechanisms;
 }
 
 }  // namespace pathproof::softnic

@@ -99,7 +99,7 @@ std::uint32_t with_source_mac(const TxCase&, Bytes frame, const Target& target) 
     return field_value(*target.site, sum);
 }
 
-constexpr Mechanism kMechanisms[] = {
+constexpr Mechanism kOpenWorldMechanisms[] = {
     {.name = "CONSTANT", .meaning = "always the same value", .value = constant},
     {.name = "PLUS_K", .meaning = "the right value and 0x137", .value = plus_k},
     {.name = "XOR_K", .meaning = "two bits of the right value change", .value = xor_k},
@@ -146,7 +146,7 @@ constexpr FaultModel kModels[] = {
 }  // namespace
 
 std::span<const Mechanism> open_world_mechanisms() {
-    return kMechanisms;
+    return kOpenWorldMechanisms;
 }
 
 std::span<const FaultModel> open_world_models() {

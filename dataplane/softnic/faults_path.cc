@@ -5,7 +5,6 @@ namespace pathproof::softnic {
 namespace {
 
 constexpr FaultDirection kWire = FaultDirection::kWire;
-constexpr FaultDirection kRx = FaultDirection::kRx;
 
 std::uint32_t payload_bytes(const PacketPlace& packet) {
     return packet.l4 + packet.l4_length - packet.payload;
@@ -77,7 +76,7 @@ void count_none_bad(RxCase& at, const Target&) {
     counters.rx_outer_l4_csum_bad = 0;
 }
 
-constexpr Mechanism kMechanisms[] = {
+constexpr Mechanism kPathMechanisms[] = {
     {.name = "FLIP",
      .direction = kWire,
      .fields = kPayloadOnly,
@@ -116,25 +115,25 @@ constexpr Mechanism kMechanisms[] = {
      .redo = Redo::kNone,
      .move = FrameMove::kSwapWithNext},
     {.name = "DROP",
-     .direction = kRx,
+     .direction = FaultDirection::kRx,
      .fields = kFrameOnly,
      .meaning = "the receiver drops the frame",
      .applies_rx = always,
      .act_on_verdict = drop},
     {.name = "DROP_BAD",
-     .direction = kRx,
+     .direction = FaultDirection::kRx,
      .fields = kFrameOnly,
      .meaning = "the receiver drops a frame with a bad checksum",
      .applies_rx = bad_somewhere,
      .act_on_verdict = drop},
     {.name = "COUNT_HEALTHY",
-     .direction = kRx,
+     .direction = FaultDirection::kRx,
      .fields = kCounterOnly,
      .meaning = "rx_csum_bad counts frames that are good",
      .applies_rx = healthy,
      .act_on_verdict = count_one_bad},
     {.name = "STUCK_ZERO",
-     .direction = kRx,
+     .direction = FaultDirection::kRx,
      .fields = kCounterOnly,
      .meaning = "rx_csum_bad stays 0",
      .applies_rx = bad_somewhere,
@@ -144,7 +143,7 @@ constexpr Mechanism kMechanisms[] = {
 }  // namespace
 
 std::span<const Mechanism> path_mechanisms() {
-    return kMechanisms;
+    return kPathMechanisms;
 }
 
 }  // namespace pathproof::softnic

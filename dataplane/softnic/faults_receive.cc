@@ -6,8 +6,6 @@
 namespace pathproof::softnic {
 namespace {
 
-constexpr FaultDirection kRx = FaultDirection::kRx;
-
 RxClaim claim(const RxVerdict& verdict, const Target& target) {
     const bool ip = target.field == FaultField::kIp;
     if (target.depth == Depth::kOuter) {
@@ -89,45 +87,45 @@ void heal(RxCase& at, const Target& target) {
 
 constexpr FieldSet kClaims = kTransports | kIpOnly;
 
-constexpr Mechanism kMechanisms[] = {
+constexpr Mechanism kReceiveMechanisms[] = {
     {.name = "GOOD_ON_BAD",
-     .direction = kRx,
+     .direction = FaultDirection::kRx,
      .fields = kClaims,
      .meaning = "a bad checksum is reported good",
      .applies_rx = claims<RxClaim::kBad>,
      .act_on_verdict = say<RxClaim::kGood>},
     {.name = "BAD_ON_GOOD",
-     .direction = kRx,
+     .direction = FaultDirection::kRx,
      .fields = kClaims,
      .meaning = "what is good, or cannot be checked, is reported bad",
      .applies_rx = not_bad,
      .act_on_verdict = say<RxClaim::kBad>},
     {.name = "UNKNOWN_ALWAYS",
-     .direction = kRx,
+     .direction = FaultDirection::kRx,
      .fields = kClaims,
      .meaning = "nothing is ever reported",
      .applies_rx = claims_anything,
      .act_on_verdict = say<RxClaim::kUnknown>},
     {.name = "DEFAULT_GOOD",
-     .direction = kRx,
+     .direction = FaultDirection::kRx,
      .fields = kClaims,
      .meaning = "what was not checked is reported good",
      .applies_rx = claims<RxClaim::kUnknown>,
      .act_on_verdict = say<RxClaim::kGood>},
     {.name = "LAYER_SWAP",
-     .direction = kRx,
+     .direction = FaultDirection::kRx,
      .fields = field_bit(FaultField::kL4) | kIpOnly,
      .meaning = "the outer verdict is reported for the inner packet and the other way round",
      .applies_rx = in_tunnel,
      .act_on_verdict = swap_layers},
     {.name = "L4_LOST",
-     .direction = kRx,
+     .direction = FaultDirection::kRx,
      .fields = field_bit(FaultField::kL4),
      .meaning = "a bad transport checksum behind a bad IP header is reported good",
      .applies_rx = behind_bad_ip,
      .act_on_verdict = say<RxClaim::kGood>},
     {.name = "HEALED",
-     .direction = kRx,
+     .direction = FaultDirection::kRx,
      .fields = kPayloadOnly,
      .meaning = "the checksum of a wrong payload is mended, and reported good",
      .applies_rx = bad_transport,
@@ -137,7 +135,7 @@ constexpr Mechanism kMechanisms[] = {
 }  // namespace
 
 std::span<const Mechanism> receive_mechanisms() {
-    return kMechanisms;
+    return kReceiveMechanisms;
 }
 
 }  // namespace pathproof::softnic

@@ -77,7 +77,7 @@ std::uint32_t length_of_full_segment(const TxCase& at, Bytes frame, const Target
     return field_value(*target.site, sum);
 }
 
-constexpr Mechanism kMechanisms[] = {
+constexpr Mechanism kSegmentMechanisms[] = {
     {.name = "SUPERPKT",
      .meaning = "every segment has the super-frame's checksum",
      .applies = one_of_several,
@@ -140,7 +140,7 @@ constexpr Mechanism kMechanisms[] = {
 }  // namespace
 
 std::span<const Mechanism> segment_mechanisms() {
-    return kMechanisms;
+    return kSegmentMechanisms;
 }
 
 }  // namespace pathproof::softnic

@@ -24,8 +24,8 @@ namespace pathproof::softnic {
 namespace {
 
 constexpr std::uint16_t kBurst = 64;
-constexpr std::size_t kKeptBytes =
-    2304;  // longer frames are kept cut: their headers are what is looked at
+// Longer frames are kept cut: their headers are what is looked at.
+constexpr std::size_t kKeptBytes = 2304;
 constexpr auto kWatchEvery = std::chrono::milliseconds(20);
 
 // One direction of the wire; a single lcore writes it.

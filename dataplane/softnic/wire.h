@@ -48,13 +48,13 @@ struct WireFrame {
 struct WireTally {
     std::uint64_t received = 0;
     std::uint64_t forwarded = 0;
-    std::uint64_t not_forwarded =
-        0;  // the far port would not take it: received = forwarded + not_forwarded
+    // The far port would not take it: received = forwarded + not_forwarded.
+    std::uint64_t not_forwarded = 0;
     std::uint64_t malformed = 0;  // of the forwarded ones
     // Of the not forwarded ones: super-frames of TSO or GSO, which a NIC would segment and this
     // wire does not.
-    std::uint64_t truncated =
-        0;  // longer than the receiving port's frame buffer: only their beginning came
+    // Longer than the receiving port's frame buffer: only their beginning came.
+    std::uint64_t truncated = 0;
     std::uint64_t too_long = 0;        // came whole, but longer than the far port's MTU allows
     std::uint64_t handed_partial = 0;  // of the received: the port said that a checksum was left
     // Partial checksums filled in (0 in kPassThrough), in such frames; and in frames of which the
@@ -71,8 +71,8 @@ struct WireReport {
     std::array<WireTally, 2> directions{};  // by Direction
     std::vector<WireFrame> kept;            // the first keep_bad_frames bad ones
     std::vector<port::PortCounters> ports;  // deltas
-    std::uint64_t tester_lost =
-        0;  // frames that the wire's own ports dropped on receipt (missed, no mbuf)
+    // Frames that the wire's own ports dropped on receipt (missed, no mbuf).
+    std::uint64_t tester_lost = 0;
     double seconds = 0;
     std::int64_t started_unix_ns = 0;
     // Not empty: why this is no faithful account ("port u0: its kernel interface u0 no longer

@@ -36,8 +36,8 @@ struct PairRun {
 // One writer each, read when both have ended.
 struct alignas(64) PairWorkerCounts {
     std::uint64_t pairs = 0;  // begun
-    std::uint64_t refused =
-        0;  // frames that the driver did not take, or that there was no mbuf for
+    // Frames that the driver did not take, or that there was no mbuf for.
+    std::uint64_t refused = 0;
     std::uint64_t warm_ups = 0;  // frames sent to make the way warm
     std::uint64_t split = 0;     // bursts of two of which the driver first took one
 };

@@ -31,8 +31,8 @@ struct RespondReport {
 };
 
 struct RespondPlan {
-    ResponderOptions
-        responder;            // each worker has one of its own; losses are drawn from seed + worker
+    // Each worker has one of its own; losses are drawn from seed + worker.
+    ResponderOptions responder;
     Nanoseconds duration{0};  // 0: until it is stopped
     // Worker w of the EAL reads receive queues w, w + workers, ... and writes to transmit queue w.
     unsigned workers = 1;

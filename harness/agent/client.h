@@ -29,8 +29,8 @@ struct Feature {
     bool active = false;
     bool requested = false;
     bool available = false;  // may be changed by the user (hw_features)
-    bool never_changed =
-        false;  // what `ethtool -k` marks "[fixed]": not available, or the same on any device
+    // What `ethtool -k` marks "[fixed]": not available, or the same on any device.
+    bool never_changed = false;
     bool operator==(const Feature&) const = default;
 };
 

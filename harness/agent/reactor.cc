@@ -95,8 +95,8 @@ void Reactor::run() {
             if (watch == watches_.end()) {
                 continue;  // forgotten by a callback earlier in this round
             }
-            const std::shared_ptr<Callback> callback =
-                watch->second.callback;  // it may forget itself
+            // It may forget itself.
+            const std::shared_ptr<Callback> callback = watch->second.callback;
             (*callback)();
         }
         call_due_timers();

@@ -26,8 +26,8 @@ struct ChecksumProof {
     ChecksumCause cause = ChecksumCause::kUnexplained;
     judge::Layer layer;
     std::string on_wire;  // "198.51.100.1:7103 > 198.51.100.2:4789"
-    std::string
-        original;  // the same flow before NAT, from conntrack; empty when there is no such entry
+    // The same flow before NAT, from conntrack; empty when there is no such entry.
+    std::string original;
     std::string carries;  // "inner TCP"
     std::uint32_t wire = 0;
     std::uint32_t right = 0;

@@ -59,8 +59,8 @@ struct QueryStory {
     judge::QueryState state = judge::QueryState::kNever;
     Fate fate = Fate::kUnexplained;
     std::string query;  // the tuple it left with
-    std::string
-        winner;  // the entry that stood in its way: original > reply tuple; empty when there is none
+    // The entry that stood in its way: original > reply tuple; empty when there is none.
+    std::string winner;
     std::string event;  // what proves the fate
 };
 

@@ -49,8 +49,8 @@ struct JournalHeader {
     std::string run_id;
     int format = kJournalFormat;
     pid_t pid = 0;
-    std::string
-        boot_id;  // of /proc/sys/kernel/random/boot_id: what survives a reboot is only files
+    // Of /proc/sys/kernel/random/boot_id: what survives a reboot is only files.
+    std::string boot_id;
     std::string command;
     bool operator==(const JournalHeader&) const = default;
 };

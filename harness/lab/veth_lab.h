@@ -23,8 +23,8 @@ class Namespaces;
 //   on both nodes: 198.18.0.1/30 and 198.18.0.2/30, routes to the far pods.
 struct OverlayOptions {
     bool udp_checksum = true;  // vxlan udpcsum / noudpcsum
-    bool masquerade =
-        true;  // outer SNAT: POSTROUTING -o eth0 -p udp --dport 4789 MASQUERADE --random-fully
+    // Outer SNAT: POSTROUTING -o eth0 -p udp --dport 4789 MASQUERADE --random-fully.
+    bool masquerade = true;
 };
 
 struct OverlayNames {
@@ -65,8 +65,8 @@ class Overlay {
 //   carrier: vxlan device `vx` (VNI 42, UDP 4789) on d0, for clients 198.19.0.0/16 that come in
 //   VXLAN
 struct NatBoxOptions {
-    unsigned backends =
-        2;  // DNAT targets of the service, each with equal probability (statistic random)
+    // DNAT targets of the service, each with equal probability (statistic random).
+    unsigned backends = 2;
     enum class Snat { kNone, kMasquerade, kMasqueradeRandomFully } snat = Snat::kNone;
     unsigned udp_timeout_s = 30;  // nf_conntrack_udp_timeout of the DUT's namespace
 };

@@ -30,8 +30,8 @@ struct Clash {
     Fate fate = Fate::kOpen;
     std::int64_t found_ns = 0;                // when the first event about it was read
     std::optional<std::int64_t> answered_ns;  // when the reply was reported
-    std::optional<std::int64_t>
-        destroyed_ns;  // up to 60 s after the entry's end: the collector's interval
+    // Up to 60 s after the entry's end: the collector's interval.
+    std::optional<std::int64_t> destroyed_ns;
 };
 const char* name(Clash::Fate fate);  // "answered", "unanswered", "open"
 

@@ -64,8 +64,8 @@ struct Entry {
     std::uint32_t status = 0;
     std::optional<std::uint32_t> timeout_s;
     std::uint32_t mark = 0;
-    bool mark_reported =
-        false;  // dumps always carry the mark, events only when it is set or has changed
+    // Dumps always carry the mark, events only when it is set or has changed.
+    bool mark_reported = false;
     std::uint16_t zone = 0;
     ZoneDirection zone_direction = ZoneDirection::kBoth;
     std::string protocol_state;  // TCP, SCTP and DCCP: "ESTABLISHED"; empty otherwise
@@ -87,10 +87,10 @@ struct Event {
     EventKind kind = EventKind::kNew;
     std::int64_t time_ns = 0;  // CLOCK_REALTIME when we read it
     Entry entry;
-    std::uint32_t cause_port =
-        0;  // netlink port whose request caused it; 0: a packet or a timer did
-    std::optional<std::uint64_t>
-        kernel_time_ns;  // CTA_TIMESTAMP_EVENT (6.14, nf_conntrack_timestamp=1)
+    // Netlink port whose request caused it; 0: a packet or a timer did.
+    std::uint32_t cause_port = 0;
+    // CTA_TIMESTAMP_EVENT (6.14, nf_conntrack_timestamp=1).
+    std::optional<std::uint64_t> kernel_time_ns;
     // The kernel's message about it was lost; it was found by reading the table again (Watcher).
     // The entry has what was known of it, `time_ns` is when it was found.
     bool missed = false;
@@ -99,8 +99,8 @@ struct Event {
 // Everything that a listener saw between its start and its stop.
 struct EventLog {
     std::vector<Event> events;
-    std::uint64_t overruns =
-        0;  // ENOBUFS: events were lost; counts taken from the log are then lower bounds
+    // ENOBUFS: events were lost; counts taken from the log are then lower bounds.
+    std::uint64_t overruns = 0;
     std::uint64_t unreadable = 0;  // messages that are no conntrack event of a form known to us
 };
 

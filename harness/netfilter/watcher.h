@@ -35,8 +35,8 @@ struct Gap {
         kOpen,        // it could not be: `problem` says why
     };
     Stage stage = Stage::kNoticed;
-    std::uint64_t number =
-        0;  // 1, 2, ...; the same in both stages. Gaps that follow closely are one.
+    // 1, 2, ...; the same in both stages. Gaps that follow closely are one.
+    std::uint64_t number = 0;
     std::int64_t from_ns = 0;   // CLOCK_REALTIME: nothing is missing before...
     std::int64_t until_ns = 0;  // ...and after
     EventCounts missed;         // given as events with Event::missed; in kReconciled only

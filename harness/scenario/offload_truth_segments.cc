@@ -26,7 +26,7 @@ constexpr std::size_t kSuperFrames = 12;
 constexpr std::uint32_t kEnvelope = 50;  // VXLAN over IPv4, with the inner Ethernet header
 constexpr std::uint32_t kLeastPacket = kEnvelope + 40 + kSegmentBytes;
 
-constexpr std::uint16_t kFirstPort = 21000;
+constexpr std::uint16_t kSegmentPort = 21000;
 constexpr std::uint8_t kFinPushAck = 0x19;
 
 enum class Kind : std::size_t { kTcp, kUdp };
@@ -121,7 +121,7 @@ Status send_udp(TruthBench& bench, const Feature& feature, SegmentTally& tally) 
     options.segment_bytes = kSegmentBytes;
     for (std::size_t i = 0; i < kSuperFrames; ++i) {
         options.payloads = {payload_of(i)};
-        options.source = {feature.address(), static_cast<std::uint16_t>(kFirstPort + i)};
+        options.source = {feature.address(), static_cast<std::uint16_t>(kSegmentPort + i)};
         const auto report = bench.dut().send_datagrams(options);
         if (!report) {
             return pass_on(report.error());
@@ -141,7 +141,7 @@ Status send_tcp(TruthBench& bench, const Feature& feature, SegmentTally& tally) 
         frame::FrameSpec spec;
         spec.packet.source_mac = tunnel->mac;
         spec.packet.destination_mac = {{2, 0, 0, 0, 0, 3}};
-        spec.packet.source = {feature.address(), static_cast<std::uint16_t>(kFirstPort + i)};
+        spec.packet.source = {feature.address(), static_cast<std::uint16_t>(kSegmentPort + i)};
         spec.packet.destination = {feature.far(), 7000};
         spec.packet.transport = frame::Transport::kTcp;
         spec.packet.tcp_flags = kFinPushAck;
@@ -178,9 +178,9 @@ std::optional<std::size_t> number_of(const matrix::FrameBytes& bytes, const Segm
         return std::nullopt;
     }
     const std::uint16_t port = view.inner.source_endpoint().port;
-    const bool ours = port >= kFirstPort && port < kFirstPort + kSuperFrames &&
+    const bool ours = port >= kSegmentPort && port < kSegmentPort + kSuperFrames &&
                       view.inner.destination_endpoint().address == point.feature.far();
-    return ours ? std::optional<std::size_t>(port - kFirstPort) : std::nullopt;
+    return ours ? std::optional<std::size_t>(port - kSegmentPort) : std::nullopt;
 }
 
 Result<SegmentTally> measure_once(TruthBench& bench, const SegmentPoint& point, WireKind wire) {

@@ -301,8 +301,8 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
         if (!tunnel) {
             return pass_on(tunnel.error());
         }
-        constexpr std::uint32_t kVxlanOverIpv4 =
-            50;  // RFC 7348: outer IPv4, UDP, VXLAN and inner Ethernet headers
+        // RFC 7348: outer IPv4, UDP, VXLAN and inner Ethernet headers.
+        constexpr std::uint32_t kVxlanOverIpv4 = 50;
         facts.tunnel_packet = std::max(facts.tunnel_packet, tunnel->mtu + kVxlanOverIpv4);
     }
     return seen;

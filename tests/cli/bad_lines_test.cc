@@ -174,9 +174,8 @@ BadLine spoiled(const Words& base, const std::vector<Option>& options, Dice& dic
             add({dice.one_of(valued).name + "="});
             line.told = "is empty";
             break;
-        case 7:
-            add({dice.one_of(valued).name});  // and no value
-            break;
+        // And no value.
+        case 7: add({dice.one_of(valued).name}); break;
         case 8:
             for (std::size_t n = 0, many = 3 + dice.below(400); n < many; ++n) {
                 add({"--vlan", std::to_string(n)});

@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(a_long_run_of_carries_is_not_lost) {
     BOOST_TEST(folded(sum_bytes(bytes)) == 0xffff);
     BOOST_TEST(oracle_sum(bytes) == 0xffff);
     BOOST_TEST(folded(~PartialSum{0}) == 0xffff);
-    BOOST_TEST(folded(0xffff'ffff'0000'0001) ==
-               0x0100);  // a word of memory order, printed in host order
+    // A word of memory order, printed in host order.
+    BOOST_TEST(folded(0xffff'ffff'0000'0001) == 0x0100);
 }
 
 BOOST_AUTO_TEST_CASE(the_oracle_goes_on_at_an_odd_place) {

@@ -108,8 +108,8 @@ BOOST_AUTO_TEST_CASE(words_that_conntrack_lacks_select_by_the_same_lines) {
     for (const std::string& line : ours({"port=2010"}, {})) {
         BOOST_TEST(line.find("port=2010 ") != std::string::npos);
     }
-    BOOST_TEST(ours({"port=2010"}, {}).size() ==
-               4U);  // sctp, udplite and the two udp with zones of a direction
+    // Sctp, udplite and the two udp with zones of a direction.
+    BOOST_TEST(ours({"port=2010"}, {}).size() == 4U);
     BOOST_TEST(ours({"zone=2"}, {}).size() == ours({"zone=2", "dst=198.18.1.2"}, {}).size() + 20);
 }
 

@@ -59,8 +59,8 @@ BOOST_AUTO_TEST_CASE(a_capture_is_read_by_tshark_frame_by_frame) {
     RingPort to = RingPort::make("cap1");
     const auto first = arp_request(7);
     const auto second = arp_request(9);
-    constexpr std::int64_t kTime =
-        1'795'000'000'123'456'789;  // 2026-11-18, and earlier than the first use of the library
+    // 2026-11-18, and earlier than the first use of the library.
+    constexpr std::int64_t kTime = 1'795'000'000'123'456'789;
     const std::array<CapturedFrame, 2> frames = {{
         {.port_id = from.port.id(),
          .direction = CaptureDirection::kIn,

@@ -109,8 +109,8 @@ inline std::vector<std::string> false_claims_of(const nlohmann::json& scenario) 
             for (const auto& [name, value] : sums) {
                 all[name] += value;
             }
-            sums["outages"] =
-                cell["verdict"] == "ERROR" ? 1 : 0;  // only such a cell names one without harm
+            // Only such a cell names one without harm.
+            sums["outages"] = cell["verdict"] == "ERROR" ? 1 : 0;
             check(cell.at("reason"), sums);
         }
     }

@@ -299,8 +299,8 @@ BOOST_AUTO_TEST_CASE(what_the_testers_own_kernel_sends_is_no_traffic_of_the_wire
     in(lab.tester(), "ip addr add 203.0.113.9/24 dev ua");
     lab.start(WireMode::kHealthyNic);
     const Side own{lab.tester(), "203.0.113.9"};
-    BOOST_TEST(udp_burst(own, {"", "203.0.113.10"}, 3) ==
-               3u);  // makes the kernel send ARP requests by ua
+    // Makes the kernel send ARP requests by ua.
+    BOOST_TEST(udp_burst(own, {"", "203.0.113.10"}, 3) == 3u);
     std::this_thread::sleep_for(300ms);
     const WireReport report = lab.stop();
     BOOST_TEST(report.directions[0].received == 0u);
@@ -312,8 +312,8 @@ BOOST_AUTO_TEST_CASE(a_port_whose_interface_is_deleted_is_noticed_and_named) {
     lab.start(WireMode::kHealthyNic);
     BOOST_TEST(ping(lab.a, lab.b, 1) == 1u);
     in(lab.tester(), "ip link del ub");
-    BOOST_TEST(udp_burst(lab.a, {"", "198.51.100.2"}, 100) ==
-               100u);  // frames for a port that is gone
+    // Frames for a port that is gone.
+    BOOST_TEST(udp_burst(lab.a, {"", "198.51.100.2"}, 100) == 100u);
     bool broken = false;
     for (int look = 0; look < 100 && !broken; ++look) {
         std::this_thread::sleep_for(20ms);

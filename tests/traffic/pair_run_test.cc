@@ -182,8 +182,8 @@ BOOST_AUTO_TEST_CASE(corrupted_answers_are_bad_checksums_and_never_answers) {
 
 BOOST_AUTO_TEST_CASE(answers_from_another_address_are_misdelivered_and_kept) {
     const PairReport report = run(small_plan(), small_responder(), to_answers(5, [](Frame frame) {
-                                      frame[26 + 3] =
-                                          99;  // the last byte of the IPv4 source address
+                                      // The last byte of the IPv4 source address.
+                                      frame[26 + 3] = 99;
                                       mend_checksums(frame);
                                       return Frames{frame};
                                   }));
