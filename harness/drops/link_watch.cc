@@ -46,7 +46,9 @@ struct LinkWatch::Impl {
         const auto* link = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(message));
         char name[IF_NAMESIZE] = "";
         if (if_indextoname(static_cast<unsigned>(link->ifi_index), name) != nullptr) {
-            constexpr unsigned kWorking = IFF_UP | IFF_RUNNING;
+            // Not IFF_RUNNING: the kernel sets it up to a second after the carrier is there.
+            constexpr unsigned kLowerUp = 1u << 16;  // IFF_LOWER_UP of <linux/if.h>
+            constexpr unsigned kWorking = IFF_UP | kLowerUp;
             static_cast<Impl*>(self)->note(name, (link->ifi_flags & kWorking) == kWorking);
         }
         return MNL_CB_OK;
