@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "dataplane/frame/address.h"
 #include "dataplane/frame/tunnel_ports.h"
@@ -17,6 +18,7 @@
 namespace pathproof::frame {
 
 using Bytes = std::span<const std::uint8_t>;
+using ByteVector = std::vector<std::uint8_t>;
 
 // The header T at `offset`, or nothing if it does not fit. By value: headers in a frame are not
 // aligned (the inner Ethernet header of a tunnel, an IPv4 header behind Ethernet), and the copy

@@ -131,7 +131,7 @@ void add_different(std::vector<std::uint64_t>& keys, std::uint64_t key, std::siz
     }
 }
 
-using ByteVector = std::vector<std::uint8_t>;
+using frame::ByteVector;
 
 // Another payload under the same headers; checksums inside are made right, so that the one in
 // question is looked at by itself.

@@ -11,7 +11,7 @@ namespace pathproof::judge {
 namespace {
 
 constexpr std::size_t kShortestOnTheWire = 60;  // IEEE 802.3, without FCS
-using ByteVector = std::vector<std::uint8_t>;
+using frame::ByteVector;
 
 // The frame before a NIC's work: what was handed over or, without it, the intended frame with
 // pseudo-header sums in its transport fields.

@@ -12,9 +12,9 @@ namespace pathproof::judge {
 namespace {
 
 using frame::Bytes;
+using frame::ByteVector;
 using frame::Network;
 using frame::PacketView;
-using ByteVector = std::vector<std::uint8_t>;
 
 constexpr std::size_t kLongest = 65'535;
 

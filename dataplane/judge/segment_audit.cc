@@ -10,10 +10,10 @@
 namespace pathproof::judge {
 namespace {
 
+using frame::ByteVector;
 using frame::FrameView;
 using frame::Network;
 using frame::Transport;
-using ByteVector = std::vector<std::uint8_t>;
 
 constexpr std::uint8_t kFin = 0x01;
 constexpr std::uint8_t kPsh = 0x08;

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -34,8 +36,7 @@ const CLI::Validator kFinite(
     },
     "");
 
-}  // namespace
-
+// Empty arguments, control characters and texts that nobody types.
 Status check_arguments(int argc, const char* const* argv) {
     for (int n = 1; n < argc; ++n) {
         const std::string_view argument(argv[n]);
@@ -59,6 +60,7 @@ Status check_arguments(int argc, const char* const* argv) {
     return {};
 }
 
+// Adds to each option of `app` and of the commands below it that it is such a number.
 void check_numbers(CLI::App& app) {
     for (CLI::Option* option : app.get_options()) {
         const std::string type = option->get_type_name();
@@ -73,6 +75,8 @@ void check_numbers(CLI::App& app) {
     }
 }
 
+// Of the words that should be commands, the first that is none, with those there are: "unknown
+// command 'inspect foo'; there are: dump, watch"; empty if each is one.
 std::string unknown_command(const CLI::App& app, int argc, const char* const* argv) {
     const CLI::App* at = &app;
     std::string typed;
@@ -95,6 +99,8 @@ std::string unknown_command(const CLI::App& app, int argc, const char* const* ar
     }
     return "";
 }
+
+}  // namespace
 
 int complain(const Error& error) {
     fmt::print(stderr, "pathproof: {}\n", error.message);

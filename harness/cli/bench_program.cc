@@ -7,13 +7,11 @@
 
 #include "harness/cli/commands.h"
 #include "harness/process/child.h"
-#include "harness/process/stop.h"
 
 namespace pathproof::cli {
 
 int run_bench_program(char** argv) {
     const std::string program = process::own_binary() + "-bench";
-    process::give_signals_back();
     execv(program.c_str(), argv);
     return complain(Error{
         ErrorCode::kNotFound,

@@ -54,10 +54,21 @@ struct LinkWatch::Impl {
         return MNL_CB_OK;
     }
 
-    // Gives up at an error of the socket: what was seen until then stays.
+    // All devices as they are now.
+    bool ask() const {
+        char room[256];
+        nlmsghdr* request = mnl_nlmsg_put_header(room);
+        request->nlmsg_type = RTM_GETLINK;
+        request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+        mnl_nlmsg_put_extra_header(request, sizeof(ifinfomsg));
+        return mnl_socket_sendto(socket.get(), request, request->nlmsg_len) >= 0;
+    }
+
+    // Gives up at an error of the socket: what was seen until then stays. The kernel tells of a
+    // peer's carrier at most once a second, and not at all if it is back by then: so it is asked.
     void read(const std::stop_token& stopping) {
         std::vector<char> buffer(32 * 1024);
-        for (bool last = false; !last;) {
+        for (bool last = false; !last && ask();) {
             last = stopping.stop_requested();
             pollfd waited{.fd = mnl_socket_get_fd(socket.get()), .events = POLLIN, .revents = 0};
             while (::poll(&waited, 1, last ? 0 : kLookAgainMs) > 0) {
@@ -78,14 +89,7 @@ Result<std::unique_ptr<LinkWatch>> LinkWatch::start() {
     std::unique_ptr<LinkWatch> watch(new LinkWatch);
     Impl& impl = *watch->impl_;
     impl.socket.reset(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC));
-    char room[256];
-    nlmsghdr* request = mnl_nlmsg_put_header(room);
-    request->nlmsg_type = RTM_GETLINK;
-    request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-    auto* link = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(request, sizeof(ifinfomsg)));
-    link->ifi_family = AF_UNSPEC;
-    if (!impl.socket || mnl_socket_bind(impl.socket.get(), RTMGRP_LINK, MNL_SOCKET_AUTOPID) < 0 ||
-        mnl_socket_sendto(impl.socket.get(), request, request->nlmsg_len) < 0) {
+    if (!impl.socket || mnl_socket_bind(impl.socket.get(), RTMGRP_LINK, MNL_SOCKET_AUTOPID) < 0) {
         return fail(ErrorCode::kFailed, "listen to rtnetlink: {}", std::strerror(errno));
     }
     impl.reader = std::jthread([&impl](const std::stop_token& token) { impl.read(token); });

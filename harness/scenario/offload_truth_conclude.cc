@@ -130,7 +130,6 @@ std::string nothing_wrong(const TruthValues& values) {
     return text;
 }
 
-// The first confirmed value of each part.
 bool is_missing(const WrongValue& wrong) {
     return wrong.wrong != 0 && wrong.title == "MISSING";
 }
@@ -142,6 +141,7 @@ bool lost_by_chance(const std::vector<WrongValue>& wrong) {
         wrong, [](const WrongValue& each) { return is_missing(each) && !each.confirmed(); });
 }
 
+// The first confirmed value of each part.
 std::vector<const WrongValue*> leading(const std::vector<WrongValue>& wrong) {
     const bool by_chance = lost_by_chance(wrong);
     std::vector<const WrongValue*> first;

@@ -25,8 +25,8 @@ const std::string kWire = "wire " + kPort + "net_null1,no-rx=1 --duration 0.1 ";
 
 // `exec`: how a shell starts the binary.
 void refused(const std::string& words, const std::string& sentence,
-             const std::string& exec = "exec timeout 10 ") {
-    const char* binary = std::getenv("PATHPROOF_BINARY");
+             const std::string& exec = "exec timeout 10 ",
+             const char* binary = std::getenv("PATHPROOF_BINARY")) {
     BOOST_REQUIRE_MESSAGE(binary != nullptr, "PATHPROOF_BINARY must name the binary");
     const auto out = process::run_program({"sh", "-c", exec + std::string(binary) + " " + words});
     BOOST_REQUIRE_MESSAGE(out, (out ? "" : out.error().message));
@@ -260,4 +260,16 @@ BOOST_AUTO_TEST_CASE(options_that_a_replay_would_pass_over_are_refused) {
     refused(whole.replay() + "--rate 5 --replay-timing", "--rate excludes --replay-timing");
     refused(whole.replay() + "--loop -1", "--loop: '-1' is not a whole number");
     refused(whole.replay() + "--queues 8", "3 frames of a capture are too few for 8 senders");
+}
+
+BOOST_AUTO_TEST_CASE(benchmarks_that_were_not_built_are_said_to_be_missing) {
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("pp-bad-input-" + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
+    const std::string alone = folder / "pathproof";
+    std::filesystem::copy_file(std::getenv("PATHPROOF_BINARY"), alone);
+    refused("bench dataplane", alone + "-bench cannot be started (No such file or directory)",
+            "exec ", alone.c_str());
+    refused("bench", "ninja -C build pathproof-bench", "exec ", alone.c_str());
+    std::filesystem::remove_all(folder);
 }

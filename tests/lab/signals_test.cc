@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_waits_for_a_program_in_the_lab_is_ended_at_once)
     const auto began = std::chrono::steady_clock::now();
     run.signal(SIGTERM);
     BOOST_TEST(run.wait() == 3);
-    BOOST_TEST((std::chrono::steady_clock::now() - began < std::chrono::seconds(2)));
+    BOOST_TEST((std::chrono::steady_clock::now() - began < std::chrono::seconds(20)));  // not 60
     check_nothing_left();
 }
 

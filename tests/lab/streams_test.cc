@@ -34,7 +34,12 @@ class Pair {
               "ip -n ppa link add c0 address 02:70:70:00:01:00 type veth "
               "peer name d0 address 02:70:70:00:01:01 netns ppb; "
               "ip -n ppa link set c0 up; ip -n ppb link set d0 up");
+        // The kernel tells of a carrier up to a second late.
         link_ = link();
+        for (int look = 0; look < 100 && contains(link_, "DOWN"); ++look) {
+            usleep(50'000);
+            link_ = link();
+        }
         features_ = shell("", "ip netns exec ppa ethtool -k c0");
     }
     Pair(const Pair&) = delete;

@@ -133,12 +133,15 @@ frame::OffloadRequest request_of(const Received& frame) {
                                   .l3_len = narrow(packet.network_length),
                                   .l4_len = narrow(packet.payload_offset - packet.transport_offset),
                                   .segment_bytes = frame.request.gso_size};
-    if (inner && cut) {
+    if (inner) {
         const std::size_t sum = view.outer.transport_offset + 6u;
         const bool computed = frame.bytes[sum] != 0 || frame.bytes[sum + 1] != 0;
-        request.mbuf_flags |= RTE_MBUF_F_TX_TUNNEL_VXLAN | RTE_MBUF_F_TX_OUTER_IPV4 |
-                              RTE_MBUF_F_TX_OUTER_IP_CKSUM |
-                              (computed ? RTE_MBUF_F_TX_OUTER_UDP_CKSUM : 0);
+        const bool outer_v4 = view.outer.network == frame::Network::kIpv4;
+        request.mbuf_flags |= RTE_MBUF_F_TX_TUNNEL_VXLAN;
+        request.mbuf_flags |= outer_v4 ? RTE_MBUF_F_TX_OUTER_IPV4 : RTE_MBUF_F_TX_OUTER_IPV6;
+        // Of a frame that is not cut the outer headers are complete.
+        request.mbuf_flags |= cut && outer_v4 ? RTE_MBUF_F_TX_OUTER_IP_CKSUM : 0;
+        request.mbuf_flags |= cut && computed ? RTE_MBUF_F_TX_OUTER_UDP_CKSUM : 0;
         request.outer_l2_len = narrow(view.outer.network_offset);
         request.outer_l3_len = narrow(view.outer.network_length);
         request.l2_len = narrow(view.inner.network_offset - view.outer.transport_offset);

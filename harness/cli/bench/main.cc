@@ -1,6 +1,5 @@
 // pathproof bench: measurements beside the usual tools, in this run.
 #include <CLI/CLI.hpp>
-#include <memory>
 
 #include "harness/cli/arguments.h"
 #include "harness/cli/bench/run.h"

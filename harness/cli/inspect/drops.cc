@@ -19,8 +19,6 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-// Seconds.
-
 struct DropsOptions {
     CommonOptions common;
     std::optional<double> duration_s;

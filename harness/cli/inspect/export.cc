@@ -22,7 +22,6 @@ using Clock = std::chrono::steady_clock;
 using Monitors = std::vector<std::unique_ptr<monitor::Monitor>>;
 
 constexpr const char* kDefaultListen = "127.0.0.1:9816";
-// Seconds.
 
 struct ExportOptions {
     std::vector<std::string> netns;
