@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -58,8 +59,6 @@ class Run {
                                       "software path, nothing of any hardware.";
     }
 
-    std::vector<verdict::FactGroup>& environment() { return devices_; }
-    std::string& dpdk_version() { return dpdk_version_; }
     scenario::Measured& measured() { return measured_; }
 
     void add(verdict::ScenarioResult scenario) {
@@ -84,9 +83,10 @@ class Run {
             result.reasons.insert(result.reasons.begin(),
                                   interruption + ": what was measured before is below.");
         }
-        result.environment = report::read_environment(
-            {.pathproof_version = PATHPROOF_VERSION, .dpdk_version = dpdk_version_, .root = ""});
-        result.environment.insert(result.environment.end(), devices_.begin(), devices_.end());
+        result.environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION,
+                                                       .dpdk_version = measured_.dpdk_version(),
+                                                       .root = ""});
+        std::ranges::move(measured_.devices(), std::back_inserter(result.environment));
         return result;
     }
 
@@ -96,8 +96,6 @@ class Run {
     std::mutex mutex_;
     verdict::RunResult result_;
     scenario::Measured measured_;
-    std::vector<verdict::FactGroup> devices_;
-    std::string dpdk_version_;
 };
 
 void tell(const std::string& sentence) {
@@ -211,9 +209,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
         .device = seeded.device,
         .calibrate = seeded.calibrate};
     {
-        scenario::Context context{**journal,         progress,       settings,
-                                  run.environment(), seeded.profile, run.dpdk_version(),
-                                  run.measured()};
+        scenario::Context context{**journal, progress, settings, seeded.profile, run.measured()};
         for (const scenario::Scenario* scenario : seeded.scenarios) {
             run.measured().begin({.id = scenario->id, .title = scenario->title});
             auto result = scenario->run(context);

@@ -1,5 +1,6 @@
 #include "harness/process/rpc.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -193,27 +194,53 @@ void RpcClient::take_answer(const std::string& line) {
 
 Result<json> RpcClient::call(const std::string& op, const json& args,
                              std::chrono::milliseconds timeout) {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
     auto waiting = std::make_shared<Pending>();
+    std::uint64_t id = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        id = next_id_++;
+        pending_[id] = waiting;
+    }
+    // Not under the lock that the answers' reader takes: a long request fills the socket's buffer.
+    const bool sent = send_until(deadline, to_line({{"id", id}, {"op", op}, {"args", args}}));
     std::unique_lock lock(mutex_);
+    answered_.wait_until(lock, deadline, [&] { return waiting->outcome.has_value() || ended_; });
+    pending_.erase(id);
+    if (waiting->outcome) {
+        return std::move(*waiting->outcome);
+    }
     if (ended_) {
         return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}", who_, pid_,
                     how_it_ended(pid_));
     }
-    const std::uint64_t id = next_id_++;
-    pending_[id] = waiting;
-    // Requests are short: they fit the socket's buffer, so that writing under the lock does not
-    // block.
-    if (!write_all(socket_, to_line({{"id", id}, {"op", op}, {"args", args}}))) {
-        pending_.erase(id);
-        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}", who_, pid_,
-                    how_it_ended(pid_));
+    return fail(ErrorCode::kUnavailable, "{} (pid {}) did not {} '{}' within {} ms", who_, pid_,
+                sent ? "answer" : "take", op, timeout.count());
+}
+
+bool RpcClient::send_until(Deadline deadline, const std::string& line) {
+    const std::unique_lock lock(writing_, deadline);
+    if (!lock.owns_lock()) {
+        return false;
     }
-    if (!answered_.wait_for(lock, timeout, [&] { return waiting->outcome.has_value(); })) {
-        pending_.erase(id);
-        return fail(ErrorCode::kUnavailable, "{} (pid {}) did not answer '{}' within {} ms", who_,
-                    pid_, op, timeout.count());
+    for (std::size_t sent = 0; sent < line.size();) {
+        const ssize_t put = send(socket_, line.data() + sent, line.size() - sent, MSG_DONTWAIT);
+        if (put > 0) {
+            sent += static_cast<std::size_t>(put);
+            continue;
+        }
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+            deadline - std::chrono::steady_clock::now());
+        pollfd room{.fd = socket_, .events = POLLOUT, .revents = 0};
+        const bool full = errno == EAGAIN && left.count() > 0;
+        if (errno != EINTR && (!full || poll(&room, 1, static_cast<int>(left.count())) == 0)) {
+            if (sent != 0) {
+                shutdown(socket_, SHUT_RDWR);  // nobody could read what comes after half a line
+            }
+            return false;
+        }
     }
-    return std::move(*waiting->outcome);
+    return true;
 }
 
 }  // namespace pathproof::process

@@ -48,8 +48,8 @@ class RpcClient {
     RpcClient& operator=(const RpcClient&) = delete;
     ~RpcClient();
 
-    // Asks and waits. If the process dies, or says nothing within `timeout`, the error is
-    // kUnavailable.
+    // Asks and waits. If the process dies, or does not take the request and answer it within
+    // `timeout`, the error is kUnavailable.
     Result<nlohmann::json> call(const std::string& op, const nlohmann::json& args,
                                 std::chrono::milliseconds timeout = std::chrono::seconds(30));
 
@@ -59,7 +59,9 @@ class RpcClient {
 
   private:
     struct Pending;
+    using Deadline = std::chrono::steady_clock::time_point;
 
+    bool send_until(Deadline deadline, const std::string& line);
     void read_answers();
     void take_answer(const std::string& line);
 
@@ -67,7 +69,8 @@ class RpcClient {
     const pid_t pid_;
     const int socket_;
     const std::string who_;
-    std::mutex mutex_;
+    std::timed_mutex writing_;
+    std::mutex mutex_;  // of all below
     std::condition_variable answered_;
     std::map<std::uint64_t, std::shared_ptr<Pending>> pending_;
     std::uint64_t next_id_ = 1;

@@ -10,11 +10,8 @@
 #include "harness/report/text.h"
 
 namespace pathproof::report {
-namespace {
 
-using namespace verdict;
-
-std::string head_html(const RunResult& run) {
+std::string page_head(const std::string& title) {
     return fmt::format(
         "<!DOCTYPE html>\n"
         R"(<html xmlns="http://www.w3.org/1999/xhtml" lang="en"><head><meta charset="utf-8"/>)"
@@ -23,8 +20,12 @@ std::string head_html(const RunResult& run) {
         R"(<meta name="viewport" content="width=device-width, initial-scale=1"/>)"
         R"(<meta name="color-scheme" content="light dark"/><link rel="icon" href="data:,"/>)"
         R"(<title>{} · pathproof</title><style>{}</style></head>)",
-        name(run.verdict), kPageStyle);
+        escape_markup(title), kPageStyle);
 }
+
+namespace {
+
+using namespace verdict;
 
 std::string verdict_html(const RunResult& run) {
     const Badge badge = badge_of(run.verdict);
@@ -169,7 +170,7 @@ const char* subject_of(const std::string& evidence_class) {
 }
 
 std::string html_page(const RunResult& run) {
-    std::string html = head_html(run) + "<body>" + masthead_html(run) + "<main>" +
+    std::string html = page_head(name(run.verdict)) + "<body>" + masthead_html(run) + "<main>" +
                        verdict_html(run) + class_html(run) + overview_html(run);
     for (std::size_t at = 0; at < run.scenarios.size(); ++at) {
         html += scenario_html(run.scenarios[at], fmt::format("s{}", at + 1));

@@ -11,6 +11,9 @@ namespace pathproof::report {
 // type="application/json">.
 std::string html_page(const verdict::RunResult& run);
 
+// A page of this style up to its body.
+std::string page_head(const std::string& title);
+
 // What the run's verdict means, in words for someone who reads their first report.
 std::string meaning(const verdict::RunResult& run);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace pathproof::scenario {
 
 void Measured::begin(const verdict::ScenarioResult& head) {
@@ -44,6 +46,26 @@ std::optional<verdict::ScenarioResult> Measured::cut_short(const std::string& wh
 void Measured::end() {
     const std::lock_guard lock(mutex_);
     in_progress_ = false;
+}
+
+void Measured::know(verdict::FactGroup device) {
+    const std::lock_guard lock(mutex_);
+    devices_.push_back(std::move(device));
+}
+
+void Measured::know_dpdk(const std::string& version) {
+    const std::lock_guard lock(mutex_);
+    dpdk_version_ = version;
+}
+
+std::vector<verdict::FactGroup> Measured::devices() const {
+    const std::lock_guard lock(mutex_);
+    return devices_;
+}
+
+std::string Measured::dpdk_version() const {
+    const std::lock_guard lock(mutex_);
+    return dpdk_version_;
 }
 
 }  // namespace pathproof::scenario

@@ -1,10 +1,11 @@
-// The cells of the scenario in progress: what a run keeps that ends before its time. A signal's
-// thread may read it.
+// What a run keeps that ends before its time: the cells of the scenario in progress, and what is
+// known of the machines. A signal's thread may read it.
 #pragma once
 
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/verdict/result.h"
 
@@ -23,11 +24,19 @@ class Measured {
     std::optional<verdict::ScenarioResult> cut_short(const std::string& why) const;
     void end();
 
+    // Facts of a device of the DUT or a port, and the DPDK that the testers run on.
+    void know(verdict::FactGroup device);
+    void know_dpdk(const std::string& version);
+    std::vector<verdict::FactGroup> devices() const;
+    std::string dpdk_version() const;
+
   private:
     mutable std::mutex mutex_;
     bool in_progress_ = false;
     std::string step_;
     verdict::ScenarioResult result_;
+    std::vector<verdict::FactGroup> devices_;
+    std::string dpdk_version_;
 };
 
 }  // namespace pathproof::scenario

@@ -97,7 +97,7 @@ Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
         return pass_on(tester.error());
     }
     bench->tester_ = std::move(*tester);
-    context.dpdk_version = bench->tester_->dpdk_version();
+    context.measured.know_dpdk(bench->tester_->dpdk_version());
     return bench;
 }
 
@@ -333,15 +333,15 @@ void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell c
     cells.push_back(std::move(cell));
 }
 
-Status NatBench::describe(std::vector<verdict::FactGroup>& environment) {
+Status NatBench::describe() {
     for (const std::string& device : {names().dut_client_devices[0], names().dut_server_device}) {
         auto group = device_facts(*dut_, device, "DUT device " + device + " (NAT box)");
         if (!group) {
             return pass_on(group.error());
         }
-        environment.push_back(std::move(*group));
+        context_.measured.know(std::move(*group));
     }
-    environment.push_back(port_facts(tester_->ports(), "Tester ports of the NAT box lab"));
+    context_.measured.know(port_facts(tester_->ports(), "Tester ports of the NAT box lab"));
     return {};
 }
 

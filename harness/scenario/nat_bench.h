@@ -37,7 +37,7 @@ class NatBench {
 
     agent::Client& dut() { return *dut_; }
     const lab::NatBoxNames& names() const { return lab_->names(); }
-    Status describe(std::vector<verdict::FactGroup>& environment);
+    Status describe();
 
   private:
     struct Run;

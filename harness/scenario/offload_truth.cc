@@ -398,8 +398,8 @@ Status describe(Context& context, TruthBench& bench) {
     if (!facts) {
         return pass_on(facts.error());
     }
-    context.environment.push_back(std::move(*facts));
-    context.environment.push_back(
+    context.measured.know(std::move(*facts));
+    context.measured.know(
         port_facts({bench.tester_port()}, "Tester port of the offload truth table"));
     return {};
 }

@@ -88,7 +88,7 @@ Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
         return pass_on(tester.error());
     }
     bench->tester_ = std::move(*tester);
-    context.dpdk_version = bench->tester_->dpdk_version();
+    context.measured.know_dpdk(bench->tester_->dpdk_version());
 
     agent::DnsServerOptions dns;
     dns.listen = {names.pod_b_address, kDnsPort};
@@ -308,23 +308,23 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
     return seen;
 }
 
-Status OverlayBench::describe(std::vector<verdict::FactGroup>& environment) {
+Status OverlayBench::describe() {
     for (const std::string& device : {names().underlay, names().vxlan}) {
         auto group = device_facts(*node_a_, device,
                                   "DUT device " + device + " (node A; node B has its twin)");
         if (!group) {
             return pass_on(group.error());
         }
-        environment.push_back(std::move(*group));
+        context_.measured.know(std::move(*group));
     }
     if (context_.profile) {
         auto group = profile_facts(*node_a_, names().underlay, *context_.profile);
         if (!group) {
             return pass_on(group.error());
         }
-        environment.push_back(std::move(*group));
+        context_.measured.know(std::move(*group));
     }
-    environment.push_back(port_facts(tester_->ports(), "Tester ports of the overlay lab"));
+    context_.measured.know(port_facts(tester_->ports(), "Tester ports of the overlay lab"));
     return {};
 }
 

@@ -39,7 +39,7 @@ class OverlayBench {
     Result<bool> feature(const std::string& device, const std::string& feature);
 
     const lab::OverlayNames& names() const { return lab_->names(); }
-    Status describe(std::vector<verdict::FactGroup>& environment);
+    Status describe();
 
   private:
     explicit OverlayBench(Context& context) : context_(context) {}

@@ -60,11 +60,8 @@ struct Context {
     lab::Journal& journal;
     Progress& progress;
     const Options& options;
-    // Scenarios add what they know of the DUT's devices.
-    std::vector<verdict::FactGroup>& environment;
     const std::optional<profile::Profile>& profile;  // what the DUT's NIC is expected to offload
-    std::string& dpdk_version;                       // told by the first tester
-    Measured& measured;                              // to be told each cell once it is measured
+    Measured& measured;  // to be told each cell once it is measured, and facts of devices
 };
 
 struct Scenario {

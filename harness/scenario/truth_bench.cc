@@ -110,7 +110,7 @@ Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const Tru
         !started) {
         return pass_on(started.error());
     }
-    context.dpdk_version = bench->tester_->dpdk_version();
+    context.measured.know_dpdk(bench->tester_->dpdk_version());
     return bench;
 }
 

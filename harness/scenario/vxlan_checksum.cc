@@ -179,7 +179,7 @@ Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context) {
     if (!bench) {
         return pass_on(bench.error());
     }
-    if (const Status described = (*bench)->describe(context.environment); !described) {
+    if (const Status described = (*bench)->describe(); !described) {
         return pass_on(described.error());
     }
     std::vector<OverlayFacts> measured;

@@ -99,6 +99,41 @@ BOOST_AUTO_TEST_CASE(a_process_that_says_nothing_runs_into_the_timeout) {
     BOOST_TEST(answer.error().message.find("did not answer 'anything'") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_process_that_does_not_read_holds_nobody_beyond_the_timeout) {
+    RpcClient client(shell("sleep 20"), "shell");
+    const auto began = std::chrono::steady_clock::now();
+    const json megabytes = std::string(8 << 20, 'x');
+    Result<json> other = json();
+    std::thread asks_too([&] {
+        std::this_thread::sleep_for(300ms);
+        other = client.call("short", {}, 100ms);
+    });
+    const auto answer = client.call("long", megabytes, 1500ms);
+    asks_too.join();
+    BOOST_REQUIRE(!answer);
+    BOOST_TEST((answer.error().code == ErrorCode::kUnavailable));
+    BOOST_REQUIRE(!other);
+    BOOST_TEST(other.error().message.find("'short' within 100 ms") != std::string::npos);
+    BOOST_TEST((std::chrono::steady_clock::now() - began < 10s));
+}
+
+BOOST_AUTO_TEST_CASE(long_requests_and_answers_cross_without_waiting_for_each_other) {
+    // It reads the second request only once its own megabytes were taken.
+    RpcClient client(
+        shell("read a; printf '{\"id\":1,\"ok\":\"'; head -c 8000000 /dev/zero | tr "
+              "'\\0' y; echo '\"}'; read b; echo '{\"id\":2,\"ok\":\"taken\"}'; read c"),
+        "shell");
+    Result<json> first = json();
+    std::thread asks_first([&] { first = client.call("one", {}, 20s); });
+    std::this_thread::sleep_for(20ms);
+    const auto second = client.call("two", std::string(4 << 20, 'x'), 20s);
+    asks_first.join();
+    BOOST_REQUIRE_MESSAGE(first, (first ? "" : first.error().message));
+    BOOST_REQUIRE_MESSAGE(second, (second ? "" : second.error().message));
+    BOOST_TEST(first->get<std::string>().size() == 8'000'000U);
+    BOOST_TEST(*second == "taken");
+}
+
 BOOST_AUTO_TEST_CASE(the_server_answers_requests_and_refuses_what_is_none) {
     int to_server[2];
     int from_server[2];

@@ -1,0 +1,91 @@
+// pathproof compare: what changed from one report to others.
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/base/new_file.h"
+#include "harness/cli/commands.h"
+#include "harness/compare/text.h"
+
+namespace pathproof::cli {
+namespace {
+
+struct CompareOptions {
+    std::vector<std::string> reports;
+    std::string html;
+    bool json = false;
+};
+
+Result<std::vector<compare::Report>> read_reports(const std::vector<std::string>& paths) {
+    std::vector<compare::Report> reports;
+    for (const std::string& path : paths) {
+        auto report = compare::read_report(path);
+        if (!report) {
+            return pass_on(report.error());
+        }
+        for (const compare::Report& other : reports) {
+            if (compare::same_file(other.file, report->file)) {
+                return fail(ErrorCode::kBadInput, "{} and {} are one file", other.file,
+                            report->file);
+            }
+        }
+        reports.push_back(std::move(*report));
+    }
+    return reports;
+}
+
+int run_compare(const CompareOptions& options) {
+    const auto reports = read_reports(options.reports);
+    if (!reports) {
+        return complain(reports.error());
+    }
+    const compare::Report& before = reports->front();
+    std::vector<compare::Compared> all;
+    int code = 0;
+    for (auto now = reports->begin() + 1; now != reports->end(); ++now) {
+        if (const std::string why = compare::not_comparable(before.run, now->run); !why.empty()) {
+            return complain({ErrorCode::kFailed, fmt::format("{} and {} cannot be compared: {}",
+                                                             before.file, now->file, why)});
+        }
+        all.push_back({&*now, compare::compare(before.run, now->run)});
+        const int one = compare::exit_code(all.back().comparison);
+        code = code == 1 || one == 1 ? 1 : std::max(code, one);
+    }
+    if (!options.html.empty()) {
+        if (const Status written = replace_file(options.html, compare::page(before, all));
+            !written) {
+            return complain(written.error());
+        }
+    }
+    if (options.json) {
+        fmt::print("{}\n", compare::to_json(before, all)
+                               .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+        return code;
+    }
+    for (const compare::Compared& now : all) {
+        fmt::print("{}{}", &now == &all.front() ? "" : "\n", compare::text(before, now));
+    }
+    return code;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Command& chosen) {
+    auto options = std::make_shared<CompareOptions>();
+    CLI::App* command = app.add_subcommand(
+        "compare",
+        "What changed from the first report to each of the others (exit code 0: no worse, 1: "
+        "worse, 2: bad input, 3: cannot be compared)");
+    command
+        ->add_option("REPORT", options->reports,
+                     "report.json, or the folder that it is in: two or more")
+        ->required()
+        ->expected(2, 64);
+    command->add_flag("--json", options->json, "as JSON");
+    command->add_option("--html", options->html, "write a page to this file, too")
+        ->type_name("FILE");
+    command->callback([options, &chosen] { chosen = [options] { return run_compare(*options); }; });
+}
+
+}  // namespace pathproof::cli

@@ -1,0 +1,336 @@
+#include "harness/compare/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <regex>
+#include <string_view>
+
+#include "harness/report/text.h"
+
+namespace pathproof::compare {
+namespace {
+
+using namespace verdict;
+
+enum class Standing { kAbsent, kSkipped, kOpen, kPassed, kFailed };
+
+Standing standing(const Cell& cell) {
+    switch (cell.verdict) {
+        case CellVerdict::kPass: return Standing::kPassed;
+        case CellVerdict::kFail: return Standing::kFailed;
+        case CellVerdict::kSkip: return Standing::kSkipped;
+        case CellVerdict::kError:
+        case CellVerdict::kInconclusive: break;
+    }
+    return Standing::kOpen;
+}
+
+bool has_verdict(Standing standing) {
+    return standing == Standing::kPassed || standing == Standing::kFailed;
+}
+
+// The cells and controls of a scenario by id.
+using Cells = std::map<std::string, const Cell*>;
+
+Cells cells_of(const ScenarioResult& scenario) {
+    Cells cells;
+    for (const auto* list : {&scenario.cells, &scenario.controls}) {
+        for (const Cell& cell : *list) {
+            cells.emplace(cell.id, &cell);
+        }
+    }
+    return cells;
+}
+
+const Cell* find(const Cells& cells, const std::string& id) {
+    const auto found = cells.find(id);
+    return found == cells.end() ? nullptr : found->second;
+}
+
+// A part ("tx.as-found.tso") is listed where it fails; where it is not, the whole ("tx.as-found")
+// tells whether it was looked at.
+const Cell* whole_of(const Cells& cells, std::string id) {
+    const Cell* whole = nullptr;
+    for (std::size_t dot = id.rfind('.'); whole == nullptr && dot != std::string::npos;
+         dot = id.rfind('.')) {
+        id.resize(dot);
+        whole = find(cells, id);
+    }
+    return whole;
+}
+
+// How a cell stood in one of the runs.
+struct Stood {
+    Standing standing = Standing::kAbsent;
+    std::string words;
+};
+
+std::string in_words(const Cell& cell) {
+    const bool named = cell.verdict == CellVerdict::kFail && !cell.cause.empty();
+    return std::string(name(cell.verdict)) + (named ? " " + cell.cause : "");
+}
+
+Stood stood(const Cells& cells, const std::string& id, bool fails_in_the_other) {
+    if (const Cell* cell = find(cells, id); cell != nullptr) {
+        return {standing(*cell), in_words(*cell)};
+    }
+    const Cell* whole = fails_in_the_other ? whole_of(cells, id) : nullptr;
+    if (whole == nullptr) {
+        return {Standing::kAbsent, "not run"};
+    }
+    return has_verdict(standing(*whole)) ? Stood{Standing::kPassed, "PASS"}
+                                         : Stood{standing(*whole), in_words(*whole)};
+}
+
+// Nothing to say of a cell that stands as it stood.
+std::optional<Change> change_of(const Stood& was, const Stood& is) {
+    if (is.standing == Standing::kFailed) {
+        return was.standing != Standing::kFailed ? std::optional(Change::kNewFailure)
+               : was.words != is.words           ? std::optional(Change::kChangedCause)
+                                                 : std::nullopt;
+    }
+    if (is.standing == Standing::kPassed) {
+        return was.standing == Standing::kFailed   ? std::optional(Change::kFailureGone)
+               : was.standing != Standing::kPassed ? std::optional(Change::kAppeared)
+                                                   : std::nullopt;
+    }
+    if (!has_verdict(was.standing)) {
+        return std::nullopt;
+    }
+    return is.standing == Standing::kOpen ? Change::kNotComparable : Change::kDisappeared;
+}
+
+std::string in_words(const Measure& measure) {
+    return fmt::format("{} [{}]", report::format_value(measure),
+                       report::format_interval(*measure.interval, measure.value.number()));
+}
+
+void compare_figures(const std::string& id, const Cell& before, const Cell& now,
+                     Comparison& result) {
+    for (const Measure& measure : now.measures) {
+        const auto old = std::ranges::find(before.measures, measure.name, &Measure::name);
+        if (old == before.measures.end() || !old->value.is_number() || !measure.value.is_number() ||
+            old->unit != measure.unit) {
+            continue;
+        }
+        if (!old->interval || !measure.interval) {
+            result.without_interval += old->value != measure.value ? 1 : 0;
+        } else if (old->interval->high < measure.interval->low ||
+                   measure.interval->high < old->interval->low) {
+            result.figures.push_back({id, measure.label, in_words(*old), in_words(measure)});
+        } else {
+            ++result.within_noise;
+        }
+    }
+}
+
+void compare_cell(const std::string& scenario, const std::string& id, const Cells& before,
+                  const Cells& now, Comparison& result) {
+    const Cell* old = find(before, id);
+    const Cell* present = find(now, id);
+    const auto fails = [](const Cell* cell) {
+        return cell != nullptr && standing(*cell) == Standing::kFailed;
+    };
+    const Stood was = stood(before, id, fails(present));
+    const Stood is = stood(now, id, fails(old));
+    // A scenario that only one run has is told of as a whole, but for what fails.
+    if ((before.empty() || now.empty()) && is.standing != Standing::kFailed) {
+        return;
+    }
+    const std::string full_id = scenario + "/" + id;
+    if (const auto change = change_of(was, is)) {
+        const Cell* speaks = present != nullptr && !present->reason.empty() ? present : old;
+        result.changed.push_back({.change = *change,
+                                  .id = full_id,
+                                  .before = was.words,
+                                  .now = is.words,
+                                  .reason = speaks != nullptr ? speaks->reason : ""});
+    } else {
+        ++result.same_cells;
+        result.failing_in_both += is.standing == Standing::kFailed ? 1 : 0;
+    }
+    if (old != nullptr && present != nullptr) {
+        compare_figures(full_id, *old, *present, result);
+    }
+}
+
+// Of a scenario as a whole. Nothing if it came to what it had come to.
+std::optional<Change> change_of(const ScenarioResult* before, const ScenarioResult* now) {
+    if (before == nullptr || now == nullptr) {
+        return now != nullptr ? Change::kAppeared : Change::kDisappeared;
+    }
+    if (before->verdict == now->verdict) {
+        return std::nullopt;
+    }
+    if (now->verdict == ScenarioVerdict::kInconclusive) {
+        return Change::kNotComparable;
+    }
+    return is_failure(now->verdict)      ? Change::kNewFailure
+           : is_failure(before->verdict) ? Change::kFailureGone
+                                         : Change::kAppeared;
+}
+
+void compare_scenario(const ScenarioResult* before, const ScenarioResult* now, Comparison& result) {
+    const std::string& id = (now != nullptr ? now : before)->id;
+    if (const auto change = change_of(before, now)) {
+        result.changed.push_back({.change = *change,
+                                  .id = id,
+                                  .before = before != nullptr ? name(before->verdict) : "not run",
+                                  .now = now != nullptr ? name(now->verdict) : "not run",
+                                  .reason = now != nullptr ? now->headline : ""});
+    }
+    const Cells was = before != nullptr ? cells_of(*before) : Cells();
+    const Cells is = now != nullptr ? cells_of(*now) : Cells();
+    Cells all = was;
+    all.insert(is.begin(), is.end());
+    for (const auto& [cell, either] : all) {
+        compare_cell(id, cell, was, is, result);
+    }
+}
+
+const ScenarioResult* scenario_of(const RunResult& run, const std::string& id) {
+    const auto found = std::ranges::find(run.scenarios, id, &ScenarioResult::id);
+    return found == run.scenarios.end() ? nullptr : &*found;
+}
+
+// Names that a run makes up are not what differs.
+std::string without_run_ids(const std::string& text) {
+    static const std::regex made_up("pp-[0-9a-f]{4}-");
+    return std::regex_replace(text, made_up, "pp-RUN-");
+}
+
+std::string in_words(const Fact& fact) {
+    switch (fact.status) {
+        case Fact::Status::kRead: return without_run_ids(fact.value);
+        case Fact::Status::kDenied: return "permission denied";
+        case Fact::Status::kAbsent: break;
+    }
+    return "not there";
+}
+
+// Facts that differ between any two runs on one machine.
+bool is_volatile(const Fact& fact) {
+    constexpr std::array<std::string_view, 4> kVolatile = {"available", "free", "load",
+                                                           "nf_conntrack_count"};
+    return std::ranges::any_of(kVolatile, [&](std::string_view word) {
+        return fact.name.find(word) != std::string::npos;
+    });
+}
+
+using Facts = std::map<std::pair<std::string, std::string>, std::string>;
+
+Facts facts_of(const RunResult& run) {
+    Facts facts;
+    for (const FactGroup& group : run.environment) {
+        for (const Fact& fact : group.facts) {
+            if (!is_volatile(fact)) {
+                facts[{without_run_ids(group.title), fact.name}] = in_words(fact);
+            }
+        }
+    }
+    const auto of_run = [&](const char* what, const std::string& value) {
+        facts[{"Run", what}] = value;
+    };
+    of_run("command", run.repeat_command.substr(0, run.repeat_command.find(" --seed ")));
+    of_run("profile", run.profile);
+    of_run("pathproof", run.version);
+    of_run("seed", std::to_string(run.seed));
+    for (const ScenarioResult& scenario : run.scenarios) {
+        of_run(("cells asked for of " + scenario.id).c_str(),
+               scenario.part.empty() ? "all" : scenario.part);
+    }
+    return facts;
+}
+
+// What is likeliest to change how packets are carried comes first.
+std::size_t rank(const Difference& difference) {
+    constexpr std::array<std::array<std::string_view, 2>, 6> kRanks = {{{"Kernel", ""},
+                                                                        {"", "firmware"},
+                                                                        {"", "driver"},
+                                                                        {"device", ""},
+                                                                        {"sysctl", ""},
+                                                                        {"Software", ""}}};
+    for (std::size_t at = 0; at < kRanks.size(); ++at) {
+        if (difference.where.find(kRanks[at][0]) != std::string::npos &&
+            difference.what.find(kRanks[at][1]) != std::string::npos) {
+            return at;
+        }
+    }
+    return difference.what == "seed" ? kRanks.size() + 1 : kRanks.size();
+}
+
+std::vector<Difference> differences(const RunResult& before, const RunResult& now) {
+    const Facts was = facts_of(before);
+    const Facts is = facts_of(now);
+    std::vector<Difference> found;
+    const auto value = [](const Facts& facts, const auto& key) {
+        const auto at = facts.find(key);
+        return at == facts.end() ? std::string("not recorded") : at->second;
+    };
+    Facts all = was;
+    all.insert(is.begin(), is.end());
+    for (const auto& [key, either] : all) {
+        if (const std::string old = value(was, key), present = value(is, key); old != present) {
+            found.push_back({key.first, key.second, old, present});
+        }
+    }
+    std::ranges::stable_sort(found, {}, rank);
+    return found;
+}
+
+}  // namespace
+
+const char* name(Change change) {
+    switch (change) {
+        case Change::kNewFailure: return "new failure";
+        case Change::kChangedCause: return "changed cause";
+        case Change::kFailureGone: return "failure gone";
+        case Change::kAppeared: return "appeared";
+        case Change::kDisappeared: return "disappeared";
+        case Change::kNotComparable: break;
+    }
+    return "not comparable";
+}
+
+std::size_t Comparison::count(Change change) const {
+    return static_cast<std::size_t>(std::ranges::count(changed, change, &Changed::change));
+}
+
+std::string not_comparable(const RunResult& before, const RunResult& now) {
+    if (before.lab != now.lab) {
+        return fmt::format("one is of lab {}, the other of lab {}", before.lab, now.lab);
+    }
+    if (before.evidence_class != now.evidence_class) {
+        return fmt::format("one is {} evidence, the other {}", before.evidence_class,
+                           now.evidence_class);
+    }
+    const bool common = std::ranges::any_of(now.scenarios, [&](const ScenarioResult& scenario) {
+        return scenario_of(before, scenario.id) != nullptr;
+    });
+    return common ? "" : "they have no scenario in common";
+}
+
+Comparison compare(const RunResult& before, const RunResult& now) {
+    Comparison result;
+    for (const ScenarioResult& scenario : now.scenarios) {
+        compare_scenario(scenario_of(before, scenario.id), &scenario, result);
+    }
+    for (const ScenarioResult& scenario : before.scenarios) {
+        if (scenario_of(now, scenario.id) == nullptr) {
+            compare_scenario(&scenario, nullptr, result);
+        }
+    }
+    std::ranges::stable_sort(result.changed, {}, &Changed::change);
+    result.differences = differences(before, now);
+    return result;
+}
+
+int exit_code(const Comparison& comparison) {
+    return comparison.worse() ? 1 : comparison.count(Change::kNotComparable) != 0 ? 3 : 0;
+}
+
+}  // namespace pathproof::compare

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include "harness/compare/text.h"
+#include "harness/report/html.h"
+#include "harness/report/html_parts.h"
+#include "harness/report/text.h"
+
+namespace pathproof::compare {
+namespace {
+
+using report::escape_markup;
+using report::markup_with_code;
+
+const char* tone(Change change) {
+    switch (change) {
+        case Change::kNewFailure:
+        case Change::kChangedCause: return "bad";
+        case Change::kFailureGone: return "good";
+        case Change::kNotComparable: return "warn";
+        case Change::kAppeared:
+        case Change::kDisappeared: break;
+    }
+    return "mute";
+}
+
+std::string changes_html(const Comparison& comparison) {
+    std::string html = "<ul class=\"celllist\">";
+    for (const Changed& each : comparison.changed) {
+        html += fmt::format(
+            R"(<li class="{}"><div class="verdict"><span class="badge">{}</span></div><div class="what">)"
+            R"(<h5>{}</h5><p class="id">{} → {}</p><p>{}</p></div></li>)",
+            tone(each.change), name(each.change), escape_markup(each.id),
+            escape_markup(each.before), escape_markup(each.now), markup_with_code(each.reason));
+    }
+    return html + "</ul>";
+}
+
+// `rows`: their first two fields name what it is of.
+std::string table_html(const std::string& title, const std::vector<const char*>& heads,
+                       const std::vector<std::vector<std::string>>& rows) {
+    if (rows.empty()) {
+        return "";
+    }
+    std::string html =
+        fmt::format(R"(<section class="block"><h3>{}</h3><div class="scroll" tabindex="0" )"
+                    R"(role="region" aria-label="{}"><table class="data"><thead><tr>)",
+                    title, title);
+    for (const char* head : heads) {
+        html += fmt::format(R"(<th scope="col">{}</th>)", head);
+    }
+    html += "</tr></thead><tbody>";
+    for (const auto& row : rows) {
+        html += "<tr>";
+        for (const std::string& field : row) {
+            html += "<td>" + escape_markup(field) + "</td>";
+        }
+        html += "</tr>";
+    }
+    return html + "</tbody></table></div></section>";
+}
+
+std::string run_html(const Compared& now) {
+    const Comparison& comparison = now.comparison;
+    std::vector<std::vector<std::string>> differences;
+    for (const Difference& each : comparison.differences) {
+        differences.push_back({each.where, each.what, each.before, each.now});
+    }
+    std::vector<std::vector<std::string>> figures;
+    for (const Figure& each : comparison.figures) {
+        figures.push_back({each.cell, each.label, each.before, each.now});
+    }
+    const char* const headline = comparison.worse()           ? "bad"
+                                 : exit_code(comparison) != 0 ? "warn"
+                                                              : "good";
+    return fmt::format(
+        R"(<section class="scenario"><header><p class="kicker">now <code>{}</code></p><h2>{}</h2>)"
+        R"(<p class="headline {}">{}; {} as before, of which {} fail by the same cause</p></header>)"
+        "{}{}{}<p class=\"lead\">{} of the figures that both runs have lie within noise; {} differ "
+        "and have no interval to judge them by.</p></section>",
+        escape_markup(now.report->file),
+        report::badge_html(report::badge_of(now.report->run.verdict)), headline,
+        verdict_text(comparison), report::plural(comparison.same_cells, "cell"),
+        comparison.failing_in_both, changes_html(comparison),
+        table_html("What is not the same", {"of", "what", "before", "now"}, differences),
+        table_html("Figures whose intervals do not touch", {"cell", "figure", "before", "now"},
+                   figures),
+        comparison.within_noise, comparison.without_interval);
+}
+
+}  // namespace
+
+std::string page(const Report& before, const std::vector<Compared>& all) {
+    std::string html =
+        report::page_head("compared") +
+        fmt::format(R"(<body><header class="masthead"><span class="wordmark">)"
+                    R"(pathproof</span><span>before <b>{}</b></span><span>{}</span>)"
+                    R"(</header><main>)",
+                    escape_markup(before.file), escape_markup(before.run.started_at));
+    for (const Compared& now : all) {
+        html += run_html(now);
+    }
+    return html + "</main></body></html>\n";
+}
+
+}  // namespace pathproof::compare

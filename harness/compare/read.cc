@@ -1,0 +1,84 @@
+#include "harness/compare/read.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/report/json.h"
+
+namespace pathproof::compare {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t kLargest = 64u << 20;
+constexpr std::string_view kVersion = "pathproof-report/1";
+
+// Before the schema says no to all of it.
+Status check_version(const std::string& file, const std::string& text) {
+    const auto document = nlohmann::json::parse(text, nullptr, false);
+    if (document.is_discarded()) {
+        return fail(ErrorCode::kBadInput,
+                    "{} is no JSON, or was cut short: no report can be read from it", file);
+    }
+    const std::string version =
+        document.is_object() && document.contains("schema") && document["schema"].is_string()
+            ? document["schema"].get<std::string>()
+            : "";
+    if (version == kVersion) {
+        return {};
+    }
+    return version.starts_with("pathproof-report/")
+               ? fail(ErrorCode::kBadInput,
+                      "{} is of version {}, this pathproof reads {}: read it with the one that "
+                      "wrote it, or a newer one",
+                      file, version, kVersion)
+               : fail(ErrorCode::kBadInput, "{} is JSON, but no report of pathproof", file);
+}
+
+}  // namespace
+
+Result<Report> read_report(const std::string& path) {
+    std::error_code problem;
+    if (path.empty() || !fs::exists(path, problem)) {
+        return fail(ErrorCode::kNotFound, "there is no report '{}'", path);
+    }
+    Report report{.file = path, .run = {}};
+    if (fs::is_directory(path, problem)) {
+        report.file = (fs::path(path) / "report.json").string();
+        if (!fs::exists(report.file, problem)) {
+            return fail(ErrorCode::kNotFound, "folder {} has no report.json", path);
+        }
+    }
+    if (!fs::is_regular_file(report.file, problem)) {
+        return fail(ErrorCode::kBadInput, "{} is no regular file", report.file);
+    }
+    if (const auto bytes = fs::file_size(report.file, problem); problem || bytes > kLargest) {
+        return fail(ErrorCode::kBadInput, "{} has {} MiB; no report has more than {}", report.file,
+                    bytes >> 20, kLargest >> 20);
+    }
+    std::ostringstream text;
+    text << std::ifstream(report.file, std::ios::binary).rdbuf();
+    if (!text) {
+        return fail(ErrorCode::kNotPermitted, "{} cannot be read", report.file);
+    }
+    if (const Status version = check_version(report.file, text.str()); !version) {
+        return pass_on(version.error());
+    }
+    auto run = report::from_json(text.str());
+    if (!run) {
+        return fail(run.error(), "{}", report.file);
+    }
+    report.run = std::move(*run);
+    return report;
+}
+
+bool same_file(const std::string& one, const std::string& other) {
+    std::error_code problem;
+    return fs::equivalent(one, other, problem);
+}
+
+}  // namespace pathproof::compare

@@ -1,0 +1,128 @@
+#include "harness/compare/text.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/report/text.h"
+
+namespace pathproof::compare {
+namespace {
+
+using report::plural;
+using report::wrap;
+
+constexpr std::size_t kWidth = 100;
+
+std::string headed(const std::string& head, const std::string& sentence) {
+    return sentence.empty() ? head + "\n" : head + "\n    " + wrap(sentence, kWidth, 4) + "\n";
+}
+
+std::string of_run(const Report& report) {
+    return fmt::format("{} ({}, {})", report.file, verdict::name(report.run.verdict),
+                       report.run.started_at);
+}
+
+std::string changes_text(const Comparison& comparison) {
+    std::string text;
+    for (const Changed& each : comparison.changed) {
+        text += headed(wrap(fmt::format("  {:<14}  {}: {} -> {}", name(each.change), each.id,
+                                        each.before, each.now),
+                            kWidth, 4),
+                       each.reason);
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string verdict_text(const Comparison& comparison) {
+    std::string text;
+    for (const Change change : {Change::kNewFailure, Change::kChangedCause, Change::kFailureGone,
+                                Change::kAppeared, Change::kDisappeared, Change::kNotComparable}) {
+        if (const std::size_t count = comparison.count(change); count != 0) {
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name(change));
+        }
+    }
+    const char* verdict = comparison.worse()           ? "WORSE"
+                          : exit_code(comparison) != 0 ? "NOT COMPARABLE"
+                                                       : "NO WORSE";
+    return text.empty() ? fmt::format("{}: every verdict is as it was", verdict)
+                        : fmt::format("{}: {}", verdict, text);
+}
+
+std::string text(const Report& before, const Compared& now) {
+    const Comparison& comparison = now.comparison;
+    std::string text = fmt::format("before  {}\nnow     {}\n\n{}\n", of_run(before),
+                                   of_run(*now.report), wrap(verdict_text(comparison), kWidth, 0));
+    text += changes_text(comparison);
+    text += fmt::format("  {} as before{}\n", plural(comparison.same_cells, "cell"),
+                        comparison.failing_in_both == 0
+                            ? ""
+                            : fmt::format(", of which {} fail in both by the same cause",
+                                          comparison.failing_in_both));
+    if (!comparison.differences.empty()) {
+        text += comparison.changed.empty() ? "\nWhat is not the same:\n"
+                                           : "\nCandidates, as they are not the same:\n";
+        for (const Difference& each : comparison.differences) {
+            text += wrap(fmt::format("  {}: {}: {} -> {}", each.where, each.what, each.before,
+                                     each.now),
+                         kWidth, 4) +
+                    "\n";
+        }
+    }
+    text += "\nFigures:\n";
+    for (const Figure& each : comparison.figures) {
+        text +=
+            wrap(fmt::format("  {}: {}: {} -> {}", each.cell, each.label, each.before, each.now),
+                 kWidth, 4) +
+            "\n";
+    }
+    return text + fmt::format(
+                      "  {} changed; {} within noise; {} differ and have no interval to "
+                      "judge them by\n",
+                      comparison.figures.size(), comparison.within_noise,
+                      comparison.without_interval);
+}
+
+nlohmann::ordered_json to_json(const Report& before, const std::vector<Compared>& all) {
+    using json = nlohmann::ordered_json;
+    json runs = json::array();
+    for (const Compared& now : all) {
+        const Comparison& comparison = now.comparison;
+        json changed = json::array();
+        for (const Changed& each : comparison.changed) {
+            changed.push_back({{"change", name(each.change)},
+                               {"id", each.id},
+                               {"before", each.before},
+                               {"now", each.now},
+                               {"reason", each.reason}});
+        }
+        json differences = json::array();
+        for (const Difference& each : comparison.differences) {
+            differences.push_back({{"where", each.where},
+                                   {"what", each.what},
+                                   {"before", each.before},
+                                   {"now", each.now}});
+        }
+        json figures = json::array();
+        for (const Figure& each : comparison.figures) {
+            figures.push_back({{"cell", each.cell},
+                               {"label", each.label},
+                               {"before", each.before},
+                               {"now", each.now}});
+        }
+        runs.push_back({{"now", now.report->file},
+                        {"exit_code", exit_code(comparison)},
+                        {"changed", changed},
+                        {"same_cells", comparison.same_cells},
+                        {"failing_in_both", comparison.failing_in_both},
+                        {"differences", differences},
+                        {"figures", figures},
+                        {"figures_within_noise", comparison.within_noise},
+                        {"figures_without_interval", comparison.without_interval}});
+    }
+    return {{"schema", "pathproof-compare/1"}, {"before", before.file}, {"runs", runs}};
+}
+
+}  // namespace pathproof::compare

@@ -1,0 +1,30 @@
+// A comparison for people, for scripts and as a page.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/compare/compare.h"
+#include "harness/compare/read.h"
+
+namespace pathproof::compare {
+
+// One run against the one that all are compared with.
+struct Compared {
+    const Report* report;
+    Comparison comparison;
+};
+
+// "no worse", "2 new failures": what a title says.
+std::string verdict_text(const Comparison& comparison);
+
+// Lines of at most 100 columns, ends with a line end.
+std::string text(const Report& before, const Compared& now);
+
+nlohmann::ordered_json to_json(const Report& before, const std::vector<Compared>& all);
+
+// One file that needs no network, no script and no other file; well-formed as XML too.
+std::string page(const Report& before, const std::vector<Compared>& all);
+
+}  // namespace pathproof::compare
