@@ -25,6 +25,7 @@ void add_inspect(CLI::App& app, Command& chosen);
 void add_offload(CLI::App& app, Command& chosen);
 void add_profile(CLI::App& app, Command& chosen);
 void add_lab(CLI::App& app, Command& chosen);
+void add_baseline(CLI::App& app, Command& chosen);
 void add_compare(CLI::App& app, Command& chosen);
 void add_restore(CLI::App& app, Command& chosen);
 void add_agent(CLI::App& app, Command& chosen);   // started by us inside a DUT

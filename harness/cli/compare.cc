@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/new_file.h"
+#include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/compare/text.h"
 
@@ -14,6 +15,7 @@ namespace {
 struct CompareOptions {
     std::vector<std::string> reports;
     std::string html;
+    std::string baseline;
     bool json = false;
 };
 
@@ -40,6 +42,10 @@ int run_compare(const CompareOptions& options) {
     if (!reports) {
         return complain(reports.error());
     }
+    const auto expected = Expected::read(options.baseline);
+    if (!expected) {
+        return complain(expected.error());
+    }
     const compare::Report& before = reports->front();
     std::vector<compare::Compared> all;
     int code = 0;
@@ -49,6 +55,10 @@ int run_compare(const CompareOptions& options) {
                                                              before.file, now->file, why)});
         }
         all.push_back({&*now, compare::compare(before.run, now->run)});
+        if (expected->baseline()) {
+            compare::apply(*expected->baseline(), compare::today_utc(), now->run,
+                           all.back().comparison);
+        }
         const int one = compare::exit_code(all.back().comparison);
         code = code == 1 || one == 1 ? 1 : std::max(code, one);
     }
@@ -85,6 +95,7 @@ void add_compare(CLI::App& app, Command& chosen) {
     command->add_flag("--json", options->json, "as JSON");
     command->add_option("--html", options->html, "write a page to this file, too")
         ->type_name("FILE");
+    add_baseline_option(*command, options->baseline);
     command->callback([options, &chosen] { chosen = [options] { return run_compare(*options); }; });
 }
 

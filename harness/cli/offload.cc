@@ -7,6 +7,7 @@
 
 #include "harness/agent/ethtool.h"
 #include "harness/agent/message.h"
+#include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/offload_calibrate.h"
 #include "harness/cli/offload_check.h"
@@ -130,6 +131,7 @@ int check(const PortCheckOptions& port, DeviceCheckOptions device) {
     device.netns = port.netns;
     device.profile = port.profile;
     device.out = port.out;
+    device.baseline = port.baseline;
     device.seed = port.seed;
     device.quick = port.quick;
     device.json = port.json;
@@ -147,6 +149,7 @@ void add_check(CLI::App& app, Command& chosen) {
     command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
     command->add_option("--profile", options->profile, "What is expected (default: what fits)");
     command->add_option("--out", options->out, "Folder for a report and its evidence");
+    add_baseline_option(*command, options->baseline);
     command->add_option("--seed", options->seed, "Repeats a run's frames")->capture_default_str();
     command->add_option("--frames", options->frames, "Of each row of the matrix (DPDK ports)")
         ->check(CLI::Range(3, 1000))

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/agent/ethtool.h"
+#include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/cli/truth_text.h"
@@ -262,15 +263,20 @@ Result<SessionOptions> session_of(const DeviceCheckOptions& options) {
 }  // namespace
 
 int run_device_check(const DeviceCheckOptions& options) {
+    const auto expected = Expected::read(options.baseline);
+    if (!expected) {
+        return complain(expected.error());
+    }
     const auto session = session_of(options);
     if (!session) {
         return complain(session.error());
     }
-    const auto result = run_session(*session);
+    auto result = run_session(*session);
     if (!result) {
         return complain(result.error());
     }
-    return conclude(*result, options.out, exit_of(*result), [&](const std::string& report) {
+    const int exit_code = expected->judge(*result, exit_of(*result));
+    return conclude(*result, options.out, exit_code, [&](const std::string& report) {
         print_check(*result, options.json);
         fmt::print("{}", options.json || report.empty() ? "" : "report: " + report + "\n");
     });

@@ -18,6 +18,7 @@ struct DeviceCheckOptions {
     std::string netns;
     std::string profile;
     std::string out;
+    std::string baseline;  // file of expected failures; empty: none
     std::uint64_t seed = 0;
     bool quick = false;
     bool json = false;

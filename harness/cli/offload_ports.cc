@@ -11,6 +11,7 @@
 #include "dataplane/port/cpus.h"
 #include "dataplane/softnic/engine.h"
 #include "dataplane/softnic/faults.h"
+#include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/port_journal.h"
 #include "harness/cli/session.h"
@@ -299,11 +300,16 @@ int run_port_check(const PortCheckOptions& options) {
     if (const Status fitting = check_options(options); !fitting) {
         return complain(fitting.error());
     }
-    const auto run = check(options);
+    const auto expected = Expected::read(options.baseline);
+    if (!expected) {
+        return complain(expected.error());
+    }
+    auto run = check(options);
     if (!run) {
         return complain(run.error());
     }
-    return conclude(*run, options.out, verdict::exit_code(run->verdict),
+    const int exit_code = expected->judge(*run, verdict::exit_code(run->verdict));
+    return conclude(*run, options.out, exit_code,
                     [&](const std::string&) { print_run(*run, options.json); });
 }
 

@@ -23,6 +23,7 @@ struct PortCheckOptions {
     std::string netns;
     std::string profile;
     std::string out;
+    std::string baseline;  // file of expected failures; empty: none
     std::uint64_t seed = 1;
     std::uint32_t frames = 8;  // of each row of the matrix
     bool quick = false;        // all pairs in place of all triples

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/report/report.h"
@@ -18,6 +19,7 @@ struct QualifyOptions {
     std::string profile = "veth";
     std::string only;
     std::string out = "report";
+    std::string baseline;
     std::uint64_t seed = 0;
     std::uint64_t pairs = 0;
     bool no_hugepages = false;
@@ -76,17 +78,21 @@ int run_qualify(const QualifyOptions& options) {
     if (!session) {
         return complain(session.error());
     }
-    const auto result = run_session(*session);
+    const auto expected = Expected::read(options.baseline);
+    if (!expected) {
+        return complain(expected.error());
+    }
+    auto result = run_session(*session);
     if (!result) {
         return complain(result.error());
     }
-    return conclude(
-        *result, options.out, verdict::exit_code(result->verdict), [&](const std::string& report) {
-            fmt::print(
-                "{}", report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi
-                                                                          : report::Colour::kNone));
-            fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
-        });
+    const int exit_code = expected->judge(*result, verdict::exit_code(result->verdict));
+    return conclude(*result, options.out, exit_code, [&](const std::string& report) {
+        fmt::print("{}",
+                   report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi
+                                                                       : report::Colour::kNone));
+        fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
+    });
 }
 
 }  // namespace
@@ -101,6 +107,7 @@ void add_qualify(CLI::App& app, Command& chosen) {
         ->capture_default_str();
     command->add_option("--only", options->only, "scenarios to run, separated by commas");
     command->add_option("--out", options->out, "folder of the report")->capture_default_str();
+    add_baseline_option(*command, options->baseline);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     command
         ->add_option("--pairs", options->pairs,

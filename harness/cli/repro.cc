@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/report/json.h"
@@ -20,6 +21,7 @@ struct ReproOptions {
     std::string scenario;
     std::string lab = "veth";
     std::string out;
+    std::string baseline;
     std::uint64_t seed = 0;
     std::uint64_t pairs = 0;
     std::vector<std::string> cells;
@@ -55,6 +57,10 @@ int run_repro(const ReproOptions& options) {
     if (const Status known = scenario::check_cells(*scenarios->front(), options.cells); !known) {
         return complain(known.error());
     }
+    const auto expected = Expected::read(options.baseline);
+    if (!expected) {
+        return complain(expected.error());
+    }
     SessionOptions session{.command = "", .repeat_command = "", .out_dir = options.out};
     session.repeat_command =
         fmt::format("pathproof repro {} --lab {}", options.scenario, options.lab);
@@ -78,11 +84,11 @@ int run_repro(const ReproOptions& options) {
     session.seed = options.seed;
     session.pairs = options.pairs;
     session.use_hugepages = !options.no_hugepages;
-    const auto result = run_session(session);
+    auto result = run_session(session);
     if (!result) {
         return complain(result.error());
     }
-    const int exit_code = exit_code_of(result->scenarios.front().verdict);
+    const int exit_code = expected->judge(*result, exit_code_of(result->scenarios.front().verdict));
     return conclude(*result, options.out, exit_code, [&](const std::string&) {
         fmt::print("{}", options.json ? report::to_json(*result).dump(
                                             -1, ' ', false,
@@ -108,6 +114,7 @@ void add_repro(CLI::App& app, Command& chosen) {
     command->add_option("--lab", options->lab, "the lab: veth (built in)")->capture_default_str();
     command->add_option("--out", options->out,
                         "folder for a report and its evidence (none by default)");
+    add_baseline_option(*command, options->baseline);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     command
         ->add_option("--pairs", options->pairs,

@@ -236,6 +236,7 @@ Facts facts_of(const RunResult& run) {
         facts[{"Run", what}] = value;
     };
     of_run("command", run.repeat_command.substr(0, run.repeat_command.find(" --seed ")));
+    of_run("lab", run.lab);
     of_run("profile", run.profile);
     of_run("pathproof", run.version);
     of_run("seed", std::to_string(run.seed));
@@ -300,8 +301,17 @@ std::size_t Comparison::count(Change change) const {
     return static_cast<std::size_t>(std::ranges::count(changed, change, &Changed::change));
 }
 
+bool Comparison::worse() const {
+    return std::ranges::any_of(changed, [](const Changed& each) {
+        return each.known.empty() &&
+               (each.change == Change::kNewFailure || each.change == Change::kChangedCause);
+    });
+}
+
 std::string not_comparable(const RunResult& before, const RunResult& now) {
-    if (before.lab != now.lab) {
+    // Two devices, or one that was renamed, can be compared.
+    const bool devices = before.lab.starts_with("device ") && now.lab.starts_with("device ");
+    if (before.lab != now.lab && !devices) {
         return fmt::format("one is of lab {}, the other of lab {}", before.lab, now.lab);
     }
     if (before.evidence_class != now.evidence_class) {

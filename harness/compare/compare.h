@@ -29,6 +29,7 @@ struct Changed {
     std::string before;  // "PASS", "FAIL stale-port", "not run"
     std::string now;
     std::string reason;  // the sentence of the run that speaks of it: of this one, if it has any
+    std::string known;   // why it is expected, as a baseline says; empty: it is not
 };
 
 // Something of the machines or the command that is not the same: a candidate for what changed.
@@ -57,7 +58,7 @@ struct Comparison {
     std::size_t without_interval = 0;  // figures that differ and cannot be judged
 
     std::size_t count(Change change) const;
-    bool worse() const { return count(Change::kNewFailure) + count(Change::kChangedCause) != 0; }
+    bool worse() const;  // a new failure or a changed cause that is not known
 };
 
 // Why the two have no common ground: other labs, other classes of evidence, no scenario in common.

@@ -28,9 +28,10 @@ std::string changes_html(const Comparison& comparison) {
     for (const Changed& each : comparison.changed) {
         html += fmt::format(
             R"(<li class="{}"><div class="verdict"><span class="badge">{}</span></div><div class="what">)"
-            R"(<h5>{}</h5><p class="id">{} → {}</p><p>{}</p></div></li>)",
+            R"(<h5>{}</h5><p class="id">{} → {}</p><p>{}</p>{}</div></li>)",
             tone(each.change), name(each.change), escape_markup(each.id),
-            escape_markup(each.before), escape_markup(each.now), markup_with_code(each.reason));
+            escape_markup(each.before), escape_markup(each.now), markup_with_code(each.reason),
+            each.known.empty() ? "" : "<p><b>Known:</b> " + markup_with_code(each.known) + "</p>");
     }
     return html + "</ul>";
 }

@@ -30,6 +30,9 @@ std::string changes_text(const Comparison& comparison) {
                                         each.before, each.now),
                             kWidth, 4),
                        each.reason);
+        if (!each.known.empty()) {
+            text += wrap("    known: " + each.known, kWidth, 4) + "\n";
+        }
     }
     return text;
 }
@@ -96,7 +99,8 @@ nlohmann::ordered_json to_json(const Report& before, const std::vector<Compared>
                                {"id", each.id},
                                {"before", each.before},
                                {"now", each.now},
-                               {"reason", each.reason}});
+                               {"reason", each.reason},
+                               {"known", each.known}});
         }
         json differences = json::array();
         for (const Difference& each : comparison.differences) {

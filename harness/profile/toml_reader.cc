@@ -215,7 +215,8 @@ Result<std::string> read_text(const std::string& path, std::string_view what) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
     text << file.rdbuf();
-    if (!file) {
+    std::error_code none;
+    if (!file || std::filesystem::is_directory(path, none)) {
         return fail(ErrorCode::kNotFound, "cannot read the {} {}", what, path);
     }
     return text.str();

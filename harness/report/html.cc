@@ -104,13 +104,13 @@ std::string lead_of(const RunResult& run) {
 std::string overview_html(const RunResult& run) {
     std::string html = R"(<section class="overview" aria-label="Scenarios"><p class="lead">)" +
                        lead_of(run) + R"(</p><div class="tiles">)";
-    for (std::size_t at = 0; at < run.scenarios.size(); ++at) {
-        const ScenarioResult& scenario = run.scenarios[at];
+    for (const ScenarioResult& scenario : run.scenarios) {
         const Badge badge = badge_of(scenario.verdict);
         html += fmt::format(
-            R"(<a class="tile {}" href="#s{}">{}<b>{}</b><span>{}</span><small>{}</small></a>)",
-            badge.tone, at + 1, badge_html(badge), escape_markup(scenario.title),
-            markup_with_code(scenario.headline), counts_text(scenario));
+            R"(<a class="tile {}" href="#{}">{}<b>{}</b><span>{}</span><small>{}</small></a>)",
+            badge.tone, escape_markup(scenario.id), badge_html(badge),
+            escape_markup(scenario.title), markup_with_code(scenario.headline),
+            counts_text(scenario));
     }
     return html + "</div></section>";
 }
@@ -172,8 +172,8 @@ const char* subject_of(const std::string& evidence_class) {
 std::string html_page(const RunResult& run) {
     std::string html = page_head(name(run.verdict)) + "<body>" + masthead_html(run) + "<main>" +
                        verdict_html(run) + class_html(run) + overview_html(run);
-    for (std::size_t at = 0; at < run.scenarios.size(); ++at) {
-        html += scenario_html(run.scenarios[at], fmt::format("s{}", at + 1));
+    for (const ScenarioResult& scenario : run.scenarios) {
+        html += scenario_html(scenario);
     }
     html += repeat_html(run);
     html +=

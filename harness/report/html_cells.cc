@@ -118,18 +118,27 @@ std::string column_heads(const Matrix& matrix) {
     return heads;
 }
 
-std::string grid_cell(const Cell& cell, const std::vector<std::string>& probes) {
+// The id of an element is that of its cell, and that of the cause that of the finding: links to
+// them hold from run to run.
+std::string cause_html(const std::string& scenario, const Cell& cell) {
+    return cell.cause.empty()
+               ? ""
+               : fmt::format(R"( <span class="causeword" id="{}">{}</span>)",
+                             escape_markup(finding_id(scenario, cell)), escape_markup(cell.cause));
+}
+
+std::string grid_cell(const std::string& scenario, const Cell& cell,
+                      const std::vector<std::string>& probes) {
     const Badge badge = badge_of(cell.verdict);
-    std::string html =
-        fmt::format(R"(<td class="cell {}"><div class="where">{}</div>{})", badge.tone,
-                    markup_with_code(toggles_text(cell)), badge_html(badge));
-    if (!cell.cause.empty()) {
-        html += fmt::format(R"( <span class="causeword">{}</span>)", escape_markup(cell.cause));
-    }
+    const std::string html =
+        fmt::format(R"(<td class="cell {}" id="{}"><div class="where">{}</div>{}{})", badge.tone,
+                    escape_markup(cell_id(scenario, cell)), markup_with_code(toggles_text(cell)),
+                    badge_html(badge), cause_html(scenario, cell));
     return html + marks_html(cell, probes) + "</td>";
 }
 
-std::string grid_html(const Matrix& matrix, const std::vector<std::string>& probes) {
+std::string grid_html(const std::string& scenario, const Matrix& matrix,
+                      const std::vector<std::string>& probes) {
     std::string html = "<table class=\"grid\"><thead>" + column_heads(matrix) + "</thead><tbody>";
     for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
         html += "<tr>";
@@ -142,7 +151,7 @@ std::string grid_html(const Matrix& matrix, const std::vector<std::string>& prob
         for (std::size_t column = 0; column < matrix.columns.size(); ++column) {
             const auto found = matrix.cells.find({row, column});
             html += found == matrix.cells.end() ? R"(<td class="cell mute">not in the plan</td>)"
-                                                : grid_cell(*found->second, probes);
+                                                : grid_cell(scenario, *found->second, probes);
         }
         html += "</tr>";
     }
@@ -332,28 +341,26 @@ const char* role_text(const Cell& cell) {
 
 }  // namespace
 
-std::string cell_list_html(const std::vector<const Cell*>& cells, const std::string& anchor) {
+std::string cell_list_html(const std::string& scenario, const std::vector<const Cell*>& cells) {
     std::string html = "<ul class=\"celllist\">";
-    for (std::size_t at = 0; at < cells.size(); ++at) {
-        const Cell* cell = cells[at];
+    for (const Cell* cell : cells) {
         const Badge badge = badge_of(cell->verdict);
-        html += fmt::format(R"(<li{} class="{}"><div class="verdict">{})",
-                            anchor.empty() ? "" : fmt::format(R"( id="{}-c{}")", anchor, at + 1),
-                            badge.tone, badge_html(badge));
-        if (!cell->cause.empty()) {
-            html += fmt::format(R"(<span class="causeword">{}</span>)", escape_markup(cell->cause));
-        }
+        html += fmt::format(R"(<li id="{}" class="{}"><div class="verdict">{}{})",
+                            escape_markup(cell_id(scenario, *cell)), badge.tone, badge_html(badge),
+                            cause_html(scenario, *cell));
         html += fmt::format(R"(</div><div class="what"><h5>{}</h5><p class="id">{}{}</p>)",
                             markup_with_code(toggles_text(*cell)),
                             cell->toggles.empty() ? "" : escape_markup(cell->id), role_text(*cell));
-        html += fmt::format("<p>{}</p>{}</div>", markup_with_code(cell->reason),
-                            evidence_html(cell->evidence));
+        html += fmt::format(
+            "<p>{}</p>{}{}</div>", markup_with_code(cell->reason),
+            cell->known.empty() ? "" : "<p><b>Known:</b> " + markup_with_code(cell->known) + "</p>",
+            evidence_html(cell->evidence));
         html += measures_html(cell->measures) + "</li>";
     }
     return html + "</ul>";
 }
 
-std::string cells_html(const ScenarioResult& scenario, const std::string& anchor) {
+std::string cells_html(const ScenarioResult& scenario) {
     if (scenario.cells.empty()) {
         return "<p class=\"empty\">No cell was run.</p>";
     }
@@ -362,10 +369,10 @@ std::string cells_html(const ScenarioResult& scenario, const std::string& anchor
     if (!matrix.empty()) {
         const auto probes = probes_of(scenario.cells);
         html += fmt::format(
-            R"(<section class="block" id="{}-matrix"><h3>The matrix</h3><p class="lead">Each field is one )"
+            R"(<section class="block" id="{}/"><h3>The matrix</h3><p class="lead">Each field is one )"
             R"(combination of settings: {}.{}</p>{})",
-            anchor, tally(matrix), escape_markup(constants_text(matrix)),
-            grid_html(matrix, probes));
+            escape_markup(scenario.id), tally(matrix), escape_markup(constants_text(matrix)),
+            grid_html(scenario.id, matrix, probes));
         if (!probes.empty()) {
             html += R"(<p class="legend"><span class="mark ok">✓</span> the probe got through )"
                     R"(<span class="mark no">✕</span> it did not )"
@@ -376,20 +383,14 @@ std::string cells_html(const ScenarioResult& scenario, const std::string& anchor
     if (!matrix.rest.empty()) {
         html += fmt::format(R"(<section class="block"><h3>{}</h3>{}</section>)",
                             matrix.empty() ? "What was run" : "Further cells",
-                            cell_list_html(matrix.rest, anchor));
+                            cell_list_html(scenario.id, matrix.rest));
     }
     return html;
 }
 
-std::string cell_target(const ScenarioResult& scenario, const std::string& anchor,
-                        const std::string& cell_id) {
-    const auto rest = lay_out(scenario.cells).rest;
-    for (std::size_t at = 0; at < rest.size(); ++at) {
-        if (rest[at]->id == cell_id) {
-            return fmt::format("{}-c{}", anchor, at + 1);
-        }
-    }
-    return "";
+std::string cell_target(const ScenarioResult& scenario, const std::string& cell) {
+    const auto found = std::ranges::find(scenario.cells, cell, &Cell::id);
+    return found == scenario.cells.end() ? "" : escape_markup(cell_id(scenario.id, *found));
 }
 
 std::string before_after_html(const ScenarioResult& scenario) {

@@ -23,15 +23,13 @@ std::string badge_html(const Badge& badge);
 // A measure as a table field or list item: value, interval and note, a probe as a mark.
 std::string measure_html(const verdict::Measure& measure);
 
-// The cells: as a grid with toggles on two axes where they form one, the others as a list. `anchor`
-// starts their element ids.
-std::string cells_html(const verdict::ScenarioResult& scenario, const std::string& anchor);
-// `anchor` empty: the cells are nobody's target.
-std::string cell_list_html(const std::vector<const verdict::Cell*>& cells,
-                           const std::string& anchor = "");
-// The element id of a cell in the list made by cells_html; empty for a cell that is not in it.
-std::string cell_target(const verdict::ScenarioResult& scenario, const std::string& anchor,
-                        const std::string& cell_id);
+// The cells: as a grid with toggles on two axes where they form one, the others as a list. Element
+// ids are those of cells and findings (verdict::cell_id, finding_id).
+std::string cells_html(const verdict::ScenarioResult& scenario);
+std::string cell_list_html(const std::string& scenario,
+                           const std::vector<const verdict::Cell*>& cells);
+// The element id of a cell; empty for one that the scenario has not.
+std::string cell_target(const verdict::ScenarioResult& scenario, const std::string& cell);
 
 // A failing cell beside the same one cured; empty when the result has no such pair.
 std::string before_after_html(const verdict::ScenarioResult& scenario);
@@ -40,14 +38,14 @@ std::string before_after_html(const verdict::ScenarioResult& scenario);
 std::string chart_html(const verdict::Chart& chart);
 
 // Profile, driver and wire side by side, with links to the cells.
-std::string truth_tables_html(const verdict::ScenarioResult& scenario, const std::string& anchor);
+std::string truth_tables_html(const verdict::ScenarioResult& scenario);
 std::string calibration_html(const verdict::Calibration& calibration);
 
 std::string proof_html(const verdict::Proof& proof);
 std::string evidence_html(const std::vector<verdict::EvidenceFile>& files);
 std::string environment_html(const std::vector<verdict::FactGroup>& groups);
 
-// One section of the page; `anchor` is its element id.
-std::string scenario_html(const verdict::ScenarioResult& scenario, const std::string& anchor);
+// One section of the page, whose element id is the scenario's.
+std::string scenario_html(const verdict::ScenarioResult& scenario);
 
 }  // namespace pathproof::report

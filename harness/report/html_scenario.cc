@@ -84,7 +84,7 @@ std::string controls_html(const ScenarioResult& scenario) {
     }
     return R"(<section class="block"><h3>Controls</h3><p class="lead">The same measurement where the failure )"
            R"(must not show. PASS: it did not.</p>)" +
-           cell_list_html(controls) + "</section>";
+           cell_list_html(scenario.id, controls) + "</section>";
 }
 
 std::string explanation_html(const ScenarioResult& scenario) {
@@ -222,13 +222,14 @@ std::string environment_html(const std::vector<FactGroup>& groups) {
     return html;
 }
 
-std::string scenario_html(const ScenarioResult& scenario, const std::string& anchor) {
+std::string scenario_html(const ScenarioResult& scenario) {
     const Badge badge = badge_of(scenario.verdict);
     std::string html = fmt::format(
         R"(<section class="scenario" id="{}"><header><p class="kicker">Scenario <code>{}</code></p>)"
         R"(<h2>{} {}</h2><p class="question">{}</p><p class="headline {}">{}</p>{}</header>)",
-        anchor, escape_markup(scenario.id), escape_markup(scenario.title), badge_html(badge),
-        markup_with_code(scenario.question), badge.tone, markup_with_code(scenario.headline),
+        escape_markup(scenario.id), escape_markup(scenario.id), escape_markup(scenario.title),
+        badge_html(badge), markup_with_code(scenario.question), badge.tone,
+        markup_with_code(scenario.headline),
         scenario.part.empty()
             ? ""
             : fmt::format(R"(<p class="lead">Only the cells that match <code>{}</code> were )"
@@ -236,8 +237,8 @@ std::string scenario_html(const ScenarioResult& scenario, const std::string& anc
                           escape_markup(scenario.part)));
     html += cause_and_cure(scenario);
     html += before_after_html(scenario);
-    html += truth_tables_html(scenario, anchor);
-    html += cells_html(scenario, anchor);
+    html += truth_tables_html(scenario);
+    html += cells_html(scenario);
     if (scenario.calibration) {
         html += calibration_html(*scenario.calibration);
     }

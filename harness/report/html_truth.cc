@@ -74,17 +74,16 @@ std::string findings_html(const TruthTable& table) {
 
 // As many columns as the table has conditions, also for a row that has fewer.
 std::string observations_html(const TruthTable& table, const TruthRow& row,
-                              const ScenarioResult& scenario, const std::string& anchor) {
+                              const ScenarioResult& scenario) {
     std::string html;
     for (std::size_t at = 0; at < table.conditions.size(); ++at) {
         const Observation seen = at < row.observed.size() ? row.observed[at] : Observation();
-        html += observation_html(seen, cell_target(scenario, anchor, seen.cell));
+        html += observation_html(seen, cell_target(scenario, seen.cell));
     }
     return html;
 }
 
-std::string table_html(const TruthTable& table, const ScenarioResult& scenario,
-                       const std::string& anchor) {
+std::string table_html(const TruthTable& table, const ScenarioResult& scenario) {
     std::string html = fmt::format(
         R"(<section class="block truth"><h3>{}</h3><p class="lead">{}. What the profile expects, what the driver )"
         R"(says, what the wire showed.</p><div class="scroll" tabindex="0" role="region" aria-label="{}">)"
@@ -101,7 +100,7 @@ std::string table_html(const TruthTable& table, const ScenarioResult& scenario,
             escape_markup(row.offload), escape_markup(row.direction),
             row.expected.empty() ? R"(<span class="missing">not said</span>)"
                                  : escape_markup(row.expected),
-            escape_markup(row.advertised), observations_html(table, row, scenario, anchor));
+            escape_markup(row.advertised), observations_html(table, row, scenario));
     }
     html += "</tbody></table></div>";
     html +=
@@ -173,10 +172,10 @@ std::string score_text(const std::vector<CalibrationRow>& rows, Score Calibratio
 
 }  // namespace
 
-std::string truth_tables_html(const ScenarioResult& scenario, const std::string& anchor) {
+std::string truth_tables_html(const ScenarioResult& scenario) {
     std::string html;
     for (const TruthTable& table : scenario.truth_tables) {
-        html += table_html(table, scenario, anchor);
+        html += table_html(table, scenario);
     }
     return html;
 }

@@ -72,6 +72,7 @@ Cell to_cell(const ordered_json& from) {
                                        CellVerdict::kSkip, CellVerdict::kInconclusive});
     cell.reason = from.at("reason");
     cell.cause = from.at("cause");
+    cell.known = from.value("known", "");
     for (const auto& [measure_name, measure] : from.at("measures").items()) {
         cell.measures.push_back(to_measure(measure_name, measure));
     }

@@ -59,14 +59,15 @@ ordered_json cell_in_role(const Cell& cell, Cell::Role role) {
     for (const Measure& measure : cell.measures) {
         measures[measure.name] = of_measure(measure);
     }
-    return {{"id", cell.id},
-            {"toggles", std::move(toggles)},
-            {"role", name(role)},
-            {"verdict", name(cell.verdict)},
-            {"reason", cell.reason},
-            {"cause", cell.cause},
-            {"measures", std::move(measures)},
-            {"evidence", list(cell.evidence, of_evidence)}};
+    ordered_json all = {{"id", cell.id},         {"toggles", std::move(toggles)},
+                        {"role", name(role)},    {"verdict", name(cell.verdict)},
+                        {"reason", cell.reason}, {"cause", cell.cause}};
+    if (!cell.known.empty()) {
+        all["known"] = cell.known;
+    }
+    all["measures"] = std::move(measures);
+    all["evidence"] = list(cell.evidence, of_evidence);
+    return all;
 }
 
 ordered_json of_cell(const Cell& cell) {

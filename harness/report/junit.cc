@@ -18,8 +18,9 @@ Outcome red_outcome_of(const Cell& cell, Role role) {
     switch (cell.verdict) {
         case CellVerdict::kPass: return Outcome::kPassed;
         case CellVerdict::kFail:
-            return role == Role::kControl || role == Role::kDemonstration ? Outcome::kError
-                                                                          : Outcome::kFailure;
+            return !cell.known.empty()                                      ? Outcome::kSkipped
+                   : role == Role::kControl || role == Role::kDemonstration ? Outcome::kError
+                                                                            : Outcome::kFailure;
         case CellVerdict::kError:
         case CellVerdict::kInconclusive: return Outcome::kError;
         case CellVerdict::kSkip: return Outcome::kSkipped;
@@ -98,6 +99,9 @@ std::string properties_of(const Cell& cell) {
 }
 
 std::string message(const Cell& cell, Role role) {
+    if (!cell.known.empty()) {
+        return "known failure: " + cell.known + ": " + cell.reason;
+    }
     if (cell.verdict != CellVerdict::kFail) {
         return cell.reason;
     }

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
 namespace pathproof::verdict {
 
 std::string Value::text() const {
@@ -100,6 +104,22 @@ const char* name(CalibrationRow::Score score) {
         case CalibrationRow::Score::kNotApplicable: return "n/a";
     }
     return "n/a";
+}
+
+std::string cell_id(const std::string& scenario, const Cell& cell) {
+    return scenario + "/" + cell.id;
+}
+
+std::string finding_id(const std::string& scenario, const Cell& cell) {
+    std::string cause = cell.cause;
+    std::ranges::replace_if(
+        cause,
+        [](unsigned char letter) {
+            return std::isalnum(letter) == 0 &&
+                   std::string_view("._+-").find(static_cast<char>(letter)) == std::string::npos;
+        },
+        '-');
+    return cell_id(scenario, cell) + (cause.empty() ? "" : "/" + cause);
 }
 
 }  // namespace pathproof::verdict

@@ -79,9 +79,15 @@ struct Cell {
     CellVerdict verdict = CellVerdict::kError;
     std::string reason;  // one sentence; never empty unless PASS
     std::string cause;   // machine word of the named cause, such as "stale-port"; empty when none
+    std::string known;   // why its failure is expected, as a baseline says; empty: it is not
     std::vector<Measure> measures;
     std::vector<EvidenceFile> evidence;
 };
+
+// "dns-race/same-tuple.two-cpus" and, with its cause, "dns-race/same-tuple.two-cpus/late-answer":
+// the same in every run and in every report. A cause is written with [A-Za-z0-9._+-] alone.
+std::string cell_id(const std::string& scenario, const Cell& cell);
+std::string finding_id(const std::string& scenario, const Cell& cell);
 
 const char* name(Cell::Role role);  // "matrix", "control", "cure", "demonstration"
 

@@ -58,6 +58,16 @@ BOOST_AUTO_TEST_CASE(nothing_is_red_where_the_exit_code_is_0) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_known_failure_is_skipped_with_its_reason) {
+    const verdict::RunResult run{
+        .scenarios = {scenario({{.id = "a", .verdict = CellVerdict::kFail, .known = "bug 7"},
+                                {.id = "b", .verdict = CellVerdict::kFail}},
+                               {})}};
+    const std::string xml = junit_xml(run, 1);
+    BOOST_TEST(count(xml, "//testcase[@name='a']/skipped[contains(@message, 'bug 7')]") == 1);
+    BOOST_TEST(count(xml, "//testcase[@name='b']/failure") == 1);
+}
+
 BOOST_AUTO_TEST_CASE(suites_carry_evidence_class_seed_command_and_attachments) {
     const std::string xml = junit_xml(sample(), 0);
     BOOST_TEST(count(xml, "//property[@name='evidence_class' and @value='virtual']") == 2);

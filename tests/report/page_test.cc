@@ -111,6 +111,7 @@ BOOST_AUTO_TEST_CASE(bars_have_whiskers_only_with_an_interval_and_stay_on_the_ax
 
 BOOST_AUTO_TEST_CASE(a_truth_table_shows_a_field_for_each_condition_and_leads_to_its_cell) {
     ScenarioResult scenario;
+    scenario.id = "truth";
     scenario.cells = {{.id = "a", .verdict = CellVerdict::kPass},
                       {.id = "b", .verdict = CellVerdict::kFail}};
     scenario.truth_tables = {
@@ -127,16 +128,16 @@ BOOST_AUTO_TEST_CASE(a_truth_table_shows_a_field_for_each_condition_and_leads_to
                                  .cell = "b"}},
                    .finding = "inner checksums are left unfinished",
                    .errata = {{"E04", "title", "ethtool -K", "source", "driver matches"}}}}}};
-    const std::string html = truth_tables_html(scenario, "s1");
+    const std::string html = truth_tables_html(scenario);
     BOOST_TEST(occurrences(html, "<td class=\"seen") == 3);
     BOOST_TEST(occurrences(html, "seen good") == 1);
     BOOST_TEST(occurrences(html, "seen bad") == 1);
-    BOOST_TEST(
-        html.find("<a href=\"#s1-c2\">PSEUDO +1</a><small>7 of 1,000</small>") != std::string::npos,
-        html);
+    BOOST_TEST(html.find("<a href=\"#truth/b\">PSEUDO +1</a><small>7 of 1,000</small>") !=
+                   std::string::npos,
+               html);
     BOOST_TEST(html.find("not said") != std::string::npos);
     BOOST_TEST(html.find("E04") != std::string::npos);
-    BOOST_TEST(cells_html(scenario, "s1").find("id=\"s1-c2\"") != std::string::npos);
+    BOOST_TEST(cells_html(scenario).find("id=\"truth/b\"") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_calibration_counts_only_what_a_score_applies_to) {

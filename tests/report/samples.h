@@ -36,6 +36,7 @@ inline verdict::RunResult hostile() {
         .verdict = CellVerdict::kFail,
         .reason = bad,
         .cause = bad,
+        .known = bad,
         .measures = {{.name = bad, .label = bad, .value = bad, .unit = bad, .note = bad},
                      {.name = "probe", .label = bad, .value = false, .note = bad},
                      {.name = "none", .label = bad, .value = nullptr, .note = bad}},

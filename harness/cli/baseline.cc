@@ -1,0 +1,123 @@
+// pathproof baseline: files of expected failures.
+#include "harness/cli/baseline.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "dataplane/base/new_file.h"
+#include "harness/cli/commands.h"
+#include "harness/compare/read.h"
+#include "harness/report/text.h"
+#include "harness/scenario/scenario.h"
+
+namespace pathproof::cli {
+namespace {
+
+int write_baseline(const std::string& path, const std::string& out) {
+    const auto report = compare::read_report(path);
+    if (!report) {
+        return complain(report.error());
+    }
+    const std::string text = compare::baseline_of(report->run);
+    if (out.empty()) {
+        fmt::print("{}", text);
+        return 0;
+    }
+    if (access(out.c_str(), F_OK) == 0) {
+        return complain({ErrorCode::kBadInput,
+                         fmt::format("{} is there: the reasons in it are not overwritten", out)});
+    }
+    const Status written = replace_file(out, text);
+    return written ? 0 : complain(written.error());
+}
+
+int check_baseline(const std::string& file) {
+    const auto baseline = compare::read_baseline(file);
+    if (!baseline) {
+        return complain(baseline.error());
+    }
+    std::vector<std::string> scenarios;
+    for (const scenario::Scenario& each : scenario::all_scenarios()) {
+        scenarios.emplace_back(each.id);
+    }
+    const auto wrong = compare::lint(*baseline, compare::today_utc(), scenarios);
+    for (const std::string& sentence : wrong) {
+        fmt::print("{}\n", sentence);
+    }
+    fmt::print(
+        "{}: {}, {} to mend\n", file,
+        baseline->known.size() == 1 ? "1 entry" : fmt::format("{} entries", baseline->known.size()),
+        wrong.size());
+    return wrong.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+Result<Expected> Expected::read(const std::string& file) {
+    Expected expected;
+    if (!file.empty()) {
+        auto baseline = compare::read_baseline(file);
+        if (!baseline) {
+            return pass_on(baseline.error());
+        }
+        expected.baseline_ = std::move(*baseline);
+    }
+    return expected;
+}
+
+int Expected::judge(verdict::RunResult& result, int exit_code) const {
+    if (!baseline_) {
+        return exit_code;
+    }
+    const compare::Expectation found = compare::apply(*baseline_, compare::today_utc(), result);
+    fmt::print(stderr, "{}", compare::text(found));
+    result.reasons.insert(
+        result.reasons.begin(),
+        found.fresh.empty() && found.expired.empty()
+            ? fmt::format("Each failure of this run ({}) is known to the baseline {}.",
+                          found.known.size(), baseline_->file)
+            : fmt::format("By the baseline {}: {} known, {} not expected, {} past their date.",
+                          baseline_->file, report::plural(found.known.size(), "failure"),
+                          found.fresh.size(), found.expired.size()));
+    return found.exit_code(result.verdict);
+}
+
+void add_baseline_option(CLI::App& command, std::string& file) {
+    command
+        .add_option("--baseline", file,
+                    "file of expected failures: exit code 0 if there is no other, 1 if there is "
+                    "(see 'pathproof baseline')")
+        ->type_name("FILE");
+}
+
+void add_baseline(CLI::App& app, Command& chosen) {
+    CLI::App* command = app.add_subcommand(
+        "baseline",
+        "Files of expected failures, for --baseline of qualify, repro, offload check "
+        "and compare");
+    command->require_subcommand(1);
+    struct Options {
+        std::string report;
+        std::string out;
+        std::string file;
+    };
+    auto options = std::make_shared<Options>();
+    CLI::App* write =
+        command->add_subcommand("write", "Make one that expects all failures of a report");
+    write->add_option("REPORT", options->report, "report.json, or the folder that it is in")
+        ->required();
+    write->add_option("--out", options->out, "a new file (standard output by default)")
+        ->type_name("FILE");
+    write->callback([options, &chosen] {
+        chosen = [options] { return write_baseline(options->report, options->out); };
+    });
+    CLI::App* check =
+        command->add_subcommand("check", "Say what is wrong with one: exit code 1 if something is");
+    check->add_option("FILE", options->file, "the baseline")->required();
+    check->callback(
+        [options, &chosen] { chosen = [options] { return check_baseline(options->file); }; });
+}
+
+}  // namespace pathproof::cli

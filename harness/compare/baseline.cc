@@ -1,0 +1,285 @@
+#include "harness/compare/baseline.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <ctime>
+#include <sstream>
+
+#include "harness/profile/toml_reader.h"
+#include "harness/report/text.h"
+
+namespace pathproof::compare {
+namespace {
+
+using namespace verdict;
+
+bool fits(const std::string& pattern, const std::string& text) {
+    return pattern.empty() || fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+// The first two names of an id, or all of it.
+std::string without_cause(const std::string& id) {
+    const std::size_t cell = id.find('/');
+    return cell == std::string::npos ? id : id.substr(0, id.find('/', cell + 1));
+}
+
+bool names_a_cause(const Known& known) {
+    return without_cause(known.id) != known.id;
+}
+
+bool fits_cell(const Known& known, const std::string& scenario, const Cell& cell) {
+    return fits(without_cause(known.id), cell_id(scenario, cell));
+}
+
+bool expects(const Known& known, const std::string& scenario, const Cell& cell) {
+    return cell.verdict == CellVerdict::kFail && fits_cell(known, scenario, cell) &&
+           (!names_a_cause(known) || fits(known.id, finding_id(scenario, cell)));
+}
+
+bool any_fact(const RunResult& run, const std::string& pattern,
+              std::initializer_list<std::string_view> names) {
+    if (pattern.empty()) {
+        return true;
+    }
+    for (const FactGroup& group : run.environment) {
+        for (const Fact& fact : group.facts) {
+            const bool named = std::ranges::find(names, fact.name) != names.end();
+            if (named && fact.status == Fact::Status::kRead && fits(pattern, fact.value)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool applies(const Known& known, const RunResult& run) {
+    return any_fact(run, known.kernel, {"release"}) && any_fact(run, known.driver, {"driver"}) &&
+           any_fact(run, known.nic, {"bus", "firmware"});
+}
+
+bool is_over(const Known& known, const std::string& today) {
+    return !known.until.empty() && known.until < today;  // ISO 8601 sorts as text
+}
+
+std::string words(const Known& known) {
+    return known.link.empty() ? known.reason : fmt::format("{} ({})", known.reason, known.link);
+}
+
+std::string in_line(const Baseline& baseline, const Known& known, const std::string& said) {
+    return fmt::format("{} ({}:{}): {}", known.id, baseline.file, known.line, said);
+}
+
+// Calls `take` with the scenario's id and the cell, for all of a run.
+template <typename Run, typename Take>
+void each_cell(Run& run, const Take& take) {
+    for (auto& scenario : run.scenarios) {
+        for (auto* cells : {&scenario.cells, &scenario.controls}) {
+            for (auto& cell : *cells) {
+                take(scenario.id, cell);
+            }
+        }
+    }
+}
+
+const Known* expecting(const Baseline& baseline, const std::string& today, const RunResult& run,
+                       const std::string& scenario, const Cell& cell) {
+    const auto found = std::ranges::find_if(baseline.known, [&](const Known& known) {
+        return !is_over(known, today) && applies(known, run) && expects(known, scenario, cell);
+    });
+    return found == baseline.known.end() ? nullptr : &*found;
+}
+
+// What an entry came to in a run that it applies to.
+void account(const Baseline& baseline, const Known& known, const RunResult& run,
+             Expectation& result) {
+    bool fitted = false;
+    bool fails = false;
+    bool open = false;
+    each_cell(run, [&](const std::string& scenario, const Cell& cell) {
+        if (fits_cell(known, scenario, cell)) {
+            fitted = true;
+            fails |= expects(known, scenario, cell);
+            open |= cell.verdict != CellVerdict::kPass && cell.verdict != CellVerdict::kFail;
+        }
+    });
+    if (!fitted) {
+        result.unmatched.push_back(in_line(baseline, known, "no cell of this run fits it"));
+    } else if (!fails && !open) {
+        result.gone.push_back(in_line(baseline, known, "does not fail any more"));
+    }
+}
+
+std::string toml_text(const std::string& text) {
+    std::ostringstream out;
+    out << toml::value<std::string>(text);
+    return out.str();
+}
+
+Known read_known(profile::TomlReader& reader, const toml::table& table) {
+    reader.allow_only(table, {"id", "reason", "link", "until", "kernel", "driver", "nic"});
+    Known known{.id = reader.required_text(table, "id"),
+                .reason = reader.required_text(table, "reason"),
+                .link = reader.optional_text(table, "link"),
+                .until = table.contains("until") ? reader.date(table, "until") : "",
+                .kernel = reader.optional_text(table, "kernel"),
+                .driver = reader.optional_text(table, "driver"),
+                .nic = reader.optional_text(table, "nic"),
+                .line = static_cast<int>(table.source().begin.line)};
+    if (known.id.find('/') == std::string::npos) {
+        reader.complain(table.source(),
+                        "id '{}' names no cell; an id is scenario/cell or scenario/cell/cause, "
+                        "with * for any part of it",
+                        known.id);
+    }
+    return known;
+}
+
+}  // namespace
+
+Result<Baseline> read_baseline(const std::string& file) {
+    const auto text = profile::read_text(file, "baseline");
+    if (!text) {
+        return pass_on(text.error());
+    }
+    return profile::parse_toml<Baseline>(
+        *text, file, [&](profile::TomlReader& reader, const toml::table& root) {
+            Baseline baseline{.file = file, .known = {}};
+            reader.allow_only(root, {"known"});
+            reader.each_table(root, "known", [&](const toml::table& table) {
+                baseline.known.push_back(read_known(reader, table));
+            });
+            return baseline;
+        });
+}
+
+std::vector<std::string> lint(const Baseline& baseline, const std::string& today,
+                              const std::vector<std::string>& scenarios) {
+    std::vector<std::string> wrong;
+    for (const Known& known : baseline.known) {
+        if (is_over(known, today)) {
+            wrong.push_back(in_line(baseline, known, "was expected until " + known.until));
+        }
+        const std::string scenario = known.id.substr(0, known.id.find('/'));
+        if (std::ranges::none_of(scenarios,
+                                 [&](const std::string& each) { return fits(scenario, each); })) {
+            wrong.push_back(in_line(baseline, known,
+                                    fmt::format("no scenario fits '{}'; there are: {}", scenario,
+                                                fmt::join(scenarios, ", "))));
+        }
+        const auto twin = std::ranges::find_if(baseline.known, [&](const Known& other) {
+            return other.id == known.id && other.kernel == known.kernel &&
+                   other.driver == known.driver && other.nic == known.nic;
+        });
+        if (&*twin != &known) {
+            wrong.push_back(
+                in_line(baseline, known, fmt::format("the same as in line {}", twin->line)));
+        }
+    }
+    return wrong;
+}
+
+int Expectation::exit_code(RunVerdict verdict) const {
+    return verdict == RunVerdict::kIncomplete ? 3 : !fresh.empty() || !expired.empty() ? 1 : 0;
+}
+
+Expectation apply(const Baseline& baseline, const std::string& today, RunResult& run) {
+    Expectation result;
+    each_cell(run, [&](const std::string& scenario, Cell& cell) {
+        if (cell.verdict != CellVerdict::kFail) {
+            return;
+        }
+        const Known* known = expecting(baseline, today, run, scenario, cell);
+        const std::string id = finding_id(scenario, cell);
+        if (known == nullptr) {
+            result.fresh.push_back(fmt::format("{}: {}", id, cell.reason));
+            return;
+        }
+        cell.known = words(*known);
+        result.known.push_back(fmt::format("{}: {}", id, cell.known));
+    });
+    for (const Known& known : baseline.known) {
+        if (is_over(known, today)) {
+            result.expired.push_back(in_line(baseline, known, "was expected until " + known.until));
+        } else if (applies(known, run)) {
+            account(baseline, known, run, result);
+        }
+    }
+    return result;
+}
+
+void apply(const Baseline& baseline, const std::string& today, const RunResult& now,
+           Comparison& comparison) {
+    const auto is_worse = [](const Changed& each) {
+        return each.change == Change::kNewFailure || each.change == Change::kChangedCause;
+    };
+    each_cell(now, [&](const std::string& scenario, const Cell& cell) {
+        const Known* known = cell.verdict == CellVerdict::kFail
+                                 ? expecting(baseline, today, now, scenario, cell)
+                                 : nullptr;
+        const auto changed =
+            std::ranges::find(comparison.changed, cell_id(scenario, cell), &Changed::id);
+        if (known != nullptr && changed != comparison.changed.end()) {
+            changed->known = words(*known);
+        }
+    });
+    // A scenario as a whole is no news if each of its failures is known.
+    for (Changed& whole : comparison.changed) {
+        const auto scenario = std::ranges::find(now.scenarios, whole.id, &ScenarioResult::id);
+        if (!is_worse(whole) || scenario == now.scenarios.end()) {
+            continue;
+        }
+        const auto is_news = [&](const Cell& cell) {
+            return cell.verdict == CellVerdict::kFail &&
+                   expecting(baseline, today, now, whole.id, cell) == nullptr;
+        };
+        if (std::ranges::none_of(scenario->cells, is_news) &&
+            std::ranges::none_of(scenario->controls, is_news)) {
+            whole.known = "each of its failures is known";
+        }
+    }
+}
+
+std::string text(const Expectation& expectation) {
+    std::string text;
+    const auto list = [&](const char* title, const std::vector<std::string>& sentences) {
+        for (const std::string& sentence : sentences) {
+            text += report::wrap(fmt::format("{}: {}", title, sentence), 100, 4) + "\n";
+        }
+    };
+    list("known", expectation.known);
+    list("not expected", expectation.fresh);
+    list("no longer failing", expectation.gone);
+    list("past its date", expectation.expired);
+    list("fits nothing", expectation.unmatched);
+    return text + fmt::format(
+                      "baseline: {} known, {} not expected, {} no longer failing, {} past "
+                      "their date, {} fit nothing\n",
+                      expectation.known.size(), expectation.fresh.size(), expectation.gone.size(),
+                      expectation.expired.size(), expectation.unmatched.size());
+}
+
+std::string baseline_of(const RunResult& run) {
+    std::string text = fmt::format(
+        "# Failures that are expected, of the run of {} with pathproof {}. Each needs a reason, "
+        "and\n"
+        "# a date until which it may stand: until = 2027-01-31. See also: link, kernel, driver, "
+        "nic.\n",
+        run.started_at, run.version);
+    each_cell(run, [&](const std::string& scenario, const Cell& cell) {
+        if (cell.verdict == CellVerdict::kFail) {
+            text += fmt::format("\n[[known]]\nid = {}\nreason = {}\n",
+                                toml_text(finding_id(scenario, cell)), toml_text(cell.reason));
+        }
+    });
+    return text;
+}
+
+std::string today_utc() {
+    return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+}
+
+}  // namespace pathproof::compare
