@@ -487,6 +487,7 @@ Cell conclude(const RaceCell& what, const RaceValues& seen) {
         cell.reason = "no result: " + seen.objections.front();
         if (!seen.outages.empty()) {
             cell.reason += fmt::format("; {} had no link for a time", listed(seen.outages));
+            cell.cause = "link-down";
         }
     } else if (seen.found.harmed() != 0) {
         const bool named = seen.found.count(Fate::kUnexplained) == 0;
