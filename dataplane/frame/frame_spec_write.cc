@@ -1,4 +1,5 @@
 #include <netinet/in.h>
+#include <netinet/ip_icmp.h>
 #include <rte_ether.h>
 #include <rte_geneve.h>
 #include <rte_gre.h>
@@ -132,8 +133,9 @@ class FrameWriter {
             net32(0x60000000u | std::uint32_t{packet.traffic_class} << 20 | packet.flow_label);
         header.payload_len = net16(static_cast<std::uint16_t>(layout.end - after));
         header.hop_limits = packet.hop_limit;
-        std::ranges::copy(packet.source.address.bytes, header.src_addr);
-        std::ranges::copy(packet.destination.address.bytes, header.dst_addr);
+        std::memcpy(&header.src_addr, packet.source.address.bytes.data(), sizeof header.src_addr);
+        std::memcpy(&header.dst_addr, packet.destination.address.bytes.data(),
+                    sizeof header.dst_addr);
         put(layout.network, header);
         // Each header's number stands in the one before it.
         std::size_t link = layout.network + offsetof(rte_ipv6_hdr, proto);
@@ -174,9 +176,7 @@ class FrameWriter {
         switch (packet.transport) {
             case Transport::kUdp: write_udp(packet, layout); break;
             case Transport::kTcp: write_tcp(packet, layout.transport); break;
-            case Transport::kIcmp:
-                write_echo(packet, layout.transport, RTE_IP_ICMP_ECHO_REQUEST);
-                break;
+            case Transport::kIcmp: write_echo(packet, layout.transport, ICMP_ECHO); break;
             case Transport::kIcmpv6: write_echo(packet, layout.transport, 128); break;
             case Transport::kSctp:
                 put(layout.transport, rte_sctp_hdr{.src_port = net16(packet.source.port),

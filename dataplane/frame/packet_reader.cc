@@ -1,6 +1,7 @@
 #include "dataplane/frame/packet_reader.h"
 
 #include <netinet/in.h>
+#include <netinet/ip_icmp.h>
 #include <rte_ether.h>
 #include <rte_icmp.h>
 #include <rte_ip.h>
@@ -26,7 +27,8 @@ std::uint32_t host(rte_be32_t value) {
     return __builtin_bswap32(value);
 }
 
-IpAddress ipv6_address(const std::uint8_t* bytes) {
+// Of 16 bytes: in `rte_ipv6_hdr` an address is an array up to DPDK 24.07 and a struct since.
+IpAddress ipv6_address(const void* bytes) {
     IpAddress address{.family = Family::kIpv6, .bytes = {}};
     std::memcpy(address.bytes.data(), bytes, 16);
     return address;
@@ -122,8 +124,8 @@ class PacketReader {
         packet_.network = Network::kIpv6;
         packet_.network_length = sizeof(rte_ipv6_hdr);
         packet_.protocol = header->proto;
-        packet_.source = ipv6_address(header->src_addr);
-        packet_.destination = ipv6_address(header->dst_addr);
+        packet_.source = ipv6_address(&header->src_addr);
+        packet_.destination = ipv6_address(&header->dst_addr);
         packet_.final_destination = packet_.destination;
         packet_.final_destination_known = true;
         end_network(sizeof(rte_ipv6_hdr) + host(header->payload_len), sizeof(rte_ipv6_hdr));
@@ -320,10 +322,10 @@ class PacketReader {
             too_short_for_transport();
             return;
         }
-        const bool echo = transport == Transport::kIcmp
-                              ? header->icmp_type == RTE_IP_ICMP_ECHO_REQUEST ||
-                                    header->icmp_type == RTE_IP_ICMP_ECHO_REPLY
-                              : header->icmp_type == 128 || header->icmp_type == 129;
+        const bool echo =
+            transport == Transport::kIcmp
+                ? header->icmp_type == ICMP_ECHO || header->icmp_type == ICMP_ECHOREPLY
+                : header->icmp_type == 128 || header->icmp_type == 129;
         if (echo) {
             packet_.source_port = packet_.destination_port = host(header->icmp_ident);
         }

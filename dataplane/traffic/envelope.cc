@@ -41,8 +41,8 @@ void write_ipv6(std::uint8_t* out, const Envelope& envelope, std::size_t udp_byt
     ip.payload_len = Be16(static_cast<std::uint16_t>(udp_bytes)).raw();
     ip.proto = IPPROTO_UDP;
     ip.hop_limits = kHops;
-    std::memcpy(ip.src_addr, envelope.source.address.bytes.data(), sizeof ip.src_addr);
-    std::memcpy(ip.dst_addr, envelope.destination.address.bytes.data(), sizeof ip.dst_addr);
+    std::memcpy(&ip.src_addr, envelope.source.address.bytes.data(), sizeof ip.src_addr);
+    std::memcpy(&ip.dst_addr, envelope.destination.address.bytes.data(), sizeof ip.dst_addr);
     std::memcpy(out, &ip, sizeof ip);
 }
 
