@@ -1,5 +1,7 @@
 #include "harness/netfilter/csv.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <iterator>
 

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <boost/test/unit_test.hpp>
 #include <set>
 

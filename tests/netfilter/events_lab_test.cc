@@ -1,3 +1,4 @@
+#include <fmt/ranges.h>
 #include <netinet/in.h>
 
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,7 @@
 #include "harness/netfilter/kernel_filter.h"
 
+#include <fmt/ranges.h>
+
 #include <boost/test/unit_test.hpp>
 
 #include "tests/netfilter/message_builder.h"

@@ -1,6 +1,7 @@
 #include "tests/netfilter/lab_namespace.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <linux/netlink.h>
 #include <unistd.h>
 

@@ -1,6 +1,8 @@
 // pathproof inspect dump: every entry of the table.
 #include "harness/netfilter/dump.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
