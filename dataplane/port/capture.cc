@@ -7,11 +7,14 @@
 #include <rte_pcapng.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "dataplane/base/new_file.h"
+#include "dataplane/port/dpdk_versions.h"
 
 namespace pathproof::port {
 namespace {
@@ -34,29 +37,47 @@ struct CloseFile {
 };
 using File = std::unique_ptr<rte_pcapng_t, CloseFile>;
 
+// The ports that become a file's interfaces, in that order.
+std::vector<std::uint16_t> all_ports() {
+    std::vector<std::uint16_t> ports;
+    std::uint64_t port = rte_eth_find_next_owned_by(0, RTE_ETH_DEV_NO_OWNER);
+    while (port < RTE_MAX_ETHPORTS) {
+        ports.push_back(static_cast<std::uint16_t>(port));
+        port = rte_eth_find_next_owned_by(ports.back() + 1, RTE_ETH_DEV_NO_OWNER);
+    }
+    return ports;
+}
+
 // Through a descriptor of its own, which is closed with it.
-Result<File> create(const NewFile& target, const std::string& about) {
+Result<File> create(const NewFile& target, const std::string& about,
+                    std::span<const std::uint16_t> ports) {
     const int handle = fcntl(target.fd(), F_DUPFD_CLOEXEC, 0);
     File file(rte_pcapng_fdopen(handle, nullptr, nullptr, "pathproof", about.c_str()));
     if (!file) {
         close(handle);
         return fail(ErrorCode::kFailed, "{}", rte_strerror(rte_errno));
     }
+    for (const std::uint16_t port : ports) {
+        if (!add_interface(file.get(), port)) {
+            return fail(ErrorCode::kFailed, "its interface of port {} cannot be written", port);
+        }
+    }
     return file;
 }
 
-// librte_pcapng counts from the moment of its own first use (pcapng_tsc_to_ns), and frames kept
-// before that get a time centuries off: the time is put into the finished block. Offsets: pcapng,
-// Enhanced Packet Block.
-void set_time(rte_mbuf* block, std::int64_t unix_ns) {
+// librte_pcapng takes a frame's time from the TSC, and cannot tell one from before it was first
+// used: interface and time are put into the finished block. Offsets: pcapng, Enhanced Packet Block.
+void complete(rte_mbuf* block, std::uint32_t interface, std::int64_t unix_ns) {
     const auto time = static_cast<std::uint64_t>(unix_ns);
-    const std::array<std::uint32_t, 2> high_low = {static_cast<std::uint32_t>(time >> 32),
-                                                   static_cast<std::uint32_t>(time)};
-    std::memcpy(rte_pktmbuf_mtod_offset(block, char*, 12), high_low.data(), sizeof high_low);
+    const std::array<std::uint32_t, 3> fields = {interface, static_cast<std::uint32_t>(time >> 32),
+                                                 static_cast<std::uint32_t>(time)};
+    std::memcpy(rte_pktmbuf_mtod_offset(block, char*, 8), fields.data(), sizeof fields);
 }
 
-Result<Mbuf> as_block(const CapturedFrame& frame, rte_mempool* pool) {
-    if (frame.bytes.size() > kLongestFrame || rte_eth_dev_is_valid_port(frame.port_id) == 0) {
+Result<Mbuf> as_block(const CapturedFrame& frame, rte_mempool* pool,
+                      std::span<const std::uint16_t> ports) {
+    const auto port = std::ranges::find(ports, frame.port_id);
+    if (frame.bytes.size() > kLongestFrame || port == ports.end()) {
         return fail(ErrorCode::kBadInput, "a frame of {} bytes of port {} cannot be written",
                     frame.bytes.size(), frame.port_id);
     }
@@ -67,29 +88,30 @@ Result<Mbuf> as_block(const CapturedFrame& frame, rte_mempool* pool) {
     char* room = rte_pktmbuf_append(plain.get(), static_cast<std::uint16_t>(frame.bytes.size()));
     std::memcpy(room, frame.bytes.data(), frame.bytes.size());
     plain->port = frame.port_id;
-    Mbuf block(rte_pcapng_copy(frame.port_id, 0, plain.get(), pool, UINT32_MAX, 0,
-                               frame.direction == CaptureDirection::kIn
-                                   ? RTE_PCAPNG_DIRECTION_IN
-                                   : RTE_PCAPNG_DIRECTION_OUT));
-    if (!block) {
+    Mbuf block(packet_block(plain.get(), pool,
+                            frame.direction == CaptureDirection::kIn ? RTE_PCAPNG_DIRECTION_IN
+                                                                     : RTE_PCAPNG_DIRECTION_OUT));
+    if (!block || block->nb_segs != 1) {
         return fail(ErrorCode::kFailed, "a frame of {} bytes does not fit a pcapng block",
                     frame.bytes.size());
     }
-    set_time(block.get(), frame.unix_ns);
+    complete(block.get(), static_cast<std::uint32_t>(port - ports.begin()), frame.unix_ns);
     return block;
 }
 
-Status write_all(rte_pcapng_t* file, rte_mempool* pool, std::span<const CapturedFrame> frames) {
+// Not with rte_pcapng_write_packets(): since DPDK 23.11 that puts a time of its own into each block.
+Status write_all(const NewFile& target, rte_mempool* pool, std::span<const std::uint16_t> ports,
+                 std::span<const CapturedFrame> frames) {
     for (const CapturedFrame& frame : frames) {
-        auto block = as_block(frame, pool);
+        auto block = as_block(frame, pool, ports);
         if (!block) {
             return pass_on(block.error());
         }
-        rte_mbuf* one = block->get();
-        const ssize_t put = rte_pcapng_write_packets(file, &one, 1);
-        if (put < 0 || static_cast<std::size_t>(put) != rte_pktmbuf_pkt_len(one)) {
-            return fail(ErrorCode::kFailed, "{}",
-                        put < 0 ? rte_strerror(rte_errno) : "there is no room for all of it");
+        const rte_mbuf* whole = block->get();
+        Status written =
+            target.write({rte_pktmbuf_mtod(whole, const char*), rte_pktmbuf_data_len(whole)});
+        if (!written) {
+            return written;
         }
     }
     return {};
@@ -109,8 +131,9 @@ Status write_capture(const std::string& path, const std::string& about,
     if (!target) {
         return fail(target.error(), "capture file");
     }
-    auto file = create(*target, about);
-    Status written = file ? write_all(file->get(), pool.get(), frames) : pass_on(file.error());
+    const auto ports = all_ports();
+    auto file = create(*target, about, ports);
+    Status written = file ? write_all(*target, pool.get(), ports, frames) : pass_on(file.error());
     written = written ? target->put_in_place() : written;
     return written ? Status() : fail(written.error(), "capture file {}", path);
 }
