@@ -68,7 +68,7 @@ class Reader {
         for (const auto& [key, value] : table) {
             if (std::find(known.begin(), known.end(), key.str()) == known.end()) {
                 wrong(key.source(), "unknown key '{}' in {}; allowed are {}", key.str(), of,
-                      fmt::join(known, ", "));
+                      fmt::join(known.begin(), known.end(), ", "));
             }
         }
     }

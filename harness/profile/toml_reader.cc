@@ -14,7 +14,7 @@ void TomlReader::allow_only(const toml::table& table,
     for (const auto& [key, node] : table) {
         if (std::find(allowed.begin(), allowed.end(), key.str()) == allowed.end()) {
             complain(key.source(), "unknown key '{}'; allowed here: {}", key.str(),
-                     fmt::join(allowed, ", "));
+                     fmt::join(allowed.begin(), allowed.end(), ", "));
         }
     }
 }
@@ -92,7 +92,8 @@ std::size_t TomlReader::word(const toml::table& table, std::string_view key,
         return static_cast<std::size_t>(position - words.begin());
     }
     if (node != nullptr) {
-        complain(node->source(), "'{}' is '{}'; it may be: {}", key, found, fmt::join(words, ", "));
+        complain(node->source(), "'{}' is '{}'; it may be: {}", key, found,
+                 fmt::join(words.begin(), words.end(), ", "));
     }
     return 0;
 }
