@@ -33,7 +33,8 @@ OffloadRequest offload_request(const FrameSpec& spec) noexcept;
 
 // Sets flags and lengths of an mbuf that holds the frame. The fields hold already what
 // rte_net_intel_cksum_prepare() would write, so that it makes no difference whether the driver
-// calls it.
+// calls it. Only an outer UDP checksum that is not left to the device is lost to that of DPDK 24.07
+// and later, where something inner is left to it.
 void apply_offload(rte_mbuf& frame, const OffloadRequest& request) noexcept;
 
 }  // namespace pathproof::frame

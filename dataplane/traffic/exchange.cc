@@ -3,10 +3,12 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <rte_udp.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 
 #include "dataplane/port/counters.h"
@@ -73,6 +75,34 @@ ArrivedFrame read_mbuf(const rte_mbuf& mbuf) {
     return frame;
 }
 
+// The field of an outer UDP checksum that is not left to the device; nullptr if there is none. In
+// another tunnel it is just bytes of the outer headers.
+char* outer_software_sum(const rte_mbuf& mbuf) {
+    constexpr std::uint64_t kInTunnel = RTE_MBUF_F_TX_OUTER_IPV4 | RTE_MBUF_F_TX_OUTER_IPV6;
+    const std::size_t field =
+        mbuf.outer_l2_len + mbuf.outer_l3_len + offsetof(rte_udp_hdr, dgram_cksum);
+    const bool there = (mbuf.ol_flags & kInTunnel) != 0 &&
+                       (mbuf.ol_flags & RTE_MBUF_F_TX_OUTER_UDP_CKSUM) == 0 &&
+                       field + sizeof(rte_udp_hdr::dgram_cksum) <= rte_pktmbuf_data_len(&mbuf);
+    return there ? rte_pktmbuf_mtod_offset(&mbuf, char*, field) : nullptr;
+}
+
+// Since DPDK 24.07 many drivers put 0 in the place of that checksum, for few senders know what the
+// inner one will be. Here it is known: the frame leaves as it was planned.
+bool prepare(std::uint16_t port, rte_mbuf*& mbuf) {
+    const char* planned = outer_software_sum(*mbuf);
+    std::array<char, sizeof(rte_udp_hdr::dgram_cksum)> sum{};
+    if (planned != nullptr) {
+        std::memcpy(sum.data(), planned, sum.size());
+    }
+    const bool prepared = rte_eth_tx_prepare(port, 0, &mbuf, 1) == 1;
+    // Preparing may move it: a VLAN tag goes in.
+    if (char* field = outer_software_sum(*mbuf); planned != nullptr && field != nullptr) {
+        std::memcpy(field, sum.data(), sum.size());
+    }
+    return prepared;
+}
+
 // The exchange in hand; a single lcore works on it.
 class Exchange {
   public:
@@ -117,7 +147,7 @@ class Exchange {
                 from_.info().name, index, plan_.frames[index].bytes.size()));
             return;
         }
-        if (rte_eth_tx_prepare(from_.id(), 0, &mbuf, 1) != 1) {
+        if (!prepare(from_.id(), mbuf)) {
             refuse(index, fmt::format("rte_eth_tx_prepare: {}", rte_strerror(rte_errno)));
             rte_pktmbuf_free(mbuf);
             return;
