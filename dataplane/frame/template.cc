@@ -2,6 +2,7 @@
 
 #include <rte_icmp.h>
 #include <rte_ip.h>
+#include <rte_mbuf_core.h>
 #include <rte_udp.h>
 
 #include <algorithm>
@@ -24,6 +25,15 @@ std::size_t source_address_offset(const PacketSpec& packet) {
 
 std::uint16_t transport_checksum(Transport transport, PartialSum sum) {
     return transport == Transport::kUdp ? udp_checksum_of(sum) : checksum_of(sum);
+}
+
+// rte_ipv4_phdr_cksum() and its IPv6 sister leave the length to a NIC that cuts TCP, and since DPDK
+// 23.07 to one that cuts UDP: they are asked which they are.
+bool leaves_length_to(std::uint64_t segmentation) {
+    rte_ipv4_hdr header{};
+    header.version_ihl = RTE_IPV4_VHL_DEF;
+    header.total_length = 0xffff;
+    return rte_ipv4_phdr_cksum(&header, segmentation) != rte_ipv4_phdr_cksum(&header, 0);
 }
 
 // Puts `bytes` (an even number) at an even place of the frame; returns what that adds to sums over
@@ -172,9 +182,10 @@ FrameTemplate::Sums FrameTemplate::sums_of(const PacketSpec& packet,
                                      shape.protocol, counted);
         };
         sums.pseudo = sum_with(length);
-        // rte_ipv4_phdr_cksum() and its IPv6 sister leave the length to a NIC that cuts TCP.
-        const bool cut = spec_.segment_bytes > 0 && spec_.packet.transport == Transport::kTcp;
-        sums.preset = sum_with(cut ? 0 : length);
+        const bool tcp = spec_.packet.transport == Transport::kTcp;
+        const bool left_out = spec_.segment_bytes > 0 &&
+                              leaves_length_to(tcp ? RTE_MBUF_F_TX_TCP_SEG : RTE_MBUF_F_TX_UDP_SEG);
+        sums.preset = sum_with(left_out ? 0 : length);
     }
     sums.transport = sum_bytes(frame.subspan(layout.transport, length));
     return sums;
