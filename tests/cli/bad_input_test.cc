@@ -273,3 +273,17 @@ BOOST_AUTO_TEST_CASE(benchmarks_that_were_not_built_are_said_to_be_missing) {
     refused("bench", "ninja -C build pathproof-bench", "exec ", alone.c_str());
     std::filesystem::remove_all(folder);
 }
+
+BOOST_AUTO_TEST_CASE(reports_and_baselines_that_are_not_there_are_named) {
+    refused("compare /nowhere /etc", "there is no report '/nowhere'");
+    refused("compare /etc /nowhere", "folder /etc has no report.json");
+    refused("compare /etc/passwd /nowhere", "/etc/passwd is no JSON");
+    refused("baseline write /nowhere", "there is no report '/nowhere'");
+    refused("baseline check /nowhere", "cannot read the baseline /nowhere");
+    for (const char* run : {"qualify", "repro dns-race", "offload check lo",
+                            "offload check --software-nic", "compare /nowhere /nowhere"}) {
+        refused(std::string(run) + " --baseline /etc", std::string(run).starts_with("compare")
+                                                           ? "no report '/nowhere'"
+                                                           : "cannot read the baseline /etc");
+    }
+}

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "harness/compare/compare.h"
+#include "harness/report/json.h"
 #include "tests/scenario/lab_run.h"
 #include "tests/scenario/nic_between.h"
 #include "tests/scenario/offload_paths.h"
@@ -157,4 +159,25 @@ BOOST_AUTO_TEST_CASE(a_healthy_nic_between_is_not_accused) {
             BOOST_TEST(cell["verdict"] == "PASS", cell["id"] << ": " << cell["reason"]);
         }
     }
+}
+
+// Twelve runs, so 66 pairs.
+BOOST_AUTO_TEST_CASE(of_one_machine_no_run_is_worse_than_another) {
+    const Cable cable(Cable::Between::kNothing);
+    std::vector<pathproof::verdict::RunResult> runs;
+    std::size_t figures = 0;
+    while (runs.size() < 12) {
+        const PathRun run = check_over(cable, path_environment("as made"));
+        const auto read = pathproof::report::from_json(run.report.dump());
+        BOOST_REQUIRE_MESSAGE(read, (read ? "" : read.error().message));
+        for (const auto& other : runs) {
+            const auto compared = pathproof::compare::compare(other, *read);
+            BOOST_TEST(pathproof::compare::exit_code(compared) == 0);
+            BOOST_TEST(compared.changed.empty());
+            BOOST_TEST(compared.same_cells >= 30u);
+            figures += compared.figures.size();
+        }
+        runs.push_back(*read);
+    }
+    fmt::print("66 pairs of runs, {} figures called changed\n", figures);
 }
