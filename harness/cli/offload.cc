@@ -132,6 +132,7 @@ int check(const PortCheckOptions& port, DeviceCheckOptions device) {
     device.profile = port.profile;
     device.out = port.out;
     device.baseline = port.baseline;
+    device.views = port.views;
     device.seed = port.seed;
     device.quick = port.quick;
     device.json = port.json;
@@ -156,6 +157,7 @@ void add_check(CLI::App& app, Command& chosen) {
         ->capture_default_str();
     command->add_flag("--quick", options->quick, "All pairs of the matrix in place of all triples");
     command->add_flag("--json", options->json, "Print the whole result as one JSON document");
+    add_view_options(*command, options->views);
     command->callback([&chosen, options, device] {
         chosen = [options, device] { return check(*options, *device); };
     });

@@ -275,8 +275,11 @@ int run_device_check(const DeviceCheckOptions& options) {
     if (!result) {
         return complain(result.error());
     }
-    const int exit_code = expected->judge(*result, exit_of(*result));
+    const int exit_code = options.views.write(*result, expected->judge(*result, exit_of(*result)));
     return conclude(*result, options.out, exit_code, [&](const std::string& report) {
+        if (options.views.print(*result, exit_code)) {
+            return;
+        }
         print_check(*result, options.json);
         fmt::print("{}", options.json || report.empty() ? "" : "report: " + report + "\n");
     });

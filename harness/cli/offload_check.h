@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "harness/cli/views.h"
+
 namespace CLI {
 class App;
 }
@@ -19,6 +21,7 @@ struct DeviceCheckOptions {
     std::string profile;
     std::string out;
     std::string baseline;  // file of expected failures; empty: none
+    Views views;
     std::uint64_t seed = 0;
     bool quick = false;
     bool json = false;

@@ -308,9 +308,13 @@ int run_port_check(const PortCheckOptions& options) {
     if (!run) {
         return complain(run.error());
     }
-    const int exit_code = expected->judge(*run, verdict::exit_code(run->verdict));
-    return conclude(*run, options.out, exit_code,
-                    [&](const std::string&) { print_run(*run, options.json); });
+    const int exit_code =
+        options.views.write(*run, expected->judge(*run, verdict::exit_code(run->verdict)));
+    return conclude(*run, options.out, exit_code, [&](const std::string&) {
+        if (!options.views.print(*run, exit_code)) {
+            print_run(*run, options.json);
+        }
+    });
 }
 
 }  // namespace pathproof::cli

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/views.h"
+
 namespace CLI {
 class App;
 }
@@ -24,6 +26,7 @@ struct PortCheckOptions {
     std::string profile;
     std::string out;
     std::string baseline;  // file of expected failures; empty: none
+    Views views;
     std::uint64_t seed = 1;
     std::uint32_t frames = 8;  // of each row of the matrix
     bool quick = false;        // all pairs in place of all triples

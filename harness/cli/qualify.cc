@@ -9,6 +9,7 @@
 #include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
+#include "harness/cli/views.h"
 #include "harness/report/report.h"
 
 namespace pathproof::cli {
@@ -20,6 +21,7 @@ struct QualifyOptions {
     std::string only;
     std::string out = "report";
     std::string baseline;
+    Views views;
     std::uint64_t seed = 0;
     std::uint64_t pairs = 0;
     bool no_hugepages = false;
@@ -86,8 +88,12 @@ int run_qualify(const QualifyOptions& options) {
     if (!result) {
         return complain(result.error());
     }
-    const int exit_code = expected->judge(*result, verdict::exit_code(result->verdict));
+    const int exit_code =
+        options.views.write(*result, expected->judge(*result, verdict::exit_code(result->verdict)));
     return conclude(*result, options.out, exit_code, [&](const std::string& report) {
+        if (options.views.print(*result, exit_code)) {
+            return;
+        }
         fmt::print("{}",
                    report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi
                                                                        : report::Colour::kNone));
@@ -108,6 +114,7 @@ void add_qualify(CLI::App& app, Command& chosen) {
     command->add_option("--only", options->only, "scenarios to run, separated by commas");
     command->add_option("--out", options->out, "folder of the report")->capture_default_str();
     add_baseline_option(*command, options->baseline);
+    add_view_options(*command, options->views);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     command
         ->add_option("--pairs", options->pairs,

@@ -11,6 +11,7 @@
 #include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
+#include "harness/cli/views.h"
 #include "harness/report/json.h"
 #include "harness/report/report.h"
 
@@ -22,6 +23,7 @@ struct ReproOptions {
     std::string lab = "veth";
     std::string out;
     std::string baseline;
+    Views views;
     std::uint64_t seed = 0;
     std::uint64_t pairs = 0;
     std::vector<std::string> cells;
@@ -88,8 +90,12 @@ int run_repro(const ReproOptions& options) {
     if (!result) {
         return complain(result.error());
     }
-    const int exit_code = expected->judge(*result, exit_code_of(result->scenarios.front().verdict));
+    const int exit_code = options.views.write(
+        *result, expected->judge(*result, exit_code_of(result->scenarios.front().verdict)));
     return conclude(*result, options.out, exit_code, [&](const std::string&) {
+        if (options.views.print(*result, exit_code)) {
+            return;
+        }
         fmt::print("{}", options.json ? report::to_json(*result).dump(
                                             -1, ' ', false,
                                             nlohmann::ordered_json::error_handler_t::replace) +
@@ -131,6 +137,7 @@ void add_repro(CLI::App& app, Command& chosen) {
         "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");
     command->add_flag("--no-hugepages", options->no_hugepages, "do not reserve hugepages");
     command->add_flag("--json", options->json, "print the whole result as one JSON document");
+    add_view_options(*command, options->views);
     command->callback([options, &chosen] { chosen = [options] { return run_repro(*options); }; });
 }
 

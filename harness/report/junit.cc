@@ -2,69 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "harness/report/outcome.h"
 #include "harness/report/text.h"
 
 namespace pathproof::report {
 namespace {
 
 using namespace verdict;
-
-using Role = Cell::Role;
-enum class Outcome { kPassed, kFailure, kError, kSkipped };
-
-// A control that fails and a demonstration that does not show what it must are no fault of the
-// system.
-Outcome red_outcome_of(const Cell& cell, Role role) {
-    switch (cell.verdict) {
-        case CellVerdict::kPass: return Outcome::kPassed;
-        case CellVerdict::kFail:
-            return !cell.known.empty()                                      ? Outcome::kSkipped
-                   : role == Role::kControl || role == Role::kDemonstration ? Outcome::kError
-                                                                            : Outcome::kFailure;
-        case CellVerdict::kError:
-        case CellVerdict::kInconclusive: return Outcome::kError;
-        case CellVerdict::kSkip: return Outcome::kSkipped;
-    }
-    return Outcome::kError;
-}
-
-// What CI is to make of a cell of a run with this exit code.
-struct Reading {
-    int exit_code = 0;
-
-    Outcome operator()(const Cell& cell, Role role) const {
-        const Outcome red = red_outcome_of(cell, role);
-        return exit_code != 0             ? red
-               : red == Outcome::kFailure ? Outcome::kPassed
-               : red == Outcome::kError   ? Outcome::kSkipped
-                                          : red;
-    }
-};
-
-struct Tally {
-    std::size_t tests = 0;
-    std::size_t failures = 0;
-    std::size_t errors = 0;
-    std::size_t skipped = 0;
-
-    void add(Outcome outcome) {
-        ++tests;
-        failures += outcome == Outcome::kFailure ? 1 : 0;
-        errors += outcome == Outcome::kError ? 1 : 0;
-        skipped += outcome == Outcome::kSkipped ? 1 : 0;
-    }
-};
-
-Tally tally(const ScenarioResult& scenario, const Reading& outcome_of) {
-    Tally counts;
-    for (const Cell& cell : scenario.cells) {
-        counts.add(outcome_of(cell, cell.role));
-    }
-    for (const Cell& control : scenario.controls) {
-        counts.add(outcome_of(control, role_among_controls(control)));
-    }
-    return counts;
-}
 
 std::string counts_xml(const Tally& counts) {
     return fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}")", counts.tests,
@@ -98,23 +42,10 @@ std::string properties_of(const Cell& cell) {
     return "      <properties>\n" + all + "      </properties>\n";
 }
 
-std::string message(const Cell& cell, Role role) {
-    if (!cell.known.empty()) {
-        return "known failure: " + cell.known + ": " + cell.reason;
-    }
-    if (cell.verdict != CellVerdict::kFail) {
-        return cell.reason;
-    }
-    return role == Role::kControl
-               ? "a control shows the failure, so the scenario proves nothing: " + cell.reason
-           : role == Role::kDemonstration
-               ? "the tool's own demonstration does not show what it must: " + cell.reason
-               : cell.reason;
-}
-
-std::string outcome_xml(const Cell& cell, Role role, Outcome outcome) {
-    const std::string said = escape_markup(message(cell, role));
-    switch (outcome) {
+std::string outcome_xml(const Case& one) {
+    const Cell& cell = *one.cell;
+    const std::string said = escape_markup(message_of(one));
+    switch (one.outcome) {
         case Outcome::kPassed: return "";
         case Outcome::kFailure:
             return fmt::format("      <failure type=\"{}\" message=\"{}\"/>\n",
@@ -127,20 +58,20 @@ std::string outcome_xml(const Cell& cell, Role role, Outcome outcome) {
     return "";
 }
 
-std::string case_xml(const ScenarioResult& scenario, const Cell& cell, Role role,
-                     const Reading& outcome_of) {
+std::string case_xml(const ScenarioResult& scenario, const Case& one) {
     return fmt::format("    <testcase classname=\"{}.{}\" name=\"{}\">\n{}{}    </testcase>\n",
-                       escape_markup(scenario.id), role == Role::kMatrix ? "cell" : name(role),
-                       escape_markup(cell.id), properties_of(cell),
-                       outcome_xml(cell, role, outcome_of(cell, role)));
+                       escape_markup(scenario.id),
+                       one.role == Cell::Role::kMatrix ? "cell" : name(one.role),
+                       escape_markup(one.cell->id), properties_of(*one.cell), outcome_xml(one));
 }
 
 std::string suite_xml(const RunResult& run, const ScenarioResult& scenario,
-                      const Reading& outcome_of) {
-    std::string xml =
-        fmt::format("  <testsuite name=\"{}\" {} time=\"{:.3f}\" timestamp=\"{}\">\n",
-                    escape_markup(scenario.id), counts_xml(tally(scenario, outcome_of)),
-                    scenario.seconds, escape_markup(run.started_at));
+                      const std::vector<Case>& cases) {
+    Tally counts;
+    counts.add(cases);
+    std::string xml = fmt::format("  <testsuite name=\"{}\" {} time=\"{:.3f}\" timestamp=\"{}\">\n",
+                                  escape_markup(scenario.id), counts_xml(counts), scenario.seconds,
+                                  escape_markup(run.started_at));
     xml += "    <properties>\n" + property("evidence_class", run.evidence_class) +
            property("seed", std::to_string(run.seed)) + property("command", run.command) +
            property("repeat_command", run.repeat_command) + property("version", run.version) +
@@ -151,21 +82,13 @@ std::string suite_xml(const RunResult& run, const ScenarioResult& scenario,
         xml += property("attachment", file.path);
     }
     xml += "    </properties>\n";
-    for (const Cell& cell : scenario.cells) {
-        xml += case_xml(scenario, cell, cell.role, outcome_of);
-    }
-    for (const Cell& control : scenario.controls) {
-        xml += case_xml(scenario, control, role_among_controls(control), outcome_of);
+    for (const Case& one : cases) {
+        xml += case_xml(scenario, one);
     }
     return xml + "  </testsuite>\n";
 }
 
-// The verdict of the run as a test case of its own: a run that executed nothing must not look
-// green.
-Outcome run_outcome(int exit_code) {
-    return exit_code == 0 ? Outcome::kPassed : exit_code == 1 ? Outcome::kFailure : Outcome::kError;
-}
-
+// The verdict of the run as a test case of its own.
 std::string run_suite_xml(const RunResult& run, Outcome outcome) {
     Tally counts;
     counts.add(outcome);
@@ -188,17 +111,13 @@ std::string run_suite_xml(const RunResult& run, Outcome outcome) {
 }  // namespace
 
 std::string junit_xml(const RunResult& run, int exit_code) {
-    const Reading outcome_of{exit_code};
     Tally all;
-    all.add(run_outcome(exit_code));
-    std::string suites = run_suite_xml(run, run_outcome(exit_code));
+    all.add(outcome_of_run(exit_code));
+    std::string suites = run_suite_xml(run, outcome_of_run(exit_code));
     for (const ScenarioResult& scenario : run.scenarios) {
-        const Tally counts = tally(scenario, outcome_of);
-        all.tests += counts.tests;
-        all.failures += counts.failures;
-        all.errors += counts.errors;
-        all.skipped += counts.skipped;
-        suites += suite_xml(run, scenario, outcome_of);
+        const std::vector<Case> cases = cases_of(scenario, exit_code);
+        all.add(cases);
+        suites += suite_xml(run, scenario, cases);
     }
     return fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"pathproof\" {} "

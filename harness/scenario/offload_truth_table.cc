@@ -240,7 +240,7 @@ CellVerdict verdict_of(const TesterTally& tally, const Judged& judged) {
 
 std::string reason_of(const TesterTally& tally, const Judged& judged) {
     if (tally.lost != 0) {
-        return fmt::format("the tester's own port lost {} frames", tally.lost);
+        return fmt::format("the tester's own port lost or cut {} frames", tally.lost);
     }
     if (tally.received == 0 && judged.frames != 0) {
         return "nothing came at the tester's port: is it the far end of this device's cable?";

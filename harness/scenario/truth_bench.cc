@@ -70,7 +70,6 @@ class Finder {
 void TesterTally::operator+=(const TesterTally& other) {
     received += other.received;
     lost += other.lost;
-    cut += other.cut;
     if (strays == 0) {
         stray = other.stray;
     }
@@ -208,8 +207,7 @@ Result<std::vector<Carried>> TruthBench::carry(const std::vector<Row>& rows,
             return pass_on(recording.error());
         }
         TesterTally seen{.received = recording->received,
-                         .lost = recording->tester_lost + recording->left_out,
-                         .cut = recording->cut};
+                         .lost = recording->tester_lost + recording->left_out + recording->cut};
         for (const FrameBytes& bytes : recording->frames) {
             const auto label = finder.label_of(bytes);
             const auto owner = label ? by_label.find({label->row, label->index}) : by_label.end();

@@ -24,8 +24,7 @@ struct Carried {
 // What the tester itself saw, lost or could not place.
 struct TesterTally {
     std::uint64_t received = 0;
-    std::uint64_t lost = 0;    // by the tester's own port: nothing can be said of them
-    std::uint64_t cut = 0;     // longer than its buffers
+    std::uint64_t lost = 0;    // or cut to its buffers, by the tester's own port: none is judged
     std::uint64_t strays = 0;  // frames that are none of ours, or cannot be told to be
     matrix::FrameBytes stray;  // the first
     void operator+=(const TesterTally& other);

@@ -1,0 +1,110 @@
+#include "harness/report/ktap.h"
+
+#include <fmt/format.h>
+
+#include "harness/report/outcome.h"
+#include "harness/report/text.h"
+
+namespace pathproof::report {
+namespace {
+
+using namespace verdict;
+
+// On one line, and no directive of its own.
+std::string on_a_line(const std::string& text) {
+    std::string line;
+    for (const char letter : wrap(clean_utf8(text), std::string::npos, 0)) {
+        line += letter == '\n' ? ' ' : letter;
+    }
+    for (std::size_t at = 0; (at = line.find('#', at)) != std::string::npos; at += 2) {
+        line.insert(at, "\\");
+    }
+    return line;
+}
+
+bool is_red(Outcome outcome) {
+    return outcome == Outcome::kFailure || outcome == Outcome::kError;
+}
+
+std::string case_line(std::size_t number, const Case& one) {
+    const std::string said = on_a_line(message_of(one));
+    std::string text;
+    if (is_red(one.outcome)) {
+        text = fmt::format("    # {}: {}\n", name(one.cell->verdict), said);
+    }
+    const char* directive = one.outcome != Outcome::kSkipped ? ""
+                            : one.cell->known.empty()        ? " # SKIP "
+                                                             : " # XFAIL ";
+    return text + fmt::format("    {}ok {} {}{}{}\n", is_red(one.outcome) ? "not " : "", number,
+                              on_a_line(one.cell->id), directive,
+                              one.outcome == Outcome::kSkipped ? said : "");
+}
+
+// As a field of a table: no markup, no end of the field.
+std::string field(const std::string& text) {
+    std::string out;
+    for (const char letter : on_a_line(text)) {
+        if (std::string_view("\\`*_{}[]<>()|!&~").find(letter) != std::string_view::npos) {
+            out += '\\';
+        }
+        out += letter;
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string ktap(const RunResult& run, int exit_code) {
+    std::string text = fmt::format("KTAP version 1\n1..{}\n", run.scenarios.size() + 1);
+    std::size_t number = 0;
+    for (const ScenarioResult& scenario : run.scenarios) {
+        const std::vector<Case> cases = cases_of(scenario, exit_code);
+        Tally counts;
+        counts.add(cases);
+        text += fmt::format("    KTAP version 1\n    # Subtest: {}\n    1..{}\n",
+                            on_a_line(scenario.id), cases.size());
+        for (std::size_t at = 0; at < cases.size(); ++at) {
+            text += case_line(at + 1, cases[at]);
+        }
+        text += fmt::format("# {}: {}: {}\n{}ok {} {}{}\n", on_a_line(scenario.id),
+                            name(scenario.verdict), on_a_line(scenario.headline),
+                            counts.failures + counts.errors != 0 ? "not " : "", ++number,
+                            on_a_line(scenario.id),
+                            counts.skipped == counts.tests ? " # SKIP nothing of it was run" : "");
+    }
+    const bool red = is_red(outcome_of_run(exit_code));
+    return text +
+           fmt::format("# {}\n{}ok {} run\n", name(run.verdict), red ? "not " : "", number + 1);
+}
+
+std::string summary_markdown(const RunResult& run, int exit_code) {
+    std::string text =
+        fmt::format("## pathproof: {} (exit code {})\n\n", name(run.verdict), exit_code);
+    for (const std::string& reason : run.reasons) {
+        text += "- " + field(reason) + "\n";
+    }
+    text +=
+        "\n| scenario | verdict | cells | failures | errors | skipped or known |\n"
+        "|---|---|---:|---:|---:|---:|\n";
+    std::string failures;
+    for (const ScenarioResult& scenario : run.scenarios) {
+        const std::vector<Case> cases = cases_of(scenario, exit_code);
+        Tally counts;
+        counts.add(cases);
+        text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", field(scenario.id),
+                            name(scenario.verdict), counts.tests, counts.failures, counts.errors,
+                            counts.skipped);
+        for (const Case& one : cases) {
+            if (is_red(one.outcome)) {
+                failures +=
+                    fmt::format("| {} | {} | {} |\n", field(finding_id(scenario.id, *one.cell)),
+                                name(one.cell->verdict), field(message_of(one)));
+            }
+        }
+    }
+    text += failures.empty() ? "" : "\n| cell | verdict | reason |\n|---|---|---|\n" + failures;
+    return text + fmt::format("\nEvidence class: {}. Repeat: {}\n", field(run.evidence_class),
+                              field(run.repeat_command));
+}
+
+}  // namespace pathproof::report

@@ -1,0 +1,117 @@
+// One run, told six ways: exit code, report.json, junit.xml, KTAP, Markdown and the page agree.
+#include <boost/test/unit_test.hpp>
+#include <random>
+#include <regex>
+
+#include "harness/report/html.h"
+#include "harness/report/junit.h"
+#include "harness/report/ktap.h"
+#include "harness/report/outcome.h"
+#include "samples.h"
+
+using namespace pathproof;
+using namespace pathproof::report;
+using namespace pathproof::report::test;
+using namespace pathproof::verdict;
+
+namespace {
+
+template <typename Kind>
+Kind one_of(std::mt19937& random, std::initializer_list<Kind> kinds) {
+    return *(kinds.begin() + random() % kinds.size());
+}
+
+RunResult drawn(std::mt19937& random) {
+    RunResult run{.reasons = {"r"},
+                  .evidence_class = "virtual",
+                  .command = "c",
+                  .repeat_command = "c",
+                  .lab = "veth",
+                  .version = "1",
+                  .started_at = "2026-11-23T00:00:00Z"};
+    for (unsigned n = 0; n < random() % 4; ++n) {
+        ScenarioResult scenario{
+            .id = "s" + std::to_string(n),
+            .title = "t",
+            .verdict =
+                one_of(random, {ScenarioVerdict::kReproduced, ScenarioVerdict::kExposed,
+                                ScenarioVerdict::kNotReproduced, ScenarioVerdict::kDefectFound,
+                                ScenarioVerdict::kInconclusive})};
+        for (unsigned cell = 0; cell < random() % 9; ++cell) {
+            Cell made{.id = "cell " + std::to_string(cell) + " # 1 | 2",
+                      .role = one_of(random, {Cell::Role::kMatrix, Cell::Role::kMatrix,
+                                              Cell::Role::kCure, Cell::Role::kDemonstration}),
+                      .verdict = one_of(
+                          random, {CellVerdict::kPass, CellVerdict::kFail, CellVerdict::kError,
+                                   CellVerdict::kSkip, CellVerdict::kInconclusive})};
+            if (made.verdict != CellVerdict::kPass) {
+                made.reason = "of 5\n3 # went\twrong";
+            }
+            if (made.verdict == CellVerdict::kFail) {
+                made.cause = random() % 2 == 0 ? "mtu" : "";
+                made.known = random() % 3 == 0 ? "bug 7" : "";
+            }
+            (random() % 4 == 0 ? scenario.controls : scenario.cells).push_back(made);
+        }
+        run.scenarios.push_back(std::move(scenario));
+    }
+    std::tie(run.verdict, run.reasons) = judge_run(run.scenarios);
+    return run;
+}
+
+std::size_t matches(const std::string& text, const std::string& pattern) {
+    const std::regex sought(pattern, std::regex::ECMAScript | std::regex::multiline);
+    return static_cast<std::size_t>(std::distance(
+        std::sregex_iterator(text.begin(), text.end(), sought), std::sregex_iterator()));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(views)
+
+BOOST_AUTO_TEST_CASE(all_views_of_a_run_agree) {
+    std::mt19937 random(14);
+    for (int n = 0; n < 2000; ++n) {
+        const RunResult run = drawn(random);
+        const int exit_code = verdict::exit_code(run.verdict);
+        Tally counts;
+        for (const ScenarioResult& scenario : run.scenarios) {
+            counts.add(cases_of(scenario, exit_code));
+        }
+        const auto back = from_json(json_text(run));
+        BOOST_REQUIRE_MESSAGE(back, (back ? "" : back.error().message));
+        BOOST_TEST(verdict::exit_code(judge_run(back->scenarios).first) == exit_code);
+        // Where the exit code is 0 nothing is red; where it is not, something is.
+        BOOST_TEST((exit_code == 0) == (counts.failures + counts.errors == 0 && exit_code == 0));
+
+        const std::string xml = junit_xml(*back, exit_code);
+        BOOST_TEST(matches(xml, "<failure ") == counts.failures + (exit_code == 1 ? 1 : 0));
+        BOOST_TEST(matches(xml, "<error ") == counts.errors + (exit_code == 3 ? 1 : 0));
+        BOOST_TEST(matches(xml, "<skipped ") == counts.skipped);
+
+        const std::string lines = ktap(*back, exit_code);
+        BOOST_TEST(matches(lines, "^    not ok [0-9]+ ") == counts.failures + counts.errors);
+        BOOST_TEST(matches(lines, "^    ok [0-9]+ .* # (SKIP|XFAIL) ") == counts.skipped);
+        BOOST_TEST(matches(lines, "^    (not )?ok [0-9]+ ") == counts.tests);
+        BOOST_TEST(matches(lines, "^(not )?ok [0-9]+ ") == run.scenarios.size() + 1);
+        BOOST_TEST(matches(lines, "^not ok [0-9]+ run$") == (exit_code == 0 ? 0u : 1u));
+
+        const std::string page = summary_markdown(*back, exit_code);
+        BOOST_TEST(page.find(std::string("## pathproof: ") + name(run.verdict) + " (exit code " +
+                             std::to_string(exit_code)) == 0u);
+        BOOST_TEST(matches(page, "^\\| s[0-9]+/cell .* \\|$") == counts.failures + counts.errors);
+
+        BOOST_TEST(html_page(*back).find(std::string("<h1>") + name(run.verdict)) !=
+                   std::string::npos);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(no_text_of_a_run_makes_lines_or_directives_of_its_own) {
+    const std::string lines = ktap(hostile(), 1);
+    BOOST_TEST(matches(lines, "^ *(not )?ok ") == 4u);
+    BOOST_TEST(lines.find('\x1b') == std::string::npos);
+    const std::string page = summary_markdown(hostile(), 1);
+    BOOST_TEST(page.find("<script>") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
