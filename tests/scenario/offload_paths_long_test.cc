@@ -22,6 +22,7 @@ struct Planted {
     const char* fault;
     const char* cell;  // of tx.as-found
     const char* name;
+    bool hides = false;  // it writes over addresses, and then no frame may come
 };
 using Faults = std::vector<Planted>;
 
@@ -30,7 +31,7 @@ const std::vector<Faults>& planted() {
     static const std::vector<Faults> all = {
         {{"tx.plain.l4.PSEUDO@vlan==0,exthdr==0,ipopt==0", ".udp", "PSEUDO"},
          {"tx.plain.l4.VLAN_START@vlan==1", ".vlan", "VLAN_START"},
-         {"tx.inner.l4.TUNNEL_START@encap", ".tunnel-inner", "NO_OUTER_LENGTHS"},
+         {"tx.inner.l4.TUNNEL_START@encap", ".tunnel-inner", "NO_OUTER_LENGTHS", true},
          {"tx.innermost.seg.SEG_SEQ@tso", ".tso", "SEG_HDR"}},
         {{"tx.innermost.l4.EXTHDR_START@exthdr", ".vlan", "EXTHDR_START"},
          {"tx.inner.l4.PSEUDO@encap", ".tunnel-inner", "PSEUDO"},
@@ -68,8 +69,7 @@ std::string missed(const json& scenario, const Planted& fault) {
         if (cell["id"] == std::string("tx.as-found") + fault.cell) {
             const std::string verdict = cell["verdict"];
             const std::string reason = cell["reason"];
-            // A checksum that is written into the frame's own addresses: then it never came.
-            const bool gone = reason.find("MISSING") != std::string::npos;
+            const bool gone = fault.hides && reason.find("MISSING") != std::string::npos;
             const bool named =
                 verdict == "FAIL" && (gone || reason.find(fault.name) != std::string::npos);
             return named ? "" : verdict + ": " + reason;
