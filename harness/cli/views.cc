@@ -35,8 +35,8 @@ void add_view_options(CLI::App& command, Views& views) {
         .add_option("--summary-md", views.summary_md,
                     "write a summary in Markdown, for the page of a CI job (-: standard output)")
         ->type_name("FILE");
-    if (CLI::Option* json = command.get_option_no_throw("--json"); json != nullptr) {
-        ktap->excludes(json);
+    if (CLI::Option* other = command.get_option_no_throw("--json"); other != nullptr) {
+        ktap->excludes(other);
     }
 }
 
