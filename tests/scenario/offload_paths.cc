@@ -36,21 +36,21 @@ std::string run_in(const std::string& netns, const std::string& command) {
     return *done;
 }
 
-std::function<Held(const Cable&)> in_dut(const std::string& command) {
-    return [command](const Cable& cable) -> Held {
+std::function<Kept(const Cable&)> in_dut(const std::string& command) {
+    return [command](const Cable& cable) -> Kept {
         run_in(cable.dut, command);
         return {};
     };
 }
-std::function<Held(const Cable&)> in_far(const std::string& command) {
-    return [command](const Cable& cable) -> Held {
+std::function<Kept(const Cable&)> in_far(const std::string& command) {
+    return [command](const Cable& cable) -> Kept {
         run_in(cable.far, command);
         return {};
     };
 }
 
-std::function<Held(const Cable&)> with_mtu(const std::string& of_dut, const std::string& of_far) {
-    return [=](const Cable& cable) -> Held {
+std::function<Kept(const Cable&)> with_mtu(const std::string& of_dut, const std::string& of_far) {
+    return [=](const Cable& cable) -> Kept {
         cable.mtu(of_dut, of_far);
         return {};
     };
@@ -78,7 +78,7 @@ std::shared_ptr<void> attach_xdp(const std::string& netns, const std::string& de
 }
 
 // A program of the classifier that drops IPv6. Kernels have cls_bpf more often than others.
-Held drop_ipv6(const std::string& netns, const std::string& device, bpf_tc_attach_point where) {
+Kept drop_ipv6(const std::string& netns, const std::string& device, bpf_tc_attach_point where) {
     bpf_insn load{};
     load.code = BPF_LDX | BPF_MEM | BPF_W;
     load.dst_reg = BPF_REG_2;
@@ -165,15 +165,15 @@ std::vector<PathEnvironment> make_environments() {
         {"far end: tx off", in_far("ethtool -K u0 tx off")},
         {"far end: rx off", in_far("ethtool -K u0 rx off")},
         {"far end: XDP program",
-         [](const Cable& cable) -> Held {
+         [](const Cable& cable) -> Kept {
              return {attach_xdp(cable.far, "u0", XDP_FLAGS_DRV_MODE)};
          }},
         {"far end: generic XDP program",
-         [](const Cable& cable) -> Held {
+         [](const Cable& cable) -> Kept {
              return {attach_xdp(cable.far, "u0", XDP_FLAGS_SKB_MODE)};
          }},
         {"device: XDP program",
-         [](const Cable& cable) -> Held {
+         [](const Cable& cable) -> Kept {
              return {attach_xdp(cable.dut, "e0", XDP_FLAGS_DRV_MODE)};
          }},
         {.name = "far end: small ring",
@@ -207,20 +207,20 @@ std::vector<PathEnvironment> make_environments() {
          in_dut(
              "ip link add vx0 type vxlan id 7 dev e0 remote 198.18.9.9 dstport 4789; ip link set "
              "vx0 up")},
-        {"busy CPUs", [](const Cable&) -> Held { return {busy_cpus()}; }},
+        {"busy CPUs", [](const Cable&) -> Kept { return {busy_cpus()}; }},
         {"promiscuous",
-         [](const Cable& cable) -> Held {
+         [](const Cable& cable) -> Kept {
              run_in(cable.dut, "ip link set e0 promisc on");
              run_in(cable.far, "ip link set u0 promisc on");
              return {};
          }},
         {"captures beside it",
-         [](const Cable& cable) -> Held {
+         [](const Cable& cable) -> Kept {
              return {capture(cable.dut, "e0"), capture(cable.far, "u0")};
          },
          PathEnvironment::kClearOrLossy},
         {"test addresses",
-         [](const Cable& cable) -> Held {
+         [](const Cable& cable) -> Kept {
              run_in(cable.dut, "ip address add 198.18.200.1/24 dev e0");
              run_in(cable.far, "ip address add 198.18.200.2/24 dev u0");
              return {};

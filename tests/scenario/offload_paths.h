@@ -8,7 +8,7 @@
 #include <vector>
 
 // What an environment holds up while it lives.
-using Held = std::vector<std::shared_ptr<void>>;
+using Kept = std::vector<std::shared_ptr<void>>;
 
 // e0 in one namespace and u0 in another: one veth pair, or two with m0 and m1 between them, which
 // somebody has to forward frames of.
@@ -30,7 +30,7 @@ class Cable {
 
 struct PathEnvironment {
     const char* name;
-    std::function<Held(const Cable&)> set;
+    std::function<Kept(const Cable&)> set;
     // Exit status of a healthy device, and for 3 what the sentence names.
     static constexpr int kClearOrLossy = -1;  // 0, or 3 where the tester's own ring loses frames
     int status = 0;

@@ -86,7 +86,7 @@ std::string faults_found(const PathEnvironment& environment, bool& right) {
     for (const Faults& faults : planted()) {
         const OnACable profile;
         const Cable cable(Cable::Between::kNamespace);
-        const Held held = environment.set(cable);
+        const Kept held = environment.set(cable);
         std::vector<std::string> texts;
         for (const Planted& fault : faults) {
             texts.emplace_back(fault.fault);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_healthy_device_is_accused_in_no_environment_and_planted_f
         PathRun run;
         {
             const Cable cable(Cable::Between::kNothing);
-            const Held held = environment.set(cable);
+            const Kept held = environment.set(cable);
             run = check_over(cable, environment);
         }
         const std::string verdict = run.scenario["verdict"];

@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(frames_that_a_firewall_drops_are_not_held_against_the_devic
     const Cable cable(Cable::Between::kNothing);
     // Those without payload are kept from it: an eighth of the good and of the bad ones.
     const PathEnvironment& filter = path_environment("filter: prerouting drops UDP");
-    const Held held = filter.set(cable);
+    const Kept held = filter.set(cable);
     const PathRun run = check_over(cable, filter);
     BOOST_TEST(run.status == 3, run.err);
     BOOST_TEST(run.scenario["verdict"] == "INCONCLUSIVE");
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_healthy_device_is_not_accused_of_what_its_far_end_or_the_
          {"far end: GRO", "far end: tx off", "MTU 1400", "MTU 1500, far end 1400"}) {
         const PathEnvironment& environment = path_environment(name);
         const Cable cable(Cable::Between::kNothing);
-        const Held held = environment.set(cable);
+        const Kept held = environment.set(cable);
         const std::string before = run({"ethtool", "-k", "u0"}, cable.far);
         const PathRun done = check_over(cable, environment);
         const std::string headline = done.scenario["headline"];
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(a_path_that_drops_frames_is_named_at_once_and_nothing_is_sa
                run.report["reasons"].dump());
     BOOST_TEST(run.seconds < 15);
     const PathEnvironment& filter = path_environment("filter: tc egress of the device");
-    const Held held = filter.set(cable);
+    const Kept held = filter.set(cable);
     run = check_over(cable, filter);
     BOOST_TEST(run.status == 3);
     BOOST_TEST(run.scenario["verdict"] == "INCONCLUSIVE");

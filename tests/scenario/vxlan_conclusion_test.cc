@@ -147,8 +147,8 @@ std::vector<std::string> lies(const ScenarioResult& result) {
             nlohmann::json values = nlohmann::json::object();
             for (const verdict::Measure& made : cell.measures) {
                 std::visit(
-                    [&]<typename Held>(const Held& held) {
-                        if constexpr (std::same_as<Held, std::monostate>) {
+                    [&]<typename Kept>(const Kept& held) {
+                        if constexpr (std::same_as<Kept, std::monostate>) {
                             values[made.name]["value"] = nullptr;
                         } else {
                             values[made.name]["value"] = held;
