@@ -107,8 +107,8 @@ int complain(const Error& error) {
     switch (error.code) {
         case ErrorCode::kBadInput:
         case ErrorCode::kNotPermitted:
-        case ErrorCode::kNotFound: return 2;
         case ErrorCode::kNotSupported:
+        case ErrorCode::kNotFound: return 2;
         case ErrorCode::kUnavailable:
         case ErrorCode::kFailed: return 3;
     }
