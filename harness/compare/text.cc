@@ -14,24 +14,24 @@ using report::wrap;
 
 constexpr std::size_t kWidth = 100;
 
-std::string headed(const std::string& head, const std::string& sentence) {
-    return sentence.empty() ? head + "\n" : head + "\n    " + wrap(sentence, kWidth, 4) + "\n";
-}
-
 std::string of_run(const Report& report) {
     return fmt::format("{} ({}, {})", report.file, verdict::name(report.run.verdict),
                        report.run.started_at);
 }
 
+// A list's item: its other lines are set in.
+std::string item(const std::string& text) {
+    return "  " + wrap(text, kWidth, 6) + "\n";
+}
+
 std::string changes_text(const Comparison& comparison) {
     std::string text;
     for (const Changed& each : comparison.changed) {
-        text += headed(wrap(fmt::format("  {:<14}  {}: {} -> {}", name(each.change), each.id,
-                                        each.before, each.now),
-                            kWidth, 4),
-                       each.reason);
-        if (!each.known.empty()) {
-            text += wrap("    known: " + each.known, kWidth, 4) + "\n";
+        text += item(
+            fmt::format("{}  {}: {} -> {}", name(each.change), each.id, each.before, each.now));
+        for (const std::string& said :
+             {each.reason, each.known.empty() ? "" : "known: " + each.known}) {
+            text += said.empty() ? "" : "      " + wrap(said, kWidth, 6) + "\n";
         }
     }
     return text;
@@ -68,18 +68,13 @@ std::string text(const Report& before, const Compared& now) {
         text += comparison.changed.empty() ? "\nWhat is not the same:\n"
                                            : "\nCandidates, as they are not the same:\n";
         for (const Difference& each : comparison.differences) {
-            text += wrap(fmt::format("  {}: {}: {} -> {}", each.where, each.what, each.before,
-                                     each.now),
-                         kWidth, 4) +
-                    "\n";
+            text +=
+                item(fmt::format("{}: {}: {} -> {}", each.where, each.what, each.before, each.now));
         }
     }
     text += "\nFigures:\n";
     for (const Figure& each : comparison.figures) {
-        text +=
-            wrap(fmt::format("  {}: {}: {} -> {}", each.cell, each.label, each.before, each.now),
-                 kWidth, 4) +
-            "\n";
+        text += item(fmt::format("{}: {}: {} -> {}", each.cell, each.label, each.before, each.now));
     }
     return text + fmt::format(
                       "  {} changed; {} within noise; {} differ and have no interval to "
