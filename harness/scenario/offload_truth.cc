@@ -292,7 +292,12 @@ void add_values(const SettingOutcome& outcome, const Judged& judged,
 void add_sent(TruthRun& run, verdict::ScenarioResult& result) {
     run.values.settings = run.outcomes.size();
     bool told = false;
+    std::size_t hidden = 0;
     for (const SettingOutcome& outcome : run.outcomes) {
+        if (outcome.tally.lost != 0) {
+            ++hidden;  // any of its frames may be among those
+            continue;
+        }
         const Judged judged = judge_condition(run, outcome, std::nullopt);
         run.values.sent += judged.frames;
         run.values.unfinished += judged.unfinished;
@@ -307,6 +312,12 @@ void add_sent(TruthRun& run, verdict::ScenarioResult& result) {
                                                      erratum.id, erratum.certainty, erratum.title,
                                                      erratum.workaround, erratum.source));
         }
+    }
+    if (hidden != 0) {
+        run.values.hidden.push_back(
+            fmt::format("what was sent in {} of {} settings: the tester's own port lost or cut "
+                        "frames",
+                        hidden, run.outcomes.size()));
     }
 }
 
