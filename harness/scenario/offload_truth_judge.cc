@@ -121,6 +121,7 @@ Status confirm(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSe
     }
     // Where every frame came right, what the tester lost was none of them.
     outcome.tally.lost = doubtful.empty() ? 0 : outcome.tally.lost;
+    std::uint64_t lost_beside = 0;  // by the tester, in looks that showed a row again
     for (int look = 1; look < kMostLooks && !doubtful.empty(); ++look) {
         SettingOutcome again{.setting = outcome.setting, .taken = outcome.taken};
         const Status sent = send_and_judge(
@@ -128,7 +129,7 @@ Status confirm(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSe
         if (!sent) {
             return sent;
         }
-        outcome.tally.lost = again.tally.lost;
+        const std::size_t before = doubtful.size();
         for (auto& [number, then] : again.rows) {
             const auto first = doubtful.find(number);
             RowOutcome& row = outcome.rows[number];
@@ -142,6 +143,8 @@ Status confirm(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSe
             then.once = findings;
             row = std::move(then);
         }
+        lost_beside += doubtful.size() != before ? again.tally.lost : 0;
+        outcome.tally.lost = std::max(lost_beside, again.tally.lost);
     }
     // What the last look showed for the first time is not confirmed either.
     for (const auto& [number, first] : doubtful) {
