@@ -42,7 +42,9 @@ class ArrivalRun {
     std::uint8_t stream() const noexcept { return first_.stream; }
     std::uint32_t first() const noexcept { return first_.sequence; }
     std::uint64_t sent_ns() const noexcept { return shape_->upper_time_ns() | first_.sent_low_ns; }
-    bool is_aaaa(unsigned index) const noexcept { return (aaaa_ >> index & 1) != 0; }
+    frame::TrafficClass traffic(unsigned index) const noexcept {
+        return shape_->traffic((aaaa_ >> index & 1) != 0);
+    }
     unsigned aaaa() const noexcept { return static_cast<unsigned>(std::popcount(aaaa_)); }
 
   private:

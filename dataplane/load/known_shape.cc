@@ -50,6 +50,21 @@ void open_message(std::span<std::uint8_t> mask, std::size_t at, std::size_t ques
     open(mask, at + question_end - 3, 1);
 }
 
+// Stream, number and the time's lower half.
+void open_stamp(std::span<std::uint8_t> mask, std::size_t at) {
+    open(mask, at + 2, 1);
+    open(mask, at + 4, 4);
+    open(mask, at + 12, 4);
+}
+
+// A payload whose bytes up to there are known, but for those of a binary stamp, can be no DNS message
+// of a run: that has its second label's length there.
+constexpr std::size_t kSecondLabel = frame::kDnsHeaderBytes + 10;
+constexpr std::size_t kKnownBytes = 2 * frame::kBinaryStampBytes;
+bool may_be_dns(frame::Bytes payload) {
+    return payload.size() > kSecondLabel && payload[kSecondLabel] == 13;
+}
+
 }  // namespace
 
 std::optional<KnownShape::Kind> KnownShape::kind_of(frame::Bytes frame,
@@ -92,18 +107,28 @@ void KnownShape::close(std::span<std::uint8_t> mask, const judge::QuickFrame& ju
 }
 
 void KnownShape::learn(frame::Bytes frame, const Said& said, const judge::QuickFrame& judged,
-                       std::size_t question_end, const Sent* sent) noexcept {
+                       const Payload& payload, const Sent* sent) noexcept {
     said_ = {};
     const std::optional<Kind> kind = kind_of(frame, judged);
+    if (!kind) {
+        return;
+    }
     const std::uint32_t message = judged.transport + kUdpHeader;
-    std::size_t end = message + question_end;
+    const frame::Bytes bytes = frame.subspan(message, judged.end - message);
+    const std::optional<frame::Stamp> stamp =
+        payload.dns ? frame::read_dns_stamp(bytes) : frame::read_binary_stamp(bytes);
+    if (!stamp || (!payload.dns && may_be_dns(bytes))) {
+        return;
+    }
+    std::size_t end =
+        message + (payload.dns ? payload.question_end : std::min(bytes.size(), kKnownBytes));
     const bool whole = sent != nullptr && (!sent->common.empty() || sent->whole);
     // A vector is the least that a tail can be.
     const bool short_tail = whole && frame.size() - end < kVector;
     end = short_tail ? frame.size() : end;
     from_ = sent != nullptr && !sent->common.empty() ? 0 : kFrom;
     tail_size_ = whole && !short_tail ? static_cast<std::uint32_t>(frame.size() - end) : 0;
-    if (!kind || end > from_ + kMost * kVector || tail_size_ > kLongestTail) {
+    if (end > from_ + kMost * kVector || tail_size_ > kLongestTail) {
         return;
     }
     std::array<std::uint8_t, kFrom + kMost * kVector> masks{};
@@ -129,14 +154,14 @@ void KnownShape::learn(frame::Bytes frame, const Said& said, const judge::QuickF
         close(mask, judged, *sent);
         places_ = sent->places;
         // The upper half of the time changes with each learning only.
-        std::ranges::fill(mask.subspan(message + frame::kDnsHeaderBytes + 12, 4),
-                          std::uint8_t{0xff});
+        const std::size_t time = payload.dns ? frame::kDnsHeaderBytes + 12 : 8;
+        std::ranges::fill(mask.subspan(message + time, 4), std::uint8_t{0xff});
     }
-    open_message(mask, message, question_end);
-    const std::optional<frame::Stamp> stamp =
-        frame::read_dns_stamp(frame.subspan(message, judged.end - message));
-    if (!stamp) {
-        return;
+    binary_ = !payload.dns;
+    if (payload.dns) {
+        open_message(mask, message, payload.question_end);
+    } else {
+        open_stamp(mask, message);
     }
     code_ = judged.code;
     transport_ = judged.transport;
@@ -146,7 +171,7 @@ void KnownShape::learn(frame::Bytes frame, const Said& said, const judge::QuickF
         constexpr std::uint8_t kNothing = 0x80;
         tail_[i] = i < tail ? static_cast<std::uint8_t>(kVector - tail + i) : kNothing;
     }
-    type_at_ = static_cast<std::uint32_t>(question_end - 3);
+    type_at_ = payload.dns ? static_cast<std::uint32_t>(payload.question_end - 3) : 0;
     pseudo_ = pseudo_of(summed_);
     outer_pseudo_ = tunnel ? pseudo_of(judged.end - kOuterTransport) : 0;
     constexpr std::uint64_t kLowerTime = 0xffff'ffff;

@@ -2,7 +2,7 @@
 // has the same bytes where it matters only the sums, the number, the time and the DNS id are left
 // to look at. Whatever is not so is no wrong frame, but one for the general way.
 //
-// For DNS as it was sent, right in all, plain over IPv4 or IPv6 or in VXLAN over IPv4.
+// For DNS as it was sent, right in all, and UDP, plain over IPv4 or IPv6 or in VXLAN over IPv4.
 #pragma once
 
 #include <smmintrin.h>
@@ -46,14 +46,19 @@ class KnownShape {
         bool whole = false;     // answers: to the last byte
     };
 
-    // `judged` says that all is right with the frame, and its DNS message, up to `question_end` of
-    // the message, has been read as it was sent. Without a common shape that this class knows
-    // nothing is learned.
+    // What the frames carry.
+    struct Payload {
+        bool dns = true;               // or UDP with a binary stamp
+        std::size_t question_end = 0;  // of the DNS message
+    };
+
+    // `judged` says that all is right with the frame, and its payload has been read as it was sent.
+    // Without a common shape that this class knows nothing is learned.
     void learn(frame::Bytes frame, const Said& said, const judge::QuickFrame& judged,
-               std::size_t question_end, const Sent* sent) noexcept;
+               const Payload& payload, const Sent* sent) noexcept;
 
     // Whether the general way would say of a frame with the same `said()` what it said of those
-    // learned from: all checksums right, and a right message of one of `streams`.
+    // learned from: all checksums right, and a right payload of one of `streams`.
     [[gnu::always_inline]] bool read(const std::uint8_t* frame,
                                      const judge::QuickVerifier& verifier,
                                      std::span<const frame::StampIds> streams,
@@ -62,8 +67,13 @@ class KnownShape {
     const Said& said() const noexcept { return said_; }
     judge::QuickCode code() const noexcept { return code_; }
     const FlowPlaces& flow_places() const noexcept { return places_; }
-    // What a message's time has above its lower 32 bits.
+    // What a stamp's time has above its lower 32 bits.
     std::uint64_t upper_time_ns() const noexcept { return upper_time_; }
+    frame::TrafficClass traffic(bool aaaa) const noexcept {
+        return binary_ ? frame::TrafficClass::kUdp
+               : aaaa  ? frame::TrafficClass::kDnsAaaa
+                       : frame::TrafficClass::kDnsA;
+    }
 
   private:
     enum class Kind : std::uint8_t { kIpv4, kIpv6, kVxlan, kVxlanZero };
@@ -99,6 +109,7 @@ class KnownShape {
                         const judge::QuickVerifier& verifier) const noexcept;
     bool read_message(const std::uint8_t* message, std::span<const frame::StampIds> streams,
                       Known& out) const noexcept;
+    static bool read_stamp(const std::uint8_t* payload, std::size_t streams, Known& out) noexcept;
     static std::optional<Kind> kind_of(frame::Bytes frame,
                                        const judge::QuickFrame& judged) noexcept;
     void remember(frame::Bytes frame, std::span<const std::uint8_t> mask,
@@ -121,6 +132,7 @@ class KnownShape {
     std::uint32_t summed_ = 0;   // bytes of the transport segment
     std::uint32_t type_at_ = 0;  // of the lower byte of the question's type
     Kind kind_ = Kind::kIpv4;
+    bool binary_ = false;  // the stamp
     judge::QuickCode code_;
     // Of the pseudo headers: all but the addresses.
     std::uint64_t pseudo_ = 0;
@@ -247,11 +259,22 @@ inline bool KnownShape::read_message(const std::uint8_t* message,
     return __builtin_bswap16(load<std::uint16_t>(message)) == streams[stream].of(out.sequence);
 }
 
+inline bool KnownShape::read_stamp(const std::uint8_t* payload, std::size_t streams,
+                                   Known& out) noexcept {
+    out.sequence = __builtin_bswap32(judge::load<std::uint32_t>(payload + 4));
+    out.sent_low_ns = __builtin_bswap32(judge::load<std::uint32_t>(payload + 12));
+    out.stream = payload[2];
+    out.aaaa = 0;
+    return out.stream < streams;
+}
+
 inline bool KnownShape::read(const std::uint8_t* frame, const judge::QuickVerifier& verifier,
                              std::span<const frame::StampIds> streams, Known& out) const noexcept {
     constexpr std::uint32_t kUdpHeader = 8;
+    const std::uint8_t* const payload = frame + transport_ + kUdpHeader;
     return looks_alike(frame) && sums_are_right(frame, verifier) &&
-           read_message(frame + transport_ + kUdpHeader, streams, out);
+           (binary_ ? read_stamp(payload, streams.size(), out)
+                    : read_message(payload, streams, out));
 }
 
 }  // namespace pathproof::load

@@ -598,19 +598,35 @@ std::span<const std::uint8_t> SentFrames::common_bytes(const Tracked& claimed) n
         .common;
 }
 
-FlowPlaces SentFrames::flow_places(const Tracked& claimed, const Innermost& packet) noexcept {
-    const bool ipv4 = packet.network == frame::Network::kIpv4;
-    if (expects_ == IntakePlan::Expects::kAnswers) {
-        return {.port = packet.transport + 2, .address = packet.ip + (ipv4 ? 16u : 36u)};
+// Parts differ in nothing but class and length; of answers to DNS the length says nothing.
+std::uint64_t SentFrames::parts_like(const Part& part) const noexcept {
+    const bool any_length =
+        expects_ == IntakePlan::Expects::kAnswers && part.form == StampForm::kDigits;
+    std::uint64_t like = 0;
+    for (std::size_t n = 0; n < parts_.size() && n < 64; ++n) {
+        const Part& other = parts_[n];
+        const bool same = other.form == part.form && other.udp == part.udp &&
+                          (any_length || other.common.size() == part.common.size());
+        like |= std::uint64_t{same ? 1u : 0u} << n;
     }
+    return like;
+}
+
+FlowPlaces SentFrames::flow_places(const Tracked& claimed, const Innermost& packet) noexcept {
     Stream& stream = streams_[claimed.stream];
     const FlowRun& run = run_with(stream, number_of(stream, claimed.sequence, claimed.traffic));
     const Part& part = parts_[run.part];
+    if (expects_ == IntakePlan::Expects::kAnswers) {
+        const bool ipv4 = packet.network == frame::Network::kIpv4;
+        return {.port = packet.transport + 2,
+                .address = packet.ip + (ipv4 ? 16u : 36u),
+                .parts = parts_like(part)};
+    }
     const bool outer = run.outer_ports != nullptr && !allowance_.has(Allowance::kSourcePort);
     return {.port = part.places.port,
             .address = part.places.address,
             .outer_port = outer ? part.places.outer_port : 0u,
-            .size = static_cast<std::uint32_t>(part.common.size())};
+            .parts = parts_like(part)};
 }
 
 bool SentFrames::left_before(const Tracked& claimed) const noexcept {

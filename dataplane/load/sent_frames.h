@@ -43,7 +43,7 @@ struct FlowPlaces {
     std::uint32_t port = 0;
     std::uint32_t address = 0;  // its last four bytes
     std::uint32_t outer_port = 0;
-    std::uint32_t size = 0;  // of the whole frame; 0: whatever
+    std::uint64_t parts = 0;  // of the mix, a bit each: those whose frames look like this one
 };
 
 class SentFrames {
@@ -146,6 +146,7 @@ class SentFrames {
         return stream.run;
     }
     void find_run(Stream& stream, std::uint64_t number) noexcept;
+    std::uint64_t parts_like(const Part& part) const noexcept;
     frame::TrafficClass class_of(const FlowRun& run, std::uint64_t number) const noexcept;
     frame::Bytes rebuild(Stream& stream, std::uint64_t number) noexcept;
     bool ttl_fits(const Part& part, const std::uint8_t* seen,
@@ -192,8 +193,8 @@ inline bool SentFrames::flow_fits(const std::uint8_t* frame, unsigned stream,
                            load<std::uint32_t>(frame + at.address) == run.address);
     const bool outer =
         at.outer_port == 0 || load<std::uint16_t>(frame + at.outer_port) == run.outer_ports[index];
-    if (second != aaaa || !own || !outer || (at.size != 0 && at.size != part.common.size()))
-        [[unlikely]] {
+    const bool fits = run.part < 64 && (at.parts >> run.part & 1) != 0;
+    if (second != aaaa || !own || !outer || !fits) [[unlikely]] {
         return false;
     }
     of.next = std::max(of.next, run.first + index + 1);

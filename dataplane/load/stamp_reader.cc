@@ -71,6 +71,11 @@ bool StampReader::is_right_as_sent(Bytes segment, Tracked& tracked) noexcept {
            tracked.content == Tracked::Content::kRight;
 }
 
+bool StampReader::is_binary(Bytes segment, Tracked& tracked) const noexcept {
+    return segment.size() > kUdpHeader && read_other_udp(segment.subspan(kUdpHeader), 0, tracked) &&
+           tracked.traffic == TrafficClass::kUdp;
+}
+
 bool StampReader::read_other_udp(Bytes payload, std::uint64_t now_ns, Tracked& out) const noexcept {
     if (read_dns(payload, now_ns, out)) {
         return true;

@@ -64,6 +64,8 @@ class StampReader {
     bool is_right_as_sent(frame::Bytes segment, Tracked& tracked) noexcept;
     // Of such a message.
     std::size_t question_end() const noexcept { return question_end_; }
+    // Whether a UDP segment carries no message, but a binary stamp of the run.
+    bool is_binary(frame::Bytes segment, Tracked& tracked) const noexcept;
     std::span<const frame::StampIds> ids() const noexcept { return ids_; }
     // Since `sent_ns`, of times that have 48 bits; 0 or kAhead if that lies ahead.
     static std::uint64_t age(std::uint64_t now_ns, std::uint64_t sent_ns) noexcept;

@@ -218,8 +218,7 @@ void TrackedIntake::Impl::enter_run() noexcept {
     const std::uint64_t age_ns = StampReader::age(burst_ns, run.sent_ns());
     if (age_ns > oldest_ns) [[unlikely]] {
         for (unsigned i = 0; i < count; ++i) {
-            take_untimely({}, {.traffic = run.is_aaaa(i) ? frame::TrafficClass::kDnsAaaa
-                                                         : frame::TrafficClass::kDnsA,
+            take_untimely({}, {.traffic = run.traffic(i),
                                .stream = run.stream(),
                                .sequence = run.first() + i,
                                .age_ns = age_ns});
@@ -228,20 +227,19 @@ void TrackedIntake::Impl::enter_run() noexcept {
         return;
     }
     if (sent) {
-        sent->note(run.stream(), run.first(), frame::TrafficClass::kDnsA);
+        sent->note(run.stream(), run.first(), run.traffic(0));
     }
     totals.received.answers += count;
     if (age_ns <= late_after_ns && ledgers[run.stream()].take_run(run.first(), count)) [[likely]] {
         const unsigned aaaa = run.aaaa();
-        enter_ordinary(frame::TrafficClass::kDnsA, age_ns, count - aaaa);
-        enter_ordinary(frame::TrafficClass::kDnsAaaa, age_ns, aaaa);
+        enter_ordinary(run.shape().traffic(false), age_ns, count - aaaa);
+        enter_ordinary(run.shape().traffic(true), age_ns, aaaa);
         if (returns != nullptr) {
             returns->note(run.stream(), burst_ns, age_ns, count);
         }
     } else {
         for (unsigned i = 0; i < count; ++i) {
-            enter({.traffic =
-                       run.is_aaaa(i) ? frame::TrafficClass::kDnsAaaa : frame::TrafficClass::kDnsA,
+            enter({.traffic = run.traffic(i),
                    .stream = run.stream(),
                    .sequence = run.first() + i,
                    .age_ns = age_ns});
@@ -270,7 +268,8 @@ void TrackedIntake::Impl::learn(Bytes bytes, const rte_mbuf& mbuf, const judge::
     unknown = 0;
     const Bytes segment = bytes.subspan(frame.transport, frame.end - frame.transport);
     Tracked tracked;
-    if (!reader.is_right_as_sent(segment, tracked)) {
+    const bool dns = reader.is_right_as_sent(segment, tracked);
+    if (!dns && !reader.is_binary(segment, tracked)) {
         return;
     }
     KnownShape::Sent known;
@@ -278,9 +277,10 @@ void TrackedIntake::Impl::learn(Bytes bytes, const rte_mbuf& mbuf, const judge::
         known = {.common = sent->common_bytes(tracked),
                  .places = sent->flow_places(tracked, packet),
                  .from_one = sent->sources_fixed(),
-                 .whole = sent->judges_records()};
+                 .whole = sent->judges_records() || !dns};
     }
-    shapes[bytes.size() % kShapes].learn(bytes, said_of(mbuf), frame, reader.question_end(),
+    shapes[bytes.size() % kShapes].learn(bytes, said_of(mbuf), frame,
+                                         {.dns = dns, .question_end = reader.question_end()},
                                          sent ? &known : nullptr);
 }
 

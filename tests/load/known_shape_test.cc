@@ -23,6 +23,19 @@ SourcePlan pairs(Family family, Envelope envelope, std::uint16_t bytes = 0) {
     return plan;
 }
 
+SourcePlan plain_udp(Family family, Envelope envelope, std::uint16_t bytes) {
+    SourcePlan plan = plan_of(TrafficClass::kUdp, family, envelope);
+    plan.mix = {{.traffic = TrafficClass::kUdp, .frame_bytes = bytes}};
+    return plan;
+}
+
+// As long as the questions beside it.
+SourcePlan udp_and_dns() {
+    SourcePlan plan = pairs(Family::kIpv4, Envelope::kNone, 128);
+    plan.mix.push_back({.traffic = TrafficClass::kUdp, .frame_bytes = 128});
+    return plan;
+}
+
 SourcePlan without_outer_checksum() {
     SourcePlan plan = pairs(Family::kIpv4, Envelope::kVxlan);
     plan.spec.tunnel->outer.transport_checksum = frame::ChecksumMode::kZero;
@@ -97,7 +110,12 @@ std::vector<Case> cases() {
             {"VXLAN", pairs(Family::kIpv4, Envelope::kVxlan)},
             {"VXLAN without outer checksum", without_outer_checksum()},
             {"512 bytes", pairs(Family::kIpv4, Envelope::kNone, 512)},
-            {"VXLAN, 300 bytes", pairs(Family::kIpv4, Envelope::kVxlan, 300)}};
+            {"VXLAN, 300 bytes", pairs(Family::kIpv4, Envelope::kVxlan, 300)},
+            {"UDP, 60 bytes", plain_udp(Family::kIpv4, Envelope::kNone, 60)},
+            {"UDP, 128 bytes", plain_udp(Family::kIpv4, Envelope::kNone, 128)},
+            {"UDP, 82 bytes, IPv6, VLAN", plain_udp(Family::kIpv6, Envelope::kVlan, 82)},
+            {"UDP, 140 bytes in VXLAN", plain_udp(Family::kIpv4, Envelope::kVxlan, 140)},
+            {"UDP, 1000 bytes", plain_udp(Family::kIpv4, Envelope::kNone, 1'000)}};
 }
 
 }  // namespace
@@ -143,9 +161,10 @@ BOOST_AUTO_TEST_CASE(suffixes_of_every_length_give_shapes_that_see_each_changed_
     }
 }
 
-bool is_of_time(const Frame& frame, std::size_t byte) {
-    const std::size_t at = payload_at(frame) + frame::kDnsHeaderBytes + 12;
-    return byte >= at && byte < at + 12;
+bool is_of_time(const Case& one, const Frame& frame, std::size_t byte) {
+    const bool udp = one.plan.mix[0].traffic == TrafficClass::kUdp;
+    const std::size_t at = payload_at(frame) + (udp ? 8 : frame::kDnsHeaderBytes + 12);
+    return byte >= at && byte < at + (udp ? 8u : 12u);
 }
 
 // Frame by frame, so that what one bit does is not hidden by another; with all checksums put right
@@ -180,10 +199,11 @@ void check_each_bit() {
                                   intake.totals().received.bad_checksum > 0 ||
                                   intake.totals().received.malformed > 0 ||
                                   totals_of(intake, TrafficClass::kDnsA).wrong +
-                                          totals_of(intake, TrafficClass::kDnsAaaa).wrong >
+                                          totals_of(intake, TrafficClass::kDnsAaaa).wrong +
+                                          totals_of(intake, TrafficClass::kUdp).wrong >
                                       0 ||
                                   frame == frames[kLearning] ||
-                                  is_of_time(frames[kLearning], bit / 8);
+                                  is_of_time(one, frames[kLearning], bit / 8);
                 BOOST_REQUIRE_MESSAGE(
                     !compared || seen,
                     fmt::format("{}: bit {} of byte {} is not seen:\n{}", one.name, bit % 8,
@@ -313,6 +333,56 @@ BOOST_AUTO_TEST_CASE(streams_that_arrive_mixed_are_told_apart) {
     take(one, others);
     BOOST_TEST(one.totals().received.answers == some.size());
     BOOST_TEST(one.totals().received.other_traffic == others.size());
+}
+
+// A shape per length: one of them is known, the other looked at, and none taken for the other.
+BOOST_AUTO_TEST_CASE(udp_and_questions_of_one_length_are_told_apart) {
+    for (const bool with_sent : {false, true}) {
+        compared = with_sent;
+        const SourcePlan plan = udp_and_dns();
+        std::vector<Frame> frames = made(plan, 900);
+        // Its number becomes that of a question.
+        const auto udp = std::ranges::find_if(frames, [](const Frame& frame) {
+            return frame[payload_at(frame)] == frame::kStampMagic >> 8 &&
+                   frame[payload_at(frame) + 1] == (frame::kStampMagic & 0xff);
+        });
+        BOOST_REQUIRE(udp != frames.end());
+        Frame other = *udp;
+        other[payload_at(other) + 7] ^= 1;
+        frames.push_back(sealed(other));
+        TrackedIntake intake = intake_of(intake_plan(plan));
+        TrackedIntake slow = looking_at_each(plan);
+        take(intake, frames);
+        take(slow, frames);
+        BOOST_TEST(intake.totals().known > 0u);
+        BOOST_TEST(totals_of(intake, TrafficClass::kUdp).unique > 250u);
+        BOOST_TEST(totals_of(intake, TrafficClass::kDnsAaaa).unique > 250u);
+        BOOST_TEST(described(intake.totals()) == described(slow.totals()));
+    }
+    compared = false;
+}
+
+// A DNS message that has a binary stamp's bytes in front is a message.
+BOOST_AUTO_TEST_CASE(a_question_that_looks_like_a_binary_stamp_is_a_question) {
+    const SourcePlan plan = plain_udp(Family::kIpv4, Envelope::kNone, 128);
+    std::vector<Frame> frames = made(plan, 300);
+    const Frame question = made(pairs(Family::kIpv4, Envelope::kNone, 128), 1)[0];
+    const std::size_t from = payload_at(question);
+    BOOST_REQUIRE(payload_at(frames[0]) == from);
+    for (std::size_t i = 200; i < 220; ++i) {
+        std::copy(question.begin() + static_cast<std::ptrdiff_t>(from + 12), question.end(),
+                  frames[i].begin() + static_cast<std::ptrdiff_t>(from + 12));
+        frames[i][from + 4] = 0;
+        frames[i][from + 5] = 1;  // of the number; for a message, one question
+        frames[i] = sealed(frames[i]);
+    }
+    TrackedIntake intake = intake_of(intake_plan(plan));
+    TrackedIntake slow = looking_at_each(plan);
+    take(intake, frames);
+    take(slow, frames);
+    BOOST_TEST(intake.totals().known > 0u);
+    BOOST_TEST(totals_of(intake, TrafficClass::kDnsA).duplicates == 20u);  // of number 0
+    BOOST_TEST(described(intake.totals()) == described(slow.totals()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
