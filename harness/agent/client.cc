@@ -1,5 +1,6 @@
 #include "harness/agent/client.h"
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "harness/agent/message.h"
@@ -69,7 +70,8 @@ Result<std::unique_ptr<Client>> Client::start(const std::vector<std::string>& ar
                                               const std::string& netns,
                                               const std::vector<int>& cpus,
                                               const std::string& who) {
-    Result<process::Child> child = process::Child::start(argv, {.netns = netns, .cpus = cpus});
+    Result<process::Child> child =
+        process::Child::start(argv, {.netns = netns, .cpus = cpus, .at_our_death = SIGTERM});
     if (!child) {
         return pass_on(child.error());
     }
@@ -176,6 +178,22 @@ Status Client::write_sysctl(const std::string& name, const std::string& value) {
 
 Result<std::string> Client::set_rps(const std::string& device, const std::string& cpu_mask) {
     return impl_->ask<std::string>("set_rps", {{"device", device}, {"cpu_mask", cpu_mask}});
+}
+
+Status Client::apply(const std::vector<HostChange>& changes) {
+    return impl_->tell("apply", changes, kStartTime);
+}
+
+Result<std::vector<std::string>> Client::put_back() {
+    return impl_->ask<std::vector<std::string>>("put_back", json::object(), kStartTime);
+}
+
+Status Client::beat() {
+    return impl_->tell("beat", json::object());
+}
+
+Result<std::string> Client::rps(const std::string& device) {
+    return impl_->ask<std::string>("rps", {{"device", device}});
 }
 
 Result<std::vector<netfilter::Entry>> Client::conntrack_dump(const ConntrackFilter& filter) {

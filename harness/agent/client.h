@@ -12,6 +12,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
+#include "harness/agent/host_change.h"
 #include "harness/agent/offload_frames.h"
 #include "harness/drops/link_watch.h"
 #include "harness/drops/summary.h"
@@ -187,6 +188,17 @@ class Client {
     // Receive packet steering of a device's first receive queue: a hexadecimal CPU mask, "0" for
     // off. Gives the former mask.
     Result<std::string> set_rps(const std::string& device, const std::string& cpu_mask);
+    Result<std::string> rps(const std::string& device);
+
+    // Changes the host, in this order, up to the first that fails. All of it stands in the journal of
+    // the host and is undone by put_back(), and by the agent itself when its input ends, when it is
+    // stopped, or when nothing was asked of it for 20 s. kUnavailable: another controller has the
+    // host (named), or it was put back meanwhile.
+    Status apply(const std::vector<HostChange>& changes);
+    // Undoes all of apply() and reads it back. Gives what was left, for others changed it since.
+    Result<std::vector<std::string>> put_back();
+    // Says that the controller is there.
+    Status beat();
 
     // conntrack.
     Result<std::vector<netfilter::Entry>> conntrack_dump(const ConntrackFilter& filter = {});

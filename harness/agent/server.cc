@@ -92,6 +92,7 @@ void add_kernel_operations(RpcServer& server) {
     server.on("set_rps", [](const json& args) {
         return answer(set_rps(text_of(args, "device"), text_of(args, "cpu_mask")));
     });
+    server.on("rps", [](const json& args) { return answer(read_rps(text_of(args, "device"))); });
 }
 
 void add_probes(RpcServer& server) {
@@ -339,7 +340,7 @@ class PathWatch {
 
 }  // namespace
 
-void serve(int input, int output) {
+void serve(int input, int output, const std::function<void(process::RpcServer&)>& more) {
     Servers servers;
     Conntrack conntrack;
     OffloadFrames offload_frames;
@@ -356,6 +357,9 @@ void serve(int input, int output) {
     conntrack.add_operations(server);
     offload_frames.add_operations(server);
     path_watch.add_operations(server);
+    if (more) {
+        more(server);
+    }
     server.serve(input, output);
 }
 

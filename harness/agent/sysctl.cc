@@ -111,6 +111,22 @@ Result<std::string> read_named_text(const fs::path& path, const std::string& wha
     return text;
 }
 
+Result<fs::path> rps_path(const std::string& device, const std::string& class_net) {
+    if (const Status there = require_interface(device); !there) {
+        return pass_on(there.error());
+    }
+    const fs::path path = fs::path(class_net) / device / "queues/rx-0/rps_cpus";
+    std::error_code problem;
+    if (!fs::exists(path, problem)) {
+        return fail(ErrorCode::kNotSupported,
+                    "device {} has no {}; this kernel has no receive packet steering, or /sys "
+                    "shows another "
+                    "namespace",
+                    device, path.string());
+    }
+    return path;
+}
+
 }  // namespace
 
 Result<std::string> read_sysctl(const std::string& name) {
@@ -137,24 +153,22 @@ Result<std::string> set_rps(const std::string& device, const std::string& cpu_ma
                     "'{}' is no CPU mask; write it in hexadecimal, as 3 for CPUs 0 and 1",
                     cpu_mask);
     }
-    if (const Status there = require_interface(device); !there) {
-        return pass_on(there.error());
-    }
-    const fs::path path = fs::path(class_net) / device / "queues/rx-0/rps_cpus";
-    std::error_code problem;
-    if (!fs::exists(path, problem)) {
-        return fail(ErrorCode::kNotSupported,
-                    "device {} has no {}; this kernel has no receive packet steering, or /sys "
-                    "shows another "
-                    "namespace",
-                    device, path.string());
+    const Result<fs::path> path = rps_path(device, class_net);
+    if (!path) {
+        return pass_on(path.error());
     }
     const std::string what = fmt::format("the RPS mask of {}", device);
-    auto former = read_named_text(path, what);
-    if (const Status written = write_text(path, cpu_mask, what); !written) {
+    auto former = read_named_text(*path, what);
+    if (const Status written = write_text(*path, cpu_mask, what); !written) {
         return pass_on(written.error());
     }
     return former;
+}
+
+Result<std::string> read_rps(const std::string& device, const std::string& class_net) {
+    const Result<fs::path> path = rps_path(device, class_net);
+    return path ? read_named_text(*path, fmt::format("the RPS mask of {}", device))
+                : pass_on(path.error());
 }
 
 }  // namespace pathproof::agent

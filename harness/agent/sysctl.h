@@ -18,5 +18,7 @@ Status write_sysctl(const std::string& name, const std::string& value);
 // `class_net` is the sysfs folder of this namespace's devices.
 Result<std::string> set_rps(const std::string& device, const std::string& cpu_mask,
                             const std::string& class_net = "/sys/class/net");
+Result<std::string> read_rps(const std::string& device,
+                             const std::string& class_net = "/sys/class/net");
 
 }  // namespace pathproof::agent

@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 
-#include "harness/agent/server.h"
 #include "harness/cli/commands.h"
+#include "harness/host/service.h"
 
 namespace pathproof::cli {
 namespace {
@@ -21,7 +21,7 @@ int run_agent() {
         return complain(
             {ErrorCode::kFailed, "agent: standard input, output and error must be open"});
     }
-    agent::serve(input, output);
+    host::serve(input, output);
     return 0;
 }
 

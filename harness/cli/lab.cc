@@ -267,9 +267,18 @@ std::string addresses(const std::vector<lab::Prefix>& prefixes) {
 void print_understood(const lab::LabFile& file) {
     fmt::print("lab '{}'\n", file.name);
     for (const lab::TesterPort& port : file.ports) {
-        fmt::print("  tester port {}: {} {}{}\n", port.name,
-                   port.kind == lab::TesterPort::Kind::kPci ? "PCI" : "vdev", port.device,
-                   addresses(port.addresses));
+        std::string plays;
+        if (port.clients) {
+            plays = fmt::format(", plays clients of {}", to_string(*port.clients));
+        }
+        for (const frame::IpAddress& server : port.servers) {
+            plays += (plays.empty() ? ", plays servers " : ", ") + to_string(server);
+        }
+        const char* kind = port.kind == lab::TesterPort::Kind::kPci    ? "PCI"
+                           : port.kind == lab::TesterPort::Kind::kVdev ? "vdev"
+                                                                       : "device";
+        fmt::print("  tester port {}: {} {}{}{}\n", port.name, kind, port.device,
+                   addresses(port.addresses), plays);
     }
     const bool over_ssh = file.dut.kind == lab::Dut::Kind::kSsh;
     fmt::print("  DUT {} {}\n", over_ssh ? "over ssh:" : "in network namespace", file.dut.where);
@@ -282,20 +291,6 @@ void print_understood(const lab::LabFile& file) {
     }
 }
 
-// Looks at the machines that the file names, whether the devices may be used.
-Status check_machines(const lab::LabFile& file) {
-    const auto here = lab::local_use("");
-    if (!here) {
-        return pass_on(here.error());
-    }
-    if (const Status safe = check_tester_ports(file, *here); !safe) {
-        return safe;
-    }
-    const auto dut = file.dut.kind == lab::Dut::Kind::kSsh ? lab::remote_use(file.dut.where)
-                                                           : lab::local_use(file.dut.where);
-    return dut ? check_dut_devices(file, *dut) : pass_on(dut.error());
-}
-
 int check(const std::string& path, bool with_machines) {
     const auto file = lab::load_lab_file(path);
     if (!file) {
@@ -305,7 +300,7 @@ int check(const std::string& path, bool with_machines) {
     if (!with_machines) {
         return 0;
     }
-    if (const Status safe = check_machines(*file); !safe) {
+    if (const Status safe = lab::check_machines(*file); !safe) {
         return complain(safe.error());
     }
     fmt::print(

@@ -120,54 +120,10 @@ Result<FarEnd> find_peer(const std::string& netns, const std::string& device) {
     return unknown;
 }
 
-struct Choice {
-    scenario::TruthDevice device;
-    agent::DeviceInfo info;
-};
-
-Result<Choice> choose(const DeviceCheckOptions& options) {
-    if (!options.netns.empty() && !process::netns_exists(options.netns)) {
-        return fail(ErrorCode::kNotFound,
-                    "network namespace '{}' does not exist; 'ip netns' lists them", options.netns);
-    }
-    const auto info = read_device(options.netns, options.device);
-    if (!info) {
-        return pass_on(info.error());
-    }
-    if (const Status spare = lab::check_touchable(options.device, options.netns); !spare) {
-        return pass_on(spare.error());
-    }
-    if (const Status fit = check_device(*info); !fit) {
-        return pass_on(fit.error());
-    }
-    FarEnd far{options.tester_netns.empty() ? options.netns : options.tester_netns, options.tester};
-    if (options.tester.empty()) {
-        auto peer = find_peer(options.netns, options.device);
-        if (!peer) {
-            return pass_on(peer.error());
-        }
-        far = std::move(*peer);
-    }
-    auto port = tester::choose_port(far.interface, far.netns);
-    if (!port) {
-        return pass_on(port.error());
-    }
-    constexpr std::uint32_t kStandardPacket = 1500;
-    scenario::TruthDevice device{.netns = options.netns,
-                                 .name = options.device,
-                                 .tester_netns = far.netns,
-                                 .tester_port = *port,
-                                 .longest_packet = kStandardPacket};
-    if (port->device == tester::af_packet_device(far.interface)) {
-        const auto far_info = read_device(far.netns, far.interface);
-        if (!far_info) {
-            return pass_on(far_info.error());
-        }
-        device.tester_port.device = tester::af_packet_device_for_long_frames(far.interface);
-        device.tester_port.pool_mbufs = tester::kLongFrameMbufs;
-        device.longest_packet = std::min<std::uint32_t>(9000, far_info->mtu);
-    }
-    return Choice{std::move(device), *info};
+// The tester's port at the other end of a cable: what the user says, or the peer of a veth device.
+Result<FarEnd> far_end_of(const lab::CabledDevice& cable) {
+    return cable.tester_port.empty() ? find_peer(cable.netns, cable.name)
+                                     : FarEnd{cable.tester_netns, cable.tester_port};
 }
 
 void print_finding(const verdict::TruthRow& row) {
@@ -235,14 +191,17 @@ Result<SessionOptions> session_of(const DeviceCheckOptions& options) {
         }
         session.profile = std::move(*profile);
     }
-    auto choice = choose(options);
+    auto choice = choose_device(
+        {.netns = options.netns,
+         .name = options.device,
+         .tester_netns = options.tester_netns.empty() ? options.netns : options.tester_netns,
+         .tester_port = options.tester});
     if (!choice) {
         return pass_on(choice.error());
     }
     session.device = std::move(choice->device);
-    session.evidence = offload::class_of_device(choice->info.driver, choice->info.bus);
-    session.evidence_note = offload::evidence_note(
-        session.evidence, fmt::format("{} ({})", options.device, choice->info.driver));
+    session.evidence = choice->evidence;
+    session.evidence_note = choice->evidence_note;
     session.lab = "device " + options.device;
     session.seed = options.seed;
     session.matrix = options.quick ? scenario::MatrixSize::kQuick : scenario::MatrixSize::kFull;
@@ -261,6 +220,50 @@ Result<SessionOptions> session_of(const DeviceCheckOptions& options) {
 }
 
 }  // namespace
+
+Result<DeviceChoice> choose_device(const lab::CabledDevice& cable) {
+    if (!cable.netns.empty() && !process::netns_exists(cable.netns)) {
+        return fail(ErrorCode::kNotFound,
+                    "network namespace '{}' does not exist; 'ip netns' lists them", cable.netns);
+    }
+    const auto info = read_device(cable.netns, cable.name);
+    if (!info) {
+        return pass_on(info.error());
+    }
+    if (const Status spare = lab::check_touchable(cable.name, cable.netns); !spare) {
+        return pass_on(spare.error());
+    }
+    if (const Status fit = check_device(*info); !fit) {
+        return pass_on(fit.error());
+    }
+    const auto far = far_end_of(cable);
+    if (!far) {
+        return pass_on(far.error());
+    }
+    auto port = tester::choose_port(far->interface, far->netns);
+    if (!port) {
+        return pass_on(port.error());
+    }
+    constexpr std::uint32_t kStandardPacket = 1500;
+    scenario::TruthDevice device{.netns = cable.netns,
+                                 .name = cable.name,
+                                 .tester_netns = far->netns,
+                                 .tester_port = *port,
+                                 .longest_packet = kStandardPacket};
+    if (port->device == tester::af_packet_device(far->interface)) {
+        const auto far_info = read_device(far->netns, far->interface);
+        if (!far_info) {
+            return pass_on(far_info.error());
+        }
+        device.tester_port.device = tester::af_packet_device_for_long_frames(far->interface);
+        device.tester_port.pool_mbufs = tester::kLongFrameMbufs;
+        device.longest_packet = std::min<std::uint32_t>(9000, far_info->mtu);
+    }
+    const port::Evidence evidence = offload::class_of_device(info->driver, info->bus);
+    return DeviceChoice{
+        std::move(device), evidence,
+        offload::evidence_note(evidence, fmt::format("{} ({})", cable.name, info->driver))};
+}
 
 int run_device_check(const DeviceCheckOptions& options) {
     const auto expected = Expected::read(options.baseline);

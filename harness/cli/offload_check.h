@@ -5,6 +5,8 @@
 #include <string>
 
 #include "harness/cli/views.h"
+#include "harness/lab/lab.h"
+#include "harness/scenario/scenario.h"
 
 namespace CLI {
 class App;
@@ -26,6 +28,17 @@ struct DeviceCheckOptions {
     bool quick = false;
     bool json = false;
 };
+
+// A device of the kernel that may be touched, the tester's port at the other end of its cable, and
+// what a report on it may say.
+struct DeviceChoice {
+    scenario::TruthDevice device;
+    port::Evidence evidence = port::Evidence::kVirtual;
+    std::string evidence_note;
+};
+// `tester_port` of the cable empty: the peer of a veth device. kBadInput: one that must not be
+// touched, is a tunnel, or has no link; a far end that is not known.
+Result<DeviceChoice> choose_device(const lab::CabledDevice& cable);
 
 // DEV, --tester and --tester-netns.
 void declare_device_check(CLI::App& check, DeviceCheckOptions& options);

@@ -17,7 +17,7 @@ namespace {
 
 struct QualifyOptions {
     std::string lab = "veth";
-    std::string profile = "veth";
+    std::string profile;
     std::string only;
     std::string out = "report";
     std::string baseline;
@@ -29,18 +29,20 @@ struct QualifyOptions {
 };
 
 Result<SessionOptions> session_of(const QualifyOptions& options) {
-    if (const Status known = check_lab(options.lab); !known) {
-        return pass_on(known.error());
+    SessionOptions session{.command = "", .repeat_command = "", .out_dir = options.out};
+    if (const Status taken = take_lab(options.lab, session); !taken) {
+        return pass_on(taken.error());
     }
-    auto profile = profile::find_profile(profile::profile_directory(), options.profile);
-    if (!profile) {
-        return pass_on(profile.error());
+    // Of another lab's device the one that its driver says.
+    const std::string named =
+        options.profile.empty() && session.place->is_built_in() ? "veth" : options.profile;
+    if (!named.empty()) {
+        auto profile = profile::find_profile(profile::profile_directory(), named);
+        if (!profile) {
+            return pass_on(profile.error());
+        }
+        session.profile = std::move(*profile);
     }
-    SessionOptions session{.command = "",
-                           .repeat_command = "",
-                           .profile = std::move(*profile),
-                           .out_dir = options.out};
-    session.lab = options.lab;
     session.seed = options.seed;
     session.pairs = options.pairs;
     session.use_hugepages = !options.no_hugepages;
@@ -56,8 +58,8 @@ Result<SessionOptions> session_of(const QualifyOptions& options) {
         }
         session.scenarios = std::move(*chosen);
     }
-    session.repeat_command =
-        fmt::format("pathproof qualify --lab {} --profile {}", options.lab, options.profile);
+    session.repeat_command = "pathproof qualify --lab " + options.lab;
+    session.repeat_command += named.empty() ? "" : " --profile " + named;
     if (!options.only.empty()) {
         session.repeat_command += " --only " + options.only;
     }
@@ -107,11 +109,11 @@ void add_qualify(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<QualifyOptions>();
     CLI::App* command = app.add_subcommand(
         "qualify", "run all scenarios of a lab and write the report (the main job)");
-    command->add_option("--lab", options->lab, "the lab: veth (built in)")->capture_default_str();
-    command
-        ->add_option("--profile", options->profile, "what the device under test is expected to do")
-        ->capture_default_str();
-    command->add_option("--only", options->only, "scenarios to run, separated by commas");
+    add_lab_option(*command, options->lab);
+    command->add_option("--profile", options->profile,
+                        "what the device under test is expected to do (default: by its driver)");
+    command->add_option("--only", options->only,
+                        "scenarios to run, separated by commas (default: all that the lab can)");
     command->add_option("--out", options->out, "folder of the report")->capture_default_str();
     add_baseline_option(*command, options->baseline);
     add_view_options(*command, options->views);

@@ -39,15 +39,13 @@ int exit_code_of(verdict::ScenarioVerdict verdict) {
         case verdict::ScenarioVerdict::kExposed:
         case verdict::ScenarioVerdict::kNotReproduced:
         case verdict::ScenarioVerdict::kNoDefectFound: return 1;
-        case verdict::ScenarioVerdict::kInconclusive: return 3;
+        case verdict::ScenarioVerdict::kInconclusive:
+        case verdict::ScenarioVerdict::kNotRun: return 3;
     }
     return 3;
 }
 
 int run_repro(const ReproOptions& options) {
-    if (const Status known = check_lab(options.lab); !known) {
-        return complain(known.error());
-    }
     auto scenarios = parse_scenarios(options.scenario);
     if (!scenarios) {
         return complain(scenarios.error());
@@ -81,7 +79,9 @@ int run_repro(const ReproOptions& options) {
         session.repeat_command += " --no-hugepages";
     }
     session.command = session.repeat_command;
-    session.lab = options.lab;
+    if (const Status taken = take_lab(options.lab, session); !taken) {
+        return complain(taken.error());
+    }
     session.scenarios = std::move(*scenarios);
     session.seed = options.seed;
     session.pairs = options.pairs;
@@ -117,7 +117,7 @@ void add_repro(CLI::App& app, Command& chosen) {
         "inconclusive.");
     command->add_option("scenario", options->scenario, "vxlan-checksum, dns-race or offload-truth")
         ->required();
-    command->add_option("--lab", options->lab, "the lab: veth (built in)")->capture_default_str();
+    add_lab_option(*command, options->lab);
     command->add_option("--out", options->out,
                         "folder for a report and its evidence (none by default)");
     add_baseline_option(*command, options->baseline);

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -13,9 +14,9 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/port/cpus.h"
 #include "dataplane/port/port.h"
+#include "harness/cli/offload_check.h"
 #include "harness/cli/progress.h"
 #include "harness/lab/journal.h"
-#include "harness/lab/lab_file.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
 #include "harness/report/environment.h"
@@ -151,21 +152,33 @@ Result<std::vector<const scenario::Scenario*>> parse_scenarios(const std::string
     return chosen;
 }
 
-Status check_lab(const std::string& lab) {
-    if (lab == "veth") {
+void add_lab_option(CLI::App& command, std::string& lab) {
+    command.add_option("--lab", lab, fmt::format("the lab: {}", fmt::join(lab::labs(), ", or ")))
+        ->capture_default_str();
+}
+
+Status take_lab(const std::string& name, SessionOptions& session) {
+    session.lab = name;
+    auto opened = lab::open_lab(name);
+    if (!opened) {
+        return pass_on(opened.error());
+    }
+    session.place = std::move(*opened);
+    if (session.place->is_built_in()) {
         return {};
     }
-    if (!lab.ends_with(".toml")) {
-        return fail(ErrorCode::kBadInput, "unknown lab '{}'; there is: veth (built in)", lab);
+    const auto cabled = session.place->device();
+    if (!cabled) {
+        return pass_on(cabled.error());
     }
-    if (const auto file = lab::load_lab_file(lab); !file) {
-        return pass_on(file.error());
+    auto choice = choose_device(*cabled);
+    if (!choice) {
+        return pass_on(choice.error());
     }
-    return fail(ErrorCode::kNotSupported,
-                "{} is a valid lab file, but the scenarios of this version run on the built-in lab "
-                "only (--lab veth); "
-                "generate, respond and wire take its ports by hand",
-                lab);
+    session.device = std::move(choice->device);
+    session.evidence = choice->evidence;
+    session.evidence_note = choice->evidence_note;
+    return {};
 }
 
 Result<verdict::RunResult> run_session(const SessionOptions& options) {
@@ -176,6 +189,12 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     if (seeded.seed == 0) {
         seeded.seed = std::random_device{}() % 1'000'000 + 1;
     }
+    auto built_in =
+        options.place ? Result<std::unique_ptr<lab::Lab>>(nullptr) : lab::open_lab("veth");
+    if (!built_in) {
+        return pass_on(built_in.error());
+    }
+    lab::Lab* const place = options.place ? options.place.get() : built_in->get();
     const lab::SignalHold hold;
     auto journal = lab::Journal::open(options.command);
     if (!journal) {
@@ -209,8 +228,14 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
         .device = seeded.device,
         .calibrate = seeded.calibrate};
     {
-        scenario::Context context{**journal, progress, settings, seeded.profile, run.measured()};
+        scenario::Context context{*place,   **journal,      progress,
+                                  settings, seeded.profile, run.measured()};
         for (const scenario::Scenario* scenario : seeded.scenarios) {
+            if (const std::string why = seeded.place ? place->lacks(scenario->needs) : "";
+                !why.empty()) {
+                run.add(scenario::not_run(*scenario, why));
+                continue;
+            }
             run.measured().begin({.id = scenario->id, .title = scenario->title});
             auto result = scenario->run(context);
             if (!(*journal)->is_open()) {
@@ -222,7 +247,12 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
             run.add(std::move(made));
         }
     }
-    const Status undone = (*journal)->undo();
+    const auto put_back = place->put_back();
+    for (const std::string& sentence : put_back.value_or(std::vector<std::string>())) {
+        tell(sentence);
+    }
+    Status undone = (*journal)->undo();
+    undone = put_back ? undone : Status(pass_on(put_back.error()));
     for (const std::string& sentence : (*journal)->left_alone()) {
         tell(sentence);
     }

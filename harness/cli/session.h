@@ -3,15 +3,21 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/port/port.h"
+#include "harness/lab/lab.h"
 #include "harness/profile/profile.h"
 #include "harness/scenario/scenario.h"
 #include "harness/verdict/result.h"
+
+namespace CLI {
+class App;
+}
 
 namespace pathproof::cli {
 
@@ -19,6 +25,7 @@ struct SessionOptions {
     std::string command;         // as typed
     std::string repeat_command;  // without the seed, which is added
     std::string lab = "veth";
+    std::shared_ptr<lab::Lab> place = nullptr;  // null: the built-in one
     std::optional<profile::Profile> profile;
     std::vector<const scenario::Scenario*> scenarios;
     std::string out_dir;
@@ -44,8 +51,11 @@ Result<verdict::RunResult> run_session(const SessionOptions& options);
 int conclude(const verdict::RunResult& result, const std::string& out_dir, int exit_code,
              const std::function<void(const std::string& report)>& print);
 
-// Whether scenarios can be run on this lab; kNotFound or kBadInput say what there is.
-Status check_lab(const std::string& lab);
+// --lab
+void add_lab_option(CLI::App& command, std::string& lab);
+// Has the session run on the lab that `--lab` names: a file's devices are looked at, and what the
+// report may say follows from them. Errors: those of open_lab(), and of the devices.
+Status take_lab(const std::string& name, SessionOptions& session);
 
 // Scenario ids from a comma-separated list; kBadInput names those there are.
 Result<std::vector<const scenario::Scenario*>> parse_scenarios(const std::string& list);

@@ -18,8 +18,11 @@
 #include <utility>
 
 #include "harness/agent/ethtool.h"
+#include "harness/agent/sysctl.h"
 #include "harness/lab/device_place.h"
 #include "harness/lab/feature_undo.h"
+#include "harness/lab/host_undo.h"
+#include "harness/lab/netns_identity.h"
 #include "harness/lab/netns_names.h"
 #include "harness/lab/port_notes.h"
 #include "harness/lab/privilege.h"
@@ -194,6 +197,12 @@ struct Journal::Impl {
         left_alone.insert(left_alone.end(), report.left_alone.begin(), report.left_alone.end());
         outcome = finish_journal(path(), content, report);
         if (lock) {
+            // Agents on this machine that were killed along with a run have left theirs.
+            Recovery agents = recover_journals(directory, files, Tell::kOnce);
+            for (RestoredRun& agent : agents.runs) {
+                std::ranges::move(agent.left_alone, std::back_inserter(left_alone));
+            }
+            std::ranges::move(agents.problems, std::back_inserter(report.problems));
             undo_netns_mount(directory);
         }
         let_go();
@@ -313,6 +322,62 @@ Status Journal::set_sysctl(const std::string& name, const std::string& value) {
     }
     return change({{.kind = Kind::kSysctl, .name = name, .value = *old, .set = value}},
                   [&] { return write_sysctl(name, value, impl_->files); });
+}
+
+Status Journal::set_net_sysctl(const std::string& name, const std::string& value) {
+    const std::lock_guard lock(impl_->mutex);
+    const auto old = read_sysctl(name, impl_->files);
+    const auto netns = old ? current_netns() : pass_on(old.error());
+    if (!netns) {
+        return pass_on(netns.error());
+    }
+    return change({{.kind = Kind::kSysctl,
+                    .name = name,
+                    .value = *old,
+                    .set = value,
+                    .place = to_string(*netns)}},
+                  [&] { return write_sysctl(name, value, impl_->files); });
+}
+
+Status Journal::load_rules(const std::string& table, const std::string& rules) {
+    const std::lock_guard lock(impl_->mutex);
+    const auto before = read_rules(table);
+    const auto netns = before ? current_netns() : pass_on(before.error());
+    if (!netns) {
+        return pass_on(netns.error());
+    }
+    UndoAction note{.kind = Kind::kRules,
+                    .name = table,
+                    .value = *before,
+                    .set = kRulesBeingLoaded,
+                    .place = to_string(*netns)};
+    if (const Status loaded = change({note}, [&] { return lab::load_rules("", rules); }); !loaded) {
+        return loaded;
+    }
+    const auto after = read_rules(table);
+    if (!after) {
+        return pass_on(after.error());
+    }
+    note.set = *after;
+    return impl_->note({note});
+}
+
+Status Journal::steer(const std::string& device, const std::string& cpu_mask) {
+    const std::lock_guard lock(impl_->mutex);
+    const auto old = agent::read_rps(device);
+    const auto place = old ? place_of(device) : pass_on(old.error());
+    if (!place) {
+        return pass_on(place.error());
+    }
+    return change({{.kind = Kind::kSteering,
+                    .value = *old,
+                    .set = cpu_mask,
+                    .place = *place,
+                    .device = device}},
+                  [&]() -> Status {
+                      const auto set = agent::set_rps(device, cpu_mask);
+                      return set ? Status() : pass_on(set.error());
+                  });
 }
 
 Status Journal::restore_sysctl(const std::string& name) {

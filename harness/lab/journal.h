@@ -63,6 +63,12 @@ class Journal {
     Status add_netns(const std::string& name);                             // undo: delete it
     Status add_netns(const std::vector<std::string>& names);               // all at once: faster
     Status set_sysctl(const std::string& name, const std::string& value);  // undo: the old value
+    // Of the calling thread's network namespace, as the next two.
+    Status set_net_sysctl(const std::string& name, const std::string& value);
+    // What iptables-restore makes of `rules`, which have the whole table. Undo: the table as it was.
+    Status load_rules(const std::string& table, const std::string& rules);
+    // Receive packet steering of the device's first receive queue, where /sys shows the namespace.
+    Status steer(const std::string& device, const std::string& cpu_mask);
     // Has `mib` of 2 MiB hugepages free if the memory allows it (at most half of what is
     // available), and says how many MiB of free hugepages there really are now: that may be less,
     // or more. Undo: the old count, once nobody of ours uses them.

@@ -12,13 +12,15 @@ namespace {
 using nlohmann::json;
 using Kind = UndoAction::Kind;
 
-constexpr std::array<std::pair<Kind, const char*>, 6> kKindNames{{
+constexpr std::array<std::pair<Kind, const char*>, 8> kKindNames{{
     {Kind::kNetns, "netns"},
     {Kind::kSysctl, "sysctl"},
     {Kind::kHugepages, "hugepages"},
     {Kind::kFeature, "feature"},
     {Kind::kIp, "ip"},
     {Kind::kXdp, "xdp"},
+    {Kind::kRules, "rules"},
+    {Kind::kSteering, "steering"},
 }};
 
 const char* kind_name(Kind kind) {
@@ -176,6 +178,9 @@ std::string describe(const UndoAction& action) {
             return fmt::format("{}{}: {} {}", where, action.device, action.name, action.value);
         case Kind::kIp: return fmt::format("{}ip {}", where, action.name);
         case Kind::kXdp: return fmt::format("{}{}: no XDP program", where, action.device);
+        case Kind::kRules: return fmt::format("iptables table {}", action.name);
+        case Kind::kSteering:
+            return fmt::format("{}{}: rps_cpus {}", where, action.device, action.value);
     }
     return {};
 }

@@ -17,12 +17,14 @@ namespace pathproof::lab {
 struct UndoAction {
     enum class Kind {
         kNetns,      // the network namespace `name` was not there
-        kSysctl,     // the sysctl `name` was `value`
+        kSysctl,     // the sysctl `name` was `value`; `place`: of that namespace (netns_identity.h)
         kHugepages,  // vm.nr_hugepages and its surplus were `value`: "10 pages, 0 surplus"
         kFeature,    // the feature `name` of a device was `value`, as `ethtool -k` writes it:
                      // "on", "off [requested on]"; only what was requested can be set back
         kIp,         // "address delete 198.18.0.1/30 dev e0" undoes it
         kXdp,        // a device had no XDP program; `value` tells of ours (port_notes.h)
+        kRules,      // the iptables table `name` of the namespace `place` was `value` (host_undo.h)
+        kSteering,   // rps_cpus of a device's first receive queue was `value`
     };
     Kind kind = Kind::kNetns;
     std::string name;
@@ -30,7 +32,7 @@ struct UndoAction {
     // What we set it to: what has another value by now was set by somebody else, and is left.
     // Empty: it was not set by us, but may change along with something else.
     std::string set;
-    std::string place;  // of a device: which one (device_place.h)
+    std::string place;  // of a device: which one (device_place.h); of a namespace: its identity
     // How they were called then.
     std::string netns;
     std::string device;

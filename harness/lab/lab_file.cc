@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -40,6 +41,10 @@ bool is_device_name(std::string_view text) {
 bool is_word(std::string_view text) {
     return !text.empty() && text[0] != '-' &&
            text.find_first_of(" \t\n'\"\\;&|$`") == std::string_view::npos;
+}
+
+bool is_netns_name(std::string_view text) {
+    return is_word(text) && text.find('/') == std::string_view::npos;
 }
 
 // An address that one machine can have.
@@ -84,6 +89,20 @@ class Reader {
             return {};
         }
         return node->as_string()->get();
+    }
+
+    // The one of three keys that is there, and which.
+    std::pair<std::string, std::string_view> one_of(const toml::table& table, const std::string& of,
+                                                    std::initializer_list<std::string_view> keys) {
+        std::vector<std::string_view> there;
+        std::ranges::copy_if(keys, std::back_inserter(there),
+                             [&](std::string_view key) { return table.contains(key); });
+        if (there.size() != 1) {
+            wrong(table.source(), "{} needs one of {}, and one of them only", of,
+                  fmt::join(keys, ", "));
+            return {"", *keys.begin()};
+        }
+        return {text(table, of, there.front()), there.front()};
     }
 
     // The one of two keys that is there, and which.
@@ -149,6 +168,9 @@ class Reader {
     }
 
     TesterPort port(const toml::table& table);
+    std::optional<Prefix> clients(const toml::table& table);
+    std::vector<IpAddress> servers(const toml::table& table);
+    std::optional<frame::Endpoint> service(const toml::table& root);
     DutDevice device(const toml::table& table, const std::vector<TesterPort>& ports);
     Dut dut(const toml::table& table, const std::vector<TesterPort>& ports);
     std::uint32_t hugepages(const toml::table& root);
@@ -178,29 +200,85 @@ class Reader {
     std::set<std::string> seen_;  // addresses
 };
 
+std::optional<Prefix> Reader::clients(const toml::table& table) {
+    constexpr unsigned kLongest = 20;
+    const toml::node* node = table.get("clients");
+    if (node == nullptr) {
+        return std::nullopt;
+    }
+    const auto network = parse_prefix(node->value_or(std::string_view()));
+    if (!network || network->address.family != Family::kIpv4 || network->length > kLongest) {
+        wrong(node->source(),
+              "'clients' must be an IPv4 network of at least 4096 addresses, as \"198.18.0.0/17\"");
+        return std::nullopt;
+    }
+    return *network;
+}
+
+std::vector<IpAddress> Reader::servers(const toml::table& table) {
+    const toml::node* node = table.get("servers");
+    if (node == nullptr) {
+        return {};
+    }
+    std::vector<IpAddress> found;
+    const toml::array* list = node->as_array();
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+        const toml::node& item = *list->get(i);
+        const auto address = frame::parse_ip(item.value_or(std::string_view()));
+        if (!address || address->family != Family::kIpv4 || !is_host_address(*address)) {
+            wrong(item.source(), "'servers' are IPv4 addresses of machines, as \"203.0.113.2\"");
+        } else if (!seen_.insert(to_string(*address)).second) {
+            wrong(item.source(), "the address {} is given twice", to_string(*address));
+        } else {
+            found.push_back(*address);
+        }
+    }
+    if (list == nullptr || list->size() < 2) {
+        wrong(node->source(), "'servers' must be a list of two addresses or more");
+    }
+    return found;
+}
+
 TesterPort Reader::port(const toml::table& table) {
     const std::string of = "[[tester.port]]";
-    only(table, of, {"name", "pci", "vdev", "address"});
+    only(table, of, {"name", "pci", "vdev", "device", "address", "clients", "servers"});
     TesterPort port;
     port.name = text(table, of, "name");
-    const auto [device, is_pci] = either(table, of, "pci", "vdev");
-    port.kind = is_pci ? TesterPort::Kind::kPci : TesterPort::Kind::kVdev;
+    const auto [device, key] = one_of(table, of, {"pci", "vdev", "device"});
+    port.kind = key == "pci"    ? TesterPort::Kind::kPci
+                : key == "vdev" ? TesterPort::Kind::kVdev
+                                : TesterPort::Kind::kKernel;
     port.device = device;
     if (device.empty()) {
         return port;
     }
-    if (is_pci && !is_pci_address(device)) {
-        wrong(table.get("pci")->source(),
-              "'{}' is no PCI address; write it as lspci -D does, for example 0000:3b:00.0",
+    const toml::source_region& where = table.get(key)->source();
+    if (port.kind == TesterPort::Kind::kPci && !is_pci_address(device)) {
+        wrong(where, "'{}' is no PCI address; write it as lspci -D does, for example 0000:3b:00.0",
               device);
     }
-    if (!is_pci && !device.starts_with("net_")) {
-        wrong(table.get("vdev")->source(),
+    if (port.kind == TesterPort::Kind::kVdev && !device.starts_with("net_")) {
+        wrong(where,
               "'{}' is no DPDK network device; write it as EAL takes it, for example "
               "net_af_packet0,iface=ens1f0",
               device);
     }
+    if (port.kind == TesterPort::Kind::kKernel && !is_device_name(device)) {
+        wrong(where, "'{}' cannot be the name of a network device", device);
+    }
     port.addresses = prefixes(table, of);
+    port.clients = clients(table);
+    port.servers = servers(table);
+    if (port.clients &&
+        (port.addresses.empty() || port.addresses.front().address.family != Family::kIpv4)) {
+        wrong(table.get("clients")->source(),
+              "a port with clients needs an IPv4 'address' of its own, by way of which they are "
+              "reached");
+    }
+    if (port.clients && !port.servers.empty()) {
+        wrong(table.get("servers")->source(),
+              "a port plays clients or servers, not both: give the servers another port");
+    }
     return port;
 }
 
@@ -235,7 +313,7 @@ Dut Reader::dut(const toml::table& table, const std::vector<TesterPort>& ports) 
     const auto [where, is_ssh] = either(table, "[dut]", "ssh", "netns");
     dut.where = where;
     dut.kind = is_ssh ? Dut::Kind::kSsh : Dut::Kind::kNetns;
-    if (!where.empty() && (!is_word(where) || (!is_ssh && where.find('/') != std::string::npos))) {
+    if (!where.empty() && !(is_ssh ? is_word(where) : is_netns_name(where))) {
         wrong(table.get(is_ssh ? "ssh" : "netns")->source(), "'{}' is no {}", where,
               is_ssh ? "SSH destination, as root@dut1" : "name of a network namespace");
     }
@@ -271,13 +349,36 @@ std::uint32_t Reader::hugepages(const toml::table& root) {
     return static_cast<std::uint32_t>(*mib);
 }
 
+std::optional<frame::Endpoint> Reader::service(const toml::table& root) {
+    const toml::node* node = root.get("service");
+    if (node == nullptr) {
+        return std::nullopt;
+    }
+    const auto endpoint = frame::parse_endpoint(node->value_or(std::string()));
+    if (!endpoint || endpoint->address.family != Family::kIpv4 || endpoint->port == 0) {
+        wrong(node->source(),
+              "'service' must be an IPv4 address and a port, as "
+              "\"198.51.100.10:53\"");
+        return std::nullopt;
+    }
+    return *endpoint;
+}
+
 LabFile Reader::lab(const toml::table& root) {
-    only(root, "a lab file", {"name", "hugepages_mib", "tester", "dut"});
+    only(root, "a lab file", {"name", "hugepages_mib", "service", "tester", "dut"});
     LabFile lab;
     lab.name = text(root, "the lab file", "name");
     lab.hugepages_mib = hugepages(root);
+    lab.service = service(root);
     if (const toml::table* tester = table(root, "tester")) {
-        only(*tester, "[tester]", {"port"});
+        only(*tester, "[tester]", {"netns", "port"});
+        if (tester->contains("netns")) {
+            lab.tester_netns = text(*tester, "[tester]", "netns");
+            if (!lab.tester_netns.empty() && !is_netns_name(lab.tester_netns)) {
+                wrong(tester->get("netns")->source(), "'{}' is no name of a network namespace",
+                      lab.tester_netns);
+            }
+        }
         std::set<std::string> names;
         std::set<std::string> devices;
         for (const toml::table* one : tables(*tester, "tester", "port")) {
@@ -332,6 +433,9 @@ std::string to_string(const Prefix& prefix) {
 }
 
 std::string TesterPort::kernel_device() const {
+    if (kind == Kind::kKernel) {
+        return device;
+    }
     const std::string key = ",iface=";
     const std::size_t found = kind == Kind::kVdev ? device.find(key) : std::string::npos;
     if (found == std::string::npos) {

@@ -5,22 +5,35 @@
 //   name = "rack 3, 25G"
 //   hugepages_mib = 1024                       # optional
 //
+//   service = "198.51.100.10:53"               # optional: the Service that clients ask
+//
+//   [tester]
+//   netns = "tester"                           # optional: where its kernel devices are
+//
 //   [[tester.port]]                            # one or more
 //   name    = "client0"
 //   pci     = "0000:3b:00.0"                   # or:  vdev = "net_af_packet0,iface=ens1f0"
-//   address = ["198.18.0.2/24"]                # what the tester answers for; may be empty
+//                                              # or:  device = "ens1f0"   (of the kernel)
+//   address = ["198.18.0.2/24"]                # the tester's own; may be empty
+//   clients = "198.18.0.0/17"                  # optional: it plays clients of this network, behind
+//                                              # its first address
+//   [[tester.port]]
+//   name    = "server0"
+//   device  = "ens1f2"
+//   servers = ["203.0.113.2", "203.0.113.3"]   # optional: it plays these servers
 //
 //   [dut]
-//   ssh     = "root@dut1"                      # or:  netns = "dut"   (a named namespace of this
-//   machine) program = "/usr/local/bin/pathproof"       # optional, with ssh
+//   ssh     = "root@dut1"                      # or:  netns = "dut"   (a named one of this machine)
+//   program = "/usr/local/bin/pathproof"       # optional, with ssh
 //
 //   [[dut.device]]                             # one or more
 //   name     = "ens1f0"
 //   port     = "client0"                       # the tester port on the other end of its cable
-//   address  = ["198.18.0.1/24"]
+//   address  = ["198.18.0.1/24"]               # which it has, or is given for a run
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,12 +53,14 @@ Result<Prefix> parse_prefix(std::string_view text);
 std::string to_string(const Prefix& prefix);
 
 struct TesterPort {
-    enum class Kind { kPci, kVdev };
+    enum class Kind { kPci, kVdev, kKernel };
     std::string name;
     Kind kind = Kind::kPci;
-    std::string device;  // "0000:3b:00.0", or the whole vdev text for EAL
+    std::string device;  // "0000:3b:00.0", the whole vdev text for EAL, or the name
     std::vector<Prefix> addresses;
-    // The kernel device that a vdev is bound to (its iface=...), or nothing.
+    std::optional<Prefix> clients;
+    std::vector<frame::IpAddress> servers;
+    // The kernel device, be it named as one or what a vdev is bound to (its iface=...), or nothing.
     std::string kernel_device() const;
     bool operator==(const TesterPort&) const = default;
 };
@@ -69,6 +84,8 @@ struct Dut {
 struct LabFile {
     std::string name;
     std::uint32_t hugepages_mib = 0;  // 0: none are reserved
+    std::optional<frame::Endpoint> service;
+    std::string tester_netns;  // empty: ours
     std::vector<TesterPort> ports;
     Dut dut;
     bool operator==(const LabFile&) const = default;

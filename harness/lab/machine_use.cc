@@ -450,4 +450,17 @@ Status check_dut_devices(const LabFile& lab, const MachineUse& dut) {
     return verdict(refused);
 }
 
+Status check_machines(const LabFile& lab) {
+    const auto here = local_use(lab.tester_netns);
+    if (!here) {
+        return pass_on(here.error());
+    }
+    if (const Status safe = check_tester_ports(lab, *here); !safe) {
+        return safe;
+    }
+    const auto dut =
+        lab.dut.kind == Dut::Kind::kSsh ? remote_use(lab.dut.where) : local_use(lab.dut.where);
+    return dut ? check_dut_devices(lab, *dut) : pass_on(dut.error());
+}
+
 }  // namespace pathproof::lab

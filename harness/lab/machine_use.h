@@ -51,6 +51,9 @@ std::string pci_address(const std::string& name);
 Status check_tester_ports(const LabFile& lab, const MachineUse& tester);
 Status check_dut_devices(const LabFile& lab, const MachineUse& dut);
 
+// Both, for the machines that the file names.
+Status check_machines(const LabFile& lab);
+
 // The parts of `local_use`, from what the programs print; `storage_routes` has one line of
 // 'ip -json route get' for each server.
 Result<MachineUse> parse_use(const std::string& addresses_json, const std::string& routes_json,

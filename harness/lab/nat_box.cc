@@ -1,3 +1,4 @@
+#include "harness/lab/host_apply.h"
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
 #include "harness/lab/undo.h"
@@ -55,47 +56,80 @@ Status watchable(const std::string& dut) {
     });
 }
 
+class VethNatBox final : public NatBox {
+  public:
+    VethNatBox(NatBoxNames names, std::unique_ptr<Namespaces> namespaces)
+        : namespaces_(std::move(namespaces)) {
+        names_ = std::move(names);
+    }
+    // Deletes the namespaces and ends what runs in them (unless the journal was kept).
+    ~VethNatBox() override = default;
+
+    bool has_own_ports() const override { return true; }
+    // Their addresses are as they were planned.
+    Status meet(const std::vector<frame::MacAddress>& /*tester_ports*/) override { return {}; }
+    Result<std::shared_ptr<agent::Client>> agent() override {
+        if (!agent_) {
+            auto started = agent::Client::start_in_netns(names_.dut);
+            if (!started) {
+                return pass_on(started.error());
+            }
+            agent_ = std::move(*started);
+        }
+        return agent_;
+    }
+    Result<std::string> steer(const std::string& device, const std::string& cpu_mask) override {
+        auto dut = agent();
+        return dut ? (*dut)->set_rps(device, cpu_mask) : pass_on(dut.error());
+    }
+
+  private:
+    Status apply(const std::vector<agent::HostChange>& changes) override {
+        return process::in_netns(names_.dut, [&] { return lab::apply(changes, nullptr); });
+    }
+    Status flush() override { return flush_conntrack(names_.dut); }
+
+    std::unique_ptr<Namespaces> namespaces_;
+    std::shared_ptr<agent::Client> agent_;
+};
+
 }  // namespace
 
-NatBox::NatBox() = default;
-NatBox::~NatBox() = default;
-
 Result<std::unique_ptr<NatBox>> NatBox::build(Journal& journal) {
-    std::unique_ptr<NatBox> lab(new NatBox);
-    lab->names_ = nat_box_names(journal.run_id());
-    lab->namespaces_ = std::make_unique<Namespaces>(journal);
-    if (const Status built = build_in(lab->names_, *lab->namespaces_); !built) {
+    const NatBoxNames names = nat_box_names(journal.run_id());
+    auto namespaces = std::make_unique<Namespaces>(journal);
+    if (const Status built = build_in(names, *namespaces); !built) {
         return fail(built.error(), "build the nat-box lab");
     }
-    if (const Status off = complete_checksums(lab->names_); !off) {
+    if (const Status off = complete_checksums(names); !off) {
         return pass_on(off.error());
     }
+    std::unique_ptr<NatBox> lab = std::make_unique<VethNatBox>(names, std::move(namespaces));
     if (const Status configured = lab->configure({}); !configured) {
         return pass_on(configured.error());
     }
-    if (const Status watched = watchable(lab->names_.dut); !watched) {
+    if (const Status watched = watchable(names.dut); !watched) {
         return pass_on(watched.error());
     }
     return lab;
 }
 
 Status NatBox::configure(const NatBoxOptions& options) {
-    if (const Status allowed = check(options); !allowed) {
+    if (const Status allowed = check(options, names_); !allowed) {
         return allowed;
     }
+    names_.backends.assign(names_.servers.begin(), names_.servers.begin() + options.backends);
     // The rules first: they are what loads conntrack, where it is a module.
-    if (const Status loaded = load_rules(names_.dut, nat_box_rules(names_, options)); !loaded) {
-        return loaded;
+    using Kind = agent::HostChange::Kind;
+    std::vector<agent::HostChange> changes{
+        {.kind = Kind::kRules, .name = "nat", .value = nat_box_rules(names_, options)}};
+    for (const char* name : {"net.netfilter.nf_conntrack_udp_timeout",
+                             "net.netfilter.nf_conntrack_udp_timeout_stream"}) {
+        changes.push_back(
+            {.kind = Kind::kSysctl, .name = name, .value = std::to_string(options.udp_timeout_s)});
     }
-    const std::string timeout = std::to_string(options.udp_timeout_s);
-    const Status timed =
-        set_sysctls(names_.dut, {{"net.netfilter.nf_conntrack_udp_timeout", timeout},
-                                 {"net.netfilter.nf_conntrack_udp_timeout_stream", timeout}});
-    if (!timed) {
-        return timed;
-    }
-    names_.backends = backend_addresses(options.backends);
-    return flush_conntrack(names_.dut);
+    const Status applied = apply(changes);
+    return applied ? flush() : applied;
 }
 
 }  // namespace pathproof::lab

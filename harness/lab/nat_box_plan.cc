@@ -11,10 +11,8 @@ using Snat = NatBoxOptions::Snat;
 // address: so the DUT reaches tens of thousands of clients without an entry, or an ARP question,
 // for each.
 constexpr std::uint32_t kDutClientSide = 0xc6120001;  // 198.18.0.1
-constexpr std::uint32_t kRouter0 = 0xc6120002;     // 198.18.0.2, behind c0; also the tester's VTEP
-constexpr std::uint32_t kRouter1 = 0xc6120003;     // 198.18.0.3, behind c1
-constexpr std::uint32_t kDutCarried = 0xc6130001;  // 198.19.0.1, of vx
-constexpr std::uint32_t kCarriedRouter = 0xc6130002;  // 198.19.0.2, behind the tester's VTEP
+constexpr std::uint32_t kRouter0 = 0xc6120002;  // 198.18.0.2, behind c0; also the tester's VTEP
+constexpr std::uint32_t kRouter1 = 0xc6120003;  // 198.18.0.3, behind c1
 constexpr std::uint32_t kDutServerSide = 0xcb007101;  // 203.0.113.1
 
 std::string text(std::uint32_t address) {
@@ -36,12 +34,12 @@ std::string link(const std::string& tester_device, const MacAddress& tester_mac,
 }
 
 // A kernel neighbour and a route through it, for all clients of a network.
-std::string clients_behind(const std::string& device, std::uint32_t router,
+std::string clients_behind(const std::string& device, const std::string& router,
                            const MacAddress& mac_address, const std::string& network) {
     return fmt::format(
         "neigh replace {0} lladdr {1} nud permanent dev {2}\n"
         "route add {3} via {0} dev {2} onlink\n",
-        text(router), to_string(mac_address), device, network);
+        router, to_string(mac_address), device, network);
 }
 
 std::string server_side(const NatBoxNames& names) {
@@ -63,8 +61,8 @@ std::string carrier(const NatBoxNames& names) {
                "address add {8}/32 dev {0}\n",
                names.vxlan, to_string(names.carried_dut_mac), kOverlayMtu, names.vni,
                names.vxlan_port, to_string(names.carrier_dut), to_string(names.carrier_tester),
-               names.dut_client_devices[0], text(kDutCarried)) +
-           clients_behind(names.vxlan, kCarriedRouter, names.carried_tester_mac, "198.19.0.0/16");
+               names.dut_client_devices[0], kCarriedDut) +
+           clients_behind(names.vxlan, kCarriedRouter, names.carried_tester_mac, kCarriedClients);
 }
 
 std::string dut_commands(const NatBoxNames& names) {
@@ -75,10 +73,10 @@ std::string dut_commands(const NatBoxNames& names) {
     }
     commands += fmt::format("address add {}/32 dev {}\n", text(kDutClientSide),
                             names.dut_client_devices[0]);
-    commands += clients_behind(names.dut_client_devices[0], kRouter0, names.tester_client_mac[0],
-                               "198.18.0.0/17");
-    commands += clients_behind(names.dut_client_devices[1], kRouter1, names.tester_client_mac[1],
-                               "198.18.128.0/17");
+    commands += clients_behind(names.dut_client_devices[0], text(kRouter0),
+                               names.tester_client_mac[0], "198.18.0.0/17");
+    commands += clients_behind(names.dut_client_devices[1], text(kRouter1),
+                               names.tester_client_mac[1], "198.18.128.0/17");
     return commands + server_side(names) + carrier(names);
 }
 
@@ -140,6 +138,7 @@ NatBoxNames nat_box_names(const std::string& run_id) {
     names.tester = "pp-" + run_id + "-tester";
     names.dut = "pp-" + run_id + "-dut";
     names.service = {IpAddress::v4(0xc633640a), 53};  // 198.51.100.10:53
+    names.servers = backend_addresses(kMostBackends);
     names.backends = backend_addresses(NatBoxOptions{}.backends);
     names.first_client[0] = IpAddress::v4(0xc6120101);       // 198.18.1.1
     names.first_client[1] = IpAddress::v4(0xc6128101);       // 198.18.129.1
@@ -161,10 +160,10 @@ std::vector<std::string> namespaces_of(const NatBoxNames& names) {
     return {names.tester, names.dut};
 }
 
-Status check(const NatBoxOptions& options) {
-    if (options.backends < 1 || options.backends > kMostBackends) {
+Status check(const NatBoxOptions& options, const NatBoxNames& names) {
+    if (options.backends < 1 || options.backends > names.servers.size()) {
         return fail(ErrorCode::kBadInput, "{} backends: the lab has 1 to {}", options.backends,
-                    kMostBackends);
+                    names.servers.size());
     }
     if (options.udp_timeout_s < 1 || options.udp_timeout_s > 86400) {
         return fail(ErrorCode::kBadInput, "a UDP timeout of {} s: allowed are 1 to 86400 s",
@@ -193,7 +192,8 @@ std::vector<Script> nat_box_scripts(const NatBoxNames& names) {
 }
 
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options) {
-    const std::vector<IpAddress> backends = backend_addresses(options.backends);
+    const std::vector<IpAddress> backends(names.servers.begin(),
+                                          names.servers.begin() + options.backends);
     return "*nat\n"
            ":PREROUTING ACCEPT [0:0]\n"
            ":INPUT ACCEPT [0:0]\n"

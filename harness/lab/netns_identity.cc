@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -93,6 +94,19 @@ Result<NetnsIdentity> current_netns() {
                     std::strerror(errno));
     }
     return own;
+}
+
+std::string to_string(const NetnsIdentity& netns) {
+    return fmt::format("{}:{}", netns.inode, netns.cookie);
+}
+
+Result<NetnsIdentity> parse_netns(const std::string& text) {
+    NetnsIdentity netns;
+    char behind = 0;
+    if (std::sscanf(text.c_str(), "%lu:%lu%c", &netns.inode, &netns.cookie, &behind) != 2) {
+        return fail(ErrorCode::kBadInput, "'{}' names no network namespace", text);
+    }
+    return netns;
 }
 
 Result<bool> run_in(const NetnsIdentity& netns, const std::function<Status()>& work) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "dataplane/base/result.h"
 
@@ -17,6 +18,10 @@ struct NetnsIdentity {
 
 // That of the calling thread.
 Result<NetnsIdentity> current_netns();
+
+// "INODE:COOKIE", and back; kBadInput for anything else.
+std::string to_string(const NetnsIdentity& netns);
+Result<NetnsIdentity> parse_netns(const std::string& text);
 
 // Runs `work` inside the namespace, on a thread of its own if it is not the caller's. Looks for it
 // among the named ones and those of all processes. False: it is gone, and `work` was not run.

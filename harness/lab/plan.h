@@ -16,6 +16,10 @@ namespace pathproof::lab {
 inline constexpr unsigned kUnderlayMtu = 1500;
 // VXLAN over IPv4 adds 50 bytes: 14 inner Ethernet, 8 VXLAN, 8 UDP, 20 IPv4 (RFC 7348, section 5).
 inline constexpr unsigned kOverlayMtu = kUnderlayMtu - 50;
+// Clients that come in VXLAN, and by way of whom.
+inline constexpr const char* kCarriedClients = "198.19.0.0/16";
+inline constexpr const char* kCarriedDut = "198.19.0.1";
+inline constexpr const char* kCarriedRouter = "198.19.0.2";
 inline constexpr unsigned kMostBackends = 253;  // 203.0.113.2 to .254
 
 OverlayNames overlay_names(const std::string& run_id);
@@ -25,7 +29,7 @@ std::vector<std::string> namespaces_of(const NatBoxNames& names);
 // 203.0.113.2 and the ones after it.
 std::vector<frame::IpAddress> backend_addresses(unsigned count);
 // kBadInput, with the range, for a number of backends or a timeout that cannot be.
-Status check(const NatBoxOptions& options);
+Status check(const NatBoxOptions& options, const NatBoxNames& names);
 
 // Commands for `ip -batch -`: `links` outside of the namespaces, each of the others inside the one
 // it names.

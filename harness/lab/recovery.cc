@@ -283,6 +283,7 @@ Recovery recover_journals(const std::string& directory, const KernelFiles& files
                           const std::string& run_id) {
     Recovery all;
     remove_unnamed(directory);
+    remove_stale_host_locks(directory);
     for (const std::string& path : journals_in(directory)) {
         const bool meant = run_id.empty() || path == journal_path(directory, run_id);
         if (!meant ||

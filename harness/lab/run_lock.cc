@@ -106,6 +106,27 @@ Result<RunLock> RunLock::take(const std::string& directory, const std::string& c
     return fail(ErrorCode::kUnavailable, "{} comes and goes; try again", path);
 }
 
+std::string host_lock_directory(const std::string& directory, std::uint64_t netns) {
+    return fmt::format("{}/host-{}", directory, netns);
+}
+
+void remove_stale_host_locks(const std::string& directory) {
+    std::error_code wrong;
+    for (const auto& entry : std::filesystem::directory_iterator(directory, wrong)) {
+        if (entry.path().filename().string().starts_with("host-")) {
+            const std::string path = entry.path().string();
+            const int file = open_locked(lock_path(path), O_RDWR, std::chrono::milliseconds(0));
+            if (file >= 0 || errno == ENOENT) {
+                unlink(lock_path(path).c_str());
+                rmdir(path.c_str());
+            }
+            if (file >= 0) {
+                close(file);
+            }
+        }
+    }
+}
+
 RunLock::RunLock(RunLock&& other) noexcept
     : file_(std::exchange(other.file_, -1)), directory_(std::move(other.directory_)) {}
 

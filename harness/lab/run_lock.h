@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "dataplane/base/result.h"
@@ -27,6 +28,11 @@ class RunLock {
     int file_ = -1;
     std::string directory_;
 };
+
+// Of the agent in the network namespace with that inode: one controller at a time has a host.
+std::string host_lock_directory(const std::string& directory, std::uint64_t netns);
+// Takes away the locks of agents that were killed.
+void remove_stale_host_locks(const std::string& directory);
 
 // Opens `path` and locks it. The descriptor, or -1: somebody else holds the lock (EWOULDBLOCK) or
 // the file went away (ENOENT). It tries for so long: the children of a killed process hold its

@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "harness/lab/device_place.h"
+#include "harness/lab/host_undo.h"
+#include "harness/lab/netns_identity.h"
 #include "harness/lab/netns_names.h"
 #include "harness/lab/port_notes.h"
 #include "harness/process/program.h"
@@ -321,11 +323,16 @@ Status write_sysctl(const std::string& name, const std::string& value, const Ker
 Status undo_note(const Note& note, const KernelFiles& files, UndoReport& report) {
     switch (note.kind) {
         case Kind::kNetns: return undo_netns(note, report);
-        case Kind::kSysctl: return undo_sysctl(note, files, report);
+        case Kind::kSysctl:
+            return note.place.empty()
+                       ? undo_sysctl(note, files, report)
+                       : at_netns(note.place, [&] { return undo_sysctl(note, files, report); });
         case Kind::kHugepages: return undo_hugepages(note, files, report);
         case Kind::kFeature: break;
         case Kind::kIp: return undo_ip(note, report);
         case Kind::kXdp: return undo_xdp(note, report);
+        case Kind::kRules: return at_netns(note.place, [&] { return undo_rules(note, report); });
+        case Kind::kSteering: return undo_steering(note, report);
     }
     return {};
 }

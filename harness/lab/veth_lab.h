@@ -10,6 +10,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
+#include "harness/agent/client.h"
 #include "harness/lab/journal.h"
 
 namespace pathproof::lab {
@@ -78,7 +79,8 @@ struct NatBoxNames {
     std::vector<std::string> dut_client_devices = {"d0", "d1"};
     std::string dut_server_device = "ds", vxlan = "vx";
     frame::Endpoint service;                 // 198.51.100.10:53
-    std::vector<frame::IpAddress> backends;  // 203.0.113.2 ...
+    std::vector<frame::IpAddress> servers;   // that there may be: 203.0.113.2 ...
+    std::vector<frame::IpAddress> backends;  // the first of them: those of the service
     frame::IpAddress first_client[2];        // plain clients behind c0 and behind c1
     frame::IpAddress first_carried_client;   // clients that come in VXLAN through c0
     frame::MacAddress tester_client_mac[2], tester_server_mac;  // of c0, c1, s0
@@ -91,20 +93,33 @@ struct NatBoxNames {
     std::uint16_t vxlan_port = 4789;
 };
 
+// The DUT is changed by lists of what to change, which its agent carries out; one that is the lab's
+// own namespace and goes with it may be changed from here.
 class NatBox {
   public:
-    // Builds it with the default options. The journal must outlive it.
+    // The built-in one, with the default options. The journal must outlive it.
     static Result<std::unique_ptr<NatBox>> build(Journal& journal);
-    ~NatBox();  // deletes the namespaces and ends what runs in them (unless the journal was kept)
+    virtual ~NatBox() = default;
+
     const NatBoxNames& names() const { return names_; }
-    // Replaces the rules in one step, sets the timeouts, flushes conntrack; `names().backends`
+    // Kernel interfaces of the lab's own; else what users call a port, and check before it is used.
+    virtual bool has_own_ports() const = 0;
+    // Tells the addresses of the tester's ports in the order of the names, once they are open:
+    // before it the DUT may not reach them.
+    virtual Status meet(const std::vector<frame::MacAddress>& tester_ports) = 0;
+    // The agent on the DUT.
+    virtual Result<std::shared_ptr<agent::Client>> agent() = 0;
+    // Replaces the nat table in one step, sets the timeouts, flushes conntrack; `names().backends`
     // follows.
     Status configure(const NatBoxOptions& options);
+    // Receive packet steering of a DUT's device; gives the former CPU mask.
+    virtual Result<std::string> steer(const std::string& device, const std::string& cpu_mask) = 0;
 
-  private:
-    NatBox();
+  protected:
+    virtual Status apply(const std::vector<agent::HostChange>& changes) = 0;
+    virtual Status flush() = 0;
+
     NatBoxNames names_;
-    std::unique_ptr<Namespaces> namespaces_;
 };
 
 }  // namespace pathproof::lab

@@ -23,7 +23,7 @@ namespace {
 
 [[noreturn]] void become(const std::vector<std::string>& argv, const ChildOptions& options,
                          int socket, pid_t parent) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, options.at_our_death);
     if (getppid() != parent) {
         _exit(125);  // the parent died between fork and prctl
     }

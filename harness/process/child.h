@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,13 @@ namespace pathproof::process {
 struct ChildOptions {
     std::string netns;      // named network namespace; empty: the caller's
     std::vector<int> cpus;  // CPUs it may run on; empty: all of the caller's
+    // What it gets when the calling process dies; one that puts something back first takes SIGTERM.
+    int at_our_death = SIGKILL;
 };
 
 class Child {
   public:
-    // Starts argv[0]. The child gets SIGKILL when the calling process dies (PR_SET_PDEATHSIG, which
+    // Starts argv[0]. The child gets a signal when the calling process dies (PR_SET_PDEATHSIG, which
     // follows the *thread* that forks: start children from a thread that lives as long as they
     // should).
     static Result<Child> start(const std::vector<std::string>& argv, const ChildOptions& options);

@@ -129,7 +129,8 @@ Badge badge_of(ScenarioVerdict verdict) {
         case ScenarioVerdict::kNotReproduced:
         case ScenarioVerdict::kNoDefectFound: return {"good", "✓", name(verdict)};
         case ScenarioVerdict::kExposed: return {"warn", "!", name(verdict)};
-        case ScenarioVerdict::kInconclusive: return {"warn", "?", name(verdict)};
+        case ScenarioVerdict::kInconclusive:
+        case ScenarioVerdict::kNotRun: return {"warn", "?", name(verdict)};
     }
     return {"warn", "?", name(verdict)};
 }

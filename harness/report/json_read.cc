@@ -179,7 +179,8 @@ ScenarioResult to_scenario(const ordered_json& from) {
     scenario.verdict = from_name(from.at("verdict"),
                                  {ScenarioVerdict::kInconclusive, ScenarioVerdict::kReproduced,
                                   ScenarioVerdict::kExposed, ScenarioVerdict::kNotReproduced,
-                                  ScenarioVerdict::kDefectFound, ScenarioVerdict::kNoDefectFound});
+                                  ScenarioVerdict::kDefectFound, ScenarioVerdict::kNoDefectFound,
+                                  ScenarioVerdict::kNotRun});
     scenario.part = from.at("part");
     scenario.headline = from.at("headline");
     scenario.cause = from.at("cause");

@@ -31,7 +31,8 @@ Tone tone_of(ScenarioVerdict verdict) {
         case ScenarioVerdict::kReproduced:
         case ScenarioVerdict::kDefectFound: return Tone::kBad;
         case ScenarioVerdict::kExposed:
-        case ScenarioVerdict::kInconclusive: return Tone::kWarn;
+        case ScenarioVerdict::kInconclusive:
+        case ScenarioVerdict::kNotRun: return Tone::kWarn;
     }
     return Tone::kWarn;
 }

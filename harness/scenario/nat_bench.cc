@@ -9,6 +9,7 @@
 
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
+#include "harness/tester/port_choice.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -70,35 +71,59 @@ struct NatBench::Run {
 };
 
 Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
-    auto lab = lab::NatBox::build(context.journal);
+    auto lab = context.lab.nat_box(context.journal);
     if (!lab) {
         return pass_on(lab.error());
     }
     std::unique_ptr<NatBench> bench(new NatBench(context));
     bench->lab_ = std::move(*lab);
-    const lab::NatBoxNames& names = bench->names();
-    auto agent = agent::Client::start_in_netns(names.dut);
+    auto agent = bench->lab_->agent();
     if (!agent) {
         return pass_on(agent.error());
     }
     bench->dut_ = std::move(*agent);
-    std::vector<tester::PortRequest> ports;
-    for (const std::string& interface :
-         {names.client_ports[0], names.client_ports[1], names.server_port}) {
-        ports.push_back({interface, tester::af_packet_device(interface)});
+    if (const Status opened = bench->open_ports(); !opened) {
+        return pass_on(opened.error());
     }
-    auto tester = tester::Client::start({
-        .netns = names.tester,
-        .ports = ports,
-        .worker_cpus = context.options.cpus,
-        .hugepages = context.options.hugepages,
-    });
-    if (!tester) {
-        return pass_on(tester.error());
+    std::vector<frame::MacAddress> addresses;
+    for (const port::PortInfo& port : bench->tester_->ports()) {
+        addresses.push_back(port.mac);
     }
-    bench->tester_ = std::move(*tester);
+    if (const Status met = bench->lab_->meet(addresses); !met) {
+        return pass_on(met.error());
+    }
     context.measured.know_dpdk(bench->tester_->dpdk_version());
     return bench;
+}
+
+Status NatBench::open_ports() {
+    std::vector<tester::PortRequest> ports;
+    for (const std::string& name :
+         {names().client_ports[0], names().client_ports[1], names().server_port}) {
+        auto port = lab_->has_own_ports()
+                        ? Result<tester::PortRequest>({name, tester::af_packet_device(name)})
+                        : tester::choose_port(name, names().tester);
+        if (!port) {
+            return pass_on(port.error());
+        }
+        ports.push_back(std::move(*port));
+    }
+    // The lab's own interfaces go with their namespaces.
+    const auto programs = lab_->has_own_ports() ? std::vector<std::string>()
+                                                : tester::interfaces_with_programs(ports);
+    return context_.journal.open_ports(names().tester, programs, [&]() -> Status {
+        auto tester = tester::Client::start({
+            .netns = names().tester,
+            .ports = ports,
+            .worker_cpus = context_.options.cpus,
+            .hugepages = context_.options.hugepages,
+        });
+        if (!tester) {
+            return pass_on(tester.error());
+        }
+        tester_ = std::move(*tester);
+        return {};
+    });
 }
 
 Status NatBench::configure(const lab::NatBoxOptions& options) {

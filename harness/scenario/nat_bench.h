@@ -1,4 +1,4 @@
-// The nat-box lab with an agent in the DUT and the tester on three ports: one cell of a race
+// The lab's NAT box with an agent in the DUT and the tester on three ports: one cell of a race
 // experiment is one `measure`.
 #pragma once
 
@@ -35,13 +35,17 @@ class NatBench {
     // Keeps the evidence of what is not clean.
     Result<MeasuredCell> measure(const RaceCell& what, const traffic::PairPlan& plan);
 
-    agent::Client& dut() { return *dut_; }
+    // Receive packet steering of the DUT's device; gives the former CPU mask.
+    Result<std::string> steer(const std::string& device, const std::string& cpu_mask) {
+        return lab_->steer(device, cpu_mask);
+    }
     const lab::NatBoxNames& names() const { return lab_->names(); }
     Status describe();
 
   private:
     struct Run;
     explicit NatBench(Context& context) : context_(context) {}
+    Status open_ports();
     traffic::PairPlan base_plan(std::uint64_t pairs) const;
     Result<Run> run(const RaceCell& what, const traffic::PairPlan& plan);
     Status record(const RaceCell& what, Run& run);
@@ -49,7 +53,7 @@ class NatBench {
 
     Context& context_;
     std::unique_ptr<lab::NatBox> lab_;
-    std::unique_ptr<agent::Client> dut_;
+    std::shared_ptr<agent::Client> dut_;
     std::unique_ptr<tester::Client> tester_;
     unsigned runs_ = 0;
 };

@@ -43,7 +43,7 @@ struct TruthLab {
 };
 
 Result<TruthLab> build_lab(Context& context) {
-    auto overlay = lab::Overlay::build(context.journal);
+    auto overlay = context.lab.overlay(context.journal);
     if (!overlay) {
         return pass_on(overlay.error());
     }

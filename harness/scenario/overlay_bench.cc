@@ -51,7 +51,7 @@ void take_wire(const softnic::WireReport& wire, OverlayFacts& facts) {
 }  // namespace
 
 Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
-    auto lab = lab::Overlay::build(context.journal);
+    auto lab = context.lab.overlay(context.journal);
     if (!lab) {
         return pass_on(lab.error());
     }

@@ -200,7 +200,7 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
     const std::string& underlay = bench_.names().dut_client_devices[0];
     const std::string mask = mask_of(which.steering);
     if (which.steering != Steering::kLeft) {
-        if (const auto steered = bench_.dut().set_rps(underlay, mask); !steered) {
+        if (const auto steered = bench_.steer(underlay, mask); !steered) {
             return pass_on(steered.error());
         }
     }
@@ -219,7 +219,7 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
         }
     }
     if (which.steering != Steering::kLeft && measured) {
-        const auto found = bench_.dut().set_rps(underlay, "0");
+        const auto found = bench_.steer(underlay, "0");
         if (!found) {
             return pass_on(found.error());
         }

@@ -26,11 +26,12 @@ bool matches(const std::string& pattern, const std::string& cell) {
 
 const std::vector<Scenario>& all_scenarios() {
     static const std::vector<Scenario> scenarios = {
-        {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", run_vxlan_checksum,
-         vxlan_checksum_cells},
-        {"dns-race", "A/AAAA pairs racing inside conntrack", run_dns_race, dns_race_cells},
+        {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", lab::Role::kOverlay,
+         run_vxlan_checksum, vxlan_checksum_cells},
+        {"dns-race", "A/AAAA pairs racing inside conntrack", lab::Role::kNatBox, run_dns_race,
+         dns_race_cells},
         {"offload-truth", "What each offload really does to the frames on the wire",
-         run_calibrated_offload_truth},
+         lab::Role::kDevice, run_calibrated_offload_truth},
     };
     return scenarios;
 }
@@ -64,6 +65,20 @@ const Scenario* find_scenario(const std::string& id) {
         }
     }
     return nullptr;
+}
+
+verdict::ScenarioResult not_run(const Scenario& scenario, const std::string& why) {
+    verdict::ScenarioResult result{.id = scenario.id,
+                                   .title = scenario.title,
+                                   .verdict = verdict::ScenarioVerdict::kNotRun,
+                                   .headline = "Not run on this lab: " + why + "."};
+    for (const std::string& id :
+         scenario.cells != nullptr ? scenario.cells() : std::vector<std::string>{"all"}) {
+        result.cells.push_back({.id = id,
+                                .verdict = verdict::CellVerdict::kSkip,
+                                .reason = "not on this lab: " + why});
+    }
+    return result;
 }
 
 }  // namespace pathproof::scenario

@@ -1,5 +1,5 @@
-// A scenario is an experiment: what is set, what is sent, what must be seen. It builds its lab,
-// runs its matrix with the negative controls beside it, joins what was lost to its cause, and
+// A scenario is an experiment: what is set, what is sent, what must be seen. It asks the lab for a
+// role, runs its matrix with the negative controls beside it, joins what was lost to its cause, and
 // returns plain values.
 #pragma once
 
@@ -10,6 +10,7 @@
 
 #include "dataplane/base/result.h"
 #include "harness/lab/journal.h"
+#include "harness/lab/lab.h"
 #include "harness/profile/profile.h"
 #include "harness/scenario/measured.h"
 #include "harness/tester/client.h"
@@ -57,6 +58,7 @@ class Progress {
 };
 
 struct Context {
+    lab::Lab& lab;
     lab::Journal& journal;
     Progress& progress;
     const Options& options;
@@ -67,6 +69,7 @@ struct Context {
 struct Scenario {
     const char* id;
     const char* title;
+    lab::Role needs;  // of its lab
     // An error means that the experiment could not be made at all; a failed cell is a value.
     Result<verdict::ScenarioResult> (*run)(Context& context);
     // Ids of all cells that `Options::cells` can choose from; null: it runs whole.
@@ -77,6 +80,8 @@ struct Scenario {
 const std::vector<Scenario>& all_scenarios();
 // Null for an unknown id.
 const Scenario* find_scenario(const std::string& id);
+// Of one that its lab cannot run: NOT RUN, all its cells SKIP, and why.
+verdict::ScenarioResult not_run(const Scenario& scenario, const std::string& why);
 // kBadInput unless each pattern matches a cell of the scenario: the sentence names those there are.
 Status check_cells(const Scenario& scenario, const std::vector<std::string>& patterns);
 

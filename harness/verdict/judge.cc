@@ -98,6 +98,9 @@ void find_false_pass(const std::string& scenario, const Cell& cell, Reasons& fou
 
 // What makes the scenario no basis for a verdict, most important first.
 void find_gaps(const ScenarioResult& scenario, Reasons& found) {
+    if (scenario.verdict == ScenarioVerdict::kNotRun) {
+        return;  // its lab lacks what it takes: a remark
+    }
     for (const Cell* control : cells_of(scenario, Role::kControl)) {
         if (control->verdict == CellVerdict::kFail) {
             found.push_back(
@@ -136,7 +139,8 @@ void find_gaps(const ScenarioResult& scenario, Reasons& found) {
 
 // What speaks against the path under test.
 void find_faults(const ScenarioResult& scenario, Reasons& found) {
-    if (scenario.verdict == ScenarioVerdict::kInconclusive) {
+    if (scenario.verdict == ScenarioVerdict::kInconclusive ||
+        scenario.verdict == ScenarioVerdict::kNotRun) {
         return;
     }
     const auto cures = cells_of(scenario, Role::kCure);
@@ -177,14 +181,17 @@ std::string nothing_found(const std::vector<ScenarioResult>& scenarios) {
     const auto truths =
         std::count_if(scenarios.begin(), scenarios.end(),
                       [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
+    const auto run =
+        std::count_if(scenarios.begin(), scenarios.end(), [](const ScenarioResult& scenario) {
+            return scenario.verdict != ScenarioVerdict::kNotRun;
+        });
     const bool controlled =
         std::any_of(scenarios.begin(), scenarios.end(), [](const ScenarioResult& scenario) {
             return count(cells_of(scenario, Role::kControl), CellVerdict::kPass) > 0;
         });
-    const char* what = truths == 0 ? "no scenario reproduced its failure"
-                       : truths == static_cast<std::ptrdiff_t>(scenarios.size())
-                           ? "no defect was found"
-                           : "no scenario reproduced its failure or found a defect";
+    const char* what = truths == 0     ? "no scenario reproduced its failure"
+                       : truths == run ? "no defect was found"
+                                       : "no scenario reproduced its failure or found a defect";
     return fmt::format("{}{}", what, controlled ? ", and every control passed" : "");
 }
 
@@ -193,6 +200,9 @@ void find_remarks(const ScenarioResult& scenario, Reasons& found) {
     if (scenario.verdict == ScenarioVerdict::kExposed) {
         found.push_back(fmt::format("{}: the failure is exposed here and harmed nobody{}",
                                     scenario.id, because(scenario.headline)));
+    }
+    if (scenario.verdict == ScenarioVerdict::kNotRun) {
+        found.push_back(fmt::format("{}: {}", scenario.id, scenario.headline));
     }
     if (!scenario.part.empty()) {
         found.push_back(
@@ -232,8 +242,15 @@ RunVerdict judge(const std::vector<ScenarioResult>& scenarios, Reasons& reasons)
 
 std::pair<RunVerdict, std::vector<std::string>> judge_run(
     const std::vector<ScenarioResult>& scenarios) {
-    if (scenarios.empty()) {
-        return {RunVerdict::kIncomplete, {"no scenario was run"}};
+    const bool none_run = std::ranges::all_of(scenarios, [](const ScenarioResult& scenario) {
+        return scenario.verdict == ScenarioVerdict::kNotRun;
+    });
+    if (none_run) {
+        Reasons reasons{"no scenario was run"};
+        for (const ScenarioResult& scenario : scenarios) {
+            find_remarks(scenario, reasons);
+        }
+        return {RunVerdict::kIncomplete, std::move(reasons)};
     }
     Reasons reasons;
     const RunVerdict verdict = judge(scenarios, reasons);

@@ -39,6 +39,7 @@ const char* name(ScenarioVerdict verdict) {
         case ScenarioVerdict::kDefectFound: return "DEFECT FOUND";
         case ScenarioVerdict::kNoDefectFound: return "NO DEFECT FOUND";
         case ScenarioVerdict::kInconclusive: return "INCONCLUSIVE";
+        case ScenarioVerdict::kNotRun: return "NOT RUN";
     }
     return "INCONCLUSIVE";
 }

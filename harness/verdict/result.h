@@ -24,7 +24,8 @@ enum class ScenarioVerdict {
     kNotReproduced,
     kDefectFound,
     kNoDefectFound,
-    kInconclusive
+    kInconclusive,
+    kNotRun  // its lab lacks what it takes; the headline says what
 };
 enum class RunVerdict { kQualified, kQualifiedWithExceptions, kNotQualified, kIncomplete };
 
@@ -196,6 +197,8 @@ struct RunResult {
 // cure shown.
 //
 // kQualified: all else; what is exposed and harms nobody is said.
+//
+// A scenario that its lab cannot run (kNotRun) is said, and decides nothing unless it is all there is.
 std::pair<RunVerdict, std::vector<std::string>> judge_run(
     const std::vector<ScenarioResult>& scenarios);
 

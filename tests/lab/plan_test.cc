@@ -96,12 +96,12 @@ BOOST_AUTO_TEST_CASE(source_nat_is_as_asked) {
 }
 
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused_with_the_range) {
-    BOOST_TEST(check(NatBoxOptions{}).has_value());
-    BOOST_TEST(check({.backends = kMostBackends}).has_value());
+    BOOST_TEST(check(NatBoxOptions{}, nat_box_names("1a2b")).has_value());
+    BOOST_TEST(check({.backends = kMostBackends}, nat_box_names("1a2b")).has_value());
     for (const NatBoxOptions& options :
          {NatBoxOptions{.backends = 0}, NatBoxOptions{.backends = kMostBackends + 1},
           NatBoxOptions{.udp_timeout_s = 0}, NatBoxOptions{.udp_timeout_s = 100'000}}) {
-        const Status allowed = check(options);
+        const Status allowed = check(options, nat_box_names("1a2b"));
         BOOST_REQUIRE(!allowed);
         BOOST_TEST((allowed.error().code == ErrorCode::kBadInput));
         BOOST_TEST(has(allowed.error().message, "1 to "));

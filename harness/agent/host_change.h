@@ -1,0 +1,34 @@
+// What a lab has a host change of itself, as plain data: the same list is carried out where it is
+// made (a namespace of the lab's own) or by the agent of the host (harness/host).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace pathproof::agent {
+
+struct HostChange {
+    enum class Kind {
+        kIp,        // a command of ip(8), which `undo` undoes; seen from `device`
+        kSysctl,    // "net.ipv4.ip_forward" is to be `value`
+        kRules,     // the iptables table `name` is to be what `value` says to iptables-restore
+        kFeature,   // the offload feature `name` of `device`, "on" or "off"
+        kSteering,  // the CPU mask (hexadecimal) of the first receive queue of `device`
+    };
+    // What is not an error.
+    enum class Allowed { kNothing, kIsThere, kIsMissing };
+    Kind kind = Kind::kIp;
+    std::string device;
+    std::string name;
+    std::string value;
+    std::string undo;
+    // kIsThere: `ip` finds what it is to add. kIsMissing: the kernel has no such sysctl.
+    Allowed allowed = Allowed::kNothing;
+    bool operator==(const HostChange&) const = default;
+};
+
+void to_json(nlohmann::json& out, const HostChange& change);
+void from_json(const nlohmann::json& in, HostChange& change);
+
+}  // namespace pathproof::agent

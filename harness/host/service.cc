@@ -1,0 +1,156 @@
+#include "harness/host/service.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "harness/agent/server.h"
+#include "harness/lab/host_apply.h"
+#include "harness/lab/journal.h"
+#include "harness/lab/netns_identity.h"
+#include "harness/lab/recovery.h"
+#include "harness/lab/run_lock.h"
+#include "harness/lab/signals.h"
+
+namespace pathproof::host {
+namespace {
+
+using nlohmann::json;
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kLongestSilence{20};
+constexpr int kStopped = 3;
+
+// The journal is there from the first change until all is put back.
+class Host {
+  public:
+    Host() {
+        std::thread([this] { watch(); }).detach();
+    }
+
+    // The input ended.
+    void finish() {
+        const std::lock_guard lock(mutex_);
+        static_cast<void>(undo());  // what cannot be put back stays in the journal
+    }
+
+    Result<json> apply(const json& args) {
+        const auto changes = args.get<std::vector<agent::HostChange>>();
+        const std::lock_guard lock(mutex_);
+        heard_ = steady_clock::now();
+        if (!alone_.empty()) {
+            return fail(ErrorCode::kUnavailable, "{}", alone_);
+        }
+        if (const Status open = open_journal(); !open) {
+            return pass_on(open.error());
+        }
+        const Status made = lab::apply(changes, journal_.get());
+        return made ? Result<json>(json()) : pass_on(made.error());
+    }
+
+    Result<json> put_back() {
+        const std::lock_guard lock(mutex_);
+        heard_ = steady_clock::now();
+        auto left = undo();
+        return left ? Result<json>(json(*left)) : pass_on(left.error());
+    }
+
+    Result<json> beat() {
+        const std::lock_guard lock(mutex_);
+        heard_ = steady_clock::now();
+        return json();
+    }
+
+    // Of the thread that ends the process.
+    [[noreturn]] void end() {
+        std::unique_lock lock(mutex_, std::defer_lock);
+        // Whoever changes something now goes on to the end of that change.
+        if (lock.try_lock_for(std::chrono::seconds(10))) {
+            static_cast<void>(undo());
+        }
+        _exit(kStopped);
+    }
+
+  private:
+    Status open_journal() {
+        if (journal_) {
+            return {};
+        }
+        const std::string command = fmt::format("pathproof agent (pid {})", getpid());
+        const auto netns = lab::current_netns();
+        auto held =
+            netns ? lab::RunLock::take(
+                        lab::host_lock_directory(lab::journal_directory({}), netns->inode), command)
+                  : pass_on(netns.error());
+        if (!held) {
+            return pass_on(held.error());
+        }
+        auto journal = lab::Journal::open_unlocked(command);
+        if (!journal) {
+            return pass_on(journal.error());
+        }
+        lock_.emplace(std::move(*held));
+        journal_ = std::move(*journal);
+        return {};
+    }
+
+    Result<std::vector<std::string>> undo() {
+        if (!journal_) {
+            return std::vector<std::string>();
+        }
+        const Status undone = journal_->undo();
+        std::vector<std::string> left = journal_->left_alone();
+        journal_.reset();
+        lock_.reset();
+        return undone ? Result<std::vector<std::string>>(std::move(left)) : pass_on(undone.error());
+    }
+
+    void watch() {
+        for (;; std::this_thread::sleep_for(std::chrono::seconds(1))) {
+            const std::lock_guard lock(mutex_);
+            if (journal_ && steady_clock::now() - heard_ > kLongestSilence) {
+                alone_ = fmt::format(
+                    "nothing was heard of the controller for {} s: the host was put back",
+                    kLongestSilence.count());
+                if (const auto undone = undo(); !undone) {
+                    alone_ += ", but not all of it: " + undone.error().message;
+                }
+            }
+        }
+    }
+
+    std::timed_mutex mutex_;
+    std::optional<lab::RunLock> lock_;
+    std::unique_ptr<lab::Journal> journal_;
+    steady_clock::time_point heard_ = steady_clock::now();
+    std::string alone_;  // why the host was put back without being asked
+};
+
+}  // namespace
+
+void serve(int input, int output) {
+    const lab::SignalHold hold;
+    const int signals = signalfd(-1, &hold.signals(), SFD_CLOEXEC);
+    // Never destroyed: its threads go on to the end of the process.
+    Host& host = *new Host;
+    std::thread([&host, signals] {
+        signalfd_siginfo arrived{};
+        while (read(signals, &arrived, sizeof arrived) < 0) {
+        }
+        host.end();
+    }).detach();
+    agent::serve(input, output, [&](process::RpcServer& server) {
+        server.on("apply", [&](const json& args) { return host.apply(args); });
+        server.on("put_back", [&](const json&) { return host.put_back(); });
+        server.on("beat", [&](const json&) { return host.beat(); });
+    });
+    host.finish();
+}
+
+}  // namespace pathproof::host

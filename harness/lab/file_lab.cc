@@ -1,0 +1,391 @@
+// A lab that a file describes: the DUT is somebody's, and is changed by its agent alone.
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <iterator>
+#include <mutex>
+#include <thread>
+
+#include "harness/lab/lab.h"
+#include "harness/lab/machine_use.h"
+#include "harness/lab/plan.h"
+
+namespace pathproof::lab {
+namespace {
+
+using agent::HostChange;
+using frame::IpAddress;
+using ChangeKind = HostChange::Kind;
+using Allowed = HostChange::Allowed;
+
+// The agent puts its host back when it hears nothing for 20 s.
+constexpr std::chrono::seconds kBetweenBeats{5};
+
+// The agent on the DUT, which hears of us all the time.
+class DutAgent {
+  public:
+    explicit DutAgent(std::shared_ptr<agent::Client> agent)
+        : agent_(std::move(agent)), beats_([this] { beat(); }) {}
+    DutAgent(const DutAgent&) = delete;
+    DutAgent& operator=(const DutAgent&) = delete;
+    ~DutAgent() {
+        {
+            const std::lock_guard lock(mutex_);
+            ending_ = true;
+        }
+        ended_.notify_all();
+        beats_.join();
+    }
+
+    const std::shared_ptr<agent::Client>& agent() const { return agent_; }
+    // What it could not put back, and what others changed, is kept for the end.
+    void put_back() {
+        auto put = agent_->put_back();
+        if (put) {
+            std::ranges::move(*put, std::back_inserter(left_));
+        } else if (outcome_) {
+            outcome_ = pass_on(put.error());
+        }
+    }
+    Result<std::vector<std::string>> outcome() const {
+        return outcome_ ? Result<std::vector<std::string>>(left_) : pass_on(outcome_.error());
+    }
+
+  private:
+    void beat() {
+        std::unique_lock lock(mutex_);
+        while (!ended_.wait_for(lock, kBetweenBeats, [this] { return ending_; })) {
+            static_cast<void>(agent_->beat());  // one that is gone is told of by the next question
+        }
+    }
+
+    std::shared_ptr<agent::Client> agent_;
+    Status outcome_;
+    std::vector<std::string> left_;
+    std::mutex mutex_;
+    std::condition_variable ended_;
+    bool ending_ = false;
+    std::thread beats_;
+};
+
+// A tester port and the DUT's device at the other end of its cable.
+struct Cable {
+    const TesterPort* port = nullptr;
+    const DutDevice* device = nullptr;
+};
+
+struct NatRoles {
+    std::vector<Cable> clients;
+    std::optional<Cable> servers;
+};
+
+NatRoles nat_roles(const LabFile& file) {
+    NatRoles roles;
+    for (const DutDevice& device : file.dut.devices) {
+        const auto port = std::ranges::find(file.ports, device.port, &TesterPort::name);
+        const Cable cable{&*port, &device};
+        if (port->clients) {
+            roles.clients.push_back(cable);
+        } else if (!port->servers.empty() && !roles.servers) {
+            roles.servers = cable;
+        }
+    }
+    return roles;
+}
+
+std::optional<IpAddress> ipv4_of(const std::vector<Prefix>& prefixes) {
+    const auto found = std::ranges::find_if(prefixes, [](const Prefix& prefix) {
+        return prefix.address.family == frame::Family::kIpv4;
+    });
+    return found == prefixes.end() ? std::nullopt : std::optional(found->address);
+}
+
+std::string missing_for_nat(const LabFile& file) {
+    const NatRoles roles = nat_roles(file);
+    if (roles.clients.size() < 2) {
+        return fmt::format("it takes two cabled tester ports with 'clients', and the file has {}",
+                           roles.clients.size());
+    }
+    if (!roles.servers) {
+        return "it takes a cabled tester port with 'servers', and the file has none";
+    }
+    for (const Cable& cable : {roles.clients[0], roles.clients[1], *roles.servers}) {
+        if (!ipv4_of(cable.device->addresses)) {
+            return fmt::format("the DUT device {} has no IPv4 'address' in the file",
+                               cable.device->name);
+        }
+    }
+    return "";
+}
+
+// The first client of a network, clear of the addresses that routers and hosts have.
+IpAddress first_client(const Prefix& network) {
+    constexpr std::uint32_t kFirst = 257;
+    IpAddress base = network.address;
+    for (unsigned bit = network.length; bit < 32; ++bit) {
+        base.bytes[bit / 8] &= static_cast<std::uint8_t>(~(0x80u >> bit % 8));
+    }
+    return base.plus(kFirst);
+}
+
+std::string network_of(const Prefix& network) {
+    return fmt::format("{}/{}", to_string(network.address), network.length);
+}
+
+HostChange ip(const std::string& device, std::string add, std::string undo,
+              Allowed allowed = Allowed::kNothing) {
+    return {.kind = ChangeKind::kIp,
+            .device = device,
+            .value = std::move(add),
+            .undo = std::move(undo),
+            .allowed = allowed};
+}
+
+HostChange address(const std::string& device, const std::string& prefix) {
+    return ip(device, fmt::format("address add {} dev {}", prefix, device),
+              fmt::format("address delete {} dev {}", prefix, device), Allowed::kIsThere);
+}
+
+HostChange neighbour(const std::string& device, const IpAddress& who,
+                     const frame::MacAddress& mac) {
+    return ip(device,
+              fmt::format("neigh add {} lladdr {} nud permanent dev {}", to_string(who),
+                          to_string(mac), device),
+              fmt::format("neigh delete {} dev {}", to_string(who), device));
+}
+
+HostChange route(const std::string& device, const std::string& network, const IpAddress& by) {
+    const std::string what = fmt::format("{} via {} dev {}", network, to_string(by), device);
+    return ip(device, fmt::format("route add {} onlink", what), "route delete " + what);
+}
+
+HostChange sysctl(std::string name, const char* value) {
+    return {.kind = ChangeKind::kSysctl,
+            .name = std::move(name),
+            .value = value,
+            .allowed = Allowed::kIsMissing};
+}
+
+class FileNatBox final : public NatBox {
+  public:
+    FileNatBox(const LabFile& file, DutAgent& dut) : file_(file), dut_(dut), agent_(dut.agent()) {
+        const NatRoles roles = nat_roles(file);
+        names_ = nat_box_names("");
+        names_.tester = file.tester_netns;
+        names_.dut = file.dut.where;
+        names_.vxlan = "pathproof-vx";
+        names_.service = file.service.value_or(names_.service);
+        for (std::size_t i = 0; i < 2; ++i) {
+            cables_.push_back(roles.clients[i]);
+            names_.client_ports[i] = cables_[i].port->device;
+            names_.dut_client_devices[i] = cables_[i].device->name;
+            names_.first_client[i] = first_client(*cables_[i].port->clients);
+        }
+        cables_.push_back(*roles.servers);
+        names_.server_port = cables_[2].port->device;
+        names_.dut_server_device = cables_[2].device->name;
+        names_.servers = cables_[2].port->servers;
+        names_.carrier_tester = *ipv4_of(cables_[0].port->addresses);
+        names_.carrier_dut = *ipv4_of(cables_[0].device->addresses);
+    }
+    ~FileNatBox() override { dut_.put_back(); }
+
+    bool has_own_ports() const override { return false; }
+    Result<std::shared_ptr<agent::Client>> agent() override { return agent_; }
+    Status meet(const std::vector<frame::MacAddress>& tester_ports) override;
+    Result<std::string> steer(const std::string& device, const std::string& cpu_mask) override {
+        auto former = agent_->rps(device);
+        const Status steered =
+            former ? apply({{.kind = ChangeKind::kSteering, .device = device, .value = cpu_mask}})
+                   : pass_on(former.error());
+        return steered ? std::move(former) : pass_on(steered.error());
+    }
+
+  private:
+    Status apply(const std::vector<HostChange>& changes) override { return agent_->apply(changes); }
+    Status flush() override {
+        const auto flushed = agent_->conntrack_flush();
+        return flushed ? Status() : pass_on(flushed.error());
+    }
+    Status meet_device(const Cable& cable, const agent::DeviceInfo& info,
+                       std::vector<HostChange>& changes) const;
+    void carry(std::vector<HostChange>& changes) const;
+
+    const LabFile& file_;
+    DutAgent& dut_;
+    std::shared_ptr<agent::Client> agent_;
+    std::vector<Cable> cables_;  // two of clients, that of the servers
+};
+
+// What leaves a virtual device without its checksums a DPDK port at the other end sees so: there the
+// kernel must complete them. On hardware the device does.
+bool completes_nothing(const agent::DeviceInfo& info) {
+    return info.driver == "veth" || info.driver == "virtio_net" || info.driver == "tun";
+}
+
+Status FileNatBox::meet_device(const Cable& cable, const agent::DeviceInfo& info,
+                               std::vector<HostChange>& changes) const {
+    const std::string& device = cable.device->name;
+    if (!info.link_up) {
+        return fail(ErrorCode::kBadInput,
+                    "DUT {}: {} has no link; 'ip link set {} up' on both ends of its cable brings "
+                    "it up",
+                    file_.dut.where, device, device);
+    }
+    for (const Prefix& prefix : cable.device->addresses) {
+        changes.push_back(address(device, to_string(prefix)));
+    }
+    for (const char* name : {"rp_filter", "send_redirects"}) {
+        changes.push_back(sysctl(fmt::format("net.ipv4.conf.{}.{}", device, name), "0"));
+    }
+    if (completes_nothing(info)) {
+        const auto features = agent_->features(device);
+        if (!features) {
+            return pass_on(features.error());
+        }
+        for (const agent::Feature& feature : *features) {
+            if (feature.active && feature.available && !feature.never_changed &&
+                feature.name.starts_with("tx-checksum-")) {
+                changes.push_back({.kind = ChangeKind::kFeature,
+                                   .device = device,
+                                   .name = feature.name,
+                                   .value = "off"});
+            }
+        }
+    }
+    return {};
+}
+
+// A vxlan device for clients that come in VXLAN through the first port.
+void FileNatBox::carry(std::vector<HostChange>& changes) const {
+    const std::string& underlay = cables_[0].device->name;
+    const std::string& device = names_.vxlan;
+    changes.push_back(
+        ip(underlay,
+           fmt::format("link add name {} address {} mtu {} type vxlan id {} dstport {} local {} "
+                       "remote {} dev {} nolearning udpcsum",
+                       device, to_string(names_.carried_dut_mac), kOverlayMtu, names_.vni,
+                       names_.vxlan_port, to_string(names_.carrier_dut),
+                       to_string(names_.carrier_tester), underlay),
+           "link delete " + device));
+    changes.push_back(ip(device, fmt::format("link set {} up", device),
+                         fmt::format("link set dev {} down", device)));
+    changes.push_back(address(device, kCarriedDut + std::string("/32")));
+    const IpAddress router = *frame::parse_ip(kCarriedRouter);
+    changes.push_back(neighbour(device, router, names_.carried_tester_mac));
+    changes.push_back(route(device, kCarriedClients, router));
+    changes.push_back(sysctl(fmt::format("net.ipv4.conf.{}.rp_filter", device), "0"));
+}
+
+Status FileNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
+    std::vector<HostChange> changes{sysctl("net.ipv4.conf.all.rp_filter", "0"),
+                                    sysctl("net.ipv4.conf.all.send_redirects", "0"),
+                                    sysctl("net.ipv4.ip_forward", "1")};
+    for (std::size_t i = 0; i < cables_.size(); ++i) {
+        const auto info = agent_->device(cables_[i].device->name);
+        if (!info) {
+            return pass_on(info.error());
+        }
+        if (const Status met = meet_device(cables_[i], *info, changes); !met) {
+            return met;
+        }
+        (i < 2 ? names_.dut_client_mac[i] : names_.dut_server_mac) = info->mac;
+        (i < 2 ? names_.tester_client_mac[i] : names_.tester_server_mac) = tester_ports.at(i);
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+        const std::string& device = names_.dut_client_devices[i];
+        const IpAddress router = *ipv4_of(cables_[i].port->addresses);
+        changes.push_back(neighbour(device, router, names_.tester_client_mac[i]));
+        changes.push_back(route(device, network_of(*cables_[i].port->clients), router));
+    }
+    for (const IpAddress& server : names_.servers) {
+        changes.push_back(neighbour(names_.dut_server_device, server, names_.tester_server_mac));
+    }
+    carry(changes);
+    if (const Status applied = apply(changes); !applied) {
+        return fail(applied.error(), "DUT {}", file_.dut.where);
+    }
+    if (const Status configured = configure({}); !configured) {
+        return fail(configured.error(), "DUT {}", file_.dut.where);
+    }
+    return apply({sysctl("net.netfilter.nf_conntrack_acct", "1"),
+                  sysctl("net.netfilter.nf_conntrack_timestamp", "1"),
+                  sysctl("net.netfilter.nf_conntrack_events", "1")});
+}
+
+class FileLab final : public Lab {
+  public:
+    FileLab(std::string path, LabFile file) : path_(std::move(path)), file_(std::move(file)) {}
+
+    const std::string& name() const override { return path_; }
+    bool is_built_in() const override { return false; }
+    std::string lacks(Role role) const override {
+        switch (role) {
+            case Role::kOverlay:
+                return "it takes two nodes with pods and VXLAN between them, and a lab file has "
+                       "one "
+                       "DUT";
+            case Role::kNatBox: return missing_for_nat(file_);
+            case Role::kDevice: return "";
+        }
+        return "";
+    }
+    Result<std::unique_ptr<Overlay>> overlay(Journal& /*journal*/) override {
+        return fail(ErrorCode::kNotSupported, "{}: {}", path_, lacks(Role::kOverlay));
+    }
+    Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) override {
+        if (const std::string missing = lacks(Role::kNatBox); !missing.empty()) {
+            return fail(ErrorCode::kNotSupported, "{}: {}", path_, missing);
+        }
+        if (!dut_) {
+            auto started = agent::Client::start_in_netns(file_.dut.where);
+            if (!started) {
+                return pass_on(started.error());
+            }
+            dut_ = std::make_unique<DutAgent>(std::shared_ptr<agent::Client>(std::move(*started)));
+        }
+        return std::make_unique<FileNatBox>(file_, *dut_);
+    }
+    Result<CabledDevice> device() const override {
+        const DutDevice& device = file_.dut.devices.front();
+        const auto port = std::ranges::find(file_.ports, device.port, &TesterPort::name);
+        return CabledDevice{file_.dut.where, device.name, file_.tester_netns, port->device};
+    }
+    Result<std::vector<std::string>> put_back() override {
+        if (!dut_) {
+            return std::vector<std::string>();
+        }
+        dut_->put_back();
+        auto outcome = dut_->outcome();
+        dut_.reset();
+        return outcome;
+    }
+
+  private:
+    const std::string path_;
+    const LabFile file_;
+    std::unique_ptr<DutAgent> dut_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Lab>> make_file_lab(const std::string& path) {
+    auto file = load_lab_file(path);
+    if (!file) {
+        return pass_on(file.error());
+    }
+    if (file->dut.kind == Dut::Kind::kSsh) {
+        return fail(ErrorCode::kNotSupported,
+                    "{}: scenarios reach a DUT in a network namespace of this machine (netns = "
+                    "...), and none over SSH in this version",
+                    path);
+    }
+    if (const Status free = check_machines(*file); !free) {
+        return fail(free.error(), "{}", path);
+    }
+    return std::make_unique<FileLab>(path, std::move(*file));
+}
+
+}  // namespace pathproof::lab

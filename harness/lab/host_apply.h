@@ -1,0 +1,16 @@
+// Carrying out what a lab has a host change (agent/host_change.h).
+#pragma once
+
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/agent/host_change.h"
+#include "harness/lab/journal.h"
+
+namespace pathproof::lab {
+
+// In the calling thread's network namespace, in order, up to the first that fails. Journal null: the
+// namespace is the lab's own and goes with it, so nothing is noted.
+Status apply(const std::vector<agent::HostChange>& changes, Journal* journal);
+
+}  // namespace pathproof::lab

@@ -1,0 +1,146 @@
+#include "harness/lab/host_undo.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "harness/lab/device_place.h"
+#include "harness/lab/netns_identity.h"
+#include "harness/process/program.h"
+
+namespace pathproof::lab {
+namespace {
+
+constexpr auto kAlways = process::Starts::kWhileStopping;
+
+// "-A INPUT -j DROP" of "[3:180] -A INPUT -j DROP"; a chain's counters are put to 0.
+std::string without_counters(std::string line) {
+    if (line.starts_with(':')) {
+        const std::size_t at = line.find(" [");
+        return at == std::string::npos ? line : line.substr(0, at) + " [0:0]";
+    }
+    return line;
+}
+
+// A table that nobody has put anything in.
+std::string empty_table(const std::string& table) {
+    const char* chains = table == "nat"      ? ":PREROUTING ACCEPT [0:0]\n:INPUT ACCEPT [0:0]\n"
+                                               ":OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\n"
+                         : table == "filter" ? ":INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n"
+                                               ":OUTPUT ACCEPT [0:0]\n"
+                         : table == "raw"    ? ":PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n"
+                                             : "";
+    return fmt::format("*{}\n{}COMMIT\n", table, chains);
+}
+
+// Writes or reads a file below /sys/class/net as the device's namespace sees it, whichever the
+// caller's /sys shows; `device` is in the calling thread's namespace.
+Result<std::string> in_sysfs(const std::string& device, const std::string& mask) {
+    const std::string script =
+        "umount -l /sys; mount -t sysfs sysfs /sys && cd \"/sys/class/net/$0/queues/rx-0\" && "
+        "if [ -n \"$1\" ]; then printf %s \"$1\" > rps_cpus; fi && cat rps_cpus";
+    auto ran = process::run_program({"unshare", "--mount", "sh", "-c", script, device, mask},
+                                    {.starts = kAlways});
+    if (!ran) {
+        return pass_on(ran.error());
+    }
+    if (ran->exit_status != 0) {
+        return fail(ErrorCode::kFailed, "rps_cpus of {}: {}", device, ran->err);
+    }
+    while (!ran->out.empty() && ran->out.back() == '\n') {
+        ran->out.pop_back();
+    }
+    return ran->out;
+}
+
+bool is_same_mask(const std::string& one, const std::string& other) {
+    const auto digits = [](std::string mask) {
+        std::erase(mask, ',');
+        mask.erase(0, std::min(mask.find_first_not_of('0'), mask.size()));
+        return mask;
+    };
+    return digits(one) == digits(other);
+}
+
+}  // namespace
+
+Result<std::string> read_rules(const std::string& table) {
+    const auto ran = process::run_program({"iptables-save", "-t", table}, {.starts = kAlways});
+    if (!ran) {
+        return pass_on(ran.error());
+    }
+    if (ran->exit_status != 0) {
+        return fail(ErrorCode::kNotSupported, "iptables-save -t {}: {}", table, ran->err);
+    }
+    std::istringstream lines(ran->out);
+    std::string text;
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.empty() && line.front() != '#') {
+            text += without_counters(std::move(line)) + "\n";
+        }
+    }
+    return text == empty_table(table) ? "" : text;
+}
+
+Status undo_rules(const Note& note, UndoReport& report) {
+    const auto now = read_rules(note.name);
+    if (!now) {
+        return pass_on(now.error());
+    }
+    if (*now == note.value) {
+        return {};
+    }
+    const bool being_loaded = !note.sets.empty() && note.sets.back() == kRulesBeingLoaded;
+    if (!being_loaded && std::ranges::find(note.sets, *now) == note.sets.end()) {
+        report.left_alone.push_back(
+            fmt::format("iptables table {} was changed by somebody else since: left", note.name));
+        return {};
+    }
+    const auto ran = process::run_program(
+        {"iptables-restore", "-T", note.name},
+        {.input = note.value.empty() ? empty_table(note.name) : note.value, .starts = kAlways});
+    if (!ran || ran->exit_status != 0) {
+        return ran ? Status(fail(ErrorCode::kFailed, "iptables-restore -T {}: {}", note.name,
+                                 ran->err))
+                   : pass_on(ran.error());
+    }
+    report.done.push_back({.kind = UndoAction::Kind::kRules,
+                           .netns = "",
+                           .device = "",
+                           .what = fmt::format("loaded the former iptables table {}", note.name)});
+    return {};
+}
+
+Status undo_steering(const Note& note, UndoReport& report) {
+    const auto ran = at_device(note.place, [&](const std::string& device) -> Status {
+        const auto now = in_sysfs(device, "");
+        if (!now || is_same_mask(*now, note.value)) {
+            return now ? Status() : pass_on(now.error());
+        }
+        if (std::ranges::none_of(note.sets,
+                                 [&](const auto& set) { return is_same_mask(set, *now); })) {
+            report.left_alone.push_back(left_to_others("rps_cpus of " + device, *now));
+            return {};
+        }
+        const auto back = in_sysfs(device, note.value);
+        if (!back || !is_same_mask(*back, note.value)) {
+            return back ? Status(fail(ErrorCode::kFailed, "rps_cpus of {} is {}, and was {}",
+                                      device, *back, note.value))
+                        : pass_on(back.error());
+        }
+        report.done.push_back({.kind = UndoAction::Kind::kSteering,
+                               .netns = note.netns,
+                               .device = device,
+                               .what = "rps_cpus " + note.value});
+        return {};
+    });
+    return ran ? Status() : pass_on(ran.error());
+}
+
+Status at_netns(const std::string& place, const std::function<Status()>& work) {
+    const auto netns = parse_netns(place);
+    const auto ran = netns ? run_in(*netns, work) : pass_on(netns.error());
+    return ran ? Status() : pass_on(ran.error());
+}
+
+}  // namespace pathproof::lab

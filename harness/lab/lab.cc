@@ -1,0 +1,69 @@
+#include "harness/lab/lab.h"
+
+#include <fmt/ranges.h>
+
+#include <array>
+
+namespace pathproof::lab {
+namespace {
+
+class VethLab final : public Lab {
+  public:
+    const std::string& name() const override { return name_; }
+    bool is_built_in() const override { return true; }
+    std::string lacks(Role /*role*/) const override { return ""; }
+    Result<std::unique_ptr<Overlay>> overlay(Journal& journal) override {
+        return Overlay::build(journal);
+    }
+    Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) override {
+        return NatBox::build(journal);
+    }
+    Result<CabledDevice> device() const override {
+        return fail(ErrorCode::kNotSupported, "the built-in lab makes its device with the overlay");
+    }
+    // Its hosts go with their namespaces, which stand in the journal.
+    Result<std::vector<std::string>> put_back() override { return std::vector<std::string>(); }
+
+  private:
+    std::string name_ = "veth";
+};
+
+Result<std::unique_ptr<Lab>> make_veth_lab(const std::string& /*name*/) {
+    return std::make_unique<VethLab>();
+}
+
+struct Row {
+    const char* name;
+    const char* what;
+    bool (*is_meant)(const std::string& name);
+    Result<std::unique_ptr<Lab>> (*make)(const std::string& name);
+};
+
+constexpr std::array kRows{
+    Row{"veth", "built in: namespaces, veth and vxlan devices of this kernel",
+        [](const std::string& name) { return name == "veth"; }, make_veth_lab},
+    Row{"FILE.toml", "the tester's ports and the DUT that the file names",
+        [](const std::string& name) { return name.ends_with(".toml"); }, make_file_lab},
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Lab>> open_lab(const std::string& name) {
+    for (const Row& row : kRows) {
+        if (row.is_meant(name)) {
+            return row.make(name);
+        }
+    }
+    return fail(ErrorCode::kBadInput, "unknown lab '{}'; there are: {}", name,
+                fmt::join(labs(), ", "));
+}
+
+std::vector<std::string> labs() {
+    std::vector<std::string> lines;
+    for (const Row& row : kRows) {
+        lines.push_back(fmt::format("{} ({})", row.name, row.what));
+    }
+    return lines;
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,63 @@
+// What scenarios run on. A lab offers roles, whatever it is made of: a scenario asks for the role
+// that it needs, and where there is none it is not run, and says why.
+//
+// A lab is a row of `labs()`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/lab/journal.h"
+#include "harness/lab/lab_file.h"
+#include "harness/lab/veth_lab.h"
+
+namespace pathproof::lab {
+
+enum class Role {
+    kOverlay,  // pods on two nodes, VXLAN between them, and the tester as the nodes' cable
+    kNatBox,   // the tester's clients and servers, and a DUT that translates between them
+    kDevice,   // a device of the DUT, and a port of the tester at the other end of its cable
+};
+
+// Names of a device and of the tester's port as users give them; netns empty: ours.
+struct CabledDevice {
+    std::string netns;
+    std::string name;
+    std::string tester_netns;
+    std::string tester_port;
+};
+
+class Lab {
+  public:
+    virtual ~Lab() = default;
+
+    // As `--lab` takes it.
+    virtual const std::string& name() const = 0;
+    // Built from nothing for each scenario: then what it is made of is known beforehand.
+    virtual bool is_built_in() const = 0;
+    // Why it lacks the role; empty: it has it.
+    virtual std::string lacks(Role role) const = 0;
+
+    // Each is kNotSupported where the role is lacking. The journal, and the lab, must outlive it.
+    virtual Result<std::unique_ptr<Overlay>> overlay(Journal& journal) = 0;
+    virtual Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) = 0;
+    // Of a lab that is not built in.
+    virtual Result<CabledDevice> device() const = 0;
+
+    // Undoes what is changed on its hosts, reads it back, and ends their agents. Gives what others
+    // changed since.
+    virtual Result<std::vector<std::string>> put_back() = 0;
+};
+
+// The lab that `--lab` names. Errors: no such lab, a file that is wrong, a device that must not be
+// touched (kBadInput); a host that cannot be reached (kNotSupported, kUnavailable).
+Result<std::unique_ptr<Lab>> open_lab(const std::string& name);
+// What `--lab` takes, a line each, for help texts.
+std::vector<std::string> labs();
+
+// A lab that a file describes.
+Result<std::unique_ptr<Lab>> make_file_lab(const std::string& path);
+
+}  // namespace pathproof::lab
