@@ -230,7 +230,10 @@ Result<DeviceChoice> choose_device(const lab::CabledDevice& cable) {
     if (!info) {
         return pass_on(info.error());
     }
-    if (const Status spare = lab::check_touchable(cable.name, cable.netns); !spare) {
+    const auto plan_of = [](const auto& plan) { return plan ? &*plan : nullptr; };
+    if (const Status spare =
+            lab::check_touchable(cable.name, cable.netns, plan_of(cable.device_plan));
+        !spare) {
         return pass_on(spare.error());
     }
     if (const Status fit = check_device(*info); !fit) {
@@ -240,7 +243,7 @@ Result<DeviceChoice> choose_device(const lab::CabledDevice& cable) {
     if (!far) {
         return pass_on(far.error());
     }
-    auto port = tester::choose_port(far->interface, far->netns);
+    auto port = tester::choose_port(far->interface, far->netns, {}, plan_of(cable.port_plan));
     if (!port) {
         return pass_on(port.error());
     }

@@ -57,6 +57,9 @@ Result<SessionOptions> session_of(const QualifyOptions& options) {
             return pass_on(chosen.error());
         }
         session.scenarios = std::move(*chosen);
+        if (const Status able = check_roles(session); !able) {
+            return pass_on(able.error());
+        }
     }
     session.repeat_command = "pathproof qualify --lab " + options.lab;
     session.repeat_command += named.empty() ? "" : " --profile " + named;

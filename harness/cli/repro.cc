@@ -83,6 +83,9 @@ int run_repro(const ReproOptions& options) {
         return complain(taken.error());
     }
     session.scenarios = std::move(*scenarios);
+    if (const Status able = check_roles(session); !able) {
+        return complain(able.error());
+    }
     session.seed = options.seed;
     session.pairs = options.pairs;
     session.use_hugepages = !options.no_hugepages;

@@ -181,6 +181,16 @@ Status take_lab(const std::string& name, SessionOptions& session) {
     return {};
 }
 
+Status check_roles(const SessionOptions& session) {
+    for (const scenario::Scenario* scenario : session.scenarios) {
+        if (const std::string why = session.place->lacks(scenario->needs); !why.empty()) {
+            return fail(ErrorCode::kBadInput, "{} cannot run {}: {}", session.lab, scenario->id,
+                        why);
+        }
+    }
+    return {};
+}
+
 Result<verdict::RunResult> run_session(const SessionOptions& options) {
     if (const Status allowed = lab::needs_root("'" + options.command + "'"); !allowed) {
         return pass_on(allowed.error());
@@ -251,17 +261,21 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     for (const std::string& sentence : put_back.value_or(std::vector<std::string>())) {
         tell(sentence);
     }
-    Status undone = (*journal)->undo();
-    undone = put_back ? undone : Status(pass_on(put_back.error()));
+    const Status undone = (*journal)->undo();
     for (const std::string& sentence : (*journal)->left_alone()) {
         tell(sentence);
     }
     verdict::RunResult result = run.finish("");
-    if (!undone) {
-        tell(undone.error().message);
+    const auto not_complete = [&](const std::string& why) {
+        tell(why);
         result.verdict = verdict::RunVerdict::kIncomplete;
-        result.reasons.insert(result.reasons.begin(),
-                              "The machine could not be put back: " + undone.error().message);
+        result.reasons.insert(result.reasons.begin(), why);
+    };
+    if (!put_back) {
+        not_complete(put_back.error().message);
+    }
+    if (!undone) {
+        not_complete("The machine could not be put back: " + undone.error().message);
     }
     return result;
 }

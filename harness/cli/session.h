@@ -56,6 +56,8 @@ void add_lab_option(CLI::App& command, std::string& lab);
 // Has the session run on the lab that `--lab` names: a file's devices are looked at, and what the
 // report may say follows from them. Errors: those of open_lab(), and of the devices.
 Status take_lab(const std::string& name, SessionOptions& session);
+// kBadInput where the lab lacks what one of the session's scenarios takes.
+Status check_roles(const SessionOptions& session);
 
 // Scenario ids from a comma-separated list; kBadInput names those there are.
 Result<std::vector<const scenario::Scenario*>> parse_scenarios(const std::string& list);

@@ -58,6 +58,9 @@ class Host {
         const std::lock_guard lock(mutex_);
         heard_ = steady_clock::now();
         auto left = undo();
+        if (left && !alone_.empty()) {
+            return fail(ErrorCode::kUnavailable, "{}", alone_);  // before the controller was done
+        }
         return left ? Result<json>(json(*left)) : pass_on(left.error());
     }
 

@@ -193,6 +193,9 @@ class FileNatBox final : public NatBox {
     ~FileNatBox() override { dut_.put_back(); }
 
     bool has_own_ports() const override { return false; }
+    std::vector<std::vector<Prefix>> port_plans() const override {
+        return {cables_[0].port->addresses, cables_[1].port->addresses, cables_[2].port->addresses};
+    }
     Result<std::shared_ptr<agent::Client>> agent() override { return agent_; }
     Status meet(const std::vector<frame::MacAddress>& tester_ports) override;
     Result<std::string> steer(const std::string& device, const std::string& cpu_mask) override {
@@ -351,7 +354,8 @@ class FileLab final : public Lab {
     Result<CabledDevice> device() const override {
         const DutDevice& device = file_.dut.devices.front();
         const auto port = std::ranges::find(file_.ports, device.port, &TesterPort::name);
-        return CabledDevice{file_.dut.where, device.name, file_.tester_netns, port->device};
+        return CabledDevice{file_.dut.where, device.name,      file_.tester_netns,
+                            port->device,    device.addresses, port->addresses};
     }
     Result<std::vector<std::string>> put_back() override {
         if (!dut_) {
@@ -369,23 +373,30 @@ class FileLab final : public Lab {
     std::unique_ptr<DutAgent> dut_;
 };
 
-}  // namespace
-
-Result<std::unique_ptr<Lab>> make_file_lab(const std::string& path) {
-    auto file = load_lab_file(path);
+Result<std::unique_ptr<Lab>> make_lab(const std::string& path, Result<LabFile> file) {
     if (!file) {
         return pass_on(file.error());
     }
     if (file->dut.kind == Dut::Kind::kSsh) {
         return fail(ErrorCode::kNotSupported,
-                    "{}: scenarios reach a DUT in a network namespace of this machine (netns = "
-                    "...), and none over SSH in this version",
+                    "{}: scenarios reach a DUT in a network namespace of this machine, and none "
+                    "over SSH in this version",
                     path);
     }
     if (const Status free = check_machines(*file); !free) {
         return fail(free.error(), "{}", path);
     }
     return std::make_unique<FileLab>(path, std::move(*file));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Lab>> make_file_lab(const std::string& path) {
+    return make_lab(path, load_lab_file(path));
+}
+
+Result<std::unique_ptr<Lab>> make_net_config_lab(const std::string& path) {
+    return make_lab(path, load_net_config(path));
 }
 
 }  // namespace pathproof::lab

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <filesystem>
 
 namespace pathproof::lab {
 namespace {
@@ -42,6 +43,12 @@ struct Row {
 constexpr std::array kRows{
     Row{"veth", "built in: namespaces, veth and vxlan devices of this kernel",
         [](const std::string& name) { return name == "veth"; }, make_veth_lab},
+    Row{"net.config",
+        "the environment of the kernel's selftests: NETIF, LOCAL_V4, REMOTE_TYPE, ...",
+        [](const std::string& name) {
+            return std::filesystem::path(name).filename() == "net.config";
+        },
+        make_net_config_lab},
     Row{"FILE.toml", "the tester's ports and the DUT that the file names",
         [](const std::string& name) { return name.ends_with(".toml"); }, make_file_lab},
 };

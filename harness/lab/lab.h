@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct CabledDevice {
     std::string name;
     std::string tester_netns;
     std::string tester_port;
+    // The addresses that both may have; nothing: those of the networks that are set apart for tests.
+    std::optional<std::vector<Prefix>> device_plan = std::nullopt;
+    std::optional<std::vector<Prefix>> port_plan = std::nullopt;
 };
 
 class Lab {
@@ -57,7 +61,11 @@ Result<std::unique_ptr<Lab>> open_lab(const std::string& name);
 // What `--lab` takes, a line each, for help texts.
 std::vector<std::string> labs();
 
-// A lab that a file describes.
+// A lab that a TOML file describes, or the net.config of the kernel's selftests for network drivers
+// (tools/testing/selftests/drivers/net/README.rst), whose variables may be in our environment too:
+// NETIF is the DUT, and the tester's port is what has REMOTE_V4 or REMOTE_V6 in the network namespace
+// REMOTE_ARGS.
 Result<std::unique_ptr<Lab>> make_file_lab(const std::string& path);
+Result<std::unique_ptr<Lab>> make_net_config_lab(const std::string& path);
 
 }  // namespace pathproof::lab

@@ -75,7 +75,7 @@ struct DutDevice {
 struct Dut {
     enum class Kind { kSsh, kNetns };
     Kind kind = Kind::kNetns;
-    std::string where;  // "root@dut1", or a namespace's name
+    std::string where;  // "root@dut1", or a namespace's name; empty: ours
     std::string program = "pathproof";
     std::vector<DutDevice> devices;
     bool operator==(const Dut&) const = default;
@@ -95,5 +95,9 @@ struct LabFile {
 // and what is allowed". `file` is used in these only.
 Result<LabFile> parse_lab_file(std::string_view text, const std::string& file);
 Result<LabFile> load_lab_file(const std::string& path);
+
+// The same of a net.config: see make_net_config_lab(). What the file says comes before the
+// environment; it may be missing. Looks for the tester's port in its namespace.
+Result<LabFile> load_net_config(const std::string& path);
 
 }  // namespace pathproof::lab

@@ -387,7 +387,8 @@ std::string pci_address(const std::string& name) {
     return address;
 }
 
-Status check_touchable(const std::string& device, const std::string& netns) {
+Status check_touchable(const std::string& device, const std::string& netns,
+                       const std::vector<Prefix>* plan) {
     const std::string pci = pci_address(device);
     bool found = !pci.empty();
     // The kernel shows an interface in its own namespace only.
@@ -402,7 +403,7 @@ Status check_touchable(const std::string& device, const std::string& netns) {
                 continue;
             }
             found = true;
-            if (const auto reasons = objections(one, nullptr); !reasons.empty()) {
+            if (const auto reasons = objections(one, plan); !reasons.empty()) {
                 return fail(ErrorCode::kBadInput,
                             "{} {}: nothing is sent on it and nothing of it is changed. Take a "
                             "device that is in use for nothing else",

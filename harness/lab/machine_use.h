@@ -39,8 +39,9 @@ std::vector<std::string> objections(const DeviceUse& use, const std::vector<Pref
 // The same for a network interface of `netns` (empty: the caller's), or a PCI device by its
 // address, for which the caller's namespace is looked at too. kBadInput: it is refused; kNotFound:
 // there is no such interface. A PCI device without an interface there belongs to no one and is
-// free.
-Status check_touchable(const std::string& device, const std::string& netns);
+// free. `plan`: see objections().
+Status check_touchable(const std::string& device, const std::string& netns,
+                       const std::vector<Prefix>* plan = nullptr);
 
 // "0000:3b:00.0" for what is written as a PCI address, with or without domain and with DPDK's
 // arguments behind it; empty: it is none.

@@ -12,6 +12,7 @@
 #include "dataplane/frame/address.h"
 #include "harness/agent/client.h"
 #include "harness/lab/journal.h"
+#include "harness/lab/lab_file.h"
 
 namespace pathproof::lab {
 
@@ -104,6 +105,8 @@ class NatBox {
     const NatBoxNames& names() const { return names_; }
     // Kernel interfaces of the lab's own; else what users call a port, and check before it is used.
     virtual bool has_own_ports() const = 0;
+    // The addresses that the tester's ports may have, in the order of the names.
+    virtual std::vector<std::vector<Prefix>> port_plans() const { return {{}, {}, {}}; }
     // Tells the addresses of the tester's ports in the order of the names, once they are open:
     // before it the DUT may not reach them.
     virtual Status meet(const std::vector<frame::MacAddress>& tester_ports) = 0;

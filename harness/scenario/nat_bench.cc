@@ -98,11 +98,12 @@ Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
 
 Status NatBench::open_ports() {
     std::vector<tester::PortRequest> ports;
+    const std::vector<std::vector<lab::Prefix>> plans = lab_->port_plans();
     for (const std::string& name :
          {names().client_ports[0], names().client_ports[1], names().server_port}) {
         auto port = lab_->has_own_ports()
                         ? Result<tester::PortRequest>({name, tester::af_packet_device(name)})
-                        : tester::choose_port(name, names().tester);
+                        : tester::choose_port(name, names().tester, {}, &plans[ports.size()]);
         if (!port) {
             return pass_on(port.error());
         }

@@ -214,12 +214,12 @@ bool is_same_port(const PortRequest& a, const PortRequest& b) {
 }
 
 Result<PortRequest> choose_port(const std::string& name, const std::string& netns,
-                                const PortQueues& queues) {
+                                const PortQueues& queues, const std::vector<lab::Prefix>* plan) {
     PortRequest request;
     std::vector<std::string> used;
     Status chosen = process::in_netns(netns, [&] { return choose(name, queues, request, used); });
     for (const std::string& device : used) {
-        chosen = chosen ? lab::check_touchable(device, netns) : chosen;
+        chosen = chosen ? lab::check_touchable(device, netns, plan) : chosen;
     }
     if (!chosen) {
         return pass_on(chosen.error());

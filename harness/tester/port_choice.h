@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/lab/lab_file.h"
 #include "harness/tester/client.h"
 
 namespace pathproof::tester {
@@ -38,8 +39,9 @@ bool is_same_port(const PortRequest& a, const PortRequest& b);
 //
 // Looks at the interface in network namespace `netns` (empty: the caller's). Errors: a name that is
 // none of these (kNotFound); an interface that is not up; what lab::check_touchable refuses, be it
-// the port itself or named by a virtual device's arguments.
+// the port itself or named by a virtual device's arguments. `plan`: the addresses that it may have.
 Result<PortRequest> choose_port(const std::string& name, const std::string& netns,
-                                const PortQueues& queues = {});
+                                const PortQueues& queues = {},
+                                const std::vector<lab::Prefix>* plan = nullptr);
 
 }  // namespace pathproof::tester

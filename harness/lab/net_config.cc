@@ -1,0 +1,160 @@
+// net.config, as tools/testing/selftests/drivers/net/README.rst of the kernel describes it.
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/lab/lab_file.h"
+#include "harness/lab/undo.h"
+#include "harness/process/netns.h"
+#include "harness/process/program.h"
+
+namespace pathproof::lab {
+namespace {
+
+using nlohmann::json;
+using Variables = std::map<std::string, std::string>;
+
+constexpr std::array kVariables{"NETIF",     "LOCAL_V4",    "LOCAL_V6",   "REMOTE_V4",
+                                "REMOTE_V6", "REMOTE_TYPE", "REMOTE_ARGS"};
+
+std::string without_blanks(const std::string& text) {
+    const std::size_t begin = text.find_first_not_of(" \t\r");
+    return begin == std::string::npos
+               ? ""
+               : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+// What the file says comes before the environment, as in the selftests.
+Result<Variables> read_variables(const std::string& path) {
+    Variables variables;
+    for (const char* name : kVariables) {
+        if (const char* value = std::getenv(name); value != nullptr) {
+            variables[name] = value;
+        }
+    }
+    const auto text = read_file(path);
+    if (!text && text.error().code != ErrorCode::kNotFound) {
+        return fail(ErrorCode::kBadInput, "{}", text.error().message);
+    }
+    if (!text && variables["NETIF"].empty()) {
+        return fail(ErrorCode::kNotFound,
+                    "{}: there is no such file, and no NETIF in the "
+                    "environment",
+                    path);
+    }
+    std::istringstream lines(text.value_or(""));
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+        ++number;
+        line = without_blanks(line.substr(0, line.find('#')));
+        if (line.empty()) {
+            continue;
+        }
+        const std::size_t equals = line.find('=');
+        if (equals == std::string::npos || equals == 0) {
+            return fail(ErrorCode::kBadInput, "{}:{}: '{}' is no NAME=VALUE", path, number, line);
+        }
+        std::string value = without_blanks(line.substr(equals + 1));
+        if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
+            value = value.substr(1, value.size() - 2);
+        }
+        variables[without_blanks(line.substr(0, equals))] = value;
+    }
+    return variables;
+}
+
+Result<std::vector<Prefix>> addresses_of(const Variables& variables, const std::string& path,
+                                         std::initializer_list<const char*> names) {
+    std::vector<Prefix> found;
+    for (const char* name : names) {
+        const auto value = variables.find(name);
+        if (value == variables.end() || value->second.empty()) {
+            continue;
+        }
+        const auto address = frame::parse_ip(value->second);
+        if (!address) {
+            return fail(ErrorCode::kBadInput, "{}: {}: '{}' is no IP address", path, name,
+                        value->second);
+        }
+        found.push_back({*address, static_cast<unsigned>(address->size() * 8)});
+    }
+    if (found.empty()) {
+        return fail(ErrorCode::kBadInput, "{}: {} must be given, or {}", path, *names.begin(),
+                    *(names.begin() + 1));
+    }
+    return found;
+}
+
+// The device that has one of the addresses.
+Result<std::string> device_with(const std::vector<Prefix>& addresses, const std::string& netns) {
+    for (const Prefix& prefix : addresses) {
+        const auto text = process::run_checked(
+            {"ip", "-json", "address", "show", "to", to_string(prefix.address)}, {.netns = netns});
+        if (!text) {
+            return pass_on(text.error());
+        }
+        const json devices = json::parse(*text, nullptr, false);
+        for (const json& device : devices.is_array() ? devices : json::array()) {
+            if (const std::string name = device.value("ifname", ""); !name.empty()) {
+                return name;
+            }
+        }
+    }
+    return fail(ErrorCode::kNotFound, "no device in network namespace {} has {}", netns,
+                to_string(addresses.front().address));
+}
+
+}  // namespace
+
+Result<LabFile> load_net_config(const std::string& path) {
+    auto variables = read_variables(path);
+    if (!variables) {
+        return pass_on(variables.error());
+    }
+    const std::string device = (*variables)["NETIF"];
+    const std::string type = (*variables)["REMOTE_TYPE"];
+    const std::string remote = (*variables)["REMOTE_ARGS"];
+    if (device.empty()) {
+        return fail(ErrorCode::kBadInput,
+                    "{}: NETIF must name the device under test; without one, --lab veth tests the "
+                    "kernel's own",
+                    path);
+    }
+    if (type == "ssh") {
+        return fail(
+            ErrorCode::kNotSupported,
+            "{}: REMOTE_TYPE=ssh: the tester's ports are on this machine (REMOTE_TYPE=netns)",
+            path);
+    }
+    if (type != "netns") {
+        return fail(ErrorCode::kBadInput, "{}: REMOTE_TYPE is '{}', and must be netns", path, type);
+    }
+    if (!process::netns_exists(remote)) {
+        return fail(ErrorCode::kNotFound,
+                    "{}: REMOTE_ARGS: network namespace '{}' does not exist; 'ip netns' lists them",
+                    path, remote);
+    }
+    const auto local = addresses_of(*variables, path, {"LOCAL_V4", "LOCAL_V6"});
+    const auto far = local ? addresses_of(*variables, path, {"REMOTE_V4", "REMOTE_V6"}) : local;
+    if (!far) {
+        return pass_on(far.error());
+    }
+    auto port = device_with(*far, remote);
+    if (!port) {
+        return fail(port.error(), "{}: REMOTE_V4, REMOTE_V6", path);
+    }
+    LabFile lab{.name = "net.config", .tester_netns = remote};
+    lab.ports.push_back({.name = "remote",
+                         .kind = TesterPort::Kind::kKernel,
+                         .device = std::move(*port),
+                         .addresses = *far});
+    lab.dut = {.kind = Dut::Kind::kNetns, .where = ""};
+    lab.dut.devices.push_back({.name = device, .port = "remote", .addresses = *local});
+    return lab;
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,433 @@
+// Scenarios on a DUT that is somebody else's: its namespace, devices, addresses and rules were there
+// before, and are so again whatever ends the run.
+//
+// PATHPROOF_SERIES is at how many moments one side is killed, PATHPROOF_SERIES_SEED what they are
+// drawn from.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+
+#include "harness/agent/client.h"
+#include "harness/process/program.h"
+#include "tests/lab/support.h"
+#include "tests/lab/temp_folder.h"
+
+using namespace pathproof;
+using namespace pathproof::lab;
+using agent::HostChange;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kFile = R"(name = "site"
+
+[tester]
+netns = "site-tester"
+
+[[tester.port]]
+name = "client0"
+device = "c0"
+address = ["198.18.0.2/24"]
+clients = "198.18.0.0/17"
+
+[[tester.port]]
+name = "client1"
+device = "c1"
+address = ["198.18.128.2/24"]
+clients = "198.18.128.0/17"
+
+[[tester.port]]
+name = "server0"
+device = "s0"
+servers = ["203.0.113.2", "203.0.113.3"]
+
+[dut]
+netns = "site-dut"
+
+[[dut.device]]
+name = "d0"
+port = "client0"
+address = ["198.18.0.1/24"]
+
+[[dut.device]]
+name = "d1"
+port = "client1"
+address = ["198.18.128.1/24"]
+
+[[dut.device]]
+name = "ds"
+port = "server0"
+address = ["203.0.113.1/24"]
+)";
+
+// Three cables; one address, one rule and one sysctl that are not as a run needs them.
+constexpr const char* kMake = R"(
+ip netns add site-tester; ip netns add site-dut
+for netns in site-tester site-dut; do
+    ip netns exec $netns sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
+done
+for cable in "c0 d0" "c1 d1" "s0 ds"; do
+    set -- $cable
+    ip link add $1 netns site-tester type veth peer name $2 netns site-dut
+    ip -n site-tester link set $1 arp off up
+    ip -n site-dut link set $2 up
+done
+ip -n site-dut address add 198.18.0.1/24 dev d0
+ip -n site-dut neigh add 198.18.0.77 lladdr 02:00:00:00:00:77 nud permanent dev d0
+ip netns exec site-dut iptables -t nat -A POSTROUTING -s 10.1.0.0/16 -j MASQUERADE
+ip netns exec site-dut sysctl -qw net.ipv4.ip_forward=0
+)";
+
+// Counters are left out, and what the kernel writes itself.
+constexpr const char* kState = R"(
+for netns in site-tester site-dut; do
+    echo "== $netns"
+    ip -n $netns -d link; ip -n $netns address; ip -n $netns route show table all
+    ip -n $netns neigh show nud permanent
+    ip netns exec $netns sysctl -a -r '^net\.' 2>/dev/null | grep -v -e nf_conntrack_count -e buckets
+    for device in c0 c1 s0 d0 d1 ds; do
+        ip netns exec $netns sh -c "ethtool -k $device; cat /sys/class/net/$device/queues/rx-0/rps_cpus" 2>/dev/null
+    done
+done
+ip netns exec site-dut iptables-save | grep -v -e '^#' -e '^\*' -e ' ACCEPT ' -e COMMIT
+)";
+
+std::string number_of(const char* variable, const char* otherwise) {
+    const char* value = std::getenv(variable);
+    return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+std::string binary_path() {
+    const char* path = std::getenv("PATHPROOF");
+    BOOST_REQUIRE_MESSAGE(path != nullptr, "PATHPROOF must name the binary; meson test sets it");
+    return path;
+}
+
+class Site {
+  public:
+    Site() {
+        shell("", kMake);
+        std::ofstream(file()) << kFile;
+        for (int look = 0; look < 10 && shell("", kState) != before_; ++look) {
+            before_ = shell("", kState);
+            usleep(500'000);
+        }
+    }
+    Site(const Site&) = delete;
+    Site& operator=(const Site&) = delete;
+    ~Site() { shell_status("", "ip netns del site-tester; ip netns del site-dut"); }
+
+    std::string file() const { return folder_.path() + "/site.toml"; }
+    std::string folder() const { return folder_.path(); }
+
+    // What differs after at most so long.
+    std::string changed(int patience_ms = 1000) const {
+        std::string different;
+        for (int waited = 0; waited <= patience_ms; waited += 250) {
+            const std::string now = shell("", kState);
+            different = only_in(before_, now, "- ") + only_in(now, before_, "+ ");
+            if (different.empty()) {
+                break;
+            }
+            usleep(250'000);
+        }
+        return different;
+    }
+
+    struct Run {
+        int status = 0;
+        std::string said;
+    };
+    // `netns`: in which; empty: ours.
+    Run run(const std::string& words, const std::string& netns = "") const {
+        const auto ran = process::run_program(
+            {"sh", "-c", fmt::format("cd {} && exec {} {} 2>&1", folder(), binary_path(), words)},
+            {.netns = netns, .timeout = std::chrono::minutes(5)});
+        BOOST_REQUIRE_MESSAGE(ran, (ran ? "" : ran.error().message));
+        return {ran->exit_status, ran->out};
+    }
+    json report(const std::string& name) const {
+        return json::parse(read_file(folder() + "/" + name + "/report.json").value_or(""), nullptr,
+                           false);
+    }
+
+  private:
+    static std::string only_in(const std::string& one, const std::string& other, const char* mark) {
+        std::istringstream lines(one);
+        std::string out;
+        for (std::string line; std::getline(lines, line);) {
+            if (!contains("\n" + other, "\n" + line + "\n")) {
+                out += mark + line + "\n";
+            }
+        }
+        return out;
+    }
+
+    TempFolder folder_;
+    std::string before_;
+};
+
+json scenario_of(const json& report, const std::string& id) {
+    for (const json& scenario : report.value("scenarios", json::array())) {
+        if (scenario["id"] == id) {
+            return scenario;
+        }
+    }
+    return {};
+}
+
+std::shared_ptr<agent::Client> agent_there() {
+    auto started =
+        agent::Client::start_command({"ip", "netns", "exec", "site-dut", binary_path(), "agent"});
+    BOOST_REQUIRE_MESSAGE(started, started.error().message);
+    return std::move(*started);
+}
+
+HostChange forwarding() {
+    return {.kind = HostChange::Kind::kSysctl, .name = "net.ipv4.ip_forward", .value = "1"};
+}
+
+// A run in the background.
+class Background {
+  public:
+    Background(const Site& site, const std::string& words)
+        : run_([&site, words](const Forked::Say&) {
+              const std::string said = site.folder() + "/said";
+              const int file = open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+              dup2(file, STDOUT_FILENO);
+              dup2(file, STDERR_FILENO);
+              execl("/bin/sh", "sh", "-c", ("exec " + binary_path() + " " + words).c_str(),
+                    nullptr);
+              _exit(99);
+          }) {}
+    Forked& process() { return run_; }
+
+  private:
+    Forked run_;
+};
+
+const std::string kTwoCells =
+    "--no-hugepages --seed 7 --pairs 500 --cells snat-collision,control.snat-collision.no-nat";
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(qualify_runs_what_the_file_has_roles_for_and_says_what_it_has_not) {
+    const Site site;
+    const auto run = site.run("qualify --lab site.toml --no-hugepages --seed 7 --pairs 300");
+    const json report = site.report("report");
+    BOOST_REQUIRE_MESSAGE(report.is_object(), run.said);
+    const json race = scenario_of(report, "dns-race");
+    BOOST_TEST((race["verdict"] == "REPRODUCED" || race["verdict"] == "EXPOSED"), race["verdict"]);
+    BOOST_TEST(race["cells"].size() + race["controls"].size() == 18u);
+    BOOST_TEST(scenario_of(report, "offload-truth")["verdict"] == "NO DEFECT FOUND");
+    const json overlay = scenario_of(report, "vxlan-checksum");
+    BOOST_TEST(overlay["verdict"] == "NOT RUN");
+    BOOST_TEST(std::ranges::all_of(overlay["cells"], [](const json& cell) {
+        return cell["verdict"] == "SKIP" && !cell["reason"].get<std::string>().empty();
+    }));
+    BOOST_TEST(report["lab"] == "site.toml");
+    BOOST_TEST(report["evidence_class"] == "virtual");
+    BOOST_TEST((run.status == 0 || run.status == 1), run.said);
+    BOOST_TEST(site.changed() == "");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_lab_cannot_run_is_refused_before_anything_is_changed) {
+    const Site site;
+    for (const std::string words : {"repro vxlan-checksum --lab site.toml",
+                                    "qualify --only vxlan-checksum --lab site.toml"}) {
+        const auto run = site.run(words);
+        BOOST_TEST(run.status == 2);
+        BOOST_TEST(contains(run.said, "site.toml cannot run vxlan-checksum: it takes two nodes"),
+                   run.said);
+    }
+    const std::string text = kFile;
+    const auto with = [&](const std::string& piece, const std::string& other) {
+        std::string changed = text;
+        std::ofstream(site.file()) << changed.replace(changed.find(piece), piece.size(), other);
+        return site.run("repro dns-race --lab site.toml");
+    };
+    auto run = with("\nclients = \"198.18.128.0/17\"", "");
+    BOOST_TEST(run.status == 2);
+    BOOST_TEST(contains(run.said, "two cabled tester ports with 'clients', and the file has 1"),
+               run.said);
+    run = with("netns = \"site-dut\"", "netns = \"no-such-dut\"");
+    BOOST_TEST(run.status == 2);
+    BOOST_TEST(contains(run.said, "no-such-dut"), run.said);
+    run = with("device = \"c1\"", "device = \"c7\"");
+    BOOST_TEST(run.status == 2);
+    BOOST_TEST(contains(run.said, "there is no device c7"), run.said);
+    run = with("netns = \"site-dut\"", "ssh = \"root@dut\"");
+    BOOST_TEST(run.status == 2);
+    BOOST_TEST(contains(run.said, "none over SSH"), run.said);
+    // An address that the file does not have.
+    shell("", "ip -n site-dut address add 10.9.9.9/24 dev ds");
+    std::ofstream(site.file()) << text;
+    run = site.run("repro dns-race --lab site.toml");
+    BOOST_TEST(run.status == 2);
+    BOOST_TEST(contains(run.said, "10.9.9.9"), run.said);
+    shell("", "ip -n site-dut address delete 10.9.9.9/24 dev ds");
+    BOOST_TEST(site.changed() == "");
+}
+
+BOOST_AUTO_TEST_CASE(net_config_of_the_selftests_is_a_lab) {
+    const Site site;
+    shell("", "ip -n site-tester address add 198.18.0.2/24 dev c0");
+    std::ofstream(site.folder() + "/net.config")
+        << "# of the machine\nNETIF=d0\nLOCAL_V4=\"198.18.0.1\"\nREMOTE_V4=198.18.0.2 # far\n"
+           "REMOTE_TYPE=netns\nREMOTE_ARGS=site-tester\n";
+    auto run = site.run("qualify --lab net.config --no-hugepages --seed 7 --ktap", "site-dut");
+    BOOST_TEST(run.status == 0, run.said);
+    BOOST_TEST(scenario_of(site.report("report"), "offload-truth")["verdict"] == "NO DEFECT FOUND");
+    BOOST_TEST(contains(run.said, "KTAP version 1"), run.said);
+    BOOST_TEST(site.run("repro dns-race --lab net.config", "site-dut").status == 2);
+    std::ofstream(site.folder() + "/net.config") << "NETIF=d0\nREMOTE_TYPE ssh\n";
+    run = site.run("qualify --lab net.config", "site-dut");
+    BOOST_TEST(run.status == 2);
+    BOOST_TEST(contains(run.said, "net.config:2: 'REMOTE_TYPE ssh' is no NAME=VALUE"), run.said);
+    shell("", "ip -n site-tester address delete 198.18.0.2/24 dev c0");
+    BOOST_TEST(site.changed() == "");
+}
+
+BOOST_AUTO_TEST_CASE(one_controller_at_a_time_has_a_host) {
+    const Site site;
+    const auto first = agent_there();
+    const auto second = agent_there();
+    BOOST_TEST(first->apply({forwarding()}).has_value());
+    const Status refused = second->apply({forwarding()});
+    BOOST_REQUIRE(!refused);
+    BOOST_TEST(contains(refused.error().message, "another run has the lab: pid"),
+               refused.error().message);
+    BOOST_TEST(first->put_back().has_value());
+    BOOST_TEST(site.changed() == "");
+    BOOST_TEST(second->apply({forwarding()}).has_value());
+    BOOST_TEST(second->put_back().has_value());
+    BOOST_TEST(site.changed() == "");
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_puts_back_each_kind_of_change_and_leaves_what_others_changed) {
+    const Site site;
+    const std::vector<HostChange> all = {
+        forwarding(),
+        {.kind = HostChange::Kind::kIp,
+         .device = "ds",
+         .value = "address add 203.0.113.1/24 dev ds",
+         .undo = "address delete 203.0.113.1/24 dev ds"},
+        {.kind = HostChange::Kind::kRules,
+         .name = "nat",
+         .value =
+             "*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -d 198.51.100.10 -j ACCEPT\nCOMMIT\n"},
+        {.kind = HostChange::Kind::kRules,
+         .name = "raw",
+         .value =
+             "*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -d 198.51.100.10 -j NOTRACK\nCOMMIT\n"},
+        {.kind = HostChange::Kind::kFeature,
+         .device = "d0",
+         .name = "tx-checksum-ip-generic",
+         .value = "off"},
+        {.kind = HostChange::Kind::kSteering, .device = "d0", .value = "1"}};
+    auto dut = agent_there();
+    const Status applied = dut->apply(all);
+    BOOST_REQUIRE_MESSAGE(applied, applied.error().message);
+    BOOST_TEST(site.changed(0) != "");
+    const auto put = dut->put_back();
+    BOOST_REQUIRE_MESSAGE(put, put.error().message);
+    BOOST_TEST(put->empty());
+    BOOST_TEST(site.changed() == "");
+
+    // Its input ends; it is killed, and the next one comes.
+    BOOST_REQUIRE(dut->apply(all).has_value());
+    dut.reset();
+    BOOST_TEST(site.changed(5000) == "");
+    dut = agent_there();
+    BOOST_REQUIRE(dut->apply(all).has_value());
+    shell("", "kill -9 $(ip netns pids site-dut)");
+    usleep(300'000);
+    BOOST_TEST(site.changed(0) != "");
+    dut = agent_there();
+    BOOST_TEST(dut->apply({forwarding()}).has_value());
+    BOOST_TEST(dut->put_back().has_value());
+    BOOST_TEST(site.changed() == "");
+
+    BOOST_REQUIRE(dut->apply(all).has_value());
+    shell("", "ip netns exec site-dut iptables -t nat -A POSTROUTING -s 10.2.0.0/16 -j MASQUERADE");
+    const auto others = dut->put_back();
+    BOOST_REQUIRE_MESSAGE(others, others.error().message);
+    BOOST_REQUIRE(others->size() == 1u);
+    BOOST_TEST(contains(others->front(), "iptables table nat was changed by somebody else since"));
+    BOOST_TEST(contains(shell("", "ip netns exec site-dut iptables-save -t nat"), "10.2.0.0/16"));
+    // What the others left is not ours to fail for.
+    BOOST_TEST(!contains(site.changed(0), "ip_forward"));
+}
+
+BOOST_AUTO_TEST_CASE(a_change_that_would_take_something_away_is_refused_and_undone) {
+    const Site site;
+    const auto dut = agent_there();
+    const Status refused =
+        dut->apply({forwarding(),
+                    {.kind = HostChange::Kind::kIp,
+                     .device = "d0",
+                     .value = "neigh add 198.18.0.77 lladdr 02:00:00:00:00:01 nud permanent dev d0",
+                     .undo = "neigh delete 198.18.0.77 dev d0"}});
+    BOOST_REQUIRE(!refused);
+    BOOST_TEST(contains(refused.error().message, "which is not ours to change"),
+               refused.error().message);
+    BOOST_TEST(dut->put_back().has_value());
+    BOOST_TEST(site.changed() == "");
+}
+
+BOOST_AUTO_TEST_CASE(whichever_side_is_killed_the_dut_is_as_it_was_found) {
+    const Site site;
+    const int count = std::atoi(number_of("PATHPROOF_SERIES", "4").c_str());
+    std::mt19937_64 random(std::stoull(number_of("PATHPROOF_SERIES_SEED", "13")));
+    int changed_before = 0;
+    for (int number = 0; number < count; ++number) {
+        const bool controller = number % 2 == 0;
+        const double moment_s = std::uniform_real_distribution<double>(0.8, 5)(random);
+        Background run(site, fmt::format("repro dns-race --lab {} {}", site.file(), kTwoCells));
+        usleep(static_cast<useconds_t>(moment_s * 1e6));
+        changed_before += site.changed(0).empty() ? 0 : 1;
+        const std::string what =
+            fmt::format("{} killed after {:.2f} s", controller ? "controller" : "agent", moment_s);
+        if (controller) {
+            run.process().signal(SIGKILL);
+            run.process().wait();
+            BOOST_TEST(site.changed(5000) == "", what);
+            shell_status("", binary_path() + " restore");
+        } else {
+            shell_status("", "kill -9 $(ip netns pids site-dut)");
+            run.process().wait();
+            BOOST_TEST(site.changed() == "", what);
+        }
+        BOOST_TEST(shell_status("", "test -e /run/pathproof") == 1, what);
+    }
+    BOOST_TEST(changed_before >= count * 3 / 4, changed_before << " of " << count);
+}
+
+// Takes half a minute: in the long ring.
+BOOST_AUTO_TEST_CASE(a_dut_that_hears_nothing_puts_itself_back_and_the_run_is_incomplete,
+                     *boost::unit_test::disabled()) {
+    const Site site;
+    Background run(site, fmt::format("repro dns-race --lab {} {} --out {}/report", site.file(),
+                                     kTwoCells, site.folder()));
+    usleep(3'000'000);
+    BOOST_TEST(site.changed(0) != "");
+    run.process().signal(SIGSTOP);
+    sleep(24);
+    // The tester's ports are as they were left: their process was not stopped.
+    const std::string there = site.changed(0);
+    BOOST_TEST(!contains(there, "ip_forward"), there);
+    BOOST_TEST(!contains(there, "MASQUERADE"), there);
+    run.process().signal(SIGCONT);
+    BOOST_TEST(run.process().wait() == 3);
+    BOOST_TEST(contains(read_file(site.folder() + "/said").value_or(""),
+                        "nothing was heard of the controller for 20 s"));
+    BOOST_TEST(site.changed() == "");
+}
