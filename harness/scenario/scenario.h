@@ -77,6 +77,9 @@ struct Scenario {
 const std::vector<Scenario>& all_scenarios();
 // Null for an unknown id.
 const Scenario* find_scenario(const std::string& id);
+// Of patterns of cells ("cure.*", "dns-race/cure.*") those for this scenario, without its name.
+std::vector<std::string> patterns_for(const std::string& scenario,
+                                      const std::vector<std::string>& patterns);
 // kBadInput unless each pattern matches a cell of the scenario: the sentence names those there are.
 Status check_cells(const Scenario& scenario, const std::vector<std::string>& patterns);
 

@@ -38,16 +38,20 @@ RunResult drawn(std::mt19937& random) {
                                 ScenarioVerdict::kNotReproduced, ScenarioVerdict::kDefectFound,
                                 ScenarioVerdict::kInconclusive})};
         for (unsigned cell = 0; cell < random() % 9; ++cell) {
-            Cell made{.id = "cell " + std::to_string(cell) + " # 1 | 2",
-                      .role = one_of(random, {Cell::Role::kMatrix, Cell::Role::kMatrix,
-                                              Cell::Role::kCure, Cell::Role::kDemonstration}),
-                      .verdict = one_of(
-                          random, {CellVerdict::kPass, CellVerdict::kFail, CellVerdict::kError,
-                                   CellVerdict::kSkip, CellVerdict::kInconclusive})};
+            Cell made{
+                .id = "cell " + std::to_string(cell) + " # 1 | 2",
+                .role = one_of(random, {Cell::Role::kMatrix, Cell::Role::kMatrix, Cell::Role::kCure,
+                                        Cell::Role::kDemonstration}),
+                .verdict = one_of(random, {CellVerdict::kPass, CellVerdict::kFail,
+                                           CellVerdict::kError, CellVerdict::kSkip,
+                                           CellVerdict::kInconclusive, CellVerdict::kUnstable})};
+            if (made.verdict == CellVerdict::kUnstable) {
+                made.runs = Runs{3, 1 + random() % 2, 1 + random() % 3};
+            }
             if (made.verdict != CellVerdict::kPass) {
                 made.reason = "of 5\n3 # went\twrong";
             }
-            if (made.verdict == CellVerdict::kFail) {
+            if (fails(made.verdict)) {
                 made.cause = random() % 2 == 0 ? "mtu" : "";
                 made.known = random() % 3 == 0 ? "bug 7" : "";
             }
