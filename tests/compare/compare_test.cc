@@ -212,6 +212,20 @@ BOOST_AUTO_TEST_CASE(unstable_is_a_verdict_of_its_own) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(what_a_part_of_a_run_leaves_out_is_not_missed) {
+    RunResult now = run();
+    now.scenarios[0].part = "cell-1,cell-2?";
+    now.scenarios[0].verdict = ScenarioVerdict::kNotReproduced;  // of those cells
+    std::erase_if(now.scenarios[0].cells, [](const Cell& each) {
+        return each.id != "cell-1" && !each.id.starts_with("cell-2");
+    });
+    now.scenarios[0].controls.clear();
+    const Comparison same = compare::compare(run(), now);
+    BOOST_TEST(same.changed.empty());
+    std::erase_if(now.scenarios[0].cells, [](const Cell& each) { return each.id == "cell-21"; });
+    BOOST_TEST(first(compare::compare(run(), now)) == "disappeared matrix/cell-21");
+}
+
 BOOST_AUTO_TEST_CASE(how_often_a_cell_fails_is_a_figure_with_an_interval) {
     RunResult was = run();
     RunResult is = run();
