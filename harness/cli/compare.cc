@@ -1,11 +1,11 @@
 // pathproof compare: what changed from one report to others.
+#include "harness/cli/compare.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/new_file.h"
-#include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/compare/text.h"
 
@@ -14,9 +14,7 @@ namespace {
 
 struct CompareOptions {
     std::vector<std::string> reports;
-    std::string html;
-    std::string baseline;
-    bool json = false;
+    ComparisonViews views;
 };
 
 Result<std::vector<compare::Report>> read_reports(const std::vector<std::string>& paths) {
@@ -42,33 +40,37 @@ int run_compare(const CompareOptions& options) {
     if (!reports) {
         return complain(reports.error());
     }
-    const auto expected = Expected::read(options.baseline);
-    if (!expected) {
-        return complain(expected.error());
-    }
-    const compare::Report& before = reports->front();
+    const auto expected = Expected::read(options.views.baseline);
+    return expected ? compare_reports(*reports, *expected, options.views)
+                    : complain(expected.error());
+}
+
+}  // namespace
+
+int compare_reports(const std::vector<compare::Report>& reports, const Expected& expected,
+                    const ComparisonViews& views) {
+    const compare::Report& before = reports.front();
     std::vector<compare::Compared> all;
     int code = 0;
-    for (auto now = reports->begin() + 1; now != reports->end(); ++now) {
+    for (auto now = reports.begin() + 1; now != reports.end(); ++now) {
         if (const std::string why = compare::not_comparable(before.run, now->run); !why.empty()) {
             return complain({ErrorCode::kFailed, fmt::format("{} and {} cannot be compared: {}",
                                                              before.file, now->file, why)});
         }
         all.push_back({&*now, compare::compare(before.run, now->run)});
-        if (expected->baseline()) {
-            compare::apply(*expected->baseline(), compare::today_utc(), now->run,
+        if (expected.baseline()) {
+            compare::apply(*expected.baseline(), compare::today_utc(), now->run,
                            all.back().comparison);
         }
         const int one = compare::exit_code(all.back().comparison);
         code = code == 1 || one == 1 ? 1 : std::max(code, one);
     }
-    if (!options.html.empty()) {
-        if (const Status written = replace_file(options.html, compare::page(before, all));
-            !written) {
+    if (!views.html.empty()) {
+        if (const Status written = replace_file(views.html, compare::page(before, all)); !written) {
             return complain(written.error());
         }
     }
-    if (options.json) {
+    if (views.json) {
         fmt::print("{}\n", compare::to_json(before, all)
                                .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
         return code;
@@ -79,7 +81,11 @@ int run_compare(const CompareOptions& options) {
     return code;
 }
 
-}  // namespace
+void add_comparison_options(CLI::App& command, ComparisonViews& views) {
+    command.add_flag("--json", views.json, "as JSON");
+    command.add_option("--html", views.html, "write a page to this file, too")->type_name("FILE");
+    add_baseline_option(command, views.baseline);
+}
 
 void add_compare(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<CompareOptions>();
@@ -92,10 +98,7 @@ void add_compare(CLI::App& app, Command& chosen) {
                      "report.json, or the folder that it is in: two or more")
         ->required()
         ->expected(2, 64);
-    command->add_flag("--json", options->json, "as JSON");
-    command->add_option("--html", options->html, "write a page to this file, too")
-        ->type_name("FILE");
-    add_baseline_option(*command, options->baseline);
+    add_comparison_options(*command, options->views);
     command->callback([options, &chosen] { chosen = [options] { return run_compare(*options); }; });
 }
 

@@ -30,6 +30,7 @@ int run_command_line(int argc, char** argv) {
     add_profile(app, chosen);
     app.add_subcommand("bench", "Measure pathproof beside the usual tools, in this run");
     add_compare(app, chosen);
+    add_rerun(app, chosen);
     add_baseline(app, chosen);
     add_restore(app, chosen);
     add_agent(app, chosen);

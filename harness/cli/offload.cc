@@ -121,7 +121,10 @@ void add_set(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOption
 
 int check(const PortCheckOptions& port, DeviceCheckOptions device) {
     if (device.device.empty()) {
-        return run_port_check(port);
+        return device.repeat == 1 ? run_port_check(port)
+                                  : complain({ErrorCode::kBadInput,
+                                              "--repeat goes with a network device of the kernel "
+                                              "only"});
     }
     if (is_port_check(port)) {
         return complain(

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/agent/ethtool.h"
+#include "harness/cli/asked.h"
 #include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
@@ -163,15 +164,15 @@ void print_check(const verdict::RunResult& result, bool as_json) {
     }
 }
 
-// 0: nothing wrong; 1: a defect, or driver and profile disagree; 3: not measured.
-int exit_of(const verdict::RunResult& result) {
+}  // namespace
+
+int device_exit_code(const verdict::RunResult& result) {
     if (result.verdict == verdict::RunVerdict::kIncomplete) {
         return 3;
     }
     const verdict::ScenarioResult& scenario = result.scenarios.front();
-    const bool failed = std::ranges::any_of(scenario.cells, [](const verdict::Cell& cell) {
-        return cell.verdict == verdict::CellVerdict::kFail;
-    });
+    const bool failed = std::ranges::any_of(
+        scenario.cells, [](const verdict::Cell& cell) { return verdict::fails(cell.verdict); });
     const bool found = std::ranges::any_of(scenario.truth_tables, [](const auto& table) {
         return std::ranges::any_of(table.rows,
                                    [](const auto& row) { return !row.finding.empty(); });
@@ -179,49 +180,7 @@ int exit_of(const verdict::RunResult& result) {
     return failed || found ? 1 : 0;
 }
 
-Result<SessionOptions> session_of(const DeviceCheckOptions& options) {
-    if (const Status allowed = lab::needs_root("'pathproof offload check'"); !allowed) {
-        return pass_on(allowed.error());
-    }
-    SessionOptions session{.command = "", .repeat_command = "", .out_dir = options.out};
-    if (!options.profile.empty()) {
-        auto profile = profile::find_profile(profile::profile_directory(), options.profile);
-        if (!profile) {
-            return pass_on(profile.error());
-        }
-        session.profile = std::move(*profile);
-    }
-    auto choice = choose_device(
-        {.netns = options.netns,
-         .name = options.device,
-         .tester_netns = options.tester_netns.empty() ? options.netns : options.tester_netns,
-         .tester_port = options.tester});
-    if (!choice) {
-        return pass_on(choice.error());
-    }
-    session.device = std::move(choice->device);
-    session.evidence = choice->evidence;
-    session.evidence_note = choice->evidence_note;
-    session.lab = "device " + options.device;
-    session.seed = options.seed;
-    session.matrix = options.quick ? scenario::MatrixSize::kQuick : scenario::MatrixSize::kFull;
-    session.scenarios = {scenario::find_scenario("offload-truth")};
-    session.repeat_command = "pathproof offload check " + options.device;
-    for (const auto& [word, value] : {std::pair{"--netns", &options.netns},
-                                      {"--tester", &options.tester},
-                                      {"--tester-netns", &options.tester_netns},
-                                      {"--profile", &options.profile}}) {
-        session.repeat_command += value->empty() ? "" : fmt::format(" {} {}", word, *value);
-    }
-    session.repeat_command += options.quick ? " --quick" : "";
-    session.command = session.repeat_command;
-    session.use_hugepages = false;
-    return session;
-}
-
-}  // namespace
-
-Result<DeviceChoice> choose_device(const lab::CabledDevice& cable) {
+Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable) {
     if (!cable.netns.empty() && !process::netns_exists(cable.netns)) {
         return fail(ErrorCode::kNotFound,
                     "network namespace '{}' does not exist; 'ip netns' lists them", cable.netns);
@@ -268,12 +227,36 @@ Result<DeviceChoice> choose_device(const lab::CabledDevice& cable) {
         offload::evidence_note(evidence, fmt::format("{} ({})", cable.name, info->driver))};
 }
 
+Status choose_device(SessionOptions& session) {
+    const verdict::RunOptions& asked = session.asked;
+    if (const Status allowed = lab::needs_root("'pathproof offload check'"); !allowed) {
+        return allowed;
+    }
+    auto choice = choose_cabled_device(
+        {.netns = asked.netns,
+         .name = asked.device,
+         .tester_netns = asked.tester_netns.empty() ? asked.netns : asked.tester_netns,
+         .tester_port = asked.tester});
+    if (!choice) {
+        return pass_on(choice.error());
+    }
+    session.device = std::move(choice->device);
+    session.evidence = choice->evidence;
+    session.evidence_note = choice->evidence_note;
+    session.lab = "device " + asked.device;
+    session.matrix = asked.quick ? scenario::MatrixSize::kQuick : scenario::MatrixSize::kFull;
+    session.use_hugepages = false;
+    return {};
+}
+
 int run_device_check(const DeviceCheckOptions& options) {
     const auto expected = Expected::read(options.baseline);
     if (!expected) {
         return complain(expected.error());
     }
-    const auto session = session_of(options);
+    verdict::RunOptions asked = options;
+    asked.scenarios = {"offload-truth"};
+    const auto session = session_of(asked, options.seed, options.out);
     if (!session) {
         return complain(session.error());
     }
@@ -281,7 +264,8 @@ int run_device_check(const DeviceCheckOptions& options) {
     if (!result) {
         return complain(result.error());
     }
-    const int exit_code = options.views.write(*result, expected->judge(*result, exit_of(*result)));
+    const int exit_code =
+        options.views.write(*result, expected->judge(*result, device_exit_code(*result)));
     return conclude(*result, options.out, exit_code, [&](const std::string& report) {
         if (options.views.print(*result, exit_code)) {
             return;
@@ -302,6 +286,7 @@ void declare_device_check(CLI::App& check, DeviceCheckOptions& options) {
         .add_option("--tester-netns", options.tester_netns,
                     "Network namespace of --tester (default: that of DEV)")
         ->needs(tester);
+    add_repeat_option(check, options);
 }
 
 }  // namespace pathproof::cli

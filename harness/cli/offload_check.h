@@ -14,18 +14,15 @@ class App;
 
 namespace pathproof::cli {
 
-struct DeviceCheckOptions {
-    std::string device;
-    std::string tester;
-    std::string tester_netns;
-    // Declared by the command itself.
-    std::string netns;
-    std::string profile;
+struct SessionOptions;
+
+struct DeviceCheckOptions : verdict::RunOptions {
+    DeviceCheckOptions() : RunOptions{.command = "offload check"} {}
+    // Declared by the command itself, as are netns, profile and quick.
     std::string out;
     std::string baseline;  // file of expected failures; empty: none
     Views views;
     std::uint64_t seed = 0;
-    bool quick = false;
     bool json = false;
 };
 
@@ -38,11 +35,16 @@ struct DeviceChoice {
 };
 // `tester_port` of the cable empty: the peer of a veth device. kBadInput: one that must not be
 // touched, is a tunnel, or has no link; a far end that is not known.
-Result<DeviceChoice> choose_device(const lab::CabledDevice& cable);
+Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable);
 
-// DEV, --tester and --tester-netns.
+// DEV, --tester, --tester-netns and --repeat.
 void declare_device_check(CLI::App& check, DeviceCheckOptions& options);
 // Gives the exit status: 0 nothing wrong, 1 a defect, 2 refused or bad input, 3 not measured.
 int run_device_check(const DeviceCheckOptions& options);
+
+// The device that session.asked names, and the far end of its cable.
+Status choose_device(SessionOptions& session);
+// 0: nothing wrong; 1: a defect, or driver and profile disagree; 3: not measured.
+int device_exit_code(const verdict::RunResult& result);
 
 }  // namespace pathproof::cli

@@ -172,6 +172,7 @@ verdict::RunResult describe_run(const PortCheckOptions& options, tester::Client&
     run.evidence_note =
         offload::evidence_note(evidence, fmt::format("{} ({})", ports[0].name, ports[0].driver));
     run.command = run.repeat_command = command_of(options);
+    run.options.command = "offload check";
     run.seed = options.seed;
     run.lab = options.software_nic ? softnic::kSoftwareNicName : "two DPDK ports";
     run.version = PATHPROOF_VERSION;

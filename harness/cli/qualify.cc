@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "harness/cli/asked.h"
 #include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
@@ -15,73 +16,33 @@
 namespace pathproof::cli {
 namespace {
 
-struct QualifyOptions {
-    std::string lab = "veth";
-    std::string profile;
+struct QualifyOptions : verdict::RunOptions {
+    QualifyOptions() : RunOptions{.command = "qualify", .lab = "veth"} {}
     std::string only;
     std::string out = "report";
     std::string baseline;
     Views views;
     std::uint64_t seed = 0;
-    std::uint64_t pairs = 0;
-    bool no_hugepages = false;
-    bool full = false;
 };
 
-Result<SessionOptions> session_of(const QualifyOptions& options) {
-    SessionOptions session{.command = "", .repeat_command = "", .out_dir = options.out};
-    if (const Status taken = take_lab(options.lab, session); !taken) {
-        return pass_on(taken.error());
-    }
-    // Of another lab's device the one that its driver says.
-    const std::string named =
-        options.profile.empty() && session.place->is_built_in() ? "veth" : options.profile;
-    if (!named.empty()) {
-        auto profile = profile::find_profile(profile::profile_directory(), named);
-        if (!profile) {
-            return pass_on(profile.error());
-        }
-        session.profile = std::move(*profile);
-    }
-    session.seed = options.seed;
-    session.pairs = options.pairs;
-    session.use_hugepages = !options.no_hugepages;
-    session.calibrate = scenario::Calibrate::kQuick;
-    if (options.only.empty()) {
-        for (const scenario::Scenario& each : scenario::all_scenarios()) {
-            session.scenarios.push_back(&each);
-        }
-    } else {
-        auto chosen = parse_scenarios(options.only);
-        if (!chosen) {
-            return pass_on(chosen.error());
-        }
-        session.scenarios = std::move(*chosen);
-        if (const Status able = check_roles(session); !able) {
-            return pass_on(able.error());
-        }
-    }
-    session.repeat_command = "pathproof qualify --lab " + options.lab;
-    session.repeat_command += named.empty() ? "" : " --profile " + named;
+Result<SessionOptions> qualify_session(const QualifyOptions& options) {
+    verdict::RunOptions asked = options;
     if (!options.only.empty()) {
-        session.repeat_command += " --only " + options.only;
+        auto ids = scenario_ids(options.only);
+        if (!ids) {
+            return pass_on(ids.error());
+        }
+        asked.scenarios = std::move(*ids);
     }
-    if (options.pairs != 0) {
-        session.repeat_command += fmt::format(" --pairs {}", options.pairs);
+    auto session = session_of(asked, options.seed, options.out);
+    if (session) {
+        session->command += " --out " + options.out;
     }
-    if (options.full) {
-        session.repeat_command += " --full";
-        session.matrix = scenario::MatrixSize::kFull;
-    }
-    if (options.no_hugepages) {
-        session.repeat_command += " --no-hugepages";
-    }
-    session.command = session.repeat_command + " --out " + options.out;
     return session;
 }
 
 int run_qualify(const QualifyOptions& options) {
-    const auto session = session_of(options);
+    const auto session = qualify_session(options);
     if (!session) {
         return complain(session.error());
     }
@@ -94,7 +55,7 @@ int run_qualify(const QualifyOptions& options) {
         return complain(result.error());
     }
     const int exit_code =
-        options.views.write(*result, expected->judge(*result, verdict::exit_code(result->verdict)));
+        options.views.write(*result, expected->judge(*result, exit_code_of(*result)));
     return conclude(*result, options.out, exit_code, [&](const std::string& report) {
         if (options.views.print(*result, exit_code)) {
             return;
@@ -125,6 +86,13 @@ void add_qualify(CLI::App& app, Command& chosen) {
         ->add_option("--pairs", options->pairs,
                      "query pairs of each race experiment (0: each its own number)")
         ->check(CLI::Range(0, 50'000));
+    command
+        ->add_option("--cells", options->cells,
+                     "run the cells that match these patterns only ('dns-race/cure.*'); nothing is "
+                     "said of the others")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    add_repeat_option(*command, *options);
     command->add_flag(
         "--full", options->full,
         "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");

@@ -1,6 +1,5 @@
 // pathproof repro: one scenario, with its cause and cure.
 
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/asked.h"
 #include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
@@ -18,83 +18,41 @@
 namespace pathproof::cli {
 namespace {
 
-struct ReproOptions {
+struct ReproOptions : verdict::RunOptions {
+    ReproOptions() : RunOptions{.command = "repro", .lab = "veth"} {}
     std::string scenario;
-    std::string lab = "veth";
     std::string out;
     std::string baseline;
     Views views;
     std::uint64_t seed = 0;
-    std::uint64_t pairs = 0;
-    std::vector<std::string> cells;
-    bool no_hugepages = false;
-    bool full = false;
     bool json = false;
 };
 
-int exit_code_of(verdict::ScenarioVerdict verdict) {
-    switch (verdict) {
-        case verdict::ScenarioVerdict::kReproduced:
-        case verdict::ScenarioVerdict::kDefectFound: return 0;
-        case verdict::ScenarioVerdict::kExposed:
-        case verdict::ScenarioVerdict::kNotReproduced:
-        case verdict::ScenarioVerdict::kNoDefectFound: return 1;
-        case verdict::ScenarioVerdict::kInconclusive:
-        case verdict::ScenarioVerdict::kNotRun: return 3;
-    }
-    return 3;
-}
-
 int run_repro(const ReproOptions& options) {
-    auto scenarios = parse_scenarios(options.scenario);
-    if (!scenarios) {
-        return complain(scenarios.error());
+    const auto ids = scenario_ids(options.scenario);
+    if (!ids) {
+        return complain(ids.error());
     }
-    if (scenarios->size() != 1) {
+    if (ids->size() != 1) {
         return complain(
             {ErrorCode::kBadInput, "repro takes one scenario; qualify --only takes several"});
     }
-    if (const Status known = scenario::check_cells(*scenarios->front(), options.cells); !known) {
-        return complain(known.error());
+    verdict::RunOptions asked = options;
+    asked.scenarios = *ids;
+    const auto session = session_of(asked, options.seed, options.out);
+    if (!session) {
+        return complain(session.error());
     }
     const auto expected = Expected::read(options.baseline);
     if (!expected) {
         return complain(expected.error());
     }
-    SessionOptions session{.command = "", .repeat_command = "", .out_dir = options.out};
-    session.repeat_command =
-        fmt::format("pathproof repro {} --lab {}", options.scenario, options.lab);
-    if (options.pairs != 0) {
-        session.repeat_command += fmt::format(" --pairs {}", options.pairs);
-    }
-    if (!options.cells.empty()) {
-        session.repeat_command += fmt::format(" --cells '{}'", fmt::join(options.cells, ","));
-        session.cells = options.cells;
-    }
-    if (options.full) {
-        session.repeat_command += " --full";
-        session.matrix = scenario::MatrixSize::kFull;
-    }
-    if (options.no_hugepages) {
-        session.repeat_command += " --no-hugepages";
-    }
-    session.command = session.repeat_command;
-    if (const Status taken = take_lab(options.lab, session); !taken) {
-        return complain(taken.error());
-    }
-    session.scenarios = std::move(*scenarios);
-    if (const Status able = check_roles(session); !able) {
-        return complain(able.error());
-    }
-    session.seed = options.seed;
-    session.pairs = options.pairs;
-    session.use_hugepages = !options.no_hugepages;
-    auto result = run_session(session);
+    auto result = run_session(*session);
     if (!result) {
         return complain(result.error());
     }
-    const int exit_code = options.views.write(
-        *result, expected->judge(*result, exit_code_of(result->scenarios.front().verdict)));
+    const int exit_code =
+        options.views.write(*result, expected->judge(*result, exit_code_of(*result)));
     return conclude(*result, options.out, exit_code, [&](const std::string&) {
         if (options.views.print(*result, exit_code)) {
             return;
@@ -135,6 +93,7 @@ void add_repro(CLI::App& app, Command& chosen) {
                      "is said of the others")
         ->delimiter(',')
         ->allow_extra_args(false);
+    add_repeat_option(*command, *options);
     command->add_flag(
         "--full", options->full,
         "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");

@@ -21,6 +21,7 @@
 #include "harness/lab/signals.h"
 #include "harness/report/environment.h"
 #include "harness/report/report.h"
+#include "harness/verdict/repeat.h"
 
 namespace pathproof::cli {
 namespace {
@@ -45,6 +46,7 @@ class Run {
   public:
     explicit Run(const SessionOptions& options) : options_(options) {
         result_.command = options.command;
+        result_.options = options.asked;
         result_.seed = options.seed;
         result_.repeat_command = fmt::format("{} --seed {}", options.repeat_command, options.seed);
         result_.lab = options.lab;
@@ -62,19 +64,35 @@ class Run {
 
     scenario::Measured& measured() { return measured_; }
 
+    // One more repetition of a scenario; the last one makes a result of them.
     void add(verdict::ScenarioResult scenario) {
         const std::lock_guard lock(mutex_);
-        result_.scenarios.push_back(std::move(scenario));
+        repetitions_.push_back(std::move(scenario));
+        if (repetitions_.size() == options_.repeat) {
+            result_.scenarios.push_back(combined(std::move(repetitions_)));
+            repetitions_.clear();
+        }
         measured_.end();
+    }
+
+    // One that the lab has no role for.
+    void add_not_run(verdict::ScenarioResult scenario) {
+        const std::lock_guard lock(mutex_);
+        describe(scenario);
+        result_.scenarios.push_back(std::move(scenario));
     }
 
     // Judged; with an interruption's sentence it is INCOMPLETE whatever was measured.
     verdict::RunResult finish(const std::string& interruption) {
         const std::lock_guard lock(mutex_);
         verdict::RunResult result = result_;
+        std::vector<verdict::ScenarioResult> open = repetitions_;
         if (auto cut = measured_.cut_short(interruption)) {
-            cut->part = fmt::format("{}", fmt::join(options_.cells, ","));
-            result.scenarios.push_back(std::move(*cut));
+            describe(*cut);
+            open.push_back(std::move(*cut));
+        }
+        if (!open.empty()) {
+            result.scenarios.push_back(combined(std::move(open)));
         }
         result.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
@@ -91,11 +109,56 @@ class Run {
         return result;
     }
 
+    // What was asked for of it.
+    void describe(verdict::ScenarioResult& scenario) const {
+        const scenario::Options asked{.cells = scenario::patterns_for(scenario.id, options_.cells)};
+        scenario.part = fmt::format("{}", fmt::join(asked.cells, ","));
+        const scenario::Scenario* known = scenario::find_scenario(scenario.id);
+        if (known != nullptr && known->cells != nullptr) {
+            scenario.planned = known->cells();
+            std::erase_if(scenario.planned,
+                          [&](const std::string& id) { return !asked_for(asked, id); });
+        }
+    }
+
+    // Where a repetition keeps its evidence; empty: nowhere.
+    std::string folder(std::size_t repetition) const {
+        return options_.out_dir.empty() ? ""
+               : options_.repeat == 1
+                   ? report::unfinished_folder(options_.out_dir)
+                   : fmt::format("{}/repetition-{}", report::unfinished_folder(options_.out_dir),
+                                 repetition);
+    }
+
   private:
+    // With the evidence of the repetitions that it speaks of, in its place.
+    verdict::ScenarioResult combined(std::vector<verdict::ScenarioResult> all) const {
+        verdict::ScenarioResult result = verdict::combine(std::move(all), options_.seed);
+        if (options_.repeat == 1 || options_.out_dir.empty()) {
+            return result;
+        }
+        const auto take = [&](const std::vector<verdict::EvidenceFile>& files, std::size_t from) {
+            for (const verdict::EvidenceFile& file : files) {
+                std::error_code lost;  // is found missing, and said, when the report is written
+                std::filesystem::rename(
+                    folder(from) + "/" + file.path,
+                    report::unfinished_folder(options_.out_dir) + "/" + file.path, lost);
+            }
+        };
+        take(result.evidence, result.kept);
+        for (const auto* cells : {&result.cells, &result.controls}) {
+            for (const verdict::Cell& cell : *cells) {
+                take(cell.evidence, cell.runs ? cell.runs->kept : 1);
+            }
+        }
+        return result;
+    }
+
     const SessionOptions& options_;
     const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
     std::mutex mutex_;
     verdict::RunResult result_;
+    std::vector<verdict::ScenarioResult> repetitions_;  // of the scenario in progress
     scenario::Measured measured_;
 };
 
@@ -171,7 +234,7 @@ Status take_lab(const std::string& name, SessionOptions& session) {
     if (!cabled) {
         return pass_on(cabled.error());
     }
-    auto choice = choose_device(*cabled);
+    auto choice = choose_cabled_device(*cabled);
     if (!choice) {
         return pass_on(choice.error());
     }
@@ -227,25 +290,36 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     for (const std::string& sentence : (*journal)->recovered()) {
         tell(sentence);
     }
-    scenario::Options settings{
-        .seed = seeded.seed,
-        .cells = seeded.cells,
-        .pairs = seeded.pairs,
-        .hugepages = seeded.use_hugepages && take_hugepages(**journal),
-        .cpus = port::usable_cpus(2),
-        .out_dir = seeded.out_dir.empty() ? "" : report::unfinished_folder(seeded.out_dir),
-        .matrix = seeded.matrix,
-        .device = seeded.device,
-        .calibrate = seeded.calibrate};
-    {
-        scenario::Context context{*place,   **journal,      progress,
-                                  settings, seeded.profile, run.measured()};
-        for (const scenario::Scenario* scenario : seeded.scenarios) {
-            if (const std::string why = seeded.place ? place->lacks(scenario->needs) : "";
-                !why.empty()) {
-                run.add(scenario::not_run(*scenario, why));
-                continue;
+    scenario::Options settings{.seed = seeded.seed,
+                               .cells = seeded.cells,
+                               .pairs = seeded.pairs,
+                               .hugepages = seeded.use_hugepages && take_hugepages(**journal),
+                               .cpus = port::usable_cpus(2),
+                               .out_dir = run.folder(1),
+                               .matrix = seeded.matrix,
+                               .device = seeded.device,
+                               .calibrate = seeded.calibrate};
+    for (const scenario::Scenario* scenario : seeded.scenarios) {
+        if (const std::string why = seeded.place ? place->lacks(scenario->needs) : "";
+            !why.empty()) {
+            run.add_not_run(scenario::not_run(*scenario, why));
+            continue;
+        }
+        settings.cells = scenario::patterns_for(scenario->id, seeded.cells);
+        for (std::uint32_t number = 1; number <= seeded.repeat && (*journal)->is_open(); ++number) {
+            settings.seed = verdict::seed_of_repetition(seeded.seed, number);
+            settings.out_dir = run.folder(number);
+            settings.calibrate = number == 1 ? seeded.calibrate : scenario::Calibrate::kNo;
+            if (seeded.repeat > 1) {
+                tell(fmt::format("{}: repetition {} of {}, seed {}", scenario->id, number,
+                                 seeded.repeat, settings.seed));
             }
+            if (seeded.repeat > 1 && !settings.out_dir.empty()) {
+                std::error_code full;  // said when the evidence is missed
+                std::filesystem::create_directories(settings.out_dir + "/evidence", full);
+            }
+            scenario::Context context{*place,   **journal,      progress,
+                                      settings, seeded.profile, run.measured()};
             run.measured().begin({.id = scenario->id, .title = scenario->title});
             auto result = scenario->run(context);
             if (!(*journal)->is_open()) {
@@ -253,7 +327,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
             }
             verdict::ScenarioResult made =
                 result ? std::move(*result) : *run.measured().cut_short(result.error().message);
-            made.part = fmt::format("{}", fmt::join(seeded.cells, ","));
+            run.describe(made);
             run.add(std::move(made));
         }
     }

@@ -22,6 +22,7 @@ class App;
 namespace pathproof::cli {
 
 struct SessionOptions {
+    verdict::RunOptions asked;   // for the report
     std::string command;         // as typed
     std::string repeat_command;  // without the seed, which is added
     std::string lab = "veth";
@@ -38,6 +39,7 @@ struct SessionOptions {
     std::optional<scenario::TruthDevice> device = std::nullopt;  // in place of the lab's own
     port::Evidence evidence = port::Evidence::kVirtual;          // as the built-in lab's
     std::string evidence_note;                                   // empty: that of the built-in lab
+    std::uint32_t repeat = 1;  // of each scenario, each time with the seed_of_repetition()
 };
 
 // Runs the scenarios and judges the run. A scenario that could not be made is a value

@@ -9,14 +9,19 @@
 namespace pathproof::cli {
 
 int Views::write(const verdict::RunResult& result, int exit_code) const {
-    if (summary_md.empty() || summary_md == "-") {
-        return exit_code;
-    }
-    const Status written = replace_file(summary_md, report::summary_markdown(result, exit_code));
-    if (!written) {
-        complain(written.error());
-    }
-    return written ? exit_code : 3;
+    int code = exit_code;
+    const auto put = [&](const std::string& file, const auto& text) {
+        if (file.empty() || file == "-") {
+            return;
+        }
+        if (const Status written = replace_file(file, text()); !written) {
+            complain(written.error());
+            code = 3;
+        }
+    };
+    put(summary_md, [&] { return report::summary_markdown(result, exit_code); });
+    put(netdev_json, [&] { return report::netdev_json(result, exit_code, netdev); });
+    return code;
 }
 
 bool Views::print(const verdict::RunResult& result, int exit_code) const {
@@ -24,8 +29,10 @@ bool Views::print(const verdict::RunResult& result, int exit_code) const {
         fmt::print("{}", report::ktap(result, exit_code));
     } else if (summary_md == "-") {
         fmt::print("{}", report::summary_markdown(result, exit_code));
+    } else if (netdev_json == "-") {
+        fmt::print("{}", report::netdev_json(result, exit_code, netdev));
     }
-    return ktap || summary_md == "-";
+    return ktap || summary_md == "-" || netdev_json == "-";
 }
 
 void add_view_options(CLI::App& command, Views& views) {
@@ -35,6 +42,18 @@ void add_view_options(CLI::App& command, Views& views) {
         .add_option("--summary-md", views.summary_md,
                     "write a summary in Markdown, for the page of a CI job (-: standard output)")
         ->type_name("FILE");
+    CLI::Option* netdev =
+        command
+            .add_option("--netdev-json", views.netdev_json,
+                        "write the results as the Linux netdev CI (NIPA) reads them (-: standard "
+                        "output)")
+            ->type_name("FILE");
+    const auto name = [&](const char* option, std::string& value, const char* what) {
+        command.add_option(option, value, what)->needs(netdev)->type_name("TEXT");
+    };
+    name("--netdev-executor", views.netdev.executor, "name of this executor (pathproof)");
+    name("--netdev-branch", views.netdev.branch, "branch that is tested (the kernel's release)");
+    name("--netdev-link", views.netdev.link, "URL of the folder that the report will be in");
     if (CLI::Option* other = command.get_option_no_throw("--json"); other != nullptr) {
         ktap->excludes(other);
     }

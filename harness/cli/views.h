@@ -1,8 +1,9 @@
-// How a run is told beside its report: --ktap, --summary-md.
+// How a run is told beside its report: --ktap, --summary-md, --netdev-json.
 #pragma once
 
 #include <string>
 
+#include "harness/report/netdev.h"
 #include "harness/verdict/result.h"
 
 namespace CLI {
@@ -11,11 +12,14 @@ class App;
 
 namespace pathproof::cli {
 
+// A file is "-" for standard output, in place of the summary, and empty for none.
 struct Views {
-    bool ktap = false;       // on standard output, in place of the summary
-    std::string summary_md;  // a file, "-" for standard output; empty: none
+    bool ktap = false;  // on standard output
+    std::string summary_md;
+    std::string netdev_json;
+    report::NetdevNames netdev;
 
-    // Writes the file. Gives the exit code: 3 where it could not be written.
+    // Writes the files. Gives the exit code: 3 where one could not be written.
     int write(const verdict::RunResult& result, int exit_code) const;
     // Whether standard output was given one of them.
     bool print(const verdict::RunResult& result, int exit_code) const;

@@ -35,8 +35,20 @@ bool fits_cell(const Known& known, const std::string& scenario, const Cell& cell
     return fits(without_cause(known.id), cell_id(scenario, cell));
 }
 
+// One run of a cell that fails at times says nothing else of it, whatever it says.
+bool is_one_of_unstable(const Known& known, const Cell& cell) {
+    return known.verdict == "unstable" && (!cell.runs || cell.runs->n < 2);
+}
+
+bool fits_verdict(const Known& known, const Cell& cell) {
+    return known.verdict.empty() ? fails(cell.verdict)
+           : known.verdict == "fail" || is_one_of_unstable(known, cell)
+               ? cell.verdict == CellVerdict::kFail
+               : cell.verdict == CellVerdict::kUnstable;
+}
+
 bool expects(const Known& known, const std::string& scenario, const Cell& cell) {
-    return cell.verdict == CellVerdict::kFail && fits_cell(known, scenario, cell) &&
+    return fits_verdict(known, cell) && fits_cell(known, scenario, cell) &&
            (!names_a_cause(known) || fits(known.id, finding_id(scenario, cell)));
 }
 
@@ -103,13 +115,16 @@ void account(const Baseline& baseline, const Known& known, const RunResult& run,
         if (fits_cell(known, scenario, cell)) {
             fitted = true;
             fails |= expects(known, scenario, cell);
-            open |= cell.verdict != CellVerdict::kPass && cell.verdict != CellVerdict::kFail;
+            open |= is_one_of_unstable(known, cell) ||
+                    (cell.verdict != CellVerdict::kPass && !verdict::fails(cell.verdict));
         }
     });
     if (!fitted) {
         result.unmatched.push_back(in_line(baseline, known, "no cell of this run fits it"));
     } else if (!fails && !open) {
-        result.gone.push_back(in_line(baseline, known, "does not fail any more"));
+        result.gone.push_back(in_line(
+            baseline, known,
+            known.verdict == "unstable" ? "is not unstable any more" : "does not fail any more"));
     }
 }
 
@@ -120,15 +135,22 @@ std::string toml_text(const std::string& text) {
 }
 
 Known read_known(profile::TomlReader& reader, const toml::table& table) {
-    reader.allow_only(table, {"id", "reason", "link", "until", "kernel", "driver", "nic"});
+    reader.allow_only(table,
+                      {"id", "reason", "link", "verdict", "until", "kernel", "driver", "nic"});
     Known known{.id = reader.required_text(table, "id"),
                 .reason = reader.required_text(table, "reason"),
                 .link = reader.optional_text(table, "link"),
+                .verdict = reader.optional_text(table, "verdict"),
                 .until = table.contains("until") ? reader.date(table, "until") : "",
                 .kernel = reader.optional_text(table, "kernel"),
                 .driver = reader.optional_text(table, "driver"),
                 .nic = reader.optional_text(table, "nic"),
                 .line = static_cast<int>(table.source().begin.line)};
+    if (!known.verdict.empty() && known.verdict != "fail" && known.verdict != "unstable") {
+        reader.complain(table.source(),
+                        "verdict '{}' is none that can be expected; there are: fail, unstable",
+                        known.verdict);
+    }
     if (known.id.find('/') == std::string::npos) {
         reader.complain(table.source(),
                         "id '{}' names no cell; an id is scenario/cell or scenario/cell/cause, "
@@ -189,12 +211,13 @@ int Expectation::exit_code(RunVerdict verdict) const {
 Expectation apply(const Baseline& baseline, const std::string& today, RunResult& run) {
     Expectation result;
     each_cell(run, [&](const std::string& scenario, Cell& cell) {
-        if (cell.verdict != CellVerdict::kFail) {
+        if (!verdict::fails(cell.verdict)) {
             return;
         }
         const Known* known = expecting(baseline, today, run, scenario, cell);
         const std::string id = finding_id(scenario, cell);
         if (known == nullptr) {
+            cell.fresh = true;
             result.fresh.push_back(fmt::format("{}: {}", id, cell.reason));
             return;
         }
@@ -213,11 +236,8 @@ Expectation apply(const Baseline& baseline, const std::string& today, RunResult&
 
 void apply(const Baseline& baseline, const std::string& today, const RunResult& now,
            Comparison& comparison) {
-    const auto is_worse = [](const Changed& each) {
-        return each.change == Change::kNewFailure || each.change == Change::kChangedCause;
-    };
     each_cell(now, [&](const std::string& scenario, const Cell& cell) {
-        const Known* known = cell.verdict == CellVerdict::kFail
+        const Known* known = verdict::fails(cell.verdict)
                                  ? expecting(baseline, today, now, scenario, cell)
                                  : nullptr;
         const auto changed =
@@ -229,11 +249,11 @@ void apply(const Baseline& baseline, const std::string& today, const RunResult& 
     // A scenario as a whole is no news if each of its failures is known.
     for (Changed& whole : comparison.changed) {
         const auto scenario = std::ranges::find(now.scenarios, whole.id, &ScenarioResult::id);
-        if (!is_worse(whole) || scenario == now.scenarios.end()) {
+        if (!is_worse(whole.change) || scenario == now.scenarios.end()) {
             continue;
         }
         const auto is_news = [&](const Cell& cell) {
-            return cell.verdict == CellVerdict::kFail &&
+            return verdict::fails(cell.verdict) &&
                    expecting(baseline, today, now, whole.id, cell) == nullptr;
         };
         if (std::ranges::none_of(scenario->cells, is_news) &&
@@ -270,9 +290,11 @@ std::string baseline_of(const RunResult& run) {
         "nic.\n",
         run.started_at, run.version);
     each_cell(run, [&](const std::string& scenario, const Cell& cell) {
-        if (cell.verdict == CellVerdict::kFail) {
-            text += fmt::format("\n[[known]]\nid = {}\nreason = {}\n",
-                                toml_text(finding_id(scenario, cell)), toml_text(cell.reason));
+        if (verdict::fails(cell.verdict)) {
+            text += fmt::format(
+                "\n[[known]]\nid = {}\nreason = {}\n{}", toml_text(finding_id(scenario, cell)),
+                toml_text(cell.reason),
+                cell.verdict == CellVerdict::kUnstable ? "verdict = \"unstable\"\n" : "");
         }
     });
     return text;

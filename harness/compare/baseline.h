@@ -16,10 +16,11 @@ struct Known {
     std::string id;  // "vxlan-checksum/vx-tx-on.*/stale-port"; without a cause: whatever the cause
     std::string reason;
     std::string link;
-    std::string until;   // "2027-01-31", the last day; empty: for good
-    std::string kernel;  // of /proc/sys/kernel/osrelease
-    std::string driver;  // of a device under test
-    std::string nic;     // its bus address or firmware
+    std::string verdict;  // "fail", "unstable"; empty: either
+    std::string until;    // "2027-01-31", the last day; empty: for good
+    std::string kernel;   // of /proc/sys/kernel/osrelease
+    std::string driver;   // of a device under test
+    std::string nic;      // its bus address or firmware
     int line = 0;
 };
 
@@ -40,7 +41,7 @@ std::vector<std::string> lint(const Baseline& baseline, const std::string& today
 struct Expectation {
     std::vector<std::string> known;      // failures that are expected
     std::vector<std::string> fresh;      // failures that are not
-    std::vector<std::string> gone;       // entries whose cells were run, and none fails
+    std::vector<std::string> gone;       // entries whose cells were run, and none does so
     std::vector<std::string> expired;    // entries past their date
     std::vector<std::string> unmatched;  // entries that no cell of this run fits
 

@@ -1,12 +1,14 @@
 #include "harness/compare/compare.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
 #include <regex>
+#include <sstream>
 #include <string_view>
 
 #include "harness/report/text.h"
@@ -16,12 +18,13 @@ namespace {
 
 using namespace verdict;
 
-enum class Standing { kAbsent, kSkipped, kOpen, kPassed, kFailed };
+enum class Standing { kAbsent, kSkipped, kOpen, kPassed, kUnstable, kFailed };
 
 Standing standing(const Cell& cell) {
     switch (cell.verdict) {
         case CellVerdict::kPass: return Standing::kPassed;
         case CellVerdict::kFail: return Standing::kFailed;
+        case CellVerdict::kUnstable: return Standing::kUnstable;
         case CellVerdict::kSkip: return Standing::kSkipped;
         case CellVerdict::kError:
         case CellVerdict::kInconclusive: break;
@@ -30,7 +33,8 @@ Standing standing(const Cell& cell) {
 }
 
 bool has_verdict(Standing standing) {
-    return standing == Standing::kPassed || standing == Standing::kFailed;
+    return standing == Standing::kPassed || standing == Standing::kUnstable ||
+           standing == Standing::kFailed;
 }
 
 // The cells and controls of a scenario by id.
@@ -51,50 +55,55 @@ const Cell* find(const Cells& cells, const std::string& id) {
     return found == cells.end() ? nullptr : found->second;
 }
 
-// A part ("tx.as-found.tso") is listed where it fails; where it is not, the whole ("tx.as-found")
-// tells whether it was looked at.
-const Cell* whole_of(const Cells& cells, std::string id) {
-    const Cell* whole = nullptr;
-    for (std::size_t dot = id.rfind('.'); whole == nullptr && dot != std::string::npos;
-         dot = id.rfind('.')) {
-        id.resize(dot);
-        whole = find(cells, id);
-    }
-    return whole;
-}
-
 // How a cell stood in one of the runs.
 struct Stood {
     Standing standing = Standing::kAbsent;
     std::string words;
+    std::string cause = {};
+    bool once = true;  // of which a cell that fails at times tells nothing
 };
 
 std::string in_words(const Cell& cell) {
-    const bool named = cell.verdict == CellVerdict::kFail && !cell.cause.empty();
-    return std::string(name(cell.verdict)) + (named ? " " + cell.cause : "");
+    const bool named = fails(cell.verdict) && !cell.cause.empty();
+    return std::string(name(cell.verdict)) + (named ? " " + cell.cause : "") +
+           (cell.runs && fails(cell.verdict)
+                ? fmt::format(" ({} of {})", cell.runs->failed, cell.runs->n)
+                : "");
 }
 
 Stood stood(const Cells& cells, const std::string& id, bool fails_in_the_other) {
     if (const Cell* cell = find(cells, id); cell != nullptr) {
-        return {standing(*cell), in_words(*cell)};
+        return {standing(*cell), in_words(*cell), cell->cause, !cell->runs || cell->runs->n < 2};
     }
-    const Cell* whole = fails_in_the_other ? whole_of(cells, id) : nullptr;
+    const Cell* whole =
+        fails_in_the_other
+            ? whole_of(id, [&](const std::string& other) { return find(cells, other); })
+            : nullptr;
     if (whole == nullptr) {
         return {Standing::kAbsent, "not run"};
     }
-    return has_verdict(standing(*whole)) ? Stood{Standing::kPassed, "PASS"}
-                                         : Stood{standing(*whole), in_words(*whole)};
+    return has_verdict(standing(*whole))
+               ? Stood{Standing::kPassed, "PASS", "", !whole->runs || whole->runs->n < 2}
+               : Stood{standing(*whole), in_words(*whole)};
 }
 
 // Nothing to say of a cell that stands as it stood.
 std::optional<Change> change_of(const Stood& was, const Stood& is) {
-    if (is.standing == Standing::kFailed) {
-        return was.standing != Standing::kFailed ? std::optional(Change::kNewFailure)
-               : was.words != is.words           ? std::optional(Change::kChangedCause)
-                                                 : std::nullopt;
+    if (was.standing == Standing::kUnstable && has_verdict(is.standing) && is.once) {
+        return Change::kNotComparable;
+    }
+    if (is.standing == Standing::kFailed || is.standing == Standing::kUnstable) {
+        const bool failed =
+            was.standing == Standing::kFailed || was.standing == Standing::kUnstable;
+        return failed && was.cause != is.cause    ? std::optional(Change::kChangedCause)
+               : was.standing == is.standing      ? std::nullopt
+               : is.standing == Standing::kFailed ? std::optional(Change::kNewFailure)
+               : failed                           ? std::optional(Change::kFailsLess)
+                                                  : std::optional(Change::kUnstable);
     }
     if (is.standing == Standing::kPassed) {
-        return was.standing == Standing::kFailed   ? std::optional(Change::kFailureGone)
+        return was.standing == Standing::kFailed || was.standing == Standing::kUnstable
+                   ? std::optional(Change::kFailureGone)
                : was.standing != Standing::kPassed ? std::optional(Change::kAppeared)
                                                    : std::nullopt;
     }
@@ -109,22 +118,31 @@ std::string in_words(const Measure& measure) {
                        report::format_interval(*measure.interval, measure.value.number()));
 }
 
+void compare_figure(const std::string& id, const Measure& old, const Measure& measure,
+                    Comparison& result) {
+    if (!old.value.is_number() || !measure.value.is_number() || old.unit != measure.unit) {
+        return;
+    }
+    if (!old.interval || !measure.interval) {
+        result.without_interval += old.value != measure.value ? 1 : 0;
+    } else if (old.interval->high < measure.interval->low ||
+               measure.interval->high < old.interval->low) {
+        result.figures.push_back({id, measure.label, in_words(old), in_words(measure)});
+    } else {
+        ++result.within_noise;
+    }
+}
+
 void compare_figures(const std::string& id, const Cell& before, const Cell& now,
                      Comparison& result) {
     for (const Measure& measure : now.measures) {
         const auto old = std::ranges::find(before.measures, measure.name, &Measure::name);
-        if (old == before.measures.end() || !old->value.is_number() || !measure.value.is_number() ||
-            old->unit != measure.unit) {
-            continue;
+        if (old != before.measures.end()) {
+            compare_figure(id, *old, measure, result);
         }
-        if (!old->interval || !measure.interval) {
-            result.without_interval += old->value != measure.value ? 1 : 0;
-        } else if (old->interval->high < measure.interval->low ||
-                   measure.interval->high < old->interval->low) {
-            result.figures.push_back({id, measure.label, in_words(*old), in_words(measure)});
-        } else {
-            ++result.within_noise;
-        }
+    }
+    if (before.runs && now.runs) {
+        compare_figure(id, share_of(*before.runs), share_of(*now.runs), result);
     }
 }
 
@@ -132,13 +150,13 @@ void compare_cell(const std::string& scenario, const std::string& id, const Cell
                   const Cells& now, Comparison& result) {
     const Cell* old = find(before, id);
     const Cell* present = find(now, id);
-    const auto fails = [](const Cell* cell) {
-        return cell != nullptr && standing(*cell) == Standing::kFailed;
+    const auto failing = [](const Cell* cell) {
+        return cell != nullptr && verdict::fails(cell->verdict);
     };
-    const Stood was = stood(before, id, fails(present));
-    const Stood is = stood(now, id, fails(old));
+    const Stood was = stood(before, id, failing(present));
+    const Stood is = stood(now, id, failing(old));
     // A scenario that only one run has is told of as a whole, but for what fails.
-    if ((before.empty() || now.empty()) && is.standing != Standing::kFailed) {
+    if ((before.empty() || now.empty()) && !failing(present)) {
         return;
     }
     const std::string full_id = scenario + "/" + id;
@@ -151,7 +169,7 @@ void compare_cell(const std::string& scenario, const std::string& id, const Cell
                                   .reason = speaks != nullptr ? speaks->reason : ""});
     } else {
         ++result.same_cells;
-        result.failing_in_both += is.standing == Standing::kFailed ? 1 : 0;
+        result.failing_in_both += failing(present) ? 1 : 0;
     }
     if (old != nullptr && present != nullptr) {
         compare_figures(full_id, *old, *present, result);
@@ -174,9 +192,21 @@ std::optional<Change> change_of(const ScenarioResult* before, const ScenarioResu
                                          : Change::kAppeared;
 }
 
+// A cell that was not asked for is not missed.
+bool was_asked_for(const ScenarioResult& scenario, const std::string& cell) {
+    std::istringstream patterns(scenario.part);
+    bool fits = scenario.part.empty();
+    for (std::string pattern; !fits && std::getline(patterns, pattern, ',');) {
+        fits = fnmatch(pattern.c_str(), cell.c_str(), 0) == 0;
+    }
+    return fits;
+}
+
 void compare_scenario(const ScenarioResult* before, const ScenarioResult* now, Comparison& result) {
     const std::string& id = (now != nullptr ? now : before)->id;
-    if (const auto change = change_of(before, now)) {
+    // What a scenario came to is of all cells that were asked for: of others, of another thing.
+    const bool same_part = before == nullptr || now == nullptr || before->part == now->part;
+    if (const auto change = same_part ? change_of(before, now) : std::nullopt) {
         result.changed.push_back({.change = *change,
                                   .id = id,
                                   .before = before != nullptr ? name(before->verdict) : "not run",
@@ -188,7 +218,9 @@ void compare_scenario(const ScenarioResult* before, const ScenarioResult* now, C
     Cells all = was;
     all.insert(is.begin(), is.end());
     for (const auto& [cell, either] : all) {
-        compare_cell(id, cell, was, is, result);
+        if (now == nullptr || is.contains(cell) || was_asked_for(*now, cell)) {
+            compare_cell(id, cell, was, is, result);
+        }
     }
 }
 
@@ -264,6 +296,52 @@ std::size_t rank(const Difference& difference) {
     return difference.what == "seed" ? kRanks.size() + 1 : kRanks.size();
 }
 
+}  // namespace
+
+const char* name(Change change) {
+    switch (change) {
+        case Change::kNewFailure: return "new failure";
+        case Change::kChangedCause: return "changed cause";
+        case Change::kUnstable: return "became unstable";
+        case Change::kFailureGone: return "failure gone";
+        case Change::kFailsLess: return "fails less often";
+        case Change::kAppeared: return "appeared";
+        case Change::kDisappeared: return "disappeared";
+        case Change::kNotComparable: break;
+    }
+    return "not comparable";
+}
+
+bool is_worse(Change change) {
+    return change == Change::kNewFailure || change == Change::kChangedCause ||
+           change == Change::kUnstable;
+}
+
+std::size_t Comparison::count(Change change) const {
+    return static_cast<std::size_t>(std::ranges::count(changed, change, &Changed::change));
+}
+
+bool Comparison::worse() const {
+    return std::ranges::any_of(
+        changed, [](const Changed& each) { return each.known.empty() && is_worse(each.change); });
+}
+
+std::string not_comparable(const RunResult& before, const RunResult& now) {
+    // Two devices, or one that was renamed, can be compared.
+    const bool devices = before.lab.starts_with("device ") && now.lab.starts_with("device ");
+    if (before.lab != now.lab && !devices) {
+        return fmt::format("one is of lab {}, the other of lab {}", before.lab, now.lab);
+    }
+    if (before.evidence_class != now.evidence_class) {
+        return fmt::format("one is {} evidence, the other {}", before.evidence_class,
+                           now.evidence_class);
+    }
+    const bool common = std::ranges::any_of(now.scenarios, [&](const ScenarioResult& scenario) {
+        return scenario_of(before, scenario.id) != nullptr;
+    });
+    return common ? "" : "they have no scenario in common";
+}
+
 std::vector<Difference> differences(const RunResult& before, const RunResult& now) {
     const Facts was = facts_of(before);
     const Facts is = facts_of(now);
@@ -281,47 +359,6 @@ std::vector<Difference> differences(const RunResult& before, const RunResult& no
     }
     std::ranges::stable_sort(found, {}, rank);
     return found;
-}
-
-}  // namespace
-
-const char* name(Change change) {
-    switch (change) {
-        case Change::kNewFailure: return "new failure";
-        case Change::kChangedCause: return "changed cause";
-        case Change::kFailureGone: return "failure gone";
-        case Change::kAppeared: return "appeared";
-        case Change::kDisappeared: return "disappeared";
-        case Change::kNotComparable: break;
-    }
-    return "not comparable";
-}
-
-std::size_t Comparison::count(Change change) const {
-    return static_cast<std::size_t>(std::ranges::count(changed, change, &Changed::change));
-}
-
-bool Comparison::worse() const {
-    return std::ranges::any_of(changed, [](const Changed& each) {
-        return each.known.empty() &&
-               (each.change == Change::kNewFailure || each.change == Change::kChangedCause);
-    });
-}
-
-std::string not_comparable(const RunResult& before, const RunResult& now) {
-    // Two devices, or one that was renamed, can be compared.
-    const bool devices = before.lab.starts_with("device ") && now.lab.starts_with("device ");
-    if (before.lab != now.lab && !devices) {
-        return fmt::format("one is of lab {}, the other of lab {}", before.lab, now.lab);
-    }
-    if (before.evidence_class != now.evidence_class) {
-        return fmt::format("one is {} evidence, the other {}", before.evidence_class,
-                           now.evidence_class);
-    }
-    const bool common = std::ranges::any_of(now.scenarios, [&](const ScenarioResult& scenario) {
-        return scenario_of(before, scenario.id) != nullptr;
-    });
-    return common ? "" : "they have no scenario in common";
 }
 
 Comparison compare(const RunResult& before, const RunResult& now) {

@@ -12,15 +12,21 @@ namespace pathproof::compare {
 
 // In the order of what matters, which is that of the list.
 enum class Change {
-    kNewFailure,     // fails now and did not before
-    kChangedCause,   // fails in both, by another cause
-    kFailureGone,    // failed before, passes now
-    kAppeared,       // has a verdict, no failure, that it had not before
-    kDisappeared,    // had a verdict and is not in this run, or was skipped
-    kNotComparable,  // had a verdict; this run could not come to one
+    kNewFailure,    // fails now and did not before
+    kChangedCause,  // fails in both, by another cause
+    kUnstable,      // passed before, now fails in some repetitions
+    kFailureGone,   // failed before, passes now
+    kFailsLess,     // failed before, now in some repetitions only
+    kAppeared,      // has a verdict, no failure, that it had not before
+    kDisappeared,   // had a verdict and is not in this run, or was skipped
+    // Had a verdict; this run could not come to one. Or it was unstable and now was run once, which
+    // tells nothing of that.
+    kNotComparable,
 };
 
 const char* name(Change change);  // "new failure", "changed cause", ...
+// It makes a run worse than the one before.
+bool is_worse(Change change);
 
 // A cell, or a scenario as a whole, that is not as it was.
 struct Changed {
@@ -58,12 +64,16 @@ struct Comparison {
     std::size_t without_interval = 0;  // figures that differ and cannot be judged
 
     std::size_t count(Change change) const;
-    bool worse() const;  // a new failure or a changed cause that is not known
+    bool worse() const;  // one of the first three that is not known
 };
 
 // Why the two have no common ground: other labs, other classes of evidence, no scenario in common.
 // Empty: they can be compared.
 std::string not_comparable(const verdict::RunResult& before, const verdict::RunResult& now);
+
+// What differs between the machines and the commands of two runs, the likeliest first.
+std::vector<Difference> differences(const verdict::RunResult& before,
+                                    const verdict::RunResult& now);
 
 Comparison compare(const verdict::RunResult& before, const verdict::RunResult& now);
 

@@ -14,8 +14,10 @@ using report::markup_with_code;
 const char* tone(Change change) {
     switch (change) {
         case Change::kNewFailure:
-        case Change::kChangedCause: return "bad";
+        case Change::kChangedCause:
+        case Change::kUnstable: return "bad";
         case Change::kFailureGone: return "good";
+        case Change::kFailsLess:
         case Change::kNotComparable: return "warn";
         case Change::kAppeared:
         case Change::kDisappeared: break;

@@ -41,8 +41,9 @@ std::string changes_text(const Comparison& comparison) {
 
 std::string verdict_text(const Comparison& comparison) {
     std::string text;
-    for (const Change change : {Change::kNewFailure, Change::kChangedCause, Change::kFailureGone,
-                                Change::kAppeared, Change::kDisappeared, Change::kNotComparable}) {
+    for (const Change change :
+         {Change::kNewFailure, Change::kChangedCause, Change::kUnstable, Change::kFailureGone,
+          Change::kFailsLess, Change::kAppeared, Change::kDisappeared, Change::kNotComparable}) {
         if (const std::size_t count = comparison.count(change); count != 0) {
             text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name(change));
         }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/report/coverage.h"
 #include "harness/report/embedded.h"
 #include "harness/report/html_parts.h"
 #include "harness/report/json.h"
@@ -65,17 +66,6 @@ std::string what_speaks_against(const RunResult& run) {
                  "run.";
 }
 
-std::string counts_text(const ScenarioResult& scenario) {
-    const auto count = [](const std::vector<Cell>& cells, CellVerdict verdict) {
-        return std::count_if(cells.begin(), cells.end(),
-                             [&](const Cell& cell) { return cell.verdict == verdict; });
-    };
-    return fmt::format(
-        "{} of {} failed · {} of {} passed", count(scenario.cells, CellVerdict::kFail),
-        plural(scenario.cells.size(), "cell"), count(scenario.controls, CellVerdict::kPass),
-        plural(scenario.controls.size(), "control"));
-}
-
 // What the words on the tiles mean: only those that occur.
 std::string lead_of(const RunResult& run) {
     const auto truths =
@@ -110,7 +100,7 @@ std::string overview_html(const RunResult& run) {
             R"(<a class="tile {}" href="#{}">{}<b>{}</b><span>{}</span><small>{}</small></a>)",
             badge.tone, escape_markup(scenario.id), badge_html(badge),
             escape_markup(scenario.title), markup_with_code(scenario.headline),
-            counts_text(scenario));
+            coverage_text(coverage_of(scenario)));
     }
     return html + "</div></section>";
 }
@@ -171,7 +161,8 @@ const char* subject_of(const std::string& evidence_class) {
 
 std::string html_page(const RunResult& run) {
     std::string html = page_head(name(run.verdict)) + "<body>" + masthead_html(run) + "<main>" +
-                       verdict_html(run) + class_html(run) + overview_html(run);
+                       verdict_html(run) + class_html(run) + overview_html(run) +
+                       (run.scenarios.empty() ? "" : coverage_html(run));
     for (const ScenarioResult& scenario : run.scenarios) {
         html += scenario_html(scenario);
     }

@@ -127,13 +127,27 @@ std::string cause_html(const std::string& scenario, const Cell& cell) {
                              escape_markup(finding_id(scenario, cell)), escape_markup(cell.cause));
 }
 
+// How often it failed, and which of its runs is shown; and whether a baseline expected that.
+std::string standing_html(const Cell& cell) {
+    const auto word = [](const std::string& text) {
+        return fmt::format(R"( <span class="causeword">{}</span>)", text);
+    };
+    const bool said = fails(cell.verdict);
+    return (cell.runs ? word(fmt::format("failed {} of {}, shown: repetition {}", cell.runs->failed,
+                                         cell.runs->n, cell.runs->kept))
+                      : "") +
+           (said && !cell.known.empty() ? word("known")
+            : said && cell.fresh        ? word("new")
+                                        : "");
+}
+
 std::string grid_cell(const std::string& scenario, const Cell& cell,
                       const std::vector<std::string>& probes) {
     const Badge badge = badge_of(cell.verdict);
     const std::string html =
         fmt::format(R"(<td class="cell {}" id="{}"><div class="where">{}</div>{}{})", badge.tone,
                     escape_markup(cell_id(scenario, cell)), markup_with_code(toggles_text(cell)),
-                    badge_html(badge), cause_html(scenario, cell));
+                    badge_html(badge), cause_html(scenario, cell) + standing_html(cell));
     return html + marks_html(cell, probes) + "</td>";
 }
 
@@ -160,8 +174,9 @@ std::string grid_html(const std::string& scenario, const Matrix& matrix,
 
 std::string tally(const Matrix& matrix) {
     std::string text;
-    for (CellVerdict verdict : {CellVerdict::kFail, CellVerdict::kError, CellVerdict::kInconclusive,
-                                CellVerdict::kSkip, CellVerdict::kPass}) {
+    for (CellVerdict verdict :
+         {CellVerdict::kFail, CellVerdict::kUnstable, CellVerdict::kError,
+          CellVerdict::kInconclusive, CellVerdict::kSkip, CellVerdict::kPass}) {
         const auto count =
             std::count_if(matrix.cells.begin(), matrix.cells.end(),
                           [&](const auto& entry) { return entry.second->verdict == verdict; });
@@ -172,6 +187,10 @@ std::string tally(const Matrix& matrix) {
     return text;
 }
 
+std::string known_html(const Cell& cell) {
+    return cell.known.empty() ? "" : "<p><b>Known:</b> " + markup_with_code(cell.known) + "</p>";
+}
+
 // Sentences of the grid's cells that say more than PASS; one sentence that several cells share
 // stands once.
 std::string grid_reasons(const Matrix& matrix) {
@@ -180,7 +199,7 @@ std::string grid_reasons(const Matrix& matrix) {
         if (cell->verdict == CellVerdict::kPass) {
             continue;
         }
-        const std::string key = name(cell->verdict) + cell->reason;
+        const std::string key = name(cell->verdict) + cell->reason + cell->known;
         auto group = std::find_if(groups.begin(), groups.end(),
                                   [&](const auto& candidate) { return candidate.first == key; });
         if (group == groups.end()) {
@@ -195,7 +214,8 @@ std::string grid_reasons(const Matrix& matrix) {
             items += fmt::format(R"(<span class="point">{}</span> )",
                                  markup_with_code(toggles_text(*cell)));
         }
-        items += fmt::format("<p>{}</p>", markup_with_code(cells.front()->reason));
+        items += fmt::format("<p>{}</p>{}", markup_with_code(cells.front()->reason),
+                             known_html(*cells.front()));
         for (const Cell* cell : cells) {
             items += evidence_html(cell->evidence);
         }
@@ -228,8 +248,8 @@ std::string figures_html(const Matrix& matrix) {
     }
     html += "</tr></thead><tbody>";
     for (const auto& [place, cell] : matrix.cells) {
-        html += fmt::format(R"(<tr><th scope="row">{}</th><td>{}</td>)", escape_markup(cell->id),
-                            badge_html(badge_of(cell->verdict)));
+        html += fmt::format(R"(<tr><th scope="row">{}</th><td>{}{}</td>)", escape_markup(cell->id),
+                            badge_html(badge_of(cell->verdict)), standing_html(*cell));
         for (const auto& column : columns) {
             const Measure* measure = find_measure(*cell, column.first);
             html += "<td>" + (measure == nullptr ? "" : measure_html(*measure)) + "</td>";
@@ -245,17 +265,6 @@ std::string constants_text(const Matrix& matrix) {
         text += fmt::format("{}{} {}", text.empty() ? " In all of them: " : ", ", axis, value);
     }
     return text.empty() ? "" : text + ".";
-}
-
-const Cell* find_cell(const ScenarioResult& scenario, const std::string& id) {
-    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-        for (const Cell& cell : *cells) {
-            if (cell.id == id) {
-                return &cell;
-            }
-        }
-    }
-    return nullptr;
 }
 
 // Same toggles, and exactly one of them with another value.
@@ -279,7 +288,7 @@ std::pair<const Cell*, const Cell*> before_and_after(const ScenarioResult& scena
                 find_cell(scenario, scenario.after_cell)};
     }
     for (const Cell& before : scenario.cells) {
-        if (before.verdict != CellVerdict::kFail) {
+        if (!fails(before.verdict)) {
             continue;
         }
         for (const Cell& after : scenario.cells) {
@@ -345,17 +354,19 @@ std::string cell_list_html(const std::string& scenario, const std::vector<const 
     std::string html = "<ul class=\"celllist\">";
     for (const Cell* cell : cells) {
         const Badge badge = badge_of(cell->verdict);
-        html += fmt::format(R"(<li id="{}" class="{}"><div class="verdict">{}{})",
+        html += fmt::format(R"(<li id="{}" class="{}"><div class="verdict">{}{}{})",
                             escape_markup(cell_id(scenario, *cell)), badge.tone, badge_html(badge),
-                            cause_html(scenario, *cell));
+                            cause_html(scenario, *cell), standing_html(*cell));
         html += fmt::format(R"(</div><div class="what"><h5>{}</h5><p class="id">{}{}</p>)",
                             markup_with_code(toggles_text(*cell)),
                             cell->toggles.empty() ? "" : escape_markup(cell->id), role_text(*cell));
-        html += fmt::format(
-            "<p>{}</p>{}{}</div>", markup_with_code(cell->reason),
-            cell->known.empty() ? "" : "<p><b>Known:</b> " + markup_with_code(cell->known) + "</p>",
-            evidence_html(cell->evidence));
-        html += measures_html(cell->measures) + "</li>";
+        html += fmt::format("<p>{}</p>{}{}</div>", markup_with_code(cell->reason),
+                            known_html(*cell), evidence_html(cell->evidence));
+        std::vector<Measure> measures = cell->measures;
+        if (cell->runs) {
+            measures.insert(measures.begin(), share_of(*cell->runs));
+        }
+        html += measures_html(measures) + "</li>";
     }
     return html + "</ul>";
 }

@@ -98,6 +98,22 @@ std::string explanation_html(const ScenarioResult& scenario) {
     return html + "</section>";
 }
 
+std::string repetitions_html(const ScenarioResult& scenario) {
+    std::string items;
+    for (const Repetition& one : scenario.repetitions) {
+        items +=
+            fmt::format("<li>{} seed <code>{}</code>: {}</li>", badge_html(badge_of(one.verdict)),
+                        one.seed, markup_with_code(one.headline));
+    }
+    return items.empty()
+               ? ""
+               : fmt::format(R"(<section class="block"><h3>Repetitions</h3><p class="lead">)"
+                             R"(Cause, cure, tables and charts are of repetition {}. Each )"
+                             R"(can be repeated alone, with its seed.</p>)"
+                             R"(<ol class="reasons">{}</ol></section>)",
+                             scenario.kept, items);
+}
+
 std::string foot_html(const ScenarioResult& scenario) {
     const std::string lost =
         scenario.unexplained == 0
@@ -118,6 +134,7 @@ Badge badge_of(CellVerdict verdict) {
         case CellVerdict::kError: return {"warn", "!", name(verdict)};
         case CellVerdict::kSkip: return {"mute", "–", name(verdict)};
         case CellVerdict::kInconclusive: return {"warn", "?", name(verdict)};
+        case CellVerdict::kUnstable: return {"bad", "≈", name(verdict)};
     }
     return {"warn", "!", name(verdict)};
 }
@@ -236,7 +253,7 @@ std::string scenario_html(const ScenarioResult& scenario) {
             : fmt::format(R"(<p class="lead">Only the cells that match <code>{}</code> were )"
                           R"(run.</p>)",
                           escape_markup(scenario.part)));
-    html += cause_and_cure(scenario);
+    html += repetitions_html(scenario) + cause_and_cure(scenario);
     html += before_after_html(scenario);
     html += truth_tables_html(scenario);
     html += cells_html(scenario);

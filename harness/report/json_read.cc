@@ -68,11 +68,17 @@ Cell to_cell(const ordered_json& from) {
     using enum Cell::Role;
     cell.role = from_name(from.at("role"), {kMatrix, kControl, kCure, kDemonstration});
     cell.verdict =
-        from_name(from.at("verdict"), {CellVerdict::kError, CellVerdict::kPass, CellVerdict::kFail,
-                                       CellVerdict::kSkip, CellVerdict::kInconclusive});
+        from_name(from.at("verdict"),
+                  {CellVerdict::kError, CellVerdict::kPass, CellVerdict::kFail, CellVerdict::kSkip,
+                   CellVerdict::kInconclusive, CellVerdict::kUnstable});
     cell.reason = from.at("reason");
     cell.cause = from.at("cause");
     cell.known = from.value("known", "");
+    cell.fresh = from.value("new", false);
+    if (from.contains("runs")) {
+        const ordered_json& runs = from.at("runs");
+        cell.runs = Runs{runs.at("n"), runs.at("failed"), runs.at("kept")};
+    }
     for (const auto& [measure_name, measure] : from.at("measures").items()) {
         cell.measures.push_back(to_measure(measure_name, measure));
     }
@@ -171,16 +177,21 @@ Calibration to_calibration(const ordered_json& from) {
             .confusion = list<Calibration::Confusion>(from.at("confusion"), to_confusion)};
 }
 
+const std::initializer_list<ScenarioVerdict> kScenarioVerdicts = {
+    ScenarioVerdict::kInconclusive,  ScenarioVerdict::kReproduced,  ScenarioVerdict::kExposed,
+    ScenarioVerdict::kNotReproduced, ScenarioVerdict::kDefectFound, ScenarioVerdict::kNoDefectFound,
+    ScenarioVerdict::kNotRun};
+
+Repetition to_repetition(const ordered_json& from) {
+    return {from.at("seed"), from_name(from.at("verdict"), kScenarioVerdicts), from.at("headline")};
+}
+
 ScenarioResult to_scenario(const ordered_json& from) {
     ScenarioResult scenario;
     scenario.id = from.at("id");
     scenario.title = from.at("title");
     scenario.question = from.at("question");
-    scenario.verdict = from_name(from.at("verdict"),
-                                 {ScenarioVerdict::kInconclusive, ScenarioVerdict::kReproduced,
-                                  ScenarioVerdict::kExposed, ScenarioVerdict::kNotReproduced,
-                                  ScenarioVerdict::kDefectFound, ScenarioVerdict::kNoDefectFound,
-                                  ScenarioVerdict::kNotRun});
+    scenario.verdict = from_name(from.at("verdict"), kScenarioVerdicts);
     scenario.part = from.at("part");
     scenario.headline = from.at("headline");
     scenario.cause = from.at("cause");
@@ -200,6 +211,11 @@ ScenarioResult to_scenario(const ordered_json& from) {
     scenario.unexplained = from.at("unexplained");
     scenario.evidence = list<EvidenceFile>(from.at("evidence"), to_evidence);
     scenario.seconds = from.at("seconds");
+    scenario.planned = from.value("planned", std::vector<std::string>());
+    if (from.contains("repetitions")) {
+        scenario.repetitions = list<Repetition>(from.at("repetitions"), to_repetition);
+        scenario.kept = from.value("kept", std::size_t{1});
+    }
     return scenario;
 }
 
@@ -217,6 +233,23 @@ FactGroup to_group(const ordered_json& from) {
     return {from.at("title"), list<Fact>(from.at("facts"), to_fact)};
 }
 
+RunOptions to_options(const ordered_json& from) {
+    return {.command = from.at("command"),
+            .lab = from.at("lab"),
+            .profile = from.at("profile"),
+            .scenarios = from.at("scenarios"),
+            .cells = from.at("cells"),
+            .pairs = from.at("pairs"),
+            .repeat = from.at("repeat"),
+            .full = from.at("full"),
+            .no_hugepages = from.at("no_hugepages"),
+            .device = from.at("device"),
+            .netns = from.at("netns"),
+            .tester = from.at("tester"),
+            .tester_netns = from.at("tester_netns"),
+            .quick = from.at("quick")};
+}
+
 RunResult to_run(const ordered_json& from) {
     RunResult run;
     run.verdict = from_name(from.at("verdict"),
@@ -227,6 +260,9 @@ RunResult to_run(const ordered_json& from) {
     run.evidence_note = from.at("evidence_note");
     run.command = from.at("command");
     run.repeat_command = from.at("repeat_command");
+    if (from.contains("options")) {
+        run.options = to_options(from.at("options"));
+    }
     run.seed = from.at("seed");
     run.lab = from.at("lab");
     run.profile = from.at("profile");

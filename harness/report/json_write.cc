@@ -65,6 +65,16 @@ ordered_json cell_in_role(const Cell& cell, Cell::Role role) {
     if (!cell.known.empty()) {
         all["known"] = cell.known;
     }
+    if (cell.fresh) {
+        all["new"] = true;
+    }
+    if (cell.runs) {
+        const Measure share = share_of(*cell.runs);
+        all["runs"] = {{"n", cell.runs->n},
+                       {"failed", cell.runs->failed},
+                       {"interval", of_interval(share.interval)},
+                       {"kept", cell.runs->kept}};
+    }
     all["measures"] = std::move(measures);
     all["evidence"] = list(cell.evidence, of_evidence);
     return all;
@@ -163,28 +173,59 @@ ordered_json of_calibration(const std::optional<Calibration>& calibration) {
     return calibration ? to_json(*calibration) : ordered_json(nullptr);
 }
 
+ordered_json of_repetition(const Repetition& repetition) {
+    return {{"seed", repetition.seed},
+            {"verdict", name(repetition.verdict)},
+            {"headline", repetition.headline}};
+}
+
 ordered_json of_scenario(const ScenarioResult& scenario) {
-    return {{"id", scenario.id},
-            {"title", scenario.title},
-            {"question", scenario.question},
-            {"verdict", name(scenario.verdict)},
-            {"part", scenario.part},
-            {"headline", scenario.headline},
-            {"cause", scenario.cause},
-            {"cure", scenario.cure},
-            {"cure_shown", scenario.cure_shown},
-            {"before_cell", scenario.before_cell},
-            {"after_cell", scenario.after_cell},
-            {"explanation", scenario.explanation},
-            {"cells", list(scenario.cells, of_cell)},
-            {"controls", list(scenario.controls, of_control)},
-            {"proofs", list(scenario.proofs, of_proof)},
-            {"charts", list(scenario.charts, of_chart)},
-            {"truth_tables", list(scenario.truth_tables, of_truth_table)},
-            {"calibration", of_calibration(scenario.calibration)},
-            {"unexplained", scenario.unexplained},
-            {"evidence", list(scenario.evidence, of_evidence)},
-            {"seconds", scenario.seconds}};
+    ordered_json all = {{"id", scenario.id},
+                        {"title", scenario.title},
+                        {"question", scenario.question},
+                        {"verdict", name(scenario.verdict)},
+                        {"part", scenario.part},
+                        {"headline", scenario.headline},
+                        {"cause", scenario.cause},
+                        {"cure", scenario.cure},
+                        {"cure_shown", scenario.cure_shown},
+                        {"before_cell", scenario.before_cell},
+                        {"after_cell", scenario.after_cell},
+                        {"explanation", scenario.explanation},
+                        {"cells", list(scenario.cells, of_cell)},
+                        {"controls", list(scenario.controls, of_control)},
+                        {"proofs", list(scenario.proofs, of_proof)},
+                        {"charts", list(scenario.charts, of_chart)},
+                        {"truth_tables", list(scenario.truth_tables, of_truth_table)},
+                        {"calibration", of_calibration(scenario.calibration)},
+                        {"unexplained", scenario.unexplained},
+                        {"evidence", list(scenario.evidence, of_evidence)},
+                        {"seconds", scenario.seconds}};
+    if (!scenario.planned.empty()) {
+        all["planned"] = scenario.planned;
+    }
+    if (!scenario.repetitions.empty()) {
+        all["repetitions"] = list(scenario.repetitions, of_repetition);
+        all["kept"] = scenario.kept;
+    }
+    return all;
+}
+
+ordered_json of_options(const RunOptions& options) {
+    return {{"command", options.command},
+            {"lab", options.lab},
+            {"profile", options.profile},
+            {"scenarios", options.scenarios},
+            {"cells", options.cells},
+            {"pairs", options.pairs},
+            {"repeat", options.repeat},
+            {"full", options.full},
+            {"no_hugepages", options.no_hugepages},
+            {"device", options.device},
+            {"netns", options.netns},
+            {"tester", options.tester},
+            {"tester_netns", options.tester_netns},
+            {"quick", options.quick}};
 }
 
 ordered_json of_fact(const Fact& fact) {
@@ -218,21 +259,25 @@ ordered_json to_json(const Calibration& calibration) {
 }
 
 ordered_json to_json(const RunResult& run) {
-    return {{"schema", "pathproof-report/1"},
-            {"verdict", name(run.verdict)},
-            {"reasons", run.reasons},
-            {"evidence_class", run.evidence_class},
-            {"evidence_note", run.evidence_note},
-            {"command", run.command},
-            {"repeat_command", run.repeat_command},
-            {"seed", run.seed},
-            {"lab", run.lab},
-            {"profile", run.profile},
-            {"version", run.version},
-            {"started_at", run.started_at},
-            {"seconds", run.seconds},
-            {"environment", list(run.environment, of_group)},
-            {"scenarios", list(run.scenarios, of_scenario)}};
+    ordered_json all = {{"schema", "pathproof-report/1"},
+                        {"verdict", name(run.verdict)},
+                        {"reasons", run.reasons},
+                        {"evidence_class", run.evidence_class},
+                        {"evidence_note", run.evidence_note},
+                        {"command", run.command},
+                        {"repeat_command", run.repeat_command},
+                        {"seed", run.seed},
+                        {"lab", run.lab},
+                        {"profile", run.profile},
+                        {"version", run.version},
+                        {"started_at", run.started_at},
+                        {"seconds", run.seconds},
+                        {"environment", list(run.environment, of_group)},
+                        {"scenarios", list(run.scenarios, of_scenario)}};
+    if (!run.options.command.empty()) {
+        all["options"] = of_options(run.options);
+    }
+    return all;
 }
 
 std::string json_text(const RunResult& run) {

@@ -36,6 +36,10 @@ std::string properties_of(const Cell& cell) {
     for (const Measure& measure : cell.measures) {
         all += property("measure." + measure.name, measure_value(measure));
     }
+    if (cell.runs) {
+        all += property("repetitions", std::to_string(cell.runs->n));
+        all += property("repetitions.failed", std::to_string(cell.runs->failed));
+    }
     for (const EvidenceFile& file : cell.evidence) {
         all += property("attachment", file.path);
     }

@@ -12,6 +12,7 @@ Outcome red_outcome_of(const Cell& cell, Role role) {
     switch (cell.verdict) {
         case CellVerdict::kPass: return Outcome::kPassed;
         case CellVerdict::kFail:
+        case CellVerdict::kUnstable:
             return !cell.known.empty()                                      ? Outcome::kSkipped
                    : role == Role::kControl || role == Role::kDemonstration ? Outcome::kError
                                                                             : Outcome::kFailure;
@@ -24,10 +25,11 @@ Outcome red_outcome_of(const Cell& cell, Role role) {
 
 Outcome outcome_of(const Cell& cell, Role role, int exit_code) {
     const Outcome red = red_outcome_of(cell, role);
-    return exit_code != 0             ? red
-           : red == Outcome::kFailure ? Outcome::kPassed
-           : red == Outcome::kError   ? Outcome::kSkipped
-                                      : red;
+    return exit_code != 0 ? red
+           : red == Outcome::kFailure
+               ? (cell.verdict == CellVerdict::kFail ? Outcome::kPassed : Outcome::kSkipped)
+           : red == Outcome::kError ? Outcome::kSkipped
+                                    : red;
 }
 
 }  // namespace
@@ -66,7 +68,7 @@ std::string message_of(const Case& one) {
     if (!cell.known.empty()) {
         return "known failure: " + cell.known + ": " + cell.reason;
     }
-    if (cell.verdict != CellVerdict::kFail) {
+    if (!fails(cell.verdict)) {
         return cell.reason;
     }
     return one.role == Role::kControl

@@ -13,7 +13,7 @@ namespace pathproof::report {
 enum class Outcome { kPassed, kFailure, kError, kSkipped };
 
 // A cell or control of a scenario. A failure that a baseline knows is skipped; so is, in a run that
-// ends with 0, what is no failure of the system.
+// ends with 0, what is no failure of the system or is unstable.
 struct Case {
     const verdict::Cell* cell;
     verdict::Cell::Role role;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "harness/report/coverage.h"
 #include "harness/report/html.h"
 #include "harness/report/report.h"
 #include "harness/report/text.h"
@@ -59,8 +60,16 @@ std::string of_scenario(const ScenarioResult& scenario, Colour colour) {
     std::string text =
         fmt::format("\n{}  {}\n", wrap(scenario.id, kWidth, 0),
                     painted(name(scenario.verdict), tone_of(scenario.verdict), colour));
+    text += labelled("cells", coverage_text(coverage_of(scenario)));
     if (!scenario.part.empty()) {
         text += labelled("part", "only the cells that match " + scenario.part + " were run");
+    }
+    if (!scenario.repetitions.empty()) {
+        text += labelled("runs",
+                         fmt::format("{} repetitions, with the seeds {} to {}; cause and cure "
+                                     "are of repetition {}",
+                                     scenario.repetitions.size(), scenario.repetitions.front().seed,
+                                     scenario.repetitions.back().seed, scenario.kept));
     }
     if (!scenario.headline.empty()) {
         text += labelled("found", scenario.headline);

@@ -70,6 +70,15 @@ Status check_cell(const std::string& scenario, const Cell& cell) {
             return fail(ErrorCode::kFailed, "report: {} has toggle '{}' twice", where, axis);
         }
     }
+    if (cell.verdict == CellVerdict::kUnstable && !cell.runs) {
+        return fail(ErrorCode::kFailed, "report: {} is UNSTABLE, but was run once", where);
+    }
+    if (cell.verdict == CellVerdict::kUnstable &&
+        (cell.runs->failed == 0 || cell.runs->failed >= cell.runs->n)) {
+        return fail(ErrorCode::kFailed,
+                    "report: {} is UNSTABLE, but failed in {} of {} repetitions", where,
+                    cell.runs->failed, cell.runs->n);
+    }
     seen.clear();
     for (const Measure& measure : cell.measures) {
         if (!seen.insert(measure.name).second) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace pathproof::scenario {
@@ -50,7 +51,9 @@ void Measured::end() {
 
 void Measured::know(verdict::FactGroup device) {
     const std::lock_guard lock(mutex_);
-    devices_.push_back(std::move(device));
+    if (std::ranges::find(devices_, device.title, &verdict::FactGroup::title) == devices_.end()) {
+        devices_.push_back(std::move(device));
+    }
 }
 
 void Measured::know_dpdk(const std::string& version) {

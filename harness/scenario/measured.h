@@ -24,7 +24,7 @@ class Measured {
     std::optional<verdict::ScenarioResult> cut_short(const std::string& why) const;
     void end();
 
-    // Facts of a device of the DUT or a port, and the DPDK that the testers run on.
+    // Facts of a device of the DUT or a port (once: a repetition knows it again), and the DPDK that the testers run on.
     void know(verdict::FactGroup device);
     void know_dpdk(const std::string& version);
     std::vector<verdict::FactGroup> devices() const;

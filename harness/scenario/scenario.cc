@@ -42,6 +42,18 @@ bool asked_for(const Options& options, const std::string& cell) {
                                [&](const std::string& pattern) { return matches(pattern, cell); });
 }
 
+std::vector<std::string> patterns_for(const std::string& scenario,
+                                      const std::vector<std::string>& patterns) {
+    std::vector<std::string> own;
+    for (const std::string& pattern : patterns) {
+        const std::size_t slash = pattern.find('/');
+        if (slash == std::string::npos || pattern.substr(0, slash) == scenario) {
+            own.push_back(pattern.substr(slash + 1));  // npos + 1: all of it
+        }
+    }
+    return own;
+}
+
 Status check_cells(const Scenario& scenario, const std::vector<std::string>& patterns) {
     const std::vector<std::string> known =
         scenario.cells == nullptr ? std::vector<std::string>{} : scenario.cells();

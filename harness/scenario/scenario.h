@@ -82,6 +82,9 @@ const std::vector<Scenario>& all_scenarios();
 const Scenario* find_scenario(const std::string& id);
 // Of one that its lab cannot run: NOT RUN, all its cells SKIP, and why.
 verdict::ScenarioResult not_run(const Scenario& scenario, const std::string& why);
+// Of patterns of cells ("cure.*", "dns-race/cure.*") those for this scenario, without its name.
+std::vector<std::string> patterns_for(const std::string& scenario,
+                                      const std::vector<std::string>& patterns);
 // kBadInput unless each pattern matches a cell of the scenario: the sentence names those there are.
 Status check_cells(const Scenario& scenario, const std::vector<std::string>& patterns);
 

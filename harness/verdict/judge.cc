@@ -33,6 +33,10 @@ std::size_t count(const std::vector<const Cell*>& cells, CellVerdict verdict) {
         cells.begin(), cells.end(), [&](const Cell* cell) { return cell->verdict == verdict; }));
 }
 
+std::size_t count_failing(const std::vector<const Cell*>& cells) {
+    return count(cells, CellVerdict::kFail) + count(cells, CellVerdict::kUnstable);
+}
+
 std::string because(const std::string& reason) {
     return reason.empty() ? "" : ": " + reason;
 }
@@ -42,7 +46,8 @@ void find_unmeasured(const std::string& scenario, const char* kind, const Cell& 
                      Reasons& found) {
     switch (cell.verdict) {
         case CellVerdict::kPass:
-        case CellVerdict::kFail: return;
+        case CellVerdict::kFail:
+        case CellVerdict::kUnstable: return;
         case CellVerdict::kError:
             found.push_back(fmt::format("{}: {} {} could not be measured{}", scenario, kind,
                                         cell.id, because(cell.reason)));
@@ -66,7 +71,7 @@ const char* failure_word(const ScenarioResult& scenario) {
 }
 
 void find_gaps_of_failure(const ScenarioResult& scenario, Reasons& found) {
-    if (count(cells_of(scenario, Role::kMatrix), CellVerdict::kFail) == 0) {
+    if (count_failing(cells_of(scenario, Role::kMatrix)) == 0) {
         found.push_back(fmt::format("{}: it says {}, but no cell shows the failure", scenario.id,
                                     name(scenario.verdict)));
     }
@@ -78,7 +83,7 @@ void find_gaps_of_failure(const ScenarioResult& scenario, Reasons& found) {
                                     failure_word(scenario)));
     }
     for (const Cell* cure : cells_of(scenario, Role::kCure)) {
-        if (cure->verdict == CellVerdict::kFail && scenario.cure_shown) {
+        if (fails(cure->verdict) && scenario.cure_shown) {
             found.push_back(fmt::format("{}: its cure is said to be shown, but {} fails{}",
                                         scenario.id, cure->id, because(cure->reason)));
         }
@@ -102,7 +107,7 @@ void find_gaps(const ScenarioResult& scenario, Reasons& found) {
         return;  // its lab lacks what it takes: a remark
     }
     for (const Cell* control : cells_of(scenario, Role::kControl)) {
-        if (control->verdict == CellVerdict::kFail) {
+        if (fails(control->verdict)) {
             found.push_back(
                 fmt::format("{}: control {} shows the failure too, so the measurement proves "
                             "nothing{}",
@@ -110,7 +115,7 @@ void find_gaps(const ScenarioResult& scenario, Reasons& found) {
         }
     }
     for (const Cell* shown : cells_of(scenario, Role::kDemonstration)) {
-        if (shown->verdict == CellVerdict::kFail) {
+        if (fails(shown->verdict)) {
             found.push_back(fmt::format("{}: demonstration {} does not show what it must{}",
                                         scenario.id, shown->id, because(shown->reason)));
         }
@@ -146,9 +151,7 @@ void find_faults(const ScenarioResult& scenario, Reasons& found) {
     const auto cures = cells_of(scenario, Role::kCure);
     if (!is_failure(scenario.verdict)) {
         const auto cells = cells_of(scenario, Role::kMatrix);
-        if (const std::size_t failed =
-                count(cells, CellVerdict::kFail) + count(cures, CellVerdict::kFail);
-            failed > 0) {
+        if (const std::size_t failed = count_failing(cells) + count_failing(cures); failed > 0) {
             found.push_back(fmt::format(
                 "{}: {} of {} cells fail, and not from {}", scenario.id, failed,
                 cells.size() + cures.size(),
@@ -163,7 +166,7 @@ void find_faults(const ScenarioResult& scenario, Reasons& found) {
     if (!scenario.cure_shown) {
         std::string failing;
         for (const Cell* cure : cures) {
-            if (cure->verdict == CellVerdict::kFail) {
+            if (fails(cure->verdict)) {
                 failing += fmt::format("; {} fails{}", cure->id, because(cure->reason));
             }
         }
@@ -203,6 +206,20 @@ void find_remarks(const ScenarioResult& scenario, Reasons& found) {
     }
     if (scenario.verdict == ScenarioVerdict::kNotRun) {
         found.push_back(fmt::format("{}: {}", scenario.id, scenario.headline));
+    }
+    std::string unstable;
+    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
+        for (const Cell& cell : *cells) {
+            if (cell.verdict == CellVerdict::kUnstable) {
+                unstable +=
+                    fmt::format("{}{} ({} of {})", unstable.empty() ? "" : ", ", cell.id,
+                                cell.runs ? cell.runs->failed : 0, cell.runs ? cell.runs->n : 0);
+            }
+        }
+    }
+    if (!unstable.empty()) {
+        found.push_back(fmt::format("{}: unstable, failing in some repetitions only: {}",
+                                    scenario.id, unstable));
     }
     if (!scenario.part.empty()) {
         found.push_back(

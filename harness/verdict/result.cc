@@ -6,6 +6,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "harness/verdict/interval.h"
+
 namespace pathproof::verdict {
 
 std::string Value::text() const {
@@ -27,6 +29,7 @@ const char* name(CellVerdict verdict) {
         case CellVerdict::kError: return "ERROR";
         case CellVerdict::kSkip: return "SKIP";
         case CellVerdict::kInconclusive: return "INCONCLUSIVE";
+        case CellVerdict::kUnstable: return "UNSTABLE";
     }
     return "ERROR";
 }
@@ -52,6 +55,10 @@ const char* name(RunVerdict verdict) {
         case RunVerdict::kIncomplete: return "INCOMPLETE";
     }
     return "INCOMPLETE";
+}
+
+bool fails(CellVerdict verdict) {
+    return verdict == CellVerdict::kFail || verdict == CellVerdict::kUnstable;
 }
 
 bool is_failure(ScenarioVerdict verdict) {
@@ -105,6 +112,20 @@ const char* name(CalibrationRow::Score score) {
         case CalibrationRow::Score::kNotApplicable: return "n/a";
     }
     return "n/a";
+}
+
+Measure share_of(const Runs& runs) {
+    return share("failed_repetitions", "repetitions that failed", runs.failed, runs.n);
+}
+
+const Cell* find_cell(const ScenarioResult& scenario, const std::string& id) {
+    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
+        const auto found = std::ranges::find(*cells, id, &Cell::id);
+        if (found != cells->end()) {
+            return &*found;
+        }
+    }
+    return nullptr;
 }
 
 std::string cell_id(const std::string& scenario, const Cell& cell) {

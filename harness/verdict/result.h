@@ -9,12 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "harness/verdict/options.h"
 #include "harness/verdict/truth_table.h"
 #include "harness/verdict/value.h"
 
 namespace pathproof::verdict {
 
-enum class CellVerdict { kPass, kFail, kError, kSkip, kInconclusive };
+// Unstable: run several times, it failed in some of them and passed in the others.
+enum class CellVerdict { kPass, kFail, kError, kSkip, kInconclusive, kUnstable };
 // A scenario that sets up a known failure reproduces it (users are harmed: a packet lost, late,
 // misdelivered or wrong), sees it exposed (it happens here and harms nobody) or does not; one that
 // looks for whatever is wrong (an offload truth table) finds a defect or does not.
@@ -35,6 +37,8 @@ const char* name(CellVerdict verdict);
 const char* name(ScenarioVerdict verdict);
 const char* name(RunVerdict verdict);
 
+// It failed, always or at times.
+bool fails(CellVerdict verdict);
 // Something is wrong with what the scenario looked at: reproduced, or a defect found. Not: exposed.
 bool is_failure(ScenarioVerdict verdict);
 // Of a scenario that looks for defects.
@@ -63,6 +67,13 @@ struct EvidenceFile {
     std::string description;  // what is in it and which program opens it
 };
 
+// Of a cell that was run more than once.
+struct Runs {
+    std::uint64_t n = 0;       // repetitions in which it passed or failed
+    std::uint64_t failed = 0;  // of them
+    std::size_t kept = 1;      // the repetition that its reason, figures and evidence are of
+};
+
 // One point of a matrix: what was set, what was measured, what it means.
 struct Cell {
     // What the cell is there for, and so what its verdict speaks of.
@@ -81,6 +92,8 @@ struct Cell {
     std::string reason;  // one sentence; never empty unless PASS
     std::string cause;   // machine word of the named cause, such as "stale-port"; empty when none
     std::string known;   // why its failure is expected, as a baseline says; empty: it is not
+    bool fresh = false;  // it fails, and the baseline of this run does not expect it
+    std::optional<Runs> runs = std::nullopt;  // nothing: it was run once
     std::vector<Measure> measures;
     std::vector<EvidenceFile> evidence;
 };
@@ -89,6 +102,9 @@ struct Cell {
 // the same in every run and in every report. A cause is written with [A-Za-z0-9._+-] alone.
 std::string cell_id(const std::string& scenario, const Cell& cell);
 std::string finding_id(const std::string& scenario, const Cell& cell);
+
+// How often it failed, in percent, with its interval; the value is null if it came to no verdict.
+Measure share_of(const Runs& runs);
 
 const char* name(Cell::Role role);  // "matrix", "control", "cure", "demonstration"
 
@@ -123,6 +139,13 @@ struct Proof {
     std::string conclusion;
 };
 
+// A scenario was run more than once: one of its runs.
+struct Repetition {
+    std::uint64_t seed = 0;
+    ScenarioVerdict verdict = ScenarioVerdict::kInconclusive;
+    std::string headline;
+};
+
 struct ScenarioResult {
     std::string id;        // "vxlan-checksum"
     std::string title;     // for people
@@ -148,8 +171,28 @@ struct ScenarioResult {
     std::optional<Calibration> calibration;
     std::uint64_t unexplained = 0;  // losses or wrong answers that could not be joined to a cause
     std::vector<EvidenceFile> evidence;
+    std::vector<std::string> planned =
+        {};  // ids of all cells that were to be run; empty: not known
+    std::vector<Repetition> repetitions = {};  // empty: it was run once
+    std::size_t kept = 1;  // the repetition that cause, cure, proofs, charts and tables are of
     double seconds = 0;
 };
+
+// Null for a cell or control that the scenario has not.
+const Cell* find_cell(const ScenarioResult& scenario, const std::string& id);
+
+// A part ("tx.as-found.tso") is listed where it fails; where it is not, the whole ("tx.as-found")
+// tells whether it was looked at. `find` gives the cell of an id, or null. Null: there is no whole.
+template <typename Find>
+const Cell* whole_of(std::string id, const Find& find) {
+    const Cell* whole = nullptr;
+    for (std::size_t dot = id.rfind('.'); whole == nullptr && dot != std::string::npos;
+         dot = id.rfind('.')) {
+        id.resize(dot);
+        whole = find(id);
+    }
+    return whole;
+}
 
 // One value of the environment and how it was come by.
 struct Fact {
@@ -172,6 +215,7 @@ struct RunResult {
     std::string evidence_note;         // what that class may and may not say
     std::string command;               // as typed
     std::string repeat_command;        // repeats it, with its seed
+    RunOptions options = {};           // what that command is made of
     std::uint64_t seed = 0;
     std::string lab;
     std::string profile;
@@ -183,6 +227,8 @@ struct RunResult {
 };
 
 // The rule of the blueprint, applied to the scenarios: sets nothing else.
+//
+// A cell that is UNSTABLE counts as one that fails, and is said.
 //
 // kIncomplete: nothing executed, an ERROR, an unexplained skip, anything inconclusive, unexplained
 // loss (in a cell that passes, too), a control that shows the failure, a demonstration that does

@@ -173,4 +173,49 @@ BOOST_AUTO_TEST_CASE(a_check_finds_twins_dates_and_unknown_scenarios) {
     BOOST_TEST(wrong[2].find("no scenario fits 'dnsrace'") != std::string::npos, wrong[2]);
 }
 
+BOOST_AUTO_TEST_CASE(an_unstable_cell_is_expected_as_such_or_as_any_failure) {
+    const TempFolder folder;
+    const auto exit_of = [&](const std::string& verdict, CellVerdict now,
+                             const std::optional<Runs>& runs) {
+        RunResult result = run();
+        auto& cells = result.scenarios[0].cells;
+        cells.resize(1);
+        cells[0].verdict = now;
+        cells[0].runs = runs;
+        const Expectation found =
+            apply(baseline(folder, known("vxlan-checksum/on.udp",
+                                         verdict.empty() ? "" : "verdict = \"" + verdict + "\"")),
+                  kToday, result);
+        BOOST_TEST(cells[0].fresh == !found.fresh.empty());
+        return std::to_string(found.exit_code(result.verdict)) +
+               (found.gone.empty() ? "" : " gone");
+    };
+    const Runs some{3, 1, 1}, all{3, 3, 1}, none{3, 0, 1};
+    BOOST_TEST(exit_of("unstable", CellVerdict::kUnstable, some) == "0");
+    BOOST_TEST(exit_of("", CellVerdict::kUnstable, some) == "0");
+    BOOST_TEST(exit_of("fail", CellVerdict::kUnstable, some) == "1 gone");
+    BOOST_TEST(exit_of("unstable", CellVerdict::kFail, all) == "1 gone");
+    BOOST_TEST(exit_of("unstable", CellVerdict::kPass, none) == "0 gone");
+    // A cell that was run once, and may pass or fail by turns.
+    BOOST_TEST(exit_of("unstable", CellVerdict::kFail, std::nullopt) == "0");
+    BOOST_TEST(exit_of("unstable", CellVerdict::kPass, std::nullopt) == "0");
+}
+
+BOOST_AUTO_TEST_CASE(a_verdict_that_cannot_be_expected_is_refused) {
+    refused(known("vxlan-checksum/*", "verdict = \"pass\""),
+            "verdict 'pass' is none that can be expected; there are: fail, unstable");
+}
+
+BOOST_AUTO_TEST_CASE(a_baseline_of_a_run_says_what_is_unstable) {
+    RunResult result = run();
+    result.scenarios[0].cells[0].verdict = CellVerdict::kUnstable;
+    result.scenarios[0].cells[0].runs = Runs{3, 1, 1};
+    const TempFolder folder;
+    const Baseline made = baseline(folder, baseline_of(result));
+    BOOST_REQUIRE(made.known.size() == 2u);
+    BOOST_TEST(made.known[0].verdict == "unstable");
+    BOOST_TEST(made.known[1].verdict == "");
+    BOOST_TEST(apply(made, kToday, result).exit_code(result.verdict) == 0);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

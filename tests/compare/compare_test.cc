@@ -65,6 +65,16 @@ Cell& cell_of(RunResult& result, const std::string& id) {
     throw std::logic_error("no cell " + id);
 }
 
+// A cell of 5 repetitions.
+void become_repeated(Cell& each, std::uint64_t failed, const std::string& cause = "mtu") {
+    each = cell(each.id,
+                failed == 0   ? CellVerdict::kPass
+                : failed == 5 ? CellVerdict::kFail
+                              : CellVerdict::kUnstable,
+                failed == 0 ? "" : cause);
+    each.runs = Runs{5, failed, 1};
+}
+
 void become(Cell& each, CellVerdict verdict, const std::string& cause = "") {
     each = cell(each.id, verdict, cause);
 }
@@ -152,6 +162,18 @@ BOOST_AUTO_TEST_CASE(each_planted_difference_is_named_first) {
     now = run();
     now.scenarios.push_back({.id = "third", .verdict = ScenarioVerdict::kNotReproduced});
     expect(now, "appeared third", 0);
+    // Of cells that were run five times, here and there.
+    for (const std::uint64_t failed : {1u, 4u}) {
+        now = run();
+        become_repeated(cell_of(now, "cell-11"), failed);
+        expect(now, "became unstable matrix/cell-11", 1);
+        now = run();
+        become_repeated(cell_of(now, "cell-1"), failed, "stale-port");
+        expect(now, "fails less often matrix/cell-1", 0);
+        now = run();
+        become_repeated(cell_of(now, "cell-1"), failed, "mtu");
+        expect(now, "changed cause matrix/cell-1", 1);
+    }
     // Of machines and figures only.
     for (const std::size_t fact : {0u, 1u, 2u}) {
         now = run();
@@ -164,18 +186,73 @@ BOOST_AUTO_TEST_CASE(each_planted_difference_is_named_first) {
     BOOST_TEST(planted >= 60u);
 }
 
+BOOST_AUTO_TEST_CASE(unstable_is_a_verdict_of_its_own) {
+    const auto changed = [](std::uint64_t before, std::uint64_t now) {
+        RunResult was = run();
+        RunResult is = run();
+        become_repeated(cell_of(was, "cell-9"), before);
+        become_repeated(cell_of(is, "cell-9"), now);
+        const Comparison found = compare::compare(was, is);
+        return first(found) + " " + std::to_string(compare::exit_code(found));
+    };
+    BOOST_TEST(changed(0, 2) == "became unstable matrix/cell-9 1");
+    BOOST_TEST(changed(2, 3) == " 0");
+    BOOST_TEST(changed(2, 5) == "new failure matrix/cell-9 1");
+    BOOST_TEST(changed(5, 2) == "fails less often matrix/cell-9 0");
+    BOOST_TEST(changed(2, 0) == "failure gone matrix/cell-9 0");
+    // One run says nothing of what fails at times.
+    for (const CellVerdict verdict : {CellVerdict::kPass, CellVerdict::kFail}) {
+        RunResult was = run();
+        become_repeated(cell_of(was, "cell-9"), 2);
+        RunResult is = run();
+        become(cell_of(is, "cell-9"), verdict, verdict == CellVerdict::kFail ? "mtu" : "");
+        const Comparison found = compare::compare(was, is);
+        BOOST_TEST(first(found) == "not comparable matrix/cell-9");
+        BOOST_TEST(compare::exit_code(found) == 3);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_part_of_a_run_leaves_out_is_not_missed) {
+    RunResult now = run();
+    now.scenarios[0].part = "cell-1,cell-2?";
+    now.scenarios[0].verdict = ScenarioVerdict::kNotReproduced;  // of those cells
+    std::erase_if(now.scenarios[0].cells, [](const Cell& each) {
+        return each.id != "cell-1" && !each.id.starts_with("cell-2");
+    });
+    now.scenarios[0].controls.clear();
+    const Comparison same = compare::compare(run(), now);
+    BOOST_TEST(same.changed.empty());
+    std::erase_if(now.scenarios[0].cells, [](const Cell& each) { return each.id == "cell-21"; });
+    BOOST_TEST(first(compare::compare(run(), now)) == "disappeared matrix/cell-21");
+}
+
+BOOST_AUTO_TEST_CASE(how_often_a_cell_fails_is_a_figure_with_an_interval) {
+    RunResult was = run();
+    RunResult is = run();
+    cell_of(was, "cell-9").runs = Runs{200, 10, 1};
+    cell_of(is, "cell-9").runs = Runs{200, 90, 1};
+    BOOST_REQUIRE(compare::compare(was, is).figures.size() == 1u);
+    BOOST_TEST(compare::compare(was, is).figures[0].label == "repetitions that failed");
+    cell_of(is, "cell-9").runs = Runs{200, 14, 1};
+    BOOST_TEST(compare::compare(was, is).figures.empty());
+}
+
 BOOST_AUTO_TEST_CASE(what_matters_most_comes_first) {
     RunResult now = run();
     become(cell_of(now, "cell-20"), CellVerdict::kInconclusive);
     become(cell_of(now, "cell-1"), CellVerdict::kPass);
     become(cell_of(now, "cell-2"), CellVerdict::kFail, "PSEUDO");
+    become_repeated(cell_of(now, "cell-3"), 2, "stale-port");
+    become_repeated(cell_of(now, "cell-22"), 2);
     become(cell_of(now, "tx.all-off"), CellVerdict::kFail, "mtu");
     const Comparison found = compare::compare(run(), now);
     std::string order;
     for (const Changed& each : found.changed) {
         order += each.id + " ";
     }
-    BOOST_TEST(order == "truth/tx.all-off matrix/cell-2 matrix/cell-1 matrix/cell-20 ");
+    BOOST_TEST(order ==
+               "truth/tx.all-off matrix/cell-2 matrix/cell-22 matrix/cell-1 matrix/cell-3 "
+               "matrix/cell-20 ");
 }
 
 BOOST_AUTO_TEST_CASE(candidates_are_what_differs_and_the_kernel_comes_first) {

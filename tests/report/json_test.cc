@@ -61,6 +61,45 @@ BOOST_AUTO_TEST_CASE(roles_parts_and_exposure_go_round_without_loss) {
     BOOST_TEST((read->scenarios[0].controls[1].role == Cell::Role::kControl));
 }
 
+BOOST_AUTO_TEST_CASE(options_repetitions_and_expectations_go_round_without_loss) {
+    using namespace verdict;
+    RunResult run = sample();
+    run.options = {.command = "repro",
+                   .lab = "veth",
+                   .scenarios = {"dns-race"},
+                   .cells = {"cure.*", "late-*"},
+                   .pairs = 500,
+                   .repeat = 5,
+                   .full = true,
+                   .device = "eth0"};
+    run.scenarios[0].planned = {"a", "b"};
+    run.scenarios[0].repetitions = {{4, ScenarioVerdict::kReproduced, "it fails"},
+                                    {5, ScenarioVerdict::kInconclusive, "it may"}};
+    run.scenarios[0].kept = 2;
+    Cell& cell = run.scenarios[0].cells[0];
+    cell.verdict = CellVerdict::kUnstable;
+    cell.reason = "at times";
+    cell.runs = Runs{5, 2, 3};
+    cell.fresh = true;
+    const auto read = from_json(json_text(run));
+    BOOST_REQUIRE_MESSAGE(read, read.error().message);
+    BOOST_TEST((json_text(*read) == json_text(run)));
+    BOOST_TEST(
+        repeat_command(read->options) ==
+        "pathproof repro dns-race eth0 --pairs 500 --cells 'cure.*,late-*' --repeat 5 --full");
+    BOOST_TEST(read->scenarios[0].cells[0].runs->kept == 3u);
+    // What a run of once has none of is not there.
+    for (const char* word : {"runs", "repetitions", "kept", "new", "planned", "options"}) {
+        BOOST_TEST(sample_text().find("\"" + std::string(word) + "\":") == std::string::npos);
+        BOOST_TEST(json_text(sample()).find("\"" + std::string(word) + "\":") == std::string::npos);
+    }
+    BOOST_TEST(check_consistency(run).has_value());
+    run.scenarios[0].cells[0].runs->failed = 5;
+    inconsistent(run, "is UNSTABLE, but failed in 5 of 5 repetitions");
+    run.scenarios[0].cells[0].runs = std::nullopt;
+    inconsistent(run, "is UNSTABLE, but was run once");
+}
+
 BOOST_AUTO_TEST_CASE(truth_tables_and_calibration_go_round_without_loss) {
     using namespace verdict;
     using Score = CalibrationRow::Score;

@@ -1,6 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "harness/process/program.h"
+#include "harness/report/coverage.h"
 #include "harness/report/html.h"
 #include "harness/report/html_parts.h"
 #include "samples.h"
@@ -190,4 +191,55 @@ BOOST_AUTO_TEST_CASE(only_words_that_occur_on_the_tiles_are_explained) {
     BOOST_TEST(lead({truth}).find("REPRODUCED") == std::string::npos);
     BOOST_TEST(lead({truth}).find("DEFECT FOUND") != std::string::npos);
     BOOST_TEST(lead({failure, truth}).find("REPRODUCED means") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_planned_and_what_became_of_it_is_counted_and_linked) {
+    const auto cell = [](const std::string& id, CellVerdict verdict, const std::string& reason) {
+        return Cell{.id = id, .verdict = verdict, .reason = reason};
+    };
+    ScenarioResult scenario{.id = "s", .title = "t"};
+    scenario.cells = {cell("a", CellVerdict::kPass, ""),
+                      cell("b", CellVerdict::kFail, "r"),
+                      cell("c", CellVerdict::kUnstable, "r"),
+                      cell("d", CellVerdict::kError, "r"),
+                      cell("e", CellVerdict::kSkip, "no vxlan here"),
+                      cell("f", CellVerdict::kSkip, "no vxlan here")};
+    scenario.cells[1].known = "bug 7";
+    scenario.cells[2].fresh = true;
+    scenario.controls = {cell("off", CellVerdict::kPass, "")};
+    scenario.planned = {"a", "b", "g"};
+    scenario.truth_tables = {{.conditions = {"plain"},
+                              .rows = {{.offload = "tx-udp-segmentation",
+                                        .direction = "Tx",
+                                        .observed = {{.note = "the port cuts long frames"}}}}}};
+    const Coverage coverage = coverage_of(scenario);
+    BOOST_TEST(coverage.planned == 8u);
+    BOOST_TEST(coverage.executed() == 5u);
+    BOOST_TEST(coverage_text(coverage) ==
+               "8 planned, 5 executed: 1 failed, 1 unstable, 1 without a verdict, 2 passed; 2 "
+               "skipped, 1 not run, 1 not testable here");
+    const std::string html = html_page({.evidence_class = "virtual", .scenarios = {scenario}});
+    BOOST_TEST(well_formed(html));
+    BOOST_TEST(html.find("href=\"#s/b\">b</a> (known)") != std::string::npos);
+    BOOST_TEST(html.find("href=\"#s/c\">c</a> (new)") != std::string::npos);
+    BOOST_TEST(html.find("s: 2 skipped: no vxlan here") != std::string::npos);
+    BOOST_TEST(html.find("s: 1 not testable here: the port cuts long frames") != std::string::npos);
+    BOOST_TEST(html.find("id=\"coverage\"") < html.find("id=\"s\""));
+}
+
+BOOST_AUTO_TEST_CASE(a_repeated_cell_says_how_often_it_failed_and_which_run_is_shown) {
+    ScenarioResult scenario{.id = "s", .title = "t"};
+    scenario.cells = {{.id = "a",
+                       .verdict = CellVerdict::kUnstable,
+                       .reason = "r",
+                       .known = "bug 7",
+                       .runs = Runs{5, 2, 3}}};
+    scenario.repetitions = {{4, ScenarioVerdict::kReproduced, "it fails"},
+                            {5, ScenarioVerdict::kNotReproduced, "it passes"}};
+    const std::string html = scenario_html(scenario);
+    BOOST_TEST(html.find("failed 2 of 5, shown: repetition 3") != std::string::npos);
+    BOOST_TEST(html.find("UNSTABLE") != std::string::npos);
+    BOOST_TEST(html.find(">known<") != std::string::npos);
+    BOOST_TEST(html.find("seed <code>5</code>: it passes") != std::string::npos);
+    BOOST_TEST(scenario_html({.id = "s"}).find("Repetitions") == std::string::npos);
 }

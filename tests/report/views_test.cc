@@ -1,11 +1,16 @@
-// One run, told six ways: exit code, report.json, junit.xml, KTAP, Markdown and the page agree.
+// One run, told seven ways: exit code, report.json, junit.xml, KTAP, Markdown, netdev CI's JSON and
+// the page agree.
 #include <boost/test/unit_test.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <regex>
 
+#include "harness/report/coverage.h"
 #include "harness/report/html.h"
 #include "harness/report/junit.h"
 #include "harness/report/ktap.h"
+#include "harness/report/netdev.h"
 #include "harness/report/outcome.h"
 #include "samples.h"
 
@@ -38,16 +43,20 @@ RunResult drawn(std::mt19937& random) {
                                 ScenarioVerdict::kNotReproduced, ScenarioVerdict::kDefectFound,
                                 ScenarioVerdict::kInconclusive})};
         for (unsigned cell = 0; cell < random() % 9; ++cell) {
-            Cell made{.id = "cell " + std::to_string(cell) + " # 1 | 2",
-                      .role = one_of(random, {Cell::Role::kMatrix, Cell::Role::kMatrix,
-                                              Cell::Role::kCure, Cell::Role::kDemonstration}),
-                      .verdict = one_of(
-                          random, {CellVerdict::kPass, CellVerdict::kFail, CellVerdict::kError,
-                                   CellVerdict::kSkip, CellVerdict::kInconclusive})};
+            Cell made{
+                .id = "cell " + std::to_string(cell) + " # 1 | 2",
+                .role = one_of(random, {Cell::Role::kMatrix, Cell::Role::kMatrix, Cell::Role::kCure,
+                                        Cell::Role::kDemonstration}),
+                .verdict = one_of(random, {CellVerdict::kPass, CellVerdict::kFail,
+                                           CellVerdict::kError, CellVerdict::kSkip,
+                                           CellVerdict::kInconclusive, CellVerdict::kUnstable})};
+            if (made.verdict == CellVerdict::kUnstable) {
+                made.runs = Runs{3, 1 + random() % 2, 1 + random() % 3};
+            }
             if (made.verdict != CellVerdict::kPass) {
                 made.reason = "of 5\n3 # went\twrong";
             }
-            if (made.verdict == CellVerdict::kFail) {
+            if (fails(made.verdict)) {
                 made.cause = random() % 2 == 0 ? "mtu" : "";
                 made.known = random() % 3 == 0 ? "bug 7" : "";
             }
@@ -101,6 +110,34 @@ BOOST_AUTO_TEST_CASE(all_views_of_a_run_agree) {
                              std::to_string(exit_code)) == 0u);
         BOOST_TEST(matches(page, "^\\| s[0-9]+/cell .* \\|$") == counts.failures + counts.errors);
 
+        const auto netdev = nlohmann::json::parse(netdev_json(*back, exit_code, {}));
+        std::map<std::string, std::size_t> words;
+        for (const auto& test : netdev["results"]) {
+            bool failed = false;
+            for (const auto& cell : test.value("results", nlohmann::json::array())) {
+                ++words[cell["result"]];
+                failed |= cell["result"] == "fail";
+                BOOST_TEST((!cell.contains("retry") || cell["result"] == "fail"));
+            }
+            BOOST_TEST((test["test"] == "run" || failed == (test["result"] == "fail")));
+        }
+        BOOST_TEST(netdev["results"].size() == run.scenarios.size() + 1);
+        BOOST_TEST((netdev["results"].back()["result"] == "pass") == (exit_code == 0));
+        BOOST_TEST(words["fail"] == counts.failures + counts.errors);
+        BOOST_TEST(words["skip"] == counts.skipped);
+        BOOST_TEST(words["pass"] + words["fail"] + words["skip"] == counts.tests);
+
+        // What was executed and what of it failed, in the page and in the data.
+        std::size_t failed = 0;
+        std::size_t covered = 0;
+        for (const ScenarioResult& scenario : back->scenarios) {
+            const Coverage coverage = coverage_of(scenario);
+            failed += coverage.count(Became::kFailed) + coverage.count(Became::kUnstable);
+            covered += coverage.executed() + coverage.count(Became::kSkipped);
+        }
+        BOOST_TEST(failed == matches(json_text(run), "\"verdict\": \"(FAIL|UNSTABLE)\""));
+        BOOST_TEST(covered == counts.tests);
+
         BOOST_TEST(html_page(*back).find(std::string("<h1>") + name(run.verdict)) !=
                    std::string::npos);
     }
@@ -112,6 +149,49 @@ BOOST_AUTO_TEST_CASE(no_text_of_a_run_makes_lines_or_directives_of_its_own) {
     BOOST_TEST(lines.find('\x1b') == std::string::npos);
     const std::string page = summary_markdown(hostile(), 1);
     BOOST_TEST(page.find("<script>") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(netdev_ci_reads_names_times_and_retries_as_its_own_executors_write_them) {
+    const auto cell = [](const std::string& id, CellVerdict verdict, std::uint64_t failed) {
+        return Cell{.id = id, .verdict = verdict, .reason = "why", .runs = Runs{3, failed, 1}};
+    };
+    RunResult run{
+        .evidence_class = "virtual",
+        .started_at = "2026-11-23T23:59:58Z",
+        .seconds = 3.5,
+        .environment = {{"Kernel", {{"release", "6.12.1", Fact::Status::kRead, ""}}},
+                        {"DUT device eth0", {{"driver", "ice", Fact::Status::kRead, ""}}}},
+        .scenarios = {{.id = "dns-race",
+                       .cells = {cell("a.200ms", CellVerdict::kUnstable, 1),
+                                 cell("b", CellVerdict::kPass, 0)},
+                       .repetitions = {{1}, {2}, {3}},
+                       .seconds = 3}}};
+    auto all = nlohmann::json::parse(netdev_json(run, 1, {.link = "https://ci.example/7"}));
+    BOOST_TEST(all["executor"] == "pathproof");
+    BOOST_TEST(all["branch"] == "6.12.1");
+    BOOST_TEST(all["start"] == "2026-11-23 23:59:58+00:00");
+    BOOST_TEST(all["end"] == "2026-11-24 00:00:02+00:00");
+    BOOST_TEST(all["link"] == "https://ci.example/7");
+    BOOST_TEST(!all.contains("device"));
+    const auto& test = all["results"][0];
+    BOOST_TEST(test["test"] == "dns-race");
+    BOOST_TEST(test["group"] == "pathproof");
+    BOOST_TEST(test["result"] == "fail");
+    BOOST_TEST(test["retry"] == "pass");  // what failed passed in another repetition
+    BOOST_TEST(test["link"] == "https://ci.example/7/report.html#dns-race");
+    BOOST_TEST(test["results"][0]["test"] == "a-200ms");
+    BOOST_TEST(test["results"][0]["retry"] == "pass");
+    BOOST_TEST(test["results"][1]["result"] == "pass");
+    BOOST_TEST(!test["results"][1].contains("retry"));
+
+    run.scenarios[0].cells[1] = cell("b", CellVerdict::kFail, 3);
+    run.evidence_class = "physical";
+    all = nlohmann::json::parse(netdev_json(run, 1, {.executor = "lab-7", .branch = "net-next"}));
+    BOOST_TEST(all["executor"] == "lab-7");
+    BOOST_TEST(all["branch"] == "net-next");
+    BOOST_TEST(all["device"]["driver"] == "ice");
+    BOOST_TEST(all["results"][0]["retry"] == "fail");
+    BOOST_TEST(all["results"][0]["results"][1]["retry"] == "fail");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

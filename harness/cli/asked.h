@@ -1,0 +1,27 @@
+// From what a run is asked to do to its session: for the commands that ask it, and for `rerun`,
+// which reads it from a report.
+#pragma once
+
+#include "harness/cli/session.h"
+#include "harness/verdict/options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace pathproof::cli {
+
+// Of `qualify`, `repro` and `offload check DEV`. Errors: a lab, scenario, cell, profile or device
+// that is not there.
+Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_t seed,
+                                  const std::string& out_dir);
+
+// By the rules of the command that asked for it.
+int exit_code_of(const verdict::RunResult& result);
+
+// Ids from a comma-separated list; kBadInput names those there are.
+Result<std::vector<std::string>> scenario_ids(const std::string& list);
+
+void add_repeat_option(CLI::App& command, verdict::RunOptions& asked);
+
+}  // namespace pathproof::cli

@@ -1,0 +1,30 @@
+// Reports held against the first of them: what `compare` and `rerun` end with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/cli/baseline.h"
+#include "harness/compare/read.h"
+
+namespace CLI {
+class App;
+}
+
+namespace pathproof::cli {
+
+struct ComparisonViews {
+    std::string html;  // a file; empty: none
+    std::string baseline;
+    bool json = false;
+};
+
+// Says what changed from the first report to each of the others. Gives the exit code: 0 no worse, 1
+// worse, 2 bad input, 3 cannot be compared.
+int compare_reports(const std::vector<compare::Report>& reports, const Expected& expected,
+                    const ComparisonViews& views);
+
+// --json, --html and --baseline.
+void add_comparison_options(CLI::App& command, ComparisonViews& views);
+
+}  // namespace pathproof::cli

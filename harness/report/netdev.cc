@@ -1,0 +1,138 @@
+#include "harness/report/netdev.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "harness/report/outcome.h"
+
+namespace pathproof::report {
+namespace {
+
+using namespace verdict;
+using nlohmann::ordered_json;
+
+// As NIPA's namify(): letters and digits, all else one '-'.
+std::string plain_name(const std::string& text) {
+    std::string plain;
+    for (const unsigned char letter : text) {
+        if (std::isalnum(letter) != 0 && letter < 0x80) {
+            plain += static_cast<char>(letter);
+        } else if (!plain.ends_with('-')) {
+            plain += '-';
+        }
+    }
+    if (plain.ends_with('-')) {
+        plain.pop_back();
+    }
+    return plain.empty() ? "no-name" : plain;
+}
+
+bool is_fail(Outcome outcome) {
+    return outcome == Outcome::kFailure || outcome == Outcome::kError;
+}
+
+const char* word(Outcome outcome) {
+    return is_fail(outcome) ? "fail" : outcome == Outcome::kSkipped ? "skip" : "pass";
+}
+
+// What another run of a failed cell came to, where there was one.
+std::optional<std::string> retry_of(const Case& one) {
+    const std::optional<Runs>& runs = one.cell->runs;
+    if (!is_fail(one.outcome) || !runs || runs->n < 2) {
+        return std::nullopt;
+    }
+    return one.cell->verdict == CellVerdict::kUnstable ? "pass" : "fail";
+}
+
+// As Python prints a datetime of UTC, which is what NIPA's own executors write.
+std::string moment(const std::string& started_at, double seconds_later) {
+    std::tm parts{};
+    if (strptime(started_at.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) == nullptr) {
+        return started_at;
+    }
+    const auto then = timegm(&parts) + static_cast<std::time_t>(std::ceil(seconds_later));
+    return fmt::format("{:%Y-%m-%d %H:%M:%S}+00:00", fmt::gmtime(then));
+}
+
+std::string fact_of(const RunResult& run, const std::string& group, const std::string& fact) {
+    for (const FactGroup& each : run.environment) {
+        for (const Fact& one : each.facts) {
+            if (each.title.starts_with(group) && one.name == fact) {
+                return one.value;
+            }
+        }
+    }
+    return "";
+}
+
+ordered_json test_of(const ScenarioResult& scenario, int exit_code, const std::string& link) {
+    ordered_json cells = ordered_json::array();
+    std::string retry;
+    Tally counts;
+    for (const Case& one : cases_of(scenario, exit_code)) {
+        counts.add(one.outcome);
+        cells.push_back({{"test", plain_name(one.cell->id)}, {"result", word(one.outcome)}});
+        if (is_fail(one.outcome)) {
+            const auto again = retry_of(one);
+            if (again) {
+                cells.back()["retry"] = *again;
+            }
+            retry = retry == "fail" || !again ? "fail" : *again;
+        }
+    }
+    const bool failed = counts.failures + counts.errors != 0;
+    const bool skipped = counts.skipped == counts.tests;
+    ordered_json test = {{"test", plain_name(scenario.id)},
+                         {"group", "pathproof"},
+                         {"result", failed    ? "fail"
+                                    : skipped ? "skip"
+                                              : "pass"},
+                         {"link", link + "report.html#" + scenario.id},
+                         {"time", scenario.seconds}};
+    if (!scenario.repetitions.empty() && failed) {
+        test["retry"] = retry;
+    }
+    test["results"] = std::move(cells);
+    return test;
+}
+
+}  // namespace
+
+std::string netdev_json(const RunResult& run, int exit_code, const NetdevNames& names) {
+    const std::string link =
+        names.link.empty() || names.link.ends_with('/') ? names.link : names.link + "/";
+    ordered_json tests = ordered_json::array();
+    for (const ScenarioResult& scenario : run.scenarios) {
+        tests.push_back(test_of(scenario, exit_code, link));
+    }
+    tests.push_back({{"test", "run"},
+                     {"group", "pathproof"},
+                     {"result", word(outcome_of_run(exit_code))},
+                     {"link", link + "report.html"},
+                     {"time", run.seconds}});
+    ordered_json all = {
+        {"executor", names.executor},
+        {"branch", names.branch.empty() ? fact_of(run, "Kernel", "release") : names.branch},
+        {"start", moment(run.started_at, 0)},
+        {"end", moment(run.started_at, run.seconds)},
+        {"results", std::move(tests)}};
+    if (!names.link.empty()) {
+        all["link"] = names.link;
+    }
+    // NIPA takes results with a device for those of hardware.
+    if (run.evidence_class == "physical") {
+        all["device"] = {{"driver", fact_of(run, "DUT device", "driver")},
+                         {"firmware", fact_of(run, "DUT device", "firmware")},
+                         {"bus", fact_of(run, "DUT device", "bus")}};
+    }
+    return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pathproof::report

@@ -1,0 +1,57 @@
+// The list of ids in the documentation of report.json is that of the scenarios.
+#define BOOST_TEST_MODULE scenario ids
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "harness/scenario/scenario.h"
+
+using namespace pathproof::scenario;
+
+namespace {
+
+// The indented lines that name a cell of this scenario.
+std::vector<std::string> documented(const std::string& scenario) {
+    std::ifstream readme(REPORT_README);
+    BOOST_REQUIRE(readme.good());
+    const std::string begin = "    " + scenario + "/";
+    std::vector<std::string> cells;
+    for (std::string line; std::getline(readme, line);) {
+        if (line.starts_with(begin)) {
+            cells.push_back(line.substr(begin.size()));
+        }
+    }
+    return cells;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_documentation_lists_the_cells_of_each_scenario_and_no_others) {
+    for (const Scenario& scenario : all_scenarios()) {
+        const auto cells =
+            scenario.cells == nullptr ? std::vector<std::string>() : scenario.cells();
+        const auto listed = documented(scenario.id);
+        BOOST_TEST(listed == cells, boost::test_tools::per_element());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(ids_of_cells_are_plain_words_so_that_patterns_and_anchors_hold) {
+    for (const Scenario& scenario : all_scenarios()) {
+        for (const std::string& id :
+             scenario.cells == nullptr ? std::vector<std::string>() : scenario.cells()) {
+            BOOST_TEST(
+                id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == std::string::npos,
+                id);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_pattern_with_a_scenario_before_it_is_for_that_one_alone) {
+    const std::vector<std::string> patterns = {"cure.*", "dns-race/late-*", "vxlan-checksum/vx-*"};
+    BOOST_TEST(
+        (patterns_for("dns-race", patterns) == std::vector<std::string>{"cure.*", "late-*"}));
+    BOOST_TEST((patterns_for("offload-truth", patterns) == std::vector<std::string>{"cure.*"}));
+    BOOST_TEST(patterns_for("dns-race", {"vxlan-checksum/vx-*"}).empty());
+}
