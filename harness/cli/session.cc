@@ -19,6 +19,7 @@
 #include "harness/lab/journal.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
+#include "harness/offload/device_class.h"
 #include "harness/report/environment.h"
 #include "harness/report/report.h"
 #include "harness/verdict/repeat.h"
@@ -230,17 +231,21 @@ Status take_lab(const std::string& name, SessionOptions& session) {
     if (session.place->is_built_in()) {
         return {};
     }
-    const auto cabled = session.place->device();
-    if (!cabled) {
-        return pass_on(cabled.error());
+    for (const lab::CabledDevice& cabled : session.place->devices()) {
+        auto choice = choose_cabled_device(cabled);
+        if (!choice) {
+            return pass_on(choice.error());
+        }
+        const bool first = !session.device;
+        session.evidence =
+            first ? choice->evidence : offload::class_of_ports(session.evidence, choice->evidence);
+        if (first) {
+            session.device = std::move(choice->device);
+        }
+        if (first || session.evidence == choice->evidence) {
+            session.evidence_note = choice->evidence_note;
+        }
     }
-    auto choice = choose_cabled_device(*cabled);
-    if (!choice) {
-        return pass_on(choice.error());
-    }
-    session.device = std::move(choice->device);
-    session.evidence = choice->evidence;
-    session.evidence_note = choice->evidence_note;
     return {};
 }
 

@@ -351,11 +351,14 @@ class FileLab final : public Lab {
         }
         return std::make_unique<FileNatBox>(file_, *dut_);
     }
-    Result<CabledDevice> device() const override {
-        const DutDevice& device = file_.dut.devices.front();
-        const auto port = std::ranges::find(file_.ports, device.port, &TesterPort::name);
-        return CabledDevice{file_.dut.where, device.name,      file_.tester_netns,
-                            port->device,    device.addresses, port->addresses};
+    std::vector<CabledDevice> devices() const override {
+        std::vector<CabledDevice> devices;
+        for (const DutDevice& device : file_.dut.devices) {
+            const auto port = std::ranges::find(file_.ports, device.port, &TesterPort::name);
+            devices.push_back({file_.dut.where, device.name, file_.tester_netns, port->device,
+                               device.addresses, port->addresses});
+        }
+        return devices;
     }
     Result<std::vector<std::string>> put_back() override {
         if (!dut_) {

@@ -47,8 +47,8 @@ class Lab {
     // Each is kNotSupported where the role is lacking. The journal, and the lab, must outlive it.
     virtual Result<std::unique_ptr<Overlay>> overlay(Journal& journal) = 0;
     virtual Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) = 0;
-    // Of a lab that is not built in.
-    virtual Result<CabledDevice> device() const = 0;
+    // Those of the DUT, the one that is judged first. A built-in lab makes them when it is built.
+    virtual std::vector<CabledDevice> devices() const = 0;
 
     // Undoes what is changed on its hosts, reads it back, and ends their agents. Gives what others
     // changed since.

@@ -104,7 +104,16 @@ void find_false_pass(const std::string& scenario, const Cell& cell, Reasons& fou
 // What makes the scenario no basis for a verdict, most important first.
 void find_gaps(const ScenarioResult& scenario, Reasons& found) {
     if (scenario.verdict == ScenarioVerdict::kNotRun) {
-        return;  // its lab lacks what it takes: a remark
+        // Its lab lacks what it takes: a remark.
+        for (const auto* cells : {&scenario.cells, &scenario.controls}) {
+            for (const Cell& cell : *cells) {
+                if (cell.verdict != CellVerdict::kSkip || cell.reason.empty()) {
+                    found.push_back(fmt::format("{}: it says NOT RUN, and {} is {}", scenario.id,
+                                                cell.id, name(cell.verdict)));
+                }
+            }
+        }
+        return;
     }
     for (const Cell* control : cells_of(scenario, Role::kControl)) {
         if (fails(control->verdict)) {

@@ -55,6 +55,22 @@ BOOST_AUTO_TEST_CASE(nothing_found_is_qualified) {
     BOOST_TEST((judged({clean()}, "no scenario reproduced") == RunVerdict::kQualified));
 }
 
+BOOST_AUTO_TEST_CASE(what_a_lab_cannot_run_is_said_and_decides_nothing) {
+    const ScenarioResult not_run{.id = "vxlan-checksum",
+                                 .verdict = ScenarioVerdict::kNotRun,
+                                 .headline = "Not run on this lab: it has one node.",
+                                 .cells = {cell("a", CellVerdict::kSkip)}};
+    BOOST_TEST((judged({not_run, clean()}, "vxlan-checksum: Not run on this lab") ==
+                RunVerdict::kQualified));
+    BOOST_TEST((judged({reproduced(), not_run}, "Not run on this lab") ==
+                RunVerdict::kQualifiedWithExceptions));
+    BOOST_TEST((judged({not_run}, "no scenario was run") == RunVerdict::kIncomplete));
+    BOOST_TEST((judged({not_run}, "Not run on this lab") == RunVerdict::kIncomplete));
+    ScenarioResult not_so = not_run;
+    not_so.cells.push_back(cell("b", CellVerdict::kFail));
+    BOOST_TEST((judged({not_so, clean()}, "and b is FAIL") == RunVerdict::kIncomplete));
+}
+
 BOOST_AUTO_TEST_CASE(a_failure_with_cause_and_cure_is_an_exception) {
     BOOST_TEST((judged({reproduced(), clean()}, "cure shown in this run") ==
                 RunVerdict::kQualifiedWithExceptions));
