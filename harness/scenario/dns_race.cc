@@ -1,30 +1,44 @@
-// dns-race: DNS answers 5 or 10 s late because two packets meet inside conntrack.
+// What goes wrong when two packets meet inside conntrack before either entry is confirmed.
 //
-// Set:  the nat-box lab: kube-proxy-shaped Service rules, with and without SNAT; packet steering.
-// Sent: A/AAAA query pairs from DPDK ports, at chosen instants, one 5-tuple or one source port.
+// dns-race: DNS answers 5 or 10 s late, for A and AAAA leave one socket together.
+// snat-race: packets lost behind MASQUERADE, for two pods use one source port.
+//
+// Set:  the lab's NAT box: kube-proxy-shaped Service rules, with and without SNAT; packet steering.
+// Sent: query pairs from DPDK ports, at chosen instants, one 5-tuple or one source port.
 // Seen: what became of every query, conntrack's events and counters, joined query by query.
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include "harness/scenario/nat_bench.h"
 
 namespace pathproof::scenario {
+namespace {
 
-std::vector<std::string> dns_race_cells() {
+struct Experiment {
+    std::vector<RaceCell> (*cells)();
+    Result<std::vector<MeasuredCell>> (*run)(Context& context, NatBench& bench);
+};
+
+constexpr Experiment kDnsRace[] = {{same_tuple_cells, run_same_tuple},
+                                   {late_answer_cells, run_late_answer}};
+constexpr Experiment kSnatRace[] = {{snat_collision_cells, run_snat_collision}};
+
+std::vector<std::string> ids_of(std::span<const Experiment> experiments) {
     std::vector<std::string> ids;
-    for (const auto& cells : {same_tuple_cells(), snat_collision_cells(), late_answer_cells()}) {
-        std::ranges::transform(cells, std::back_inserter(ids), &RaceCell::id);
+    for (const Experiment& experiment : experiments) {
+        std::ranges::transform(experiment.cells(), std::back_inserter(ids), &RaceCell::id);
     }
     return ids;
 }
 
-Result<verdict::ScenarioResult> run_dns_race(Context& context) {
-    const auto began = std::chrono::steady_clock::now();
-    const std::vector<std::string> ids = dns_race_cells();
-    context.progress.begin(
-        "dns-race", static_cast<std::size_t>(std::ranges::count_if(
-                        ids, [&](const auto& id) { return asked_for(context.options, id); })));
+Result<std::vector<MeasuredCell>> measure(Context& context, const std::string& id,
+                                          std::span<const Experiment> experiments) {
+    context.progress.begin(id, static_cast<std::size_t>(std::ranges::count_if(
+                                   ids_of(experiments), [&](const std::string& cell) {
+                                       return asked_for(context.options, cell);
+                                   })));
     auto bench = NatBench::build(context);
     if (!bench) {
         return pass_on(bench.error());
@@ -33,21 +47,60 @@ Result<verdict::ScenarioResult> run_dns_race(Context& context) {
         return pass_on(described.error());
     }
     std::vector<MeasuredCell> cells;
-    for (const auto run : {run_same_tuple, run_snat_collision, run_late_answer}) {
-        auto measured = run(context, **bench);
+    for (const Experiment& experiment : experiments) {
+        auto measured = experiment.run(context, **bench);
         if (!measured) {
             return pass_on(measured.error());
         }
         std::ranges::move(*measured, std::back_inserter(cells));
     }
-    verdict::ScenarioResult result = conclude(cells);
-    result.id = "dns-race";
-    result.title = "DNS answers seconds late: A and AAAA race inside conntrack";
-    result.question =
-        "Does every query of a pair that leaves together get its answer through the Service's NAT?";
+    return cells;
+}
+
+Result<verdict::ScenarioResult> run_race(Context& context, verdict::ScenarioResult head,
+                                         std::span<const Experiment> experiments) {
+    const auto began = std::chrono::steady_clock::now();
+    const auto cells = measure(context, head.id, experiments);
+    if (!cells) {
+        return pass_on(cells.error());
+    }
+    verdict::ScenarioResult result = conclude(*cells);
+    result.id = std::move(head.id);
+    result.title = std::move(head.title);
+    result.question = std::move(head.question);
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;
+}
+
+}  // namespace
+
+std::vector<std::string> dns_race_cells() {
+    return ids_of(kDnsRace);
+}
+
+Result<verdict::ScenarioResult> run_dns_race(Context& context) {
+    return run_race(
+        context,
+        {.id = "dns-race",
+         .title = "DNS answers seconds late: A and AAAA race inside conntrack",
+         .question = "Does every query of a pair that leaves one socket together get its answer "
+                     "through the Service's NAT?"},
+        kDnsRace);
+}
+
+std::vector<std::string> snat_race_cells() {
+    return ids_of(kSnatRace);
+}
+
+Result<verdict::ScenarioResult> run_snat_race(Context& context) {
+    return run_race(
+        context,
+        {.id = "snat-race",
+         .title = "Packets lost behind SNAT: two clients with one source port collide in conntrack",
+         .question = "Does every query get its answer through MASQUERADE where two clients use one "
+                     "source port?"},
+        kSnatRace);
 }
 
 }  // namespace pathproof::scenario

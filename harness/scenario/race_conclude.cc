@@ -1,4 +1,4 @@
-// What is said of dns-race: each clause from a value that is not zero.
+// What is said of dns-race and snat-race: each clause from a value that is not zero.
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The three experiments of dns-race. Measuring and concluding are apart: an experiment runs cells
+// The experiments of dns-race (same 5-tuple, late answer) and snat-race. Measuring and concluding are apart: an experiment runs cells
 // on a nat-box bench and hands over what was measured in each; race_conclude.cc makes verdicts and
 // sentences of these plain values.
 #pragma once

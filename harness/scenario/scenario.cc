@@ -30,6 +30,8 @@ const std::vector<Scenario>& all_scenarios() {
          run_vxlan_checksum, vxlan_checksum_cells},
         {"dns-race", "A/AAAA pairs racing inside conntrack", lab::Role::kNatBox, run_dns_race,
          dns_race_cells},
+        {"snat-race", "Clients with one source port colliding behind SNAT", lab::Role::kNatBox,
+         run_snat_race, snat_race_cells},
         {"offload-truth", "What each offload really does to the frames on the wire",
          lab::Role::kDevice, run_calibrated_offload_truth},
     };

@@ -92,6 +92,8 @@ Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context);
 std::vector<std::string> vxlan_checksum_cells();
 Result<verdict::ScenarioResult> run_dns_race(Context& context);
 std::vector<std::string> dns_race_cells();
+Result<verdict::ScenarioResult> run_snat_race(Context& context);
+std::vector<std::string> snat_race_cells();
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario
