@@ -101,7 +101,10 @@ Status run_matrix(Context& context, OverlayBench& bench, std::vector<OverlayFact
     const std::vector<OverlayPoint> broken = broken_wire_points();
     points.insert(points.end(), broken.begin(), broken.end());
     for (const OverlayPoint& point : points) {
-        if (!asked_for(context.options, point.id())) {
+        // The cure is tried on the suspect, once that was seen to fail.
+        const bool for_cure = point == kSuspect && (asked_for(context.options, kFlagOff) ||
+                                                    asked_for(context.options, kFlagBack));
+        if (!for_cure && !asked_for(context.options, point.id())) {
             continue;
         }
         if (const Status set = bench.set(point); !set) {

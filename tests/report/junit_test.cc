@@ -58,6 +58,24 @@ BOOST_AUTO_TEST_CASE(nothing_is_red_where_the_exit_code_is_0) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(an_unstable_cell_fails_or_is_skipped_and_never_passes) {
+    Cell cell{
+        .id = "a", .verdict = CellVerdict::kUnstable, .reason = "at times", .runs = Runs{3, 1, 2}};
+    const auto marked = [&](int exit_code, const std::string& how) {
+        return count(junit_xml({.scenarios = {scenario({cell}, {})}}, exit_code),
+                     "//testcase[@name='a']/" + how + "[contains(@message, 'at times')]");
+    };
+    BOOST_TEST(marked(1, "failure") == 1);
+    BOOST_TEST(marked(0, "skipped") == 1);
+    BOOST_TEST(count(junit_xml({.scenarios = {scenario({cell}, {})}}, 1),
+                     "//property[@name='repetitions.failed' and @value='1']") == 1);
+    cell.known = "bug 7";
+    BOOST_TEST(marked(1, "skipped") == 1);
+    cell.known.clear();
+    cell.role = Cell::Role::kControl;
+    BOOST_TEST(marked(3, "error") == 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_known_failure_is_skipped_with_its_reason) {
     const verdict::RunResult run{
         .scenarios = {scenario({{.id = "a", .verdict = CellVerdict::kFail, .known = "bug 7"},
