@@ -187,6 +187,9 @@ std::optional<Change> change_of(const ScenarioResult* before, const ScenarioResu
     if (now->verdict == ScenarioVerdict::kInconclusive) {
         return Change::kNotComparable;
     }
+    if (now->verdict == ScenarioVerdict::kNotRun) {
+        return Change::kDisappeared;
+    }
     return is_failure(now->verdict)      ? Change::kNewFailure
            : is_failure(before->verdict) ? Change::kFailureGone
                                          : Change::kAppeared;

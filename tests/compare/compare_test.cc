@@ -160,6 +160,9 @@ BOOST_AUTO_TEST_CASE(each_planted_difference_is_named_first) {
     now.scenarios[1].verdict = ScenarioVerdict::kNoDefectFound;
     expect(now, "failure gone truth", 0);
     now = run();
+    now.scenarios[1].verdict = ScenarioVerdict::kNotRun;
+    expect(now, "disappeared truth", 0);
+    now = run();
     now.scenarios.push_back({.id = "third", .verdict = ScenarioVerdict::kNotReproduced});
     expect(now, "appeared third", 0);
     // Of cells that were run five times, here and there.
