@@ -44,7 +44,7 @@ class Background {
     pid_t pid() const { return pid_; }
     // Waits until the log holds `text`.
     void wait_for(const std::string& text) const {
-        BOOST_REQUIRE_MESSAGE(comes(text, std::chrono::seconds(30)),
+        BOOST_REQUIRE_MESSAGE(comes(text, std::chrono::seconds(120)),
                               "the run never said '" << text << "': " << log());
     }
     bool comes(const std::string& text, std::chrono::milliseconds patience) const {
