@@ -76,7 +76,9 @@ void add_repro(CLI::App& app, Command& chosen) {
     command->footer(
         "Exit status: 0 reproduced (or a defect found), 1 not: exposed without harm, or absent; 3 "
         "inconclusive.");
-    command->add_option("scenario", options->scenario, "vxlan-checksum, dns-race, snat-race or offload-truth")
+    command
+        ->add_option("scenario", options->scenario,
+                     "vxlan-checksum, dns-race, snat-race or offload-truth")
         ->required();
     add_lab_option(*command, options->lab);
     command->add_option("--out", options->out,
