@@ -214,8 +214,9 @@ class Background {
     Forked run_;
 };
 
-const std::string kTwoCells =
-    "--no-hugepages --seed 7 --pairs 500 --cells snat-collision,control.snat-collision.no-nat";
+// Goes on for some ten seconds, with the DUT changed from the first on.
+const std::string kLongRun =
+    "repro dns-race --no-hugepages --seed 7 --pairs 500 --cells late-answer.*";
 
 }  // namespace
 
@@ -391,8 +392,8 @@ BOOST_AUTO_TEST_CASE(whichever_side_is_killed_the_dut_is_as_it_was_found) {
     int changed_before = 0;
     for (int number = 0; number < count; ++number) {
         const bool controller = number % 2 == 0;
-        const double moment_s = std::uniform_real_distribution<double>(0.8, 5)(random);
-        Background run(site, fmt::format("repro snat-race --lab {} {}", site.file(), kTwoCells));
+        const double moment_s = std::uniform_real_distribution<double>(0.8, 6)(random);
+        Background run(site, fmt::format("{} --lab {}", kLongRun, site.file()));
         usleep(static_cast<useconds_t>(moment_s * 1e6));
         changed_before += site.changed(0).empty() ? 0 : 1;
         const std::string what =
@@ -416,8 +417,8 @@ BOOST_AUTO_TEST_CASE(whichever_side_is_killed_the_dut_is_as_it_was_found) {
 BOOST_AUTO_TEST_CASE(a_dut_that_hears_nothing_puts_itself_back_and_the_run_is_incomplete,
                      *boost::unit_test::disabled()) {
     const Site site;
-    Background run(site, fmt::format("repro snat-race --lab {} {} --out {}/report", site.file(),
-                                     kTwoCells, site.folder()));
+    Background run(
+        site, fmt::format("{} --lab {} --out {}/report", kLongRun, site.file(), site.folder()));
     usleep(3'000'000);
     BOOST_TEST(site.changed(0) != "");
     run.process().signal(SIGSTOP);
