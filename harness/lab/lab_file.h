@@ -33,6 +33,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -81,6 +82,9 @@ struct Dut {
     bool operator==(const Dut&) const = default;
 };
 
+// "DUT root@dut1"; of our own namespace "DUT".
+std::string to_string(const Dut& dut);
+
 struct LabFile {
     std::string name;
     std::uint32_t hugepages_mib = 0;  // 0: none are reserved
@@ -96,8 +100,21 @@ struct LabFile {
 Result<LabFile> parse_lab_file(std::string_view text, const std::string& file);
 Result<LabFile> load_lab_file(const std::string& path);
 
-// The same of a net.config: see make_net_config_lab(). What the file says comes before the
-// environment; it may be missing. Looks for the tester's port in its namespace.
+// A net.config of the kernel's selftests for network drivers: see make_net_config_lab().
+struct NetConfig {
+    std::string device;        // of the DUT: NETIF
+    std::string remote_netns;  // where the tester's port is: REMOTE_ARGS
+    std::vector<Prefix> local;
+    std::vector<Prefix> remote;
+    bool operator==(const NetConfig&) const = default;
+};
+
+// `environment` stands for what the file does not say. Errors are "FILE:LINE: what" or, of a
+// variable that lacks or does not fit, "FILE: VARIABLE: what".
+Result<NetConfig> parse_net_config(std::string_view text, const std::string& file,
+                                   std::map<std::string, std::string> environment);
+// With this process's environment; the file may be missing then. Looks for the tester's port in its
+// namespace.
 Result<LabFile> load_net_config(const std::string& path);
 
 }  // namespace pathproof::lab

@@ -28,46 +28,34 @@ std::string without_blanks(const std::string& text) {
                : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// What the file says comes before the environment, as in the selftests.
-Result<Variables> read_variables(const std::string& path) {
+Status read_line(std::string line, const std::string& place, Variables& variables) {
+    line = without_blanks(line.substr(0, line.find('#')));
+    if (line.empty()) {
+        return {};
+    }
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos || equals == 0) {
+        return fail(ErrorCode::kBadInput, "{}: '{}' is no NAME=VALUE", place, line);
+    }
+    std::string value = without_blanks(line.substr(equals + 1));
+    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
+        value = value.substr(1, value.size() - 2);
+    }
+    variables[without_blanks(line.substr(0, equals))] = value;
+    return {};
+}
+
+Variables variables_of_environment() {
     Variables variables;
     for (const char* name : kVariables) {
         if (const char* value = std::getenv(name); value != nullptr) {
             variables[name] = value;
         }
     }
-    const auto text = read_file(path);
-    if (!text && text.error().code != ErrorCode::kNotFound) {
-        return fail(ErrorCode::kBadInput, "{}", text.error().message);
-    }
-    if (!text && variables["NETIF"].empty()) {
-        return fail(ErrorCode::kNotFound,
-                    "{}: there is no such file, and no NETIF in the "
-                    "environment",
-                    path);
-    }
-    std::istringstream lines(text.value_or(""));
-    std::size_t number = 0;
-    for (std::string line; std::getline(lines, line);) {
-        ++number;
-        line = without_blanks(line.substr(0, line.find('#')));
-        if (line.empty()) {
-            continue;
-        }
-        const std::size_t equals = line.find('=');
-        if (equals == std::string::npos || equals == 0) {
-            return fail(ErrorCode::kBadInput, "{}:{}: '{}' is no NAME=VALUE", path, number, line);
-        }
-        std::string value = without_blanks(line.substr(equals + 1));
-        if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
-            value = value.substr(1, value.size() - 2);
-        }
-        variables[without_blanks(line.substr(0, equals))] = value;
-    }
     return variables;
 }
 
-Result<std::vector<Prefix>> addresses_of(const Variables& variables, const std::string& path,
+Result<std::vector<Prefix>> addresses_of(const Variables& variables, const std::string& file,
                                          std::initializer_list<const char*> names) {
     std::vector<Prefix> found;
     for (const char* name : names) {
@@ -77,13 +65,13 @@ Result<std::vector<Prefix>> addresses_of(const Variables& variables, const std::
         }
         const auto address = frame::parse_ip(value->second);
         if (!address) {
-            return fail(ErrorCode::kBadInput, "{}: {}: '{}' is no IP address", path, name,
+            return fail(ErrorCode::kBadInput, "{}: {}: '{}' is no IP address", file, name,
                         value->second);
         }
         found.push_back({*address, static_cast<unsigned>(address->size() * 8)});
     }
     if (found.empty()) {
-        return fail(ErrorCode::kBadInput, "{}: {} must be given, or {}", path, *names.begin(),
+        return fail(ErrorCode::kBadInput, "{}: {} must be given, or {}", file, *names.begin(),
                     *(names.begin() + 1));
     }
     return found;
@@ -110,50 +98,76 @@ Result<std::string> device_with(const std::vector<Prefix>& addresses, const std:
 
 }  // namespace
 
-Result<LabFile> load_net_config(const std::string& path) {
-    auto variables = read_variables(path);
-    if (!variables) {
-        return pass_on(variables.error());
+Result<NetConfig> parse_net_config(std::string_view text, const std::string& file,
+                                   Variables environment) {
+    Variables variables = std::move(environment);
+    std::istringstream lines{std::string(text)};
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+        if (const Status read = read_line(line, fmt::format("{}:{}", file, ++number), variables);
+            !read) {
+            return pass_on(read.error());
+        }
     }
-    const std::string device = (*variables)["NETIF"];
-    const std::string type = (*variables)["REMOTE_TYPE"];
-    const std::string remote = (*variables)["REMOTE_ARGS"];
-    if (device.empty()) {
+    NetConfig config{.device = variables["NETIF"], .remote_netns = variables["REMOTE_ARGS"]};
+    const std::string type = variables["REMOTE_TYPE"];
+    if (config.device.empty()) {
         return fail(ErrorCode::kBadInput,
                     "{}: NETIF must name the device under test; without one, --lab veth tests the "
                     "kernel's own",
-                    path);
+                    file);
     }
     if (type == "ssh") {
         return fail(
             ErrorCode::kNotSupported,
             "{}: REMOTE_TYPE=ssh: the tester's ports are on this machine (REMOTE_TYPE=netns)",
-            path);
+            file);
     }
     if (type != "netns") {
-        return fail(ErrorCode::kBadInput, "{}: REMOTE_TYPE is '{}', and must be netns", path, type);
+        return fail(ErrorCode::kBadInput, "{}: REMOTE_TYPE is '{}', and must be netns", file, type);
     }
-    if (!process::netns_exists(remote)) {
+    auto local = addresses_of(variables, file, {"LOCAL_V4", "LOCAL_V6"});
+    auto remote = local ? addresses_of(variables, file, {"REMOTE_V4", "REMOTE_V6"}) : local;
+    if (!remote) {
+        return pass_on(remote.error());
+    }
+    config.local = std::move(*local);
+    config.remote = std::move(*remote);
+    return config;
+}
+
+Result<LabFile> load_net_config(const std::string& path) {
+    Variables environment = variables_of_environment();
+    const auto text = read_file(path);
+    if (!text && text.error().code != ErrorCode::kNotFound) {
+        return fail(ErrorCode::kBadInput, "{}", text.error().message);
+    }
+    if (!text && environment["NETIF"].empty()) {
+        return fail(ErrorCode::kNotFound,
+                    "{}: there is no such file, and no NETIF in the environment", path);
+    }
+    auto config = parse_net_config(text.value_or(""), path, std::move(environment));
+    if (!config) {
+        return pass_on(config.error());
+    }
+    if (!process::netns_exists(config->remote_netns)) {
         return fail(ErrorCode::kNotFound,
                     "{}: REMOTE_ARGS: network namespace '{}' does not exist; 'ip netns' lists them",
-                    path, remote);
+                    path, config->remote_netns);
     }
-    const auto local = addresses_of(*variables, path, {"LOCAL_V4", "LOCAL_V6"});
-    const auto far = local ? addresses_of(*variables, path, {"REMOTE_V4", "REMOTE_V6"}) : local;
-    if (!far) {
-        return pass_on(far.error());
-    }
-    auto port = device_with(*far, remote);
+    auto port = device_with(config->remote, config->remote_netns);
     if (!port) {
         return fail(port.error(), "{}: REMOTE_V4, REMOTE_V6", path);
     }
-    LabFile lab{.name = "net.config", .tester_netns = remote};
+    LabFile lab{.name = "net.config", .tester_netns = config->remote_netns};
     lab.ports.push_back({.name = "remote",
                          .kind = TesterPort::Kind::kKernel,
                          .device = std::move(*port),
-                         .addresses = *far});
+                         .addresses = std::move(config->remote)});
     lab.dut = {.kind = Dut::Kind::kNetns, .where = ""};
-    lab.dut.devices.push_back({.name = device, .port = "remote", .addresses = *local});
+    lab.dut.devices.push_back({.name = std::move(config->device),
+                               .port = "remote",
+                               .addresses = std::move(config->local)});
     return lab;
 }
 
