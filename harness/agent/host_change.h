@@ -1,5 +1,5 @@
-// What a lab has a host change of itself, as plain data: the same list is carried out where it is
-// made (a namespace of the lab's own) or by the agent of the host (harness/host).
+// What a lab has a host change of itself, as plain data: the agent of the host carries it out, with a
+// journal (harness/host).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -25,7 +25,6 @@ struct HostChange {
     std::string undo;
     // kIsThere: `ip` finds what it is to add. kIsMissing: the kernel has no such sysctl.
     Allowed allowed = Allowed::kNothing;
-    bool operator==(const HostChange&) const = default;
 };
 
 void to_json(nlohmann::json& out, const HostChange& change);

@@ -81,12 +81,13 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
         return pass_on(sound.error());
     }
     const bool of_device = asked.command == "offload check";
-    if (const Status taken = of_device ? choose_device(session) : take_lab(asked.lab, session);
-        !taken) {
+    Status taken = take_lab(of_device ? "veth" : asked.lab, session);
+    taken = taken && of_device ? choose_device(session) : taken;
+    if (!taken) {
         return pass_on(taken.error());
     }
     // Of another lab's device the one that its driver says.
-    const bool own = asked.command == "qualify" && session.place->is_built_in();
+    const bool own = asked.command == "qualify" && !session.device;
     const std::string named = asked.profile.empty() && own ? "veth" : asked.profile;
     if (!named.empty()) {
         auto profile = profile::find_profile(profile::profile_directory(), named);

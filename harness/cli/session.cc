@@ -222,15 +222,12 @@ void add_lab_option(CLI::App& command, std::string& lab) {
 }
 
 Status take_lab(const std::string& name, SessionOptions& session) {
-    session.lab = name;
     auto opened = lab::open_lab(name);
     if (!opened) {
         return pass_on(opened.error());
     }
     session.place = std::move(*opened);
-    if (session.place->is_built_in()) {
-        return {};
-    }
+    session.lab = session.place->name();
     for (const lab::CabledDevice& cabled : session.place->devices()) {
         auto choice = choose_cabled_device(cabled);
         if (!choice) {
@@ -252,8 +249,8 @@ Status take_lab(const std::string& name, SessionOptions& session) {
 Status check_roles(const SessionOptions& session) {
     for (const scenario::Scenario* scenario : session.scenarios) {
         if (const std::string why = session.place->lacks(scenario->needs); !why.empty()) {
-            return fail(ErrorCode::kBadInput, "{} cannot run {}: {}", session.lab, scenario->id,
-                        why);
+            return fail(ErrorCode::kBadInput, "lab {} cannot run {}: {}", session.asked.lab,
+                        scenario->id, why);
         }
     }
     return {};
@@ -267,12 +264,6 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     if (seeded.seed == 0) {
         seeded.seed = std::random_device{}() % 1'000'000 + 1;
     }
-    auto built_in =
-        options.place ? Result<std::unique_ptr<lab::Lab>>(nullptr) : lab::open_lab("veth");
-    if (!built_in) {
-        return pass_on(built_in.error());
-    }
-    lab::Lab* const place = options.place ? options.place.get() : built_in->get();
     const lab::SignalHold hold;
     auto journal = lab::Journal::open(options.command);
     if (!journal) {
@@ -305,8 +296,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                                .device = seeded.device,
                                .calibrate = seeded.calibrate};
     for (const scenario::Scenario* scenario : seeded.scenarios) {
-        if (const std::string why = seeded.place ? place->lacks(scenario->needs) : "";
-            !why.empty()) {
+        if (const std::string why = seeded.place->lacks(scenario->needs); !why.empty()) {
             run.add_not_run(scenario::not_run(*scenario, why));
             continue;
         }
@@ -323,8 +313,8 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                 std::error_code full;  // said when the evidence is missed
                 std::filesystem::create_directories(settings.out_dir + "/evidence", full);
             }
-            scenario::Context context{*place,   **journal,      progress,
-                                      settings, seeded.profile, run.measured()};
+            scenario::Context context{*seeded.place, **journal,      progress,
+                                      settings,      seeded.profile, run.measured()};
             run.measured().begin({.id = scenario->id, .title = scenario->title});
             auto result = scenario->run(context);
             if (!(*journal)->is_open()) {
@@ -336,7 +326,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
             run.add(std::move(made));
         }
     }
-    const auto put_back = place->put_back();
+    const auto put_back = seeded.place->put_back();
     for (const std::string& sentence : put_back.value_or(std::vector<std::string>())) {
         tell(sentence);
     }

@@ -26,7 +26,7 @@ struct SessionOptions {
     std::string command;         // as typed
     std::string repeat_command;  // without the seed, which is added
     std::string lab = "veth";
-    std::shared_ptr<lab::Lab> place = nullptr;  // null: the built-in one
+    std::shared_ptr<lab::Lab> place = nullptr;  // never null in run_session()
     std::optional<profile::Profile> profile;
     std::vector<const scenario::Scenario*> scenarios;
     std::string out_dir;

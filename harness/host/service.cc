@@ -50,7 +50,7 @@ class Host {
         if (const Status open = open_journal(); !open) {
             return pass_on(open.error());
         }
-        const Status made = lab::apply(changes, journal_.get());
+        const Status made = lab::apply(changes, *journal_);
         return made ? Result<json>(json()) : pass_on(made.error());
     }
 

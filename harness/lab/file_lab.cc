@@ -102,6 +102,15 @@ std::optional<IpAddress> ipv4_of(const std::vector<Prefix>& prefixes) {
     return found == prefixes.end() ? std::nullopt : std::optional(found->address);
 }
 
+// Without the bits of the host.
+IpAddress network_address(const Prefix& prefix) {
+    IpAddress address = prefix.address;
+    for (unsigned bit = prefix.length; bit < 8 * address.size(); ++bit) {
+        address.bytes[bit / 8] &= static_cast<std::uint8_t>(~(0x80u >> bit % 8));
+    }
+    return address;
+}
+
 std::string missing_for_nat(const LabFile& file) {
     const NatRoles roles = nat_roles(file);
     if (roles.clients.size() < 2) {
@@ -117,21 +126,21 @@ std::string missing_for_nat(const LabFile& file) {
                                cable.device->name);
         }
     }
+    for (const IpAddress& server : roles.servers->port->servers) {
+        if (std::ranges::none_of(roles.servers->device->addresses, [&](const Prefix& prefix) {
+                return network_address(prefix) == network_address({server, prefix.length});
+            })) {
+            return fmt::format("the server {} is in no network of the DUT device {}",
+                               to_string(server), roles.servers->device->name);
+        }
+    }
     return "";
 }
 
 // The first client of a network, clear of the addresses that routers and hosts have.
 IpAddress first_client(const Prefix& network) {
     constexpr std::uint32_t kFirst = 257;
-    IpAddress base = network.address;
-    for (unsigned bit = network.length; bit < 32; ++bit) {
-        base.bytes[bit / 8] &= static_cast<std::uint8_t>(~(0x80u >> bit % 8));
-    }
-    return base.plus(kFirst);
-}
-
-std::string network_of(const Prefix& network) {
-    return fmt::format("{}/{}", to_string(network.address), network.length);
+    return network_address(network).plus(kFirst);
 }
 
 HostChange ip(const std::string& device, std::string add, std::string undo,
@@ -192,7 +201,6 @@ class FileNatBox final : public NatBox {
     }
     ~FileNatBox() override { dut_.put_back(); }
 
-    bool has_own_ports() const override { return false; }
     std::vector<std::vector<Prefix>> port_plans() const override {
         return {cables_[0].port->addresses, cables_[1].port->addresses, cables_[2].port->addresses};
     }
@@ -201,13 +209,21 @@ class FileNatBox final : public NatBox {
     Result<std::string> steer(const std::string& device, const std::string& cpu_mask) override {
         auto former = agent_->rps(device);
         const Status steered =
-            former ? apply({{.kind = ChangeKind::kSteering, .device = device, .value = cpu_mask}})
+            former ? agent_->apply(
+                         {{.kind = ChangeKind::kSteering, .device = device, .value = cpu_mask}})
                    : pass_on(former.error());
         return steered ? std::move(former) : pass_on(steered.error());
     }
 
   private:
-    Status apply(const std::vector<HostChange>& changes) override { return agent_->apply(changes); }
+    Status load(const std::string& nat_table, const Sysctls& sysctls) override {
+        std::vector<HostChange> changes{
+            {.kind = ChangeKind::kRules, .name = "nat", .value = nat_table}};
+        for (const auto& [name, value] : sysctls) {
+            changes.push_back({.kind = ChangeKind::kSysctl, .name = name, .value = value});
+        }
+        return agent_->apply(changes);
+    }
     Status flush() override {
         const auto flushed = agent_->conntrack_flush();
         return flushed ? Status() : pass_on(flushed.error());
@@ -233,9 +249,9 @@ Status FileNatBox::meet_device(const Cable& cable, const agent::DeviceInfo& info
     const std::string& device = cable.device->name;
     if (!info.link_up) {
         return fail(ErrorCode::kBadInput,
-                    "DUT {}: {} has no link; 'ip link set {} up' on both ends of its cable brings "
-                    "it up",
-                    file_.dut.where, device, device);
+                    "{}: {} has no link; 'ip link set {} up' on both ends of its cable brings it "
+                    "up",
+                    to_string(file_.dut), device, device);
     }
     for (const Prefix& prefix : cable.device->addresses) {
         changes.push_back(address(device, to_string(prefix)));
@@ -301,29 +317,30 @@ Status FileNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
         const std::string& device = names_.dut_client_devices[i];
         const IpAddress router = *ipv4_of(cables_[i].port->addresses);
         changes.push_back(neighbour(device, router, names_.tester_client_mac[i]));
-        changes.push_back(route(device, network_of(*cables_[i].port->clients), router));
+        const Prefix& clients = *cables_[i].port->clients;
+        changes.push_back(
+            route(device, to_string(Prefix{network_address(clients), clients.length}), router));
     }
     for (const IpAddress& server : names_.servers) {
         changes.push_back(neighbour(names_.dut_server_device, server, names_.tester_server_mac));
     }
     carry(changes);
-    if (const Status applied = apply(changes); !applied) {
-        return fail(applied.error(), "DUT {}", file_.dut.where);
+    if (const Status applied = agent_->apply(changes); !applied) {
+        return applied;
     }
     if (const Status configured = configure({}); !configured) {
-        return fail(configured.error(), "DUT {}", file_.dut.where);
+        return configured;
     }
-    return apply({sysctl("net.netfilter.nf_conntrack_acct", "1"),
-                  sysctl("net.netfilter.nf_conntrack_timestamp", "1"),
-                  sysctl("net.netfilter.nf_conntrack_events", "1")});
+    return agent_->apply({sysctl("net.netfilter.nf_conntrack_acct", "1"),
+                          sysctl("net.netfilter.nf_conntrack_timestamp", "1"),
+                          sysctl("net.netfilter.nf_conntrack_events", "1")});
 }
 
 class FileLab final : public Lab {
   public:
     FileLab(std::string path, LabFile file) : path_(std::move(path)), file_(std::move(file)) {}
 
-    const std::string& name() const override { return path_; }
-    bool is_built_in() const override { return false; }
+    const std::string& name() const override { return file_.name; }
     std::string lacks(Role role) const override {
         switch (role) {
             case Role::kOverlay:

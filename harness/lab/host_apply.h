@@ -9,8 +9,7 @@
 
 namespace pathproof::lab {
 
-// In the calling thread's network namespace, in order, up to the first that fails. Journal null: the
-// namespace is the lab's own and goes with it, so nothing is noted.
-Status apply(const std::vector<agent::HostChange>& changes, Journal* journal);
+// In the calling thread's network namespace, in order, up to the first that fails.
+Status apply(const std::vector<agent::HostChange>& changes, Journal& journal);
 
 }  // namespace pathproof::lab

@@ -11,7 +11,6 @@ namespace {
 class VethLab final : public Lab {
   public:
     const std::string& name() const override { return name_; }
-    bool is_built_in() const override { return true; }
     std::string lacks(Role /*role*/) const override { return ""; }
     Result<std::unique_ptr<Overlay>> overlay(Journal& journal) override {
         return Overlay::build(journal);

@@ -37,17 +37,15 @@ class Lab {
   public:
     virtual ~Lab() = default;
 
-    // As `--lab` takes it.
+    // In reports: the same wherever its file lies.
     virtual const std::string& name() const = 0;
-    // Built from nothing for each scenario: then what it is made of is known beforehand.
-    virtual bool is_built_in() const = 0;
     // Why it lacks the role; empty: it has it.
     virtual std::string lacks(Role role) const = 0;
 
     // Each is kNotSupported where the role is lacking. The journal, and the lab, must outlive it.
     virtual Result<std::unique_ptr<Overlay>> overlay(Journal& journal) = 0;
     virtual Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) = 0;
-    // Those of the DUT, the one that is judged first. A built-in lab makes them when it is built.
+    // Those of the DUT, the one that is judged first. None: they are made when the lab is built.
     virtual std::vector<CabledDevice> devices() const = 0;
 
     // Undoes what is changed on its hosts, reads it back, and ends their agents. Gives what others

@@ -91,29 +91,18 @@ class Reader {
         return node->as_string()->get();
     }
 
-    // The one of three keys that is there, and which.
+    // The one of these keys that is there, and which.
     std::pair<std::string, std::string_view> one_of(const toml::table& table, const std::string& of,
                                                     std::initializer_list<std::string_view> keys) {
         std::vector<std::string_view> there;
         std::ranges::copy_if(keys, std::back_inserter(there),
                              [&](std::string_view key) { return table.contains(key); });
         if (there.size() != 1) {
-            wrong(table.source(), "{} needs one of {}, and one of them only", of,
-                  fmt::join(keys, ", "));
+            wrong(table.source(), "{} needs '{}', one of them", of,
+                  fmt::join(keys.begin(), keys.end(), "' or '"));
             return {"", *keys.begin()};
         }
         return {text(table, of, there.front()), there.front()};
-    }
-
-    // The one of two keys that is there, and which.
-    std::pair<std::string, bool> either(const toml::table& table, const std::string& of,
-                                        std::string_view first, std::string_view second) {
-        const bool has_first = table.contains(first);
-        if (has_first == table.contains(second)) {
-            wrong(table.source(), "{} needs '{}' or '{}', one of them", of, first, second);
-            return {"", true};
-        }
-        return {text(table, of, has_first ? first : second), has_first};
     }
 
     std::vector<Prefix> prefixes(const toml::table& table, const std::string& of) {
@@ -310,11 +299,12 @@ DutDevice Reader::device(const toml::table& table, const std::vector<TesterPort>
 Dut Reader::dut(const toml::table& table, const std::vector<TesterPort>& ports) {
     only(table, "[dut]", {"ssh", "netns", "program", "device"});
     Dut dut;
-    const auto [where, is_ssh] = either(table, "[dut]", "ssh", "netns");
+    const auto [where, key] = one_of(table, "[dut]", {"ssh", "netns"});
+    const bool is_ssh = key == "ssh";
     dut.where = where;
     dut.kind = is_ssh ? Dut::Kind::kSsh : Dut::Kind::kNetns;
     if (!where.empty() && !(is_ssh ? is_word(where) : is_netns_name(where))) {
-        wrong(table.get(is_ssh ? "ssh" : "netns")->source(), "'{}' is no {}", where,
+        wrong(table.get(key)->source(), "'{}' is no {}", where,
               is_ssh ? "SSH destination, as root@dut1" : "name of a network namespace");
     }
     if (table.contains("program")) {
@@ -430,6 +420,10 @@ Result<Prefix> parse_prefix(std::string_view text) {
 
 std::string to_string(const Prefix& prefix) {
     return fmt::format("{}/{}", to_string(prefix.address), prefix.length);
+}
+
+std::string to_string(const Dut& dut) {
+    return dut.where.empty() ? "DUT" : "DUT " + dut.where;
 }
 
 std::string TesterPort::kernel_device() const {

@@ -443,8 +443,8 @@ Status check_dut_devices(const LabFile& lab, const MachineUse& dut) {
         const auto found = std::find_if(
             dut.begin(), dut.end(), [&](const DeviceUse& use) { return use.name == device.name; });
         if (found == dut.end()) {
-            return fail(ErrorCode::kNotFound, "DUT {}: there is no device {}; 'ip link' lists them",
-                        lab.dut.where, device.name);
+            return fail(ErrorCode::kNotFound, "{}: there is no device {}; 'ip link' lists them",
+                        to_string(lab.dut), device.name);
         }
         refuse(fmt::format("DUT device {}", device.name), *found, device.addresses, refused);
     }

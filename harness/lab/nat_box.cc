@@ -1,4 +1,3 @@
-#include "harness/lab/host_apply.h"
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
 #include "harness/lab/undo.h"
@@ -65,7 +64,7 @@ class VethNatBox final : public NatBox {
     // Deletes the namespaces and ends what runs in them (unless the journal was kept).
     ~VethNatBox() override = default;
 
-    bool has_own_ports() const override { return true; }
+    std::vector<std::vector<Prefix>> port_plans() const override { return {}; }
     // Their addresses are as they were planned.
     Status meet(const std::vector<frame::MacAddress>& /*tester_ports*/) override { return {}; }
     Result<std::shared_ptr<agent::Client>> agent() override {
@@ -84,8 +83,9 @@ class VethNatBox final : public NatBox {
     }
 
   private:
-    Status apply(const std::vector<agent::HostChange>& changes) override {
-        return process::in_netns(names_.dut, [&] { return lab::apply(changes, nullptr); });
+    Status load(const std::string& nat_table, const Sysctls& sysctls) override {
+        const Status loaded = load_rules(names_.dut, nat_table);
+        return loaded ? set_sysctls(names_.dut, sysctls) : loaded;
     }
     Status flush() override { return flush_conntrack(names_.dut); }
 
@@ -120,16 +120,11 @@ Status NatBox::configure(const NatBoxOptions& options) {
     }
     names_.backends.assign(names_.servers.begin(), names_.servers.begin() + options.backends);
     // The rules first: they are what loads conntrack, where it is a module.
-    using Kind = agent::HostChange::Kind;
-    std::vector<agent::HostChange> changes{
-        {.kind = Kind::kRules, .name = "nat", .value = nat_box_rules(names_, options)}};
-    for (const char* name : {"net.netfilter.nf_conntrack_udp_timeout",
-                             "net.netfilter.nf_conntrack_udp_timeout_stream"}) {
-        changes.push_back(
-            {.kind = Kind::kSysctl, .name = name, .value = std::to_string(options.udp_timeout_s)});
-    }
-    const Status applied = apply(changes);
-    return applied ? flush() : applied;
+    const std::string timeout = std::to_string(options.udp_timeout_s);
+    const Status loaded = load(nat_box_rules(names_, options),
+                               {{"net.netfilter.nf_conntrack_udp_timeout", timeout},
+                                {"net.netfilter.nf_conntrack_udp_timeout_stream", timeout}});
+    return loaded ? flush() : loaded;
 }
 
 }  // namespace pathproof::lab

@@ -42,7 +42,6 @@ Status load_rules(const std::string& netns, const std::string& rules);
 Status flush_conntrack(const std::string& netns);
 
 // Writes sysctls of a namespace. These are not journalled: they go with it.
-using Sysctls = std::vector<std::pair<std::string, std::string>>;
 Status set_sysctls(const std::string& netns, const Sysctls& values);
 
 // `ethtool -K device word off word off ...` in a namespace.

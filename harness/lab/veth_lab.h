@@ -18,6 +18,9 @@ namespace pathproof::lab {
 
 class Namespaces;
 
+// Name and value.
+using Sysctls = std::vector<std::pair<std::string, std::string>>;
+
 // overlay: pod A - node A - [tester: wire of two DPDK ports] - node B - pod B
 //
 //   pod-a eth0 198.18.10.2/24 -- pod0 node-a eth0 198.51.100.1/24 -- u0 tester u1 -- eth0
@@ -94,8 +97,8 @@ struct NatBoxNames {
     std::uint16_t vxlan_port = 4789;
 };
 
-// The DUT is changed by lists of what to change, which its agent carries out; one that is the lab's
-// own namespace and goes with it may be changed from here.
+// A DUT that is somebody's is changed by its agent alone; one that is the lab's own namespace goes
+// with it, and is changed from here.
 class NatBox {
   public:
     // The built-in one, with the default options. The journal must outlive it.
@@ -103,10 +106,9 @@ class NatBox {
     virtual ~NatBox() = default;
 
     const NatBoxNames& names() const { return names_; }
-    // Kernel interfaces of the lab's own; else what users call a port, and check before it is used.
-    virtual bool has_own_ports() const = 0;
-    // The addresses that the tester's ports may have, in the order of the names.
-    virtual std::vector<std::vector<Prefix>> port_plans() const { return {{}, {}, {}}; }
+    // The addresses that the tester's ports may have, in the order of the names, where the ports are
+    // what a user names. None: they are kernel interfaces of the lab's own.
+    virtual std::vector<std::vector<Prefix>> port_plans() const = 0;
     // Tells the addresses of the tester's ports in the order of the names, once they are open:
     // before it the DUT may not reach them.
     virtual Status meet(const std::vector<frame::MacAddress>& tester_ports) = 0;
@@ -119,7 +121,9 @@ class NatBox {
     virtual Result<std::string> steer(const std::string& device, const std::string& cpu_mask) = 0;
 
   protected:
-    virtual Status apply(const std::vector<agent::HostChange>& changes) = 0;
+    // The DUT's nat table, as iptables-restore takes it, and sysctls.
+    virtual Status load(const std::string& nat_table, const Sysctls& sysctls) = 0;
+    // Forgets the DUT's connections.
     virtual Status flush() = 0;
 
     NatBoxNames names_;

@@ -101,7 +101,7 @@ Status NatBench::open_ports() {
     const std::vector<std::vector<lab::Prefix>> plans = lab_->port_plans();
     for (const std::string& name :
          {names().client_ports[0], names().client_ports[1], names().server_port}) {
-        auto port = lab_->has_own_ports()
+        auto port = plans.empty()
                         ? Result<tester::PortRequest>({name, tester::af_packet_device(name)})
                         : tester::choose_port(name, names().tester, {}, &plans[ports.size()]);
         if (!port) {
@@ -110,8 +110,8 @@ Status NatBench::open_ports() {
         ports.push_back(std::move(*port));
     }
     // The lab's own interfaces go with their namespaces.
-    const auto programs = lab_->has_own_ports() ? std::vector<std::string>()
-                                                : tester::interfaces_with_programs(ports);
+    const auto programs =
+        plans.empty() ? std::vector<std::string>() : tester::interfaces_with_programs(ports);
     return context_.journal.open_ports(names().tester, programs, [&]() -> Status {
         auto tester = tester::Client::start({
             .netns = names().tester,

@@ -3,17 +3,14 @@
 //
 // PATHPROOF_SERIES is at how many moments one side is killed, PATHPROOF_SERIES_SEED what they are
 // drawn from.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 
 #include "harness/agent/client.h"
 #include "harness/process/program.h"
@@ -100,17 +97,6 @@ done
 ip netns exec site-dut iptables-save | grep -v -e '^#' -e '^\*' -e ' ACCEPT ' -e COMMIT
 )";
 
-std::string number_of(const char* variable, const char* otherwise) {
-    const char* value = std::getenv(variable);
-    return value != nullptr && *value != '\0' ? value : otherwise;
-}
-
-std::string binary_path() {
-    const char* path = std::getenv("PATHPROOF");
-    BOOST_REQUIRE_MESSAGE(path != nullptr, "PATHPROOF must name the binary; meson test sets it");
-    return path;
-}
-
 class Site {
   public:
     Site() {
@@ -132,8 +118,7 @@ class Site {
     std::string changed(int patience_ms = 1000) const {
         std::string different;
         for (int waited = 0; waited <= patience_ms; waited += 250) {
-            const std::string now = shell("", kState);
-            different = only_in(before_, now, "- ") + only_in(now, before_, "+ ");
+            different = difference(before_, shell("", kState));
             if (different.empty()) {
                 break;
             }
@@ -160,17 +145,6 @@ class Site {
     }
 
   private:
-    static std::string only_in(const std::string& one, const std::string& other, const char* mark) {
-        std::istringstream lines(one);
-        std::string out;
-        for (std::string line; std::getline(lines, line);) {
-            if (!contains("\n" + other, "\n" + line + "\n")) {
-                out += mark + line + "\n";
-            }
-        }
-        return out;
-    }
-
     TempFolder folder_;
     std::string before_;
 };
@@ -195,28 +169,9 @@ HostChange forwarding() {
     return {.kind = HostChange::Kind::kSysctl, .name = "net.ipv4.ip_forward", .value = "1"};
 }
 
-// A run in the background.
-class Background {
-  public:
-    Background(const Site& site, const std::string& words)
-        : run_([&site, words](const Forked::Say&) {
-              const std::string said = site.folder() + "/said";
-              const int file = open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-              dup2(file, STDOUT_FILENO);
-              dup2(file, STDERR_FILENO);
-              execl("/bin/sh", "sh", "-c", ("exec " + binary_path() + " " + words).c_str(),
-                    nullptr);
-              _exit(99);
-          }) {}
-    Forked& process() { return run_; }
-
-  private:
-    Forked run_;
-};
-
 // Goes on for some ten seconds, with the DUT changed from the first on.
 const std::string kLongRun =
-    "repro dns-race --no-hugepages --seed 7 --pairs 500 --cells late-answer.*";
+    "repro dns-race --lab site.toml --no-hugepages --seed 7 --pairs 500 --cells 'late-answer.*'";
 
 }  // namespace
 
@@ -235,7 +190,7 @@ BOOST_AUTO_TEST_CASE(qualify_runs_what_the_file_has_roles_for_and_says_what_it_h
     BOOST_TEST(std::ranges::all_of(overlay["cells"], [](const json& cell) {
         return cell["verdict"] == "SKIP" && !cell["reason"].get<std::string>().empty();
     }));
-    BOOST_TEST(report["lab"] == "site.toml");
+    BOOST_TEST(report["lab"] == "site");
     BOOST_TEST(report["evidence_class"] == "virtual");
     BOOST_TEST((run.status == 0 || run.status == 1), run.said);
     BOOST_TEST(site.changed() == "");
@@ -259,6 +214,10 @@ BOOST_AUTO_TEST_CASE(what_a_lab_cannot_run_is_refused_before_anything_is_changed
     auto run = with("\nclients = \"198.18.128.0/17\"", "");
     BOOST_TEST(run.status == 2);
     BOOST_TEST(contains(run.said, "two cabled tester ports with 'clients', and the file has 1"),
+               run.said);
+    run = with("\"203.0.113.3\"", "\"192.0.2.3\"");
+    BOOST_TEST(run.status == 2);
+    BOOST_TEST(contains(run.said, "the server 192.0.2.3 is in no network of the DUT device ds"),
                run.said);
     run = with("netns = \"site-dut\"", "netns = \"no-such-dut\"");
     BOOST_TEST(run.status == 2);
@@ -387,25 +346,25 @@ BOOST_AUTO_TEST_CASE(a_change_that_would_take_something_away_is_refused_and_undo
 
 BOOST_AUTO_TEST_CASE(whichever_side_is_killed_the_dut_is_as_it_was_found) {
     const Site site;
-    const int count = std::atoi(number_of("PATHPROOF_SERIES", "4").c_str());
-    std::mt19937_64 random(std::stoull(number_of("PATHPROOF_SERIES_SEED", "13")));
+    const int count = std::atoi(variable("PATHPROOF_SERIES", "4").c_str());
+    std::mt19937_64 random(std::stoull(variable("PATHPROOF_SERIES_SEED", "13")));
     int changed_before = 0;
     for (int number = 0; number < count; ++number) {
         const bool controller = number % 2 == 0;
         const double moment_s = std::uniform_real_distribution<double>(0.8, 6)(random);
-        Background run(site, fmt::format("{} --lab {}", kLongRun, site.file()));
+        Started run(kLongRun, site.folder());
         usleep(static_cast<useconds_t>(moment_s * 1e6));
         changed_before += site.changed(0).empty() ? 0 : 1;
         const std::string what =
             fmt::format("{} killed after {:.2f} s", controller ? "controller" : "agent", moment_s);
         if (controller) {
-            run.process().signal(SIGKILL);
-            run.process().wait();
+            run.signal(SIGKILL);
+            run.wait();
             BOOST_TEST(site.changed(5000) == "", what);
             shell_status("", binary_path() + " restore");
         } else {
             shell_status("", "kill -9 $(ip netns pids site-dut)");
-            run.process().wait();
+            run.wait();
             BOOST_TEST(site.changed() == "", what);
         }
         BOOST_TEST(shell_status("", "test -e /run/pathproof") == 1, what);
@@ -417,18 +376,17 @@ BOOST_AUTO_TEST_CASE(whichever_side_is_killed_the_dut_is_as_it_was_found) {
 BOOST_AUTO_TEST_CASE(a_dut_that_hears_nothing_puts_itself_back_and_the_run_is_incomplete,
                      *boost::unit_test::disabled()) {
     const Site site;
-    Background run(
-        site, fmt::format("{} --lab {} --out {}/report", kLongRun, site.file(), site.folder()));
+    Started run(kLongRun + " --out report", site.folder());
     usleep(3'000'000);
     BOOST_TEST(site.changed(0) != "");
-    run.process().signal(SIGSTOP);
+    run.signal(SIGSTOP);
     sleep(24);
     // The tester's ports are as they were left: their process was not stopped.
     const std::string there = site.changed(0);
     BOOST_TEST(!contains(there, "ip_forward"), there);
     BOOST_TEST(!contains(there, "MASQUERADE"), there);
-    run.process().signal(SIGCONT);
-    BOOST_TEST(run.process().wait() == 3);
+    run.signal(SIGCONT);
+    BOOST_TEST(run.wait() == 3);
     BOOST_TEST(contains(read_file(site.folder() + "/said").value_or(""),
                         "nothing was heard of the controller for 20 s"));
     BOOST_TEST(site.changed() == "");

@@ -3,7 +3,6 @@
 //
 // PATHPROOF_SERIES is how many signals are sent, PATHPROOF_SERIES_SEED what their moments are drawn
 // from, PATHPROOF_SERIES_ONLY (a word) leaves only commands with that word.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,7 +13,6 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
-#include <sstream>
 
 #include "tests/lab/support.h"
 #include "tests/lab/temp_folder.h"
@@ -63,29 +61,6 @@ find /run /sys/fs/bpf 2>/dev/null | grep -v -e ^/run/dpdk -e ^/run/xdp | sort
 cut -d' ' -f5- /proc/self/mountinfo | grep -v ' nsfs ' | sort
 )";
 
-std::string number_of(const char* variable, const char* otherwise) {
-    const char* value = std::getenv(variable);
-    return value != nullptr && *value != '\0' ? value : otherwise;
-}
-
-std::string binary_path() {
-    const char* path = std::getenv("PATHPROOF");
-    BOOST_REQUIRE_MESSAGE(path != nullptr, "PATHPROOF must name the binary; meson test sets it");
-    return path;
-}
-
-// Lines of one that the other has not.
-std::string only_in(const std::string& one, const std::string& other) {
-    std::istringstream lines(one);
-    std::string out;
-    for (std::string line; std::getline(lines, line);) {
-        if (!contains("\n" + other, "\n" + line + "\n")) {
-            out += line + "\n";
-        }
-    }
-    return out;
-}
-
 struct Stop {
     const Command& command;
     int signal;
@@ -97,19 +72,7 @@ struct Stop {
 
 // Exit status; what it said is in `said`.
 int run_and_stop(const Stop& stop, const std::string& folder, std::string& said) {
-    const std::string command = binary_path() + " " + stop.command.words;
-    Forked run([&](const Forked::Say&) {
-        const int file = open((folder + "/said").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        dup2(file, STDOUT_FILENO);
-        dup2(file, STDERR_FILENO);
-        for (const int signal : kSignals) {  // not as nohup(1), or a shell behind '&', leaves them
-            std::signal(signal, SIG_DFL);
-        }
-        if (chdir(folder.c_str()) == 0) {
-            execl("/bin/sh", "sh", "-c", ("exec " + command).c_str(), nullptr);
-        }
-        _exit(99);
-    });
+    Started run(stop.command.words, folder);
     usleep(static_cast<useconds_t>(stop.moment_s * 1e6));
     run.signal(stop.signal);
     const int status = run.wait();
@@ -118,12 +81,11 @@ int run_and_stop(const Stop& stop, const std::string& folder, std::string& said)
 }
 
 // What differs, once the kernel has had a moment to take apart what is gone already.
-std::string difference(const std::string& before) {
+std::string changed_since(const std::string& before) {
     std::string changed;
     for (int look = 0; look < 5; ++look) {
-        const std::string now = shell("", kState);
-        changed = "- " + only_in(before, now) + "+ " + only_in(now, before);
-        if (changed == "- + ") {
+        changed = difference(before, shell("", kState));
+        if (changed.empty()) {
             return {};
         }
         usleep(200'000);
@@ -135,9 +97,9 @@ std::string difference(const std::string& before) {
 
 BOOST_AUTO_TEST_CASE(whenever_a_run_is_stopped_the_machine_is_as_it_was_found) {
     const TempFolder folder;
-    const int count = std::atoi(number_of("PATHPROOF_SERIES", "20").c_str());
-    const std::string only = number_of("PATHPROOF_SERIES_ONLY", "");
-    std::mt19937_64 random(std::stoull(number_of("PATHPROOF_SERIES_SEED", "12")));
+    const int count = std::atoi(variable("PATHPROOF_SERIES", "20").c_str());
+    const std::string only = variable("PATHPROOF_SERIES_ONLY", "");
+    std::mt19937_64 random(std::stoull(variable("PATHPROOF_SERIES_SEED", "12")));
     std::vector<Command> commands;
     for (const Command& command : kCommands) {
         if ((command.quick || count > 40) && contains(command.words, only)) {
@@ -159,7 +121,7 @@ BOOST_AUTO_TEST_CASE(whenever_a_run_is_stopped_the_machine_is_as_it_was_found) {
         usleep(1'500'000);
     }
     int same = 0;
-    std::ofstream log(number_of("PATHPROOF_SERIES_LOG", "/dev/null"), std::ios::app);
+    std::ofstream log(variable("PATHPROOF_SERIES_LOG", "/dev/null"), std::ios::app);
     for (int number = 0; number < count; ++number) {
         const Command& command = commands[static_cast<std::size_t>(number) % commands.size()];
         const double share = std::uniform_real_distribution<double>(0, 1)(random);
@@ -171,7 +133,7 @@ BOOST_AUTO_TEST_CASE(whenever_a_run_is_stopped_the_machine_is_as_it_was_found) {
         if (contains(command.words, "lab up") && status == 0) {
             shell("", binary_path() + " lab down");
         }
-        const std::string changed = difference(before);
+        const std::string changed = changed_since(before);
         same += changed.empty() ? 1 : 0;
         log << fmt::format("{} {}: exit {} {}\n", number, stop.text(), status,
                            changed.empty() ? "same" : "CHANGED")

@@ -1,6 +1,7 @@
 #include "tests/lab/support.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -13,7 +14,10 @@
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
+#include <tuple>
 
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
@@ -34,6 +38,31 @@ int shell_status(const std::string& netns, const std::string& command) {
 
 bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
+}
+
+std::string difference(const std::string& before, const std::string& now) {
+    std::string different;
+    for (const auto& [one, other, mark] :
+         {std::tuple(&before, &now, "- "), std::tuple(&now, &before, "+ ")}) {
+        std::istringstream lines(*one);
+        for (std::string line; std::getline(lines, line);) {
+            if (!contains("\n" + *other, "\n" + line + "\n")) {
+                different += mark + line + "\n";
+            }
+        }
+    }
+    return different;
+}
+
+std::string variable(const char* name, const char* otherwise) {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+std::string binary_path() {
+    const std::string path = variable("PATHPROOF", "");
+    BOOST_REQUIRE_MESSAGE(!path.empty(), "PATHPROOF must name the binary; meson test sets it");
+    return path;
 }
 
 std::vector<std::string> netns_names() {
@@ -107,6 +136,21 @@ int Forked::wait() {
     pid_ = -1;
     return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
+
+Started::Started(const std::string& words, const std::string& folder)
+    : Forked([command = "exec " + binary_path() + " " + words, &folder](const Say&) {
+          const int file = open((folder + "/said").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+          dup2(file, STDOUT_FILENO);
+          dup2(file, STDERR_FILENO);
+          // Not as nohup(1), or a shell behind '&', leaves them.
+          for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+              std::signal(number, SIG_DFL);
+          }
+          if (chdir(folder.c_str()) == 0) {
+              execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+          }
+          _exit(99);
+      }) {}
 
 RawPort::RawPort(const std::string& netns, const std::string& device) {
     const Status opened = process::in_netns(netns, [&]() -> Status {

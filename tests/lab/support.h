@@ -20,6 +20,12 @@ std::string shell(const std::string& netns, const std::string& command);
 int shell_status(const std::string& netns, const std::string& command);
 
 bool contains(const std::string& text, const std::string& part);
+// What of two states, printed as lines, stands in one of them only; empty: nothing.
+std::string difference(const std::string& before, const std::string& now);
+// Of the environment; `otherwise` where it is not set.
+std::string variable(const char* name, const char* otherwise);
+// The binary under test, from PATHPROOF.
+std::string binary_path();
 std::vector<std::string> netns_names();
 // Neither a namespace nor a journal nor a mount is left.
 void check_nothing_left();
@@ -41,6 +47,13 @@ class Forked {
   private:
     pid_t pid_ = -1;
     int ear_ = -1;
+};
+
+// The binary with these words, as a user starts it in `folder`; what it says goes to the file `said`
+// there.
+class Started : public Forked {
+  public:
+    Started(const std::string& words, const std::string& folder);
 };
 
 // A raw packet socket on a device of a namespace.

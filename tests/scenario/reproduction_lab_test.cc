@@ -18,6 +18,18 @@ json report_of(const std::string& folder) {
     return json::parse(file);
 }
 
+// Runs one scenario, which reproduces and explains all that it sees; gives its part of the report.
+json reproduced(const std::string& id, const std::string& folder) {
+    const auto run = pathproof_run({"repro", id, "--out", folder, "--json"});
+    BOOST_TEST_MESSAGE(run.err);
+    BOOST_TEST(run.exit_status == 0);
+    json scenario = scenario_named(json::parse(run.out), id);
+    BOOST_TEST(scenario["verdict"] == "REPRODUCED");
+    BOOST_TEST(scenario["unexplained"] == 0);
+    BOOST_TEST(scenario["cure_shown"] == true);
+    return scenario;
+}
+
 // Each cell is what its role says; `failing` are those of the matrix that fail.
 void check_cells(const json& scenario, const std::set<std::string>& failing,
                  const std::string& folder) {
@@ -125,13 +137,7 @@ BOOST_AUTO_TEST_CASE(an_outside_referee_finds_exactly_the_wrong_checksums_that_t
 BOOST_AUTO_TEST_CASE(dns_race_reproduces_both_races_with_clean_controls) {
     const MachineState before = MachineState::read();
     const Scratch out;
-    const auto run = pathproof_run({"repro", "dns-race", "--out", out.path(), "--json"});
-    BOOST_TEST_MESSAGE(run.err);
-    BOOST_TEST(run.exit_status == 0);
-    const json report = json::parse(run.out);
-    const json& scenario = scenario_named(report, "dns-race");
-    BOOST_TEST(scenario["verdict"] == "REPRODUCED");
-    BOOST_TEST(scenario["unexplained"] == 0);
+    const json scenario = reproduced("dns-race", out.path());
 
     for (const auto& [id, least] : {std::pair{"same-tuple.two-cpus", 50.0},
                                     {"same-tuple.vxlan-two-outer-ports", 50.0},
@@ -149,7 +155,6 @@ BOOST_AUTO_TEST_CASE(dns_race_reproduces_both_races_with_clean_controls) {
     BOOST_TEST(measure(late, "queries_misdelivered") > 0.9 * measure(late, "met_two_backends"));
     BOOST_TEST(measure(late, "insert_failed") == 0);
 
-    BOOST_TEST(scenario["cure_shown"] == true);
     check_cells(scenario, {"late-answer.1500ms", "late-answer.after-cure"}, out.path());
     // What proves the clashes is there, although no query was harmed.
     BOOST_TEST(
@@ -160,14 +165,7 @@ BOOST_AUTO_TEST_CASE(dns_race_reproduces_both_races_with_clean_controls) {
 BOOST_AUTO_TEST_CASE(snat_race_reproduces_the_collision_of_source_ports) {
     const MachineState before = MachineState::read();
     const Scratch out;
-    const auto run = pathproof_run({"repro", "snat-race", "--out", out.path(), "--json"});
-    BOOST_TEST_MESSAGE(run.err);
-    BOOST_TEST(run.exit_status == 0);
-    const json report = json::parse(run.out);
-    const json& scenario = scenario_named(report, "snat-race");
-    BOOST_TEST(scenario["verdict"] == "REPRODUCED");
-    BOOST_TEST(scenario["unexplained"] == 0);
-    BOOST_TEST(scenario["cure_shown"] == true);
+    const json scenario = reproduced("snat-race", out.path());
     const json& collision = cell_named(scenario, "snat-collision");
     BOOST_TEST(measure(collision, "lost_pair_share") > 5);
     BOOST_TEST(measure(collision, "queries_lost") == measure(collision, "insert_failed"));
