@@ -229,17 +229,17 @@ BOOST_AUTO_TEST_CASE(wrong_ids_wrong_records_and_wrong_clients_are_wrong) {
 
 BOOST_AUTO_TEST_CASE(answers_after_the_timeout_are_late) {
     PairPlan plan = small_plan();
-    plan.answer_timeout = 20ms;
+    plan.answer_timeout = 500ms;  // a busy machine may hold the others up
     ResponderPlan responder = small_responder();
     responder.rules.insert(
         responder.rules.begin(),
-        {.qtype = frame::kDnsTypeAaaa, .addresses = responder.rules[0].addresses, .delay = 60ms});
+        {.qtype = frame::kDnsTypeAaaa, .addresses = responder.rules[0].addresses, .delay = 700ms});
     const PairReport report = run(plan, responder, unchanged);
     require_sound(report);
     BOOST_TEST(report.count(QueryState::kLate) == 100u);
     BOOST_TEST((report.records[1].state == QueryState::kLate));
-    BOOST_TEST(report.records[1].answered_ns - report.records[1].sent_ns >= 60'000'000);
-    BOOST_TEST(report.latency.max_ns >= 60'000'000);
+    BOOST_TEST(report.records[1].answered_ns - report.records[1].sent_ns >= 700'000'000);
+    BOOST_TEST(report.latency.max_ns >= 700'000'000);
 }
 
 BOOST_AUTO_TEST_CASE(the_responders_own_losses_are_the_unanswered_queries) {
