@@ -101,15 +101,12 @@ Status NewFile::put_in_place_of(const std::string& path) {
 }
 
 Status replace_file(const std::string& path, std::string_view text, Readers readers) {
-    auto file = NewFile::beside(path);
-    if (!file) {
-        return pass_on(file.error());
-    }
-    if (readers == Readers::kEverybody && fchmod(file->fd(), 0644) != 0) {
+    auto file = TRY(NewFile::beside(path));
+    if (readers == Readers::kEverybody && fchmod(file.fd(), 0644) != 0) {
         return not_written(path, errno);
     }
-    const Status written = file->write(text);
-    return written ? file->put_in_place() : written;
+    const Status written = file.write(text);
+    return written ? file.put_in_place() : written;
 }
 
 }  // namespace pathproof

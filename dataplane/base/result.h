@@ -53,6 +53,29 @@ inline Failure pass_on(const Error& error) {
     return Failure(error);
 }
 
+// const auto socket = TRY(Socket::open(netns));
+// TRY(socket.join(group));
+//
+// The value of a result; an error ends the function with it. It stands alone or is all that a
+// variable begins with: what else an expression has made by then would not be destroyed.
+#define TRY(...) PATHPROOF_TRY(PATHPROOF_JOIN(tried_, __COUNTER__), __VA_ARGS__)
+#define PATHPROOF_JOIN(one, other) PATHPROOF_JOIN_WORDS(one, other)
+#define PATHPROOF_JOIN_WORDS(one, other) one##other
+#define PATHPROOF_TRY(tried, ...)                       \
+    __extension__({                                     \
+        auto tried = (__VA_ARGS__);                     \
+        if (!tried) {                                   \
+            return ::pathproof::pass_on(tried.error()); \
+        }                                               \
+        ::pathproof::value_of(std::move(tried));        \
+    })
+
+template <typename Value>
+Value value_of(tl::expected<Value, Error>&& result) {
+    return *std::move(result);
+}
+inline void value_of(Status&& /*done*/) {}
+
 // The name used on the wire between our processes; the inverse gives kFailed for an unknown name.
 inline const char* error_code_name(ErrorCode code) {
     switch (code) {

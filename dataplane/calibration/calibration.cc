@@ -162,12 +162,9 @@ Result<CalibrationResult> calibrate(const CalibrationOptions& options) {
     result.open_world = score_all(softnic::open_world_models(), *material, options);
     result.pairs = score_pairs(*small, options.seed, options.workers, options.pair_step);
     result.mutants = score_mutants(*small);
-    const Result<HealthyRun> healthy = run_healthy(
-        *material, {options.healthy_frames, options.seed, options.workers, options.mistake});
-    if (!healthy) {
-        return pass_on(healthy.error());
-    }
-    result.healthy = *healthy;
+    const HealthyRun healthy = TRY(run_healthy(
+        *material, {options.healthy_frames, options.seed, options.workers, options.mistake}));
+    result.healthy = healthy;
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;

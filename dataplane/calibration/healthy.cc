@@ -77,9 +77,7 @@ class Share {
             const std::uint64_t before = run_.frames;
             for (std::size_t row = number_; row < material_.send.size() && run_.frames < frames_;
                  row += options_.workers) {
-                if (Status done = run_once(row, pass); !done) {
-                    return pass_on(done.error());
-                }
+                TRY(run_once(row, pass));
             }
             if (run_.frames == before) {
                 break;  // fewer rows than workers
@@ -95,11 +93,8 @@ class Share {
         softnic::SoftNic healthy(row.nic);
         for (std::uint32_t i = 0; i < kProbesAtOnce; ++i) {
             const matrix::Label label{static_cast<std::uint32_t>(number), pass * kProbesAtOnce + i};
-            Result<SentProbe> probe = make_sent(maker_, row.row, label, healthy);
-            if (!probe) {
-                return pass_on(probe.error());
-            }
-            row.probes.push_back(std::move(*probe));
+            SentProbe probe = TRY(make_sent(maker_, row.row, label, healthy));
+            row.probes.push_back(std::move(probe));
         }
         judge_row(row, setup_of(pass + static_cast<std::uint32_t>(number)));
         for (const SentProbe& probe : row.probes) {

@@ -54,11 +54,8 @@ Result<std::vector<SentProbe>> make_probes(std::uint64_t seed) {
     softnic::SoftNic healthy;
     std::vector<SentProbe> probes;
     for (std::uint32_t index = 0; index < kFlows; ++index) {
-        Result<SentProbe> probe = make_sent(maker, kRow, {0, index}, healthy);
-        if (!probe) {
-            return pass_on(probe.error());
-        }
-        probes.push_back(std::move(*probe));
+        SentProbe probe = TRY(make_sent(maker, kRow, {0, index}, healthy));
+        probes.push_back(std::move(probe));
     }
     return probes;
 }

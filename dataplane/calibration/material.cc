@@ -60,11 +60,8 @@ Status add_send_rows(Material& material, const MaterialOptions& options) {
         SendRow made{.row = row, .nic = nic_for(row), .probes = {}};
         softnic::SoftNic healthy(made.nic);
         for (std::uint32_t index = 0; index < options.probes; ++index) {
-            Result<SentProbe> probe = make_sent(maker, row, {number, index}, healthy);
-            if (!probe) {
-                return pass_on(probe.error());
-            }
-            made.probes.push_back(std::move(*probe));
+            SentProbe probe = TRY(make_sent(maker, row, {number, index}, healthy));
+            made.probes.push_back(std::move(probe));
         }
         material.send.push_back(std::move(made));
     }
@@ -81,11 +78,8 @@ Status add_receive_rows(Material& material, const MaterialOptions& options) {
         const matrix::Row& row = rows.rows[number];
         ReceiveRow made{.row = row, .nic = nic_for(row), .probes = {}};
         for (std::uint32_t index = 0; index < options.probes; ++index) {
-            Result<matrix::Probe> probe = maker.make(row, {number, index});
-            if (!probe) {
-                return pass_on(probe.error());
-            }
-            made.probes.push_back(std::move(*probe));
+            matrix::Probe probe = TRY(maker.make(row, {number, index}));
+            made.probes.push_back(std::move(probe));
         }
         material.receive.push_back(std::move(made));
     }
@@ -114,12 +108,9 @@ softnic::NicLimits nic_for(const matrix::Row& row) {
 
 Result<SentProbe> make_sent(const matrix::ProbeMaker& maker, const matrix::Row& row,
                             const matrix::Label& label, softnic::SoftNic& healthy) {
-    Result<matrix::Probe> probe = maker.make(row, label);
-    if (!probe) {
-        return pass_on(probe.error());
-    }
-    mark_fields(*probe);
-    SentProbe sent{.probe = std::move(*probe), .frames = {}, .healthy = {}};
+    matrix::Probe probe = TRY(maker.make(row, label));
+    mark_fields(probe);
+    SentProbe sent{.probe = std::move(probe), .frames = {}, .healthy = {}};
     softnic::TxResult result;
     for (const matrix::HandedFrame& handed : sent.probe.handed) {
         sent.frames.push_back(matrix::to_tx_frame(handed, sent.probe));
@@ -135,12 +126,8 @@ Result<SentProbe> make_sent(const matrix::ProbeMaker& maker, const matrix::Row& 
 
 Result<Material> make_material(const MaterialOptions& options) {
     Material material;
-    if (Status added = add_send_rows(material, options); !added) {
-        return pass_on(added.error());
-    }
-    if (Status added = add_receive_rows(material, options); !added) {
-        return pass_on(added.error());
-    }
+    TRY(add_send_rows(material, options));
+    TRY(add_receive_rows(material, options));
     return material;
 }
 

@@ -166,12 +166,8 @@ Status check_packet(const PacketSpec& packet, std::string_view which) {
         return fail(ErrorCode::kBadInput, "{}: {} VLAN tags; at most {} can be written", which,
                     packet.vlans, packet.vlan.size());
     }
-    if (Status status = check_options(packet, which); !status) {
-        return status;
-    }
-    if (Status status = check_fragment(packet, which); !status) {
-        return status;
-    }
+    TRY(check_options(packet, which));
+    TRY(check_fragment(packet, which));
     return check_transport(packet, which);
 }
 
@@ -197,12 +193,8 @@ Status check_tunnel(const TunnelSpec& tunnel, const FrameSpec& spec) {
                     "outer packet: VXLAN goes over UDP, as VXLAN-GPE and GENEVE do, GRE and IP in "
                     "IP over IP alone; none can be written as a fragment");
     }
-    if (Status status = check_packet(outer, "outer packet"); !status) {
-        return status;
-    }
-    if (Status status = check_modes(outer, "outer packet", spec.stale_source_port); !status) {
-        return status;
-    }
+    TRY(check_packet(outer, "outer packet"));
+    TRY(check_modes(outer, "outer packet", spec.stale_source_port));
     if (tunnel.vni > 0xffffff) {
         return fail(ErrorCode::kBadInput, "VNI {} is over 24 bits", tunnel.vni);
     }
@@ -280,20 +272,12 @@ FrameLayout layout_of(const FrameSpec& spec) noexcept {
 
 Status check(const FrameSpec& spec) {
     const std::string_view which = spec.tunnel ? "inner packet" : "packet";
-    if (Status status = check_packet(spec.packet, which); !status) {
-        return status;
-    }
-    if (Status status = check_modes(spec.packet, which, spec.stale_source_port); !status) {
-        return status;
-    }
+    TRY(check_packet(spec.packet, which));
+    TRY(check_modes(spec.packet, which, spec.stale_source_port));
     if (spec.tunnel) {
-        if (Status status = check_tunnel(*spec.tunnel, spec); !status) {
-            return status;
-        }
+        TRY(check_tunnel(*spec.tunnel, spec));
     }
-    if (Status status = check_segments(spec); !status) {
-        return status;
-    }
+    TRY(check_segments(spec));
     const std::size_t most = spec.segment_bytes > 0 ? kMostSuperBytes : kMostBytes;
     if (const std::size_t bytes = bytes_of(spec); bytes > most) {
         return fail(ErrorCode::kBadInput,

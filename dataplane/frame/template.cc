@@ -130,9 +130,7 @@ std::uint16_t field_value(ChecksumMode mode, const FieldValues& values) noexcept
 }
 
 Result<FrameTemplate> FrameTemplate::make(const FrameSpec& spec) {
-    if (Status status = check(spec); !status) {
-        return pass_on(status.error());
-    }
+    TRY(check(spec));
     FrameTemplate made;
     made.spec_ = spec;
     made.layout_ = layout_of(spec);

@@ -157,19 +157,14 @@ Result<Reassembled> reassemble(std::span<const std::span<const std::uint8_t>> fr
                                const frame::TunnelPorts& tunnels) {
     std::vector<Piece> pieces;
     for (const Bytes frame : fragments) {
-        auto piece = read_piece(frame, pieces.size(), tunnels);
-        if (!piece) {
-            return pass_on(piece.error());
-        }
-        pieces.push_back(*piece);
+        auto piece = TRY(read_piece(frame, pieces.size(), tunnels));
+        pieces.push_back(piece);
     }
     if (pieces.empty()) {
         return fail(ErrorCode::kBadInput, "no fragments: give all of one datagram");
     }
     std::ranges::sort(pieces, {}, &Piece::offset);
-    if (const auto checked = check(pieces); !checked) {
-        return pass_on(checked.error());
-    }
+    TRY(check(pieces));
     const Piece& first = pieces.front();
     const std::size_t network = first.packet.network_offset;
     Reassembled whole{.frame = link_header(first), .first_fragment_end = 0};

@@ -372,17 +372,13 @@ std::string title(const SegmentFinding& finding) {
 Result<SegmentAudit> audit_segments(const SuperFrame& super_frame,
                                     std::span<const std::span<const std::uint8_t>> segments) {
     const FrameView view = frame::parse_frame(super_frame.bytes, super_frame.tunnels);
-    if (const auto checked = check(super_frame, view); !checked) {
-        return pass_on(checked.error());
-    }
+    TRY(check(super_frame, view));
     return Audit(super_frame, view).make(segments);
 }
 
 Result<std::vector<std::vector<std::uint8_t>>> perfect_segments(const SuperFrame& super_frame) {
     const FrameView view = frame::parse_frame(super_frame.bytes, super_frame.tunnels);
-    if (const auto checked = check(super_frame, view); !checked) {
-        return pass_on(checked.error());
-    }
+    TRY(check(super_frame, view));
     return make_segments(super_frame, view);
 }
 

@@ -172,18 +172,13 @@ Status set_payload(frame::FrameSpec& spec, const SourcePlan& plan, const MixPart
         spec.payload.assign(stamp_payload(part.traffic), 0);
     }
     const std::size_t shortest = layout_of(spec).end;
-    const Result<std::size_t> padding = padding_of(part, shortest);
-    if (!padding) {
-        return pass_on(padding.error());
-    }
+    const std::size_t padding = TRY(padding_of(part, shortest));
     if (!dns) {
-        spec.payload.resize(spec.payload.size() + *padding);
+        spec.payload.resize(spec.payload.size() + padding);
         return {};
     }
-    if (const Status possible = check_padding(*padding, shortest); !possible) {
-        return possible;
-    }
-    spec.payload = dns_message(*suffix, type, *padding);
+    TRY(check_padding(padding, shortest));
+    spec.payload = dns_message(*suffix, type, padding);
     return {};
 }
 
@@ -274,9 +269,7 @@ Status check_plan(const SourcePlan& plan, const MixPart& part) {
 }  // namespace
 
 Result<ClassFrame> class_frame(const SourcePlan& plan, const MixPart& part) {
-    if (const Status sound = check_plan(plan, part); !sound) {
-        return pass_on(sound.error());
-    }
+    TRY(check_plan(plan, part));
     ClassFrame made{.traffic = part.traffic,
                     .form = form_of(part.traffic),
                     .spec = plan.spec,
@@ -284,9 +277,7 @@ Result<ClassFrame> class_frame(const SourcePlan& plan, const MixPart& part) {
                     .places = {},
                     .bytes = {}};
     set_transport(made.spec, plan, part.traffic);
-    if (const Status fits = set_payload(made.spec, plan, part); !fits) {
-        return pass_on(fits.error());
-    }
+    TRY(set_payload(made.spec, plan, part));
     if (const Status possible = frame::check(made.spec); !possible) {
         return fail(possible.error(), "traffic class {}", name(part.traffic));
     }

@@ -24,13 +24,8 @@ Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& 
                            const traffic::RunClock& clock) {
     const Roles::Sender& role = roles.senders[number];
     const auto senders = static_cast<unsigned>(roles.senders.size());
-    auto source = make_source(plan, number, senders);
-    if (!source) {
-        return pass_on(source.error());
-    }
-    if (Status fits = check_frames(**source, plan.source.spec, *role.port); !fits) {
-        return pass_on(fits.error());
-    }
+    auto source = TRY(make_source(plan, number, senders));
+    TRY(check_frames(*source, plan.source.spec, *role.port));
     const bool pairs = plan.source.pairing == SourcePlan::Pairing::kPairs;
     return Sender({.port = role.port,
                    .queue = role.queue,
@@ -40,7 +35,7 @@ Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& 
                    .frames_in_unit = pairs ? 2u : 1u,
                    .pair_skew = plan.pair_skew,
                    .timeout = plan.intake.late_after},
-                  std::move(*source), clock);
+                  std::move(source), clock);
 }
 
 Status add_receiver(const Roles::Receiver& role, const Roles& roles, const LoadPlan& plan,
@@ -54,11 +49,8 @@ Status add_receiver(const Roles::Receiver& role, const Roles& roles, const LoadP
     if (!plan.make_source) {
         intake.sent = plan.source;
     }
-    auto made = TrackedIntake::make(intake);
-    if (!made) {
-        return pass_on(made.error());
-    }
-    worker.set_intake(std::move(*made), Returns(intake.streams, intake.late_after));
+    auto made = TRY(TrackedIntake::make(intake));
+    worker.set_intake(std::move(made), Returns(intake.streams, intake.late_after));
     return {};
 }
 
@@ -92,27 +84,19 @@ Result<std::unique_ptr<Source>> make_source(const LoadPlan& plan, unsigned sende
     if (plan.make_source) {
         return plan.make_source(part);
     }
-    auto made = FrameSource::make(part);
-    if (!made) {
-        return pass_on(made.error());
-    }
-    return std::unique_ptr<Source>(std::make_unique<FrameSource>(std::move(*made)));
+    auto made = TRY(FrameSource::make(part));
+    return std::unique_ptr<Source>(std::make_unique<FrameSource>(std::move(made)));
 }
 
 Status make_crew(const Roles& roles, const LoadPlan& plan, const RunPorts& ports,
                  const traffic::RunClock& clock, TrialBoard& board, LoadWorker::Everybody& crew) {
     for (unsigned number = 0; number < roles.senders.size(); ++number) {
-        auto sender = make_sender(roles, number, plan, clock);
-        if (!sender) {
-            return pass_on(sender.error());
-        }
-        worker_of(roles.senders[number].worker, clock, board, crew).add(std::move(*sender));
+        auto sender = TRY(make_sender(roles, number, plan, clock));
+        worker_of(roles.senders[number].worker, clock, board, crew).add(std::move(sender));
     }
     for (const Roles::Receiver& role : roles.receivers) {
         LoadWorker& worker = worker_of(role.worker, clock, board, crew);
-        if (Status added = add_receiver(role, roles, plan, ports, clock, worker); !added) {
-            return added;
-        }
+        TRY(add_receiver(role, roles, plan, ports, clock, worker));
     }
     for (const auto& worker : crew) {
         worker->watch_returns();

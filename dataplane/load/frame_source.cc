@@ -294,31 +294,23 @@ TrafficClass FrameSource::Impl::class_of(const rte_mbuf& mbuf) const noexcept {
 }
 
 Result<FrameSource> FrameSource::make(const SourcePlan& plan) {
-    if (const Status sound = check_plan(plan); !sound) {
-        return pass_on(sound.error());
-    }
+    TRY(check_plan(plan));
     std::vector<MixShare> shares;
     for (const MixPart& part : plan.mix) {
         shares.push_back({part.weight, static_cast<std::uint8_t>(in_pairs(plan, part) ? 2 : 1)});
     }
-    Result<std::vector<MixRun>> pattern = mix_pattern(shares);
-    if (!pattern) {
-        return pass_on(pattern.error());
-    }
+    std::vector<MixRun> pattern = TRY(mix_pattern(shares));
     std::vector<Part> parts;
     for (const MixPart& part : plan.mix) {
-        Result<PreparedFrame> prepared =
-            PreparedFrame::make(plan, part, static_cast<std::uint32_t>(parts.size()));
-        if (!prepared) {
-            return pass_on(prepared.error());
-        }
-        parts.push_back({.prepared = std::move(*prepared),
+        PreparedFrame prepared =
+            TRY(PreparedFrame::make(plan, part, static_cast<std::uint32_t>(parts.size())));
+        parts.push_back({.prepared = std::move(prepared),
                          .walk = FlowWalk(plan.flow, plan.first_flow, plan.flow_step),
                          .fill = fill_run_for(shape_of_part(plan, part)),
                          .traffic = part.traffic,
                          .pairs = in_pairs(plan, part)});
     }
-    return FrameSource(std::make_unique<Impl>(std::move(parts), std::move(*pattern), plan));
+    return FrameSource(std::make_unique<Impl>(std::move(parts), std::move(pattern), plan));
 }
 
 FrameSource::FrameSource(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

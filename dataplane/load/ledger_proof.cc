@@ -85,30 +85,18 @@ class Path {
 };
 
 Result<Path> make_path(const LedgerProofPlan& plan) {
-    Result<FrameSource> source = FrameSource::make(plan.source);
-    if (!source) {
-        return pass_on(source.error());
-    }
+    FrameSource source = TRY(FrameSource::make(plan.source));
     ImpairmentPlan harm = plan.impairment;
     harm.seed = plan.source.seed;
-    Result<Impairment> impairment = Impairment::make(harm);
-    if (!impairment) {
-        return pass_on(impairment.error());
-    }
-    Result<TrackedIntake> intake = TrackedIntake::make({.tunnel_ports = harm.tunnel_ports,
-                                                        .streams = plan.source.stream + 1u,
-                                                        .suffix = plan.source.suffix,
-                                                        .expects = IntakePlan::Expects::kFrames,
-                                                        .keep_bad_frames = 0,
-                                                        .seed = plan.source.seed});
-    if (!intake) {
-        return pass_on(intake.error());
-    }
-    Result<Pool> pool = make_pool(harm.most_held, source->longest_frame());
-    if (!pool) {
-        return pass_on(pool.error());
-    }
-    return Path(std::move(*pool), std::move(*source), std::move(*impairment), std::move(*intake));
+    Impairment impairment = TRY(Impairment::make(harm));
+    TrackedIntake intake = TRY(TrackedIntake::make({.tunnel_ports = harm.tunnel_ports,
+                                                    .streams = plan.source.stream + 1u,
+                                                    .suffix = plan.source.suffix,
+                                                    .expects = IntakePlan::Expects::kFrames,
+                                                    .keep_bad_frames = 0,
+                                                    .seed = plan.source.seed}));
+    Pool pool = TRY(make_pool(harm.most_held, source.longest_frame()));
+    return Path(std::move(pool), std::move(source), std::move(impairment), std::move(intake));
 }
 
 class Comparison {
@@ -174,25 +162,22 @@ LedgerProofPlan ledger_proof_plan(std::uint64_t frames, std::uint64_t seed, Proo
 }
 
 Result<LedgerProof> run_ledger_proof(const LedgerProofPlan& plan, const std::atomic<bool>& stop) {
-    Result<Path> path = make_path(plan);
-    if (!path) {
-        return pass_on(path.error());
-    }
+    Path path = TRY(make_path(plan));
     LedgerProof proof;
     const auto began = std::chrono::steady_clock::now();
     while (proof.sent < plan.frames && !stop.load(std::memory_order_relaxed)) {
         const std::size_t burst = std::min<std::uint64_t>(kBurst, plan.frames - proof.sent);
-        if (!path->send(burst)) {
+        if (!path.send(burst)) {
             return fail(ErrorCode::kFailed, "the pool ran out of frames after {}", proof.sent);
         }
         proof.sent += burst;
     }
-    path->finish();
+    path.finish();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     proof.seconds = took.count();
     proof.partial = proof.sent < plan.frames;
-    proof.injected = path->injected();
-    proof.found = path->found();
+    proof.injected = path.injected();
+    proof.found = path.found();
     compare(proof, proof.found.streams[plan.source.stream]);
     return proof;
 }

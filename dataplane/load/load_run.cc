@@ -66,9 +66,7 @@ class Engine final : public LoadRun {
     }
 
     Result<TrialReport> run(const TrialOrder& order, const std::atomic<bool>& stop) override {
-        if (Status fine = check(order); !fine) {
-            return pass_on(fine.error());
-        }
+        TRY(check(order));
         const Tsc ordered = traffic::tsc_now();
         const RunPorts::Counters before = ports_.counters();
         board_.publish({order, &stop});
@@ -118,19 +116,13 @@ class Engine final : public LoadRun {
         if (plan_.make_source) {
             return {};  // what the frames are is not known here, and they may not be many
         }
-        auto source = make_source(plan_, 0, 1);
-        if (!source) {
-            return pass_on(source.error());
-        }
+        auto source = TRY(make_source(plan_, 0, 1));
         const Roles::Sender& sender = roles_.senders.front();
         Result<OwnBias> measured;
-        const Status launched = eal_.launch(sender.worker, [&] {
-            measured = measure_own_bias(**source, sender.port->pool(), plan_.burst, clock_.tsc);
+        TRY(eal_.launch(sender.worker, [&] {
+            measured = measure_own_bias(*source, sender.port->pool(), plan_.burst, clock_.tsc);
             return 0;
-        });
-        if (!launched) {
-            return launched;
-        }
+        }));
         eal_.join(sender.worker);
         if (!measured) {
             return pass_on(measured.error());
@@ -200,9 +192,7 @@ Result<std::unique_ptr<LoadRun>> LoadRun::start(port::Eal& eal, const Roles& rol
         }
     }
     auto engine = std::make_unique<Engine>(eal, roles, plan);
-    if (Status ready = engine->set_up(); !ready) {
-        return pass_on(ready.error());
-    }
+    TRY(engine->set_up());
     return std::unique_ptr<LoadRun>(std::move(engine));
 }
 

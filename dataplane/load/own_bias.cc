@@ -71,13 +71,10 @@ Result<OwnBias> measure_own_bias(Source& source, rte_mempool* pool, std::uint16_
                     rte_strerror(rte_errno));
     }
     const auto single = sorted_rounds(source, pool, ends.ring, 1);
-    const auto whole = single ? sorted_rounds(source, pool, ends.ring, burst) : single;
-    if (!whole) {
-        return pass_on(whole.error());
-    }
+    const auto whole = TRY(single ? sorted_rounds(source, pool, ends.ring, burst) : single);
     return OwnBias{.floor_ns = clock.nanoseconds(0, single->front()),
                    .single_ns = clock.nanoseconds(0, (*single)[kRounds / 2]),
-                   .burst_ns = clock.nanoseconds(0, (*whole)[kRounds / 2])};
+                   .burst_ns = clock.nanoseconds(0, whole[kRounds / 2])};
 }
 
 }  // namespace pathproof::load

@@ -188,12 +188,8 @@ Status check_order(const TrialOrder& order, const LoadPlan& plan, double mean_fr
     if (pairs(plan) && order.frames % 2 != 0) {
         return fail(ErrorCode::kBadInput, "{} frames are no whole number of pairs", order.frames);
     }
-    if (Status fine = check_rate(order, mean_frame_bytes, roles); !fine) {
-        return fine;
-    }
-    if (Status fine = check_outstanding(order, plan, roles); !fine) {
-        return fine;
-    }
+    TRY(check_rate(order, mean_frame_bytes, roles));
+    TRY(check_outstanding(order, plan, roles));
     const double pairs_each =
         order.frames_per_second / 2 / static_cast<double>(roles.senders.size());
     if (pairs_each * static_cast<double>(plan.pair_skew.count()) > 1e9) {

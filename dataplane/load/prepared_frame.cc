@@ -120,9 +120,7 @@ Result<PreparedFrame> PreparedFrame::make(const SourcePlan& plan, const MixPart&
         made.sum_up_outer(!plan.outer_source_ports.empty());
     }
     made.write_constant_checksums();
-    if (const Status fits = frame::check(frame::offload_request(made.frame_.spec)); !fits) {
-        return pass_on(fits.error());
-    }
+    TRY(frame::check(frame::offload_request(made.frame_.spec)));
     made.describe(mark);
     return made;
 }

@@ -130,11 +130,8 @@ void Recording::append(frame::Bytes bytes, std::uint64_t unix_ns) {
 
 Result<Recording> Recording::read(const std::string& path, CutShort cut_short,
                                   const RecordingLimits& limits) {
-    Result<Capture> capture = open(path, limits.stop);
-    if (!capture) {
-        return pass_on(capture.error());
-    }
-    pcap_t* const file = capture->get();
+    Capture capture = TRY(open(path, limits.stop));
+    pcap_t* const file = capture.get();
     Recording recording;
     for (;;) {
         const std::size_t number = recording.frames() + 1;
@@ -156,9 +153,7 @@ Result<Recording> Recording::read(const std::string& path, CutShort cut_short,
             }
             break;
         }
-        if (const Status sound = check_frame(*header, path, number, limits); !sound) {
-            return pass_on(sound.error());
-        }
+        TRY(check_frame(*header, path, number, limits));
         if (recording.bytes_.size() + header->caplen > limits.most_bytes) {
             return fail(ErrorCode::kBadInput,
                         "capture file {}: its frames up to number {} have more than {} bytes, the "

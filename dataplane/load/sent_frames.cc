@@ -187,13 +187,10 @@ Result<SentFrames> SentFrames::make(const IntakePlan& plan) {
     }
     for (unsigned stream = 0; stream < plan.streams; ++stream) {
         const SourcePlan sent = plan_of_stream(plan, stream);
-        auto source = FrameSource::make(sent);
-        if (!source) {
-            return pass_on(source.error());
-        }
+        auto source = TRY(FrameSource::make(sent));
         made.ids_.emplace_back(plan.seed, static_cast<std::uint8_t>(stream));
-        made.room_.resize(RTE_PKTMBUF_HEADROOM + source->longest_frame() + 64u);
-        made.streams_.push_back({.source = std::move(*source), .run = {}});
+        made.room_.resize(RTE_PKTMBUF_HEADROOM + source.longest_frame() + 64u);
+        made.streams_.push_back({.source = std::move(source), .run = {}});
     }
     Stream& first = made.streams_.front();
     for (std::size_t n = 0; n < first.source.parts(); ++n) {

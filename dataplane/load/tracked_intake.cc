@@ -523,19 +523,13 @@ TrackedIntake& TrackedIntake::operator=(TrackedIntake&&) noexcept = default;
 TrackedIntake::~TrackedIntake() = default;
 
 Result<TrackedIntake> TrackedIntake::make(const IntakePlan& plan) {
-    Result<StampReader> reader = StampReader::make(plan);
-    if (!reader) {
-        return pass_on(reader.error());
-    }
+    StampReader reader = TRY(StampReader::make(plan));
     std::optional<SentFrames> sent;
     if (plan.sent) {
-        auto known = SentFrames::make(plan);
-        if (!known) {
-            return pass_on(known.error());
-        }
-        sent = std::move(*known);
+        auto known = TRY(SentFrames::make(plan));
+        sent = std::move(known);
     }
-    return TrackedIntake(std::make_unique<Impl>(plan, std::move(*reader), std::move(sent)));
+    return TrackedIntake(std::make_unique<Impl>(plan, std::move(reader), std::move(sent)));
 }
 
 void TrackedIntake::take(std::span<rte_mbuf* const> burst, std::size_t port,

@@ -27,12 +27,9 @@ struct Rendered {
 };
 
 Result<Rendered> render(const FrameSpec& spec) {
-    const auto made = frame::FrameTemplate::make(spec);
-    if (!made) {
-        return pass_on(made.error());
-    }
-    Rendered result{FrameBytes(made->size()), made->offload(), made->layout()};
-    made->render(result.bytes.data(), {});
+    const auto made = TRY(frame::FrameTemplate::make(spec));
+    Rendered result{FrameBytes(made.size()), made.offload(), made.layout()};
+    made.render(result.bytes.data(), {});
     return result;
 }
 
@@ -78,9 +75,7 @@ Result<HandedFrame> hand(FrameSpec spec, const Row& row, const DutLimits& limits
         return pass_on(frame.error());
     }
     if (limits.kind != DutKind::kKernelDevice) {
-        if (Status said = frame::check(frame->request); !said) {
-            return pass_on(said.error());
-        }
+        TRY(frame::check(frame->request));
     }
     HandedFrame handed{.request = frame->request,
                        .buffers = split(*frame, row.buffers, limits.most_buffers),
@@ -154,32 +149,20 @@ std::optional<frame::Endpoint> before_nat(const FrameSpec& spec, Nat nat) {
 }
 
 Status add_plain(Probe& probe, const FrameSpec& spec, const Row& row, const DutLimits& limits) {
-    const Result<Rendered> intended = render(spec);
-    if (!intended) {
-        return pass_on(intended.error());
-    }
-    Result<HandedFrame> handed = hand(spec, row, limits);
-    if (!handed) {
-        return pass_on(handed.error());
-    }
-    probe.intended.push_back(intended->bytes);
-    probe.handed.push_back(std::move(*handed));
+    const Rendered intended = TRY(render(spec));
+    HandedFrame handed = TRY(hand(spec, row, limits));
+    probe.intended.push_back(intended.bytes);
+    probe.handed.push_back(std::move(handed));
     return {};
 }
 
 Status add_segments(Probe& probe, const FrameSpec& spec, const Row& row, const DutLimits& limits) {
-    Result<HandedFrame> handed = hand(spec, row, limits);
-    if (!handed) {
-        return pass_on(handed.error());
-    }
-    probe.handed.push_back(std::move(*handed));
+    HandedFrame handed = TRY(hand(spec, row, limits));
+    probe.handed.push_back(std::move(handed));
     probe.segment_bytes = segment_bytes_of(row, spec, limits.mtu);
     for (std::size_t n = 0; n * probe.segment_bytes < spec.payload.size(); ++n) {
-        const Result<Rendered> segment = render(segment_of(spec, n, probe.segment_bytes));
-        if (!segment) {
-            return pass_on(segment.error());
-        }
-        probe.intended.push_back(segment->bytes);
+        const Rendered segment = TRY(render(segment_of(spec, n, probe.segment_bytes)));
+        probe.intended.push_back(segment.bytes);
     }
     return {};
 }
@@ -199,9 +182,7 @@ Status add_fragments(Probe& probe, const FrameSpec& spec, const Row& row, const 
         fragment.packet.transport = frame::Transport::kOther;
         fragment.packet.transport_checksum = frame::ChecksumMode::kSoftware;
         fragment.packet.tcp_option_bytes = 0;
-        if (Status added = add_plain(probe, fragment, row, limits); !added) {
-            return added;
-        }
+        TRY(add_plain(probe, fragment, row, limits));
     }
     return {};
 }

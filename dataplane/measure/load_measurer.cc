@@ -153,26 +153,19 @@ TrialOutput output_of(const TrialInput& input, const load::TrialReport& report,
 Result<std::unique_ptr<LoadMeasurer>> LoadMeasurer::start(port::Eal& eal, const MeasurerPlan& plan,
                                                           const std::atomic<bool>& stop) {
     std::unique_ptr<LoadMeasurer> measurer(new LoadMeasurer(eal, plan, stop));
-    if (Status started = measurer->start_steady(); !started) {
-        return pass_on(started.error());
-    }
+    TRY(measurer->start_steady());
     return measurer;
 }
 
 Status LoadMeasurer::start_steady() {
-    auto run = load::LoadRun::start(eal_, plan_.roles, plan_.load);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    run_ = std::move(*run);
+    auto run = TRY(load::LoadRun::start(eal_, plan_.roles, plan_.load));
+    run_ = std::move(run);
     return {};
 }
 
 Result<load::TrialReport> LoadMeasurer::run_steady(const TrialInput& input) {
     if (!run_) {
-        if (Status started = start_steady(); !started) {
-            return pass_on(started.error());
-        }
+        TRY(start_steady());
     }
     return run_->run({.frames_per_second = input.load_pps,
                       .duration = input.frames == 0 ? input.duration : Nanoseconds(0),
@@ -194,32 +187,23 @@ Result<load::TrialReport> LoadMeasurer::run_change(const TrialInput& input) {
     const std::size_t senders = plan_.roles.senders.size();
     plan.make_source =
         [&](const load::SourcePlan& source) -> Result<std::unique_ptr<load::Source>> {
-        auto frames = load::FrameSource::make(source);
-        if (!frames) {
-            return pass_on(frames.error());
-        }
+        auto frames = TRY(load::FrameSource::make(source));
         return std::make_unique<SteppedSource>(
-            std::make_unique<load::FrameSource>(std::move(*frames)),
+            std::make_unique<load::FrameSource>(std::move(frames)),
             steps_of(input, source.stream, senders));
     };
-    auto run = load::LoadRun::start(eal_, plan_.roles, plan);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    return (*run)->run({.duration = input.whole_duration(), .drain = plan_.drain}, stop_);
+    auto run = TRY(load::LoadRun::start(eal_, plan_.roles, plan));
+    return run->run({.duration = input.whole_duration(), .drain = plan_.drain}, stop_);
 }
 
 Result<TrialOutput> LoadMeasurer::measure(const TrialInput& input) {
     const auto began = SteadyClock::now();
-    const auto report = input.change ? run_change(input) : run_steady(input);
-    if (!report) {
-        return pass_on(report.error());
-    }
-    TrialOutput output = output_of(input, *report, plan_.offered_tolerance);
+    const auto report = TRY(input.change ? run_change(input) : run_steady(input));
+    TrialOutput output = output_of(input, report, plan_.offered_tolerance);
     if (input.change) {
-        judge_change(output, *report, all_steps(input, plan_.roles.senders.size()));
+        judge_change(output, report, all_steps(input, plan_.roles.senders.size()));
     } else {
-        bias_ = report->bias;
+        bias_ = report.bias;
     }
     output.trial_seconds = std::chrono::duration<double>(SteadyClock::now() - began).count();
     return output;

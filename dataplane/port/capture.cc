@@ -103,16 +103,9 @@ Result<Mbuf> as_block(const CapturedFrame& frame, rte_mempool* pool,
 Status write_all(const NewFile& target, rte_mempool* pool, std::span<const std::uint16_t> ports,
                  std::span<const CapturedFrame> frames) {
     for (const CapturedFrame& frame : frames) {
-        auto block = as_block(frame, pool, ports);
-        if (!block) {
-            return pass_on(block.error());
-        }
-        const rte_mbuf* whole = block->get();
-        Status written =
-            target.write({rte_pktmbuf_mtod(whole, const char*), rte_pktmbuf_data_len(whole)});
-        if (!written) {
-            return written;
-        }
+        auto block = TRY(as_block(frame, pool, ports));
+        const rte_mbuf* whole = block.get();
+        TRY(target.write({rte_pktmbuf_mtod(whole, const char*), rte_pktmbuf_data_len(whole)}));
     }
     return {};
 }

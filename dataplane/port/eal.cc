@@ -59,13 +59,9 @@ Status check(const EalOptions& options, const std::vector<int>& usable) {
         return fail(ErrorCode::kBadInput, "{} workers are more than DPDK's {} lcores",
                     options.worker_cpus.size(), RTE_MAX_LCORE - 1);
     }
-    if (const Status enough = check_memory(options); !enough) {
-        return enough;
-    }
+    TRY(check_memory(options));
     for (const std::string& device : options.pci) {
-        if (const Status ready = pci_ready(device); !ready) {
-            return ready;
-        }
+        TRY(pci_ready(device));
     }
     std::set<std::string> names;
     for (const std::string& vdev : options.vdevs) {
@@ -181,9 +177,7 @@ Eal::Eal(Eal&&) noexcept = default;
 
 Result<Eal> Eal::start(const EalOptions& options) {
     const std::vector<int> usable = usable_cpus();
-    if (const Status good = check(options, usable); !good) {
-        return pass_on(good.error());
-    }
+    TRY(check(options, usable));
     if (started_once.exchange(true)) {
         return fail(ErrorCode::kNotSupported,
                     "DPDK's EAL was already started in this process and cannot be started again");

@@ -133,12 +133,8 @@ Status pci_ready(const std::string& address, const SystemFolders& folders) {
                     "its NICs",
                     address);
     }
-    if (const Status network = check_class(full, device); !network) {
-        return network;
-    }
-    if (const Status driver = check_driver(full, device, folders); !driver) {
-        return driver;
-    }
+    TRY(check_class(full, device));
+    TRY(check_driver(full, device, folders));
     return check_hugepages(full, folders);
 }
 

@@ -195,23 +195,18 @@ Status Port::set_up() {
     if (const int outcome = rte_eth_dev_info_get(id, &device); outcome != 0) {
         return refused(config_, "ask for its capabilities", outcome, log_from);
     }
-    if (const Status able = check_capabilities(config_, device); !able) {
-        return able;
-    }
-    auto rss = choose_rss(config_, device);
-    if (!rss) {
-        return pass_on(rss.error());
-    }
+    TRY(check_capabilities(config_, device));
+    auto rss = TRY(choose_rss(config_, device));
     rte_eth_conf wanted{};
     wanted.rxmode.offloads = config_.rx_offloads;
     wanted.txmode.offloads = config_.tx_offloads;
-    if (rss->hash_functions != 0) {
+    if (rss.hash_functions != 0) {
         wanted.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-        wanted.rx_adv_conf.rss_conf = {.rss_key = rss->key.empty() ? nullptr : rss->key.data(),
-                                       .rss_key_len = static_cast<std::uint8_t>(rss->key.size()),
-                                       .rss_hf = rss->hash_functions};
+        wanted.rx_adv_conf.rss_conf = {.rss_key = rss.key.empty() ? nullptr : rss.key.data(),
+                                       .rss_key_len = static_cast<std::uint8_t>(rss.key.size()),
+                                       .rss_hf = rss.hash_functions};
     }
-    info_.spreading = rss->description;
+    info_.spreading = rss.description;
     if (const int outcome =
             rte_eth_dev_configure(id, config_.rx_queues, config_.tx_queues, &wanted);
         outcome != 0) {
@@ -235,12 +230,9 @@ Status Port::watch_interface(const rte_eth_dev_info& device) {
     if (device.if_index == 0) {
         return {};
     }
-    auto watched = KernelInterface::watch(device.if_index);
-    if (!watched) {
-        return pass_on(watched.error());
-    }
+    auto watched = TRY(KernelInterface::watch(device.if_index));
     const bool is_af_packet = device.driver_name == kAfPacket;
-    kernel_ = std::make_unique<Kernel>(std::move(*watched), is_af_packet ? device.if_index : 0);
+    kernel_ = std::make_unique<Kernel>(std::move(watched), is_af_packet ? device.if_index : 0);
     kernel_->index = device.if_index;
     kernel_->is_af_packet = is_af_packet;
     kernel_->is_af_xdp = device.driver_name == kAfXdp;

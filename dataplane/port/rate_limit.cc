@@ -38,9 +38,7 @@ Status limit_rate(Port& port, std::uint16_t queue, std::uint32_t mbps) {
                     "(65535)",
                     mbps, info.name, info.link_mbps);
     }
-    if (const Status able = can_limit_rate(port); !able) {
-        return able;
-    }
+    TRY(can_limit_rate(port));
     if (const int outcome = set(port.id(), queue, mbps); outcome != 0) {
         return fail(ErrorCode::kFailed, "port {}: limit queue {} to {} Mbit/s: {}", info.name,
                     queue, mbps, rte_strerror(-outcome));

@@ -96,13 +96,10 @@ Result<RssSetup> choose_rss(const PortConfig& config, const rte_eth_dev_info& de
         }
         return RssSetup{.hash_functions = 0, .key = {}, .description = std::string(how)};
     }
-    const auto level = level_of(config, offered);
-    if (!level) {
-        return pass_on(level.error());
-    }
-    return RssSetup{.hash_functions = functions | *level,
+    const auto level = TRY(level_of(config, offered));
+    return RssSetup{.hash_functions = functions | level,
                     .key = symmetric_key(device.hash_key_size),
-                    .description = describe(functions | *level)};
+                    .description = describe(functions | level)};
 }
 
 }  // namespace pathproof::port

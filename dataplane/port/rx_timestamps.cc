@@ -50,9 +50,7 @@ std::optional<ClockScale> ClockScale::between(const ClockPair& first, const Cloc
 }
 
 Result<RxTimestamps> RxTimestamps::of(const Port& port) {
-    if (const Status able = has_offload(port); !able) {
-        return pass_on(able.error());
-    }
+    TRY(has_offload(port));
     int offset = -1;
     std::uint64_t flag = 0;
     if (rte_mbuf_dyn_rx_timestamp_register(&offset, &flag) != 0) {

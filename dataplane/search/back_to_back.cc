@@ -32,14 +32,11 @@ class Bursts {
 Result<Outcome> Bursts::send(std::uint64_t frames) {
     for (unsigned attempt = 0; attempt < plan_.attempts; ++attempt) {
         pause_(plan_.idle);
-        const auto trial = trials_.run({.load_pps = plan_.burst_pps, .frames = frames});
-        if (!trial) {
-            return pass_on(trial.error());
-        }
-        if (*trial == nullptr) {
+        const auto trial = TRY(trials_.run({.load_pps = plan_.burst_pps, .frames = frames}));
+        if (trial == nullptr) {
             return Outcome::kNoMoreTrials;
         }
-        const TrialOutput& output = **trial;
+        const TrialOutput& output = *trial;
         const bool passed = output.lost == 0 && output.sent == frames;
         const bool disturbed = !passed && !output.disturbance.empty();
         result_.doubtful |= output.tester_limit.empty() && (disturbed || !output.objection.empty());
@@ -62,15 +59,12 @@ Result<std::optional<BurstTest>> Bursts::test() {
     std::uint64_t lost = plan_.longest + 1;
     std::uint64_t next = plan_.longest;
     while (lost - passed > plan_.resolution) {
-        const auto outcome = send(next);
-        if (!outcome) {
-            return pass_on(outcome.error());
-        }
-        if (*outcome == Outcome::kNoMoreTrials) {
+        const auto outcome = TRY(send(next));
+        if (outcome == Outcome::kNoMoreTrials) {
             return std::optional<BurstTest>();
         }
         ++test.bursts;
-        (*outcome == Outcome::kPassed ? passed : lost) = next;
+        (outcome == Outcome::kPassed ? passed : lost) = next;
         next = passed + (lost - passed) / 2;
     }
     test.frames = passed;
@@ -80,14 +74,11 @@ Result<std::optional<BurstTest>> Bursts::test() {
 
 Status Bursts::run() {
     while (result_.tests.size() < plan_.tests) {
-        const auto one = test();
+        const auto one = TRY(test());
         if (!one) {
-            return pass_on(one.error());
-        }
-        if (!*one) {
             return {};
         }
-        result_.tests.push_back(**one);
+        result_.tests.push_back(*one);
     }
     return {};
 }
@@ -130,9 +121,7 @@ Result<BurstResult> find_longest_burst(const BurstPlan& plan, Trials& trials,
                     "longest burst of two");
     }
     Bursts bursts(plan, trials, pause);
-    if (Status ran = bursts.run(); !ran) {
-        return pass_on(ran.error());
-    }
+    TRY(bursts.run());
     return bursts.result();
 }
 

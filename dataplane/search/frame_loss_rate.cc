@@ -48,15 +48,12 @@ Result<LossCurve> measure_loss_curve(const LossCurvePlan& plan, Trials& trials) 
     LossCurve curve;
     unsigned clean = 0;
     for (int step = 0; step < steps(plan) && clean < 2; ++step) {
-        const auto trial = trials.run({.load_pps = plan.max_load_pps * (1 - step * plan.step),
-                                       .duration = plan.trial_duration});
-        if (!trial) {
-            return pass_on(trial.error());
-        }
-        if (*trial == nullptr) {
+        const auto trial = TRY(trials.run({.load_pps = plan.max_load_pps * (1 - step * plan.step),
+                                           .duration = plan.trial_duration}));
+        if (trial == nullptr) {
             break;
         }
-        const LossPoint point = point_of(plan, **trial);
+        const LossPoint point = point_of(plan, *trial);
         clean = point.loss_ratio == 0 ? clean + 1 : 0;
         curve.monotone &=
             curve.points.empty() || point.loss_ratio <= curve.points.back().loss_ratio;

@@ -30,15 +30,12 @@ Result<bool> measure_point(const LatencyPlan& plan, Trials& trials, LatencyPoint
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;
     while (into.trials < plan.repeats) {
-        const auto trial = trials.run(
-            {.load_pps = into.point.load_pps, .duration = plan.trial_duration}, Use::kTimes);
-        if (!trial) {
-            return pass_on(trial.error());
-        }
-        if (*trial == nullptr) {
+        const auto trial = TRY(trials.run(
+            {.load_pps = into.point.load_pps, .duration = plan.trial_duration}, Use::kTimes));
+        if (trial == nullptr) {
             return false;
         }
-        const TrialOutput& output = **trial;
+        const TrialOutput& output = *trial;
         into.offered_pps =
             into.trials == 0 ? output.offered_pps : std::min(into.offered_pps, output.offered_pps);
         average_in(into.average, values_of(output.latency), into.trials);
@@ -59,14 +56,11 @@ Result<LatencyResult> measure_latency(const LatencyPlan& plan, Trials& trials) {
     LatencyResult result;
     for (const LatencyPlan::Point& point : plan.points) {
         LatencyPoint measured{.point = point};
-        const auto more = measure_point(plan, trials, measured);
-        if (!more) {
-            return pass_on(more.error());
-        }
+        const auto more = TRY(measure_point(plan, trials, measured));
         if (measured.trials != 0) {
             result.points.push_back(measured);
         }
-        if (!*more) {
+        if (!more) {
             break;
         }
     }

@@ -83,14 +83,11 @@ class Search {
 };
 
 Result<std::optional<double>> Search::measure(int load, Nanoseconds duration) {
-    const auto trial = trials_.run({.load_pps = grid_.pps(load), .duration = duration});
-    if (!trial) {
-        return pass_on(trial.error());
-    }
-    if (*trial == nullptr) {
+    const auto trial = TRY(trials_.run({.load_pps = grid_.pps(load), .duration = duration}));
+    if (trial == nullptr) {
         return std::optional<double>();
     }
-    const TrialOutput& output = **trial;
+    const TrialOutput& output = *trial;
     book_.add(load, record_of(output));
     return std::optional<double>(output.loss_ratio());
 }
@@ -159,11 +156,8 @@ Status Search::pursue(RelevantBounds hints) {
         if (winner == nullptr) {
             return {};
         }
-        const auto loss = measure(best.load, best.duration);
+        const auto loss = TRY(measure(best.load, best.duration));
         if (!loss) {
-            return pass_on(loss.error());
-        }
-        if (!*loss) {
             return {};
         }
         common_step = winner->measured(book_);
@@ -178,9 +172,7 @@ Status Search::close() {
         return {};
     }
     for (std::size_t goal = 0; goal < plan_.goals.size(); ++goal) {
-        if (Status closed = close(goal); !closed) {
-            return closed;
-        }
+        TRY(close(goal));
     }
     return {};
 }
@@ -191,15 +183,12 @@ Status Search::close(std::size_t goal) {
     Closing& closing = closing_[goal];
     while (lower && closing.run < plan_.closing_trials) {
         const auto trial =
-            trials_.run({.load_pps = grid_.pps(*lower), .duration = criteria.trial_duration});
-        if (!trial) {
-            return pass_on(trial.error());
-        }
-        if (*trial == nullptr) {
+            TRY(trials_.run({.load_pps = grid_.pps(*lower), .duration = criteria.trial_duration}));
+        if (trial == nullptr) {
             return {};
         }
         ++closing.run;
-        closing.failed += (*trial)->loss_ratio() > criteria.loss_ratio ? 1 : 0;
+        closing.failed += trial->loss_ratio() > criteria.loss_ratio ? 1 : 0;
         if (closing.failed == 0 || failed(closing, criteria)) {
             return {};
         }
@@ -209,19 +198,11 @@ Status Search::close(std::size_t goal) {
 
 Status Search::run() {
     if (plan_.warm_up > Nanoseconds(0)) {
-        const auto trial = trials_.run({.load_pps = plan_.max_load_pps, .duration = plan_.warm_up});
-        if (!trial) {
-            return pass_on(trial.error());
-        }
+        TRY(trials_.run({.load_pps = plan_.max_load_pps, .duration = plan_.warm_up}));
     }
-    const auto hints = open();
-    if (!hints) {
-        return pass_on(hints.error());
-    }
-    if (*hints) {
-        if (Status pursued = pursue(**hints); !pursued) {
-            return pursued;
-        }
+    const auto hints = TRY(open());
+    if hints {
+        TRY(pursue(*hints));
     }
     return close();
 }
@@ -287,9 +268,7 @@ Status check(const MlrPlan& plan) {
         return fail(ErrorCode::kBadInput, "a search needs at least one goal");
     }
     for (const Goal& goal : plan.goals) {
-        if (Status right = check(goal); !right) {
-            return right;
-        }
+        TRY(check(goal));
     }
     if (!(plan.min_load_pps > 0) || !(plan.min_load_pps < plan.max_load_pps) ||
         !std::isfinite(plan.max_load_pps)) {
@@ -301,13 +280,9 @@ Status check(const MlrPlan& plan) {
 }
 
 Result<MlrResult> mlr_search(const MlrPlan& plan, Trials& trials) {
-    if (Status right = check(plan); !right) {
-        return pass_on(right.error());
-    }
+    TRY(check(plan));
     Search search(plan, trials);
-    if (Status ran = search.run(); !ran) {
-        return pass_on(ran.error());
-    }
+    TRY(search.run());
     return search.result();
 }
 

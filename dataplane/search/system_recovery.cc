@@ -45,18 +45,15 @@ Result<RecoveryResult> measure_recovery(const RecoveryPlan& plan, Trials& trials
     result.relief_pps = plan.relief * result.overload_pps;
     while (result.runs.size() < plan.repeats) {
         const auto trial =
-            trials.run({.load_pps = result.overload_pps,
-                        .duration = plan.overload_duration,
-                        .change = TrialInput::Change{.load_pps = result.relief_pps,
-                                                     .duration = plan.relief_duration}},
-                       Use::kTimes);
-        if (!trial) {
-            return pass_on(trial.error());
-        }
-        if (*trial == nullptr) {
+            TRY(trials.run({.load_pps = result.overload_pps,
+                            .duration = plan.overload_duration,
+                            .change = TrialInput::Change{.load_pps = result.relief_pps,
+                                                         .duration = plan.relief_duration}},
+                           Use::kTimes));
+        if (trial == nullptr) {
             break;
         }
-        result.runs.push_back(run_of(plan, **trial));
+        result.runs.push_back(run_of(plan, *trial));
     }
     const auto counted = std::count_if(result.runs.begin(), result.runs.end(), counts);
     for (const RecoveryRun& run : result.runs) {

@@ -39,14 +39,11 @@ Result<bool> BinarySearch::measure(double load) {
     std::vector<TrialRecord> records;
     LoadClass load_class = LoadClass::kUndecided;
     while (load_class == LoadClass::kUndecided) {
-        const auto trial = trials_.run({.load_pps = load, .duration = plan_.trial_duration});
-        if (!trial) {
-            return pass_on(trial.error());
-        }
-        if (*trial == nullptr) {
+        const auto trial = TRY(trials_.run({.load_pps = load, .duration = plan_.trial_duration}));
+        if (trial == nullptr) {
             return false;
         }
-        records.push_back(record_of(**trial));
+        records.push_back(record_of(*trial));
         load_class = classify(criteria, sums(criteria, records));
     }
     const bool passes = load_class == LoadClass::kLowerBound;
@@ -113,13 +110,9 @@ Status check(const ThroughputPlan& plan) {
 }
 
 Result<ThroughputResult> find_throughput(const ThroughputPlan& plan, Trials& trials) {
-    if (Status right = check(plan); !right) {
-        return pass_on(right.error());
-    }
+    TRY(check(plan));
     BinarySearch search(plan, trials);
-    if (Status ran = search.run(); !ran) {
-        return pass_on(ran.error());
-    }
+    TRY(search.run());
     return search.take();
 }
 

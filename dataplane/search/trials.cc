@@ -69,11 +69,8 @@ void Trials::end_at(const TrialOutput& partial) {
 }
 
 Result<const TrialOutput*> Trials::once(const TrialInput& input) {
-    Result<TrialOutput> output = measurer_.measure(input);
-    if (!output) {
-        return pass_on(output.error());
-    }
-    log_.push_back(std::move(*output));
+    TrialOutput output = TRY(measurer_.measure(input));
+    log_.push_back(std::move(output));
     if (observer_) {
         observer_(log_.back());
     }

@@ -109,16 +109,9 @@ Status read_name(std::string_view text, std::string_view whole, Fault& fault) {
         words[at] = text.substr(0, dot);
         text.remove_prefix(dot == std::string_view::npos ? text.size() : dot + 1);
     }
-    if (const Status read = read_word(kDirections, words[0], "direction", whole, fault.direction);
-        !read) {
-        return read;
-    }
-    if (const Status read = read_word(kLayers, words[1], "layer", whole, fault.layer); !read) {
-        return read;
-    }
-    if (const Status read = read_word(kFields, words[2], "field", whole, fault.field); !read) {
-        return read;
-    }
+    TRY(read_word(kDirections, words[0], "direction", whole, fault.direction));
+    TRY(read_word(kLayers, words[1], "layer", whole, fault.layer));
+    TRY(read_word(kFields, words[2], "field", whole, fault.field));
     return read_mechanism(words[3], whole, fault);
 }
 
@@ -185,9 +178,7 @@ Result<Fault> parse_fault(std::string_view text) {
     const std::size_t mark = rate_mark(text);
     const std::string_view before_rate = text.substr(0, mark);
     const std::size_t at = before_rate.find('@');
-    if (const Status read = read_name(before_rate.substr(0, at), text, fault); !read) {
-        return pass_on(read.error());
-    }
+    TRY(read_name(before_rate.substr(0, at), text, fault));
     if (at != std::string_view::npos) {
         auto predicate = parse_predicate(before_rate.substr(at + 1));
         if (!predicate) {
@@ -196,9 +187,7 @@ Result<Fault> parse_fault(std::string_view text) {
         fault.predicate = std::move(*predicate);
     }
     if (mark != std::string_view::npos) {
-        if (const Status read = read_rate(text.substr(mark + 1), text, fault); !read) {
-            return pass_on(read.error());
-        }
+        TRY(read_rate(text.substr(mark + 1), text, fault));
     }
     return fault;
 }

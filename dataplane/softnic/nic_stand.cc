@@ -32,15 +32,9 @@ struct Cable {
 };
 
 Result<Cable> make_cable(const std::string& name) {
-    const auto there = make_ring((name + "_there").c_str());
-    if (!there) {
-        return pass_on(there.error());
-    }
-    const auto back = make_ring((name + "_back").c_str());
-    if (!back) {
-        return pass_on(back.error());
-    }
-    return Cable{*there, *back};
+    const auto there = TRY(make_ring((name + "_there").c_str()));
+    const auto back = TRY(make_ring((name + "_back").c_str()));
+    return Cable{there, back};
 }
 
 // `in` and `out` as the port's owner sees them.
@@ -106,15 +100,12 @@ Result<NicStand::Made> NicStand::start(port::Eal& eal, unsigned worker, const Ni
     std::unique_ptr<NicStand> stand(new NicStand);
     stand->impl_->inside.push_back(std::move(*link_a));
     stand->impl_->inside.push_back(std::move(*link_b));
-    auto link = NicLink::start(eal, worker, stand->impl_->inside,
-                               {.limits = plan.limits,
-                                .faults = plan.faults,
-                                .faulty = FaultyNics::kAtPortA,
-                                .seed = plan.seed});
-    if (!link) {
-        return pass_on(link.error());
-    }
-    stand->impl_->link = std::move(*link);
+    auto link = TRY(NicLink::start(eal, worker, stand->impl_->inside,
+                                   {.limits = plan.limits,
+                                    .faults = plan.faults,
+                                    .faulty = FaultyNics::kAtPortA,
+                                    .seed = plan.seed}));
+    stand->impl_->link = std::move(link);
     return Made{std::move(stand), std::move(*device), std::move(*far)};
 }
 

@@ -97,9 +97,7 @@ Status read_numbers(std::string_view text, std::string_view whole, Condition& co
 Result<Condition> parse_condition(std::string_view text) {
     Condition condition;
     const std::size_t at = text.find_first_of("=!<>");
-    if (const Status read = read_variable(text.substr(0, at), text, condition); !read) {
-        return pass_on(read.error());
-    }
+    TRY(read_variable(text.substr(0, at), text, condition));
     if (at == std::string_view::npos) {
         return condition;
     }
@@ -107,11 +105,7 @@ Result<Condition> parse_condition(std::string_view text) {
     for (const Spelling& spelling : kSpellings) {
         if (rest.starts_with(spelling.text)) {
             condition.compare = spelling.compare;
-            if (const Status read =
-                    read_numbers(rest.substr(spelling.text.size()), text, condition);
-                !read) {
-                return pass_on(read.error());
-            }
+            TRY(read_numbers(rest.substr(spelling.text.size()), text, condition));
             return condition;
         }
     }
@@ -146,11 +140,8 @@ Result<Predicate> parse_predicate(std::string_view text) {
     Predicate predicate;
     while (true) {
         const std::size_t comma = text.find(',');
-        auto condition = parse_condition(text.substr(0, comma));
-        if (!condition) {
-            return pass_on(condition.error());
-        }
-        predicate.conditions.push_back(std::move(*condition));
+        auto condition = TRY(parse_condition(text.substr(0, comma)));
+        predicate.conditions.push_back(std::move(condition));
         if (comma == std::string_view::npos) {
             return predicate;
         }

@@ -249,9 +249,7 @@ Result<ExchangeReport> exchange(port::Eal& eal, unsigned worker, std::span<port:
     const port::PortCounters to_before = to.counters();
     ExchangeReport report;
     Exchange work(plan, from, to, report);
-    if (const Status launched = eal.launch(worker, [&work] { return work.run(); }); !launched) {
-        return pass_on(launched.error());
-    }
+    TRY(eal.launch(worker, [&work] { return work.run(); }));
     eal.join(worker);
     report.from = port::difference(from_before, from.counters());
     report.to = port::difference(to_before, to.counters());

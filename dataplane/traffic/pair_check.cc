@@ -123,9 +123,7 @@ Status check_plan(const PairPlan& plan, const std::optional<ResponderPlan>& resp
             return status;
         }
     }
-    if (Status departure = check_departure(plan, workers); !departure) {
-        return departure;
-    }
+    TRY(check_departure(plan, workers));
     return responder ? check_responder(plan, *responder, ports) : Status();
 }
 

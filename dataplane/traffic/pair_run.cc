@@ -71,23 +71,17 @@ Result<std::optional<ServerSide>> make_server(std::span<port::Port> ports, const
     if (!responder) {
         return std::optional<ServerSide>();
     }
-    const Result<std::size_t> pending = pending_places(plan, longest_delay(responder));
-    if (!pending) {
-        return pass_on(pending.error());
-    }
-    Result<Responder> made = Responder::make({.port = responder->port,
-                                              .rules = responder->rules,
-                                              .seed = responder->seed,
-                                              .tunnel_ports = tunnel_ports(plan),
-                                              .pending = *pending,
-                                              .numbered_queries = book.queries(),
-                                              .suffix = book.suffix(),
-                                              .keep_bad_frames = plan.keep_bad_frames});
-    if (!made) {
-        return pass_on(made.error());
-    }
+    const std::size_t pending = TRY(pending_places(plan, longest_delay(responder)));
+    Responder made = TRY(Responder::make({.port = responder->port,
+                                          .rules = responder->rules,
+                                          .seed = responder->seed,
+                                          .tunnel_ports = tunnel_ports(plan),
+                                          .pending = pending,
+                                          .numbered_queries = book.queries(),
+                                          .suffix = book.suffix(),
+                                          .keep_bad_frames = plan.keep_bad_frames}));
     return std::optional<ServerSide>(
-        ServerSide({&ports[responder->port], responder->port}, std::move(*made)));
+        ServerSide({&ports[responder->port], responder->port}, std::move(made)));
 }
 
 Result<QueryFrames> member_frames(const PairPlan& plan, std::size_t member) {
@@ -100,11 +94,8 @@ Result<std::optional<std::vector<judge::Expectation>>> rules_of(
     if (!responder) {
         return std::optional<std::vector<judge::Expectation>>();
     }
-    auto rules = expectations(responder->rules);
-    if (!rules) {
-        return pass_on(rules.error());
-    }
-    return std::optional(std::move(*rules));
+    auto rules = TRY(expectations(responder->rules));
+    return std::optional(std::move(rules));
 }
 
 std::vector<PortCounters> read_counters(std::span<port::Port> ports) {
@@ -190,9 +181,7 @@ class PairSession {
             empty_queue(ports_[number]);
         }
         const std::vector<PortCounters> before = read_counters(ports_);
-        if (Status worked = work(eal); !worked) {
-            return pass_on(worked.error());
-        }
+        TRY(work(eal));
         report.seconds = static_cast<double>(run_.clock.now_ns()) / 1e9;
         const std::vector<PortCounters> after = read_counters(ports_);
         for (std::size_t n = 0; n < ports_.size(); ++n) {
@@ -227,9 +216,7 @@ class PairSession {
         PairWorker leader(run_, two ? PairWorker::Role::kLeader : PairWorker::Role::kAlone);
         PairWorker follower(run_, PairWorker::Role::kFollower);
         if (two) {
-            if (Status launched = eal.launch(1, [&] { return follower.work(); }); !launched) {
-                return launched;
-            }
+            TRY(eal.launch(1, [&] { return follower.work(); }));
         }
         const Status launched = eal.launch(0, [&] { return leader.work(); });
         if (!launched) {
@@ -309,40 +296,17 @@ class PairSession {
 Result<PairReport> run_pairs(port::Eal& eal, std::span<port::Port> ports, const PairPlan& plan,
                              const std::optional<ResponderPlan>& responder,
                              const std::atomic<bool>& stop) {
-    if (Status checked = check_plan(plan, responder, ports.size(), eal.workers()); !checked) {
-        return pass_on(checked.error());
-    }
-    const Result<PairBook> book = PairBook::make(plan);
-    if (!book) {
-        return pass_on(book.error());
-    }
-    auto rules = rules_of(responder);
-    if (!rules) {
-        return pass_on(rules.error());
-    }
-    auto server = make_server(ports, plan, responder, *book);
-    if (!server) {
-        return pass_on(server.error());
-    }
-    auto first = member_frames(plan, 0);
-    if (!first) {
-        return pass_on(first.error());
-    }
-    auto second = member_frames(plan, 1);
-    if (!second) {
-        return pass_on(second.error());
-    }
-    auto warm_up_first = warm_up_frame(plan, 0);
-    if (!warm_up_first) {
-        return pass_on(warm_up_first.error());
-    }
-    auto warm_up_second = warm_up_frame(plan, 1);
-    if (!warm_up_second) {
-        return pass_on(warm_up_second.error());
-    }
-    PairSession session(ports, plan, responder, stop, *book, std::move(*rules), std::move(*server),
-                        {std::move(*first), std::move(*second)},
-                        {std::move(*warm_up_first), std::move(*warm_up_second)});
+    TRY(check_plan(plan, responder, ports.size(), eal.workers()));
+    const PairBook book = TRY(PairBook::make(plan));
+    auto rules = TRY(rules_of(responder));
+    auto server = TRY(make_server(ports, plan, responder, book));
+    auto first = TRY(member_frames(plan, 0));
+    auto second = TRY(member_frames(plan, 1));
+    auto warm_up_first = TRY(warm_up_frame(plan, 0));
+    auto warm_up_second = TRY(warm_up_frame(plan, 1));
+    PairSession session(ports, plan, responder, stop, book, std::move(rules), std::move(server),
+                        {std::move(first), std::move(second)},
+                        {std::move(warm_up_first), std::move(warm_up_second)});
     return session.execute(eal);
 }
 

@@ -64,11 +64,8 @@ frame::FrameSpec frame_spec(const PairMember& member, const frame::Endpoint& ser
 
 Result<QueryFrames> QueryFrames::make(const frame::FrameSpec& spec, const std::string& suffix,
                                       std::uint16_t qtype) {
-    Result<frame::FrameTemplate> made = frame::FrameTemplate::make_dns(spec, suffix, qtype);
-    if (!made) {
-        return pass_on(made.error());
-    }
-    return QueryFrames(std::move(*made));
+    frame::FrameTemplate made = TRY(frame::FrameTemplate::make_dns(spec, suffix, qtype));
+    return QueryFrames(std::move(made));
 }
 
 void QueryFrames::write(rte_mbuf& mbuf, std::uint64_t number,

@@ -162,9 +162,7 @@ Result<std::unique_ptr<Recorder>> Recorder::start(port::Eal& eal, unsigned worke
     recorder->impl_ = std::make_unique<Impl>(eal, worker, ports[plan.port], plan);
     Impl& impl = *recorder->impl_;
     impl.before = impl.port.counters();
-    if (const Status launched = eal.launch(worker, [&impl] { return impl.run(); }); !launched) {
-        return pass_on(launched.error());
-    }
+    TRY(eal.launch(worker, [&impl] { return impl.run(); }));
     impl.stopped = false;
     return recorder;
 }

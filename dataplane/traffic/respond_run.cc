@@ -63,12 +63,9 @@ Result<std::vector<RespondWorker>> make_workers(port::Port& port, const RespondP
     for (unsigned worker = 0; worker < plan.workers; ++worker) {
         ResponderOptions options = plan.responder;
         options.seed += worker;
-        Result<Responder> responder = Responder::make(options);
-        if (!responder) {
-            return pass_on(responder.error());
-        }
+        Responder responder = TRY(Responder::make(options));
         made.emplace_back(port, queues_of(worker, plan.workers, port.config().rx_queues),
-                          static_cast<std::uint16_t>(worker), std::move(*responder));
+                          static_cast<std::uint16_t>(worker), std::move(responder));
     }
     return made;
 }
@@ -154,13 +151,8 @@ void watch(port::Eal& eal, const port::Port& port, unsigned workers, End& end) {
 
 Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const RespondPlan& plan,
                                     const std::atomic<bool>& stop) {
-    if (const Status possible = check(eal, port, plan.workers); !possible) {
-        return pass_on(possible.error());
-    }
-    auto workers = make_workers(port, plan);
-    if (!workers) {
-        return pass_on(workers.error());
-    }
+    TRY(check(eal, port, plan.workers));
+    auto workers = TRY(make_workers(port, plan));
     const port::PortCounters before = port.counters();
     const auto driver_before = port::extended_counters(port);
     const RunClock clock{TscClock::of_this_machine(), tsc_now()};
@@ -168,7 +160,7 @@ Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const Resp
     Status launched;
     for (unsigned n = 0; n < plan.workers && launched; ++n) {
         launched = eal.launch(n, [&, n] {
-            serve((*workers)[n], clock, end);
+            serve(workers[n], clock, end);
             return 0;
         });
         end.port_gone = !launched;
@@ -178,7 +170,7 @@ Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const Resp
         return pass_on(launched.error());
     }
     RespondReport report;
-    for (RespondWorker& worker : *workers) {
+    for (RespondWorker& worker : workers) {
         add(report, worker.responder());
     }
     report.port = port::difference(before, port.counters());

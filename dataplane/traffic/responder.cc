@@ -35,9 +35,7 @@ Status check_rule(const AnswerRule& rule, std::size_t number) {
 }
 
 Result<judge::Expectation> expectation(const AnswerRule& rule, std::size_t number) {
-    if (Status checked = check_rule(rule, number); !checked) {
-        return pass_on(checked.error());
-    }
+    TRY(check_rule(rule, number));
     judge::Expectation made{.suffix = {},
                             .qtype = rule.qtype,
                             .rcode = static_cast<frame::Rcode>(rule.rcode),
@@ -75,11 +73,8 @@ std::uint64_t next_random(std::uint64_t& state) noexcept {
 Result<std::vector<judge::Expectation>> expectations(std::span<const AnswerRule> rules) {
     std::vector<judge::Expectation> made;
     for (const AnswerRule& rule : rules) {
-        Result<judge::Expectation> one = expectation(rule, made.size() + 1);
-        if (!one) {
-            return pass_on(one.error());
-        }
-        made.push_back(std::move(*one));
+        judge::Expectation one = TRY(expectation(rule, made.size() + 1));
+        made.push_back(std::move(one));
     }
     return made;
 }
@@ -101,11 +96,8 @@ Responder::Responder(const ResponderOptions& options, std::vector<judge::Expecta
 }
 
 Result<Responder> Responder::make(const ResponderOptions& options) {
-    Result<std::vector<judge::Expectation>> answers = expectations(options.rules);
-    if (!answers) {
-        return pass_on(answers.error());
-    }
-    return Responder(options, std::move(*answers));
+    std::vector<judge::Expectation> answers = TRY(expectations(options.rules));
+    return Responder(options, std::move(answers));
 }
 
 bool Responder::later(const Waiting& a, const Waiting& b) noexcept {

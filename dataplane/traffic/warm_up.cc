@@ -26,11 +26,8 @@ Result<std::optional<frame::FrameTemplate>> warm_up_frame(const PairPlan& plan,
     spec.packet.source = {frame::IpAddress::v4(kMartian), plan.first_source_port};
     spec.payload.resize(kMessageBytes);
     spec.payload[kFlagsOffset] = kResponseFlag;
-    Result<frame::FrameTemplate> made = frame::FrameTemplate::make(spec);
-    if (!made) {
-        return pass_on(made.error());
-    }
-    return std::optional(std::move(*made));
+    frame::FrameTemplate made = TRY(frame::FrameTemplate::make(spec));
+    return std::optional(std::move(made));
 }
 
 }  // namespace pathproof::traffic

@@ -70,13 +70,10 @@ Result<std::unique_ptr<Client>> Client::start(const std::vector<std::string>& ar
                                               const std::string& netns,
                                               const std::vector<int>& cpus,
                                               const std::string& who) {
-    Result<process::Child> child =
-        process::Child::start(argv, {.netns = netns, .cpus = cpus, .at_our_death = SIGTERM});
-    if (!child) {
-        return pass_on(child.error());
-    }
+    process::Child child =
+        TRY(process::Child::start(argv, {.netns = netns, .cpus = cpus, .at_our_death = SIGTERM}));
     std::unique_ptr<Client> client(new Client());
-    client->impl_ = std::make_unique<Impl>(std::move(*child), who);
+    client->impl_ = std::make_unique<Impl>(std::move(child), who);
     const Result<json> hello = client->impl_->rpc.call("hello", json::object(), kStartTime);
     if (!hello) {
         return fail(hello.error(), "start {} with '{}'", who, join(argv));
@@ -207,11 +204,8 @@ Result<std::int64_t> Client::conntrack_flush() {
 
 Result<netfilter::TableSize> Client::conntrack_table() {
     const auto table =
-        impl_->ask<std::pair<std::uint64_t, std::uint64_t>>("conntrack_table", json::object());
-    if (!table) {
-        return pass_on(table.error());
-    }
-    return netfilter::TableSize{.entries = table->first, .maximum = table->second};
+        TRY(impl_->ask<std::pair<std::uint64_t, std::uint64_t>>("conntrack_table", json::object()));
+    return netfilter::TableSize{.entries = table.first, .maximum = table.second};
 }
 
 Status Client::start_path_watch() {

@@ -209,14 +209,11 @@ Status look_up_by_udp(const DnsLookupOptions& options, Lookup& lookup) {
         lookup.trouble.clear();
         // glibc opens a new socket when it tries again after a timeout (__res_iclose), so the port
         // changes.
-        const Result<Fd> socket = connected_udp(options.server, lookup);
+        const Fd socket = TRY(connected_udp(options.server, lookup));
         if (!socket) {
-            return pass_on(socket.error());
-        }
-        if (!*socket) {
             continue;
         }
-        const int outcome = try_udp(socket->get(), lookup, pace, options.timeout);
+        const int outcome = try_udp(socket.get(), lookup, pace, options.timeout);
         if (outcome != 0 && outcome != ETIMEDOUT) {
             lookup.trouble = refusal_text(outcome);
         }
@@ -284,13 +281,9 @@ std::string await_stream(int socket, Lookup& lookup, const Deadline& deadline) {
 Status look_up_by_tcp(const DnsLookupOptions& options, Lookup& lookup) {
     for (unsigned attempt = 0; attempt < options.attempts && !lookup.done(); ++attempt) {
         lookup.trouble.clear();
-        const Result<Fd> socket =
-            open_socket(socket_family(options.server.address), SOCK_STREAM, 0);
-        if (!socket) {
-            return pass_on(socket.error());
-        }
+        const Fd socket = TRY(open_socket(socket_family(options.server.address), SOCK_STREAM, 0));
         const Deadline connected_by(options.timeout);
-        const int refused = connect_before(socket->get(), options.server, connected_by);
+        const int refused = connect_before(socket.get(), options.server, connected_by);
         if (refused != 0) {
             lookup.trouble = refused == ETIMEDOUT ? fmt::format("connect timed out after {} ms",
                                                                 options.timeout.count())
@@ -300,13 +293,13 @@ Status look_up_by_tcp(const DnsLookupOptions& options, Lookup& lookup) {
         const std::vector<Question*> open = open_questions(lookup);
         const Bytes stream = with_length_prefix(open);
         // Two queries always fit the empty send buffer of a new connection.
-        if (send(socket->get(), stream.data(), stream.size(), MSG_NOSIGNAL) !=
+        if (send(socket.get(), stream.data(), stream.size(), MSG_NOSIGNAL) !=
             static_cast<ssize_t>(stream.size())) {
             lookup.trouble = "send: " + describe_errno(errno);
             continue;
         }
         lookup.sent += open.size();
-        lookup.trouble = await_stream(socket->get(), lookup, Deadline(options.timeout));
+        lookup.trouble = await_stream(socket.get(), lookup, Deadline(options.timeout));
     }
     return {};
 }

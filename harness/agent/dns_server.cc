@@ -131,18 +131,12 @@ Status DnsServer::Impl::bind_both() {
     const int tries = options.listen.port == 0 ? 16 : 1;
     Error last;
     for (int i = 0; i < tries; ++i) {
-        Result<Fd> udp_socket = bind_udp(options.listen);
-        if (!udp_socket) {
-            return pass_on(udp_socket.error());
-        }
-        const Result<frame::Endpoint> bound = local_endpoint(udp_socket->get());
-        if (!bound) {
-            return pass_on(bound.error());
-        }
-        Result<Fd> tcp_socket = listen_tcp(*bound);
+        Fd udp_socket = TRY(bind_udp(options.listen));
+        const frame::Endpoint bound = TRY(local_endpoint(udp_socket.get()));
+        Result<Fd> tcp_socket = listen_tcp(bound);
         if (tcp_socket) {
-            endpoint = *bound;
-            udp = std::move(*udp_socket);
+            endpoint = bound;
+            udp = std::move(udp_socket);
             tcp = std::move(*tcp_socket);
             return {};
         }
@@ -327,11 +321,8 @@ Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& opti
     if (const Status bound = impl.bind_both(); !bound) {
         return fail(bound.error(), "DNS server");
     }
-    Result<std::unique_ptr<Reactor>> reactor = Reactor::create();
-    if (!reactor) {
-        return pass_on(reactor.error());
-    }
-    impl.reactor = std::move(*reactor);
+    std::unique_ptr<Reactor> reactor = TRY(Reactor::create());
+    impl.reactor = std::move(reactor);
     Status watched = impl.reactor->watch(impl.udp.get(), EPOLLIN, [&impl] { impl.serve_udp(); });
     if (watched) {
         watched = accept_all(*impl.reactor, impl.tcp.get(), [&impl](Fd socket) {

@@ -41,14 +41,9 @@ class Command {
 class Device {
   public:
     static Result<Device> open(const std::string& name) {
-        if (const Status there = require_interface(name); !there) {
-            return pass_on(there.error());
-        }
-        Result<Fd> control = open_socket(AF_INET, SOCK_DGRAM, 0);
-        if (!control) {
-            return pass_on(control.error());
-        }
-        return Device(name, std::move(*control));
+        TRY(require_interface(name));
+        Fd control = TRY(open_socket(AF_INET, SOCK_DGRAM, 0));
+        return Device(name, std::move(control));
     }
 
     const std::string& name() const { return name_; }
@@ -154,17 +149,12 @@ Status read_blocks(Device& device, FeatureTable& table) {
 }
 
 Result<FeatureTable> read_table(Device& device) {
-    Result<std::vector<std::string>> names = strings(device, ETH_SS_FEATURES);
-    if (!names) {
-        return pass_on(names.error());
-    }
-    if (names->empty()) {
+    std::vector<std::string> names = TRY(strings(device, ETH_SS_FEATURES));
+    if (names.empty()) {
         return fail(ErrorCode::kNotSupported, "device {} has no offload features", device.name());
     }
-    FeatureTable table{.names = std::move(*names), .blocks = {}};
-    if (const Status read = read_blocks(device, table); !read) {
-        return pass_on(read.error());
-    }
+    FeatureTable table{.names = std::move(names), .blocks = {}};
+    TRY(read_blocks(device, table));
     return table;
 }
 
@@ -252,9 +242,7 @@ Status refuse_unmet(const Device& device, const FeatureTable& table,
         }
     }
     for (const auto& [word, members] : groups) {
-        if (const Status met = refuse_unmet_group(device, table, members); !met) {
-            return met;
-        }
+        TRY(refuse_unmet_group(device, table, members));
     }
     return {};
 }
@@ -339,24 +327,21 @@ void read_addresses(Device& device, DeviceInfo& info) {
 }
 
 Status read_statistics(Device& device, DeviceInfo& info) {
-    const Result<std::vector<std::string>> names = strings(device, ETH_SS_STATS);
-    if (!names) {
-        return pass_on(names.error());
-    }
-    if (names->empty()) {
+    const std::vector<std::string> names = TRY(strings(device, ETH_SS_STATS));
+    if (names.empty()) {
         return {};
     }
-    Command<ethtool_stats> command(ETHTOOL_GSTATS, 2 * names->size() * sizeof(std::uint64_t));
-    command->n_stats = static_cast<std::uint32_t>(names->size());
+    Command<ethtool_stats> command(ETHTOOL_GSTATS, 2 * names.size() * sizeof(std::uint64_t));
+    command->n_stats = static_cast<std::uint32_t>(names.size());
     if (const int outcome = device.ethtool(command.data()); outcome < 0) {
         return system_failure(fmt::format("read the statistics of {}", device.name()), -outcome);
     }
-    if (command->n_stats != names->size()) {
+    if (command->n_stats != names.size()) {
         return fail(ErrorCode::kUnavailable,
                     "the statistics of {} changed while they were read; try again", device.name());
     }
-    for (std::size_t i = 0; i < names->size(); ++i) {
-        info.statistics.emplace_back((*names)[i], command.tail<std::uint64_t>()[i]);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        info.statistics.emplace_back(names[i], command.tail<std::uint64_t>()[i]);
     }
     return {};
 }
@@ -364,19 +349,13 @@ Status read_statistics(Device& device, DeviceInfo& info) {
 }  // namespace
 
 Result<std::vector<Feature>> read_features(const std::string& name) {
-    Result<Device> device = Device::open(name);
-    if (!device) {
-        return pass_on(device.error());
-    }
-    const Result<FeatureTable> table = read_table(*device);
-    if (!table) {
-        return pass_on(table.error());
-    }
+    Device device = TRY(Device::open(name));
+    const FeatureTable table = TRY(read_table(device));
     std::vector<Feature> features;
-    for (std::size_t index = 0; index < table->names.size(); ++index) {
-        if (!table->names[index].empty()) {
-            features.push_back({table->names[index], table->active(index), table->requested(index),
-                                table->available(index), table->fixed(index)});
+    for (std::size_t index = 0; index < table.names.size(); ++index) {
+        if (!table.names[index].empty()) {
+            features.push_back({table.names[index], table.active(index), table.requested(index),
+                                table.available(index), table.fixed(index)});
         }
     }
     return features;
@@ -384,64 +363,46 @@ Result<std::vector<Feature>> read_features(const std::string& name) {
 
 Result<std::vector<FeatureChange>> change_features(
     const std::string& name, const std::vector<std::pair<std::string, bool>>& wanted) {
-    Result<Device> device = Device::open(name);
-    if (!device) {
-        return pass_on(device.error());
-    }
-    const Result<FeatureTable> before = read_table(*device);
-    if (!before) {
-        return pass_on(before.error());
-    }
-    const Result<std::vector<FeatureRequest>> requests = expand_features(before->names, wanted);
+    Device device = TRY(Device::open(name));
+    const FeatureTable before = TRY(read_table(device));
+    const Result<std::vector<FeatureRequest>> requests = expand_features(before.names, wanted);
     if (!requests) {
         return fail(requests.error(), "device {}", name);
     }
-    if (const Status possible = refuse_fixed(*device, *before, *requests); !possible) {
-        return pass_on(possible.error());
-    }
+    TRY(refuse_fixed(device, before, *requests));
     std::vector<Wish> wishes;
     for (const FeatureRequest& request : *requests) {
-        if (!before->fixed(request.index)) {
+        if (!before.fixed(request.index)) {
             wishes.push_back({request.index, request.on});
         }
     }
     if (!wishes.empty()) {
-        if (const Status written = write_features(*device, *before, wishes); !written) {
-            return pass_on(written.error());
-        }
+        TRY(write_features(device, before, wishes));
     }
-    FeatureTable after{.names = before->names, .blocks = {}};
-    if (const Status read = read_blocks(*device, after); !read) {
-        return pass_on(read.error());
-    }
-    if (const Status met = refuse_unmet(*device, after, *requests); !met) {
-        const Status restored = put_back(*device, *before);
+    FeatureTable after{.names = before.names, .blocks = {}};
+    TRY(read_blocks(device, after));
+    if (const Status met = refuse_unmet(device, after, *requests); !met) {
+        const Status restored = put_back(device, before);
         return restored ? pass_on(met.error())
                         : fail(met.error(), "{} could not be put back as it was ({})", name,
                                restored.error().message);
     }
-    return changes_between(*before, after, *requests);
+    return changes_between(before, after, *requests);
 }
 
 Status request_features(const std::string& name,
                         const std::vector<std::pair<std::string, bool>>& wanted) {
-    Result<Device> device = Device::open(name);
-    if (!device) {
-        return pass_on(device.error());
-    }
-    const Result<FeatureTable> table = read_table(*device);
-    if (!table) {
-        return pass_on(table.error());
-    }
+    Device device = TRY(Device::open(name));
+    const FeatureTable table = TRY(read_table(device));
     std::vector<Wish> wishes;
     for (const auto& [feature, on] : wanted) {
-        const auto found = std::ranges::find(table->names, feature);
-        const auto index = static_cast<std::size_t>(found - table->names.begin());
-        if (found != table->names.end() && !table->fixed(index)) {
+        const auto found = std::ranges::find(table.names, feature);
+        const auto index = static_cast<std::size_t>(found - table.names.begin());
+        if (found != table.names.end() && !table.fixed(index)) {
             wishes.push_back({index, on});
         }
     }
-    return wishes.empty() ? Status() : write_features(*device, *table, wishes);
+    return wishes.empty() ? Status() : write_features(device, table, wishes);
 }
 
 std::optional<frame::MacAddress> read_permanent_address(const std::string& name) {
@@ -450,18 +411,13 @@ std::optional<frame::MacAddress> read_permanent_address(const std::string& name)
 }
 
 Result<DeviceInfo> read_device(const std::string& name) {
-    Result<Device> device = Device::open(name);
-    if (!device) {
-        return pass_on(device.error());
-    }
+    Device device = TRY(Device::open(name));
     DeviceInfo info;
     info.name = name;
-    read_driver(*device, info);
-    read_link(*device, info);
-    read_addresses(*device, info);
-    if (const Status read = read_statistics(*device, info); !read) {
-        return pass_on(read.error());
-    }
+    read_driver(device, info);
+    read_link(device, info);
+    read_addresses(device, info);
+    TRY(read_statistics(device, info));
     return info;
 }
 

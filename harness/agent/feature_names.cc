@@ -128,9 +128,7 @@ Result<std::vector<FeatureRequest>> expand_features(
             return fail(ErrorCode::kNotFound, "there is no offload feature '{}'{}", word,
                         did_you_mean(word, known_words(names)));
         }
-        if (const Status expanded = expand_group(names, word, on, requests); !expanded) {
-            return pass_on(expanded.error());
-        }
+        TRY(expand_group(names, word, on, requests));
     }
     return requests;
 }

@@ -52,13 +52,10 @@ std::vector<FeatureChange> differences(const std::vector<Feature>& before,
 }
 
 Result<FeatureTrial> try_feature(const std::string& device, const std::string& name, bool on) {
-    const Result<std::vector<Feature>> before = read_features(device);
-    if (!before) {
-        return pass_on(before.error());
-    }
-    const Feature* feature = find(*before, name);
+    const std::vector<Feature> before = TRY(read_features(device));
+    const Feature* feature = find(before, name);
     if (feature == nullptr) {
-        return no_such_feature(device, name, *before);
+        return no_such_feature(device, name, before);
     }
     FeatureTrial trial{.name = name, .wanted = on};
     if (feature->never_changed) {
@@ -70,11 +67,8 @@ Result<FeatureTrial> try_feature(const std::string& device, const std::string& n
     if (!changed && changed.error().code != ErrorCode::kNotSupported) {
         return pass_on(changed.error());
     }
-    const Result<std::vector<Feature>> after = read_features(device);
-    if (!after) {
-        return pass_on(after.error());
-    }
-    for (const FeatureChange& change : differences(*before, *after)) {
+    const std::vector<Feature> after = TRY(read_features(device));
+    for (const FeatureChange& change : differences(before, after)) {
         if (change.name != name) {
             trial.along.push_back(change);
         }
@@ -84,7 +78,7 @@ Result<FeatureTrial> try_feature(const std::string& device, const std::string& n
         trial.reason = changed.error().message;
         return trial;
     }
-    const Feature* now = find(*after, name);
+    const Feature* now = find(after, name);
     trial.outcome = now == nullptr || now->active != on ? TrialOutcome::kIgnored
                     : already                           ? TrialOutcome::kAlready
                                                         : TrialOutcome::kTaken;

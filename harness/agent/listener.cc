@@ -13,19 +13,16 @@ constexpr std::chrono::milliseconds kPause{50};
 
 Result<Fd> bind_socket(int type, const frame::Endpoint& at) {
     const int family = socket_family(at.address);
-    Result<Fd> socket = open_socket(family, type, 0);
-    if (!socket) {
-        return socket;
-    }
+    Fd socket = TRY(open_socket(family, type, 0));
     const int on = 1;
     if (type == SOCK_STREAM) {
-        setsockopt(socket->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     }
     if (family == AF_INET6) {
-        setsockopt(socket->get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+        setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     }
     const SocketAddress address = to_socket_address(at);
-    if (bind(socket->get(), address.raw(), address.length) == 0) {
+    if (bind(socket.get(), address.raw(), address.length) == 0) {
         return socket;
     }
     const int reason = errno;
@@ -80,23 +77,20 @@ void accept_ready(Reactor& reactor, int listener, const std::function<void(Fd)>&
 }  // namespace
 
 Result<Fd> bind_udp(const frame::Endpoint& at) {
-    Result<Fd> socket = bind_socket(SOCK_DGRAM, at);
-    if (!socket) {
-        return socket;
-    }
+    Fd socket = TRY(bind_socket(SOCK_DGRAM, at));
     const int on = 1;
     const bool ipv4 = at.address.family == frame::Family::kIpv4;
-    const int told =
-        ipv4 ? setsockopt(socket->get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof on)
-             : setsockopt(socket->get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
+    const int told = ipv4
+                         ? setsockopt(socket.get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof on)
+                         : setsockopt(socket.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
     if (told != 0) {
         return system_failure("ask for destination addresses of datagrams", errno);
     }
     // A server that drops in its own buffer would look like loss on the path. Without CAP_NET_ADMIN
     // the ordinary limit of net.core.rmem_max holds.
-    if (setsockopt(socket->get(), SOL_SOCKET, SO_RCVBUFFORCE, &kUdpBufferBytes,
+    if (setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kUdpBufferBytes,
                    sizeof kUdpBufferBytes) != 0) {
-        setsockopt(socket->get(), SOL_SOCKET, SO_RCVBUF, &kUdpBufferBytes, sizeof kUdpBufferBytes);
+        setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kUdpBufferBytes, sizeof kUdpBufferBytes);
     }
     return socket;
 }

@@ -104,18 +104,12 @@ Result<DeviceInfo> device_from_json(const json& in) {
     info.link_up = in.at("link_up").get<bool>();
     info.speed_mbps = in.at("speed_mbps").get<std::int64_t>();
     info.statistics = in.at("statistics").get<decltype(info.statistics)>();
-    const Result<frame::MacAddress> mac = frame::parse_mac(in.at("mac").get<std::string>());
-    if (!mac) {
-        return pass_on(mac.error());
-    }
-    info.mac = *mac;
+    const frame::MacAddress mac = TRY(frame::parse_mac(in.at("mac").get<std::string>()));
+    info.mac = mac;
     if (in.contains("permanent_mac")) {
-        const Result<frame::MacAddress> permanent =
-            frame::parse_mac(in["permanent_mac"].get<std::string>());
-        if (!permanent) {
-            return pass_on(permanent.error());
-        }
-        info.permanent_mac = *permanent;
+        const frame::MacAddress permanent =
+            TRY(frame::parse_mac(in["permanent_mac"].get<std::string>()));
+        info.permanent_mac = permanent;
     }
     return info;
 }

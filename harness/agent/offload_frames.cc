@@ -90,15 +90,12 @@ Status set_datagram_options(int socket, const DatagramOptions& options) {
 }  // namespace
 
 Result<SendReport> send_frames(const std::string& device, const std::vector<OffloadFrame>& frames) {
-    const Result<PacketSocket> packet = open_packet_socket(device, PacketUse::kSend);
-    if (!packet) {
-        return pass_on(packet.error());
-    }
+    const PacketSocket packet = TRY(open_packet_socket(device, PacketUse::kSend));
     SendReport report;
     // A filter that drops on the way out looks like a full queue: each refusal is believed sooner.
     int patience = kSendTime;
     for (std::uint32_t i = 0; i < frames.size(); ++i) {
-        const int refused = send_one(*packet, frames[i], patience);
+        const int refused = send_one(packet, frames[i], patience);
         patience /= refused == ENOBUFS ? 8 : 1;
         if (refused == 0) {
             ++report.sent;
@@ -111,17 +108,12 @@ Result<SendReport> send_frames(const std::string& device, const std::vector<Offl
 
 Result<SendReport> send_datagrams(const DatagramOptions& options) {
     const int family = socket_family(options.destination.address);
-    const Result<Fd> socket = open_socket(family, SOCK_DGRAM, 0);
-    if (!socket) {
-        return pass_on(socket.error());
-    }
-    if (Status done = set_datagram_options(socket->get(), options); !done) {
-        return pass_on(done.error());
-    }
+    const Fd socket = TRY(open_socket(family, SOCK_DGRAM, 0));
+    TRY(set_datagram_options(socket.get(), options));
     const bool bound = options.source.port != 0 || !is_unspecified(options.source.address);
     if (bound) {
         SocketAddress address = to_socket_address(options.source);
-        if (bind(socket->get(), address.raw(), address.length) != 0) {
+        if (bind(socket.get(), address.raw(), address.length) != 0) {
             return system_failure("bind to " + frame::to_string(options.source), errno);
         }
     }
@@ -132,9 +124,9 @@ Result<SendReport> send_datagrams(const DatagramOptions& options) {
         const Deadline deadline{std::chrono::milliseconds(kSendTime)};
         ssize_t sent = -1;
         do {
-            sent = sendto(socket->get(), payload.data(), payload.size(), 0, to.raw(), to.length);
+            sent = sendto(socket.get(), payload.data(), payload.size(), 0, to.raw(), to.length);
         } while (sent < 0 && (errno == EINTR ||
-                              (errno == EAGAIN && wait_for(socket->get(), POLLOUT, deadline))));
+                              (errno == EAGAIN && wait_for(socket.get(), POLLOUT, deadline))));
         if (sent >= 0) {
             ++report.sent;
         } else {

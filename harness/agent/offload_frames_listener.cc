@@ -99,25 +99,15 @@ FrameListener::~FrameListener() {
 }
 
 Result<std::unique_ptr<FrameListener>> FrameListener::start(const CaptureOptions& options) {
-    Result<PacketSocket> packet = open_packet_socket(options.device, PacketUse::kReceive);
-    if (!packet) {
-        return pass_on(packet.error());
-    }
-    Result<std::unique_ptr<Reactor>> reactor = Reactor::create();
-    if (!reactor) {
-        return pass_on(reactor.error());
-    }
+    PacketSocket packet = TRY(open_packet_socket(options.device, PacketUse::kReceive));
+    std::unique_ptr<Reactor> reactor = TRY(Reactor::create());
     auto impl = std::make_unique<Impl>();
     impl->options = options;
-    impl->packet = std::move(*packet);
+    impl->packet = std::move(packet);
     impl->buffer.resize(options.most_bytes);
-    impl->reactor = std::move(*reactor);
+    impl->reactor = std::move(reactor);
     Impl* const self = impl.get();
-    if (Status watched =
-            self->reactor->watch(self->packet.socket.get(), EPOLLIN, [self] { self->read_all(); });
-        !watched) {
-        return pass_on(watched.error());
-    }
+    TRY(self->reactor->watch(self->packet.socket.get(), EPOLLIN, [self] { self->read_all(); }));
     self->reactor->start();
     return std::unique_ptr<FrameListener>(new FrameListener(std::move(impl)));
 }

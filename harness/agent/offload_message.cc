@@ -81,11 +81,8 @@ json captured_to_json(const CapturedFrame& frame) {
 }
 
 Result<CapturedFrame> captured_from_json(const json& in) {
-    Result<Bytes> bytes = bytes_of(in.at("bytes"));
-    if (!bytes) {
-        return pass_on(bytes.error());
-    }
-    CapturedFrame frame{.bytes = std::move(*bytes), .length = in.at("length").get<std::uint32_t>()};
+    Bytes bytes = TRY(bytes_of(in.at("bytes")));
+    CapturedFrame frame{.bytes = std::move(bytes), .length = in.at("length").get<std::uint32_t>()};
     const auto word = in.at("checksum").get<std::string>();
     const auto status = checksum_status(word);
     if (!status) {
@@ -151,11 +148,8 @@ Result<Capture> capture_from_json(const json& in) {
     Capture capture{.left_out = in.at("left_out").get<std::uint64_t>(),
                     .dropped = in.at("dropped").get<std::uint64_t>()};
     for (const json& each : in.at("frames")) {
-        Result<CapturedFrame> frame = captured_from_json(each);
-        if (!frame) {
-            return pass_on(frame.error());
-        }
-        capture.frames.push_back(std::move(*frame));
+        CapturedFrame frame = TRY(captured_from_json(each));
+        capture.frames.push_back(std::move(frame));
     }
     return capture;
 }
@@ -175,11 +169,8 @@ json frames_to_json(const std::vector<OffloadFrame>& frames) {
 Result<std::vector<OffloadFrame>> frames_from_json(const json& in) {
     std::vector<OffloadFrame> frames;
     for (const json& each : in) {
-        Result<Bytes> bytes = bytes_of(each.at("bytes"));
-        if (!bytes) {
-            return pass_on(bytes.error());
-        }
-        OffloadFrame frame{.bytes = std::move(*bytes)};
+        Bytes bytes = TRY(bytes_of(each.at("bytes")));
+        OffloadFrame frame{.bytes = std::move(bytes)};
         if (each.contains("request")) {
             frame.request = request_from_json(each.at("request"));
         }
@@ -229,11 +220,8 @@ Result<DatagramOptions> datagrams_from_json(const json& in) {
         .segment_bytes = in.at("segment_bytes").get<std::uint16_t>(),
         .checksum = in.at("checksum").get<bool>() ? UdpChecksum::kOn : UdpChecksum::kOff};
     for (const json& each : in.at("payloads")) {
-        Result<Bytes> payload = bytes_of(each);
-        if (!payload) {
-            return pass_on(payload.error());
-        }
-        options.payloads.push_back(std::move(*payload));
+        Bytes payload = TRY(bytes_of(each));
+        options.payloads.push_back(std::move(payload));
     }
     return options;
 }

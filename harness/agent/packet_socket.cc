@@ -39,9 +39,7 @@ Status prepare_to_receive(int socket) {
     // Without CAP_NET_ADMIN the default size stays; what it loses is counted (PACKET_STATISTICS).
     setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBufferBytes,
                sizeof kReceiveBufferBytes);
-    if (Status done = set_on(socket, PACKET_AUXDATA, "PACKET_AUXDATA"); !done) {
-        return done;
-    }
+    TRY(set_on(socket, PACKET_AUXDATA, "PACKET_AUXDATA"));
     return set_on(socket, PACKET_IGNORE_OUTGOING, "PACKET_IGNORE_OUTGOING");
 }
 
@@ -59,22 +57,16 @@ Status listen_to_all(int socket, int device) {
 }  // namespace
 
 Result<PacketSocket> open_packet_socket(const std::string& device, PacketUse use) {
-    if (Status there = require_interface(device); !there) {
-        return pass_on(there.error());
-    }
+    TRY(require_interface(device));
     // Protocol 0 receives nothing until bind() says what.
     Result<Fd> socket = open_socket(AF_PACKET, SOCK_RAW, 0);
     if (!socket) {
         return fail(socket.error(), "open a packet socket on {}", device);
     }
     const int descriptor = socket->get();
-    if (Status done = set_on(descriptor, PACKET_VNET_HDR, "PACKET_VNET_HDR"); !done) {
-        return pass_on(done.error());
-    }
+    TRY(set_on(descriptor, PACKET_VNET_HDR, "PACKET_VNET_HDR"));
     if (use == PacketUse::kReceive) {
-        if (Status done = prepare_to_receive(descriptor); !done) {
-            return pass_on(done.error());
-        }
+        TRY(prepare_to_receive(descriptor));
     }
     sockaddr_ll address{};
     address.sll_family = AF_PACKET;
@@ -84,9 +76,7 @@ Result<PacketSocket> open_packet_socket(const std::string& device, PacketUse use
         return system_failure(fmt::format("bind a packet socket to {}", device), errno);
     }
     if (use == PacketUse::kReceive) {
-        if (Status done = listen_to_all(descriptor, address.sll_ifindex); !done) {
-            return pass_on(done.error());
-        }
+        TRY(listen_to_all(descriptor, address.sll_ifindex));
     }
     const bool ethernet = has_ethernet_header(descriptor, device);
     return PacketSocket{std::move(*socket), address.sll_ifindex, ethernet};

@@ -269,9 +269,7 @@ Status check(const PingOptions& options) {
 }  // namespace
 
 Result<ProbeResult> ping(const PingOptions& options) {
-    if (const Status sane = check(options); !sane) {
-        return pass_on(sane.error());
-    }
+    TRY(check(options));
     Result<PingSocket> socket = open_ping_socket(options.destination);
     if (!socket) {
         return pass_on(socket.error());

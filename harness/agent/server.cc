@@ -74,11 +74,8 @@ void add_device_operations(RpcServer& server) {
             try_feature(text_of(args, "device"), text_of(args, "name"), args.at("on").get<bool>()));
     });
     server.on("device", [](const json& args) -> Result<json> {
-        const Result<DeviceInfo> info = read_device(text_of(args, "device"));
-        if (!info) {
-            return pass_on(info.error());
-        }
-        return device_to_json(*info);
+        const DeviceInfo info = TRY(read_device(text_of(args, "device")));
+        return device_to_json(info);
     });
 }
 
@@ -122,36 +119,24 @@ class OffloadFrames {
     }
 
     static Result<json> send(const json& args) {
-        const auto frames = frames_from_json(args.at("frames"));
-        if (!frames) {
-            return pass_on(frames.error());
-        }
-        return report(send_frames(text_of(args, "device"), *frames));
+        const auto frames = TRY(frames_from_json(args.at("frames")));
+        return report(send_frames(text_of(args, "device"), frames));
     }
 
     static Result<json> send_by_socket(const json& args) {
-        const auto options = datagrams_from_json(args);
-        if (!options) {
-            return pass_on(options.error());
-        }
-        return report(send_datagrams(*options));
+        const auto options = TRY(datagrams_from_json(args));
+        return report(send_datagrams(options));
     }
 
     Result<json> start(const json& args) {
-        const auto options = capture_options_from_json(args);
-        if (!options) {
-            return pass_on(options.error());
-        }
+        const auto options = TRY(capture_options_from_json(args));
         const std::lock_guard lock(mutex_);
         if (listener_) {
             return fail(ErrorCode::kUnavailable,
                         "a device is being listened to already; stop that first");
         }
-        auto listener = FrameListener::start(*options);
-        if (!listener) {
-            return pass_on(listener.error());
-        }
-        listener_ = std::move(*listener);
+        auto listener = TRY(FrameListener::start(options));
+        listener_ = std::move(listener);
         return json();
     }
 
@@ -187,30 +172,18 @@ class Servers {
 
   private:
     Result<json> start_dns(const json& args) {
-        const Result<DnsServerOptions> options = dns_server_from_json(args);
-        if (!options) {
-            return pass_on(options.error());
-        }
-        Result<std::unique_ptr<DnsServer>> started = DnsServer::start(*options);
-        if (!started) {
-            return pass_on(started.error());
-        }
+        const DnsServerOptions options = TRY(dns_server_from_json(args));
+        std::unique_ptr<DnsServer> started = TRY(DnsServer::start(options));
         const std::lock_guard lock(mutex_);
-        dns_.push_back(std::move(*started));
+        dns_.push_back(std::move(started));
         return json{{"endpoint", frame::to_string(dns_.back()->endpoint())}};
     }
 
     Result<json> start_transfer(const json& args) {
-        const Result<frame::Endpoint> listen = frame::parse_endpoint(text_of(args, "listen"));
-        if (!listen) {
-            return pass_on(listen.error());
-        }
-        Result<std::unique_ptr<TransferServer>> started = TransferServer::start(*listen);
-        if (!started) {
-            return pass_on(started.error());
-        }
+        const frame::Endpoint listen = TRY(frame::parse_endpoint(text_of(args, "listen")));
+        std::unique_ptr<TransferServer> started = TRY(TransferServer::start(listen));
         const std::lock_guard lock(mutex_);
-        transfer_.push_back(std::move(*started));
+        transfer_.push_back(std::move(started));
         return json{{"endpoint", frame::to_string(transfer_.back()->endpoint())}};
     }
 
@@ -235,17 +208,12 @@ class Conntrack {
         });
         server.on("conntrack_flush", [](const json&) -> Result<json> {
             const std::int64_t before = realtime_ns();
-            if (const Status flushed = netfilter::flush(kOwnNamespace); !flushed) {
-                return pass_on(flushed.error());
-            }
+            TRY(netfilter::flush(kOwnNamespace));
             return json(before);
         });
         server.on("conntrack_table", [](const json&) -> Result<json> {
-            const auto table = netfilter::table_size(kOwnNamespace);
-            if (!table) {
-                return pass_on(table.error());
-            }
-            return json{table->entries, table->maximum};
+            const auto table = TRY(netfilter::table_size(kOwnNamespace));
+            return json{table.entries, table.maximum};
         });
         server.on("conntrack_stats",
                   [](const json&) { return answer(netfilter::cpu_stats(kOwnNamespace)); });
@@ -262,11 +230,8 @@ class Conntrack {
         }
         netfilter::ListenOptions options;
         options.filter = to_filter(filter_from_json(args));
-        auto listener = netfilter::EventListener::start(options);
-        if (!listener) {
-            return pass_on(listener.error());
-        }
-        listener_ = std::move(*listener);
+        auto listener = TRY(netfilter::EventListener::start(options));
+        listener_ = std::move(listener);
         return json();
     }
 
@@ -302,11 +267,8 @@ class PathWatch {
         if (links_) {
             return fail(ErrorCode::kUnavailable, "the path is being watched already");
         }
-        auto links = drops::LinkWatch::start();
-        if (!links) {
-            return pass_on(links.error());
-        }
-        links_ = std::move(*links);
+        auto links = TRY(drops::LinkWatch::start());
+        links_ = std::move(links);
         began_ns_ = realtime_ns();
         auto tracer = drops::DropTracer::start({});
         untraced_ = tracer ? "" : tracer.error().message;

@@ -62,11 +62,8 @@ std::optional<fs::path> find_below(const fs::path& folder, const std::vector<std
 }
 
 Result<fs::path> sysctl_path(const std::string& name) {
-    const Result<std::vector<std::string>> parts = name_parts(name);
-    if (!parts) {
-        return pass_on(parts.error());
-    }
-    if (auto path = find_below("/proc/sys", *parts, 0)) {
+    const std::vector<std::string> parts = TRY(name_parts(name));
+    if (auto path = find_below("/proc/sys", parts, 0)) {
         return *path;
     }
     return fail(ErrorCode::kNotFound,
@@ -112,9 +109,7 @@ Result<std::string> read_named_text(const fs::path& path, const std::string& wha
 }
 
 Result<fs::path> rps_path(const std::string& device, const std::string& class_net) {
-    if (const Status there = require_interface(device); !there) {
-        return pass_on(there.error());
-    }
+    TRY(require_interface(device));
     const fs::path path = fs::path(class_net) / device / "queues/rx-0/rps_cpus";
     std::error_code problem;
     if (!fs::exists(path, problem)) {
@@ -130,19 +125,13 @@ Result<fs::path> rps_path(const std::string& device, const std::string& class_ne
 }  // namespace
 
 Result<std::string> read_sysctl(const std::string& name) {
-    const Result<fs::path> path = sysctl_path(name);
-    if (!path) {
-        return pass_on(path.error());
-    }
-    return read_named_text(*path, "sysctl " + name);
+    const fs::path path = TRY(sysctl_path(name));
+    return read_named_text(path, "sysctl " + name);
 }
 
 Status write_sysctl(const std::string& name, const std::string& value) {
-    const Result<fs::path> path = sysctl_path(name);
-    if (!path) {
-        return pass_on(path.error());
-    }
-    return write_text(*path, value, "sysctl " + name);
+    const fs::path path = TRY(sysctl_path(name));
+    return write_text(path, value, "sysctl " + name);
 }
 
 Result<std::string> set_rps(const std::string& device, const std::string& cpu_mask,
@@ -153,15 +142,10 @@ Result<std::string> set_rps(const std::string& device, const std::string& cpu_ma
                     "'{}' is no CPU mask; write it in hexadecimal, as 3 for CPUs 0 and 1",
                     cpu_mask);
     }
-    const Result<fs::path> path = rps_path(device, class_net);
-    if (!path) {
-        return pass_on(path.error());
-    }
+    const fs::path path = TRY(rps_path(device, class_net));
     const std::string what = fmt::format("the RPS mask of {}", device);
-    auto former = read_named_text(*path, what);
-    if (const Status written = write_text(*path, cpu_mask, what); !written) {
-        return pass_on(written.error());
-    }
+    auto former = read_named_text(path, what);
+    TRY(write_text(path, cpu_mask, what));
     return former;
 }
 

@@ -179,13 +179,10 @@ ProbeResult judge(const Transfer& transfer, const TransferOptions& options,
 }  // namespace
 
 Result<ProbeResult> tcp_transfer(const TransferOptions& options) {
-    const Result<Fd> socket = open_socket(socket_family(options.server.address), SOCK_STREAM, 0);
-    if (!socket) {
-        return pass_on(socket.error());
-    }
+    const Fd socket = TRY(open_socket(socket_family(options.server.address), SOCK_STREAM, 0));
     const auto begin = Clock::now();
     if (const int refused =
-            connect_before(socket->get(), options.server, Deadline(options.timeout))) {
+            connect_before(socket.get(), options.server, Deadline(options.timeout))) {
         ProbeResult result;
         result.milliseconds = milliseconds_since(begin);
         result.outcome = refused == ETIMEDOUT
@@ -194,7 +191,7 @@ Result<ProbeResult> tcp_transfer(const TransferOptions& options) {
         return result;
     }
     std::random_device random;
-    Transfer transfer(socket->get(), options, std::uint64_t{random()} << 32 | random());
+    Transfer transfer(socket.get(), options, std::uint64_t{random()} << 32 | random());
     const std::string trouble = transfer.run();
     return judge(transfer, options, trouble, milliseconds_since(begin));
 }

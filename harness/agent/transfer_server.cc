@@ -135,11 +135,8 @@ Result<std::unique_ptr<TransferServer>> TransferServer::start(const frame::Endpo
     impl.endpoint = *bound;
     impl.listener = std::move(*listener);
     impl.reactor = std::move(*reactor);
-    const Status watched = accept_all(*impl.reactor, impl.listener.get(),
-                                      [&impl](Fd socket) { impl.accepted(std::move(socket)); });
-    if (!watched) {
-        return pass_on(watched.error());
-    }
+    TRY(accept_all(*impl.reactor, impl.listener.get(),
+                   [&impl](Fd socket) { impl.accepted(std::move(socket)); }));
     impl.reactor->start();
     return server;
 }

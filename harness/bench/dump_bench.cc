@@ -40,13 +40,9 @@ Status fill(lab::Namespaces& namespaces, const Tables& tables) {
     for (const Tables::Table& table : tables.list) {
         names.push_back(table.netns);
     }
-    if (const Status added = namespaces.add(names); !added) {
-        return added;
-    }
+    TRY(namespaces.add(names));
     for (const Tables::Table& table : tables.list) {
-        if (const Status filled = fill_table(table.netns, table.entries); !filled) {
-            return filled;
-        }
+        TRY(fill_table(table.netns, table.entries));
     }
     return {};
 }
@@ -62,9 +58,7 @@ Result<std::uint64_t> entries_in(const OutputFile& out, Product product) {
         return said["messages"].get<std::uint64_t>();
     }
     std::uint64_t lines = 0;
-    if (const Status read = out.each_line([&](std::string_view) { ++lines; }); !read) {
-        return pass_on(read.error());
-    }
+    TRY(out.each_line([&](std::string_view) { ++lines; }));
     return lines;
 }
 
@@ -75,20 +69,15 @@ Result<Measurement> dump_all_tables(const Tables& tables, const std::vector<std:
     Cost cost;
     std::uint64_t entries = 0;
     for (const Tables::Table& table : tables.list) {
-        const auto run = measure({.argv = argv, .netns = table.netns, .cpus = {}}, kLongestDump);
-        if (!run) {
-            return pass_on(run.error());
-        }
-        const auto read = entries_in(run->out, product);
-        if (!read) {
-            return pass_on(read.error());
-        }
-        if (*read != table.entries) {
-            return fail(ErrorCode::kFailed, "it read {} entries of the {} in the table", *read,
+        const auto run =
+            TRY(measure({.argv = argv, .netns = table.netns, .cpus = {}}, kLongestDump));
+        const auto read = TRY(entries_in(run.out, product));
+        if (read != table.entries) {
+            return fail(ErrorCode::kFailed, "it read {} entries of the {} in the table", read,
                         table.entries);
         }
-        entries += *read;
-        cost = sum(cost, run->cost);
+        entries += read;
+        cost = sum(cost, run.cost);
     }
     return Measurement{
         .figures = {{"wall_s", cost.wall_s},
@@ -156,20 +145,14 @@ std::string conntrack_version() {
 }
 
 Result<Experiment> bench_dump(const InspectBench& bench, std::uint64_t entries) {
-    const auto limit = table_limit();
-    if (!limit) {
-        return pass_on(limit.error());
-    }
-    const Tables tables = plan_tables(bench.journal.run_id(), entries, *limit);
+    const auto limit = TRY(table_limit());
+    const Tables tables = plan_tables(bench.journal.run_id(), entries, limit);
     lab::Namespaces namespaces(bench.journal);
     if (const Status filled = fill(namespaces, tables); !filled) {
         return fail(filled.error(), "fill {} table(s) with {} entries", tables.list.size(),
                     entries);
     }
-    auto lanes = run_rounds(lanes_for(bench, tables), bench.plan);
-    if (!lanes) {
-        return pass_on(lanes.error());
-    }
+    auto lanes = TRY(run_rounds(lanes_for(bench, tables), bench.plan));
     Experiment experiment{.id = "dump",
                           .title = fmt::format("{} entries, whole tables", entries),
                           .conditions = {{"entries", fmt::format("{}", entries)}},
@@ -177,7 +160,7 @@ Result<Experiment> bench_dump(const InspectBench& bench, std::uint64_t entries) 
                                       {"user_s", "user", "s", 3},
                                       {"system_s", "system", "s", 3},
                                       {"rss_mib", "memory", "MiB", 1}},
-                          .lanes = std::move(*lanes),
+                          .lanes = std::move(lanes),
                           .findings = {}};
     if (tables.list.size() > 1) {
         experiment.conditions.emplace_back(

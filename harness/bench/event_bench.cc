@@ -88,47 +88,26 @@ struct Counts {
 };
 
 Result<Counts> count(const lab::NatBoxNames& names) {
-    const auto sent = packets_sent(names.dut, names.dut_server_device);
-    if (!sent) {
-        return pass_on(sent.error());
-    }
-    const auto stats = netfilter::cpu_stats(names.dut);
-    if (!stats) {
-        return pass_on(stats.error());
-    }
-    return Counts{*sent, static_cast<double>(netfilter::total(*stats, "drop"))};
+    const auto sent = TRY(packets_sent(names.dut, names.dut_server_device));
+    const auto stats = TRY(netfilter::cpu_stats(names.dut));
+    return Counts{sent, static_cast<double>(netfilter::total(stats, "drop"))};
 }
 
 // Sends the flows through the DUT and counts what left it.
 Result<Passage> pass_flows(Rig& rig, std::uint64_t flows, std::uint64_t rate) {
-    const auto before = count(rig.names);
-    if (!before) {
-        return pass_on(before.error());
-    }
+    const auto before = TRY(count(rig.names));
     const auto seconds = std::chrono::seconds(60 + (rate > 0 ? flows / rate * 3 : 0));
-    const auto run = measure({.argv = flood_command(rig, flows, rate),
-                              .netns = rig.names.tester,
-                              .cpus = {rig.bench.cpus.front()}},
-                             seconds);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    const auto flooded = read_flooded(run->out);
-    if (!flooded) {
-        return pass_on(flooded.error());
-    }
-    const auto listeners = wait_until_drained(rig.names.dut, 30s);
-    if (!listeners) {
-        return pass_on(listeners.error());
-    }
-    const auto after = count(rig.names);
-    if (!after) {
-        return pass_on(after.error());
-    }
-    return Passage{.flooded = *flooded,
-                   .forwarded = after->sent - before->sent,
-                   .kernel_drops = after->refused - before->refused,
-                   .listeners = *listeners};
+    const auto run = TRY(measure({.argv = flood_command(rig, flows, rate),
+                                  .netns = rig.names.tester,
+                                  .cpus = {rig.bench.cpus.front()}},
+                                 seconds));
+    const auto flooded = TRY(read_flooded(run.out));
+    const auto listeners = TRY(wait_until_drained(rig.names.dut, 30s));
+    const auto after = TRY(count(rig.names));
+    return Passage{.flooded = flooded,
+                   .forwarded = after.sent - before.sent,
+                   .kernel_drops = after.refused - before.refused,
+                   .listeners = listeners};
 }
 
 double rate_of(std::uint64_t count, double seconds) {
@@ -146,16 +125,13 @@ Figures figures_of(const Passage& passage) {
 
 // What the reader printed, held against the flows that were made.
 Status add_reader_figures(const MeasuredRun& run, Figures& figures) {
-    const auto seen = read_watch_output(run.out, run.err);
-    if (!seen) {
-        return pass_on(seen.error());
-    }
+    const auto seen = TRY(read_watch_output(run.out, run.err));
     const double flows = figures["flows"];
-    const auto live = static_cast<double>(seen->new_live);
-    const auto missed = static_cast<double>(seen->new_missed);
+    const auto live = static_cast<double>(seen.new_live);
+    const auto missed = static_cast<double>(seen.new_missed);
     figures["new_live"] = live;
     figures["new_missed"] = missed;
-    figures["gaps"] = static_cast<double>(seen->gaps());
+    figures["gaps"] = static_cast<double>(seen.gaps());
     figures["unseen"] = std::max(0.0, flows - live - missed);
     figures["cpu_s"] = run.cost.user_s + run.cost.system_s;
     figures["rss_mib"] = static_cast<double>(run.cost.peak_rss_bytes) / kMebibyte;
@@ -164,40 +140,22 @@ Status add_reader_figures(const MeasuredRun& run, Figures& figures) {
 
 Result<Measurement> run_lane(Rig& rig, const Reader& reader, std::uint64_t flows,
                              std::uint64_t rate) {
-    if (const Status empty = netfilter::flush(rig.names.dut); !empty) {
-        return pass_on(empty.error());
-    }
+    TRY(netfilter::flush(rig.names.dut));
     if (reader.argv.empty()) {
-        const auto passage = pass_flows(rig, flows, rate);
-        if (!passage) {
-            return pass_on(passage.error());
-        }
-        return Measurement{.figures = figures_of(*passage), .waiting_share = {}};
+        const auto passage = TRY(pass_flows(rig, flows, rate));
+        return Measurement{.figures = figures_of(passage), .waiting_share = {}};
     }
     auto program =
-        MeasuredProgram::start({.argv = reader.argv, .netns = rig.names.dut, .cpus = {}});
-    if (!program) {
-        return pass_on(program.error());
-    }
-    if (const Status ready = wait_for_listener(rig.names.dut, 10s); !ready) {
-        return pass_on(ready.error());
-    }
-    const auto passage = pass_flows(rig, flows, rate);
-    if (!passage) {
-        return pass_on(passage.error());
-    }
-    if (!program->runs_after(0ms)) {
+        TRY(MeasuredProgram::start({.argv = reader.argv, .netns = rig.names.dut, .cpus = {}}));
+    TRY(wait_for_listener(rig.names.dut, 10s));
+    const auto passage = TRY(pass_flows(rig, flows, rate));
+    if (!program.runs_after(0ms)) {
         return fail(ErrorCode::kFailed, "it ended before the packets did");
     }
-    program->signal(SIGINT);
-    const auto run = program->finish(kLongestEnd);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    Measurement measurement{.figures = figures_of(*passage), .waiting_share = {}};
-    if (const Status added = add_reader_figures(*run, measurement.figures); !added) {
-        return pass_on(added.error());
-    }
+    program.signal(SIGINT);
+    const auto run = TRY(program.finish(kLongestEnd));
+    Measurement measurement{.figures = figures_of(passage), .waiting_share = {}};
+    TRY(add_reader_figures(run, measurement.figures));
     return measurement;
 }
 
@@ -238,15 +196,10 @@ std::vector<Lane> lanes_for(Rig& rig, const std::vector<Reader>& list, std::uint
 }
 
 Result<std::unique_ptr<lab::NatBox>> build_rig(const InspectBench& bench) {
-    auto box = lab::NatBox::build(bench.journal);
-    if (!box) {
-        return pass_on(box.error());
-    }
+    auto box = TRY(lab::NatBox::build(bench.journal));
     // Flows of one packet, as DNS makes them: they leave the table a second later, which keeps it
     // below its maximum at any rate the DUT can forward.
-    if (const Status set = (*box)->configure({.backends = 1, .udp_timeout_s = 1}); !set) {
-        return pass_on(set.error());
-    }
+    TRY(box->configure({.backends = 1, .udp_timeout_s = 1}));
     return box;
 }
 
@@ -277,18 +230,12 @@ std::vector<Finding> event_findings(const std::vector<LaneResult>& lanes) {
 }  // namespace
 
 Result<Experiment> bench_events(const InspectBench& bench, const EventLoad& load) {
-    const auto box = build_rig(bench);
-    if (!box) {
-        return pass_on(box.error());
-    }
-    Rig rig{bench, (*box)->names()};
+    const auto box = TRY(build_rig(bench));
+    Rig rig{bench, box->names()};
     const auto flows =
         static_cast<std::uint64_t>(static_cast<double>(load.flows_per_second) * load.seconds);
     const std::vector<Reader> list = readers(bench);
-    auto lanes = run_rounds(lanes_for(rig, list, flows, load.flows_per_second), bench.plan);
-    if (!lanes) {
-        return pass_on(lanes.error());
-    }
+    auto lanes = TRY(run_rounds(lanes_for(rig, list, flows, load.flows_per_second), bench.plan));
     Experiment experiment{.id = "events",
                           .title = fmt::format("{} new flows per second for {:g} s",
                                                load.flows_per_second, load.seconds),
@@ -302,33 +249,27 @@ Result<Experiment> bench_events(const InspectBench& bench, const EventLoad& load
                                       {"socket_drops", "lost by the kernel", "", 0},
                                       {"cpu_s", "CPU", "s", 2},
                                       {"rss_mib", "memory", "MiB", 1}},
-                          .lanes = std::move(*lanes),
+                          .lanes = std::move(lanes),
                           .findings = {}};
     experiment.findings = event_findings(experiment.lanes);
     return experiment;
 }
 
 Result<Experiment> bench_attach(const InspectBench& bench, std::uint64_t flows) {
-    const auto box = build_rig(bench);
-    if (!box) {
-        return pass_on(box.error());
-    }
-    Rig rig{bench, (*box)->names()};
+    const auto box = TRY(build_rig(bench));
+    Rig rig{bench, box->names()};
     std::vector<Reader> list = readers(bench);
     list.pop_back();  // the larger buffer makes no difference to what attaching costs
     list.insert(list.begin(), {"nothing", "nothing attached", "", {}, {}});
     list.push_back({"nothing-again", "nothing attached (A/A)", "the control", {}, {}});
-    auto lanes = run_rounds(lanes_for(rig, list, flows, 0), bench.plan);
-    if (!lanes) {
-        return pass_on(lanes.error());
-    }
+    auto lanes = TRY(run_rounds(lanes_for(rig, list, flows, 0), bench.plan));
     Experiment experiment{.id = "attach",
                           .title = fmt::format("forwarding {} new flows as fast as they go", flows),
                           .conditions = conditions(bench),
                           .columns = {{"rate", "forwarded", "flows/s", 0},
                                       {"flows", "flows made", "", 0},
                                       {"refused", "dropped by conntrack", "", 0}},
-                          .lanes = std::move(*lanes),
+                          .lanes = std::move(lanes),
                           .findings = {}};
     experiment.findings = {
         compare(experiment.lanes,

@@ -115,19 +115,13 @@ class PacketSocket {
 }  // namespace
 
 Result<Flooded> flood(const FloodPlan& plan) {
-    const auto made = make_template(plan);
-    if (!made) {
-        return pass_on(made.error());
-    }
-    auto socket = PacketSocket::open(plan.device);
-    if (!socket) {
-        return pass_on(socket.error());
-    }
+    const auto made = TRY(make_template(plan));
+    auto socket = TRY(PacketSocket::open(plan.device));
     std::array<std::array<std::uint8_t, kFrameBytes>, kBurst> bytes{};
     std::array<iovec, kBurst> vectors{};
     std::array<mmsghdr, kBurst> frames{};
     for (std::size_t i = 0; i < kBurst; ++i) {
-        vectors[i] = {bytes[i].data(), made->size()};
+        vectors[i] = {bytes[i].data(), made.size()};
         frames[i].msg_hdr.msg_iov = &vectors[i];
         frames[i].msg_hdr.msg_iovlen = 1;
     }
@@ -140,12 +134,10 @@ Result<Flooded> flood(const FloodPlan& plan) {
         }
         const std::size_t count = std::min<std::uint64_t>(kBurst, plan.flows - flooded.sent);
         for (std::size_t i = 0; i < count; ++i) {
-            made->render(bytes[i].data(), patch_for(plan.first_flow + flooded.sent + i,
-                                                    made->spec().packet.source.address));
+            made.render(bytes[i].data(), patch_for(plan.first_flow + flooded.sent + i,
+                                                   made.spec().packet.source.address));
         }
-        if (const Status sent = socket->send(frames, count); !sent) {
-            return pass_on(sent.error());
-        }
+        TRY(socket.send(frames, count));
         flooded.sent += count;
     }
     flooded.seconds = now() - began;

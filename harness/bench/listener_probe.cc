@@ -19,7 +19,7 @@ constexpr auto kLookEvery = 5ms;
 // A file of /proc/net as the namespace sees it.
 Result<std::string> read_in_netns(const std::string& netns, const std::string& name) {
     std::stringstream text;
-    const Status read = process::in_netns(netns, [&]() -> Status {
+    TRY(process::in_netns(netns, [&]() -> Status {
         std::ifstream file("/proc/thread-self/net/" + name);
         if (!file) {
             return fail(ErrorCode::kFailed, "/proc/net/{} of namespace {} cannot be read", name,
@@ -27,10 +27,7 @@ Result<std::string> read_in_netns(const std::string& netns, const std::string& n
         }
         text << file.rdbuf();
         return {};
-    });
-    if (!read) {
-        return pass_on(read.error());
-    }
+    }));
     return text.str();
 }
 
@@ -63,21 +60,15 @@ Listeners parse_netlink_table(std::string_view text) {
 }
 
 Result<Listeners> read_listeners(const std::string& netns) {
-    const auto text = read_in_netns(netns, "netlink");
-    if (!text) {
-        return pass_on(text.error());
-    }
-    return parse_netlink_table(*text);
+    const auto text = TRY(read_in_netns(netns, "netlink"));
+    return parse_netlink_table(text);
 }
 
 Status wait_for_listener(const std::string& netns, std::chrono::milliseconds limit) {
     const auto deadline = std::chrono::steady_clock::now() + limit;
     while (true) {
-        const auto listeners = read_listeners(netns);
-        if (!listeners) {
-            return pass_on(listeners.error());
-        }
-        if (listeners->sockets > 0) {
+        const auto listeners = TRY(read_listeners(netns));
+        if (listeners.sockets > 0) {
             return {};
         }
         if (std::chrono::steady_clock::now() >= deadline) {

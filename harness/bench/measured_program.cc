@@ -303,11 +303,8 @@ Result<MeasuredRun> MeasuredProgram::finish(std::chrono::seconds limit) {
 }
 
 Result<MeasuredRun> measure(const ProgramToMeasure& program, std::chrono::seconds limit) {
-    auto running = MeasuredProgram::start(program);
-    if (!running) {
-        return pass_on(running.error());
-    }
-    auto run = running->finish(limit);
+    auto running = TRY(MeasuredProgram::start(program));
+    auto run = running.finish(limit);
     if (run && run->exit_status != 0) {
         return fail(ErrorCode::kFailed, "'{}' failed with status {}: {}",
                     fmt::join(program.argv, " "), run->exit_status, run->err.text());

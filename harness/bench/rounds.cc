@@ -40,15 +40,9 @@ Status run_lane(unsigned round, const Lane& lane, const RoundPlan& plan, LaneRes
     if (plan.progress) {
         plan.progress(round, lane);
     }
-    const auto before = plan.clock();
-    if (!before) {
-        return pass_on(before.error());
-    }
+    const auto before = TRY(plan.clock());
     auto measured = lane.run();
-    const auto after = plan.clock();
-    if (!after) {
-        return pass_on(after.error());
-    }
+    const auto after = TRY(plan.clock());
     if (!measured) {
         result.failures.push_back({.round = round, .why = measured.error().message});
         if (plan.failed) {
@@ -58,7 +52,7 @@ Status run_lane(unsigned round, const Lane& lane, const RoundPlan& plan, LaneRes
     }
     if (round > 0) {
         result.readings.push_back(
-            reading_of(std::move(*measured), contention_between(*before, *after)));
+            reading_of(std::move(*measured), contention_between(before, after)));
     }
     return {};
 }
@@ -78,9 +72,7 @@ Status run_round(unsigned round, const std::vector<Lane>& lanes, const RoundPlan
         if (!lanes[place].absent.empty() || is_given_up(results[place])) {
             continue;
         }
-        if (const Status ran = run_lane(round, lanes[place], plan, results[place]); !ran) {
-            return ran;
-        }
+        TRY(run_lane(round, lanes[place], plan, results[place]));
     }
     return {};
 }
@@ -119,9 +111,7 @@ Result<std::vector<LaneResult>> run_rounds(const std::vector<Lane>& lanes, const
         if (over) {
             break;
         }
-        if (const Status ran = run_round(round, lanes, plan, results); !ran) {
-            return pass_on(ran.error());
-        }
+        TRY(run_round(round, lanes, plan, results));
     }
     for (LaneResult& lane : results) {
         lane.from_contended = plan.contended == RoundPlan::Contended::kUseWhenNothingElse &&

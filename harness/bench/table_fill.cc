@@ -179,10 +179,7 @@ Status send_batch(int socket, const std::vector<std::byte>& batch, std::size_t l
 }  // namespace
 
 Status fill_table(const std::string& netns, std::uint64_t entries) {
-    const auto socket = netfilter::Socket::open(netns);
-    if (!socket) {
-        return pass_on(socket.error());
-    }
+    const auto socket = TRY(netfilter::Socket::open(netns));
     std::vector<std::byte> batch(kBatchBytes);
     std::size_t used = 0;
     for (std::uint64_t i = 0; i < entries; ++i) {
@@ -190,18 +187,13 @@ Status fill_table(const std::string& netns, std::uint64_t entries) {
         if (used + kLargestMessage < batch.size() && i + 1 < entries) {
             continue;
         }
-        if (const Status sent = send_batch(socket->fd(), batch, used); !sent) {
-            return sent;
-        }
+        TRY(send_batch(socket.fd(), batch, used));
         used = 0;
     }
-    const auto size = netfilter::table_size(netns);
-    if (!size) {
-        return pass_on(size.error());
-    }
-    if (size->entries != entries) {
+    const auto size = TRY(netfilter::table_size(netns));
+    if (size.entries != entries) {
         return fail(ErrorCode::kFailed, "the table of namespace {} holds {} entries instead of {}",
-                    netns, size->entries, entries);
+                    netns, size.entries, entries);
     }
     return {};
 }

@@ -33,15 +33,9 @@ void count_line(std::string_view line, WatchCount& count) {
 
 Result<WatchCount> read_watch_output(const OutputFile& out, const OutputFile& err) {
     WatchCount count;
-    const Status read = out.each_line([&](std::string_view line) { count_line(line, count); });
-    if (!read) {
-        return pass_on(read.error());
-    }
-    const Status warned = err.each_line(
-        [&](std::string_view line) { count.warnings += contains(line, "ENOBUFS") ? 1 : 0; });
-    if (!warned) {
-        return pass_on(warned.error());
-    }
+    TRY(out.each_line([&](std::string_view line) { count_line(line, count); }));
+    TRY(err.each_line(
+        [&](std::string_view line) { count.warnings += contains(line, "ENOBUFS") ? 1 : 0; }));
     return count;
 }
 

@@ -40,22 +40,19 @@ Result<End> look_for_end(const std::vector<std::byte>& buffer, std::size_t lengt
 }  // namespace
 
 Result<Drained> drain_table() {
-    const auto socket = netfilter::Socket::open("");
-    if (!socket) {
-        return pass_on(socket.error());
-    }
+    const auto socket = TRY(netfilter::Socket::open(""));
     alignas(nlmsghdr) std::array<char, 256> request{};
     const nlmsghdr& message =
         netfilter::begin_request(request.data(), IPCTNL_MSG_CT_GET, NLM_F_DUMP, AF_UNSPEC);
     const sockaddr_nl kernel{.nl_family = AF_NETLINK, .nl_pad = 0, .nl_pid = 0, .nl_groups = 0};
-    if (sendto(socket->fd(), &message, message.nlmsg_len, 0,
+    if (sendto(socket.fd(), &message, message.nlmsg_len, 0,
                reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0) {
         return Failure(netfilter::ctnetlink_error(errno, "ask for the conntrack table", {}));
     }
     std::vector<std::byte> buffer(kReceiveBytes);
     Drained drained;
     while (true) {
-        const ssize_t got = recv(socket->fd(), buffer.data(), buffer.size(), 0);
+        const ssize_t got = recv(socket.fd(), buffer.data(), buffer.size(), 0);
         if (got < 0 && errno == EINTR) {
             continue;
         }
@@ -63,11 +60,8 @@ Result<Drained> drain_table() {
             return Failure(netfilter::ctnetlink_error(errno, "read the conntrack table", {}));
         }
         drained.bytes += static_cast<std::uint64_t>(got);
-        const auto end = look_for_end(buffer, static_cast<std::size_t>(got), drained);
-        if (!end) {
-            return pass_on(end.error());
-        }
-        if (*end == End::kReached) {
+        const auto end = TRY(look_for_end(buffer, static_cast<std::size_t>(got), drained));
+        if (end == End::kReached) {
             return drained;
         }
     }
@@ -75,12 +69,9 @@ Result<Drained> drain_table() {
 
 Result<Drained> dump_to_nothing() {
     Drained drained;
-    const auto summary =
-        netfilter::dump("", {}, [](const netfilter::Entry&) { return netfilter::Next::kContinue; });
-    if (!summary) {
-        return pass_on(summary.error());
-    }
-    drained.messages = summary->entries;
+    const auto summary = TRY(netfilter::dump(
+        "", {}, [](const netfilter::Entry&) { return netfilter::Next::kContinue; }));
+    drained.messages = summary.entries;
     return drained;
 }
 

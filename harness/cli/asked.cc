@@ -32,11 +32,7 @@ Status check_patterns(const std::vector<const scenario::Scenario*>& scenarios,
         }
     }
     for (const scenario::Scenario* scenario : scenarios) {
-        const Status known =
-            scenario::check_cells(*scenario, scenario::patterns_for(scenario->id, patterns));
-        if (!known) {
-            return known;
-        }
+        TRY(scenario::check_cells(*scenario, scenario::patterns_for(scenario->id, patterns)));
     }
     return {};
 }
@@ -44,12 +40,9 @@ Status check_patterns(const std::vector<const scenario::Scenario*>& scenarios,
 }  // namespace
 
 Result<std::vector<std::string>> scenario_ids(const std::string& list) {
-    const auto scenarios = parse_scenarios(list);
-    if (!scenarios) {
-        return pass_on(scenarios.error());
-    }
+    const auto scenarios = TRY(parse_scenarios(list));
     std::vector<std::string> ids;
-    for (const scenario::Scenario* scenario : *scenarios) {
+    for (const scenario::Scenario* scenario : scenarios) {
         ids.emplace_back(scenario->id);
     }
     return ids;
@@ -66,20 +59,15 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
     session.use_hugepages = !asked.no_hugepages;
     session.matrix = asked.full ? scenario::MatrixSize::kFull : scenario::MatrixSize::kQuick;
     for (const std::string& id : asked.scenarios) {
-        auto found = parse_scenarios(id);
-        if (!found) {
-            return pass_on(found.error());
-        }
-        session.scenarios.push_back(found->front());
+        auto found = TRY(parse_scenarios(id));
+        session.scenarios.push_back(found.front());
     }
     for (const scenario::Scenario& each : scenario::all_scenarios()) {
         if (asked.scenarios.empty()) {
             session.scenarios.push_back(&each);
         }
     }
-    if (const Status sound = check_patterns(session.scenarios, asked.cells); !sound) {
-        return pass_on(sound.error());
-    }
+    TRY(check_patterns(session.scenarios, asked.cells));
     const bool of_device = asked.command == "offload check";
     Status taken = take_lab(of_device ? "veth" : asked.lab, session);
     taken = taken && of_device ? choose_device(session) : taken;
@@ -90,18 +78,13 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
     const bool own = asked.command == "qualify" && !session.device;
     const std::string named = asked.profile.empty() && own ? "veth" : asked.profile;
     if (!named.empty()) {
-        auto profile = profile::find_profile(profile::profile_directory(), named);
-        if (!profile) {
-            return pass_on(profile.error());
-        }
-        session.profile = std::move(*profile);
+        auto profile = TRY(profile::find_profile(profile::profile_directory(), named));
+        session.profile = std::move(profile);
     }
     if (of_device) {
         return session;
     }
-    if (const Status able = asked.scenarios.empty() ? Status() : check_roles(session); !able) {
-        return pass_on(able.error());
-    }
+    TRY(asked.scenarios.empty() ? Status() : check_roles(session));
     session.calibrate =
         asked.command == "qualify" ? scenario::Calibrate::kQuick : scenario::Calibrate::kNo;
     return session;

@@ -58,11 +58,8 @@ int check_baseline(const std::string& file) {
 Result<Expected> Expected::read(const std::string& file) {
     Expected expected;
     if (!file.empty()) {
-        auto baseline = compare::read_baseline(file);
-        if (!baseline) {
-            return pass_on(baseline.error());
-        }
-        expected.baseline_ = std::move(*baseline);
+        auto baseline = TRY(compare::read_baseline(file));
+        expected.baseline_ = std::move(baseline);
     }
     return expected;
 }

@@ -20,17 +20,14 @@ struct CompareOptions {
 Result<std::vector<compare::Report>> read_reports(const std::vector<std::string>& paths) {
     std::vector<compare::Report> reports;
     for (const std::string& path : paths) {
-        auto report = compare::read_report(path);
-        if (!report) {
-            return pass_on(report.error());
-        }
+        auto report = TRY(compare::read_report(path));
         for (const compare::Report& other : reports) {
-            if (compare::same_file(other.file, report->file)) {
+            if (compare::same_file(other.file, report.file)) {
                 return fail(ErrorCode::kBadInput, "{} and {} are one file", other.file,
-                            report->file);
+                            report.file);
             }
         }
-        reports.push_back(std::move(*report));
+        reports.push_back(std::move(report));
     }
     return reports;
 }

@@ -59,12 +59,9 @@ std::uint32_t buffers_for(const port::PortConfig& config, std::size_t lcores) {
 
 Result<Device> choose(const DataPortRequest& request, const DataPortsOptions& options,
                       const std::vector<Device>& others) {
-    const auto chosen = tester::choose_port(request.port, options.netns,
-                                            {.rx = request.rx_queues, .tx = request.tx_queues});
-    if (!chosen) {
-        return pass_on(chosen.error());
-    }
-    Device device = device_of(*chosen, others);
+    const auto chosen = TRY(tester::choose_port(
+        request.port, options.netns, {.rx = request.rx_queues, .tx = request.tx_queues}));
+    Device device = device_of(chosen, others);
     const auto same = [&](const Device& other) {
         return other.name == device.name || tester::is_same_port(other.chosen, device.chosen);
     };
@@ -91,11 +88,8 @@ Result<Device> choose(const DataPortRequest& request, const DataPortsOptions& op
 Result<std::vector<Device>> choose_all(const DataPortsOptions& options) {
     std::vector<Device> devices;
     for (const DataPortRequest& request : options.ports) {
-        auto device = choose(request, options, devices);
-        if (!device) {
-            return pass_on(device.error());
-        }
-        devices.push_back(std::move(*device));
+        auto device = TRY(choose(request, options, devices));
+        devices.push_back(std::move(device));
     }
     return devices;
 }
@@ -117,43 +111,24 @@ port::EalOptions eal_options(const DataPortsOptions& options, const std::vector<
 }  // namespace
 
 Result<DataPorts> DataPorts::open(const DataPortsOptions& options) {
-    const auto devices = choose_all(options);
-    if (!devices) {
-        return pass_on(devices.error());
-    }
+    const auto devices = TRY(choose_all(options));
     std::vector<tester::PortRequest> chosen;
-    std::ranges::transform(*devices, std::back_inserter(chosen), &Device::chosen);
-    auto journal = port_journal(chosen);
-    if (!journal) {
-        return pass_on(journal.error());
-    }
+    std::ranges::transform(devices, std::back_inserter(chosen), &Device::chosen);
+    auto journal = TRY(port_journal(chosen));
     std::optional<DataPorts> opened;
-    const Status open = open_noted(*journal, chosen, options.netns, [&]() -> Status {
+    TRY(open_noted(journal, chosen, options.netns, [&]() -> Status {
         if (!options.netns.empty()) {
-            const Status entered =
-                process::enter_netns(options.netns, process::SysfsView::kRemount);
-            if (!entered) {
-                return entered;
-            }
+            TRY(process::enter_netns(options.netns, process::SysfsView::kRemount));
         }
-        auto eal = port::Eal::start(eal_options(options, *devices));
-        if (!eal) {
-            return pass_on(eal.error());
-        }
-        opened.emplace(DataPorts{nullptr, std::move(*eal), {}, {}});
-        for (const Device& device : *devices) {
-            auto port = port::Port::open(device.config);
-            if (!port) {
-                return pass_on(port.error());
-            }
-            opened->ports.push_back(std::move(*port));
+        auto eal = TRY(port::Eal::start(eal_options(options, devices)));
+        opened.emplace(DataPorts{nullptr, std::move(eal), {}, {}});
+        for (const Device& device : devices) {
+            auto port = TRY(port::Port::open(device.config));
+            opened->ports.push_back(std::move(port));
         }
         return {};
-    });
-    if (!open) {
-        return pass_on(open.error());
-    }
-    opened->journal = std::move(*journal);
+    }));
+    opened->journal = std::move(journal);
     for (const port::Port& port : opened->ports) {
         if (std::string far = port::far_cpus(port.info(), port::place(options.cpus));
             !far.empty()) {
@@ -165,13 +140,10 @@ Result<DataPorts> DataPorts::open(const DataPortsOptions& options) {
 
 Result<DataPort> DataPort::open(const DataPortOptions& options) {
     auto all =
-        DataPorts::open({.ports = {{.port = options.port, .tx_offloads = options.tx_offloads}},
-                         .netns = options.netns,
-                         .cpus = {options.cpu}});
-    if (!all) {
-        return pass_on(all.error());
-    }
-    return DataPort{std::move(all->journal), std::move(all->eal), std::move(all->ports.front())};
+        TRY(DataPorts::open({.ports = {{.port = options.port, .tx_offloads = options.tx_offloads}},
+                             .netns = options.netns,
+                             .cpus = {options.cpu}}));
+    return DataPort{std::move(all.journal), std::move(all.eal), std::move(all.ports.front())};
 }
 
 }  // namespace pathproof::cli

@@ -124,36 +124,20 @@ Description describe(const lab::NatBoxNames& names, const std::string& run_id) {
 }
 
 Result<Description> build_overlay(lab::Journal& journal, const UpOptions& options) {
-    const auto overlay = lab::Overlay::build(journal);
-    if (!overlay) {
-        return pass_on(overlay.error());
-    }
-    if (const Status configured = (*overlay)->configure(options.overlay); !configured) {
-        return pass_on(configured.error());
-    }
+    const auto overlay = TRY(lab::Overlay::build(journal));
+    TRY(overlay->configure(options.overlay));
     if (options.joint == Joint::kBridge) {
-        if (const Status joined = (*overlay)->join_by_bridge(); !joined) {
-            return pass_on(joined.error());
-        }
+        TRY(overlay->join_by_bridge());
     }
-    if (const Status kept = journal.keep("overlay"); !kept) {
-        return pass_on(kept.error());
-    }
-    return describe((*overlay)->names(), journal.run_id(), options.joint);
+    TRY(journal.keep("overlay"));
+    return describe(overlay->names(), journal.run_id(), options.joint);
 }
 
 Result<Description> build_nat_box(lab::Journal& journal, const UpOptions& options) {
-    const auto box = lab::NatBox::build(journal);
-    if (!box) {
-        return pass_on(box.error());
-    }
-    if (const Status configured = (*box)->configure(options.nat_box); !configured) {
-        return pass_on(configured.error());
-    }
-    if (const Status kept = journal.keep("nat-box"); !kept) {
-        return pass_on(kept.error());
-    }
-    return describe((*box)->names(), journal.run_id());
+    const auto box = TRY(lab::NatBox::build(journal));
+    TRY(box->configure(options.nat_box));
+    TRY(journal.keep("nat-box"));
+    return describe(box->names(), journal.run_id());
 }
 
 void tell_stopped(int signal, const std::string& machine) {
@@ -164,15 +148,12 @@ using Build = Result<Description> (*)(lab::Journal&, const UpOptions&);
 
 Result<Description> build(Build shape, const UpOptions& options) {
     const lab::SignalHold hold;
-    auto journal = lab::Journal::open("pathproof lab up");
-    if (!journal) {
-        return pass_on(journal.error());
-    }
-    for (const std::string& sentence : (*journal)->recovered()) {
+    auto journal = TRY(lab::Journal::open("pathproof lab up"));
+    for (const std::string& sentence : journal->recovered()) {
         fmt::print(stderr, "pathproof: {}\n", sentence);
     }
-    const lab::SignalGuard guard(journal->get(), tell_stopped);
-    return shape(**journal, options);
+    const lab::SignalGuard guard(journal.get(), tell_stopped);
+    return shape(*journal, options);
 }
 
 int up(Build shape, const UpOptions& options) {
@@ -219,12 +200,9 @@ Result<std::vector<std::string>> labs_to_take_down(const std::optional<std::stri
     if (run_id) {
         return std::vector{*run_id};
     }
-    const auto runs = lab::list_runs();
-    if (!runs) {
-        return pass_on(runs.error());
-    }
+    const auto runs = TRY(lab::list_runs());
     std::vector<std::string> kept;
-    for (const lab::RunInfo& run : *runs) {
+    for (const lab::RunInfo& run : runs) {
         if (run.state == lab::RunInfo::State::kKept) {
             kept.push_back(run.run_id);
         }

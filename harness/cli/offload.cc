@@ -31,11 +31,8 @@ const char* on_or_off(bool on) {
 
 int show(const OffloadOptions& options) {
     const Status done = process::in_netns(options.netns, [&]() -> Status {
-        const Result<std::vector<agent::Feature>> features = agent::read_features(options.device);
-        if (!features) {
-            return pass_on(features.error());
-        }
-        for (const agent::Feature& feature : *features) {
+        const std::vector<agent::Feature> features = TRY(agent::read_features(options.device));
+        for (const agent::Feature& feature : features) {
             if (options.json) {
                 fmt::print("{}\n", nlohmann::json(feature).dump());
                 continue;
@@ -87,12 +84,9 @@ int set(const OffloadOptions& options) {
                          spare.error().message + " ('ethtool -K' changes it all the same)"});
     }
     const Status done = process::in_netns(options.netns, [&]() -> Status {
-        const Result<std::vector<agent::FeatureChange>> changes =
-            agent::change_features(options.device, *wanted);
-        if (!changes) {
-            return pass_on(changes.error());
-        }
-        print_changes(options.device, *changes);
+        const std::vector<agent::FeatureChange> changes =
+            TRY(agent::change_features(options.device, *wanted));
+        print_changes(options.device, changes);
         return {};
     });
     return done ? 0 : complain(done.error());

@@ -36,17 +36,11 @@ struct FarEnd {
 
 Result<agent::DeviceInfo> read_device(const std::string& netns, const std::string& device) {
     agent::DeviceInfo info;
-    const Status done = process::in_netns(netns, [&]() -> Status {
-        auto read = agent::read_device(device);
-        if (!read) {
-            return pass_on(read.error());
-        }
-        info = std::move(*read);
+    TRY(process::in_netns(netns, [&]() -> Status {
+        auto read = TRY(agent::read_device(device));
+        info = std::move(read);
         return {};
-    });
-    if (!done) {
-        return pass_on(done.error());
-    }
+    }));
     return info;
 }
 
@@ -68,11 +62,8 @@ Status check_device(const agent::DeviceInfo& info) {
 
 Result<std::vector<json>> links_of(const std::string& netns) {
     const auto text =
-        process::run_checked({"ip", "-json", "-details", "link", "show"}, {.netns = netns});
-    if (!text) {
-        return pass_on(text.error());
-    }
-    const json links = json::parse(*text, nullptr, false);
+        TRY(process::run_checked({"ip", "-json", "-details", "link", "show"}, {.netns = netns}));
+    const json links = json::parse(text, nullptr, false);
     if (!links.is_array()) {
         return fail(ErrorCode::kFailed, "'ip -json link show' did not print a list");
     }
@@ -93,18 +84,15 @@ std::string namespace_of(const std::string& netns, int id) {
 
 // The peer of a veth device: in its own namespace by name, in another by its index there.
 Result<FarEnd> find_peer(const std::string& netns, const std::string& device) {
-    const auto links = links_of(netns);
-    if (!links) {
-        return pass_on(links.error());
-    }
+    const auto links = TRY(links_of(netns));
     const auto own = std::ranges::find_if(
-        *links, [&](const json& link) { return link.value("ifname", "") == device; });
+        links, [&](const json& link) { return link.value("ifname", "") == device; });
     const Failure unknown =
         fail(ErrorCode::kBadInput,
              "what is at the other end of {}'s cable? name the tester's port there with --tester "
              "(a network interface, a PCI address or a DPDK virtual device)",
              device);
-    if (own == links->end() || !own->contains("linkinfo") ||
+    if (own == links.end() || !own->contains("linkinfo") ||
         own->at("linkinfo").value("info_kind", "") != "veth") {
         return unknown;
     }
@@ -185,64 +173,44 @@ Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable) {
         return fail(ErrorCode::kNotFound,
                     "network namespace '{}' does not exist; 'ip netns' lists them", cable.netns);
     }
-    const auto info = read_device(cable.netns, cable.name);
-    if (!info) {
-        return pass_on(info.error());
-    }
+    const auto info = TRY(read_device(cable.netns, cable.name));
     const auto plan_of = [](const auto& plan) { return plan ? &*plan : nullptr; };
-    if (const Status spare =
-            lab::check_touchable(cable.name, cable.netns, plan_of(cable.device_plan));
-        !spare) {
-        return pass_on(spare.error());
-    }
-    if (const Status fit = check_device(*info); !fit) {
-        return pass_on(fit.error());
-    }
-    const auto far = far_end_of(cable);
-    if (!far) {
-        return pass_on(far.error());
-    }
-    auto port = tester::choose_port(far->interface, far->netns, {}, plan_of(cable.port_plan));
+    TRY(lab::check_touchable(cable.name, cable.netns, plan_of(cable.device_plan)));
+    TRY(check_device(info));
+    const auto far = TRY(far_end_of(cable));
+    auto port = tester::choose_port(far.interface, far.netns, {}, plan_of(cable.port_plan));
     if (!port) {
         return pass_on(port.error());
     }
     constexpr std::uint32_t kStandardPacket = 1500;
     scenario::TruthDevice device{.netns = cable.netns,
                                  .name = cable.name,
-                                 .tester_netns = far->netns,
+                                 .tester_netns = far.netns,
                                  .tester_port = *port,
                                  .longest_packet = kStandardPacket};
-    if (port->device == tester::af_packet_device(far->interface)) {
-        const auto far_info = read_device(far->netns, far->interface);
-        if (!far_info) {
-            return pass_on(far_info.error());
-        }
-        device.tester_port.device = tester::af_packet_device_for_long_frames(far->interface);
+    if (port->device == tester::af_packet_device(far.interface)) {
+        const auto far_info = TRY(read_device(far.netns, far.interface));
+        device.tester_port.device = tester::af_packet_device_for_long_frames(far.interface);
         device.tester_port.pool_mbufs = tester::kLongFrameMbufs;
-        device.longest_packet = std::min<std::uint32_t>(9000, far_info->mtu);
+        device.longest_packet = std::min<std::uint32_t>(9000, far_info.mtu);
     }
-    const port::Evidence evidence = offload::class_of_device(info->driver, info->bus);
+    const port::Evidence evidence = offload::class_of_device(info.driver, info.bus);
     return DeviceChoice{
         std::move(device), evidence,
-        offload::evidence_note(evidence, fmt::format("{} ({})", cable.name, info->driver))};
+        offload::evidence_note(evidence, fmt::format("{} ({})", cable.name, info.driver))};
 }
 
 Status choose_device(SessionOptions& session) {
     const verdict::RunOptions& asked = session.asked;
-    if (const Status allowed = lab::needs_root("'pathproof offload check'"); !allowed) {
-        return allowed;
-    }
-    auto choice = choose_cabled_device(
+    TRY(lab::needs_root("'pathproof offload check'"));
+    auto choice = TRY(choose_cabled_device(
         {.netns = asked.netns,
          .name = asked.device,
          .tester_netns = asked.tester_netns.empty() ? asked.netns : asked.tester_netns,
-         .tester_port = asked.tester});
-    if (!choice) {
-        return pass_on(choice.error());
-    }
-    session.device = std::move(choice->device);
-    session.evidence = choice->evidence;
-    session.evidence_note = choice->evidence_note;
+         .tester_port = asked.tester}));
+    session.device = std::move(choice.device);
+    session.evidence = choice.evidence;
+    session.evidence_note = choice.evidence_note;
     session.lab = "device " + asked.device;
     session.matrix = asked.quick ? scenario::MatrixSize::kQuick : scenario::MatrixSize::kFull;
     session.use_hugepages = false;

@@ -88,11 +88,8 @@ struct Tester {
 // `there`: the ports whose interfaces were there before and will be after.
 Result<Tester> open_ports(const tester::TesterOptions& wanted,
                           const std::vector<tester::PortRequest>& there) {
-    auto journal = port_journal(there);
-    if (!journal) {
-        return pass_on(journal.error());
-    }
-    Tester tester{.journal = std::move(*journal), .guard = {}, .client = {}};
+    auto journal = TRY(port_journal(there));
+    Tester tester{.journal = std::move(journal), .guard = {}, .client = {}};
     tester.guard = std::make_unique<lab::SignalGuard>(tester.journal.get(), tell_interrupted);
     const Status opened = open_noted(tester.journal, there, wanted.netns, [&]() -> Status {
         auto client = tester::Client::start(wanted);
@@ -135,11 +132,8 @@ Result<std::optional<profile::Profile>> named_profile(const PortCheckOptions& op
 
 // The one that fits the port, if any does.
 Result<std::optional<profile::Profile>> fitting_profile(const port::PortInfo& device) {
-    const auto all = profile::load_all(profile::profile_directory());
-    if (!all) {
-        return pass_on(all.error());
-    }
-    auto fitting = profile::matching_profile(*all, {.pmd = device.driver});
+    const auto all = TRY(profile::load_all(profile::profile_directory()));
+    auto fitting = profile::matching_profile(all, {.pmd = device.driver});
     return fitting ? std::optional(std::move(*fitting)) : std::nullopt;
 }
 
@@ -210,30 +204,22 @@ offload::RowProgress tell_progress(bool terminal) {
 
 Result<verdict::RunResult> check(const PortCheckOptions& options) {
     const lab::SignalHold hold;
-    auto errata = profile::load_errata(profile::profile_directory());
-    if (!errata) {
-        return pass_on(errata.error());
-    }
+    auto errata = TRY(profile::load_errata(profile::profile_directory()));
     auto expected = named_profile(options);
     if (!expected) {
         return pass_on(expected.error());
     }
-    auto tester = start_tester(options);
-    if (!tester) {
-        return pass_on(tester.error());
-    }
-    const port::PortInfo& device = tester->client->ports().front();
+    auto tester = TRY(start_tester(options));
+    const port::PortInfo& device = tester.client->ports().front();
     expected = *expected ? std::move(expected) : fitting_profile(device);
     if (!expected) {
         return pass_on(expected.error());
     }
     // Nothing is written before everything that could be refused was looked at.
     if (!options.out.empty()) {
-        if (const Status ready = report::prepare_output(options.out); !ready) {
-            return pass_on(ready.error());
-        }
+        TRY(report::prepare_output(options.out));
     }
-    verdict::RunResult run = describe_run(options, *tester->client);
+    verdict::RunResult run = describe_run(options, tester.client);
     run.profile = *expected ? (*expected)->id : "";
     offload::CheckSettings settings{
         .rows = {.strength = options.quick ? matrix::Strength::kPairs : matrix::Strength::kTriples,
@@ -243,11 +229,11 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
                         : options.software_nic ? kSoftwareNicMtu
                                                : kEthernetMtu},
         .truth = {.device = in_words(device), .profile = std::move(*expected)},
-        .errata = std::move(*errata),
+        .errata = std::move(errata),
         .planted = options.faults,
         .out_dir = options.out.empty() ? "" : report::unfinished_folder(options.out)};
     settings.progress = tell_progress(isatty(STDERR_FILENO) == 1);
-    auto result = offload::check_ports(*tester->client, {}, settings);
+    auto result = offload::check_ports(tester.client, {}, settings);
     if (!result) {
         if (!options.out.empty()) {
             report::discard_output(options.out);

@@ -12,11 +12,8 @@ Result<std::unique_ptr<lab::Journal>> port_journal(const std::vector<tester::Por
     if (tester::interfaces_with_programs(ports).empty()) {
         return std::unique_ptr<lab::Journal>();
     }
-    auto journal = lab::Journal::open_unlocked(typed_command());
-    if (!journal) {
-        return pass_on(journal.error());
-    }
-    for (const std::string& sentence : (*journal)->recovered()) {
+    auto journal = TRY(lab::Journal::open_unlocked(typed_command()));
+    for (const std::string& sentence : journal->recovered()) {
         fmt::print(stderr, "pathproof: {}\n", sentence);
     }
     return journal;

@@ -28,11 +28,8 @@ struct QualifyOptions : verdict::RunOptions {
 Result<SessionOptions> qualify_session(const QualifyOptions& options) {
     verdict::RunOptions asked = options;
     if (!options.only.empty()) {
-        auto ids = scenario_ids(options.only);
-        if (!ids) {
-            return pass_on(ids.error());
-        }
-        asked.scenarios = std::move(*ids);
+        auto ids = TRY(scenario_ids(options.only));
+        asked.scenarios = std::move(ids);
     }
     auto session = session_of(asked, options.seed, options.out);
     if (session) {

@@ -122,11 +122,8 @@ Result<verdict::RunOptions> asked_again(const compare::Report& report,
     verdict::RunOptions asked = report.run.options;
     std::vector<Wanted> wanted;
     for (const std::string& id : ids) {
-        auto one = parse(id, report);
-        if (!one) {
-            return pass_on(one.error());
-        }
-        wanted.push_back(std::move(*one));
+        auto one = TRY(parse(id, report));
+        wanted.push_back(std::move(one));
     }
     if (ids.empty()) {
         for (const verdict::ScenarioResult& scenario : report.run.scenarios) {

@@ -100,11 +100,8 @@ Status set(AnswerRule& rule, const std::string& key, const std::string& value) {
     } else if (key == "delay-ms" || key == "loss") {
         return set_number(rule, key, value);
     } else if (key == "address") {
-        const auto address = frame::parse_ip(value);
-        if (!address) {
-            return pass_on(address.error());
-        }
-        rule.addresses.push_back(*address);
+        const auto address = TRY(frame::parse_ip(value));
+        rule.addresses.push_back(address);
     } else {
         return fail(
             ErrorCode::kBadInput,
@@ -121,9 +118,7 @@ Result<AnswerRule> parse_rule(const std::string& text) {
     for (const std::string& part : CLI::detail::split(text, ',')) {
         const std::size_t equals = std::min(part.find('='), part.size());
         const std::string value = part.substr(std::min(equals + 1, part.size()));
-        if (const Status status = set(rule, part.substr(0, equals), value); !status) {
-            return pass_on(status.error());
-        }
+        TRY(set(rule, part.substr(0, equals), value));
     }
     const frame::Family family =
         rule.qtype == frame::kDnsTypeA ? frame::Family::kIpv4 : frame::Family::kIpv6;
@@ -152,9 +147,7 @@ Result<traffic::ResponderOptions> responder_options(const RespondOptions& option
         }
         made.rules.push_back(*rule);
     }
-    if (const auto possible = traffic::expectations(made.rules); !possible) {
-        return pass_on(possible.error());
-    }
+    TRY(traffic::expectations(made.rules));
     return made;
 }
 

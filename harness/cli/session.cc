@@ -222,25 +222,19 @@ void add_lab_option(CLI::App& command, std::string& lab) {
 }
 
 Status take_lab(const std::string& name, SessionOptions& session) {
-    auto opened = lab::open_lab(name);
-    if (!opened) {
-        return pass_on(opened.error());
-    }
-    session.place = std::move(*opened);
+    auto opened = TRY(lab::open_lab(name));
+    session.place = std::move(opened);
     session.lab = session.place->name();
     for (const lab::CabledDevice& cabled : session.place->devices()) {
-        auto choice = choose_cabled_device(cabled);
-        if (!choice) {
-            return pass_on(choice.error());
-        }
+        auto choice = TRY(choose_cabled_device(cabled));
         const bool first = !session.device;
         session.evidence =
-            first ? choice->evidence : offload::class_of_ports(session.evidence, choice->evidence);
+            first ? choice.evidence : offload::class_of_ports(session.evidence, choice.evidence);
         if (first) {
-            session.device = std::move(choice->device);
+            session.device = std::move(choice.device);
         }
-        if (first || session.evidence == choice->evidence) {
-            session.evidence_note = choice->evidence_note;
+        if (first || session.evidence == choice.evidence) {
+            session.evidence_note = choice.evidence_note;
         }
     }
     return {};
@@ -257,39 +251,32 @@ Status check_roles(const SessionOptions& session) {
 }
 
 Result<verdict::RunResult> run_session(const SessionOptions& options) {
-    if (const Status allowed = lab::needs_root("'" + options.command + "'"); !allowed) {
-        return pass_on(allowed.error());
-    }
+    TRY(lab::needs_root("'" + options.command + "'"));
     SessionOptions seeded = options;
     if (seeded.seed == 0) {
         seeded.seed = std::random_device{}() % 1'000'000 + 1;
     }
     const lab::SignalHold hold;
-    auto journal = lab::Journal::open(options.command);
-    if (!journal) {
-        return pass_on(journal.error());
-    }
+    auto journal = TRY(lab::Journal::open(options.command));
     // Only once this run is certain: a refused one leaves no folder behind.
     if (!seeded.out_dir.empty()) {
-        if (const Status ready = report::prepare_output(seeded.out_dir); !ready) {
-            return pass_on(ready.error());
-        }
+        TRY(report::prepare_output(seeded.out_dir));
     }
     Run run(seeded);
     ToldProgress progress(run.measured());
     const lab::SignalGuard guard(
-        journal->get(),
+        journal.get(),
         [&](int signal, const std::string& machine) {
             keep_partial_report(run, seeded.out_dir, signal, machine);
         },
         [&] { progress.silence(); });
-    for (const std::string& sentence : (*journal)->recovered()) {
+    for (const std::string& sentence : journal->recovered()) {
         tell(sentence);
     }
     scenario::Options settings{.seed = seeded.seed,
                                .cells = seeded.cells,
                                .pairs = seeded.pairs,
-                               .hugepages = seeded.use_hugepages && take_hugepages(**journal),
+                               .hugepages = seeded.use_hugepages && take_hugepages(*journal),
                                .cpus = port::usable_cpus(2),
                                .out_dir = run.folder(1),
                                .matrix = seeded.matrix,
@@ -301,7 +288,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
             continue;
         }
         settings.cells = scenario::patterns_for(scenario->id, seeded.cells);
-        for (std::uint32_t number = 1; number <= seeded.repeat && (*journal)->is_open(); ++number) {
+        for (std::uint32_t number = 1; number <= seeded.repeat && journal->is_open(); ++number) {
             settings.seed = verdict::seed_of_repetition(seeded.seed, number);
             settings.out_dir = run.folder(number);
             settings.calibrate = number == 1 ? seeded.calibrate : scenario::Calibrate::kNo;
@@ -313,11 +300,11 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                 std::error_code full;  // said when the evidence is missed
                 std::filesystem::create_directories(settings.out_dir + "/evidence", full);
             }
-            scenario::Context context{*seeded.place, **journal,      progress,
+            scenario::Context context{*seeded.place, *journal,       progress,
                                       settings,      seeded.profile, run.measured()};
             run.measured().begin({.id = scenario->id, .title = scenario->title});
             auto result = scenario->run(context);
-            if (!(*journal)->is_open()) {
+            if (!journal->is_open()) {
                 break;  // the guard tells of what was measured
             }
             verdict::ScenarioResult made =
@@ -330,8 +317,8 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     for (const std::string& sentence : put_back.value_or(std::vector<std::string>())) {
         tell(sentence);
     }
-    const Status undone = (*journal)->undo();
-    for (const std::string& sentence : (*journal)->left_alone()) {
+    const Status undone = journal->undo();
+    for (const std::string& sentence : journal->left_alone()) {
         tell(sentence);
     }
     verdict::RunResult result = run.finish("");

@@ -40,11 +40,8 @@ Status wait_for_end(tester::Client& tester, const WireOptions& options) {
         if (process::stopping() || Clock::now() >= end) {
             return {};
         }
-        const auto broken = tester.wire_broken();
-        if (!broken) {
-            return pass_on(broken.error());
-        }
-        if (*broken) {
+        const auto broken = TRY(tester.wire_broken());
+        if broken {
             return {};  // the report's objections say which port went away
         }
     }
@@ -58,33 +55,21 @@ struct Started {
 Result<Started> start(const WireOptions& options) {
     tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = {options.cpu}};
     for (const std::string& name : {options.port_a, options.port_b}) {
-        auto port = tester::choose_port(name, options.netns);
-        if (!port) {
-            return pass_on(port.error());
-        }
-        wanted.ports.push_back(std::move(*port));
+        auto port = TRY(tester::choose_port(name, options.netns));
+        wanted.ports.push_back(std::move(port));
     }
     if (tester::is_same_port(wanted.ports[0], wanted.ports[1])) {
         return fail(ErrorCode::kBadInput, "port '{}' is named twice; a wire has two ends",
                     options.port_b);
     }
-    auto journal = port_journal(wanted.ports);
-    if (!journal) {
-        return pass_on(journal.error());
-    }
+    auto journal = TRY(port_journal(wanted.ports));
     std::unique_ptr<tester::Client> tester;
-    const Status started = open_noted(*journal, wanted.ports, options.netns, [&]() -> Status {
-        auto client = tester::Client::start(wanted);
-        if (!client) {
-            return pass_on(client.error());
-        }
-        tester = std::move(*client);
+    TRY(open_noted(journal, wanted.ports, options.netns, [&]() -> Status {
+        auto client = TRY(tester::Client::start(wanted));
+        tester = std::move(client);
         return tester->start_wire({.mode = options.mode, .tunnel_ports = options.vxlan_ports});
-    });
-    if (!started) {
-        return pass_on(started.error());
-    }
-    return Started{std::move(*journal), std::move(tester)};
+    }));
+    return Started{std::move(journal), std::move(tester)};
 }
 
 int run(const WireOptions& options) {

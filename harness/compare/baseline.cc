@@ -163,12 +163,9 @@ Known read_known(profile::TomlReader& reader, const toml::table& table) {
 }  // namespace
 
 Result<Baseline> read_baseline(const std::string& file) {
-    const auto text = profile::read_text(file, "baseline");
-    if (!text) {
-        return pass_on(text.error());
-    }
+    const auto text = TRY(profile::read_text(file, "baseline"));
     return profile::parse_toml<Baseline>(
-        *text, file, [&](profile::TomlReader& reader, const toml::table& root) {
+        text, file, [&](profile::TomlReader& reader, const toml::table& root) {
             Baseline baseline{.file = file, .known = {}};
             reader.allow_only(root, {"known"});
             reader.each_table(root, "known", [&](const toml::table& table) {

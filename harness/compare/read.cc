@@ -65,9 +65,7 @@ Result<Report> read_report(const std::string& path) {
     if (!text) {
         return fail(ErrorCode::kNotPermitted, "{} cannot be read", report.file);
     }
-    if (const Status version = check_version(report.file, text.str()); !version) {
-        return pass_on(version.error());
-    }
+    TRY(check_version(report.file, text.str()));
     auto run = report::from_json(text.str());
     if (!run) {
         return fail(run.error(), "{}", report.file);

@@ -29,7 +29,7 @@ constexpr int kLongestWaitMs = 100;
 
 Result<std::uint32_t> netns_inode(const std::string& netns) {
     std::uint32_t inode = 0;
-    const auto looked = process::in_netns(netns, [&]() -> Status {
+    TRY(process::in_netns(netns, [&]() -> Status {
         struct stat file {};
         if (stat("/proc/thread-self/ns/net", &file) != 0) {
             return fail(ErrorCode::kFailed, "look at /proc/thread-self/ns/net: {}",
@@ -37,10 +37,7 @@ Result<std::uint32_t> netns_inode(const std::string& netns) {
         }
         inode = static_cast<std::uint32_t>(file.st_ino);
         return {};
-    });
-    if (!looked) {
-        return pass_on(looked.error());
-    }
+    }));
     return inode;
 }
 
@@ -58,22 +55,11 @@ struct Attached {
 
 Result<Attached> attach_program(const DropEvent& event, std::optional<std::uint32_t> inode,
                                 int cpu) {
-    const auto layout = kernel_layout();
-    if (!layout) {
-        return pass_on(layout.error());
-    }
-    auto program = PacketProgram::load(event, *layout, inode);
-    if (!program) {
-        return pass_on(program.error());
-    }
-    auto counted = PerfEvent::count_tracepoint(event.id, cpu);
-    if (!counted) {
-        return pass_on(counted.error());
-    }
-    if (auto attached = counted->attach(program->fd()); !attached) {
-        return pass_on(attached.error());
-    }
-    return Attached{.program = std::move(*program), .event = std::move(*counted)};
+    const auto layout = TRY(kernel_layout());
+    auto program = TRY(PacketProgram::load(event, layout, inode));
+    auto counted = TRY(PerfEvent::count_tracepoint(event.id, cpu));
+    TRY(counted.attach(program.fd()));
+    return Attached{.program = std::move(program), .event = std::move(counted)};
 }
 
 }  // namespace
@@ -110,23 +96,11 @@ struct DropTracer::Impl {
 };
 
 Status DropTracer::Impl::open(const TraceOptions& options) {
-    const auto inode = netns_inode(options.netns);
-    if (!inode) {
-        return pass_on(inode.error());
-    }
-    const auto text = read_event_format("skb/kfree_skb");
-    if (!text) {
-        return pass_on(text.error());
-    }
-    const auto format = parse_event_format(*text);
-    if (!format) {
-        return pass_on(format.error());
-    }
-    const auto event = drop_event(*format);
-    if (!event) {
-        return pass_on(event.error());
-    }
-    event_ = *event;
+    const auto inode = TRY(netns_inode(options.netns));
+    const auto text = TRY(read_event_format("skb/kfree_skb"));
+    const auto format = TRY(parse_event_format(text));
+    const auto event = TRY(drop_event(format));
+    event_ = event;
     const std::vector<int> cpus = online_cpus();
     if (cpus.empty()) {
         return fail(ErrorCode::kFailed, "no CPU is listed in /sys/devices/system/cpu/online");
@@ -134,7 +108,7 @@ Status DropTracer::Impl::open(const TraceOptions& options) {
     Scope scope = options.scope;
     if (options.detail == TraceOptions::Detail::kPacket) {
         auto attached = attach_program(
-            *event, scope == Scope::kNamespace ? std::optional(*inode) : std::nullopt, cpus[0]);
+            event, scope == Scope::kNamespace ? std::optional(inode) : std::nullopt, cpus[0]);
         if (attached) {
             attached_.emplace(std::move(*attached));
         } else {
@@ -146,24 +120,19 @@ Status DropTracer::Impl::open(const TraceOptions& options) {
     if (scope == Scope::kMachine) {
         scope_reason_.clear();
     }
-    tally_.emplace(*event, attached_ ? scope : Scope::kMachine);
-    return open_rings(*event, options.buffer_bytes);
+    tally_.emplace(event, attached_ ? scope : Scope::kMachine);
+    return open_rings(event, options.buffer_bytes);
 }
 
 Status DropTracer::Impl::open_rings(const DropEvent& event, std::size_t bytes) {
     const PerfRing::Source source{.kind = attached_ ? Kind::kBpfOutput : Kind::kTracepoint,
                                   .tracepoint_id = event.id};
     for (const int cpu : online_cpus()) {
-        auto ring = PerfRing::open(source, cpu, bytes);
-        if (!ring) {
-            return pass_on(ring.error());
-        }
+        auto ring = TRY(PerfRing::open(source, cpu, bytes));
         if (attached_) {
-            if (auto sent = attached_->program.send_to(cpu, ring->fd()); !sent) {
-                return sent;
-            }
+            TRY(attached_->program.send_to(cpu, ring.fd()));
         }
-        rings_.push_back(std::move(*ring));
+        rings_.push_back(std::move(ring));
     }
     stop_event_ = eventfd(0, EFD_CLOEXEC);
     if (stop_event_ < 0) {
@@ -172,9 +141,7 @@ Status DropTracer::Impl::open_rings(const DropEvent& event, std::size_t bytes) {
     to_realtime_ns_ = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
     started_ = Clock::now();
     for (PerfRing& ring : rings_) {
-        if (auto enabled = ring.event().enable(); !enabled) {
-            return enabled;
-        }
+        TRY(ring.event().enable());
     }
     // Last, so that the program never finds a ring that is not ready.
     return attached_ ? attached_->event.enable() : Status{};
@@ -253,9 +220,7 @@ DropTracer::~DropTracer() = default;
 
 Result<std::unique_ptr<DropTracer>> DropTracer::start(const TraceOptions& options) {
     std::unique_ptr<DropTracer> tracer(new DropTracer());
-    if (auto opened = tracer->impl_->open(options); !opened) {
-        return pass_on(opened.error());
-    }
+    TRY(tracer->impl_->open(options));
     tracer->impl_->run();
     return tracer;
 }

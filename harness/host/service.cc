@@ -47,9 +47,7 @@ class Host {
         if (!alone_.empty()) {
             return fail(ErrorCode::kUnavailable, "{}", alone_);
         }
-        if (const Status open = open_journal(); !open) {
-            return pass_on(open.error());
-        }
+        TRY(open_journal());
         const Status made = lab::apply(changes, *journal_);
         return made ? Result<json>(json()) : pass_on(made.error());
     }
@@ -87,19 +85,13 @@ class Host {
         }
         const std::string command = fmt::format("pathproof agent (pid {})", getpid());
         const auto netns = lab::current_netns();
-        auto held =
+        auto held = TRY(
             netns ? lab::RunLock::take(
                         lab::host_lock_directory(lab::journal_directory({}), netns->inode), command)
-                  : pass_on(netns.error());
-        if (!held) {
-            return pass_on(held.error());
-        }
-        auto journal = lab::Journal::open_unlocked(command);
-        if (!journal) {
-            return pass_on(journal.error());
-        }
-        lock_.emplace(std::move(*held));
-        journal_ = std::move(*journal);
+                  : pass_on(netns.error()));
+        auto journal = TRY(lab::Journal::open_unlocked(command));
+        lock_.emplace(std::move(held));
+        journal_ = std::move(journal);
         return {};
     }
 

@@ -61,12 +61,9 @@ void tell_of_dependent(const std::vector<Note>& notes, const std::vector<Feature
 }
 
 Status undo_on(const std::string& device, const std::vector<Note>& notes, UndoReport& report) {
-    const auto before = agent::read_features(device);
-    if (!before) {
-        return pass_on(before.error());
-    }
+    const auto before = TRY(agent::read_features(device));
     const std::string where = device_in_words(device, notes.front().netns);
-    const std::vector<const Note*> back = to_set_back(notes, *before, where, report);
+    const std::vector<const Note*> back = to_set_back(notes, before, where, report);
     std::vector<std::pair<std::string, bool>> wanted;
     for (const Note* note : back) {
         wanted.emplace_back(note->name, was_requested(*note));
@@ -109,16 +106,13 @@ Result<FeatureNotes> notes_of_features(const std::string& netns, const std::stri
                                        const std::vector<std::pair<std::string, bool>>& wanted,
                                        const std::vector<UndoAction>& known) {
     const auto place = place_of(device);
-    const auto features = place ? agent::read_features(device) : pass_on(place.error());
-    if (!features) {
-        return pass_on(features.error());
-    }
+    const auto features = TRY(place ? agent::read_features(device) : pass_on(place.error()));
     UndoAction note{.kind = Kind::kFeature, .place = *place, .netns = netns, .device = device};
     const bool is_known = std::ranges::any_of(known, [&](const UndoAction& action) {
         return action.kind == Kind::kFeature && action.place == *place;
     });
     FeatureNotes notes;
-    for (const Feature& feature : *features) {
+    for (const Feature& feature : features) {
         if (!is_known && feature.available && !feature.never_changed) {
             note.name = feature.name;
             note.value = state_of(feature);
@@ -128,7 +122,7 @@ Result<FeatureNotes> notes_of_features(const std::string& netns, const std::stri
     const std::vector<UndoAction>& found = is_known ? known : notes.before;
     std::vector<UndoAction> set;
     for (const auto& [name, on] : wanted) {
-        if (feature_named(*features, name) == nullptr) {
+        if (feature_named(features, name) == nullptr) {
             return fail(ErrorCode::kNotFound, "{} has no feature '{}'; 'ethtool -k {}' lists them",
                         device, name, device);
         }

@@ -260,11 +260,8 @@ Status FileNatBox::meet_device(const Cable& cable, const agent::DeviceInfo& info
         changes.push_back(sysctl(fmt::format("net.ipv4.conf.{}.{}", device, name), "0"));
     }
     if (completes_nothing(info)) {
-        const auto features = agent_->features(device);
-        if (!features) {
-            return pass_on(features.error());
-        }
-        for (const agent::Feature& feature : *features) {
+        const auto features = TRY(agent_->features(device));
+        for (const agent::Feature& feature : features) {
             if (feature.active && feature.available && !feature.never_changed &&
                 feature.name.starts_with("tx-checksum-")) {
                 changes.push_back({.kind = ChangeKind::kFeature,
@@ -303,14 +300,9 @@ Status FileNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
                                     sysctl("net.ipv4.conf.all.send_redirects", "0"),
                                     sysctl("net.ipv4.ip_forward", "1")};
     for (std::size_t i = 0; i < cables_.size(); ++i) {
-        const auto info = agent_->device(cables_[i].device->name);
-        if (!info) {
-            return pass_on(info.error());
-        }
-        if (const Status met = meet_device(cables_[i], *info, changes); !met) {
-            return met;
-        }
-        (i < 2 ? names_.dut_client_mac[i] : names_.dut_server_mac) = info->mac;
+        const auto info = TRY(agent_->device(cables_[i].device->name));
+        TRY(meet_device(cables_[i], info, changes));
+        (i < 2 ? names_.dut_client_mac[i] : names_.dut_server_mac) = info.mac;
         (i < 2 ? names_.tester_client_mac[i] : names_.tester_server_mac) = tester_ports.at(i);
     }
     for (std::size_t i = 0; i < 2; ++i) {
@@ -325,12 +317,8 @@ Status FileNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
         changes.push_back(neighbour(names_.dut_server_device, server, names_.tester_server_mac));
     }
     carry(changes);
-    if (const Status applied = agent_->apply(changes); !applied) {
-        return applied;
-    }
-    if (const Status configured = configure({}); !configured) {
-        return configured;
-    }
+    TRY(agent_->apply(changes));
+    TRY(configure({}));
     return agent_->apply({sysctl("net.netfilter.nf_conntrack_acct", "1"),
                           sysctl("net.netfilter.nf_conntrack_timestamp", "1"),
                           sysctl("net.netfilter.nf_conntrack_events", "1")});
@@ -360,11 +348,8 @@ class FileLab final : public Lab {
             return fail(ErrorCode::kNotSupported, "{}: {}", path_, missing);
         }
         if (!dut_) {
-            auto started = agent::Client::start_in_netns(file_.dut.where);
-            if (!started) {
-                return pass_on(started.error());
-            }
-            dut_ = std::make_unique<DutAgent>(std::shared_ptr<agent::Client>(std::move(*started)));
+            auto started = TRY(agent::Client::start_in_netns(file_.dut.where));
+            dut_ = std::make_unique<DutAgent>(std::shared_ptr<agent::Client>(std::move(started)));
         }
         return std::make_unique<FileNatBox>(file_, *dut_);
     }

@@ -71,9 +71,7 @@ Status make(const HostChange& change, Journal& journal) {
 
 Status apply(const std::vector<agent::HostChange>& changes, Journal& journal) {
     for (const HostChange& change : changes) {
-        if (const Status made = make(change, journal); !made) {
-            return made;
-        }
+        TRY(make(change, journal));
     }
     return {};
 }

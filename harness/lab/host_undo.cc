@@ -39,18 +39,15 @@ Result<std::string> in_sysfs(const std::string& device, const std::string& mask)
     const std::string script =
         "umount -l /sys; mount -t sysfs sysfs /sys && cd \"/sys/class/net/$0/queues/rx-0\" && "
         "if [ -n \"$1\" ]; then printf %s \"$1\" > rps_cpus; fi && cat rps_cpus";
-    auto ran = process::run_program({"unshare", "--mount", "sh", "-c", script, device, mask},
-                                    {.starts = kAlways});
-    if (!ran) {
-        return pass_on(ran.error());
+    auto ran = TRY(process::run_program({"unshare", "--mount", "sh", "-c", script, device, mask},
+                                        {.starts = kAlways}));
+    if (ran.exit_status != 0) {
+        return fail(ErrorCode::kFailed, "rps_cpus of {}: {}", device, ran.err);
     }
-    if (ran->exit_status != 0) {
-        return fail(ErrorCode::kFailed, "rps_cpus of {}: {}", device, ran->err);
+    while (!ran.out.empty() && ran.out.back() == '\n') {
+        ran.out.pop_back();
     }
-    while (!ran->out.empty() && ran->out.back() == '\n') {
-        ran->out.pop_back();
-    }
-    return ran->out;
+    return ran.out;
 }
 
 bool is_same_mask(const std::string& one, const std::string& other) {
@@ -65,14 +62,11 @@ bool is_same_mask(const std::string& one, const std::string& other) {
 }  // namespace
 
 Result<std::string> read_rules(const std::string& table) {
-    const auto ran = process::run_program({"iptables-save", "-t", table}, {.starts = kAlways});
-    if (!ran) {
-        return pass_on(ran.error());
+    const auto ran = TRY(process::run_program({"iptables-save", "-t", table}, {.starts = kAlways}));
+    if (ran.exit_status != 0) {
+        return fail(ErrorCode::kNotSupported, "iptables-save -t {}: {}", table, ran.err);
     }
-    if (ran->exit_status != 0) {
-        return fail(ErrorCode::kNotSupported, "iptables-save -t {}: {}", table, ran->err);
-    }
-    std::istringstream lines(ran->out);
+    std::istringstream lines(ran.out);
     std::string text;
     for (std::string line; std::getline(lines, line);) {
         if (!line.empty() && line.front() != '#') {
@@ -83,15 +77,12 @@ Result<std::string> read_rules(const std::string& table) {
 }
 
 Status undo_rules(const Note& note, UndoReport& report) {
-    const auto now = read_rules(note.name);
-    if (!now) {
-        return pass_on(now.error());
-    }
-    if (*now == note.value) {
+    const auto now = TRY(read_rules(note.name));
+    if (now == note.value) {
         return {};
     }
     const bool being_loaded = !note.sets.empty() && note.sets.back() == kRulesBeingLoaded;
-    if (!being_loaded && std::ranges::find(note.sets, *now) == note.sets.end()) {
+    if (!being_loaded && std::ranges::find(note.sets, now) == note.sets.end()) {
         report.left_alone.push_back(
             fmt::format("iptables table {} was changed by somebody else since: left", note.name));
         return {};

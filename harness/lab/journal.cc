@@ -157,9 +157,7 @@ struct Journal::Impl {
 
     // Writes lines, if changes are still made.
     Status append(const std::string& text) {
-        if (const Status open = may_change(); !open) {
-            return open;
-        }
+        TRY(may_change());
         const ssize_t put = write(file, text.data(), text.size());
         if (put != static_cast<ssize_t>(text.size()) || fdatasync(file) != 0) {
             return fail(ErrorCode::kFailed, "write journal {}: {}; nothing was changed", path(),
@@ -224,18 +222,14 @@ Journal::Journal() = default;
 
 Result<std::unique_ptr<Journal>> Journal::open(const std::string& command_line,
                                                const JournalOptions& options) {
-    if (const Status may = needs_root(fmt::format("'{}'", command_line)); !may) {
-        return pass_on(may.error());
-    }
+    TRY(needs_root(fmt::format("'{}'", command_line)));
     auto lock = RunLock::take(journal_directory(options), command_line);
     return lock ? start(std::move(*lock), command_line, options) : pass_on(lock.error());
 }
 
 Result<std::unique_ptr<Journal>> Journal::open_unlocked(const std::string& command_line,
                                                         const JournalOptions& options) {
-    if (const Status may = needs_root(fmt::format("'{}'", command_line)); !may) {
-        return pass_on(may.error());
-    }
+    TRY(needs_root(fmt::format("'{}'", command_line)));
     return start(std::nullopt, command_line, options);
 }
 
@@ -245,9 +239,7 @@ Result<std::unique_ptr<Journal>> Journal::start(std::optional<RunLock> lock,
     std::unique_ptr<Journal> journal(new Journal);
     journal->impl_ = std::make_unique<Impl>(std::move(lock), journal_directory(options),
                                             KernelFiles{.proc = options.proc});
-    if (const Status started = journal->impl_->start(command_line); !started) {
-        return pass_on(started.error());
-    }
+    TRY(journal->impl_->start(command_line));
     return journal;
 }
 
@@ -276,12 +268,8 @@ Status Journal::add_netns(const std::string& name) {
 
 Status Journal::add_netns(const std::vector<std::string>& names) {
     const std::lock_guard lock(impl_->mutex);
-    if (const Status open = impl_->may_change(); !open) {
-        return open;
-    }
-    if (const Status noted = note_netns_mount(impl_->directory); !noted) {
-        return noted;
-    }
+    TRY(impl_->may_change());
+    TRY(note_netns_mount(impl_->directory));
     std::vector<UndoAction> notes;
     for (const std::string& name : names) {
         if (process::netns_exists(name)) {
@@ -292,9 +280,7 @@ Status Journal::add_netns(const std::vector<std::string>& names) {
     }
     return change(notes, [&]() -> Status {
         for (const std::string& name : names) {
-            if (const Status made = create_netns(name); !made) {
-                return made;
-            }
+            TRY(create_netns(name));
         }
         return {};
     });
@@ -306,73 +292,53 @@ Status Journal::remove_netns(const std::vector<std::string>& names) {
         return {};
     }
     for (const std::string& name : names) {
-        if (const Status removed = impl_->undo_now({.kind = Kind::kNetns, .name = name});
-            !removed) {
-            return removed;
-        }
+        TRY(impl_->undo_now({.kind = Kind::kNetns, .name = name}));
     }
     return {};
 }
 
 Status Journal::set_sysctl(const std::string& name, const std::string& value) {
     const std::lock_guard lock(impl_->mutex);
-    const auto old = read_sysctl(name, impl_->files);
-    if (!old) {
-        return pass_on(old.error());
-    }
-    return change({{.kind = Kind::kSysctl, .name = name, .value = *old, .set = value}},
+    const auto old = TRY(read_sysctl(name, impl_->files));
+    return change({{.kind = Kind::kSysctl, .name = name, .value = old, .set = value}},
                   [&] { return write_sysctl(name, value, impl_->files); });
 }
 
 Status Journal::set_net_sysctl(const std::string& name, const std::string& value) {
     const std::lock_guard lock(impl_->mutex);
     const auto old = read_sysctl(name, impl_->files);
-    const auto netns = old ? current_netns() : pass_on(old.error());
-    if (!netns) {
-        return pass_on(netns.error());
-    }
+    const auto netns = TRY(old ? current_netns() : pass_on(old.error()));
     return change({{.kind = Kind::kSysctl,
                     .name = name,
                     .value = *old,
                     .set = value,
-                    .place = to_string(*netns)}},
+                    .place = to_string(netns)}},
                   [&] { return write_sysctl(name, value, impl_->files); });
 }
 
 Status Journal::load_rules(const std::string& table, const std::string& rules) {
     const std::lock_guard lock(impl_->mutex);
     const auto before = read_rules(table);
-    const auto netns = before ? current_netns() : pass_on(before.error());
-    if (!netns) {
-        return pass_on(netns.error());
-    }
+    const auto netns = TRY(before ? current_netns() : pass_on(before.error()));
     UndoAction note{.kind = Kind::kRules,
                     .name = table,
                     .value = *before,
                     .set = kRulesBeingLoaded,
-                    .place = to_string(*netns)};
-    if (const Status loaded = change({note}, [&] { return lab::load_rules("", rules); }); !loaded) {
-        return loaded;
-    }
-    const auto after = read_rules(table);
-    if (!after) {
-        return pass_on(after.error());
-    }
-    note.set = *after;
+                    .place = to_string(netns)};
+    TRY(change({note}, [&] { return lab::load_rules("", rules); }));
+    const auto after = TRY(read_rules(table));
+    note.set = after;
     return impl_->note({note});
 }
 
 Status Journal::steer(const std::string& device, const std::string& cpu_mask) {
     const std::lock_guard lock(impl_->mutex);
     const auto old = agent::read_rps(device);
-    const auto place = old ? place_of(device) : pass_on(old.error());
-    if (!place) {
-        return pass_on(place.error());
-    }
+    const auto place = TRY(old ? place_of(device) : pass_on(old.error()));
     return change({{.kind = Kind::kSteering,
                     .value = *old,
                     .set = cpu_mask,
-                    .place = *place,
+                    .place = place,
                     .device = device}},
                   [&]() -> Status {
                       const auto set = agent::set_rps(device, cpu_mask);
@@ -410,15 +376,10 @@ Result<std::uint32_t> Journal::reserve_hugepages(std::uint32_t mib) {
         return write_file(files.proc + "/sys/vm/nr_hugepages",
                           fmt::format("{}\n", before->pages + more), O_TRUNC);
     });
-    const auto now = raised ? read_hugepages(files) : pass_on(raised.error());
-    if (!now) {
-        return pass_on(now.error());
-    }
-    note.set = std::to_string(now->pages);
-    if (const Status noted = impl_->note({note}); !noted) {
-        return pass_on(noted.error());
-    }
-    return static_cast<std::uint32_t>(now->pages - before->pages + free_pages) * kHugepageMib;
+    const auto now = TRY(raised ? read_hugepages(files) : pass_on(raised.error()));
+    note.set = std::to_string(now.pages);
+    TRY(impl_->note({note}));
+    return static_cast<std::uint32_t>(now.pages - before->pages + free_pages) * kHugepageMib;
 }
 
 Status Journal::change_features(const std::string& netns, const std::string& device,
@@ -426,17 +387,11 @@ Status Journal::change_features(const std::string& netns, const std::string& dev
                                 const std::function<Status()>& make) {
     const std::lock_guard lock(impl_->mutex);
     FeatureNotes notes;
-    const Status read = process::in_netns(netns, [&]() -> Status {
-        auto taken = notes_of_features(netns, device, wanted, impl_->content.actions);
-        if (!taken) {
-            return pass_on(taken.error());
-        }
-        notes = std::move(*taken);
+    TRY(process::in_netns(netns, [&]() -> Status {
+        auto taken = TRY(notes_of_features(netns, device, wanted, impl_->content.actions));
+        notes = std::move(taken);
         return {};
-    });
-    if (!read) {
-        return read;
-    }
+    }));
     const Status made = change(notes.before, make);
     return made && !notes.after.empty() ? impl_->note(notes.after) : made;
 }
@@ -456,26 +411,14 @@ Status Journal::open_ports(const std::string& netns, const std::vector<std::stri
     const std::lock_guard lock(impl_->mutex);
     std::vector<UndoAction> notes;
     for (const std::string& interface : interfaces) {
-        auto note = note_before_port(netns, interface, live_actions(impl_->directory));
-        if (!note) {
-            return pass_on(note.error());
-        }
-        notes.push_back(std::move(*note));
+        auto note = TRY(note_before_port(netns, interface, live_actions(impl_->directory)));
+        notes.push_back(std::move(note));
     }
-    if (const Status opened = change(notes, open); !opened) {
-        return opened;
-    }
+    TRY(change(notes, open));
     // From here on no other program is taken for ours.
     for (const UndoAction& before : notes) {
-        const auto loaded = note_of_program(before);
-        if (!loaded) {
-            return pass_on(loaded.error());
-        }
-        const Status noted =
-            impl_->append(done_line(before) + (*loaded ? action_line(**loaded) : ""));
-        if (!noted) {
-            return noted;
-        }
+        const auto loaded = TRY(note_of_program(before));
+        TRY(impl_->append(done_line(before) + (loaded ? action_line(*loaded) : "")));
     }
     return {};
 }
@@ -484,14 +427,11 @@ Status Journal::change_ip(const std::string& netns, const std::string& device,
                           const std::string& change_command, const std::string& undo) {
     const std::lock_guard lock(impl_->mutex);
     UndoAction note{.kind = Kind::kIp, .name = undo, .netns = netns, .device = device};
-    const Status found = process::in_netns(netns, [&]() -> Status {
+    TRY(process::in_netns(netns, [&]() -> Status {
         auto place = place_of(device);
         note.place = place.value_or("");
         return place ? Status() : pass_on(place.error());
-    });
-    if (!found) {
-        return found;
-    }
+    }));
     if (std::ranges::any_of(impl_->content.actions,
                             [&](const UndoAction& known) { return known.same_thing(note); })) {
         return fail(ErrorCode::kBadInput, "'ip {}' is noted already, to be undone by 'ip {}'",
@@ -517,9 +457,7 @@ Status Journal::undo_ip(const std::string& undo) {
 
 Status Journal::keep(const std::string& what) {
     const std::lock_guard lock(impl_->mutex);
-    if (const Status noted = impl_->append(kept_line(what)); !noted) {
-        return noted;
-    }
+    TRY(impl_->append(kept_line(what)));
     impl_->state = Impl::State::kKept;
     impl_->let_go();
     return {};

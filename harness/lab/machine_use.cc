@@ -394,11 +394,8 @@ Status check_touchable(const std::string& device, const std::string& netns,
     // The kernel shows an interface in its own namespace only.
     for (const std::string& where :
          pci.empty() || netns.empty() ? std::vector{netns} : std::vector{netns, std::string()}) {
-        const auto use = local_use(where);
-        if (!use) {
-            return pass_on(use.error());
-        }
-        for (const DeviceUse& one : *use) {
+        const auto use = TRY(local_use(where));
+        for (const DeviceUse& one : use) {
             if (pci.empty() ? one.name != device : one.pci != pci) {
                 continue;
             }
@@ -452,13 +449,8 @@ Status check_dut_devices(const LabFile& lab, const MachineUse& dut) {
 }
 
 Status check_machines(const LabFile& lab) {
-    const auto here = local_use(lab.tester_netns);
-    if (!here) {
-        return pass_on(here.error());
-    }
-    if (const Status safe = check_tester_ports(lab, *here); !safe) {
-        return safe;
-    }
+    const auto here = TRY(local_use(lab.tester_netns));
+    TRY(check_tester_ports(lab, here));
     const auto dut =
         lab.dut.kind == Dut::Kind::kSsh ? remote_use(lab.dut.where) : local_use(lab.dut.where);
     return dut ? check_dut_devices(lab, *dut) : pass_on(dut.error());

@@ -8,23 +8,16 @@ namespace pathproof::lab {
 namespace {
 
 Status build_in(const NatBoxNames& names, Namespaces& namespaces) {
-    if (const Status added = namespaces.add(namespaces_of(names)); !added) {
-        return added;
-    }
+    TRY(namespaces.add(namespaces_of(names)));
     // Before there are devices: each takes over `default` when it is made.
-    const Status lax = set_sysctls(
-        names.dut, {{"net.ipv4.conf.all.rp_filter", "0"},
-                    {"net.ipv4.conf.default.rp_filter", "0"},
-                    {"net.ipv4.ip_forward", "1"},
-                    // Clients of one network sit behind two ports: that is no reason to redirect.
-                    {"net.ipv4.conf.all.send_redirects", "0"},
-                    {"net.ipv4.conf.default.send_redirects", "0"}});
-    if (!lax) {
-        return lax;
-    }
-    if (const Status made = run_ip("", nat_box_links(names)); !made) {
-        return made;
-    }
+    TRY(set_sysctls(names.dut,
+                    {{"net.ipv4.conf.all.rp_filter", "0"},
+                     {"net.ipv4.conf.default.rp_filter", "0"},
+                     {"net.ipv4.ip_forward", "1"},
+                     // Clients of one network sit behind two ports: that is no reason to redirect.
+                     {"net.ipv4.conf.all.send_redirects", "0"},
+                     {"net.ipv4.conf.default.send_redirects", "0"}}));
+    TRY(run_ip("", nat_box_links(names)));
     return run_ip(nat_box_scripts(names));
 }
 
@@ -33,9 +26,7 @@ Status build_in(const NatBoxNames& names, Namespaces& namespaces) {
 Status complete_checksums(const NatBoxNames& names) {
     for (const std::string& device :
          {names.dut_client_devices[0], names.dut_client_devices[1], names.dut_server_device}) {
-        if (const Status off = switch_off(names.dut, device, {"tx"}); !off) {
-            return off;
-        }
+        TRY(switch_off(names.dut, device, {"tx"}));
     }
     return {};
 }
@@ -69,11 +60,8 @@ class VethNatBox final : public NatBox {
     Status meet(const std::vector<frame::MacAddress>& /*tester_ports*/) override { return {}; }
     Result<std::shared_ptr<agent::Client>> agent() override {
         if (!agent_) {
-            auto started = agent::Client::start_in_netns(names_.dut);
-            if (!started) {
-                return pass_on(started.error());
-            }
-            agent_ = std::move(*started);
+            auto started = TRY(agent::Client::start_in_netns(names_.dut));
+            agent_ = std::move(started);
         }
         return agent_;
     }
@@ -101,23 +89,15 @@ Result<std::unique_ptr<NatBox>> NatBox::build(Journal& journal) {
     if (const Status built = build_in(names, *namespaces); !built) {
         return fail(built.error(), "build the nat-box lab");
     }
-    if (const Status off = complete_checksums(names); !off) {
-        return pass_on(off.error());
-    }
+    TRY(complete_checksums(names));
     std::unique_ptr<NatBox> lab = std::make_unique<VethNatBox>(names, std::move(namespaces));
-    if (const Status configured = lab->configure({}); !configured) {
-        return pass_on(configured.error());
-    }
-    if (const Status watched = watchable(names.dut); !watched) {
-        return pass_on(watched.error());
-    }
+    TRY(lab->configure({}));
+    TRY(watchable(names.dut));
     return lab;
 }
 
 Status NatBox::configure(const NatBoxOptions& options) {
-    if (const Status allowed = check(options, names_); !allowed) {
-        return allowed;
-    }
+    TRY(check(options, names_));
     names_.backends.assign(names_.servers.begin(), names_.servers.begin() + options.backends);
     // The rules first: they are what loads conntrack, where it is a module.
     const std::string timeout = std::to_string(options.udp_timeout_s);

@@ -80,12 +80,9 @@ Result<std::vector<Prefix>> addresses_of(const Variables& variables, const std::
 // The device that has one of the addresses.
 Result<std::string> device_with(const std::vector<Prefix>& addresses, const std::string& netns) {
     for (const Prefix& prefix : addresses) {
-        const auto text = process::run_checked(
-            {"ip", "-json", "address", "show", "to", to_string(prefix.address)}, {.netns = netns});
-        if (!text) {
-            return pass_on(text.error());
-        }
-        const json devices = json::parse(*text, nullptr, false);
+        const auto text = TRY(process::run_checked(
+            {"ip", "-json", "address", "show", "to", to_string(prefix.address)}, {.netns = netns}));
+        const json devices = json::parse(text, nullptr, false);
         for (const json& device : devices.is_array() ? devices : json::array()) {
             if (const std::string name = device.value("ifname", ""); !name.empty()) {
                 return name;
@@ -104,10 +101,7 @@ Result<NetConfig> parse_net_config(std::string_view text, const std::string& fil
     std::istringstream lines{std::string(text)};
     std::size_t number = 0;
     for (std::string line; std::getline(lines, line);) {
-        if (const Status read = read_line(line, fmt::format("{}:{}", file, ++number), variables);
-            !read) {
-            return pass_on(read.error());
-        }
+        TRY(read_line(line, fmt::format("{}:{}", file, ++number), variables));
     }
     NetConfig config{.device = variables["NETIF"], .remote_netns = variables["REMOTE_ARGS"]};
     const std::string type = variables["REMOTE_TYPE"];
@@ -127,12 +121,9 @@ Result<NetConfig> parse_net_config(std::string_view text, const std::string& fil
         return fail(ErrorCode::kBadInput, "{}: REMOTE_TYPE is '{}', and must be netns", file, type);
     }
     auto local = addresses_of(variables, file, {"LOCAL_V4", "LOCAL_V6"});
-    auto remote = local ? addresses_of(variables, file, {"REMOTE_V4", "REMOTE_V6"}) : local;
-    if (!remote) {
-        return pass_on(remote.error());
-    }
+    auto remote = TRY(local ? addresses_of(variables, file, {"REMOTE_V4", "REMOTE_V6"}) : local);
     config.local = std::move(*local);
-    config.remote = std::move(*remote);
+    config.remote = std::move(remote);
     return config;
 }
 
@@ -146,28 +137,24 @@ Result<LabFile> load_net_config(const std::string& path) {
         return fail(ErrorCode::kNotFound,
                     "{}: there is no such file, and no NETIF in the environment", path);
     }
-    auto config = parse_net_config(text.value_or(""), path, std::move(environment));
-    if (!config) {
-        return pass_on(config.error());
-    }
-    if (!process::netns_exists(config->remote_netns)) {
+    auto config = TRY(parse_net_config(text.value_or(""), path, std::move(environment)));
+    if (!process::netns_exists(config.remote_netns)) {
         return fail(ErrorCode::kNotFound,
                     "{}: REMOTE_ARGS: network namespace '{}' does not exist; 'ip netns' lists them",
-                    path, config->remote_netns);
+                    path, config.remote_netns);
     }
-    auto port = device_with(config->remote, config->remote_netns);
+    auto port = device_with(config.remote, config.remote_netns);
     if (!port) {
         return fail(port.error(), "{}: REMOTE_V4, REMOTE_V6", path);
     }
-    LabFile lab{.name = "net.config", .tester_netns = config->remote_netns};
+    LabFile lab{.name = "net.config", .tester_netns = config.remote_netns};
     lab.ports.push_back({.name = "remote",
                          .kind = TesterPort::Kind::kKernel,
                          .device = std::move(*port),
-                         .addresses = std::move(config->remote)});
+                         .addresses = std::move(config.remote)});
     lab.dut = {.kind = Dut::Kind::kNetns, .where = ""};
-    lab.dut.devices.push_back({.name = std::move(config->device),
-                               .port = "remote",
-                               .addresses = std::move(config->local)});
+    lab.dut.devices.push_back(
+        {.name = std::move(config.device), .port = "remote", .addresses = std::move(config.local)});
     return lab;
 }
 

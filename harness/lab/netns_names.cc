@@ -122,13 +122,9 @@ bool unmount_while_empty() {
 }  // namespace
 
 Status create_netns(const std::string& name) {
-    if (const Status ready = prepare_folder(); !ready) {
-        return ready;
-    }
+    TRY(prepare_folder());
     const std::string path = netns_path(name);
-    if (const Status made = write_file(path, "", O_CREAT | O_EXCL); !made) {
-        return made;
-    }
+    TRY(write_file(path, "", O_CREAT | O_EXCL));
     Status outcome;
     // A thread of its own goes into the new namespace; the caller stays where it is.
     std::thread maker([&] {

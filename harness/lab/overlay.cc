@@ -16,34 +16,21 @@ Status take_off_super_frames(const std::string& node, const std::string& underla
 }
 
 Status prepare_node(const std::string& node, const std::string& underlay) {
-    if (const Status off = take_off_super_frames(node, underlay); !off) {
-        return off;
-    }
+    TRY(take_off_super_frames(node, underlay));
     return set_sysctls(node, {{"net.ipv4.ip_forward", "1"}});
 }
 
 Status build_in(const OverlayNames& names, Namespaces& namespaces) {
-    if (const Status added = namespaces.add(namespaces_of(names)); !added) {
-        return added;
-    }
+    TRY(namespaces.add(namespaces_of(names)));
     for (const std::string& node : {names.node_a, names.node_b}) {
         // Before there are devices: each takes over `default` when it is made.
-        const Status lax = set_sysctls(
-            node, {{"net.ipv4.conf.all.rp_filter", "0"}, {"net.ipv4.conf.default.rp_filter", "0"}});
-        if (!lax) {
-            return lax;
-        }
+        TRY(set_sysctls(node, {{"net.ipv4.conf.all.rp_filter", "0"},
+                               {"net.ipv4.conf.default.rp_filter", "0"}}));
     }
-    if (const Status made = run_ip("", overlay_links(names)); !made) {
-        return made;
-    }
-    if (const Status set = run_ip(overlay_scripts(names)); !set) {
-        return set;
-    }
+    TRY(run_ip("", overlay_links(names)));
+    TRY(run_ip(overlay_scripts(names)));
     for (const std::string& node : {names.node_a, names.node_b}) {
-        if (const Status ready = prepare_node(node, names.underlay); !ready) {
-            return ready;
-        }
+        TRY(prepare_node(node, names.underlay));
     }
     return {};
 }
@@ -60,9 +47,7 @@ Result<std::unique_ptr<Overlay>> Overlay::build(Journal& journal) {
     if (const Status built = build_in(lab->names_, *lab->namespaces_); !built) {
         return fail(built.error(), "build the overlay lab");
     }
-    if (const Status configured = lab->configure({}); !configured) {
-        return pass_on(configured.error());
-    }
+    TRY(lab->configure({}));
     return lab;
 }
 
@@ -79,12 +64,8 @@ Status Overlay::configure(const OverlayOptions& options) {
     has_vxlan_ = true;
     const std::string rules = overlay_rules(names_, options);
     for (const std::string& node : {names_.node_a, names_.node_b}) {
-        if (const Status loaded = load_rules(node, rules); !loaded) {
-            return loaded;
-        }
-        if (const Status flushed = flush_conntrack(node); !flushed) {
-            return flushed;
-        }
+        TRY(load_rules(node, rules));
+        TRY(flush_conntrack(node));
     }
     return {};
 }

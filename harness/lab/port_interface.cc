@@ -68,11 +68,8 @@ Result<PortInterface> read_port_interface(const std::string& name) {
         return fail(ErrorCode::kNotFound,
                     "there is no network interface '{}' here; 'ip link' lists them", name);
     }
-    auto programs = programs_on(name, index);
-    if (!programs) {
-        return pass_on(programs.error());
-    }
-    return PortInterface{.index = index, .name = name, .programs = std::move(*programs)};
+    auto programs = TRY(programs_on(name, index));
+    return PortInterface{.index = index, .name = name, .programs = std::move(programs)};
 }
 
 Status take_off(const PortInterface& interface, const XdpProgram& program) {

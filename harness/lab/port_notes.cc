@@ -95,18 +95,15 @@ Result<UndoAction> note_before_port(const std::string& netns, const std::string&
                     .device = interface};
     const Status read = process::in_netns(netns, [&]() -> Status {
         auto place = place_of(interface);
-        const auto state = place ? read_port_interface(interface) : pass_on(place.error());
-        if (!state) {
-            return pass_on(state.error());
-        }
+        const auto state = TRY(place ? read_port_interface(interface) : pass_on(place.error()));
         note.place = std::move(*place);
-        if (state->programs.empty()) {
+        if (state.programs.empty()) {
             return {};
         }
         const auto theirs = std::ranges::find_if(
             live, [&](const auto& known) { return known.second.same_thing(note); });
         return theirs != live.end() ? is_in_use(interface, theirs->first)
-                                    : has_program(netns, interface, state->programs.front());
+                                    : has_program(netns, interface, state.programs.front());
     });
     return read ? Result<UndoAction>(std::move(note)) : pass_on(read.error());
 }
@@ -129,9 +126,7 @@ Status undo_xdp(const Note& note, UndoReport& report) {
             if (!is_of_port(program, note.value)) {
                 continue;
             }
-            if (const Status off = take_off(interface, program); !off) {
-                return off;
-            }
+            TRY(take_off(interface, program));
             report.done.push_back(
                 {.kind = note.kind,
                  .netns = note.netns,

@@ -244,9 +244,7 @@ Status finish_journal(const std::string& path, const JournalContent& content,
         }
     }
     const std::string next = path + ".next";
-    if (const Status written = write_file(next, text, O_CREAT | O_TRUNC); !written) {
-        return pass_on(written.error());
-    }
+    TRY(write_file(next, text, O_CREAT | O_TRUNC));
     if (std::rename(next.c_str(), path.c_str()) != 0) {
         return fail(ErrorCode::kFailed, "rename {}: {}", next, std::strerror(errno));
     }
@@ -324,14 +322,9 @@ Recovery recover_journals(const std::string& directory, const KernelFiles& files
 }
 
 Result<std::vector<RestoredRun>> restore_all(const JournalOptions& options) {
-    if (const Status may = needs_root("'pathproof restore'"); !may) {
-        return pass_on(may.error());
-    }
+    TRY(needs_root("'pathproof restore'"));
     const std::string directory = journal_directory(options);
-    const auto lock = RunLock::take(directory, "pathproof restore");
-    if (!lock) {
-        return pass_on(lock.error());
-    }
+    TRY(RunLock::take(directory, "pathproof restore"));
     Recovery recovery = recover(directory, {.proc = options.proc}, Tell::kAlways);
     if (!recovery.problems.empty()) {
         return failure_of(std::move(recovery.problems), in_short(recovery.runs));
@@ -340,19 +333,14 @@ Result<std::vector<RestoredRun>> restore_all(const JournalOptions& options) {
 }
 
 Result<std::vector<std::string>> forget(const std::string& run_id, const JournalOptions& options) {
-    if (const Status may = needs_root("'pathproof restore'"); !may) {
-        return pass_on(may.error());
-    }
+    TRY(needs_root("'pathproof restore'"));
     const std::string directory = journal_directory(options);
     const auto lock = RunLock::take(directory, "pathproof restore --forget");
-    const auto runs = lock ? list_runs(options) : pass_on(lock.error());
-    if (!runs) {
-        return pass_on(runs.error());
-    }
+    const auto runs = TRY(lock ? list_runs(options) : pass_on(lock.error()));
     const auto is_meant = [&](const RunInfo& run) {
         return run.state == RunInfo::State::kDead && (run_id.empty() || run.run_id == run_id);
     };
-    if (!run_id.empty() && std::ranges::none_of(*runs, is_meant)) {
+    if (!run_id.empty() && std::ranges::none_of(runs, is_meant)) {
         return fail(ErrorCode::kNotFound,
                     "no killed run '{}' has left anything; 'pathproof lab list' shows the runs "
                     "that there are",
@@ -363,7 +351,7 @@ Result<std::vector<std::string>> forget(const std::string& run_id, const Journal
     for (const std::string& problem : recovery.problems) {
         said.push_back("forgotten: " + problem.substr(0, problem.rfind("; 'pathproof restore'")));
     }
-    for (const RunInfo& run : *runs) {
+    for (const RunInfo& run : runs) {
         const std::string path = journal_path(directory, run.run_id);
         if (is_meant(run) && LockedJournal(path).ours()) {
             unlink(path.c_str());
@@ -404,9 +392,7 @@ Result<std::vector<RunInfo>> list_runs(const JournalOptions& options) {
 
 Result<std::vector<std::string>> take_down(const std::string& run_id,
                                            const JournalOptions& options) {
-    if (const Status may = needs_root("'pathproof lab down'"); !may) {
-        return pass_on(may.error());
-    }
+    TRY(needs_root("'pathproof lab down'"));
     const std::string directory = journal_directory(options);
     const std::string path = journal_path(directory, run_id);
     const auto text = run_id.find('/') == std::string::npos

@@ -16,9 +16,7 @@ Namespaces::~Namespaces() {
 
 Status Namespaces::add(const std::vector<std::string>& names) {
     names_ = names;
-    if (const Status added = journal_.add_netns(names); !added) {
-        return added;
-    }
+    TRY(journal_.add_netns(names));
     for (const std::string& name : names) {
         // A kernel without IPv6 does not have these, and no stray frames either.
         const Status quiet = set_sysctls(name, {{"net.ipv6.conf.all.disable_ipv6", "1"},
@@ -36,45 +34,38 @@ Status run_ip(const std::string& netns, const std::string& commands) {
         argv.insert(argv.end(), {"-n", netns});
     }
     argv.insert(argv.end(), {"-batch", "-"});
-    const auto ran = process::run_program(argv, {.input = commands});
-    if (!ran) {
-        return pass_on(ran.error());
-    }
-    if (ran->exit_status == 0) {
+    const auto ran = TRY(process::run_program(argv, {.input = commands}));
+    if (ran.exit_status == 0) {
         return {};
     }
-    if (ran->err.find("Unknown device type") != std::string::npos) {
+    if (ran.err.find("Unknown device type") != std::string::npos) {
         return fail(ErrorCode::kNotSupported,
                     "this kernel lacks a device type of the lab (CONFIG_VETH, CONFIG_VXLAN or "
                     "CONFIG_BRIDGE): {}",
-                    ran->err);
+                    ran.err);
     }
-    return fail(ErrorCode::kFailed, "'ip -batch' in namespace '{}' failed: {}", netns, ran->err);
+    return fail(ErrorCode::kFailed, "'ip -batch' in namespace '{}' failed: {}", netns, ran.err);
 }
 
 Status run_ip(const std::vector<Script>& scripts) {
     for (const Script& script : scripts) {
-        if (const Status ran = run_ip(script.netns, script.commands); !ran) {
-            return ran;
-        }
+        TRY(run_ip(script.netns, script.commands));
     }
     return {};
 }
 
 Status load_rules(const std::string& netns, const std::string& rules) {
-    const auto ran = process::run_program({"iptables-restore"}, {.netns = netns, .input = rules});
-    if (!ran) {
-        return pass_on(ran.error());
-    }
-    if (ran->exit_status == 0) {
+    const auto ran =
+        TRY(process::run_program({"iptables-restore"}, {.netns = netns, .input = rules}));
+    if (ran.exit_status == 0) {
         return {};
     }
-    const bool lacking = ran->err.find("missing kernel module") != std::string::npos ||
-                         ran->err.find("not supported") != std::string::npos;
+    const bool lacking = ran.err.find("missing kernel module") != std::string::npos ||
+                         ran.err.find("not supported") != std::string::npos;
     return fail(lacking ? ErrorCode::kNotSupported : ErrorCode::kFailed,
                 "iptables-restore in namespace '{}' failed{}: {}", netns,
                 lacking ? " (the kernel lacks a netfilter feature that the lab's rules need)" : "",
-                ran->err);
+                ran.err);
 }
 
 Status flush_conntrack(const std::string& netns) {

@@ -67,12 +67,9 @@ PutBack done(const UndoAction& action, std::string what) {
 }
 
 Status undo_netns(const Note& note, UndoReport& report) {
-    auto deleted = delete_netns(note.name);
-    if (!deleted) {
-        return pass_on(deleted.error());
-    }
-    if (*deleted) {
-        report.done.push_back(done(note, std::move(**deleted)));
+    auto deleted = TRY(delete_netns(note.name));
+    if deleted {
+        report.done.push_back(done(note, std::move(*deleted)));
     }
     return {};
 }
@@ -90,9 +87,7 @@ Status undo_sysctl(const Note& note, const KernelFiles& files, UndoReport& repor
         report.left_alone.push_back(left_to_others("sysctl " + note.name, *now));
         return {};
     }
-    if (const Status written = write_sysctl(note.name, note.value, files); !written) {
-        return written;
-    }
+    TRY(write_sysctl(note.name, note.value, files));
     report.done.push_back(
         done(note, fmt::format("set sysctl {} back from {} to {}", note.name, *now, note.value)));
     return {};
@@ -131,10 +126,7 @@ Status undo_hugepages(const Note& note, const KernelFiles& files, UndoReport& re
     const std::uint64_t more =
         now->surplus > before.surplus ? std::min(now->surplus - before.surplus, free_pages) : 0;
     // Surplus pages that are free go only once they are no surplus any more.
-    const Status raised = more > 0 ? write_hugepages(now->pages + more, files) : Status();
-    if (!raised) {
-        return raised;
-    }
+    TRY(more > 0 ? write_hugepages(now->pages + more, files) : Status());
     if (more == 0 && now->pages == before.pages) {
         if (now->surplus > before.surplus) {
             report.left_alone.push_back(
@@ -144,9 +136,7 @@ Status undo_hugepages(const Note& note, const KernelFiles& files, UndoReport& re
         }
         return {};
     }
-    if (const Status written = write_hugepages(before.pages, files); !written) {
-        return written;
-    }
+    TRY(write_hugepages(before.pages, files));
     report.done.push_back(
         done(note, more > 0 ? fmt::format("gave back {} surplus hugepages; their number is {}",
                                           more, before.pages)
@@ -167,14 +157,11 @@ bool says_gone(const std::string& text) {
 
 // In the calling thread's namespace.
 Status run_ip_here(const std::string& command) {
-    const auto ran =
+    const auto ran = TRY(
         process::run_program({"ip", "-batch", "-"},
-                             {.input = command + "\n", .starts = process::Starts::kWhileStopping});
-    if (!ran) {
-        return pass_on(ran.error());
-    }
-    return ran->exit_status == 0 ? Status()
-                                 : fail(ErrorCode::kFailed, "ip {}: {}", command, ran->err);
+                             {.input = command + "\n", .starts = process::Starts::kWhileStopping}));
+    return ran.exit_status == 0 ? Status()
+                                : fail(ErrorCode::kFailed, "ip {}: {}", command, ran.err);
 }
 
 // The command with the name that the device has now.
@@ -234,11 +221,8 @@ std::uint64_t meminfo(const KernelFiles& files, const std::string& key) {
 }
 
 Result<Hugepages> read_hugepages(const KernelFiles& files) {
-    const auto pages = read_sysctl("vm.nr_hugepages", files);
-    if (!pages) {
-        return pass_on(pages.error());
-    }
-    return Hugepages{std::strtoull(pages->c_str(), nullptr, 10), meminfo(files, "HugePages_Surp")};
+    const auto pages = TRY(read_sysctl("vm.nr_hugepages", files));
+    return Hugepages{std::strtoull(pages.c_str(), nullptr, 10), meminfo(files, "HugePages_Surp")};
 }
 
 std::string to_string(const Hugepages& pages) {
@@ -287,11 +271,8 @@ Status write_file(const std::string& path, const std::string& text, int open_fla
 }
 
 Result<std::string> read_sysctl(const std::string& name, const KernelFiles& files) {
-    const auto path = sysctl_path(name, files);
-    if (!path) {
-        return pass_on(path.error());
-    }
-    auto text = read_file(*path);
+    const auto path = TRY(sysctl_path(name, files));
+    auto text = read_file(path);
     if (!text) {
         return fail(text.error(), "sysctl {}", name);
     }
@@ -302,20 +283,14 @@ Result<std::string> read_sysctl(const std::string& name, const KernelFiles& file
 }
 
 Status write_sysctl(const std::string& name, const std::string& value, const KernelFiles& files) {
-    const auto path = sysctl_path(name, files);
-    if (!path) {
-        return pass_on(path.error());
-    }
-    if (const Status written = write_file(*path, value + "\n", O_TRUNC); !written) {
+    const auto path = TRY(sysctl_path(name, files));
+    if (const Status written = write_file(path, value + "\n", O_TRUNC); !written) {
         return fail(written.error(), "set sysctl {} to {}", name, value);
     }
-    const auto now = read_sysctl(name, files);
-    if (!now) {
-        return pass_on(now.error());
-    }
-    if (one_blank_between(*now) != one_blank_between(value)) {
+    const auto now = TRY(read_sysctl(name, files));
+    if (one_blank_between(now) != one_blank_between(value)) {
         return fail(ErrorCode::kFailed, "set sysctl {} to {}: the kernel made it {}", name, value,
-                    *now);
+                    now);
     }
     return {};
 }

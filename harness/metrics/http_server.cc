@@ -178,20 +178,17 @@ HttpServer::HttpServer() : impl_(std::make_unique<Impl>()) {}
 HttpServer::~HttpServer() = default;
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const frame::Endpoint& listen, Body body) {
-    const auto fd = open_listener(listen);
-    if (!fd) {
-        return pass_on(fd.error());
-    }
+    const auto fd = TRY(open_listener(listen));
     std::unique_ptr<HttpServer> server(new HttpServer());
     server->impl_->body = std::move(body);
-    server->impl_->address = {.address = listen.address, .port = bound_port(*fd)};
+    server->impl_->address = {.address = listen.address, .port = bound_port(fd)};
     server->impl_->daemon.reset(MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, nullptr, nullptr, &on_request,
-        &server->impl_->body, MHD_OPTION_LISTEN_SOCKET, *fd, MHD_OPTION_CONNECTION_LIMIT,
+        &server->impl_->body, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
         kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END));
     if (!server->impl_->daemon) {
         const int problem = errno;
-        close(*fd);
+        close(fd);
         return fail(ErrorCode::kFailed, "start the HTTP server on {}: {}",
                     frame::to_string(server->impl_->address), std::strerror(problem));
     }

@@ -134,12 +134,9 @@ struct Monitor::Impl {
             return pass_on(!stats ? stats.error() : size.error());
         }
         follow_refusals();
-        auto watching = netfilter::Watcher::start(
-            {.netns = options.netns, .filter = common_part(options.filter)});
-        if (!watching) {
-            return pass_on(watching.error());
-        }
-        watcher = std::move(*watching);
+        auto watching = TRY(netfilter::Watcher::start(
+            {.netns = options.netns, .filter = common_part(options.filter)}));
+        watcher = std::move(watching);
         table = *size;
         first = Sample{.time = Clock::now(), .cpus = *stats};
         latest = first;
@@ -354,9 +351,7 @@ Monitor::~Monitor() = default;
 Result<std::unique_ptr<Monitor>> Monitor::start(const MonitorOptions& options) {
     std::unique_ptr<Monitor> monitor(new Monitor());
     monitor->impl_ = std::make_unique<Impl>(options);
-    if (const auto begun = monitor->impl_->begin(); !begun) {
-        return pass_on(begun.error());
-    }
+    TRY(monitor->impl_->begin());
     return monitor;
 }
 

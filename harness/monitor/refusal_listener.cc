@@ -68,15 +68,12 @@ sock_filter kProgram[] = {
 Result<int> open_socket(const std::string& netns) {
     int handle = -1;
     int reason = 0;
-    const auto opened = process::in_netns(netns, [&]() -> Status {
+    TRY(process::in_netns(netns, [&]() -> Status {
         // No protocol yet: nothing comes in before the filter is attached.
         handle = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         reason = errno;
         return {};
-    });
-    if (!opened) {
-        return pass_on(opened.error());
-    }
+    }));
     if (handle >= 0) {
         return handle;
     }
@@ -165,16 +162,11 @@ RefusalListener::RefusalListener() = default;
 RefusalListener::~RefusalListener() = default;
 
 Result<std::unique_ptr<RefusalListener>> RefusalListener::start(const std::string& netns) {
-    const auto handle = open_socket(netns);
-    if (!handle) {
-        return pass_on(handle.error());
-    }
+    const auto handle = TRY(open_socket(netns));
     std::unique_ptr<RefusalListener> listener(new RefusalListener());
     listener->impl_ = std::make_unique<Impl>(netns);
-    listener->impl_->handle = *handle;
-    if (const auto listening = listen(*handle); !listening) {
-        return pass_on(listening.error());
-    }
+    listener->impl_->handle = handle;
+    TRY(listen(handle));
     return listener;
 }
 

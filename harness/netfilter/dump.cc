@@ -160,24 +160,15 @@ Result<DumpSummary> run(Socket& socket, const Request& asked, DumpWork& work) {
         begin_request(buffer, IPCTNL_MSG_CT_GET, NLM_F_DUMP, kernel_family(asked.filter));
     add_dump_filter(request, asked.filter, asked.support);
     const std::uint64_t buckets = table_buckets();
-    const auto sequence = socket.send(request);
-    if (!sequence) {
-        return pass_on(sequence.error());
-    }
+    const auto sequence = TRY(socket.send(request));
     const auto reader = asked.options.reading == DumpOptions::Reading::kAhead
-                            ? read_ahead(socket, *sequence)
+                            ? read_ahead(socket, sequence)
                             : read_in_turn(socket);
     DumpSummary summary;
     while (true) {
-        const auto datagram = reader->next();
-        if (!datagram) {
-            return pass_on(datagram.error());
-        }
-        const auto progress = work_through(*datagram, *sequence, work, summary);
-        if (!progress) {
-            return pass_on(progress.error());
-        }
-        if (*progress == Progress::kDone) {
+        const auto datagram = TRY(reader->next());
+        const auto progress = TRY(work_through(datagram, sequence, work, summary));
+        if (progress == Progress::kDone) {
             break;
         }
     }
@@ -193,20 +184,14 @@ KernelFilterSupport no_support() {
 
 Result<DumpSummary> run_in(const std::string& netns, const Filter& filter,
                            const DumpOptions& options, DumpWork& work) {
-    auto socket = Socket::open(netns);
-    if (!socket) {
-        return pass_on(socket.error());
-    }
+    auto socket = TRY(Socket::open(netns));
     const KernelFilterSupport support = kernel_filter_support(filter);
-    auto summary = run(*socket, {filter, support, options}, work);
+    auto summary = run(socket, {filter, support, options}, work);
     // A kernel refuses before it sends the first entry, also a value that no entry can have (an
     // ICMP type without answer).
     if (!summary && summary.error().code == ErrorCode::kNotSupported && clauses_of(filter).any()) {
-        auto again = Socket::open(netns);
-        if (!again) {
-            return pass_on(again.error());
-        }
-        return run(*again, {filter, no_support(), options}, work);
+        auto again = TRY(Socket::open(netns));
+        return run(again, {filter, no_support(), options}, work);
     }
     return summary;
 }
@@ -230,24 +215,18 @@ Result<DumpSummary> count_entries(const std::string& netns, const Filter& filter
 
 Result<std::vector<Entry>> dump_all(const std::string& netns, const Filter& filter) {
     std::vector<Entry> entries;
-    const auto summary = dump(netns, filter, [&](const Entry& entry) {
+    TRY(dump(netns, filter, [&](const Entry& entry) {
         entries.push_back(entry);
         return Next::kContinue;
-    });
-    if (!summary) {
-        return pass_on(summary.error());
-    }
+    }));
     return entries;
 }
 
 Status flush(const std::string& netns) {
-    auto socket = Socket::open(netns);
-    if (!socket) {
-        return pass_on(socket.error());
-    }
+    auto socket = TRY(Socket::open(netns));
     alignas(nlmsghdr) char buffer[4096];
     nlmsghdr& request = begin_request(buffer, IPCTNL_MSG_CT_DELETE, NLM_F_ACK, AF_UNSPEC);
-    return socket->request(request, [](const nlmsghdr&) { return Next::kContinue; });
+    return socket.request(request, [](const nlmsghdr&) { return Next::kContinue; });
 }
 
 }  // namespace pathproof::netfilter

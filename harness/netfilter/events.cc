@@ -354,31 +354,21 @@ EventListener::EventListener() = default;
 EventListener::~EventListener() = default;
 
 Result<std::unique_ptr<EventListener>> EventListener::start(const ListenOptions& options) {
-    auto socket = Socket::open(options.netns);
-    if (!socket) {
-        return pass_on(socket.error());
-    }
-    const auto granted = socket->set_receive_buffer(options.receive_buffer_bytes);
-    if (!granted) {
-        return pass_on(granted.error());
-    }
+    auto socket = TRY(Socket::open(options.netns));
+    const auto granted = TRY(socket.set_receive_buffer(options.receive_buffer_bytes));
     if (options.kernel_filter == ListenOptions::KernelFilter::kUse) {
-        if (auto attached = attach_event_filter(socket->fd(), options.filter); !attached) {
-            return pass_on(attached.error());
-        }
+        TRY(attach_event_filter(socket.fd(), options.filter));
     }
     for (const unsigned group :
          {NFNLGRP_CONNTRACK_NEW, NFNLGRP_CONNTRACK_UPDATE, NFNLGRP_CONNTRACK_DESTROY}) {
-        if (auto joined = socket->join(group); !joined) {
-            return pass_on(joined.error());
-        }
+        TRY(socket.join(group));
     }
     const int wake_event = eventfd(0, EFD_CLOEXEC);
     if (wake_event < 0) {
         return fail(ErrorCode::kFailed, "eventfd: {}", std::strerror(errno));
     }
     std::unique_ptr<EventListener> listener(new EventListener());
-    listener->impl_ = std::make_unique<Impl>(std::move(*socket), options, *granted, wake_event);
+    listener->impl_ = std::make_unique<Impl>(std::move(socket), options, granted, wake_event);
     listener->impl_->start();
     return listener;
 }
@@ -414,12 +404,9 @@ Status EventListener::stop(const EventSink& sink) {
 
 Result<EventLog> EventListener::stop() {
     EventLog log;
-    if (auto ended = stop({.event = [&](const Event& event) { log.events.push_back(event); },
-                           .overrun = [](const Overrun&) {},
-                           .mark = {}});
-        !ended) {
-        return pass_on(ended.error());
-    }
+    TRY(stop({.event = [&](const Event& event) { log.events.push_back(event); },
+              .overrun = [](const Overrun&) {},
+              .mark = {}}));
     log.overruns = impl_->overruns;
     log.unreadable = impl_->unreadable;
     return log;

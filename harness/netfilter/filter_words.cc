@@ -47,11 +47,8 @@ Result<AddressRange> parse_range(std::string_view word, std::string_view text) {
 }
 
 Status read_range(std::string_view word, std::string_view text, std::optional<AddressRange>& out) {
-    const auto range = parse_range(word, text);
-    if (!range) {
-        return pass_on(range.error());
-    }
-    out = *range;
+    const auto range = TRY(parse_range(word, text));
+    out = range;
     return {};
 }
 
@@ -118,9 +115,7 @@ Status read_status_bit(std::string_view word, std::string_view text, Filter& fil
 Status read_status(std::string_view word, std::string_view text, Filter& filter) {
     while (true) {
         const std::size_t comma = text.find(',');
-        if (auto read = read_status_bit(word, text.substr(0, comma), filter); !read) {
-            return read;
-        }
+        TRY(read_status_bit(word, text.substr(0, comma), filter));
         if (comma == std::string_view::npos) {
             break;
         }
@@ -369,9 +364,7 @@ Status read_word(std::string_view word, Filter& filter) {
 Result<Filter> parse_filter(const std::vector<std::string>& words) {
     Filter filter;
     for (const std::string& word : words) {
-        if (auto read = read_word(word, filter); !read) {
-            return pass_on(read.error());
-        }
+        TRY(read_word(word, filter));
     }
     return filter;
 }

@@ -108,13 +108,10 @@ void Socket::Close::operator()(mnl_socket* socket) const {
 
 Result<Socket> Socket::open(const std::string& netns) {
     mnl_socket* opened = nullptr;
-    const auto entered = process::in_netns(netns, [&]() -> Status {
+    TRY(process::in_netns(netns, [&]() -> Status {
         opened = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
         return opened != nullptr ? Status() : Status(no_socket(errno));
-    });
-    if (!entered) {
-        return pass_on(entered.error());
-    }
+    }));
     Socket socket(opened);
     if (mnl_socket_bind(opened, 0, MNL_SOCKET_AUTOPID) != 0) {
         return fail(ErrorCode::kFailed, "bind a netfilter netlink socket: {}",
@@ -182,26 +179,17 @@ Result<std::span<const std::byte>> Socket::receive(std::span<std::byte> buffer) 
 }
 
 Status Socket::request(nlmsghdr& message, const MessageVisitor& visit) {
-    const auto sequence = send(message);
-    if (!sequence) {
-        return pass_on(sequence.error());
-    }
+    const auto sequence = TRY(send(message));
     std::vector<std::byte> buffer(kAnswerBytes);
     while (true) {
-        const auto datagram = receive(buffer);
-        if (!datagram) {
-            return pass_on(datagram.error());
-        }
-        MessageReader answers(*datagram);
+        const auto datagram = TRY(receive(buffer));
+        MessageReader answers(datagram);
         while (const nlmsghdr* answer = answers.next()) {
-            if (answer->nlmsg_seq != *sequence) {
+            if (answer->nlmsg_seq != sequence) {
                 continue;
             }
-            const auto progress = read_end(*answer);
-            if (!progress) {
-                return pass_on(progress.error());
-            }
-            if (*progress == Progress::kDone || visit(*answer) == Next::kStop) {
+            const auto progress = TRY(read_end(*answer));
+            if (progress == Progress::kDone || visit(*answer) == Next::kStop) {
                 return {};
             }
         }

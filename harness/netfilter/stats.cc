@@ -89,12 +89,9 @@ KernelVersion version_of_counters(KernelVersion release, const CpuStats& stats) 
 
 Status read_dump(const std::string& netns, std::uint8_t type, std::uint16_t flags,
                  const Socket::MessageVisitor& visit) {
-    auto socket = Socket::open(netns);
-    if (!socket) {
-        return pass_on(socket.error());
-    }
+    auto socket = TRY(Socket::open(netns));
     alignas(nlmsghdr) char buffer[4096];
-    return socket->request(begin_request(buffer, type, flags, AF_UNSPEC), visit);
+    return socket.request(begin_request(buffer, type, flags, AF_UNSPEC), visit);
 }
 
 }  // namespace
@@ -102,16 +99,12 @@ Status read_dump(const std::string& netns, std::uint8_t type, std::uint16_t flag
 Result<std::vector<CpuStats>> cpu_stats(const std::string& netns) {
     std::vector<CpuStats> all;
     bool readable = true;
-    const auto read =
-        read_dump(netns, IPCTNL_MSG_CT_GET_STATS_CPU, NLM_F_DUMP, [&](const nlmsghdr& message) {
-            CpuStats stats;
-            readable = parse_cpu_stats(message, stats) == Parsed::kOk && readable;
-            all.push_back(std::move(stats));
-            return Next::kContinue;
-        });
-    if (!read) {
-        return pass_on(read.error());
-    }
+    TRY(read_dump(netns, IPCTNL_MSG_CT_GET_STATS_CPU, NLM_F_DUMP, [&](const nlmsghdr& message) {
+        CpuStats stats;
+        readable = parse_cpu_stats(message, stats) == Parsed::kOk && readable;
+        all.push_back(std::move(stats));
+        return Next::kContinue;
+    }));
     if (!readable || all.empty()) {
         return fail(ErrorCode::kFailed, "ctnetlink gave no readable per-CPU statistics");
     }
@@ -120,22 +113,18 @@ Result<std::vector<CpuStats>> cpu_stats(const std::string& netns) {
 
 Result<TableSize> table_size(const std::string& netns) {
     TableSize size;
-    const auto read =
-        read_dump(netns, IPCTNL_MSG_CT_GET_STATS, NLM_F_ACK, [&](const nlmsghdr& message) {
-            each_in_message(
-                message, sizeof(nfgenmsg), [&](std::uint16_t type, const nlattr& attribute) {
-                    const std::uint64_t value = load_be<std::uint32_t>(attribute).value_or(0);
-                    if (type == CTA_STATS_GLOBAL_ENTRIES) {
-                        size.entries = value;
-                    } else if (type == CTA_STATS_GLOBAL_MAX_ENTRIES) {
-                        size.maximum = value;
-                    }
-                });
-            return Next::kContinue;
-        });
-    if (!read) {
-        return pass_on(read.error());
-    }
+    TRY(read_dump(netns, IPCTNL_MSG_CT_GET_STATS, NLM_F_ACK, [&](const nlmsghdr& message) {
+        each_in_message(
+            message, sizeof(nfgenmsg), [&](std::uint16_t type, const nlattr& attribute) {
+                const std::uint64_t value = load_be<std::uint32_t>(attribute).value_or(0);
+                if (type == CTA_STATS_GLOBAL_ENTRIES) {
+                    size.entries = value;
+                } else if (type == CTA_STATS_GLOBAL_MAX_ENTRIES) {
+                    size.maximum = value;
+                }
+            });
+        return Next::kContinue;
+    }));
     return size;
 }
 

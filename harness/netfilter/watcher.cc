@@ -255,18 +255,13 @@ Watcher::Watcher() = default;
 Watcher::~Watcher() = default;
 
 Result<std::unique_ptr<Watcher>> Watcher::start(const WatchOptions& options) {
-    auto listener = EventListener::start({.netns = options.netns,
-                                          .filter = stable_part(options.filter),
-                                          .receive_buffer_bytes = options.receive_buffer_bytes,
-                                          .backlog_bytes = options.backlog_bytes});
-    if (!listener) {
-        return pass_on(listener.error());
-    }
+    auto listener = TRY(EventListener::start({.netns = options.netns,
+                                              .filter = stable_part(options.filter),
+                                              .receive_buffer_bytes = options.receive_buffer_bytes,
+                                              .backlog_bytes = options.backlog_bytes}));
     std::unique_ptr<Watcher> watcher(new Watcher());
-    watcher->impl_ = std::make_unique<Impl>(options, std::move(*listener));
-    if (auto read = watcher->impl_->read_initial(); !read) {
-        return pass_on(read.error());
-    }
+    watcher->impl_ = std::make_unique<Impl>(options, std::move(listener));
+    TRY(watcher->impl_->read_initial());
     watcher->impl_->unheard = unheard_flows(events_of(options.netns), watcher->flows());
     return watcher;
 }

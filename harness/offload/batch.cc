@@ -145,11 +145,8 @@ Result<BatchOutcome> exchange_batch(const Exchange& exchange, std::size_t from, 
     bool always_the_same = true;
     BatchOutcome outcome;
     for (int attempt = 0; attempt < kTries; ++attempt) {
-        auto report = exchange(plan);
-        if (!report) {
-            return pass_on(report.error());
-        }
-        outcome = sort_out(maker, probes, std::move(*report));
+        auto report = TRY(exchange(plan));
+        outcome = sort_out(maker, probes, std::move(report));
         const std::vector<std::size_t> missing = incomplete(probes, outcome);
         if (outcome.objections.empty()) {
             return outcome;

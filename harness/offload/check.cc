@@ -23,12 +23,9 @@ Result<Planted> stop_software_nic(tester::Client& tester, const port::PortInfo& 
     if (device.driver != softnic::kSoftwareNicName) {
         return Planted{};
     }
-    const auto report = tester.stop_software_nic();
-    if (!report) {
-        return pass_on(report.error());
-    }
-    Planted planted{.objections = report->objections};
-    const auto& [sent, received] = report->directions;
+    const auto report = TRY(tester.stop_software_nic());
+    Planted planted{.objections = report.objections};
+    const auto& [sent, received] = report.directions;
     for (std::size_t i = 0; i < sent.fault_hits.size(); ++i) {
         planted.hits.push_back(sent.fault_hits[i] + received.fault_hits[i]);
     }
@@ -257,17 +254,14 @@ Result<std::string> path_objection(tester::Client& tester, const PortPair& ports
     RowSettings plain = settings.rows;
     plain.plain = true;
     plain.probes = 1;
-    const auto run = run_rows(tester, ports, plain, [](std::size_t, std::size_t) {});
-    if (!run) {
-        return pass_on(run.error());
-    }
+    const auto run = TRY(run_rows(tester, ports, plain, [](std::size_t, std::size_t) {}));
     std::uint64_t sent[2] = {};
     std::uint64_t right[2] = {};
-    for (const TxRow& row : run->sent) {
+    for (const TxRow& row : run.sent) {
         sent[0] += row.result.intended;
         right[0] += row.result.exact;
     }
-    for (const RxRow& row : run->received) {
+    for (const RxRow& row : run.received) {
         sent[1] += row.result.frames;
         const bool changed = std::ranges::any_of(row.result.findings, [](const auto& finding) {
             return finding.kind == matrix::RxFindingKind::kChanged;
@@ -292,48 +286,38 @@ Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPa
     const auto began = std::chrono::steady_clock::now();
     const port::PortInfo device = tester.ports()[ports.device];
     // The software NIC's wire is memory, and its planted faults are all that it is asked about.
-    const auto objection = device.driver == softnic::kSoftwareNicName
-                               ? Result<std::string>("")
-                               : path_objection(tester, ports, settings);
-    if (!objection) {
-        return pass_on(objection.error());
-    }
+    const auto objection =
+        TRY(device.driver == softnic::kSoftwareNicName ? Result<std::string>("")
+                                                       : path_objection(tester, ports, settings));
     verdict::ScenarioResult result;
     result.id = "offload-ports";
     result.title = "Offloads of a DPDK port";
     result.question =
         "Is every checksum and segment that the port makes right on the wire, and everything that "
         "it says of received frames true?";
-    if (!objection->empty()) {
-        result.headline =
-            fmt::format("Nothing is said of {}, for the path to it is not proven: {}.", device.name,
-                        *objection);
+    if (!objection.empty()) {
+        result.headline = fmt::format(
+            "Nothing is said of {}, for the path to it is not proven: {}.", device.name, objection);
         result.cells.push_back({.id = "path",
                                 .toggles = {{"traffic", "plain, of every kind"}},
                                 .verdict = CellVerdict::kInconclusive,
-                                .reason = *objection});
+                                .reason = objection});
         return result;
     }
-    const auto run = run_rows(tester, ports, settings.rows, settings.progress);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    const auto planted = stop_software_nic(tester, device);
-    if (!planted) {
-        return pass_on(planted.error());
-    }
-    Findings findings = find_defects(*run, device, planted->counters);
-    explain_by_errata(findings, *run, settings.errata, device, tester.dpdk_version());
+    const auto run = TRY(run_rows(tester, ports, settings.rows, settings.progress));
+    const auto planted = TRY(stop_software_nic(tester, device));
+    Findings findings = find_defects(run, device, planted.counters);
+    explain_by_errata(findings, run, settings.errata, device, tester.dpdk_version());
 
-    std::vector<std::string> objections = run->objections;
-    objections.insert(objections.end(), planted->objections.begin(), planted->objections.end());
-    conclude(result, findings, *run, objections);
+    std::vector<std::string> objections = run.objections;
+    objections.insert(objections.end(), planted.objections.begin(), planted.objections.end());
+    conclude(result, findings, run, objections);
     for (const auto direction : {profile::Direction::kTransmit, profile::Direction::kReceive}) {
         for (std::size_t condition = 0; condition < kConditions; ++condition) {
             const bool never = direction == profile::Direction::kReceive &&
-                               count_received(*run, condition).rows == 0;
+                               count_received(run, condition).rows == 0;
             if (!never) {
-                result.cells.push_back(make_cell(*run, findings, direction, condition));
+                result.cells.push_back(make_cell(run, findings, direction, condition));
             }
         }
     }
@@ -341,16 +325,16 @@ Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPa
         result.cells.push_back(std::move(cell));
     }
     if (!findings.defects.empty()) {
-        result.proofs.push_back(defects_proof(findings, *run));
+        result.proofs.push_back(defects_proof(findings, run));
     }
     if (!findings.refusals.empty()) {
-        result.proofs.push_back(refusals_proof(findings, *run));
+        result.proofs.push_back(refusals_proof(findings, run));
     }
     if (!settings.planted.empty()) {
-        result.proofs.push_back(planted_proof(settings, *planted));
+        result.proofs.push_back(planted_proof(settings, planted));
     }
-    result.truth_tables.push_back(truth_table(*run, findings, device, settings.truth));
-    result.evidence = keep_evidence(tester, findings, *run, settings.out_dir);
+    result.truth_tables.push_back(truth_table(run, findings, device, settings.truth));
+    result.evidence = keep_evidence(tester, findings, run, settings.out_dir);
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;

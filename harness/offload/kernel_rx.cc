@@ -31,9 +31,7 @@ Result<traffic::ExchangeReport> exchange_with_kernel(tester::Client& tester, std
     plan.quiet = patience;
     plan.from = port;
     plan.to = port;
-    if (const Status listening = agent.start_capture({.device = device}); !listening) {
-        return pass_on(listening.error());
-    }
+    TRY(agent.start_capture({.device = device}));
     auto report = tester.exchange(plan);
     auto capture = agent.stop_capture();
     if (!report || !capture) {

@@ -191,11 +191,8 @@ Result<std::vector<Probe>> Rows::probes_of(const matrix::ProbeMaker& maker, cons
                                            std::size_t number) const {
     std::vector<Probe> probes;
     for (std::uint32_t index = 0; index < settings_.probes; ++index) {
-        auto probe = maker.make(row, {static_cast<std::uint32_t>(number), index});
-        if (!probe) {
-            return pass_on(probe.error());
-        }
-        probes.push_back(settings_.plain ? matrix::as_plain(std::move(*probe)) : std::move(*probe));
+        auto probe = TRY(maker.make(row, {static_cast<std::uint32_t>(number), index}));
+        probes.push_back(settings_.plain ? matrix::as_plain(std::move(probe)) : std::move(probe));
     }
     return probes;
 }
@@ -205,14 +202,11 @@ Status Rows::exchange(const matrix::ProbeMaker& maker, std::size_t from, std::si
     if (probes.empty()) {
         return {};
     }
-    const auto outcome = exchange_batch(path_.exchange, from, to, maker, probes);
-    if (!outcome) {
-        return pass_on(outcome.error());
-    }
-    run_.foreign += outcome->foreign;
-    std::ranges::for_each(outcome->objections, [&](const std::string& text) { object(text); });
+    const auto outcome = TRY(exchange_batch(path_.exchange, from, to, maker, probes));
+    run_.foreign += outcome.foreign;
+    std::ranges::for_each(outcome.objections, [&](const std::string& text) { object(text); });
     for (std::size_t i = 0; i < probes.size(); ++i) {
-        judged(probes[i].label.row, probes[i], outcome->probes[i]);
+        judged(probes[i].label.row, probes[i], outcome.probes[i]);
     }
     probes.clear();
     return {};
@@ -254,31 +248,25 @@ Status Rows::send(const matrix::Matrix& matrix, const std::function<void(std::si
     for (std::size_t number = 0; number < matrix.rows.size(); ++number) {
         const matrix::Row& row = matrix.rows[number];
         cells.emplace_back(row);
-        auto probes = probes_of(maker, row, number);
-        if (!probes) {
-            return pass_on(probes.error());
-        }
-        TxRow sent{.row = row, .tunnel_port = tunnel_port_of(probes->front())};
-        const frame::OffloadRequest& request = probes->front().handed.front().request;
+        auto probes = TRY(probes_of(maker, row, number));
+        TxRow sent{.row = row, .tunnel_port = tunnel_port_of(probes.front())};
+        const frame::OffloadRequest& request = probes.front().handed.front().request;
         sent.offloads = port::tx_names(request.port_offloads);
         sent.asked = asked_of(row, request.mbuf_flags);
         sent.lacking = lacking_for(request, device);
         if (is_put_together(row, path_.ports[ports_.far])) {
             sent.lacking.push_back("a far port that leaves IPv4 fragments alone");
         }
-        for (Probe& probe : *probes) {
+        for (Probe& probe : probes) {
             suit(probe, device, sent.lacking);
         }
         if (sent.lacking.empty()) {
-            std::ranges::move(*probes, std::back_inserter(waiting));
+            std::ranges::move(probes, std::back_inserter(waiting));
         }
         run_.sent.push_back(std::move(sent));
         const bool last = number + 1 == matrix.rows.size();
         if (is_full(waiting) || last) {
-            if (Status passed = exchange(maker, ports_.device, ports_.far, waiting, judge);
-                !passed) {
-                return passed;
-            }
+            TRY(exchange(maker, ports_.device, ports_.far, waiting, judge));
             done(number + 1);
         }
     }
@@ -351,19 +339,14 @@ Status Rows::receive(const matrix::Matrix& matrix, const std::function<void(std:
     };
     const port::PortInfo& device = path_.ports[ports_.device];
     for (std::size_t number = 0; number < matrix.rows.size(); ++number) {
-        auto probes = probes_of(maker, matrix.rows[number], number);
-        if (!probes) {
-            return pass_on(probes.error());
-        }
+        auto probes = TRY(probes_of(maker, matrix.rows[number], number));
         if (!is_put_together(matrix.rows[number], device)) {
-            std::ranges::move(*probes, std::back_inserter(waiting));
+            std::ranges::move(probes, std::back_inserter(waiting));
         }
         if (!is_full(waiting) && number + 1 < matrix.rows.size()) {
             continue;
         }
-        if (Status passed = exchange(maker, ports_.far, ports_.device, waiting, judge); !passed) {
-            return passed;
-        }
+        TRY(exchange(maker, ports_.far, ports_.device, waiting, judge));
         done(number + 1);
     }
     for (std::size_t number = 0; number < cells.size(); ++number) {

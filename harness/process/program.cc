@@ -160,16 +160,13 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
 
 Result<std::string> run_checked(const std::vector<std::string>& argv,
                                 const ProgramOptions& options) {
-    auto output = run_program(argv, options);
-    if (!output) {
-        return pass_on(output.error());
-    }
-    if (output->exit_status != 0) {
+    auto output = TRY(run_program(argv, options));
+    if (output.exit_status != 0) {
         const std::string where = options.netns.empty() ? "" : " in namespace " + options.netns;
         return fail(ErrorCode::kFailed, "'{}'{} failed with status {}: {}", fmt::join(argv, " "),
-                    where, output->exit_status, output->err.empty() ? output->out : output->err);
+                    where, output.exit_status, output.err.empty() ? output.out : output.err);
     }
-    return std::move(output->out);
+    return std::move(output.out);
 }
 
 }  // namespace pathproof::process

@@ -27,21 +27,12 @@ Evidence Erratum::evidence() const {
 }
 
 Result<std::vector<Erratum>> load_errata(const std::string& directory) {
-    const auto paths = toml_files(directory + "/errata", "errata");
-    if (!paths) {
-        return pass_on(paths.error());
-    }
+    const auto paths = TRY(toml_files(directory + "/errata", "errata"));
     std::vector<Erratum> errata;
-    for (const std::string& path : *paths) {
-        const auto text = read_text(path, "erratum");
-        if (!text) {
-            return pass_on(text.error());
-        }
-        auto erratum = parse_erratum(*text, path);
-        if (!erratum) {
-            return pass_on(erratum.error());
-        }
-        errata.push_back(std::move(*erratum));
+    for (const std::string& path : paths) {
+        const auto text = TRY(read_text(path, "erratum"));
+        auto erratum = TRY(parse_erratum(text, path));
+        errata.push_back(std::move(erratum));
     }
     std::sort(errata.begin(), errata.end(),
               [](const Erratum& a, const Erratum& b) { return a.id < b.id; });
@@ -49,12 +40,9 @@ Result<std::vector<Erratum>> load_errata(const std::string& directory) {
 }
 
 Result<Erratum> find_erratum(const std::string& directory, const std::string& id) {
-    auto errata = load_errata(directory);
-    if (!errata) {
-        return pass_on(errata.error());
-    }
+    auto errata = TRY(load_errata(directory));
     std::vector<std::string> close;
-    for (Erratum& erratum : *errata) {
+    for (Erratum& erratum : errata) {
         if (erratum.id == id || number_of(erratum.id) == id) {
             return std::move(erratum);
         }

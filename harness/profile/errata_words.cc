@@ -166,9 +166,7 @@ Result<Signature> parse_signature(const std::string& text) {
     }
     const Signature signature{*direction, text.substr(first + 1, last - first - 1),
                               text.substr(last + 1)};
-    if (const Status known = check_layer(signature.layer); !known) {
-        return pass_on(known.error());
-    }
+    TRY(check_layer(signature.layer));
     if (!has(kChecksumNames, split_name(signature.name).first)) {
         return fail(ErrorCode::kBadInput, "'{}' is no name of a defect; there are: {}",
                     signature.name, fmt::join(kChecksumNames, ", "));

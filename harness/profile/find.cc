@@ -29,12 +29,9 @@ std::string profile_directory() {
 }
 
 Result<std::vector<Profile>> load_each(const std::string& directory, std::vector<Error>& damaged) {
-    const auto paths = toml_files(directory, "profiles");
-    if (!paths) {
-        return pass_on(paths.error());
-    }
+    const auto paths = TRY(toml_files(directory, "profiles"));
     std::vector<Profile> profiles;
-    for (const std::string& path : *paths) {
+    for (const std::string& path : paths) {
         auto profile = load_profile(path);
         if (profile) {
             profiles.push_back(std::move(*profile));
@@ -42,7 +39,7 @@ Result<std::vector<Profile>> load_each(const std::string& directory, std::vector
             damaged.push_back(profile.error());
         }
     }
-    if (paths->empty()) {
+    if (paths.empty()) {
         return fail(ErrorCode::kNotFound,
                     "there is no profile in {}; PATHPROOF_PROFILES names another folder",
                     directory);
@@ -60,12 +57,9 @@ Result<std::vector<Profile>> load_all(const std::string& directory) {
 
 Result<Profile> find_profile(const std::string& directory, const std::string& id) {
     std::vector<Error> damaged;
-    auto profiles = load_each(directory, damaged);
-    if (!profiles) {
-        return pass_on(profiles.error());
-    }
+    auto profiles = TRY(load_each(directory, damaged));
     std::vector<std::string> ids;
-    for (Profile& profile : *profiles) {
+    for (Profile& profile : profiles) {
         if (profile.id == id) {
             return std::move(profile);
         }

@@ -130,27 +130,19 @@ std::string pci_id(const std::string& address) {
 }
 
 Result<LiveDevice> read_kernel_device(const std::string& name) {
-    const auto info = agent::read_device(name);
-    if (!info) {
-        return pass_on(info.error());
-    }
-    auto features = agent::read_features(name);
-    if (!features) {
-        return pass_on(features.error());
-    }
+    const auto info = TRY(agent::read_device(name));
+    auto features = TRY(agent::read_features(name));
     LiveDevice device{
         .name = name,
-        .identity = {.kernel_driver = info->driver, .pmd = "", .pci = pci_id(info->bus)},
-        .firmware = info->firmware,
-        .features = std::move(*features),
+        .identity = {.kernel_driver = info.driver, .pmd = "", .pci = pci_id(info.bus)},
+        .firmware = info.firmware,
+        .features = std::move(features),
         .dpdk_tx = {},
         .dpdk_rx = {},
         .limits = {},
-        .speed_mbps = info->speed_mbps,
+        .speed_mbps = info.speed_mbps,
         .running = {.kernel = release(), .dpdk = ""}};
-    if (const Status read = read_link_limits(name, device.limits); !read) {
-        return pass_on(read.error());
-    }
+    TRY(read_link_limits(name, device.limits));
     read_channels(name, device.limits);
     return device;
 }

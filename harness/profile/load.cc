@@ -326,11 +326,8 @@ Result<Profile> parse_profile(const std::string& text, const std::string& file) 
 }
 
 Result<Profile> load_profile(const std::string& path) {
-    const auto text = read_text(path, "profile");
-    if (!text) {
-        return pass_on(text.error());
-    }
-    return parse_profile(*text, path);
+    const auto text = TRY(read_text(path, "profile"));
+    return parse_profile(text, path);
 }
 
 }  // namespace pathproof::profile

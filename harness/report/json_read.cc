@@ -277,9 +277,7 @@ RunResult to_run(const ordered_json& from) {
 }  // namespace
 
 Result<RunResult> from_json(const std::string& text) {
-    if (const Status valid = validate(text); !valid) {
-        return pass_on(valid.error());
-    }
+    TRY(validate(text));
     try {
         return to_run(ordered_json::parse(text));
     } catch (const nlohmann::json::exception& wrong) {

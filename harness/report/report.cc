@@ -53,9 +53,7 @@ Status check_kind(const fs::path& path, fs::file_type wanted) {
 }
 
 Status make_folder(const fs::path& path) {
-    if (const Status fit = check_kind(path, fs::file_type::directory); !fit) {
-        return fit;
-    }
+    TRY(check_kind(path, fs::file_type::directory));
     std::error_code wrong;
     fs::create_directories(path, wrong);
     if (wrong) {
@@ -122,16 +120,13 @@ bool has_complete_report(const fs::path& folder) {
 
 // The document as it lies on the disk is valid and says what was to be said.
 Status check_written(const std::string& path, const std::string& wanted) {
-    const auto text = read_file(path);
-    if (!text) {
-        return pass_on(text.error());
-    }
-    const auto read = from_json(*text);
+    const auto text = TRY(read_file(path));
+    const auto read = from_json(text);
     if (!read) {
         return fail(ErrorCode::kFailed, "{} was written, but is not valid: {}", path,
                     read.error().message);
     }
-    if (*text != wanted || json_text(*read) != wanted) {
+    if (text != wanted || json_text(*read) != wanted) {
         return fail(ErrorCode::kFailed, "{} does not read back as what was written", path);
     }
     return {};
@@ -144,18 +139,14 @@ struct OutputFile {
 
 Status write_and_check(const std::string& folder, const std::vector<OutputFile>& files) {
     for (const OutputFile& file : files) {
-        if (const Status written = replace_file(folder + "/" + file.name, file.text); !written) {
-            return written;
-        }
+        TRY(replace_file(folder + "/" + file.name, file.text));
     }
     return check_written(folder + "/" + files.front().name, files.front().text);
 }
 
 // All of `folder` in the place of what `target` has of it; the earlier evidence goes with `folder`.
 Status put_in_place(const fs::path& folder, const fs::path& target) {
-    if (const Status made = make_folder(target); !made) {
-        return made;
-    }
+    TRY(make_folder(target));
     std::error_code wrong;
     if (fs::exists(target / "evidence", wrong)) {
         fs::rename(target / "evidence", folder / "earlier", wrong);
@@ -187,9 +178,7 @@ Status prepare_output(const std::string& out_dir) {
     // A path that ends in a slash names what a link leads to.
     const fs::path folder = out_dir.substr(0, out_dir.find_last_not_of('/') + 1);
     if (!folder.empty()) {
-        if (const Status made = make_folder(folder); !made) {
-            return made;
-        }
+        TRY(make_folder(folder));
     }
     Status fit = check_kind(folder / "evidence", fs::file_type::directory);
     for (const char* file : kFiles) {

@@ -46,10 +46,7 @@ Status check_interval(const std::string& where, double value,
         return finite;
     }
     for (double end : {interval->low, interval->high}) {
-        if (const Status finite = check_number(fmt::format("the interval of {}", where), end);
-            !finite) {
-            return finite;
-        }
+        TRY(check_number(fmt::format("the interval of {}", where), end));
     }
     const double slack = 1e-9 * std::max(1.0, std::abs(value));
     if (value < interval->low - slack || value > interval->high + slack) {
@@ -89,10 +86,7 @@ Status check_cell(const std::string& scenario, const Cell& cell) {
             continue;
         }
         const std::string what = fmt::format("measure '{}' of {}", measure.name, where);
-        const Status held = check_interval(what, measure.value.number(), measure.interval);
-        if (!held) {
-            return held;
-        }
+        TRY(check_interval(what, measure.value.number(), measure.interval));
     }
     return {};
 }
@@ -105,9 +99,7 @@ Status check_cells(const ScenarioResult& scenario) {
                 return fail(ErrorCode::kFailed, "report: {} has two cells or controls named '{}'",
                             scenario.id, cell.id);
             }
-            if (const Status sound = check_cell(scenario.id, cell); !sound) {
-                return sound;
-            }
+            TRY(check_cell(scenario.id, cell));
         }
     }
     for (const std::string& id : {scenario.before_cell, scenario.after_cell}) {
@@ -123,9 +115,7 @@ Status check_charts(const ScenarioResult& scenario) {
     for (const Chart& chart : scenario.charts) {
         for (const Bar& bar : chart.bars) {
             const std::string where = fmt::format("bar '{}' of chart '{}'", bar.label, chart.title);
-            if (const Status held = check_interval(where, bar.value, bar.interval); !held) {
-                return held;
-            }
+            TRY(check_interval(where, bar.value, bar.interval));
         }
     }
     return {};
@@ -171,9 +161,7 @@ Status check_consistency(const RunResult& run) {
             return fail(ErrorCode::kFailed, "report: two scenarios are named '{}'", scenario.id);
         }
         for (auto check : {check_cells, check_charts, check_proofs}) {
-            if (const Status sound = check(scenario); !sound) {
-                return sound;
-            }
+            TRY(check(scenario));
         }
     }
     return {};

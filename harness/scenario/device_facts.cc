@@ -20,25 +20,19 @@ Fact read_fact(const std::string& name, const std::string& value, const std::str
 
 Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string& device,
                                         const std::string& title) {
-    const auto info = agent.device(device);
-    if (!info) {
-        return pass_on(info.error());
-    }
-    const auto features = agent.features(device);
-    if (!features) {
-        return pass_on(features.error());
-    }
+    const auto info = TRY(agent.device(device));
+    const auto features = TRY(agent.features(device));
     verdict::FactGroup group{.title = title, .facts = {}};
-    group.facts.push_back(read_fact("driver", info->driver, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(read_fact("driver version", info->driver_version, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(read_fact("firmware", info->firmware, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(read_fact("bus", info->bus, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(read_fact("MTU", fmt::format("{}", info->mtu), "SIOCGIFMTU"));
-    group.facts.push_back(read_fact("link", info->link_up ? "up" : "down", "ETHTOOL_GLINK"));
+    group.facts.push_back(read_fact("driver", info.driver, "ETHTOOL_GDRVINFO"));
+    group.facts.push_back(read_fact("driver version", info.driver_version, "ETHTOOL_GDRVINFO"));
+    group.facts.push_back(read_fact("firmware", info.firmware, "ETHTOOL_GDRVINFO"));
+    group.facts.push_back(read_fact("bus", info.bus, "ETHTOOL_GDRVINFO"));
+    group.facts.push_back(read_fact("MTU", fmt::format("{}", info.mtu), "SIOCGIFMTU"));
+    group.facts.push_back(read_fact("link", info.link_up ? "up" : "down", "ETHTOOL_GLINK"));
     group.facts.push_back(
-        read_fact("speed", info->speed_mbps < 0 ? "" : fmt::format("{} Mb/s", info->speed_mbps),
+        read_fact("speed", info.speed_mbps < 0 ? "" : fmt::format("{} Mb/s", info.speed_mbps),
                   "ETHTOOL_GLINKSETTINGS"));
-    for (const agent::Feature& feature : *features) {
+    for (const agent::Feature& feature : features) {
         group.facts.push_back(
             read_fact(feature.name,
                       std::string(feature.active ? "on" : "off") +
@@ -50,11 +44,8 @@ Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string&
 
 Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string& device,
                                          const profile::Profile& profile) {
-    const auto features = agent.features(device);
-    if (!features) {
-        return pass_on(features.error());
-    }
-    const std::vector<profile::Finding> findings = profile::compare(profile, *features);
+    const auto features = TRY(agent.features(device));
+    const std::vector<profile::Finding> findings = profile::compare(profile, features);
     verdict::FactGroup group{
         .title = fmt::format("Profile {} against {}: {}", profile.id, device,
                              profile::agrees(findings) ? "nothing missing, nothing unexpected"

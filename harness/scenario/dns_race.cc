@@ -39,20 +39,12 @@ Result<std::vector<MeasuredCell>> measure(Context& context, const std::string& i
                                    ids_of(experiments), [&](const std::string& cell) {
                                        return asked_for(context.options, cell);
                                    })));
-    auto bench = NatBench::build(context);
-    if (!bench) {
-        return pass_on(bench.error());
-    }
-    if (const Status described = (*bench)->describe(); !described) {
-        return pass_on(described.error());
-    }
+    auto bench = TRY(NatBench::build(context));
+    TRY(bench->describe());
     std::vector<MeasuredCell> cells;
     for (const Experiment& experiment : experiments) {
-        auto measured = experiment.run(context, **bench);
-        if (!measured) {
-            return pass_on(measured.error());
-        }
-        std::ranges::move(*measured, std::back_inserter(cells));
+        auto measured = TRY(experiment.run(context, *bench));
+        std::ranges::move(measured, std::back_inserter(cells));
     }
     return cells;
 }
@@ -60,11 +52,8 @@ Result<std::vector<MeasuredCell>> measure(Context& context, const std::string& i
 Result<verdict::ScenarioResult> run_race(Context& context, verdict::ScenarioResult head,
                                          std::span<const Experiment> experiments) {
     const auto began = std::chrono::steady_clock::now();
-    const auto cells = measure(context, head.id, experiments);
-    if (!cells) {
-        return pass_on(cells.error());
-    }
-    verdict::ScenarioResult result = conclude(*cells);
+    const auto cells = TRY(measure(context, head.id, experiments));
+    verdict::ScenarioResult result = conclude(cells);
     result.id = std::move(head.id);
     result.title = std::move(head.title);
     result.question = std::move(head.question);

@@ -44,9 +44,7 @@ std::vector<RaceCell> late_answer_cells() {
 Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& bench) {
     const std::uint64_t pairs =
         std::min(context.options.pairs ? context.options.pairs : kPairs, kMostPairs);
-    if (const Status ready = bench.configure({.backends = 2}); !ready) {
-        return pass_on(ready.error());
-    }
+    TRY(bench.configure({.backends = 2}));
     std::vector<MeasuredCell> cells;
     for (const RaceCell& cell : late_answer_cells()) {
         if (!asked_for(context.options, cell.id)) {
@@ -60,11 +58,8 @@ Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& be
             plan.source_ports = 20'000;
             plan.members[1].source_port_offset = 20'000;
         }
-        auto measured = bench.measure(cell, plan);
-        if (!measured) {
-            return pass_on(measured.error());
-        }
-        add_cell(context, cells, std::move(*measured));
+        auto measured = TRY(bench.measure(cell, plan));
+        add_cell(context, cells, std::move(measured));
     }
     return cells;
 }

@@ -71,27 +71,17 @@ struct NatBench::Run {
 };
 
 Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
-    auto lab = context.lab.nat_box(context.journal);
-    if (!lab) {
-        return pass_on(lab.error());
-    }
+    auto lab = TRY(context.lab.nat_box(context.journal));
     std::unique_ptr<NatBench> bench(new NatBench(context));
-    bench->lab_ = std::move(*lab);
-    auto agent = bench->lab_->agent();
-    if (!agent) {
-        return pass_on(agent.error());
-    }
-    bench->dut_ = std::move(*agent);
-    if (const Status opened = bench->open_ports(); !opened) {
-        return pass_on(opened.error());
-    }
+    bench->lab_ = std::move(lab);
+    auto agent = TRY(bench->lab_->agent());
+    bench->dut_ = std::move(agent);
+    TRY(bench->open_ports());
     std::vector<frame::MacAddress> addresses;
     for (const port::PortInfo& port : bench->tester_->ports()) {
         addresses.push_back(port.mac);
     }
-    if (const Status met = bench->lab_->meet(addresses); !met) {
-        return pass_on(met.error());
-    }
+    TRY(bench->lab_->meet(addresses));
     context.measured.know_dpdk(bench->tester_->dpdk_version());
     return bench;
 }
@@ -101,28 +91,22 @@ Status NatBench::open_ports() {
     const std::vector<std::vector<lab::Prefix>> plans = lab_->port_plans();
     for (const std::string& name :
          {names().client_ports[0], names().client_ports[1], names().server_port}) {
-        auto port = plans.empty()
-                        ? Result<tester::PortRequest>({name, tester::af_packet_device(name)})
-                        : tester::choose_port(name, names().tester, {}, &plans[ports.size()]);
-        if (!port) {
-            return pass_on(port.error());
-        }
-        ports.push_back(std::move(*port));
+        auto port = TRY(plans.empty()
+                            ? Result<tester::PortRequest>({name, tester::af_packet_device(name)})
+                            : tester::choose_port(name, names().tester, {}, &plans[ports.size()]));
+        ports.push_back(std::move(port));
     }
     // The lab's own interfaces go with their namespaces.
     const auto programs =
         plans.empty() ? std::vector<std::string>() : tester::interfaces_with_programs(ports);
     return context_.journal.open_ports(names().tester, programs, [&]() -> Status {
-        auto tester = tester::Client::start({
+        auto tester = TRY(tester::Client::start({
             .netns = names().tester,
             .ports = ports,
             .worker_cpus = context_.options.cpus,
             .hugepages = context_.options.hugepages,
-        });
-        if (!tester) {
-            return pass_on(tester.error());
-        }
-        tester_ = std::move(*tester);
+        }));
+        tester_ = std::move(tester);
         return {};
     });
 }
@@ -185,15 +169,12 @@ traffic::PairPlan NatBench::carried_plan(std::uint64_t pairs, std::uint16_t firs
 }
 
 Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::PairPlan& plan) {
-    auto done = run(what, plan);
-    if (!done) {
-        return pass_on(done.error());
-    }
-    const judge::PairReport& report = done->report;
-    const join::DutRecord& dut = done->dut;
+    auto done = TRY(run(what, plan));
+    const judge::PairReport& report = done.report;
+    const join::DutRecord& dut = done.dut;
     MeasuredCell cell{.what = what,
-                      .seen = {.objections = objections_of(done->plan, report, dut.log, what.delay),
-                               .found = join::join_pairs(done->plan, report, dut, what.delay),
+                      .seen = {.objections = objections_of(done.plan, report, dut.log, what.delay),
+                               .found = join::join_pairs(done.plan, report, dut, what.delay),
                                .clash_resolve = dut.counter("clash_resolve"),
                                .insert_failed = dut.counter("insert_failed"),
                                .drop = dut.counter("drop"),
@@ -204,13 +185,11 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::Pair
                                .skew_p50_ns = report.departures.skew_p50_ns,
                                .late_departures = report.departures.late,
                                .tester_lost = report.tester_lost,
-                               .attempts = done->attempts}};
+                               .attempts = done.attempts}};
     for (const drops::Outage& outage : dut.outages) {
         cell.seen.outages.push_back(outage.device);
     }
-    if (const Status kept = keep_evidence_of(*done, cell); !kept) {
-        return pass_on(kept.error());
-    }
+    TRY(keep_evidence_of(done, cell));
     return cell;
 }
 
@@ -219,9 +198,7 @@ Result<NatBench::Run> NatBench::run(const RaceCell& what, const traffic::PairPla
     run.plan.drain = 300ms;
     run.capture = evidence_path(context_.options.out_dir, what.id + ".pcapng");
     for (;; ++run.attempts) {
-        if (const Status recorded = record(what, run); !recorded) {
-            return pass_on(recorded.error());
-        }
+        TRY(record(what, run));
         const bool sound = run.report.tester_lost == 0 && !starved(run.report, what.delay);
         if (sound || run.attempts == kMostAttempts) {
             return run;
@@ -246,19 +223,10 @@ Status NatBench::record(const RaceCell& what, Run& run) {
         std::error_code none;
         std::filesystem::remove(run.capture, none);
     }
-    if (const auto flushed = dut_->conntrack_flush(); !flushed) {
-        return pass_on(flushed.error());
-    }
-    const auto before = dut_->conntrack_stats();
-    if (!before) {
-        return pass_on(before.error());
-    }
-    if (const Status listening = dut_->start_events({.protocol = IPPROTO_UDP}); !listening) {
-        return listening;
-    }
-    if (const Status watching = dut_->start_path_watch(); !watching) {
-        return watching;
-    }
+    TRY(dut_->conntrack_flush());
+    const auto before = TRY(dut_->conntrack_stats());
+    TRY(dut_->start_events({.protocol = IPPROTO_UDP}));
+    TRY(dut_->start_path_watch());
     auto report = tester_->run_pairs(run.plan, responder, run.capture);
     const auto after = dut_->conntrack_stats();
     const auto table = dut_->conntrack_table();
@@ -279,7 +247,7 @@ Status NatBench::record(const RaceCell& what, Run& run) {
     }
     run.report = std::move(*report);
     run.dut = {.log = std::move(*log),
-               .stats = netfilter::delta(*before, *after),
+               .stats = netfilter::delta(before, *after),
                .table = *table,
                .flushed_ns = *flushed,
                .drops = std::move(seen->drops),
@@ -332,12 +300,9 @@ Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
          {std::tuple{".events.json", which, events},
           {".counters.txt", std::string("conntrack counters per CPU, as deltas over the cell"),
            stats_text(run.dut.stats)}}) {
-        const auto kept =
-            keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content);
-        if (!kept) {
-            return pass_on(kept.error());
-        }
-        cell.evidence.insert(cell.evidence.end(), kept->begin(), kept->end());
+        const auto kept = TRY(
+            keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content));
+        cell.evidence.insert(cell.evidence.end(), kept.begin(), kept.end());
     }
     const std::size_t kept = run.report.misdelivered_frames.size();
     const std::uint64_t all = found.count(judge::QueryState::kWrongSource);
@@ -361,11 +326,8 @@ void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell c
 
 Status NatBench::describe() {
     for (const std::string& device : {names().dut_client_devices[0], names().dut_server_device}) {
-        auto group = device_facts(*dut_, device, "DUT device " + device + " (NAT box)");
-        if (!group) {
-            return pass_on(group.error());
-        }
-        context_.measured.know(std::move(*group));
+        auto group = TRY(device_facts(*dut_, device, "DUT device " + device + " (NAT box)"));
+        context_.measured.know(std::move(group));
     }
     context_.measured.know(port_facts(tester_->ports(), "Tester ports of the NAT box lab"));
     return {};

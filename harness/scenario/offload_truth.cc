@@ -43,17 +43,11 @@ struct TruthLab {
 };
 
 Result<TruthLab> build_lab(Context& context) {
-    auto overlay = context.lab.overlay(context.journal);
-    if (!overlay) {
-        return pass_on(overlay.error());
-    }
-    const lab::OverlayNames& names = (*overlay)->names();
+    auto overlay = TRY(context.lab.overlay(context.journal));
+    const lab::OverlayNames& names = overlay->names();
     for (const auto& [netns, device] :
          {std::pair{names.node_a, names.underlay}, {names.tester, names.tester_port_a}}) {
-        const Status set = lab::run_ip(netns, fmt::format("link set {} mtu {}\n", device, kLabMtu));
-        if (!set) {
-            return pass_on(set.error());
-        }
+        TRY(lab::run_ip(netns, fmt::format("link set {} mtu {}\n", device, kLabMtu)));
     }
     // The lab is without IPv6; here its frames are counted. Without stray ones of the kernel's own.
     const std::string ipv6 = fmt::format("net.ipv6.conf.{}.", names.underlay);
@@ -64,7 +58,7 @@ Result<TruthLab> build_lab(Context& context) {
     if (!ipv6_on && ipv6_on.error().code != ErrorCode::kNotFound) {
         return pass_on(ipv6_on.error());
     }
-    TruthLab built{.overlay = std::move(*overlay)};
+    TruthLab built{.overlay = std::move(overlay)};
     built.device = {
         .netns = names.node_a,
         .name = names.underlay,
@@ -91,16 +85,10 @@ std::string kernel_release() {
 // What is known of the device from outside: its profile, and whether its frames leave the machine.
 Status add_knowledge(const Context& context, TruthRun& run) {
     const std::string folder = profile::profile_directory();
-    auto errata = profile::load_errata(folder);
-    if (!errata) {
-        return pass_on(errata.error());
-    }
-    run.errata = std::move(*errata);
-    const auto all = profile::load_all(folder);
-    if (!all) {
-        return pass_on(all.error());
-    }
-    auto own = profile::matching_profile(*all, {.kernel_driver = run.driver});
+    auto errata = TRY(profile::load_errata(folder));
+    run.errata = std::move(errata);
+    const auto all = TRY(profile::load_all(folder));
+    auto own = profile::matching_profile(all, {.kernel_driver = run.driver});
     run.wire = own && own->evidence_class == "virtual" ? WireKind::kMemory : WireKind::kCable;
     run.profile = context.profile;
     if (!run.profile && own) {
@@ -140,11 +128,8 @@ Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
         limits, matrix::Direction::kTransmit,
         full ? matrix::Strength::kTriples : matrix::Strength::kPairs, context.options.seed);
     add_plain_rows(rows);
-    auto set = make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick);
-    if (!set) {
-        return pass_on(set.error());
-    }
-    return Plan{size, limits, maker, std::move(*set)};
+    auto set = TRY(make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick));
+    return Plan{size, limits, maker, std::move(set)};
 }
 
 std::vector<std::string> varied_features(const ProbeSet& set,
@@ -174,11 +159,8 @@ Status run_settings(Context& context, TruthBench& bench, const Plan& plan, Featu
     const std::vector<matrix::Row>& rows = plan.set.matrix.rows;
     for (const Setting& setting : settings_for(run.varied, run.as_found, plan.size)) {
         context.progress.step(cell_id(setting, std::nullopt));
-        auto taken = features.set(setting);
-        if (!taken) {
-            return pass_on(taken.error());
-        }
-        SettingOutcome outcome{.setting = setting, .taken = std::move(*taken)};
+        auto taken = TRY(features.set(setting));
+        SettingOutcome outcome{.setting = setting, .taken = std::move(taken)};
         const auto wanted = [&](std::size_t row) {
             return !bench.blind_to(rows[row]) && is_worth_sending(setting, rows[row]);
         };
@@ -187,9 +169,7 @@ Status run_settings(Context& context, TruthBench& bench, const Plan& plan, Featu
         if (!sent) {
             return sent;
         }
-        if (const Status looked = features.look_again(outcome.taken); !looked) {
-            return looked;
-        }
+        TRY(features.look_again(outcome.taken));
         run.outcomes.push_back(std::move(outcome));
     }
     return {};
@@ -341,17 +321,14 @@ Status prove(Context& context, TruthBench& bench, const Plan& plan, FeatureSwitc
              TruthRun& run) {
     const auto off = features.set({Setting::Kind::kAllOff, ""});
     auto received =
-        off ? FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
-                                  bench.device().name, receive_features(features.as_found()))
-            : Result<FeatureSwitch>(pass_on(off.error()));
-    if (!received) {
-        return pass_on(received.error());
-    }
-    const auto quiet = received->set({Setting::Kind::kAllOff, ""});
+        TRY(off ? FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
+                                      bench.device().name, receive_features(features.as_found()))
+                : Result<FeatureSwitch>(pass_on(off.error())));
+    const auto quiet = received.set({Setting::Kind::kAllOff, ""});
     const Status proven = quiet ? prove_path(bench, plan.maker, plan.set,
                                              receive_rows(context, bench), run.values.path)
                                 : Status(pass_on(quiet.error()));
-    const auto back = received->put_back();
+    const auto back = received.put_back();
     return proven && !back ? Status(pass_on(back.error())) : proven;
 }
 
@@ -360,29 +337,21 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
     TruthRun run{.driver = bench.info().driver, .kernel = kernel_release(), .set = &plan.set};
     run.device = fmt::format("{} ({}{}{})", bench.device().name, run.driver,
                              bench.device().netns.empty() ? "" : " in ", bench.device().netns);
-    if (const Status known = add_knowledge(context, run); !known) {
-        return pass_on(known.error());
-    }
+    TRY(add_knowledge(context, run));
     run.values.device = run.device;
     run.values.path = path;
-    auto features = bench.dut().features(bench.device().name);
-    if (!features) {
-        return pass_on(features.error());
-    }
-    run.varied = varied_features(plan.set, *features);
-    auto switches = FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
-                                        bench.device().name, run.varied);
-    if (!switches) {
-        return pass_on(switches.error());
-    }
-    run.as_found = switches->as_found();
+    auto features = TRY(bench.dut().features(bench.device().name));
+    run.varied = varied_features(plan.set, features);
+    auto switches = TRY(FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
+                                            bench.device().name, run.varied));
+    run.as_found = switches.as_found();
     run.left_out = left_out_of(bench, plan.set);
     context.progress.step("path");
-    Status sent = prove(context, bench, plan, *switches, run);
+    Status sent = prove(context, bench, plan, switches, run);
     if (sent && run.values.path.proven()) {
-        sent = run_settings(context, bench, plan, *switches, run);
+        sent = run_settings(context, bench, plan, switches, run);
     }
-    const auto left = switches->put_back();
+    const auto left = switches.put_back();
     if (!sent || !left) {
         return pass_on(sent ? left.error() : sent.error());
     }
@@ -391,11 +360,8 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
         result.cells.push_back(put_back_cell("tx.flags-put-back", *left));
         return run;
     }
-    auto cells = truth_cells(run, bench, context.options.out_dir);
-    if (!cells) {
-        return pass_on(cells.error());
-    }
-    std::ranges::move(*cells, std::back_inserter(result.cells));
+    auto cells = TRY(truth_cells(run, bench, context.options.out_dir));
+    std::ranges::move(cells, std::back_inserter(result.cells));
     result.cells.push_back(put_back_cell("tx.flags-put-back", *left));
     result.controls.push_back(control_cell(run));
     result.truth_tables.push_back(truth_table(run));
@@ -404,12 +370,10 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
 }
 
 Status describe(Context& context, TruthBench& bench) {
-    auto facts = device_facts(bench.dut(), bench.device().name,
-                              "DUT device " + bench.device().name + " of the offload truth table");
-    if (!facts) {
-        return pass_on(facts.error());
-    }
-    context.measured.know(std::move(*facts));
+    auto facts =
+        TRY(device_facts(bench.dut(), bench.device().name,
+                         "DUT device " + bench.device().name + " of the offload truth table"));
+    context.measured.know(std::move(facts));
     context.measured.know(
         port_facts({bench.tester_port()}, "Tester port of the offload truth table"));
     return {};
@@ -417,64 +381,38 @@ Status describe(Context& context, TruthBench& bench) {
 
 Status run_on(Context& context, const TruthDevice& device, lab::Overlay* overlay,
               verdict::ScenarioResult& result) {
-    auto bench = TruthBench::open(context, device);
-    if (!bench) {
-        return pass_on(bench.error());
-    }
+    auto bench = TRY(TruthBench::open(context, device));
     if (overlay != nullptr) {
-        if (const Status allowed = allow_super_frames(**bench); !allowed) {
-            return allowed;
-        }
+        TRY(allow_super_frames(*bench));
     }
-    if (const Status described = describe(context, **bench); !described) {
-        return described;
-    }
-    auto far = FarEnd::take(context.journal, device);
-    if (!far) {
-        return pass_on(far.error());
-    }
-    const agent::DeviceInfo& info = (*bench)->info();
+    TRY(describe(context, *bench));
+    auto far = TRY(FarEnd::take(context.journal, device));
+    const agent::DeviceInfo& info = bench->info();
     PathFacts path{.to_tester = {},
                    .to_device = {},
                    .device = {.name = device.name, .netns = device.netns, .mtu = info.mtu},
-                   .far = far->end()};
+                   .far = far.end()};
     const std::uint32_t longest =
         std::min({info.mtu, device.longest_packet, path.far.mtu == 0 ? info.mtu : path.far.mtu});
-    const auto mtu = find_mtu(**bench, longest);
-    if (!mtu) {
-        return pass_on(mtu.error());
-    }
-    path.mtu = *mtu;
-    (*bench)->limit_packets(*mtu == 0 ? longest : *mtu);
-    const auto plan = make_plan(context, **bench);
-    if (!plan) {
-        return pass_on(plan.error());
-    }
-    const auto features = (*bench)->dut().features(device.name);
-    if (!features) {
-        return pass_on(features.error());
-    }
+    const auto mtu = TRY(find_mtu(*bench, longest));
+    path.mtu = mtu;
+    bench->limit_packets(mtu == 0 ? longest : mtu);
+    const auto plan = TRY(make_plan(context, *bench));
+    const auto features = TRY(bench->dut().features(device.name));
     const std::size_t settings =
-        settings_for(varied_features(plan->set, *features), *features, plan->size).size();
-    context.progress.begin(result.id, 1 + settings + receive_steps(*features) + segment_steps() +
+        settings_for(varied_features(plan.set, features), features, plan.size).size();
+    context.progress.begin(result.id, 1 + settings + receive_steps(features) + segment_steps() +
                                           (overlay != nullptr ? tunnel_steps() : 0));
-    auto run = judge_device(context, **bench, *plan, path, result);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    if (!run->values.path.proven()) {
-        conclude_truth(run->values, result);
+    auto run = TRY(judge_device(context, *bench, plan, path, result));
+    if (!run.values.path.proven()) {
+        conclude_truth(run.values, result);
         return {};
     }
-    if (const Status received = judge_receipt(context, **bench, *run, result); !received) {
-        return received;
-    }
-    if (const Status judged = judge_tunnel_segments(context, **bench, *run, result); !judged) {
-        return judged;
-    }
+    TRY(judge_receipt(context, *bench, run, result));
+    TRY(judge_tunnel_segments(context, *bench, run, result));
     const Status judged =
-        overlay == nullptr ? Status() : judge_tunnels(context, **bench, *overlay, *run, result);
-    conclude_truth(run->values, result);
+        overlay == nullptr ? Status() : judge_tunnels(context, *bench, *overlay, run, result);
+    conclude_truth(run.values, result);
     return judged;
 }
 
@@ -489,17 +427,10 @@ Result<verdict::ScenarioResult> run_offload_truth(Context& context) {
         "Is every frame on the wire right, and everything true that is said of received ones, "
         "whichever of the device's offloads are on or off?";
     if (context.options.device) {
-        if (const Status ran = run_on(context, *context.options.device, nullptr, result); !ran) {
-            return pass_on(ran.error());
-        }
+        TRY(run_on(context, *context.options.device, nullptr, result));
     } else {
-        auto built = build_lab(context);
-        if (!built) {
-            return pass_on(built.error());
-        }
-        if (const Status ran = run_on(context, built->device, built->overlay.get(), result); !ran) {
-            return pass_on(ran.error());
-        }
+        auto built = TRY(build_lab(context));
+        TRY(run_on(context, built.device, built.overlay.get(), result));
     }
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

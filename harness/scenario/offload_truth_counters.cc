@@ -60,12 +60,9 @@ Result<std::vector<matrix::FrameBytes>> frames_of(const CountedKind& kind, const
                 (kind.in_ip_header ? spec.packet.ip_checksum : spec.packet.transport_checksum) =
                     mistake;
             }
-            const auto made = frame::FrameTemplate::make(spec);
-            if (!made) {
-                return pass_on(made.error());
-            }
-            frames.emplace_back(made->size());
-            made->render(frames.back().data(), {});
+            const auto made = TRY(frame::FrameTemplate::make(spec));
+            frames.emplace_back(made.size());
+            made.render(frames.back().data(), {});
         }
     }
     return frames;
@@ -102,25 +99,19 @@ Result<Counters> read_counters(TruthBench& bench) {
 
 Status count_kind(TruthBench& bench, const CountedKind& kind, std::uint64_t seed,
                   KindCount& count) {
-    const auto frames = frames_of(kind, bench, seed);
-    if (!frames) {
-        return pass_on(frames.error());
-    }
-    for (const matrix::FrameBytes& bytes : *frames) {
+    const auto frames = TRY(frames_of(kind, bench, seed));
+    for (const matrix::FrameBytes& bytes : frames) {
         ++(judge::verify(bytes, frame::TunnelPorts(frame::IpTunnels::kIgnored)).any_bad()
                ? count.bad
                : count.good);
     }
     const auto before = read_counters(bench);
-    const Status sent = before ? bench.send(*frames) : Status(pass_on(before.error()));
-    const auto after = sent ? read_counters(bench) : Result<Counters>(pass_on(sent.error()));
-    if (!after) {
-        return pass_on(after.error());
-    }
+    const Status sent = before ? bench.send(frames) : Status(pass_on(before.error()));
+    const auto after = TRY(sent ? read_counters(bench) : Result<Counters>(pass_on(sent.error())));
     count.accepted =
-        value_of(after->kernel, kind.accepted) - value_of(before->kernel, kind.accepted);
-    count.refused = value_of(after->kernel, kind.refused) - value_of(before->kernel, kind.refused);
-    for (const auto& [name, value] : after->driver) {
+        value_of(after.kernel, kind.accepted) - value_of(before->kernel, kind.accepted);
+    count.refused = value_of(after.kernel, kind.refused) - value_of(before->kernel, kind.refused);
+    for (const auto& [name, value] : after.driver) {
         const auto then = before->driver.find(name);
         count.driver.emplace_back(name, value - (then == before->driver.end() ? 0 : then->second));
     }
@@ -239,9 +230,7 @@ Status look_again(TruthBench& bench, const CountedKind& kind, std::uint64_t seed
     }
     DropWatch watch({PathEnd{.name = bench.device().name, .netns = bench.device().netns}});
     KindCount again;
-    if (const Status counted = count_kind(bench, kind, seed, again); !counted) {
-        return counted;
-    }
+    TRY(count_kind(bench, kind, seed, again));
     const std::vector<PathDrop> drops = watch.stop();
     const Observation second = observation_of(again, kind);
     if (second.observed != Observed::kRight && !drops.empty()) {
@@ -269,12 +258,8 @@ Result<KindCounts> count_addressed(TruthBench& bench, const AddressedDevice& add
         if (!counts[i].why_not.empty()) {
             continue;
         }
-        if (const Status counted = count_kind(bench, kind, seed, counts[i]); !counted) {
-            return pass_on(counted.error());
-        }
-        if (const Status looked = look_again(bench, kind, seed, counts[i]); !looked) {
-            return pass_on(looked.error());
-        }
+        TRY(count_kind(bench, kind, seed, counts[i]));
+        TRY(look_again(bench, kind, seed, counts[i]));
     }
     return counts;
 }

@@ -49,11 +49,8 @@ Result<ProbeSet> make_probes(const matrix::ProbeMaker& maker, matrix::Matrix mat
     ProbeSet set{.matrix = std::move(matrix), .probes = {}};
     for (std::uint32_t row = 0; row < set.matrix.rows.size(); ++row) {
         for (std::uint32_t index = 0; index < each; ++index) {
-            auto probe = maker.make(set.matrix.rows[row], {.row = row, .index = index});
-            if (!probe) {
-                return pass_on(probe.error());
-            }
-            set.probes.push_back(std::move(*probe));
+            auto probe = TRY(maker.make(set.matrix.rows[row], {.row = row, .index = index}));
+            set.probes.push_back(std::move(probe));
         }
     }
     return set;
@@ -64,14 +61,11 @@ Status send_and_judge(TruthBench& bench, const matrix::ProbeMaker& maker, const 
     std::vector<matrix::Probe> probes;
     std::ranges::copy_if(set.probes, std::back_inserter(probes),
                          [&](const matrix::Probe& probe) { return wanted(probe.label.row); });
-    const auto carried = bench.carry(set.matrix.rows, probes, maker, outcome.tally);
-    if (!carried) {
-        return pass_on(carried.error());
-    }
+    const auto carried = TRY(bench.carry(set.matrix.rows, probes, maker, outcome.tally));
     std::map<std::size_t, RowCells> cells;
     for (std::size_t at = 0; at < probes.size(); ++at) {
         const matrix::Probe& probe = probes[at];
-        const Carried& seen = (*carried)[at];
+        const Carried& seen = carried[at];
         RowOutcome& row = outcome.rows[probe.label.row];
         if (!seen.refusal.empty()) {
             ++row.refusals[seen.refusal];
@@ -124,11 +118,8 @@ Status confirm(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSe
     std::uint64_t lost_beside = 0;  // by the tester, in looks that showed a row again
     for (int look = 1; look < kMostLooks && !doubtful.empty(); ++look) {
         SettingOutcome again{.setting = outcome.setting, .taken = outcome.taken};
-        const Status sent = send_and_judge(
-            bench, maker, set, [&](std::size_t row) { return doubtful.contains(row); }, again);
-        if (!sent) {
-            return sent;
-        }
+        TRY(send_and_judge(
+            bench, maker, set, [&](std::size_t row) { return doubtful.contains(row); }, again));
         const std::size_t before = doubtful.size();
         for (auto& [number, then] : again.rows) {
             const auto first = doubtful.find(number);

@@ -58,41 +58,27 @@ Result<FrameBytes> packet_of(std::uint32_t bytes) {
     spec.packet.source = {frame::IpAddress::v4(0xc6120001), 20'000};
     spec.packet.destination = {frame::IpAddress::v4(0xc6130001), 5201};
     spec.payload.assign(bytes - kHeaders, 0x5a);
-    const auto made = frame::FrameTemplate::make(spec);
-    if (!made) {
-        return pass_on(made.error());
-    }
-    FrameBytes frame(made->size());
-    made->render(frame.data(), {});
+    const auto made = TRY(frame::FrameTemplate::make(spec));
+    FrameBytes frame(made.size());
+    made.render(frame.data(), {});
     return frame;
 }
 
 Result<bool> passes(TruthBench& bench, std::uint32_t bytes) {
-    const auto frame = packet_of(bytes);
-    if (!frame) {
-        return pass_on(frame.error());
-    }
+    const auto frame = TRY(packet_of(bytes));
     const std::string& device = bench.device().name;
-    const auto there = bench.record(1, [&]() -> Status {
-        const auto sent = bench.dut().send_frames(device, {{.bytes = *frame, .request = {}}});
+    const auto there = TRY(bench.record(1, [&]() -> Status {
+        const auto sent = bench.dut().send_frames(device, {{.bytes = frame, .request = {}}});
         return sent ? Status() : Status(pass_on(sent.error()));
-    });
-    if (!there) {
-        return pass_on(there.error());
-    }
-    if (std::ranges::find(there->frames, *frame) == there->frames.end()) {
+    }));
+    if (std::ranges::find(there.frames, frame) == there.frames.end()) {
         return false;
     }
-    if (const Status listening = bench.dut().start_capture({.device = device}); !listening) {
-        return pass_on(listening.error());
-    }
-    const Status sent = bench.send({*frame});
-    const auto back = bench.dut().stop_capture();
-    if (!back) {
-        return pass_on(back.error());
-    }
-    return sent && std::ranges::find(back->frames, *frame, &agent::CapturedFrame::bytes) !=
-                       back->frames.end();
+    TRY(bench.dut().start_capture({.device = device}));
+    const Status sent = bench.send({frame});
+    const auto back = TRY(bench.dut().stop_capture());
+    return sent &&
+           std::ranges::find(back.frames, frame, &agent::CapturedFrame::bytes) != back.frames.end();
 }
 
 // What became of the plain frames of one probe.
@@ -122,15 +108,12 @@ Result<std::vector<Probe>> try_probes(TruthBench& bench, const matrix::ProbeMake
                                       const ProbeSet& set, const std::vector<Probe>& probes,
                                       PathCount& count) {
     TesterTally tally;
-    const auto carried = bench.carry(set.matrix.rows, probes, maker, tally);
-    if (!carried) {
-        return pass_on(carried.error());
-    }
+    const auto carried = TRY(bench.carry(set.matrix.rows, probes, maker, tally));
     std::vector<Probe> failed;
     count = {.own_loss = tally.lost};
     for (std::size_t at = 0; at < probes.size(); ++at) {
         const std::uint64_t before = count.right;
-        count_probe(probes[at], (*carried)[at], count);
+        count_probe(probes[at], carried[at], count);
         if (count.right - before != probes[at].intended.size()) {
             failed.push_back(probes[at]);
         }
@@ -199,15 +182,12 @@ Status prove_received(TruthBench& bench, offload::RowSettings settings, PathFact
     for (const auto patience : {settings.patience, std::chrono::milliseconds(kLongPatience)}) {
         settings.patience = patience;
         const auto receipt =
-            offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
-                                       settings, [](std::size_t, std::size_t) {});
-        if (!receipt) {
-            return pass_on(receipt.error());
-        }
+            TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
+                                           settings, [](std::size_t, std::size_t) {}));
         const PathCount before = path.to_device;
         PathCount& count = path.to_device;
-        count = {.own_loss = receipt->run.objections.size()};
-        for (const offload::RxRow& row : receipt->run.received) {
+        count = {.own_loss = receipt.run.objections.size()};
+        for (const offload::RxRow& row : receipt.run.received) {
             const matrix::Deliveries& delivered = row.result.deliveries;
             count.sent += row.result.frames;
             count.right += row.result.frames - delivered.good_lost - delivered.bad_lost;
@@ -252,11 +232,8 @@ Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
     }
     far.end_.name = behind->interface;
     far.end_.netns = device.tester_netns;
-    auto agent = agent::Client::start_in_netns(device.tester_netns);
-    if (!agent) {
-        return pass_on(agent.error());
-    }
-    far.agent_ = std::move(*agent);
+    auto agent = TRY(agent::Client::start_in_netns(device.tester_netns));
+    far.agent_ = std::move(agent);
     const auto info = far.agent_->device(far.end_.name);
     const auto before = far.agent_->features(far.end_.name);
     if (!info || !before) {
@@ -264,18 +241,12 @@ Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
     }
     far.end_.mtu = info->mtu;
     far.end_.xdp = xdp_of(far.end_.netns, far.end_.name);
-    auto features = FeatureSwitch::take(journal, *far.agent_, far.end_.netns, far.end_.name,
-                                        known_merging(*before));
-    if (!features) {
-        return pass_on(features.error());
-    }
-    far.features_ = std::make_unique<FeatureSwitch>(std::move(*features));
-    const auto taken = far.features_->set({Setting::Kind::kAllOff, ""});
-    if (!taken) {
-        return pass_on(taken.error());
-    }
-    for (const std::string& name : known_merging(taken->features)) {
-        if (find_feature(taken->features, name)->active) {
+    auto features = TRY(FeatureSwitch::take(journal, *far.agent_, far.end_.netns, far.end_.name,
+                                            known_merging(*before)));
+    far.features_ = std::make_unique<FeatureSwitch>(std::move(features));
+    const auto taken = TRY(far.features_->set({Setting::Kind::kAllOff, ""}));
+    for (const std::string& name : known_merging(taken.features)) {
+        if (find_feature(taken.features, name)->active) {
             far.end_.merging.push_back(name);
         }
     }
@@ -295,11 +266,8 @@ Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest) {
     }
     for (std::uint32_t refused = longest; refused - carried > 1;) {
         const std::uint32_t middle = carried + (refused - carried) / 2;
-        const auto passed = passes(bench, middle);
-        if (!passed) {
-            return pass_on(passed.error());
-        }
-        (*passed ? carried : refused) = middle;
+        const auto passed = TRY(passes(bench, middle));
+        (passed ? carried : refused) = middle;
     }
     return carried;
 }

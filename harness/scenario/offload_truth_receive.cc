@@ -114,12 +114,10 @@ Status confirm_received(const Context& context, TruthBench& bench, const port::P
     for (const std::size_t row : rows) {
         settings.also_received.push_back(outcome.run.received[row].row);
     }
-    auto receipt = offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
-                                              settings, [](std::size_t, std::size_t) {});
-    if (!receipt) {
-        return pass_on(receipt.error());
-    }
-    const Findings again = offload::find_defects(receipt->run, device, {});
+    auto receipt =
+        TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
+                                       settings, [](std::size_t, std::size_t) {}));
+    const Findings again = offload::find_defects(receipt.run, device, {});
     std::vector<offload::Defect> confirmed;
     for (offload::Defect& defect : outcome.findings.defects) {
         const bool shown = std::ranges::any_of(
@@ -131,12 +129,12 @@ Status confirm_received(const Context& context, TruthBench& bench, const port::P
         for (const std::size_t row : defect.rows) {
             const auto at = std::distance(rows.begin(), rows.find(row));
             outcome.run.received[row].result =
-                receipt->run.received[static_cast<std::size_t>(at)].result;
+                receipt.run.received[static_cast<std::size_t>(at)].result;
             outcome.run.received[row].result.findings.clear();
         }
     }
     // A loss that was none the second time took nothing that is judged.
-    outcome.run.objections = std::move(receipt->run.objections);
+    outcome.run.objections = std::move(receipt.run.objections);
     return {};
 }
 
@@ -144,35 +142,22 @@ Result<ReceiveOutcome> measure(Context& context, TruthBench& bench, const TruthR
                                const Setting& setting, FeatureSwitch& features,
                                const AddressedDevice* addressed) {
     ReceiveOutcome outcome{.setting = setting};
-    auto taken = features.set(setting);
-    if (!taken) {
-        return pass_on(taken.error());
-    }
-    outcome.taken = std::move(*taken);
-    auto receipt =
-        offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
-                                   receive_rows(context, bench), [](std::size_t, std::size_t) {});
-    if (!receipt) {
-        return pass_on(receipt.error());
-    }
-    outcome.run = std::move(receipt->run);
+    auto taken = TRY(features.set(setting));
+    outcome.taken = std::move(taken);
+    auto receipt = TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(),
+                                                  bench.device().name, receive_rows(context, bench),
+                                                  [](std::size_t, std::size_t) {}));
+    outcome.run = std::move(receipt.run);
     const port::PortInfo device = promises_of(run, outcome.taken);
     outcome.findings = offload::find_defects(outcome.run, device, {});
-    if (const Status looked = confirm_received(context, bench, device, outcome); !looked) {
-        return pass_on(looked.error());
-    }
+    TRY(confirm_received(context, bench, device, outcome));
     offload::explain_by_errata(outcome.findings, outcome.run, run.errata, device, "");
     if (addressed != nullptr) {
-        const auto counts = count_addressed(bench, *addressed, context.options.seed);
-        if (!counts) {
-            return pass_on(counts.error());
-        }
-        outcome.counts = *counts;
+        const auto counts = TRY(count_addressed(bench, *addressed, context.options.seed));
+        outcome.counts = counts;
         outcome.counted = true;
     }
-    if (const Status looked = features.look_again(outcome.taken); !looked) {
-        return pass_on(looked.error());
-    }
+    TRY(features.look_again(outcome.taken));
     return outcome;
 }
 
@@ -248,11 +233,8 @@ Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition, 
         cell.measures.push_back(words_of("specimen", "one such frame, as it was sent to the device",
                                          fmt::format("{:02x}", fmt::join(frames.front(), ""))));
     }
-    auto files = bench.keep(out_dir, cell.id, frames, text);
-    if (!files) {
-        return pass_on(files.error());
-    }
-    cell.evidence = std::move(*files);
+    auto files = TRY(bench.keep(out_dir, cell.id, frames, text));
+    cell.evidence = std::move(files);
     return cell;
 }
 
@@ -267,11 +249,8 @@ Status add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& ou
             if (!any) {
                 continue;
             }
-            auto cell = failing_cell(outcome, condition, bench, out_dir);
-            if (!cell) {
-                return pass_on(cell.error());
-            }
-            cells.push_back(std::move(*cell));
+            auto cell = TRY(failing_cell(outcome, condition, bench, out_dir));
+            cells.push_back(std::move(cell));
         }
     }
     return {};
@@ -473,11 +452,8 @@ Result<ReceiveRun> run_settings(Context& context, TruthBench& bench, const Truth
     for (const Setting& setting : receive_settings_for(received.as_found)) {
         context.progress.step("rx." + setting.id());
         auto outcome =
-            measure(context, bench, run, setting, features, addressed ? &*addressed : nullptr);
-        if (!outcome) {
-            return pass_on(outcome.error());
-        }
-        received.outcomes.push_back(std::move(*outcome));
+            TRY(measure(context, bench, run, setting, features, addressed ? &*addressed : nullptr));
+        received.outcomes.push_back(std::move(outcome));
     }
     return received;
 }
@@ -490,20 +466,14 @@ std::size_t receive_steps(const std::vector<agent::Feature>& features) {
 
 Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
                      verdict::ScenarioResult& result) {
-    auto features = FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
-                                        bench.device().name, receive_features(run.as_found));
-    if (!features) {
-        return pass_on(features.error());
-    }
-    const auto received = run_settings(context, bench, run, *features);
-    const auto left = features->put_back();
+    auto features = TRY(FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
+                                            bench.device().name, receive_features(run.as_found)));
+    const auto received = run_settings(context, bench, run, features);
+    const auto left = features.put_back();
     if (!received || !left) {
         return pass_on(received ? left.error() : received.error());
     }
-    if (const Status added = add_cells(*received, bench, context.options.out_dir, result.cells);
-        !added) {
-        return added;
-    }
+    TRY(add_cells(*received, bench, context.options.out_dir, result.cells));
     result.truth_tables.push_back(claims_table(run, *received));
     std::vector<Cell> counter_cells;
     result.truth_tables.push_back(counters_table(run, *received, counter_cells));

@@ -122,24 +122,18 @@ Status send_udp(TruthBench& bench, const Feature& feature, SegmentTally& tally) 
     for (std::size_t i = 0; i < kSuperFrames; ++i) {
         options.payloads = {payload_of(i)};
         options.source = {feature.address(), static_cast<std::uint16_t>(kSegmentPort + i)};
-        const auto report = bench.dut().send_datagrams(options);
-        if (!report) {
-            return pass_on(report.error());
-        }
-        tally.sent += report->sent;
+        const auto report = TRY(bench.dut().send_datagrams(options));
+        tally.sent += report.sent;
     }
     return {};
 }
 
 Status send_tcp(TruthBench& bench, const Feature& feature, SegmentTally& tally) {
     std::vector<agent::OffloadFrame> frames;
-    const auto tunnel = bench.dut().device(feature.device);
-    if (!tunnel) {
-        return pass_on(tunnel.error());
-    }
+    const auto tunnel = TRY(bench.dut().device(feature.device));
     for (std::size_t i = 0; i < kSuperFrames; ++i) {
         frame::FrameSpec spec;
-        spec.packet.source_mac = tunnel->mac;
+        spec.packet.source_mac = tunnel.mac;
         spec.packet.destination_mac = {{2, 0, 0, 0, 0, 3}};
         spec.packet.source = {feature.address(), static_cast<std::uint16_t>(kSegmentPort + i)};
         spec.packet.destination = {feature.far(), 7000};
@@ -149,21 +143,15 @@ Status send_tcp(TruthBench& bench, const Feature& feature, SegmentTally& tally) 
         spec.packet.identification = static_cast<std::uint16_t>(i * 100);
         spec.payload = payload_of(i);
         spec.segment_bytes = kSegmentBytes;
-        const auto made = frame::FrameTemplate::make(spec);
-        if (!made) {
-            return pass_on(made.error());
-        }
-        agent::OffloadFrame handed{.bytes = matrix::FrameBytes(made->size()),
+        const auto made = TRY(frame::FrameTemplate::make(spec));
+        agent::OffloadFrame handed{.bytes = matrix::FrameBytes(made.size()),
                                    .request = frame::virtio_request(spec)};
-        made->render(handed.bytes.data(), {});
+        made.render(handed.bytes.data(), {});
         frames.push_back(std::move(handed));
     }
-    const auto report = bench.dut().send_frames(feature.device, frames);
-    if (!report) {
-        return pass_on(report.error());
-    }
-    tally.sent = report->sent;
-    for (const agent::SendRefusal& refused : report->refusals) {
+    const auto report = TRY(bench.dut().send_frames(feature.device, frames));
+    tally.sent = report.sent;
+    for (const agent::SendRefusal& refused : report.refusals) {
         tally.explanation += fmt::format("refused: {}\n", refused.reason);
     }
     return {};
@@ -185,19 +173,16 @@ std::optional<std::size_t> number_of(const matrix::FrameBytes& bytes, const Segm
 
 Result<SegmentTally> measure_once(TruthBench& bench, const SegmentPoint& point, WireKind wire) {
     SegmentTally tally;
-    const auto recording = bench.record(kSuperFrames * 6, [&]() -> Status {
+    const auto recording = TRY(bench.record(kSuperFrames * 6, [&]() -> Status {
         return point.kind == Kind::kTcp ? send_tcp(bench, point.feature, tally)
                                         : send_udp(bench, point.feature, tally);
-    });
-    if (!recording) {
-        return pass_on(recording.error());
-    }
-    if (recording->tester_lost + recording->left_out + recording->cut != 0) {
+    }));
+    if (recording.tester_lost + recording.left_out + recording.cut != 0) {
         tally.doubt = "the tester's own port lost or cut frames";
         return tally;
     }
     std::array<std::vector<matrix::FrameBytes>, kSuperFrames> by_number;
-    for (const matrix::FrameBytes& bytes : recording->frames) {
+    for (const matrix::FrameBytes& bytes : recording.frames) {
         if (const auto number = number_of(bytes, point)) {
             by_number[*number].push_back(bytes);
         }
@@ -306,30 +291,21 @@ Result<SettingTaken> set_state(Bench& at, const Feature& feature, State state) {
 }
 
 Status judge_state(Bench& at, const Feature& feature, State state) {
-    const auto taken = set_state(at, feature, state);
-    if (!taken) {
-        return pass_on(taken.error());
-    }
-    const agent::Feature* then = find_feature(taken->features, feature.name);
+    const auto taken = TRY(set_state(at, feature, state));
+    const agent::Feature* then = find_feature(taken.features, feature.name);
     const bool on = then != nullptr && then->active;
     verdict::TruthRow row{.direction = "Tx", .expected = expectation_of(at.run, feature.name)};
     for (const Kind kind : {Kind::kTcp, Kind::kUdp}) {
         const SegmentPoint point{feature, state, kind};
         at.context.progress.step(point.id());
-        const auto tally = measure(at.bench, point, at.run.wire);
-        if (!tally) {
-            return pass_on(tally.error());
+        const auto tally = TRY(measure(at.bench, point, at.run.wire));
+        Cell cell = cell_of(point, tally, at.run.wire);
+        if (!tally.bad.empty()) {
+            auto files = TRY(
+                at.bench.keep(at.context.options.out_dir, cell.id, tally.bad, tally.explanation));
+            cell.evidence = std::move(files);
         }
-        Cell cell = cell_of(point, *tally, at.run.wire);
-        if (!tally->bad.empty()) {
-            auto files =
-                at.bench.keep(at.context.options.out_dir, cell.id, tally->bad, tally->explanation);
-            if (!files) {
-                return pass_on(files.error());
-            }
-            cell.evidence = std::move(*files);
-        }
-        row.observed.push_back(observation_of(cell, *tally, at.run.wire));
+        row.observed.push_back(observation_of(cell, tally, at.run.wire));
         if (cell.verdict == CellVerdict::kFail) {
             row.finding += (row.finding.empty() ? "" : "; ") + cell.reason;
             at.run.values.wrong.push_back(
@@ -339,8 +315,8 @@ Status judge_state(Bench& at, const Feature& feature, State state) {
                  .title = cell.cause,
                  .place = "",
                  .where = cell.reason,
-                 .wrong = std::min(tally->wrong, tally->frames),
-                 .frames = tally->frames,
+                 .wrong = std::min(tally.wrong, tally.frames),
+                 .frames = tally.frames,
                  .observations = 2,
                  .meaning =
                      fmt::format("Segments of super-frames in a VXLAN tunnel: {}.", cell.cause)});
@@ -364,9 +340,7 @@ Status judge_state(Bench& at, const Feature& feature, State state) {
 Status judge_all(Bench& at) {
     for (const Feature& feature : kFeatures) {
         for (const State state : kStates) {
-            if (const Status judged = judge_state(at, feature, state); !judged) {
-                return judged;
-            }
+            TRY(judge_state(at, feature, state));
         }
     }
     return {};
@@ -409,15 +383,12 @@ Status judge_tunnel_segments(Context& context, TruthBench& bench, TruthRun& run,
         result.truth_tables.push_back(std::move(table));
         return {};
     }
-    auto features =
-        FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns, bench.device().name,
-                            {kFeatures[0].name, kFeatures[1].name, kChecksums});
-    if (!features) {
-        return pass_on(features.error());
-    }
-    Bench at{context, bench, run, *features, result, table};
+    auto features = TRY(FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
+                                            bench.device().name,
+                                            {kFeatures[0].name, kFeatures[1].name, kChecksums}));
+    Bench at{context, bench, run, features, result, table};
     const Status judged = judge_all(at);
-    const auto left = features->put_back();
+    const auto left = features.put_back();
     if (!judged || !left) {
         return judged ? Status(pass_on(left.error())) : judged;
     }

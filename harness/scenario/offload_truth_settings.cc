@@ -109,11 +109,8 @@ Result<FeatureSwitch> FeatureSwitch::take(lab::Journal& journal, agent::Client& 
                                           const std::string& netns, const std::string& device,
                                           std::vector<std::string> varied) {
     FeatureSwitch taken(journal, dut, netns, device);
-    auto features = dut.features(device);
-    if (!features) {
-        return pass_on(features.error());
-    }
-    taken.as_found_ = std::move(*features);
+    auto features = TRY(dut.features(device));
+    taken.as_found_ = std::move(features);
     std::ranges::stable_sort(varied, {}, rank);
     taken.varied_ = std::move(varied);
     return taken;
@@ -121,11 +118,8 @@ Result<FeatureSwitch> FeatureSwitch::take(lab::Journal& journal, agent::Client& 
 
 Status FeatureSwitch::try_one(const std::string& feature, bool on, SettingTaken& taken) {
     return journal_->change_features(netns_, device_, {{feature, on}}, [&]() -> Status {
-        auto trial = dut_->try_feature(device_, feature, on);
-        if (!trial) {
-            return pass_on(trial.error());
-        }
-        taken.trials.push_back(std::move(*trial));
+        auto trial = TRY(dut_->try_feature(device_, feature, on));
+        taken.trials.push_back(std::move(trial));
         return {};
     });
 }
@@ -135,17 +129,13 @@ Status FeatureSwitch::try_all(bool on, const std::string& except, SettingTaken& 
         if (feature == except) {
             continue;
         }
-        if (const Status tried = try_one(feature, on, taken); !tried) {
-            return tried;
-        }
+        TRY(try_one(feature, on, taken));
     }
     return {};
 }
 
 Result<SettingTaken> FeatureSwitch::set(const Setting& setting) {
-    if (const auto back = put_back(); !back) {
-        return pass_on(back.error());
-    }
+    TRY(put_back());
     SettingTaken taken;
     Status tried;
     switch (setting.kind) {
@@ -161,21 +151,15 @@ Result<SettingTaken> FeatureSwitch::set(const Setting& setting) {
     if (!tried) {
         return pass_on(tried.error());
     }
-    auto features = dut_->features(device_);
-    if (!features) {
-        return pass_on(features.error());
-    }
-    taken.features = std::move(*features);
+    auto features = TRY(dut_->features(device_));
+    taken.features = std::move(features);
     return taken;
 }
 
 Status FeatureSwitch::look_again(SettingTaken& taken) {
-    const auto now = dut_->features(device_);
-    if (!now) {
-        return pass_on(now.error());
-    }
+    const auto now = TRY(dut_->features(device_));
     for (const Feature& then : taken.features) {
-        const Feature* feature = find_feature(*now, then.name);
+        const Feature* feature = find_feature(now, then.name);
         if (feature != nullptr && feature->active != then.active) {
             taken.forgotten.push_back({then.name, then.active, feature->active, false});
         }
@@ -185,31 +169,21 @@ Status FeatureSwitch::look_again(SettingTaken& taken) {
 
 Result<std::vector<agent::FeatureChange>> FeatureSwitch::put_back() {
     std::vector<std::pair<std::string, bool>> wanted;
-    const auto now = dut_->features(device_);
-    if (!now) {
-        return pass_on(now.error());
-    }
+    const auto now = TRY(dut_->features(device_));
     for (const Feature& found : as_found_) {
-        const Feature* feature = find_feature(*now, found.name);
+        const Feature* feature = find_feature(now, found.name);
         if (may_change(found) && feature != nullptr && *feature != found) {
             wanted.emplace_back(found.name, found.requested);
         }
     }
     // A device that does not take them is found out below, by what it has afterwards.
-    const Status set =
-        wanted.empty() ? Status() : journal_->change_features(netns_, device_, wanted, [&] {
-            return dut_->request_features(device_, wanted);
-        });
-    if (!set) {
-        return pass_on(set.error());
-    }
-    const auto after = dut_->features(device_);
-    if (!after) {
-        return pass_on(after.error());
-    }
+    TRY(wanted.empty() ? Status() : journal_->change_features(netns_, device_, wanted, [&] {
+        return dut_->request_features(device_, wanted);
+    }));
+    const auto after = TRY(dut_->features(device_));
     std::vector<agent::FeatureChange> left;
     for (const Feature& found : as_found_) {
-        const Feature* feature = find_feature(*after, found.name);
+        const Feature* feature = find_feature(after, found.name);
         if (feature == nullptr || feature->active != found.active ||
             feature->requested != found.requested) {
             left.push_back(

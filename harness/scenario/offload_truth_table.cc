@@ -344,11 +344,8 @@ Status add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench
         text += fmt::format("frame {} of the pcapng:\n{}\n", frames.size(),
                             judge::explain(finding.specimen.wire, evidence));
     }
-    auto files = bench.keep(out_dir, cell.id, frames, text);
-    if (!files) {
-        return pass_on(files.error());
-    }
-    cell.evidence = std::move(*files);
+    auto files = TRY(bench.keep(out_dir, cell.id, frames, text));
+    cell.evidence = std::move(files);
     return {};
 }
 
@@ -455,9 +452,7 @@ Result<std::vector<Cell>> truth_cells(const TruthRun& run, TruthBench& bench,
                 continue;
             }
             Cell cell = cell_of(run, outcome, condition);
-            if (const Status kept = add_evidence(run, judged, bench, out_dir, cell); !kept) {
-                return pass_on(kept.error());
-            }
+            TRY(add_evidence(run, judged, bench, out_dir, cell));
             cells.push_back(std::move(cell));
         }
     }

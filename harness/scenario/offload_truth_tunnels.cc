@@ -124,11 +124,7 @@ Status make_device(const lab::Overlay& overlay, const TunnelPoint& point) {
     if (kind.is_labs()) {
         return {};  // the lab's own
     }
-    const auto gone =
-        process::run_program({"ip", "link", "delete", kind.device}, {.netns = names.node_a});
-    if (!gone) {
-        return pass_on(gone.error());
-    }
+    TRY(process::run_program({"ip", "link", "delete", kind.device}, {.netns = names.node_a}));
     const std::string local = frame::to_string(names.node_a_address);
     const std::string remote = frame::to_string(names.node_b_address);
     const std::string type =
@@ -152,11 +148,8 @@ Status make_device(const lab::Overlay& overlay, const TunnelPoint& point) {
 Status set_point(TruthBench& bench, lab::Overlay& overlay, const TunnelPoint& point,
                  TunnelOutcome& outcome) {
     const lab::OverlayNames& names = overlay.names();
-    if (const Status set = overlay.configure({.udp_checksum = point.kind.sum == OuterSum::kComputed,
-                                              .masquerade = point.nat && point.kind.is_labs()});
-        !set) {
-        return set;
-    }
+    TRY(overlay.configure({.udp_checksum = point.kind.sum == OuterSum::kComputed,
+                           .masquerade = point.nat && point.kind.is_labs()}));
     if (const Status made = make_device(overlay, point); !made) {
         const bool lacking = made.error().code == ErrorCode::kNotSupported;
         outcome.unavailable = lacking
@@ -165,13 +158,10 @@ Status set_point(TruthBench& bench, lab::Overlay& overlay, const TunnelPoint& po
         return {};
     }
     if (point.nat && !point.kind.is_labs()) {
-        const auto rule = process::run_checked(
+        TRY(process::run_checked(
             {"iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-o", names.underlay, "-p", "udp",
              "--dport", fmt::format("{}", point.kind.port), "-j", "MASQUERADE", "--random-fully"},
-            {.netns = names.node_a});
-        if (!rule) {
-            return pass_on(rule.error());
-        }
+            {.netns = names.node_a}));
     }
     const auto set = bench.dut().set_features(point.kind.device, {{kFeature, point.offload}});
     return set ? Status() : Status(pass_on(set.error()));
@@ -242,9 +232,7 @@ void judge_frame(const matrix::FrameBytes& bytes, const std::vector<netfilter::E
 
 Result<TunnelOutcome> measure(TruthBench& bench, lab::Overlay& overlay, const TunnelPoint& point) {
     TunnelOutcome outcome;
-    if (const Status set = set_point(bench, overlay, point, outcome); !set) {
-        return pass_on(set.error());
-    }
+    TRY(set_point(bench, overlay, point, outcome));
     if (!outcome.unavailable.empty()) {
         return outcome;
     }
@@ -256,28 +244,19 @@ Result<TunnelOutcome> measure(TruthBench& bench, lab::Overlay& overlay, const Tu
         }
         options.payloads.push_back(std::move(payload));
     }
-    const auto recording = bench.record(kDatagrams, [&]() -> Status {
-        const auto report = bench.dut().send_datagrams(options);
-        if (!report) {
-            return pass_on(report.error());
-        }
-        outcome.sent = report->sent;
+    const auto recording = TRY(bench.record(kDatagrams, [&]() -> Status {
+        const auto report = TRY(bench.dut().send_datagrams(options));
+        outcome.sent = report.sent;
         return {};
-    });
-    if (!recording) {
-        return pass_on(recording.error());
-    }
-    outcome.lost = recording->tester_lost + recording->left_out;
+    }));
+    outcome.lost = recording.tester_lost + recording.left_out;
     std::vector<netfilter::Entry> entries;
     if (point.kind.port != 0) {
-        auto dumped = bench.dut().conntrack_dump(
-            {.protocol = IPPROTO_UDP, .original_destination_port = point.kind.port});
-        if (!dumped) {
-            return pass_on(dumped.error());
-        }
-        entries = std::move(*dumped);
+        auto dumped = TRY(bench.dut().conntrack_dump(
+            {.protocol = IPPROTO_UDP, .original_destination_port = point.kind.port}));
+        entries = std::move(dumped);
     }
-    for (const matrix::FrameBytes& bytes : recording->frames) {
+    for (const matrix::FrameBytes& bytes : recording.frames) {
         judge_frame(bytes, entries, point.kind.sum, outcome);
     }
     return outcome;
@@ -409,10 +388,7 @@ Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay& overlay,
                      verdict::ScenarioResult& result) {
     // The wire shows what the kernel finished; the underlay must not leave it to a NIC. The lab's
     // namespaces, flags and all, go with the lab.
-    const auto off = bench.dut().set_features(overlay.names().underlay, {{"tx", false}});
-    if (!off) {
-        return pass_on(off.error());
-    }
+    const auto off = TRY(bench.dut().set_features(overlay.names().underlay, {{"tx", false}}));
     verdict::TruthTable table{
         .title = "Tunnels of the kernel under NAT of the outer header",
         .device =
@@ -440,12 +416,9 @@ Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay& overlay,
             run.values.hidden.push_back(fmt::format("{}: {}", cell.id, cell.reason));
         }
         if (!outcome->bad.empty()) {
-            auto files =
-                bench.keep(context.options.out_dir, cell.id, outcome->bad, outcome->explanation);
-            if (!files) {
-                return pass_on(files.error());
-            }
-            cell.evidence = std::move(*files);
+            auto files = TRY(
+                bench.keep(context.options.out_dir, cell.id, outcome->bad, outcome->explanation));
+            cell.evidence = std::move(files);
         }
         frames += outcome->frames;
         add_to_table(point, cell, *outcome, table);

@@ -62,11 +62,8 @@ Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
                                 {&bench->node_b_, &names.node_b},
                                 {&bench->pod_a_, &names.pod_a},
                                 {&bench->pod_b_, &names.pod_b}}) {
-        auto started = agent::Client::start_in_netns(*netns);
-        if (!started) {
-            return pass_on(started.error());
-        }
-        *agent = std::move(*started);
+        auto started = TRY(agent::Client::start_in_netns(*netns));
+        *agent = std::move(started);
     }
     for (const std::string& netns : {names.node_a, names.node_b, names.pod_a, names.pod_b}) {
         auto tracer = drops::DropTracer::start({.netns = netns});
@@ -77,39 +74,28 @@ Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
         }
         bench->tracers_.push_back(std::move(*tracer));
     }
-    auto tester = tester::Client::start({
+    auto tester = TRY(tester::Client::start({
         .netns = names.tester,
         .ports = {{"u0", tester::af_packet_device(names.tester_port_a)},
                   {"u1", tester::af_packet_device(names.tester_port_b)}},
         .worker_cpus = {context.options.cpus.back()},
         .hugepages = context.options.hugepages,
-    });
-    if (!tester) {
-        return pass_on(tester.error());
-    }
-    bench->tester_ = std::move(*tester);
+    }));
+    bench->tester_ = std::move(tester);
     context.measured.know_dpdk(bench->tester_->dpdk_version());
 
     agent::DnsServerOptions dns;
     dns.listen = {names.pod_b_address, kDnsPort};
     dns.address = frame::IpAddress::v4(0xC6336401);  // 198.51.100.1, documentation range
     dns.address6 = *frame::parse_ip("2001:db8::1");
-    if (const Status served = bench->pod_b_->start_dns_server(dns); !served) {
-        return pass_on(served.error());
-    }
-    if (const Status served =
-            bench->pod_b_->start_transfer_server({names.pod_b_address, kTransferPort});
-        !served) {
-        return pass_on(served.error());
-    }
+    TRY(bench->pod_b_->start_dns_server(dns));
+    TRY(bench->pod_b_->start_transfer_server({names.pod_b_address, kTransferPort}));
     return bench;
 }
 
 Status OverlayBench::set_feature(const std::string& device, const std::string& feature, bool on) {
     for (const auto& node : {&node_a_, &node_b_}) {
-        if (auto changed = (*node)->set_features(device, {{feature, on}}); !changed) {
-            return pass_on(changed.error());
-        }
+        TRY((*node)->set_features(device, {{feature, on}}));
     }
     return {};
 }
@@ -117,11 +103,8 @@ Status OverlayBench::set_feature(const std::string& device, const std::string& f
 Result<bool> OverlayBench::feature(const std::string& device, const std::string& feature) {
     std::vector<bool> states;
     for (const auto& node : {&node_a_, &node_b_}) {
-        const auto features = (*node)->features(device);
-        if (!features) {
-            return pass_on(features.error());
-        }
-        for (const agent::Feature& each : *features) {
+        const auto features = TRY((*node)->features(device));
+        for (const agent::Feature& each : features) {
             if (each.name == feature) {
                 states.push_back(each.active);
             }
@@ -135,15 +118,8 @@ Result<bool> OverlayBench::feature(const std::string& device, const std::string&
 }
 
 Status OverlayBench::set(const OverlayPoint& point) {
-    if (const Status configured =
-            lab_->configure({.udp_checksum = point.udp_checksum, .masquerade = point.masquerade});
-        !configured) {
-        return configured;
-    }
-    if (const Status set = set_feature(names().vxlan, "tx-checksum-ip-generic", point.vxlan_tx);
-        !set) {
-        return set;
-    }
+    TRY(lab_->configure({.udp_checksum = point.udp_checksum, .masquerade = point.masquerade}));
+    TRY(set_feature(names().vxlan, "tx-checksum-ip-generic", point.vxlan_tx));
     return set_feature(names().underlay, "tx", point.underlay_tx);
 }
 
@@ -152,20 +128,14 @@ Result<OverlayBench::Reading> OverlayBench::read() {
     const std::array<agent::Client*, 4> hosts{node_a_.get(), node_b_.get(), pod_a_.get(),
                                               pod_b_.get()};
     for (std::size_t host = 0; host < hosts.size(); ++host) {
-        auto counters = hosts[host]->counters();
-        if (!counters) {
-            return pass_on(counters.error());
-        }
-        reading.counters[host] = std::move(*counters);
+        auto counters = TRY(hosts[host]->counters());
+        reading.counters[host] = std::move(counters);
         if (!tracers_.empty()) {
             reading.drops[host] = tracers_[host]->poll().counts;
         }
         if (host < reading.conntrack.size()) {
-            auto stats = hosts[host]->conntrack_stats();
-            if (!stats) {
-                return pass_on(stats.error());
-            }
-            reading.conntrack[host] = std::move(*stats);
+            auto stats = TRY(hosts[host]->conntrack_stats());
+            reading.conntrack[host] = std::move(stats);
         }
     }
     return reading;
@@ -175,11 +145,8 @@ Result<OverlayBench::Reading> OverlayBench::read() {
 Status OverlayBench::take_flows(OverlayObservation& seen) {
     for (const auto& [node, address] : {std::pair{node_a_.get(), names().node_a_address},
                                         {node_b_.get(), names().node_b_address}}) {
-        const auto log = node->stop_events();
-        if (!log) {
-            return pass_on(log.error());
-        }
-        for (const netfilter::Event& event : log->events) {
+        const auto log = TRY(node->stop_events());
+        for (const netfilter::Event& event : log.events) {
             const netfilter::Entry& entry = event.entry;
             const bool leaves = entry.original.source.address == address;
             if (event.kind == netfilter::EventKind::kNew) {
@@ -191,7 +158,7 @@ Status OverlayBench::take_flows(OverlayObservation& seen) {
             seen.facts.deleted +=
                 event.kind == netfilter::EventKind::kDestroy && event.cause_port != 0 ? 1 : 0;
         }
-        if (log->overruns != 0) {
+        if (log.overruns != 0) {
             seen.facts.objection = "conntrack's events came faster than they could be read";
         }
     }
@@ -200,23 +167,15 @@ Status OverlayBench::take_flows(OverlayObservation& seen) {
 
 Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, const std::string& id) {
     for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
-        const Status listening = node->start_events(
-            {.protocol = IPPROTO_UDP, .original_destination_port = names().vxlan_port});
-        if (!listening) {
-            return pass_on(listening.error());
-        }
+        TRY(node->start_events(
+            {.protocol = IPPROTO_UDP, .original_destination_port = names().vxlan_port}));
     }
-    const auto before = read();
-    if (!before) {
-        return pass_on(before.error());
-    }
+    const auto before = TRY(read());
     softnic::WirePlan plan;
     plan.mode = point.wire;
     plan.tunnel_ports = {names().vxlan_port};
     plan.keep_bad_frames = 2048;  // all of them: a failing cell has a few dozen
-    if (const Status started = tester_->start_wire(plan); !started) {
-        return pass_on(started.error());
-    }
+    TRY(tester_->start_wire(plan));
 
     const frame::IpAddress peer = names().pod_b_address;
     agent::Client& pod = *pod_a_;
@@ -235,36 +194,28 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
                                                    transfer.get()};
 
     const std::string evidence = evidence_path(context_.options.out_dir, id + ".pcapng");
-    const auto wire = tester_->stop_wire(evidence);
-    if (!wire) {
-        return pass_on(wire.error());
-    }
+    const auto wire = TRY(tester_->stop_wire(evidence));
     for (const auto& outcome : outcomes) {
         if (!outcome) {
             return pass_on(outcome.error());
         }
     }
-    const auto after = read();
-    if (!after) {
-        return pass_on(after.error());
-    }
+    const auto after = TRY(read());
     OverlayObservation seen{.facts = {.id = id, .point = point},
-                            .node_a = agent::delta(before->counters[0], after->counters[0]),
-                            .node_b = agent::delta(before->counters[1], after->counters[1]),
-                            .pod_a = agent::delta(before->counters[2], after->counters[2]),
-                            .pod_b = agent::delta(before->counters[3], after->counters[3]),
+                            .node_a = agent::delta(before.counters[0], after.counters[0]),
+                            .node_b = agent::delta(before.counters[1], after.counters[1]),
+                            .pod_a = agent::delta(before.counters[2], after.counters[2]),
+                            .pod_b = agent::delta(before.counters[3], after.counters[3]),
                             .nat_entries = {},
-                            .capture = wire->kept.empty() ? "" : evidence};
+                            .capture = wire.kept.empty() ? "" : evidence};
     OverlayFacts& facts = seen.facts;
     facts.ping = *outcomes[0];
     facts.dns_udp = *outcomes[1];
     facts.dns_tcp = *outcomes[2];
     facts.transfer = *outcomes[3];
-    take_wire(*wire, facts);
-    if (const Status taken = take_flows(seen); !taken) {
-        return pass_on(taken.error());
-    }
-    facts.checksums = join::join_checksums(wire->kept, seen.nat_entries, plan.tunnel_ports);
+    take_wire(wire, facts);
+    TRY(take_flows(seen));
+    facts.checksums = join::join_checksums(wire.kept, seen.nat_entries, plan.tunnel_ports);
     for (const agent::CounterSet* node : {&seen.node_a, &seen.node_b}) {
         facts.node_udp_errors += value_in(*node, "Udp.InCsumErrors");
         facts.too_big += value_in(*node, "Ip.FragFails");
@@ -274,55 +225,43 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
         facts.pod_tcp_errors += value_in(*pod_counters, "Tcp.InCsumErrors");
         facts.pod_udp_errors += value_in(*pod_counters, "Udp.InCsumErrors");
     }
-    for (std::size_t node = 0; node < before->conntrack.size(); ++node) {
+    for (std::size_t node = 0; node < before.conntrack.size(); ++node) {
         const auto rose = [&](const char* counter) {
-            return netfilter::total(after->conntrack[node], counter) -
-                   netfilter::total(before->conntrack[node], counter);
+            return netfilter::total(after.conntrack[node], counter) -
+                   netfilter::total(before.conntrack[node], counter);
         };
         // nf_conntrack_in() counts a packet that found no room as dropped; a clash counts as
         // insert_failed as well.
         facts.table_full += rose("drop") - std::min(rose("drop"), rose("insert_failed"));
     }
     facts.drops_unknown = no_tracer_;
-    for (std::size_t host = 0; host < before->drops.size(); ++host) {
+    for (std::size_t host = 0; host < before.drops.size(); ++host) {
         for (const drops::DropCount& count :
-             drops::by_reason(drops::growth(before->drops[host], after->drops[host]))) {
+             drops::by_reason(drops::growth(before.drops[host], after.drops[host]))) {
             facts.drops[count.reason] += count.packets;
         }
     }
     for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
-        const auto device = node->device(names().underlay);
-        if (!device) {
-            return pass_on(device.error());
-        }
+        const auto device = TRY(node->device(names().underlay));
         facts.underlay_mtu =
-            facts.underlay_mtu == 0 ? device->mtu : std::min(facts.underlay_mtu, device->mtu);
-        const auto tunnel = node->device(names().vxlan);
-        if (!tunnel) {
-            return pass_on(tunnel.error());
-        }
+            facts.underlay_mtu == 0 ? device.mtu : std::min(facts.underlay_mtu, device.mtu);
+        const auto tunnel = TRY(node->device(names().vxlan));
         // RFC 7348: outer IPv4, UDP, VXLAN and inner Ethernet headers.
         constexpr std::uint32_t kVxlanOverIpv4 = 50;
-        facts.tunnel_packet = std::max(facts.tunnel_packet, tunnel->mtu + kVxlanOverIpv4);
+        facts.tunnel_packet = std::max(facts.tunnel_packet, tunnel.mtu + kVxlanOverIpv4);
     }
     return seen;
 }
 
 Status OverlayBench::describe() {
     for (const std::string& device : {names().underlay, names().vxlan}) {
-        auto group = device_facts(*node_a_, device,
-                                  "DUT device " + device + " (node A; node B has its twin)");
-        if (!group) {
-            return pass_on(group.error());
-        }
-        context_.measured.know(std::move(*group));
+        auto group = TRY(device_facts(*node_a_, device,
+                                      "DUT device " + device + " (node A; node B has its twin)"));
+        context_.measured.know(std::move(group));
     }
     if (context_.profile) {
-        auto group = profile_facts(*node_a_, names().underlay, *context_.profile);
-        if (!group) {
-            return pass_on(group.error());
-        }
-        context_.measured.know(std::move(*group));
+        auto group = TRY(profile_facts(*node_a_, names().underlay, *context_.profile));
+        context_.measured.know(std::move(group));
     }
     context_.measured.know(port_facts(tester_->ports(), "Tester ports of the overlay lab"));
     return {};

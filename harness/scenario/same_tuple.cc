@@ -143,15 +143,12 @@ Result<OuterPorts> SameTuple::ports_of_two_cpus(std::vector<std::string>& hindra
          other <= kLastOuter && most < kCalibrationPairs / 10; ++other) {
         for (const OuterPorts& ports :
              {OuterPorts{kFirstOuter, other}, OuterPorts{other, kFirstOuter}}) {
-            const auto trial =
+            const auto trial = TRY(
                 bench_.measure({.id = "calibration"},
-                               bench_.carried_plan(kCalibrationPairs, ports.first, ports.second));
-            if (!trial) {
-                return pass_on(trial.error());
-            }
+                               bench_.carried_plan(kCalibrationPairs, ports.first, ports.second)));
             ++tried;
-            if (trial->seen.clash_resolve > most) {
-                most = trial->seen.clash_resolve;
+            if (trial.seen.clash_resolve > most) {
+                most = trial.seen.clash_resolve;
                 best = ports;
             }
         }
@@ -177,11 +174,8 @@ Result<traffic::PairPlan> SameTuple::plan_of(const Case& which,
             plan.members[1].destination_mac = plan.members[0].destination_mac;
             return plan;
         case Way::kCarriedToTwoCpus: {
-            const auto found = ports_of_two_cpus(hindrances);
-            if (!found) {
-                return pass_on(found.error());
-            }
-            ports_ = *found;
+            const auto found = TRY(ports_of_two_cpus(hindrances));
+            ports_ = found;
             break;
         }
         case Way::kInTurn:
@@ -200,33 +194,23 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
     const std::string& underlay = bench_.names().dut_client_devices[0];
     const std::string mask = mask_of(which.steering);
     if (which.steering != Steering::kLeft) {
-        if (const auto steered = bench_.steer(underlay, mask); !steered) {
-            return pass_on(steered.error());
-        }
+        TRY(bench_.steer(underlay, mask));
     }
     if (which.lists_of_one) {
-        if (const Status off = context_.journal.set_sysctl(kListReceiveSysctl, "1"); !off) {
-            return pass_on(off.error());
-        }
+        TRY(context_.journal.set_sysctl(kListReceiveSysctl, "1"));
     }
     std::vector<std::string> hindrances;
     const auto plan = plan_of(which, hindrances);
     auto measured = plan ? bench_.measure(which.cell, *plan) : pass_on(plan.error());
     if (which.lists_of_one) {
-        if (const Status restored = context_.journal.restore_sysctl(kListReceiveSysctl);
-            !restored) {
-            return pass_on(restored.error());
-        }
+        TRY(context_.journal.restore_sysctl(kListReceiveSysctl));
     }
     if (which.steering != Steering::kLeft && measured) {
-        const auto found = bench_.steer(underlay, "0");
-        if (!found) {
-            return pass_on(found.error());
-        }
-        if (std::strtoul(found->c_str(), nullptr, 16) != std::strtoul(mask.c_str(), nullptr, 16)) {
+        const auto found = TRY(bench_.steer(underlay, "0"));
+        if (std::strtoul(found.c_str(), nullptr, 16) != std::strtoul(mask.c_str(), nullptr, 16)) {
             hindrances.push_back(
                 fmt::format("the RPS mask of {} was set to {} and found as {} after the run",
-                            underlay, mask, *found));
+                            underlay, mask, found));
         }
     }
     if (measured) {
@@ -237,19 +221,14 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
 
 Result<std::vector<MeasuredCell>> SameTuple::run() {
     std::vector<MeasuredCell> cells;
-    if (const Status ready = bench_.configure({.backends = 2}); !ready) {
-        return pass_on(ready.error());
-    }
+    TRY(bench_.configure({.backends = 2}));
     for (const Case& which : cases()) {
         if (!asked_for(context_.options, which.cell.id)) {
             continue;
         }
         context_.progress.step(which.cell.id);
-        auto measured = measure(which);
-        if (!measured) {
-            return pass_on(measured.error());
-        }
-        add_cell(context_, cells, std::move(*measured));
+        auto measured = TRY(measure(which));
+        add_cell(context_, cells, std::move(measured));
     }
     return cells;
 }

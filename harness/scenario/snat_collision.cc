@@ -50,15 +50,10 @@ Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench&
             continue;
         }
         context.progress.step(cell.id);
-        if (const Status ready = bench.configure({.backends = 1, .snat = cell.snat}); !ready) {
-            return pass_on(ready.error());
-        }
-        auto measured = bench.measure(
-            cell, bench.two_clients_plan(cell.again ? std::min(pairs, kFewPairs) : pairs));
-        if (!measured) {
-            return pass_on(measured.error());
-        }
-        add_cell(context, cells, std::move(*measured));
+        TRY(bench.configure({.backends = 1, .snat = cell.snat}));
+        auto measured = TRY(bench.measure(
+            cell, bench.two_clients_plan(cell.again ? std::min(pairs, kFewPairs) : pairs)));
+        add_cell(context, cells, std::move(measured));
     }
     return cells;
 }

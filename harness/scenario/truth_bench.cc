@@ -79,36 +79,23 @@ void TesterTally::operator+=(const TesterTally& other) {
 Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const TruthDevice& device) {
     std::unique_ptr<TruthBench> bench(new TruthBench);
     bench->device_ = device;
-    auto dut = agent::Client::start_in_netns(device.netns);
-    if (!dut) {
-        return pass_on(dut.error());
-    }
-    bench->dut_ = std::move(*dut);
-    auto info = bench->dut_->device(device.name);
-    if (!info) {
-        return pass_on(info.error());
-    }
-    bench->info_ = std::move(*info);
+    auto dut = TRY(agent::Client::start_in_netns(device.netns));
+    bench->dut_ = std::move(dut);
+    auto info = TRY(bench->dut_->device(device.name));
+    bench->info_ = std::move(info);
     const auto start_tester = [&]() -> Status {
-        auto tester = tester::Client::start({.netns = device.tester_netns,
-                                             .ports = {device.tester_port},
-                                             .worker_cpus = {context.options.cpus.back()},
-                                             .hugepages = context.options.hugepages});
-        if (!tester) {
-            return pass_on(tester.error());
-        }
-        bench->tester_ = std::move(*tester);
+        auto tester = TRY(tester::Client::start({.netns = device.tester_netns,
+                                                 .ports = {device.tester_port},
+                                                 .worker_cpus = {context.options.cpus.back()},
+                                                 .hugepages = context.options.hugepages}));
+        bench->tester_ = std::move(tester);
         return {};
     };
     // The lab's own interfaces go with their namespaces.
     const auto programs = context.options.device
                               ? tester::interfaces_with_programs({device.tester_port})
                               : std::vector<std::string>();
-    if (const Status started =
-            context.journal.open_ports(device.tester_netns, programs, start_tester);
-        !started) {
-        return pass_on(started.error());
-    }
+    TRY(context.journal.open_ports(device.tester_netns, programs, start_tester));
     context.measured.know_dpdk(bench->tester_->dpdk_version());
     return bench;
 }
@@ -130,22 +117,17 @@ Status TruthBench::send(const std::vector<FrameBytes>& frames) {
     for (const FrameBytes& bytes : frames) {
         plan.frames.push_back({.bytes = bytes});
     }
-    const auto report = tester_->exchange(plan);
-    if (!report) {
-        return pass_on(report.error());
-    }
-    if (!report->refusals.empty()) {
+    const auto report = TRY(tester_->exchange(plan));
+    if (!report.refusals.empty()) {
         return fail(ErrorCode::kFailed, "the tester's port would not take a frame: {}",
-                    report->refusals.front().reason);
+                    report.refusals.front().reason);
     }
     return {};
 }
 
 Result<traffic::Recording> TruthBench::record(std::uint64_t expected,
                                               const std::function<Status()>& send) {
-    if (const Status started = tester_->start_recording({}); !started) {
-        return pass_on(started.error());
-    }
+    TRY(tester_->start_recording({}));
     const Status sent = send();
     auto recording = tester_->stop_recording(
         {.expected = expected, .quiet = pace_.patience, .longest = 2s + 3 * pace_.patience});
@@ -193,22 +175,16 @@ Result<std::vector<Carried>> TruthBench::carry(const std::vector<Row>& rows,
                 owners.push_back(at);
             }
         }
-        const auto recording = record(expected, [&]() -> Status {
-            const auto report = dut_->send_frames(device_.name, frames);
-            if (!report) {
-                return pass_on(report.error());
-            }
-            for (const agent::SendRefusal& refused : report->refusals) {
+        const auto recording = TRY(record(expected, [&]() -> Status {
+            const auto report = TRY(dut_->send_frames(device_.name, frames));
+            for (const agent::SendRefusal& refused : report.refusals) {
                 carried[owners.at(refused.index)].refusal = refused.reason;
             }
             return {};
-        });
-        if (!recording) {
-            return pass_on(recording.error());
-        }
-        TesterTally seen{.received = recording->received,
-                         .lost = recording->tester_lost + recording->left_out + recording->cut};
-        for (const FrameBytes& bytes : recording->frames) {
+        }));
+        TesterTally seen{.received = recording.received,
+                         .lost = recording.tester_lost + recording.left_out + recording.cut};
+        for (const FrameBytes& bytes : recording.frames) {
             const auto label = finder.label_of(bytes);
             const auto owner = label ? by_label.find({label->row, label->index}) : by_label.end();
             if (owner == by_label.end()) {

@@ -68,11 +68,8 @@ Status keep_failure(const Context& context, OverlayObservation& seen) {
                      "conntrack entries of the tunnel's flows, both nodes (JSON lines)", conntrack},
           {".counters.txt", "snmp, netstat and device counters that changed, as deltas",
            counters}}) {
-        const auto kept = keep_evidence(out, cell.id + suffix, description, content);
-        if (!kept) {
-            return pass_on(kept.error());
-        }
-        cell.evidence.insert(cell.evidence.end(), kept->begin(), kept->end());
+        const auto kept = TRY(keep_evidence(out, cell.id + suffix, description, content));
+        cell.evidence.insert(cell.evidence.end(), kept.begin(), kept.end());
     }
     return {};
 }
@@ -81,18 +78,13 @@ Status keep_failure(const Context& context, OverlayObservation& seen) {
 Status measure(Context& context, OverlayBench& bench, const OverlayPoint& point,
                const std::string& id, std::vector<OverlayFacts>& measured) {
     context.progress.step(id);
-    auto seen = bench.observe(point, id);
-    if (!seen) {
-        return pass_on(seen.error());
+    auto seen = TRY(bench.observe(point, id));
+    const Cell cell = judge_overlay(seen.facts);
+    if (cell.verdict != CellVerdict::kPass || seen.facts.bad_frames != 0) {
+        TRY(keep_failure(context, seen));
     }
-    const Cell cell = judge_overlay(seen->facts);
-    if (cell.verdict != CellVerdict::kPass || seen->facts.bad_frames != 0) {
-        if (const Status kept = keep_failure(context, *seen); !kept) {
-            return kept;
-        }
-    }
-    context.measured.add(judge_overlay(seen->facts));  // with its evidence
-    measured.push_back(std::move(seen->facts));
+    context.measured.add(judge_overlay(seen.facts));  // with its evidence
+    measured.push_back(std::move(seen.facts));
     return {};
 }
 
@@ -107,12 +99,8 @@ Status run_matrix(Context& context, OverlayBench& bench, std::vector<OverlayFact
         if (!for_cure && !asked_for(context.options, point.id())) {
             continue;
         }
-        if (const Status set = bench.set(point); !set) {
-            return set;
-        }
-        if (const Status done = measure(context, bench, point, point.id(), measured); !done) {
-            return done;
-        }
+        TRY(bench.set(point));
+        TRY(measure(context, bench, point, point.id(), measured));
     }
     return {};
 }
@@ -121,33 +109,24 @@ Status run_matrix(Context& context, OverlayBench& bench, std::vector<OverlayFact
 // cause.
 Status run_cure(Context& context, OverlayBench& bench, std::vector<OverlayFacts>& measured,
                 bool& flag_restored) {
-    if (const Status set = bench.set(kSuspect); !set) {
-        return set;
-    }
+    TRY(bench.set(kSuspect));
     const std::string device = bench.names().vxlan;
-    const auto before = bench.feature(device, kCureFeature);
-    if (!before) {
-        return pass_on(before.error());
-    }
+    const auto before = TRY(bench.feature(device, kCureFeature));
     struct Step {
         const char* id;
         bool on;
     };
-    for (const Step step : {Step{kFlagOff, false}, Step{kFlagBack, *before}}) {
-        if (const Status set = bench.set_feature(device, kCureFeature, step.on); !set) {
-            return set;
-        }
+    for (const Step step : {Step{kFlagOff, false}, Step{kFlagBack, before}}) {
+        TRY(bench.set_feature(device, kCureFeature, step.on));
         OverlayPoint point = kSuspect;
         point.vxlan_tx = step.on;
         if (!asked_for(context.options, step.id)) {
             continue;
         }
-        if (const Status done = measure(context, bench, point, step.id, measured); !done) {
-            return done;
-        }
+        TRY(measure(context, bench, point, step.id, measured));
     }
     const auto after = bench.feature(device, kCureFeature);
-    flag_restored = after && *after == *before;
+    flag_restored = after && *after == before;
     return {};
 }
 
@@ -178,26 +157,16 @@ Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context) {
         static_cast<std::size_t>(std::ranges::count_if(
             cells, [&](const std::string& id) { return asked_for(context.options, id); })));
 
-    auto bench = OverlayBench::build(context);
-    if (!bench) {
-        return pass_on(bench.error());
-    }
-    if (const Status described = (*bench)->describe(); !described) {
-        return pass_on(described.error());
-    }
+    auto bench = TRY(OverlayBench::build(context));
+    TRY(bench->describe());
     std::vector<OverlayFacts> measured;
-    OverlayNaming naming{.vxlan = (*bench)->names().vxlan, .underlay = (*bench)->names().underlay};
-    if (const Status ran = run_matrix(context, **bench, measured); !ran) {
-        return pass_on(ran.error());
-    }
+    OverlayNaming naming{.vxlan = bench->names().vxlan, .underlay = bench->names().underlay};
+    TRY(run_matrix(context, *bench, measured));
     const bool fails = std::ranges::any_of(measured, [](const OverlayFacts& facts) {
         return facts.point == kSuspect && shows_stale_port(facts);
     });
     if (fails && (asked_for(context.options, kFlagOff) || asked_for(context.options, kFlagBack))) {
-        if (const Status cured = run_cure(context, **bench, measured, naming.flag_restored);
-            !cured) {
-            return pass_on(cured.error());
-        }
+        TRY(run_cure(context, *bench, measured, naming.flag_restored));
     }
     conclude_vxlan_checksum(measured, naming, result);
     result.seconds =

@@ -138,9 +138,7 @@ Status Terminal::available() {
 }
 
 Result<std::unique_ptr<Terminal>> Terminal::open() {
-    if (const Status there = available(); !there) {
-        return pass_on(there.error());
-    }
+    TRY(available());
     const char* kind = std::getenv("TERM");
     tcgetattr(STDIN_FILENO, &terminal_before);
     std::unique_ptr<Terminal> terminal(new Terminal);

@@ -69,11 +69,8 @@ Result<std::unique_ptr<Client>> Client::start(const TesterOptions& options) {
         options.netns.empty() ? "tester" : fmt::format("tester in namespace {}", options.netns);
     std::unique_ptr<Client> client(new Client);
     client->impl_ = std::make_unique<Impl>(std::move(*child), who);
-    auto opened = decoded<Opened>(client->impl_->rpc.call("open", encode(options)));
-    if (!opened) {
-        return pass_on(opened.error());
-    }
-    client->impl_->opened = std::move(*opened);
+    auto opened = TRY(decoded<Opened>(client->impl_->rpc.call("open", encode(options))));
+    client->impl_->opened = std::move(opened);
     return client;
 }
 
@@ -112,11 +109,8 @@ Status Client::start_wire(const softnic::WirePlan& plan) {
 }
 
 Result<bool> Client::wire_broken() {
-    const auto answer = impl_->rpc.call("wire_state", json::object());
-    if (!answer) {
-        return pass_on(answer.error());
-    }
-    return answer->value("broken", false);
+    const auto answer = TRY(impl_->rpc.call("wire_state", json::object()));
+    return answer.value("broken", false);
 }
 
 Result<softnic::WireReport> Client::stop_wire(const std::string& evidence_path) {

@@ -112,15 +112,12 @@ class Service {
 
 Status Service::start(const TesterOptions& options) {
     const DeviceList devices = list_devices(options.ports);
-    auto eal = port::Eal::start({.worker_cpus = options.worker_cpus,
-                                 .memory_mib = options.memory_mib,
-                                 .hugepages = options.hugepages,
-                                 .vdevs = devices.vdevs,
-                                 .pci = devices.pci});
-    if (!eal) {
-        return pass_on(eal.error());
-    }
-    eal_.emplace(std::move(*eal));
+    auto eal = TRY(port::Eal::start({.worker_cpus = options.worker_cpus,
+                                     .memory_mib = options.memory_mib,
+                                     .hugepages = options.hugepages,
+                                     .vdevs = devices.vdevs,
+                                     .pci = devices.pci}));
+    eal_.emplace(std::move(eal));
     for (std::size_t index = 0; index < options.ports.size(); ++index) {
         port::PortConfig config{.name = options.ports[index].name,
                                 .device = devices.names[index],
@@ -150,19 +147,13 @@ Status Service::start(const TesterOptions& options) {
 Status Service::stand_software_nic(const SoftwareNic& wanted) {
     softnic::NicStandPlan plan{.seed = wanted.seed};
     for (const std::string& text : wanted.faults) {
-        auto fault = softnic::parse_fault(text);
-        if (!fault) {
-            return pass_on(fault.error());
-        }
-        plan.faults.push_back(std::move(*fault));
+        auto fault = TRY(softnic::parse_fault(text));
+        plan.faults.push_back(std::move(fault));
     }
-    auto made = softnic::NicStand::start(*eal_, eal_->workers() - 1, plan);
-    if (!made) {
-        return pass_on(made.error());
-    }
-    stand_ = std::move(made->stand);
-    ports_.push_back(std::move(made->device));
-    ports_.push_back(std::move(made->far));
+    auto made = TRY(softnic::NicStand::start(*eal_, eal_->workers() - 1, plan));
+    stand_ = std::move(made.stand);
+    ports_.push_back(std::move(made.device));
+    ports_.push_back(std::move(made.far));
     return {};
 }
 
@@ -185,13 +176,8 @@ Result<json> Service::open(const json& args) {
     if (eal_) {
         return fail(ErrorCode::kBadInput, "the ports are open already");
     }
-    const auto options = decode<TesterOptions>(args);
-    if (!options) {
-        return pass_on(options.error());
-    }
-    if (const Status started = start(*options); !started) {
-        return pass_on(started.error());
-    }
+    const auto options = TRY(decode<TesterOptions>(args));
+    TRY(start(options));
     return encode(Opened{.dpdk_version = port::Eal::dpdk_version(), .ports = describe_ports()});
 }
 
@@ -210,50 +196,29 @@ Status Service::check_ready() const {
 
 Result<json> Service::run_pairs(const json& args) {
     const std::string evidence = args.value("evidence", "");
-    if (const Status ready = check_ready(); !ready) {
-        return pass_on(ready.error());
-    }
-    if (const Status writable = check_evidence_path(evidence); !writable) {
-        return pass_on(writable.error());
-    }
-    const auto plan = decode<traffic::PairPlan>(args.at("plan"));
-    if (!plan) {
-        return pass_on(plan.error());
-    }
+    TRY(check_ready());
+    TRY(check_evidence_path(evidence));
+    const auto plan = TRY(decode<traffic::PairPlan>(args.at("plan")));
     std::optional<traffic::ResponderPlan> responder;
     if (const json given = args.value("responder", json()); !given.is_null()) {
-        auto decoded = decode<traffic::ResponderPlan>(given);
-        if (!decoded) {
-            return pass_on(decoded.error());
-        }
-        responder = std::move(*decoded);
+        auto decoded = TRY(decode<traffic::ResponderPlan>(given));
+        responder = std::move(decoded);
     }
     cancelled_ = false;
     // The run's own time 0 comes a moment later, once its memory is set aside.
     const std::int64_t began = unix_now();
-    const auto report = traffic::run_pairs(*eal_, ports_, *plan, responder, cancelled_);
-    if (!report) {
-        return pass_on(report.error());
-    }
+    const auto report = TRY(traffic::run_pairs(*eal_, ports_, plan, responder, cancelled_));
     // Without room for the evidence the figures stay; whoever lists it finds it missing.
-    static_cast<void>(write_pairs(evidence, *report, began));
-    return encode(*report);
+    static_cast<void>(write_pairs(evidence, report, began));
+    return encode(report);
 }
 
 Result<json> Service::start_wire(const json& args) {
-    if (const Status ready = check_ready(); !ready) {
-        return pass_on(ready.error());
-    }
-    const auto plan = decode<softnic::WirePlan>(args);
-    if (!plan) {
-        return pass_on(plan.error());
-    }
-    auto wire = softnic::Wire::start(*eal_, 0, ports_, *plan);
-    if (!wire) {
-        return pass_on(wire.error());
-    }
-    wire_ = std::move(*wire);
-    wire_plan_ = *plan;
+    TRY(check_ready());
+    const auto plan = TRY(decode<softnic::WirePlan>(args));
+    auto wire = TRY(softnic::Wire::start(*eal_, 0, ports_, plan));
+    wire_ = std::move(wire);
+    wire_plan_ = plan;
     return json::object();
 }
 
@@ -269,9 +234,7 @@ Result<json> Service::stop_wire(const json& args) {
     if (!wire_) {
         return fail(ErrorCode::kBadInput, "no wire is running");
     }
-    if (const Status writable = check_evidence_path(evidence); !writable) {
-        return pass_on(writable.error());
-    }
+    TRY(check_evidence_path(evidence));
     softnic::WireReport report = wire_->stop();
     wire_.reset();
     if (const Status written = write_wire(evidence, report); !written) {
@@ -281,14 +244,9 @@ Result<json> Service::stop_wire(const json& args) {
 }
 
 Result<json> Service::exchange(const json& args) {
-    if (const Status ready = check_ready(); !ready) {
-        return pass_on(ready.error());
-    }
-    const auto plan = decode<traffic::ExchangePlan>(args);
-    if (!plan) {
-        return pass_on(plan.error());
-    }
-    const auto report = traffic::exchange(*eal_, 0, ports_, *plan);
+    TRY(check_ready());
+    const auto plan = TRY(decode<traffic::ExchangePlan>(args));
+    const auto report = traffic::exchange(*eal_, 0, ports_, plan);
     return report ? Result<json>(encode(*report)) : Result<json>(pass_on(report.error()));
 }
 
@@ -301,18 +259,10 @@ Result<json> Service::stop_software_nic(const json&) {
 }
 
 Result<json> Service::start_recording(const json& args) {
-    if (const Status ready = check_ready(); !ready) {
-        return pass_on(ready.error());
-    }
-    const auto plan = decode<traffic::RecordPlan>(args);
-    if (!plan) {
-        return pass_on(plan.error());
-    }
-    auto recorder = traffic::Recorder::start(*eal_, 0, ports_, *plan);
-    if (!recorder) {
-        return pass_on(recorder.error());
-    }
-    recorder_ = std::move(*recorder);
+    TRY(check_ready());
+    const auto plan = TRY(decode<traffic::RecordPlan>(args));
+    auto recorder = TRY(traffic::Recorder::start(*eal_, 0, ports_, plan));
+    recorder_ = std::move(recorder);
     return json::object();
 }
 
@@ -320,23 +270,16 @@ Result<json> Service::stop_recording(const json& args) {
     if (!recorder_) {
         return fail(ErrorCode::kBadInput, "no recording is running");
     }
-    const auto end = decode<traffic::RecordEnd>(args);
-    if (!end) {
-        return pass_on(end.error());
-    }
-    const traffic::Recording recording = recorder_->stop(*end);
+    const auto end = TRY(decode<traffic::RecordEnd>(args));
+    const traffic::Recording recording = recorder_->stop(end);
     recorder_.reset();
     return encode(recording);
 }
 
 Result<json> Service::write_frames(const json& args) {
     const auto path = args.at("path").get<std::string>();
-    if (const Status ready = check_ready(); !ready) {
-        return pass_on(ready.error());
-    }
-    if (const Status writable = check_evidence_path(path); !writable) {
-        return pass_on(writable.error());
-    }
+    TRY(check_ready());
+    TRY(check_evidence_path(path));
     std::vector<std::vector<std::uint8_t>> bytes;
     Reader::read(args.at("frames"), bytes);
     std::vector<port::CapturedFrame> frames;
@@ -346,11 +289,7 @@ Result<json> Service::write_frames(const json& args) {
                           .unix_ns = unix_now(),
                           .bytes = frame});
     }
-    if (const Status written =
-            port::write_capture(path, args.at("about").get<std::string>(), frames);
-        !written) {
-        return pass_on(written.error());
-    }
+    TRY(port::write_capture(path, args.at("about").get<std::string>(), frames));
     return json::object();
 }
 

@@ -69,22 +69,16 @@ Result<Measurement> ask(Resort& resort, const Client& client) {
     if (!server || !before) {
         return pass_on(server ? before.error() : server.error());
     }
-    const auto run = measure(
+    const auto run = TRY(measure(
         {.argv = client.argv, .netns = pair.client.netns, .cpus = {resort.bench.cores.worker}},
-        longest_run(resort.bench));
-    if (!run) {
-        return pass_on(run.error());
-    }
-    const auto asked = client.read(*run);
+        longest_run(resort.bench)));
+    const auto asked = client.read(run);
     const auto after = resort.device.read();
     if (!asked || !after) {
         return pass_on(asked ? after.error() : asked.error());
     }
     const Status confirmed = confirm(*asked, *before, *after);
-    const Status stopped = confirmed ? client.answerer.stop(*server) : confirmed;
-    if (!stopped) {
-        return pass_on(stopped.error());
-    }
+    TRY(confirmed ? client.answerer.stop(*server) : confirmed);
     // The client has one CPU, for its threads and for the kernel's part of its traffic: what waits
     // there waits for what is measured.
     return Measurement{.figures = figures_of(*asked), .waiting_share = {}};
@@ -97,13 +91,10 @@ Client dnsperf(const Resort& resort) {
     return {.answerer = responder(resort.bench.binary, resort.bench.cores),
             .argv = dnsperf_command(job),
             .read = [](const MeasuredRun& run) -> Result<Asked> {
-                const auto report = parse_dnsperf(run.out.text());
-                if (!report) {
-                    return pass_on(report.error());
-                }
-                return Asked{.answered = static_cast<double>(report->completed),
-                             .asked = static_cast<double>(report->sent),
-                             .seconds = report->seconds};
+                const auto report = TRY(parse_dnsperf(run.out.text()));
+                return Asked{.answered = static_cast<double>(report.completed),
+                             .asked = static_cast<double>(report.sent),
+                             .seconds = report.seconds};
             }};
 }
 
@@ -122,28 +113,22 @@ Client kxdpgun(const Resort& resort) {
     return {.answerer = responder(resort.bench.binary, resort.bench.cores),
             .argv = kxdpgun_command(job),
             .read = [seconds](const MeasuredRun& run) -> Result<Asked> {
-                const auto report = parse_kxdpgun(run.out.text() + run.err.text());
-                if (!report) {
-                    return pass_on(report.error());
-                }
-                return Asked{.answered = static_cast<double>(report->replies),
-                             .asked = static_cast<double>(report->queries),
+                const auto report = TRY(parse_kxdpgun(run.out.text() + run.err.text()));
+                return Asked{.answered = static_cast<double>(report.replies),
+                             .asked = static_cast<double>(report.queries),
                              .seconds = static_cast<double>(seconds)};
             }};
 }
 
 Result<Asked> read_ours(const MeasuredRun& run) {
-    const auto outcome = parse_load_outcome(run.out.text());
-    if (!outcome) {
-        return pass_on(outcome.error());
+    const auto outcome = TRY(parse_load_outcome(run.out.text()));
+    if (outcome.bad_checksums > 0) {
+        return fail(ErrorCode::kFailed, "{} answers had a wrong checksum", outcome.bad_checksums);
     }
-    if (outcome->bad_checksums > 0) {
-        return fail(ErrorCode::kFailed, "{} answers had a wrong checksum", outcome->bad_checksums);
-    }
-    return Asked{.answered = static_cast<double>(outcome->unique),
-                 .asked = static_cast<double>(outcome->sent),
-                 .seconds = outcome->seconds,
-                 .loss_bound = outcome->loss_bound};
+    return Asked{.answered = static_cast<double>(outcome.unique),
+                 .asked = static_cast<double>(outcome.sent),
+                 .seconds = outcome.seconds,
+                 .loss_bound = outcome.loss_bound};
 }
 
 LoadJob job_of_ours(const DataplaneBench& bench, const VethPair& pair, const std::string& driver,
@@ -184,11 +169,8 @@ Result<Measurement> ask_afresh(const DataplaneBench& bench, const OutputFile& na
     if (const Status made = rig.make(); !made) {
         return fail(made.error(), "make the veth pairs");
     }
-    auto device = DeviceCounters::open(rig.server().client.netns, rig.server().client.device);
-    if (!device) {
-        return pass_on(device.error());
-    }
-    Resort resort{.bench = bench, .rig = rig, .device = std::move(*device), .names = names};
+    auto device = TRY(DeviceCounters::open(rig.server().client.netns, rig.server().client.device));
+    Resort resort{.bench = bench, .rig = rig, .device = std::move(device), .names = names};
     return ask(resort, client(resort));
 }
 
@@ -199,17 +181,14 @@ Result<Measurement> send_one_way(const DataplaneBench& bench) {
         return fail(made.error(), "make the veth pairs");
     }
     const VethPair& pair = rig.server();
-    const auto sink = DropCounter::attach(pair.server.netns, pair.server.device);
-    if (!sink) {
-        return pass_on(sink.error());
-    }
+    const auto sink = TRY(DropCounter::attach(pair.server.netns, pair.server.device));
     const LoadJob job = job_of_ours(bench, pair, "af_xdp", LoadJob::Rate::kAsFastAsItGoes);
     const auto run = measure({.argv = worker_command("load", to_text(job)),
                               .netns = pair.client.netns,
                               .cpus = {bench.cores.worker}},
                              longest_run(bench));
     const auto sent = run ? read_ours(*run) : pass_on(run.error());
-    const auto arrived = sink->frames();
+    const auto arrived = sink.frames();
     if (!sent || !arrived) {
         return pass_on(sent ? arrived.error() : sent.error());
     }
@@ -240,11 +219,8 @@ Result<Measurement> ask_over_rings(const DataplaneBench& bench, LoadJob::Rate ra
     LoadJob job = job_on(bench);
     job.back = LoadJob::Back::kAnswers;
     job.rate = rate;
-    auto measured = run_own(bench, job, "", "ring-answers");
-    if (!measured) {
-        return measured;
-    }
-    Figures& figures = measured->figures;
+    auto measured = TRY(run_own(bench, job, "", "ring-answers"));
+    Figures& figures = measured.figures;
     figures["queries_per_second"] = figures["frames_per_second"];
     figures["unanswered_share"] = figures["missing_share"];
     figures["answers_per_second"] = figures["frames_per_second"] * (1 - figures["missing_share"]);
@@ -328,10 +304,7 @@ std::vector<Finding> findings_of(const std::vector<LaneResult>& lanes) {
 }
 
 Result<Experiment> experiment_of(const Shared& shared) {
-    auto lanes = run_rounds(lanes_of(shared), shared.bench.plan);
-    if (!lanes) {
-        return pass_on(lanes.error());
-    }
+    auto lanes = TRY(run_rounds(lanes_of(shared), shared.bench.plan));
     Experiment experiment{
         .id = "answers",
         .title = "queries that come back answered",
@@ -345,7 +318,7 @@ Result<Experiment> experiment_of(const Shared& shared) {
                     {"queries_per_second", "queries/s", "", 0},
                     {"unanswered_share", "unanswered", "", 4},
                     {"loss_bound", "loss bound", "", 4}},
-        .lanes = std::move(*lanes)};
+        .lanes = std::move(lanes)};
     experiment.findings = findings_of(experiment.lanes);
     return experiment;
 }
@@ -353,14 +326,9 @@ Result<Experiment> experiment_of(const Shared& shared) {
 }  // namespace
 
 Result<Experiment> bench_answers(const DataplaneBench& bench) {
-    auto names = OutputFile::make();
-    if (!names) {
-        return pass_on(names.error());
-    }
-    if (const Status written = names->write(query_lines(kQueries)); !written) {
-        return pass_on(written.error());
-    }
-    const Shared shared{.bench = bench, .names = std::move(*names)};
+    auto names = TRY(OutputFile::make());
+    TRY(names.write(query_lines(kQueries)));
+    const Shared shared{.bench = bench, .names = std::move(names)};
     return experiment_of(shared);
 }
 

@@ -62,17 +62,14 @@ std::vector<Finding> findings_of(const std::vector<LaneResult>& lanes) {
 }  // namespace
 
 Result<Experiment> bench_generator(const DataplaneBench& bench) {
-    auto lanes = run_rounds(lanes_of(bench), bench.plan);
-    if (!lanes) {
-        return pass_on(lanes.error());
-    }
+    auto lanes = TRY(run_rounds(lanes_of(bench), bench.plan));
     Experiment experiment{
         .id = "generator",
         .title = "what a frame costs the sending lcore",
         .conditions = {{"device", "net_null with no-rx=1, bursts of 32, 8192 mbufs"},
                        {"lcores", bench.cores.lcores()}},
         .columns = {{"cycles", "TSC cycles/frame", "", 1}, {"mpps", "Mpps of the lcore", "", 1}},
-        .lanes = std::move(*lanes)};
+        .lanes = std::move(lanes)};
     experiment.findings = findings_of(experiment.lanes);
     return experiment;
 }

@@ -96,17 +96,14 @@ std::map<std::uint32_t, double> rates_by_size(const std::vector<LaneResult>& lan
 }  // namespace
 
 Result<Experiment> bench_growth(const DataplaneBench& bench) {
-    auto lanes = run_rounds(lanes_of(bench), bench.plan);
-    if (!lanes) {
-        return pass_on(lanes.error());
-    }
+    auto lanes = TRY(run_rounds(lanes_of(bench), bench.plan));
     Experiment experiment{.id = "growth",
                           .title = "how the cost grows with the work",
                           .conditions = {{"device", "net_null with no-rx=1"}},
                           .columns = {{"cycles", "TSC cycles/frame", "", 1},
                                       {"mpps", "Mpps of one lcore", "", 1},
                                       {"frames_per_second", "frames/s of all", "", 0}},
-                          .lanes = std::move(*lanes)};
+                          .lanes = std::move(lanes)};
     experiment.findings = findings_of(experiment.lanes);
     experiment.tables = {line_rate_table(rates_by_size(experiment.lanes))};
     return experiment;

@@ -10,13 +10,10 @@ constexpr double kSlowestPerSecond = 2e5;
 Result<LedgerOutcome> prove(const DataplaneBench& bench, const LedgerJob& job) {
     const auto limit = std::chrono::seconds(
         60 + static_cast<std::int64_t>(static_cast<double>(job.frames) / kSlowestPerSecond));
-    const auto run = measure(
+    const auto run = TRY(measure(
         {.argv = worker_command("ledger", to_text(job)), .netns = {}, .cpus = {bench.cores.worker}},
-        limit);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    return parse_ledger_outcome(run->out.text());
+        limit));
+    return parse_ledger_outcome(run.out.text());
 }
 
 Figures figures_of(const LedgerOutcome& outcome) {

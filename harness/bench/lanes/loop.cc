@@ -14,11 +14,8 @@ Result<Measurement> run_flowgen(const DataplaneBench& bench) {
 // Of a loop the frames that left count, as testpmd counts: its lcore does nothing else, so the time
 // of all its turns is theirs.
 Result<Measurement> run_loop(const DataplaneBench& bench, const LoadJob& job) {
-    auto measured = run_own(bench, job);
-    if (!measured) {
-        return measured;
-    }
-    Figures& figures = measured->figures;
+    auto measured = TRY(run_own(bench, job));
+    Figures& figures = measured.figures;
     const double tsc_mhz = figures["mpps"] * figures["cycles"];
     figures["mpps"] = figures["frames_per_second"] * 1e-6;
     figures["cycles"] = figures["mpps"] > 0 ? tsc_mhz / figures["mpps"] : 0;
@@ -74,17 +71,14 @@ std::vector<Finding> findings_of(const std::vector<LaneResult>& lanes) {
 }  // namespace
 
 Result<Experiment> bench_loop(const DataplaneBench& bench) {
-    auto lanes = run_rounds(lanes_of(bench), bench.plan);
-    if (!lanes) {
-        return pass_on(lanes.error());
-    }
+    auto lanes = TRY(run_rounds(lanes_of(bench), bench.plan));
     Experiment experiment{
         .id = "loop",
         .title = "one lcore that sends, receives and judges",
         .conditions = {{"device", "net_ring, bursts of 32, 8192 mbufs"},
                        {"lcores", bench.cores.lcores()}},
         .columns = {{"cycles", "TSC cycles/frame", "", 1}, {"mpps", "Mpps", "", 1}},
-        .lanes = std::move(*lanes)};
+        .lanes = std::move(lanes)};
     experiment.findings = findings_of(experiment.lanes);
     return experiment;
 }

@@ -39,23 +39,17 @@ Figures figures_of(const LoadOutcome& outcome) {
 
 Result<Measurement> run_own(const DataplaneBench& bench, const LoadJob& job,
                             const std::string& netns, const std::string& worker) {
-    const auto run = measure(
+    const auto run = TRY(measure(
         {.argv = worker_command(worker, to_text(job)), .netns = netns, .cpus = bench.cores.both()},
-        longest_run(bench));
-    if (!run) {
-        return pass_on(run.error());
-    }
-    const auto outcome = parse_load_outcome(run->out.text());
-    if (!outcome) {
-        return pass_on(outcome.error());
-    }
-    if (outcome->bad_checksums > 0) {
+        longest_run(bench)));
+    const auto outcome = TRY(parse_load_outcome(run.out.text()));
+    if (outcome.bad_checksums > 0) {
         return fail(ErrorCode::kFailed, "{} frames came back with a wrong checksum",
-                    outcome->bad_checksums);
+                    outcome.bad_checksums);
     }
-    return Measurement{.figures = figures_of(*outcome),
-                       .waiting_share = run->cost.waiting_share(),
-                       .objection = fmt::format("{}", fmt::join(outcome->objections, "; "))};
+    return Measurement{.figures = figures_of(outcome),
+                       .waiting_share = run.cost.waiting_share(),
+                       .objection = fmt::format("{}", fmt::join(outcome.objections, "; "))};
 }
 
 Lane own_lane(const DataplaneBench& bench, std::string id, std::string title, std::string note,

@@ -7,27 +7,21 @@ namespace {
 constexpr std::chrono::seconds kLongestRun{60};
 
 Result<Measurement> run_verify(const DataplaneBench& bench, const LoadJob& job) {
-    const auto run = measure(
+    const auto run = TRY(measure(
         {.argv = worker_command("verify", to_text(job)), .netns = {}, .cpus = bench.cores.both()},
-        kLongestRun);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    const auto outcome = parse_verify_outcome(run->out.text());
-    if (!outcome) {
-        return pass_on(outcome.error());
-    }
-    if (outcome->missing + outcome->bad_checksums + outcome->wrong > 0) {
+        kLongestRun));
+    const auto outcome = TRY(parse_verify_outcome(run.out.text()));
+    if (outcome.missing + outcome.bad_checksums + outcome.wrong > 0) {
         return fail(ErrorCode::kFailed,
                     "of {} good frames on a ring {} are missing, {} bad and {} wrong",
-                    outcome->frames, outcome->missing, outcome->bad_checksums, outcome->wrong);
+                    outcome.frames, outcome.missing, outcome.bad_checksums, outcome.wrong);
     }
-    return Measurement{.figures = {{"loop", outcome->loop},
-                                   {"judged", outcome->judged},
-                                   {"judging", outcome->judging()},
-                                   {"comparing", outcome->comparing()},
-                                   {"frame_bytes", outcome->frame_bytes}},
-                       .waiting_share = run->cost.waiting_share()};
+    return Measurement{.figures = {{"loop", outcome.loop},
+                                   {"judged", outcome.judged},
+                                   {"judging", outcome.judging()},
+                                   {"comparing", outcome.comparing()},
+                                   {"frame_bytes", outcome.frame_bytes}},
+                       .waiting_share = run.cost.waiting_share()};
 }
 
 Lane lane(const DataplaneBench& bench, const std::string& id, const std::string& title,
@@ -47,16 +41,13 @@ Lane lane(const DataplaneBench& bench, const std::string& id, const std::string&
 }  // namespace
 
 Result<Experiment> bench_verify(const DataplaneBench& bench) {
-    auto lanes =
+    auto lanes = TRY(
         run_rounds({lane(bench, "dns", "DNS pairs", LoadJob::Envelope::kNone),
                     lane(bench, "dns-vxlan", "DNS pairs in VXLAN", LoadJob::Envelope::kVxlan),
                     lane(bench, "dns-128", "DNS pairs of 128 bytes", LoadJob::Envelope::kNone, 128),
                     lane(bench, "udp-128", "UDP of 128 bytes", LoadJob::Envelope::kNone, 128,
                          LoadJob::Traffic::kUdp)},
-                   bench.plan);
-    if (!lanes) {
-        return pass_on(lanes.error());
-    }
+                   bench.plan));
     Experiment experiment{
         .id = "verify",
         .title = "what judging a received frame costs beyond receiving it",
@@ -70,7 +61,7 @@ Result<Experiment> bench_verify(const DataplaneBench& bench) {
                     {"judged", "and judged", "", 1},
                     {"judging", "judging, TSC cycles/frame", "", 1},
                     {"comparing", "and comparing each byte", "", 1}},
-        .lanes = std::move(*lanes)};
+        .lanes = std::move(lanes)};
     const Column more{
         .figure = "comparing", .label = {}, .unit = "TSC cycles/frame", .decimals = 1};
     const Column cost{.figure = "judging", .label = {}, .unit = "TSC cycles/frame", .decimals = 1};

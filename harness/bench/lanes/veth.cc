@@ -73,25 +73,17 @@ Result<Measurement> send(Range& range, const Sender& sender) {
         const auto ended = program->finish(1s);
         return fail(window.error(), "{}", ended ? ended->err.text(400) : program->said());
     }
-    if (const Status stopped = sender.stop(*program); !stopped) {
-        return pass_on(stopped.error());
-    }
+    TRY(sender.stop(*program));
     const auto run = program->finish(kLongestEnd);
-    const auto claimed = run ? sender.claim(*run) : pass_on(run.error());
-    if (!claimed) {
-        return pass_on(claimed.error());
-    }
-    const auto after = range.count();
-    if (!after) {
-        return pass_on(after.error());
-    }
-    const auto arrived = static_cast<double>(after->frames - before->frames);
+    const auto claimed = TRY(run ? sender.claim(*run) : pass_on(run.error()));
+    const auto after = TRY(range.count());
+    const auto arrived = static_cast<double>(after.frames - before->frames);
     return Measurement{
         .figures = {{"frames_per_second", window->frames_per_second},
                     {"frame_bytes", window->frame_bytes},
                     {"arrived", arrived},
-                    {"claimed", static_cast<double>(*claimed)},
-                    {"claimed_share", arrived > 0 ? static_cast<double>(*claimed) / arrived : 0}},
+                    {"claimed", static_cast<double> claimed},
+                    {"claimed_share", arrived > 0 ? static_cast<double> claimed / arrived : 0}},
         .waiting_share = run->cost.waiting_share()};
 }
 
@@ -279,10 +271,7 @@ Result<Range> make_range(const DataplaneBench& bench, const VethRig& rig) {
 }
 
 Result<Experiment> experiment_of(const DataplaneBench& bench, Range* range) {
-    auto lanes = run_rounds(lanes_of(bench, range), bench.plan);
-    if (!lanes) {
-        return pass_on(lanes.error());
-    }
+    auto lanes = TRY(run_rounds(lanes_of(bench, range), bench.plan));
     Experiment experiment{
         .id = "veth",
         .title = "queries through the kernel into a counting sink",
@@ -295,7 +284,7 @@ Result<Experiment> experiment_of(const DataplaneBench& bench, Range* range) {
         .columns = {{"frames_per_second", "frames/s", "", 0},
                     {"frame_bytes", "bytes", "", 1},
                     {"claimed_share", "claimed/arrived", "", 4}},
-        .lanes = std::move(*lanes)};
+        .lanes = std::move(lanes)};
     experiment.findings = findings_of(experiment.lanes);
     return experiment;
 }
@@ -310,11 +299,8 @@ Result<Experiment> bench_veth(const DataplaneBench& bench) {
     if (const Status made = rig.make(); !made) {
         return fail(made.error(), "make the veth pairs");
     }
-    auto range = make_range(bench, rig);
-    if (!range) {
-        return pass_on(range.error());
-    }
-    return experiment_of(bench, &*range);
+    auto range = TRY(make_range(bench, rig));
+    return experiment_of(bench, &range);
 }
 
 }  // namespace pathproof::bench

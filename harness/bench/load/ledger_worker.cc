@@ -38,24 +38,18 @@ LedgerOutcome outcome_of(const load::LedgerProof& proof) {
 }  // namespace
 
 Result<LedgerOutcome> run_ledger_job(const LedgerJob& job) {
-    auto eal = port::Eal::start({.worker_cpus = {job.cpu},
-                                 .main_cpus = {job.cpu},
-                                 .memory_mib = kMemoryMib,
-                                 .vdevs = {},
-                                 .pci = {},
-                                 .file_prefix = {}});
-    if (!eal) {
-        return pass_on(eal.error());
-    }
+    TRY(port::Eal::start({.worker_cpus = {job.cpu},
+                          .main_cpus = {job.cpu},
+                          .memory_mib = kMemoryMib,
+                          .vdevs = {},
+                          .pci = {},
+                          .file_prefix = {}}));
     const auto path =
         job.path == LedgerJob::Path::kVxlan ? load::ProofPath::kVxlan : load::ProofPath::kPlain;
     const std::atomic<bool> stop = false;
     const auto proof =
-        load::run_ledger_proof(load::ledger_proof_plan(job.frames, job.seed, path), stop);
-    if (!proof) {
-        return pass_on(proof.error());
-    }
-    return outcome_of(*proof);
+        TRY(load::run_ledger_proof(load::ledger_proof_plan(job.frames, job.seed, path), stop));
+    return outcome_of(proof);
 }
 
 std::string to_text(const LedgerJob& job) {

@@ -86,9 +86,7 @@ Result<LoadJob> parse_load_job(const std::string& text) {
         return fail(ErrorCode::kBadInput, "the job is no JSON object: '{}'", text.substr(0, 100));
     }
     LoadJob job;
-    if (const Status addresses = read_addresses(value, job); !addresses) {
-        return pass_on(addresses.error());
-    }
+    TRY(read_addresses(value, job));
     job.vdev = value.value("vdev", job.vdev);
     job.control_cpu = value.value("control_cpu", job.control_cpu);
     job.cpus = value.value("cpus", job.cpus);

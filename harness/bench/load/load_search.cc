@@ -27,14 +27,11 @@ bool is_whole(const load::TrialReport& report) {
 // As fast as it goes says what can arrive at most: answers stand in the way of queries, so the rate
 // without loss is below that.
 Result<double> ceiling(const TrialAt& trial) {
-    const auto report = trial(0, kShort);
-    if (!report) {
-        return pass_on(report.error());
+    const auto report = TRY(trial(0, kShort));
+    if (is_whole(report)) {
+        return report.achieved_pps;
     }
-    if (is_whole(*report)) {
-        return report->achieved_pps;
-    }
-    return 1.2 * static_cast<double>(report->unique()) / std::max(report->sending_seconds, 1e-3);
+    return 1.2 * static_cast<double>(report.unique()) / std::max(report.sending_seconds, 1e-3);
 }
 
 // Between a rate that is taken to come back whole and one that does not.
@@ -42,11 +39,8 @@ Result<double> halve(const TrialAt& trial, double top) {
     double low = kLowest;
     for (int i = 0; i < kHalvings; ++i) {
         const double middle = (low + top) / 2;
-        const auto report = trial(middle, kShort);
-        if (!report) {
-            return pass_on(report.error());
-        }
-        (is_whole(*report) ? low : top) = middle;
+        const auto report = TRY(trial(middle, kShort));
+        (is_whole(report) ? low : top) = middle;
     }
     return low;
 }
@@ -63,29 +57,23 @@ double step_down(double rate, int steps) {
 
 Result<FoundRate> search_without_loss(const TrialAt& trial, std::chrono::nanoseconds duration) {
     const auto top = ceiling(trial);
-    const auto low = top ? halve(trial, std::max(*top, 2 * kLowest)) : pass_on(top.error());
-    if (!low) {
-        return pass_on(low.error());
-    }
+    const auto low = TRY(top ? halve(trial, std::max(*top, 2 * kLowest)) : pass_on(top.error()));
     std::optional<load::TrialReport> bounded;
     double least = 1;
-    double least_at = *low;
+    double least_at = low;
     int steps = 0;
-    for (double rate = *low; rate > 0; rate = step_down(rate, steps++)) {
-        auto report = trial(rate, duration);
-        if (!report) {
-            return pass_on(report.error());
+    for (double rate = low; rate > 0; rate = step_down(rate, steps++)) {
+        auto report = TRY(trial(rate, duration));
+        if (is_whole(report)) {
+            return FoundRate{.report = std::move(report)};
         }
-        if (is_whole(*report)) {
-            return FoundRate{.report = std::move(*report)};
-        }
-        const double loss = loss_of(*report);
+        const double loss = loss_of(report);
         if (loss < least) {
             least = loss;
             least_at = rate;
         }
         if (!bounded && loss <= kLossBound) {
-            bounded = std::move(*report);
+            bounded = std::move(report);
         }
     }
     if (!bounded) {

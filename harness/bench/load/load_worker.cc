@@ -70,16 +70,13 @@ Result<LoadOutcome> measure(load::LoadRun& run, const LoadJob& job) {
             run.run({.duration = duration, .outstanding = closed ? job.outstanding : 0}, stop);
         return report ? Result<LoadOutcome>(outcome_of(*report)) : pass_on(report.error());
     }
-    const auto found = search_without_loss(
+    const auto found = TRY(search_without_loss(
         [&](double rate, std::chrono::nanoseconds length) {
             return run.run({.frames_per_second = rate, .duration = length}, stop);
         },
-        duration);
-    if (!found) {
-        return pass_on(found.error());
-    }
-    LoadOutcome outcome = outcome_of(found->report);
-    outcome.loss_bound = found->loss_bound;
+        duration));
+    LoadOutcome outcome = outcome_of(found.report);
+    outcome.loss_bound = found.loss_bound;
     return outcome;
 }
 
@@ -87,26 +84,15 @@ Result<LoadOutcome> measure(load::LoadRun& run, const LoadJob& job) {
 
 Result<LoadOutcome> run_job_on(port::Eal& eal, const load::Roles& roles, const LoadJob& job) {
     const load::LoadPlan plan{.source = source_plan_of(job), .intake = intake_plan_of(job)};
-    const auto run = load::LoadRun::start(eal, roles, plan);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    if (const Status warm = warm_up(**run, job); !warm) {
-        return pass_on(warm.error());
-    }
-    return measure(**run, job);
+    const auto run = TRY(load::LoadRun::start(eal, roles, plan));
+    TRY(warm_up(*run, job));
+    return measure(*run, job);
 }
 
 Result<LoadOutcome> run_load_job(const LoadJob& job) {
-    auto eal = port::Eal::start(eal_options_of(job));
-    if (!eal) {
-        return pass_on(eal.error());
-    }
-    auto port = port::Port::open(port_config_of(job));
-    if (!port) {
-        return pass_on(port.error());
-    }
-    return run_job_on(*eal, roles_of(job, *port), job);
+    auto eal = TRY(port::Eal::start(eal_options_of(job)));
+    auto port = TRY(port::Port::open(port_config_of(job)));
+    return run_job_on(eal, roles_of(job, port), job);
 }
 
 }  // namespace pathproof::bench

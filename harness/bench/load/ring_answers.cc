@@ -79,11 +79,8 @@ class Answering {
 
 Result<LoadOutcome> ask(port::Eal& eal, port::Port& asking, port::Port& answering,
                         const LoadJob& job) {
-    auto plan = responder_plan();
-    if (!plan) {
-        return pass_on(plan.error());
-    }
-    Answering responder(eal, answering, std::move(*plan));
+    auto plan = TRY(responder_plan());
+    Answering responder(eal, answering, std::move(plan));
     const load::Roles roles{.senders = {{.worker = kAsker, .port = &asking, .queue = 0}},
                             .receivers = {{.worker = kAsker, .port = &asking, .queue = 0}}};
     const auto outcome = run_job_on(eal, roles, job);
@@ -99,10 +96,7 @@ Result<LoadOutcome> run_ring_answers(const LoadJob& job) {
     port::EalOptions options = eal_options_of(job);
     options.worker_cpus = {job.control_cpu, job.cpus.front()};
     options.vdevs.clear();
-    auto eal = port::Eal::start(options);
-    if (!eal) {
-        return pass_on(eal.error());
-    }
+    auto eal = TRY(port::Eal::start(options));
     const auto queries = make_ring("bench_queries");
     const auto answers = make_ring("bench_answers");
     if (!queries || !answers) {
@@ -116,7 +110,7 @@ Result<LoadOutcome> run_ring_answers(const LoadJob& job) {
     if (!asking || !answering) {
         return pass_on((asking ? answering : asking).error());
     }
-    return ask(*eal, *asking, *answering, job);
+    return ask(eal, *asking, *answering, job);
 }
 
 }  // namespace pathproof::bench

@@ -145,27 +145,15 @@ Result<VerifyOutcome> run_verify_job(const LoadJob& job) {
     LoadJob on_ring = job;
     on_ring.vdev = kDevice;
     on_ring.back = LoadJob::Back::kFrames;
-    auto eal = port::Eal::start(eal_options_of(on_ring));
-    if (!eal) {
-        return pass_on(eal.error());
-    }
-    auto port = port::Port::open(port_config_of(on_ring));
-    if (!port) {
-        return pass_on(port.error());
-    }
-    auto bench = Bench::make(*port, on_ring);
-    if (!bench) {
-        return pass_on(bench.error());
-    }
+    auto eal = TRY(port::Eal::start(eal_options_of(on_ring)));
+    auto port = TRY(port::Port::open(port_config_of(on_ring)));
+    auto bench = TRY(Bench::make(port, on_ring));
     VerifyOutcome outcome;
-    const Status launched = eal->launch(0, [&] {
-        outcome = bench->run(job.seconds);
+    TRY(eal.launch(0, [&] {
+        outcome = bench.run(job.seconds);
         return 0;
-    });
-    if (!launched) {
-        return pass_on(launched.error());
-    }
-    eal->join(0);
+    }));
+    eal.join(0);
     return outcome;
 }
 

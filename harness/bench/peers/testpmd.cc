@@ -119,33 +119,22 @@ std::vector<std::string> testpmd_command(const TestpmdJob& job, const Cores& cor
 
 Result<Measurement> run_testpmd(const TestpmdJob& job, const Cores& cores,
                                 std::chrono::milliseconds duration) {
-    auto program = MeasuredProgram::start({.argv = testpmd_command(job, cores),
-                                           .netns = job.netns,
-                                           .cpus = cores.both(),
-                                           .input = ProgramToMeasure::Input::kTold});
-    if (!program) {
-        return pass_on(program.error());
-    }
-    if (const Status forwards = wait_until_it_forwards(*program); !forwards) {
+    auto program = TRY(MeasuredProgram::start({.argv = testpmd_command(job, cores),
+                                               .netns = job.netns,
+                                               .cpus = cores.both(),
+                                               .input = ProgramToMeasure::Input::kTold}));
+    if (const Status forwards = wait_until_it_forwards(program); !forwards) {
         return fail(forwards.error(), "dpdk-testpmd on {}", job.vdev);
     }
     std::this_thread::sleep_for(duration);
-    (void)program->runs_after(0ms);
-    if (const Status told = program->tell("stop\nquit\n"); !told) {
-        return pass_on(told.error());
-    }
-    const auto run = program->finish(kLongestEnd);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    const auto report = parse_testpmd(run->out.text());
-    if (!report) {
-        return pass_on(report.error());
-    }
-    if (const Status usable = check(job, *report); !usable) {
+    (void)program.runs_after(0ms);
+    TRY(program.tell("stop\nquit\n"));
+    const auto run = TRY(program.finish(kLongestEnd));
+    const auto report = TRY(parse_testpmd(run.out.text()));
+    if (const Status usable = check(job, report); !usable) {
         return fail(usable.error(), "dpdk-testpmd on {}", job.vdev);
     }
-    return Measurement{.figures = figures_of(*report), .waiting_share = run->cost.waiting_share()};
+    return Measurement{.figures = figures_of(report), .waiting_share = run.cost.waiting_share()};
 }
 
 }  // namespace pathproof::bench

@@ -25,11 +25,8 @@ constexpr std::chrono::seconds kLongestEnd{20};
 // Asks the server over an ordinary socket until it answers: its lcore begins some time after it
 // says that the port is open.
 Status wait_for_an_answer(const VethPair& pair) {
-    const auto frames = query_frames(pair, 1, LoadJob::UdpChecksum::kValid);
-    if (!frames) {
-        return pass_on(frames.error());
-    }
-    const std::span query = std::span(frames->front()).subspan(kHeaders);
+    const auto frames = TRY(query_frames(pair, 1, LoadJob::UdpChecksum::kValid));
+    const std::span query = std::span(frames.front()).subspan(kHeaders);
     return process::in_netns(pair.client.netns, [&]() -> Status {
         const int asking = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         const timeval patience{.tv_sec = 0, .tv_usec = 50'000};
@@ -55,37 +52,28 @@ Status wait_for_an_answer(const VethPair& pair) {
 
 Result<MeasuredProgram> start_responder(const std::string& binary, int cpu, const VethPair& pair) {
     const VethEnd& end = pair.server;
-    auto server = MeasuredProgram::start(
+    auto server = TRY(MeasuredProgram::start(
         {.argv = {binary, "respond", "af_xdp:" + end.device, "--netns", end.netns, "--cpu",
                   fmt::format("{}", cpu), "--rule", "type=A,address=192.0.2.1", "--rule",
                   "type=AAAA,address=2001:db8::1", "--json"},
          .netns = {},
-         .cpus = {cpu}});
-    if (!server) {
-        return server;
-    }
+         .cpus = {cpu}}));
     const auto deadline = std::chrono::steady_clock::now() + kLongestStart;
-    while (server->warned().find("answering on") == std::string::npos) {
+    while (server.warned().find("answering on") == std::string::npos) {
         const bool late = std::chrono::steady_clock::now() >= deadline;
-        if (late || !server->runs_after(20ms)) {
-            return fail(ErrorCode::kFailed, "the server did not start: {}", server->warned());
+        if (late || !server.runs_after(20ms)) {
+            return fail(ErrorCode::kFailed, "the server did not start: {}", server.warned());
         }
     }
-    if (const Status answers = wait_for_an_answer(pair); !answers) {
-        return pass_on(answers.error());
-    }
+    TRY(wait_for_an_answer(pair));
     return server;
 }
 
 Status stop_responder(MeasuredProgram& server) {
     server.signal(SIGINT);
-    const auto run = server.finish(kLongestEnd);
-    if (!run) {
-        return pass_on(run.error());
-    }
-    if (!nlohmann::json::accept(run->out.text())) {
-        return fail(ErrorCode::kFailed, "the server ended without a result: {}",
-                    run->err.text(400));
+    const auto run = TRY(server.finish(kLongestEnd));
+    if (!nlohmann::json::accept(run.out.text())) {
+        return fail(ErrorCode::kFailed, "the server ended without a result: {}", run.err.text(400));
     }
     return {};
 }
@@ -93,23 +81,18 @@ Status stop_responder(MeasuredProgram& server) {
 Result<MeasuredProgram> start_mirror(int cpu, const VethPair& pair) {
     const Cores cores{.control = cpu, .worker = cpu};
     const TestpmdJob job{.vdev = "net_af_xdp0,iface=" + pair.server.device, .mode = "io"};
-    auto mirror = MeasuredProgram::start({.argv = testpmd_command(job, cores),
-                                          .netns = pair.server.netns,
-                                          .cpus = {cpu},
-                                          .input = ProgramToMeasure::Input::kTold});
-    if (!mirror) {
-        return mirror;
-    }
-    if (const Status forwards = wait_until_it_forwards(*mirror); !forwards) {
+    auto mirror = TRY(MeasuredProgram::start({.argv = testpmd_command(job, cores),
+                                              .netns = pair.server.netns,
+                                              .cpus = {cpu},
+                                              .input = ProgramToMeasure::Input::kTold}));
+    if (const Status forwards = wait_until_it_forwards(mirror); !forwards) {
         return fail(forwards.error(), "dpdk-testpmd at the far end");
     }
     return mirror;
 }
 
 Status stop_mirror(MeasuredProgram& mirror) {
-    if (const Status told = mirror.tell("stop\nquit\n"); !told) {
-        return told;
-    }
+    TRY(mirror.tell("stop\nquit\n"));
     const auto run = mirror.finish(kLongestEnd);
     return run ? Status() : pass_on(run.error());
 }

@@ -34,21 +34,16 @@ Result<DeviceCounters> DeviceCounters::open(const std::string& netns, const std:
     int file = -1;
     // A file below /proc/PID/net belongs to the namespace that its thread was in when it was
     // opened.
-    const Status opened = process::in_netns(netns, [&]() -> Status {
+    TRY(process::in_netns(netns, [&]() -> Status {
         file = ::open("/proc/thread-self/net/dev", O_RDONLY | O_CLOEXEC);
         if (file < 0) {
             return fail(ErrorCode::kFailed, "/proc/net/dev of namespace {}: {}", netns,
                         std::strerror(errno));
         }
         return {};
-    });
-    if (!opened) {
-        return pass_on(opened.error());
-    }
+    }));
     DeviceCounters counters(file, device);
-    if (const auto first = counters.read(); !first) {
-        return pass_on(first.error());
-    }
+    TRY(counters.read());
     return counters;
 }
 

@@ -13,17 +13,11 @@ constexpr std::uint64_t kFirstFrames = 500;
 constexpr auto kLookEvery = 10ms;
 
 Status wait_for_frames(MeasuredProgram& program, const Referee& referee) {
-    const auto start = referee();
-    if (!start) {
-        return pass_on(start.error());
-    }
+    const auto start = TRY(referee());
     const auto deadline = Clock::now() + kLongestWindowStart;
     while (true) {
-        const auto received = referee();
-        if (!received) {
-            return pass_on(received.error());
-        }
-        if (received->frames >= start->frames + kFirstFrames) {
+        const auto received = TRY(referee());
+        if (received.frames >= start.frames + kFirstFrames) {
             return {};
         }
         if (!program.runs_after(kLookEvery)) {
@@ -50,9 +44,7 @@ bool runs_for(MeasuredProgram& program, std::chrono::nanoseconds length) {
 
 Result<RateWindow> watch(MeasuredProgram& program, const Referee& referee,
                          std::chrono::nanoseconds window) {
-    if (const Status begun = wait_for_frames(program, referee); !begun) {
-        return pass_on(begun.error());
-    }
+    TRY(wait_for_frames(program, referee));
     bool ran = runs_for(program, kSettle);
     const auto before = referee();
     const auto from = Clock::now();

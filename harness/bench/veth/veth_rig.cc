@@ -48,18 +48,10 @@ VethRig::VethRig(lab::Journal& journal)
 }
 
 Status VethRig::make() {
-    if (const Status added = namespaces_.add({client_netns_, server_netns_}); !added) {
-        return added;
-    }
-    if (const Status linked = lab::run_ip("", links(sink_) + links(server_)); !linked) {
-        return linked;
-    }
-    const Status configured =
-        lab::run_ip({{client_netns_, client_side(sink_) + client_side(server_)},
-                     {server_netns_, server_side(sink_) + server_side(server_)}});
-    if (!configured) {
-        return configured;
-    }
+    TRY(namespaces_.add({client_netns_, server_netns_}));
+    TRY(lab::run_ip("", links(sink_) + links(server_)));
+    TRY(lab::run_ip({{client_netns_, client_side(sink_) + client_side(server_)},
+                     {server_netns_, server_side(sink_) + server_side(server_)}}));
     // A socket's queries shall carry whole checksums: veth hands unfinished ones on as they are.
     return lab::switch_off(client_netns_, server_.client.device, {"tx"});
 }

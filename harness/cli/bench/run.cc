@@ -100,20 +100,15 @@ Outcome run_steps(const BenchRun& run, lab::Journal* journal) {
 
 Result<Outcome> run_with_journal(const BenchRun& run) {
     const lab::SignalHold hold;
-    auto journal = lab::Journal::open("pathproof bench " + run.name);
-    if (!journal) {
-        return pass_on(journal.error());
-    }
-    const lab::SignalGuard guard(journal->get(), [](int signal, const std::string& machine) {
+    auto journal = TRY(lab::Journal::open("pathproof bench " + run.name));
+    const lab::SignalGuard guard(journal.get(), [](int signal, const std::string& machine) {
         tell(fmt::format("stopped by {}; {}", strsignal(signal), machine));
     });
-    for (const std::string& sentence : (*journal)->recovered()) {
+    for (const std::string& sentence : journal->recovered()) {
         tell(sentence);
     }
-    Outcome outcome = run_steps(run, journal->get());
-    if (const Status undone = (*journal)->undo(); !undone) {
-        return pass_on(undone.error());
-    }
+    Outcome outcome = run_steps(run, journal.get());
+    TRY(journal->undo());
     return outcome;
 }
 
@@ -133,25 +128,20 @@ Result<Measured> measure(const BenchRun& run) {
         .experiments = {}};
     result.environment.push_back(bench::clock_facts());
     const bool allowed = lab::needs_root("namespaces").has_value();
-    auto outcome = needs_journal(run) && allowed ? run_with_journal(run)
-                                                 : Result<Outcome>(run_steps(run, nullptr));
-    if (!outcome) {
-        return pass_on(outcome.error());
-    }
-    result.experiments = std::move(outcome->experiments);
+    auto outcome = TRY(needs_journal(run) && allowed ? run_with_journal(run)
+                                                     : Result<Outcome>(run_steps(run, nullptr)));
+    result.experiments = std::move(outcome.experiments);
     for (auto& [name, version] : result.tools) {
         version = version.empty() ? "not installed" : version;
     }
-    return Measured{.result = std::move(result), .whole = outcome->whole};
+    return Measured{.result = std::move(result), .whole = outcome.whole};
 }
 
 Status write_files(const std::string& folder, const std::string& machine,
                    const std::string& table) {
     for (const auto& [name, text] :
          {std::pair{"bench.json", &machine}, std::pair{"bench.txt", &table}}) {
-        if (const Status written = replace_file(folder + "/" + name, *text); !written) {
-            return written;
-        }
+        TRY(replace_file(folder + "/" + name, *text));
     }
     return {};
 }

@@ -74,15 +74,11 @@ load::LoadPlan load_plan(const GenerateOptions& options, const Traffic& traffic,
 
 // Puts the capture file in the place of made frames and its length in the place of a count.
 Status take_recording(GenerateOptions& options, const port::Port& port, load::LoadPlan& plan) {
-    const auto recording = read_recording(options.replay, port);
-    if (!recording) {
-        return pass_on(recording.error());
+    const auto recording = TRY(read_recording(options.replay, port));
+    if (!recording->cut().empty()) {
+        fmt::print(stderr, "pathproof: --replay {}: {}\n", options.replay.file, recording->cut());
     }
-    if (!(*recording)->cut().empty()) {
-        fmt::print(stderr, "pathproof: --replay {}: {}\n", options.replay.file,
-                   (*recording)->cut());
-    }
-    plan.make_source = replay_sources(*recording, options.replay);
+    plan.make_source = replay_sources(recording, options.replay);
     if (options.replay.loops == 0 && options.amounts.seconds <= 0 && options.amounts.count == 0) {
         return fail(ErrorCode::kBadInput,
                     "--loop 0 sends the file for ever: give a --duration or a --count");
@@ -91,7 +87,7 @@ Status take_recording(GenerateOptions& options, const port::Port& port, load::Lo
         return {};
     }
     if (options.lanes.queue_count() == 1) {
-        options.amounts.count = (*recording)->frames() * options.replay.loops;
+        options.amounts.count = recording->frames() * options.replay.loops;
     } else if (options.amounts.seconds <= 0) {
         options.amounts.seconds = kUntilItEnds;
     }
@@ -146,17 +142,10 @@ class Generation {
             return fail(ErrorCode::kBadInput, "--pair-skew {} needs --pairs",
                         options_.pair_skew_ns);
         }
-        if (Status sense = check_lanes(options_.lanes); !sense) {
-            return sense;
-        }
-        auto traffic = planned_traffic(options_, rate_);
-        if (!traffic) {
-            return pass_on(traffic.error());
-        }
-        traffic_ = std::move(*traffic);
-        if (Status ready = prepare_folder(options_.evidence); !ready) {
-            return ready;
-        }
+        TRY(check_lanes(options_.lanes));
+        auto traffic = TRY(planned_traffic(options_, rate_));
+        traffic_ = std::move(traffic);
+        TRY(prepare_folder(options_.evidence));
         Status ready = start_metrics();
         ready = ready ? open_lanes() : ready;
         ready = ready ? start_run() : ready;
@@ -201,30 +190,22 @@ class Generation {
         if (options_.metrics.empty()) {
             return {};
         }
-        auto started = LiveMetrics::start(options_.metrics);
-        if (!started) {
-            return pass_on(started.error());
-        }
-        metrics_ = std::move(*started);
+        auto started = TRY(LiveMetrics::start(options_.metrics));
+        metrics_ = std::move(started);
         fmt::print(stderr, "pathproof: metrics at {}\n", metrics_->where());
         return {};
     }
 
     Status open_lanes() {
-        auto opened = Lanes::open(options_.lanes, traffic_.port_offloads);
-        if (!opened) {
-            return pass_on(opened.error());
-        }
-        lanes_.emplace(std::move(*opened));
+        auto opened = TRY(Lanes::open(options_.lanes, traffic_.port_offloads));
+        lanes_.emplace(std::move(opened));
         return {};
     }
 
     Status start_run() {
         load::LoadPlan plan = load_plan(options_, traffic_, lanes_->sending().info());
         if (options_.replays()) {
-            if (Status taken = take_recording(options_, lanes_->sending(), plan); !taken) {
-                return taken;
-            }
+            TRY(take_recording(options_, lanes_->sending(), plan));
         }
         const load::Roles roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving());
         auto run = load::LoadRun::start(lanes_->ports.eal, roles, plan);
@@ -244,21 +225,19 @@ class Generation {
     Status give_order() {
         const port::PortInfo& sending = lanes_->sending().info();
         const double bytes = run_->mean_frame_bytes();
-        auto order = order_of(options_.amounts, rate_,
-                              {.frames = options_.traffic.frames_in_unit(),
-                               .mean_frame_bytes = bytes,
-                               .link_mbps = sending.link_mbps,
-                               .port = sending.name,
-                               .timeout_s = options_.replays() ? 0 : options_.traffic.timeout_s});
-        if (!order) {
-            return pass_on(order.error());
-        }
-        load::TrialOrder open_loop = *order;
+        auto order =
+            TRY(order_of(options_.amounts, rate_,
+                         {.frames = options_.traffic.frames_in_unit(),
+                          .mean_frame_bytes = bytes,
+                          .link_mbps = sending.link_mbps,
+                          .port = sending.name,
+                          .timeout_s = options_.replays() ? 0 : options_.traffic.timeout_s}));
+        load::TrialOrder open_loop = order;
         open_loop.outstanding = 0;
         if (Status fine = run_->check(open_loop); !fine) {
             return fail(fine.error(), "--rate {}", options_.amounts.rate_text());
         }
-        order_ = *order;
+        order_ = order;
         if (Status fine = run_->check(order_); !fine) {
             return fail(fine.error(), "--outstanding {}", options_.amounts.outstanding);
         }
@@ -271,11 +250,8 @@ class Generation {
         if (options_.evidence.empty()) {
             return {};
         }
-        const auto files = write_evidence(options_.evidence, result, *run_, *lanes_);
-        if (!files) {
-            return pass_on(files.error());
-        }
-        for (const std::string& file : *files) {
+        const auto files = TRY(write_evidence(options_.evidence, result, *run_, *lanes_));
+        for (const std::string& file : files) {
             fmt::print(stderr, "pathproof: evidence in {}\n", file);
         }
         return {};

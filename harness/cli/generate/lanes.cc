@@ -64,9 +64,7 @@ Result<Lanes> Lanes::open(const LaneOptions& options, std::uint64_t tx_offloads,
                           SlowDevice slow_device) {
     // A completion ring of frames of a page, and their sk_buffs.
     constexpr std::uint32_t kWholeRing = 2048 * 8192;
-    if (Status sense = check_lanes(options); !sense) {
-        return pass_on(sense.error());
-    }
+    TRY(check_lanes(options));
     DataPortsOptions wanted{.ports = {}, .netns = options.netns, .cpus = options.cpus};
     const std::uint16_t queues = options.queue_count();
     wanted.ports.push_back(
@@ -78,11 +76,8 @@ Result<Lanes> Lanes::open(const LaneOptions& options, std::uint64_t tx_offloads,
     if (!options.receive.empty() && options.receive != options.port) {
         wanted.ports.push_back({.port = options.receive, .rx_queues = queues, .tx_queues = queues});
     }
-    auto opened = DataPorts::open(wanted);
-    if (!opened) {
-        return pass_on(opened.error());
-    }
-    return Lanes{std::move(*opened)};
+    auto opened = TRY(DataPorts::open(wanted));
+    return Lanes{std::move(opened)};
 }
 
 }  // namespace pathproof::cli

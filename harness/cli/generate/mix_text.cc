@@ -76,13 +76,10 @@ Status set_size(std::vector<load::MixPart>& mix, const std::string& name, std::u
         }
         return {};
     }
-    const auto traffic = class_named(name);
-    if (!traffic) {
-        return pass_on(traffic.error());
-    }
+    const auto traffic = TRY(class_named(name));
     bool found = false;
     for (load::MixPart& part : mix) {
-        if (name == "dns" ? is_dns(part.traffic) : part.traffic == *traffic) {
+        if (name == "dns" ? is_dns(part.traffic) : part.traffic == traffic) {
             part.frame_bytes = bytes;
             found = true;
         }
@@ -123,9 +120,7 @@ Status set_sizes(std::vector<load::MixPart>& mix, const std::string& text) {
                         "a frame of '{}' bytes is not in {}..{} (with FCS, as RFC 2544 counts)",
                         word.value, kShortest, kLongest);
         }
-        if (Status set = set_size(mix, word.key, static_cast<std::uint16_t>(*bytes - kFcs)); !set) {
-            return set;
-        }
+        TRY(set_size(mix, word.key, static_cast<std::uint16_t>(*bytes - kFcs)));
     }
     return {};
 }

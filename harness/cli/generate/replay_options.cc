@@ -78,16 +78,13 @@ SourceMaker replay_sources(std::shared_ptr<const load::Recording> recording,
     return [recording = std::move(recording),
             options](const load::SourcePlan& plan) -> Result<std::unique_ptr<load::Source>> {
         using Gaps = load::ReplayPlan::Gaps;
-        auto source = load::ReplaySource::make(
+        auto source = TRY(load::ReplaySource::make(
             recording, {.times = options.loops,
                         .gaps = options.own_timing ? Gaps::kOfTheFile : Gaps::kOfTheRun,
                         .first = plan.first_flow,
-                        .step = plan.flow_step});
-        if (!source) {
-            return pass_on(source.error());
-        }
+                        .step = plan.flow_step}));
         return std::unique_ptr<load::Source>(
-            std::make_unique<load::ReplaySource>(std::move(*source)));
+            std::make_unique<load::ReplaySource>(std::move(source)));
     };
 }
 

@@ -97,20 +97,13 @@ Status set_checksum(FrameSpec& spec, frame::ChecksumMode& tcp, const std::string
 
 Status add_addresses(FrameSpec& spec, const TrafficOptions& options) {
     frame::PacketSpec& packet = spec.packet;
-    if (Status read_in =
-            read(packet.destination, endpoint(options.destination, 53), "--destination");
-        !read_in) {
-        return read_in;
-    }
+    TRY(read(packet.destination, endpoint(options.destination, 53), "--destination"));
     const bool v4 = packet.destination.address.family == frame::Family::kIpv4;
     // The benchmarking ranges of RFC 2544 and RFC 5180.
     const std::string source = !options.source.empty() ? options.source
                                : v4                    ? "198.18.0.2"
                                                        : "2001:2::2";
-    if (Status read_in = read(packet.source.address, frame::parse_ip(source), "--source");
-        !read_in) {
-        return read_in;
-    }
+    TRY(read(packet.source.address, frame::parse_ip(source), "--source"));
     packet.source.port = options.source_port;
     return read(packet.destination_mac, frame::parse_mac(options.destination_mac),
                 "--destination-mac");
@@ -349,22 +342,14 @@ Result<Traffic> traffic_of(const TrafficOptions& options, std::uint64_t flows) {
                     options.destination.empty() ? "--destination" : "--destination-mac");
     }
     frame::ChecksumMode tcp{};  // by software
-    const Result<FrameSpec> spec = frame_spec(options, tcp);
-    if (!spec) {
-        return pass_on(spec.error());
-    }
-    auto mix = mix_of(options);
-    if (!mix) {
-        return pass_on(mix.error());
-    }
-    Traffic traffic{.source = {.spec = *spec,
-                               .mix = std::move(*mix),
+    const FrameSpec spec = TRY(frame_spec(options, tcp));
+    auto mix = TRY(mix_of(options));
+    Traffic traffic{.source = {.spec = spec,
+                               .mix = std::move(mix),
                                .tcp_checksum = tcp,
                                .icmp_checksum = frame::ChecksumMode::kSoftware},
-                    .intake = intake_of(options, *spec)};
-    if (Status sound = set_expected(traffic.intake, options); !sound) {
-        return pass_on(sound.error());
-    }
+                    .intake = intake_of(options, spec)};
+    TRY(set_expected(traffic.intake, options));
     load::SourcePlan& source = traffic.source;
     source.pairing =
         options.pairs ? load::SourcePlan::Pairing::kPairs : load::SourcePlan::Pairing::kSingle;
@@ -376,12 +361,9 @@ Result<Traffic> traffic_of(const TrafficOptions& options, std::uint64_t flows) {
     }
     source.suffix = options.suffix;
     source.seed = options.seed;
-    const auto tried = load::FrameSource::make(source);
-    if (!tried) {
-        return pass_on(tried.error());
-    }
-    traffic.mean_frame_bytes = tried->mean_frame_bytes();
-    traffic.port_offloads = tried->port_offloads();
+    const auto tried = TRY(load::FrameSource::make(source));
+    traffic.mean_frame_bytes = tried.mean_frame_bytes();
+    traffic.port_offloads = tried.port_offloads();
     return traffic;
 }
 

@@ -209,9 +209,7 @@ class ClashWatch {
         }
         balance.entries = size->entries;
         balance.listed = *listed;
-        if (const auto settled = let_hidden_ones_go(); !settled) {
-            return pass_on(settled.error());
-        }
+        TRY(let_hidden_ones_go());
         counter_.fill(balance);
         balance.overruns = watcher_->totals().overruns;
         return balance;
@@ -227,11 +225,8 @@ class ClashWatch {
     // (ctnetlink_dump_table), which gives their DESTROY events.
     Result<std::uint64_t> read_table() const {
         const auto read =
-            dump(options_.common.netns, {}, [](const Entry&) { return Next::kContinue; });
-        if (!read) {
-            return pass_on(read.error());
-        }
-        return read->entries;
+            TRY(dump(options_.common.netns, {}, [](const Entry&) { return Next::kContinue; }));
+        return read.entries;
     }
 
     // Unanswered hidden entries are not heard of before they are destroyed.
@@ -239,13 +234,9 @@ class ClashWatch {
         const auto deadline = Clock::now() + kHiddenLife;
         const WatchSink sink = watch_sink();
         while (Clock::now() < deadline && output_.open()) {
-            if (auto polled = watcher_->poll(50ms, sink); !polled) {
-                return polled;
-            }
+            TRY(watcher_->poll(50ms, sink));
         }
-        if (const auto read = read_table(); !read) {
-            return pass_on(read.error());
-        }
+        TRY(read_table());
         return watcher_->finish(sink);
     }
 

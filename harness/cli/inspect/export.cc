@@ -44,13 +44,10 @@ Result<Monitors> start_monitors(const ExportOptions& options) {
         if (std::count(names.begin(), names.end(), netns) > 1) {
             return fail(ErrorCode::kBadInput, "--netns {} was given more than once", netns);
         }
-        auto monitor = monitor::Monitor::start(
+        auto monitor = TRY(monitor::Monitor::start(
             {.netns = netns,
-             .drops = options.no_drops ? monitor::Part::kLeave : monitor::Part::kFollow});
-        if (!monitor) {
-            return pass_on(monitor.error());
-        }
-        monitors.push_back(std::move(*monitor));
+             .drops = options.no_drops ? monitor::Part::kLeave : monitor::Part::kFollow}));
+        monitors.push_back(std::move(monitor));
     }
     return monitors;
 }

@@ -121,9 +121,7 @@ void add_print_options(CLI::App& app, PrintOptions& options) {
 Result<Columns> parse_columns(const std::vector<std::string>& names) {
     Columns columns;
     for (const std::string& name : names) {
-        if (auto added = add_column(name, columns); !added) {
-            return pass_on(added.error());
-        }
+        TRY(add_column(name, columns));
     }
     return columns;
 }
@@ -136,18 +134,12 @@ Result<Printer> Printer::make(CsvFormat::Rows rows, const CommonOptions& common,
     }
     printer.form_ = common.json ? Form::kJson : options.csv ? Form::kCsv : Form::kText;
     if (options.csv) {
-        auto csv = CsvFormat::make(rows, options.columns);
-        if (!csv) {
-            return pass_on(csv.error());
-        }
-        printer.csv_ = std::move(*csv);
+        auto csv = TRY(CsvFormat::make(rows, options.columns));
+        printer.csv_ = std::move(csv);
         return printer;
     }
-    auto columns = parse_columns(options.columns);
-    if (!columns) {
-        return pass_on(columns.error());
-    }
-    printer.columns_ = std::move(*columns);
+    auto columns = TRY(parse_columns(options.columns));
+    printer.columns_ = std::move(columns);
     return printer;
 }
 

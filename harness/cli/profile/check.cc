@@ -43,14 +43,8 @@ Result<Profile> chosen_profile(const CheckOptions& options, const LiveDevice& de
         const auto all = load_all(profile_directory());
         return all ? matching_profile(*all, device.identity) : pass_on(all.error());
     }
-    auto profile = find_profile(profile_directory(), options.profile);
-    if (!profile) {
-        return profile;
-    }
-    const Status fitting = fits(*profile, device.identity, device.name);
-    if (!fitting) {
-        return pass_on(fitting.error());
-    }
+    auto profile = TRY(find_profile(profile_directory(), options.profile));
+    TRY(fits(profile, device.identity, device.name));
     return profile;
 }
 

@@ -15,17 +15,11 @@ using profile::LiveDevice;
 
 Result<LiveDevice> read_kernel(const TargetOptions& options) {
     LiveDevice device;
-    const Status done = process::in_netns(options.netns, [&]() -> Status {
-        auto read = profile::read_kernel_device(options.device);
-        if (!read) {
-            return pass_on(read.error());
-        }
-        device = std::move(*read);
+    TRY(process::in_netns(options.netns, [&]() -> Status {
+        auto read = TRY(profile::read_kernel_device(options.device));
+        device = std::move(read);
         return {};
-    });
-    if (!done) {
-        return pass_on(done.error());
-    }
+    }));
     return device;
 }
 
@@ -36,26 +30,17 @@ std::string version_of(const std::string& text) {
 }
 
 Result<LiveDevice> read_dpdk(const TargetOptions& options) {
-    const auto chosen = tester::choose_port(options.dpdk, options.netns);
-    if (!chosen) {
-        return pass_on(chosen.error());
-    }
+    const auto chosen = TRY(tester::choose_port(options.dpdk, options.netns));
     const lab::SignalHold hold;
-    const auto journal = port_journal({*chosen});
-    if (!journal) {
-        return pass_on(journal.error());
-    }
-    const lab::SignalGuard guard(journal->get(), tell_interrupted);
+    const auto journal = TRY(port_journal({chosen}));
+    const lab::SignalGuard guard(journal.get(), tell_interrupted);
     std::unique_ptr<tester::Client> client;
-    const Status opened = open_noted(*journal, {*chosen}, options.netns, [&]() -> Status {
+    TRY(open_noted(journal, {chosen}, options.netns, [&]() -> Status {
         auto started = tester::Client::start(
-            {.netns = options.netns, .ports = {*chosen}, .worker_cpus = {0}, .hugepages = false});
+            {.netns = options.netns, .ports = {chosen}, .worker_cpus = {0}, .hugepages = false});
         client = started ? std::move(*started) : nullptr;
         return started ? Status() : pass_on(started.error());
-    });
-    if (!opened) {
-        return pass_on(opened.error());
-    }
+    }));
     const port::PortInfo& info = client->ports().front();
     return LiveDevice{
         .name = info.device,

@@ -80,26 +80,20 @@ void add_reasons(Reasons& reasons, const search::BurstResult& result, double thr
 
 Result<SizeOutcome> run_burst(const SizeSearch& search, search::Trials& trials) {
     SizeOutcome outcome;
-    const auto throughput = throughput_for(search, trials, outcome.reasons);
-    if (!throughput) {
-        return pass_on(throughput.error());
-    }
+    const auto throughput = TRY(throughput_for(search, trials, outcome.reasons));
     search::BurstPlan plan = burst_plan(search);
-    plan.measured_throughput = throughput->value_or(0);
-    const auto result = search::find_longest_burst(
-        plan, trials, [](search::Nanoseconds idle) { std::this_thread::sleep_for(idle); });
-    if (!result) {
-        return pass_on(result.error());
-    }
-    outcome.json = burst_result_json(*result, plan.measured_throughput);
+    plan.measured_throughput = throughput.value_or(0);
+    const auto result = TRY(search::find_longest_burst(
+        plan, trials, [](search::Nanoseconds idle) { std::this_thread::sleep_for(idle); }));
+    outcome.json = burst_result_json(result, plan.measured_throughput);
     outcome.table =
         fmt::format("{:>6}{:>8}{:>12}{:>10}{:>10}{:>10}{:>13}{:>15}\n", "bytes", "tests", "average",
                     "min", "max", "std dev", "frames/s", "buffer (us)");
     outcome.table += fmt::format("{:>6}{:>8}{:>12.1f}{:>10}{:>10}{:>10.1f}{:>13.0f}{:>15.1f}\n",
-                                 search.size, result->tests.size(), result->average, result->min,
-                                 result->max, result->standard_deviation, result->burst_pps,
-                                 1e6 * result->corrected_buffer_seconds);
-    add_reasons(outcome.reasons, *result, plan.measured_throughput, trials);
+                                 search.size, result.tests.size(), result.average, result.min,
+                                 result.max, result.standard_deviation, result.burst_pps,
+                                 1e6 * result.corrected_buffer_seconds);
+    add_reasons(outcome.reasons, result, plan.measured_throughput, trials);
     return outcome;
 }
 

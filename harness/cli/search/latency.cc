@@ -44,18 +44,15 @@ Result<std::vector<search::LatencyPlan::Point>> points(const SizeSearch& search,
         points.push_back({"throughput", search.options.throughput});
         return points;
     }
-    const auto found = search::mlr_search(rates_plan(search), trials);
-    if (!found) {
-        return pass_on(found.error());
+    const auto found = TRY(search::mlr_search(rates_plan(search), trials));
+    if (found.goals[0].lower) {
+        points.push_back({"throughput", found.goals[0].lower->offered_pps});
     }
-    if (found->goals[0].lower) {
-        points.push_back({"throughput", found->goals[0].lower->offered_pps});
-    }
-    if (found->goals[1].lower) {
-        const auto shares = search::shares_of(found->goals[1].lower->load_pps, "PDR");
+    if (found.goals[1].lower) {
+        const auto shares = search::shares_of(found.goals[1].lower->load_pps, "PDR");
         points.insert(points.end(), shares.begin(), shares.end());
     }
-    for (const search::GoalResult& goal : found->goals) {
+    for (const search::GoalResult& goal : found.goals) {
         if (goal.limit == search::Limit::kTester) {
             reasons.add_limit(fmt::format("the rate for {} is the tester's: {}", goal.goal.name,
                                           tester_limit(trials)));
@@ -81,26 +78,20 @@ Result<SearchTime> latency_time(const SizeSearch& search) {
 
 Result<SizeOutcome> run_latency(const SizeSearch& search, search::Trials& trials) {
     SizeOutcome outcome;
-    auto at = points(search, trials, outcome.reasons);
-    if (!at) {
-        return pass_on(at.error());
-    }
-    const auto result = search::measure_latency({.points = std::move(*at),
-                                                 .trial_duration = trial_time(search.options),
-                                                 .repeats = repeats(search.options)},
-                                                trials);
-    if (!result) {
-        return pass_on(result.error());
-    }
-    outcome.json["latency"] = latency_json(*result);
-    outcome.table = fmt::format("frames of {} bytes\n", search.size) + latency_table(*result);
-    for (const search::LatencyPoint& point : result->points) {
+    auto at = TRY(points(search, trials, outcome.reasons));
+    const auto result = TRY(search::measure_latency({.points = std::move(at),
+                                                     .trial_duration = trial_time(search.options),
+                                                     .repeats = repeats(search.options)},
+                                                    trials));
+    outcome.json["latency"] = latency_json(result);
+    outcome.table = fmt::format("frames of {} bytes\n", search.size) + latency_table(result);
+    for (const search::LatencyPoint& point : result.points) {
         if (point.doubtful) {
             outcome.reasons.add_disturbance(
                 "the tester was disturbed or the limit while it measured " + point.point.label);
         }
     }
-    if (result->points.empty()) {
+    if (result.points.empty()) {
         outcome.reasons.add("there was no load at which to measure latency");
     }
     add_ending(outcome.reasons, trials);

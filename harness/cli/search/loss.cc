@@ -36,18 +36,15 @@ json point_json(const search::LossPoint& point) {
 }
 
 Result<SizeOutcome> run_loss(const SizeSearch& search, search::Trials& trials) {
-    const auto curve = search::measure_loss_curve(loss_plan(search), trials);
-    if (!curve) {
-        return pass_on(curve.error());
-    }
+    const auto curve = TRY(search::measure_loss_curve(loss_plan(search), trials));
     SizeOutcome outcome;
     outcome.json = {
-        {"curve", json::array()}, {"clean_end", curve->clean_end}, {"monotone", curve->monotone}};
+        {"curve", json::array()}, {"clean_end", curve.clean_end}, {"monotone", curve.monotone}};
     outcome.table = fmt::format("{:>6}{:>8}{:>13}{:>13}{:>12}\n", "bytes", "load", "frames/s",
                                 "offered /s", "loss");
     bool limited = false;
     bool doubtful = false;
-    for (const search::LossPoint& point : curve->points) {
+    for (const search::LossPoint& point : curve.points) {
         outcome.json["curve"].push_back(point_json(point));
         outcome.table += fmt::format("{:>6}{:>6.0f} %{:>13.0f}{:>13.0f}{:>10.4f} %{}\n",
                                      search.size, 100 * point.share, point.load_pps,
@@ -65,7 +62,7 @@ Result<SizeOutcome> run_loss(const SizeSearch& search, search::Trials& trials) {
     if (doubtful) {
         outcome.reasons.add_disturbance("the tester was disturbed at some loads");
     }
-    if (!curve->clean_end && curve->ending == search::Ending::kNone) {
+    if (!curve.clean_end && curve.ending == search::Ending::kNone) {
         outcome.reasons.add("no two loads one after the other were without loss; lower --max-load");
     }
     add_ending(outcome.reasons, trials);

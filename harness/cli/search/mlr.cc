@@ -18,17 +18,12 @@ constexpr auto kLatencyTrial = std::chrono::seconds(2);
 constexpr unsigned kLatencyRepeats = 3;
 
 Result<search::MlrPlan> mlr_plan(const SizeSearch& search) {
-    auto goals = search_goals(search.options);
-    if (!goals) {
-        return pass_on(goals.error());
-    }
-    search::MlrPlan plan{.goals = std::move(*goals),
+    auto goals = TRY(search_goals(search.options));
+    search::MlrPlan plan{.goals = std::move(goals),
                          .min_load_pps = search.min_load(),
                          .max_load_pps = search.max_load.pps,
                          .warm_up = from_seconds(search.options.warm_up_s)};
-    if (Status right = check(plan); !right) {
-        return pass_on(right.error());
-    }
+    TRY(check(plan));
     return plan;
 }
 
@@ -50,16 +45,13 @@ search::LatencyPlan latency_plan(const GoalResult& goal) {
 }
 
 Result<SearchTime> mlr_time(const SizeSearch& search) {
-    const auto plan = mlr_plan(search);
-    if (!plan) {
-        return pass_on(plan.error());
-    }
+    const auto plan = TRY(mlr_plan(search));
     search::Nanoseconds sums{};
-    for (const search::Goal& goal : plan->goals) {
+    for (const search::Goal& goal : plan.goals) {
         sums += goal.criteria.duration_sum;
     }
     const search::Nanoseconds latency = kLatencyTrial * (3 * kLatencyRepeats);
-    return SearchTime{.usual = search::usual_time(*plan) + latency,
+    return SearchTime{.usual = search::usual_time(plan) + latency,
                       .most = std::max<search::Nanoseconds>(kLeastBudget, 20 * sums)};
 }
 
@@ -163,29 +155,20 @@ std::string head() {
 }
 
 Result<SizeOutcome> run_mlr(const SizeSearch& search, search::Trials& trials) {
-    const auto plan = mlr_plan(search);
-    if (!plan) {
-        return pass_on(plan.error());
-    }
-    const auto found = search::mlr_search(*plan, trials);
-    if (!found) {
-        return pass_on(found.error());
-    }
+    const auto plan = TRY(mlr_plan(search));
+    const auto found = TRY(search::mlr_search(plan, trials));
     SizeOutcome outcome{.table = head()};
     outcome.json["goals"] = json::array();
-    for (const GoalResult& goal : found->goals) {
+    for (const GoalResult& goal : found.goals) {
         outcome.json["goals"].push_back(goal_json(goal));
         outcome.table += goal_row(search, goal);
         add_reasons(outcome.reasons, search, goal, trials);
     }
-    const GoalResult* partial = partial_drop(*found);
+    const GoalResult* partial = partial_drop(found);
     if (partial != nullptr && !search.options.no_latency) {
-        const auto latency = search::measure_latency(latency_plan(*partial), trials);
-        if (!latency) {
-            return pass_on(latency.error());
-        }
-        outcome.json["loaded_latency"] = latency_json(*latency);
-        outcome.table += latency_table(*latency);
+        const auto latency = TRY(search::measure_latency(latency_plan(*partial), trials));
+        outcome.json["loaded_latency"] = latency_json(latency);
+        outcome.table += latency_table(latency);
     }
     add_ending(outcome.reasons, trials);
     return outcome;

@@ -40,10 +40,7 @@ bool is_time(const std::string& attribute) {
 }
 
 Result<search::Goal> custom_goal(const std::string& text, std::size_t number) {
-    const auto values = attributes(text);
-    if (!values) {
-        return pass_on(values.error());
-    }
+    const auto values = TRY(attributes(text));
     search::Goal goal;
     goal.name = fmt::format("goal{}", number);
     goal.criteria = {.loss_ratio = 0,
@@ -51,7 +48,7 @@ Result<search::Goal> custom_goal(const std::string& text, std::size_t number) {
                      .trial_duration = std::chrono::seconds(1),
                      .duration_sum = std::chrono::seconds(21)};
     goal.initial_trial_duration = {};
-    for (const auto& [name, value] : *values) {
+    for (const auto& [name, value] : values) {
         if (is_time(name) && !(value > 0 && value <= kLongestSeconds)) {
             return fail(ErrorCode::kBadInput, "--goal {}: {} has to be above 0 and up to {:.0f} s",
                         text, name, kLongestSeconds);
@@ -232,11 +229,8 @@ Result<std::vector<search::Goal>> search_goals(const SearchOptions& options) {
         goals.push_back(*goal);
     }
     for (std::size_t n = 0; n < options.goals.size(); ++n) {
-        const auto goal = custom_goal(options.goals[n], n + 1);
-        if (!goal) {
-            return pass_on(goal.error());
-        }
-        goals.push_back(*goal);
+        const auto goal = TRY(custom_goal(options.goals[n], n + 1));
+        goals.push_back(goal);
     }
     return goals;
 }

@@ -80,29 +80,23 @@ void add_reasons(Reasons& reasons, const search::RecoveryResult& result,
 
 Result<SizeOutcome> run_recovery(const SizeSearch& search, search::Trials& trials) {
     SizeOutcome outcome;
-    const auto throughput = throughput_for(search, trials, outcome.reasons);
+    const auto throughput = TRY(throughput_for(search, trials, outcome.reasons));
     if (!throughput) {
-        return pass_on(throughput.error());
-    }
-    if (!*throughput) {
         outcome.json = {{"runs", json::array()}};
         add_ending(outcome.reasons, trials);
         return outcome;
     }
-    const auto result = search::measure_recovery(recovery_plan(search, **throughput), trials);
-    if (!result) {
-        return pass_on(result.error());
-    }
-    outcome.json = recovery_result_json(*result, **throughput);
+    const auto result = TRY(search::measure_recovery(recovery_plan(search, *throughput), trials));
+    outcome.json = recovery_result_json(result, *throughput);
     outcome.table = fmt::format("{:>6}  {:.0f}/s for {:.3g} s, then {:.0f}/s for {:.3g} s\n",
-                                search.size, result->overload_pps, search.options.overload_s,
-                                result->relief_pps, search.options.relief_s);
-    for (std::size_t n = 0; n < result->runs.size(); ++n) {
-        outcome.table += fmt::format("        run {}: {}\n", n + 1, word(result->runs[n]));
+                                search.size, result.overload_pps, search.options.overload_s,
+                                result.relief_pps, search.options.relief_s);
+    for (std::size_t n = 0; n < result.runs.size(); ++n) {
+        outcome.table += fmt::format("        run {}: {}\n", n + 1, word(result.runs[n]));
     }
     outcome.table +=
-        fmt::format("        recovery time {:.3f} ms on average\n", 1e3 * result->average_seconds);
-    add_reasons(outcome.reasons, *result, trials);
+        fmt::format("        recovery time {:.3f} ms on average\n", 1e3 * result.average_seconds);
+    add_reasons(outcome.reasons, result, trials);
     return outcome;
 }
 

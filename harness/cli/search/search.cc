@@ -47,22 +47,16 @@ search::Budget SearchCommand::budget(const SearchTime& time) const {
 }
 
 Status SearchCommand::run_size(SearchStand& stand, SearchRecord& record, std::uint16_t size) {
-    auto measurer = stand.measurer(size);
-    if (!measurer) {
-        return pass_on(measurer.error());
-    }
-    search::Trials probe(**measurer, {.repeats = 0, .stop = &stop_});
-    const auto max_load = stand.max_load(size, probe);
+    auto measurer = TRY(stand.measurer(size));
+    search::Trials probe(*measurer, {.repeats = 0, .stop = &stop_});
+    const auto max_load = TRY(stand.max_load(size, probe));
     if (!max_load) {
-        return pass_on(max_load.error());
-    }
-    if (!*max_load) {
         leave_out(size, &probe);
         return {};
     }
     const SizeSearch search{.options = options_,
                             .size = size,
-                            .max_load = **max_load,
+                            .max_load = *max_load,
                             .medium_is_real = stand.evidence() == port::Evidence::kPhysical};
     if (search.min_load() >= search.max_load.pps) {
         return fail(
@@ -70,23 +64,17 @@ Status SearchCommand::run_size(SearchStand& stand, SearchRecord& record, std::ui
             "--min-load {:.15g} is not below the greatest load, {:.0f} frames per second ({})",
             options_.min_load, search.max_load.pps, name(search.max_load.source));
     }
-    const auto time = kind_.time(search);
-    if (!time) {
-        return pass_on(time.error());
-    }
-    const search::Budget limits = budget(*time);
+    const auto time = TRY(kind_.time(search));
+    const search::Budget limits = budget(time);
     record.say(fmt::format(
         "{} with frames of {} bytes up to {:.0f}/s ({}): usually {:.0f} s, at "
         "most {:.0f} s (--max-time)",
         kind_.name, size, search.max_load.pps, name(search.max_load.source),
-        search::seconds(std::min(time->usual, limits.time)), search::seconds(limits.time)));
-    search::Trials trials(**measurer, limits,
+        search::seconds(std::min(time.usual, limits.time)), search::seconds(limits.time)));
+    search::Trials trials(*measurer, limits,
                           [&](const search::TrialOutput& output) { record.trial(size, output); });
-    const auto outcome = kind_.run(search, trials);
-    if (!outcome) {
-        return pass_on(outcome.error());
-    }
-    add(search, *outcome, trials, (*measurer)->own_bias());
+    const auto outcome = TRY(kind_.run(search, trials));
+    add(search, outcome, trials, measurer->own_bias());
     return {};
 }
 
@@ -172,40 +160,23 @@ Status SearchCommand::finish(const SearchStand& stand, SearchRecord& record) {
 
 // What can be found wrong before a port is opened.
 Status SearchCommand::check_options() const {
-    if (const auto goals = search_goals(options_); !goals) {
-        return pass_on(goals.error());
-    }
+    TRY(search_goals(options_));
     return check_loads(options_);
 }
 
 Result<int> SearchCommand::run() {
-    const auto sizes = frame_sizes(options_);
-    if (!sizes) {
-        return pass_on(sizes.error());
-    }
-    if (Status sense = check_options(); !sense) {
-        return pass_on(sense.error());
-    }
-    auto stand = SearchStand::open(options_, stop_);
-    if (!stand) {
-        return pass_on(stand.error());
-    }
-    auto record = SearchRecord::open(options_);
-    if (!record) {
-        return pass_on(record.error());
-    }
-    for (const std::uint16_t size : *sizes) {
+    const auto sizes = TRY(frame_sizes(options_));
+    TRY(check_options());
+    auto stand = TRY(SearchStand::open(options_, stop_));
+    auto record = TRY(SearchRecord::open(options_));
+    for (const std::uint16_t size : sizes) {
         if (cut_short_ || stop_.load(std::memory_order_relaxed)) {
             leave_out(size, nullptr);
             continue;
         }
-        if (Status ran = run_size(*stand, *record, size); !ran) {
-            return pass_on(ran.error());
-        }
+        TRY(run_size(stand, record, size));
     }
-    if (Status written = finish(*stand, *record); !written) {
-        return pass_on(written.error());
-    }
+    TRY(finish(stand, record));
     return found_ ? 0 : 3;
 }
 

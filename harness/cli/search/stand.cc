@@ -46,53 +46,34 @@ const char* name(MaxLoadSource source) {
 }
 
 Result<SearchStand> SearchStand::open(const SearchOptions& options, const std::atomic<bool>& stop) {
-    const auto sizes = frame_sizes(options);
-    if (!sizes) {
-        return pass_on(sizes.error());
-    }
+    const auto sizes = TRY(frame_sizes(options));
     std::uint64_t offloads = 0;
-    for (const std::uint16_t size : *sizes) {
-        const auto traffic = traffic_of_size(options, size);
-        if (!traffic) {
-            return pass_on(traffic.error());
-        }
-        offloads |= traffic->port_offloads;
+    for (const std::uint16_t size : sizes) {
+        const auto traffic = TRY(traffic_of_size(options, size));
+        offloads |= traffic.port_offloads;
     }
-    auto lanes = Lanes::open(options.lanes, offloads, SlowDevice::kLosesFrames);
-    if (!lanes) {
-        return pass_on(lanes.error());
-    }
+    auto lanes = TRY(Lanes::open(options.lanes, offloads, SlowDevice::kLosesFrames));
     SearchStand stand(options, stop);
-    stand.lanes_ = std::make_unique<Lanes>(std::move(*lanes));
-    for (const std::uint16_t size : *sizes) {
-        if (Status fits = stand.check_size(size); !fits) {
-            return pass_on(fits.error());
-        }
+    stand.lanes_ = std::make_unique<Lanes>(std::move(lanes));
+    for (const std::uint16_t size : sizes) {
+        TRY(stand.check_size(size));
     }
     return stand;
 }
 
 Status SearchStand::check_size(std::uint16_t size) const {
-    const auto traffic = traffic_of_size(options_, size);
-    if (!traffic) {
-        return pass_on(traffic.error());
-    }
+    const auto traffic = TRY(traffic_of_size(options_, size));
     for (port::Port* port : {&lanes_->sending(), &lanes_->receiving()}) {
-        if (Status fits = fits_port(size, traffic->source.spec, *port); !fits) {
-            return fits;
-        }
+        TRY(fits_port(size, traffic.source.spec, *port));
     }
     return {};
 }
 
 Result<std::unique_ptr<measure::LoadMeasurer>> SearchStand::measurer(std::uint16_t size) {
-    const auto traffic = traffic_of_size(options_, size);
-    if (!traffic) {
-        return pass_on(traffic.error());
-    }
+    const auto traffic = TRY(traffic_of_size(options_, size));
     measure::MeasurerPlan plan{
         .roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving()),
-        .load = {.source = traffic->source, .intake = traffic->intake},
+        .load = {.source = traffic.source, .intake = traffic.intake},
         .drain = from_seconds(options_.drain_s),
         .offered_tolerance = offered_tolerance(options_)};
     plan.load.intake.streams = static_cast<unsigned>(plan.roles.senders.size());

@@ -22,18 +22,13 @@ Result<search::ThroughputPlan> throughput_plan(const SizeSearch& search) {
         .relative_width = options.width,
         .loss_ratio = options.loss_ratio,
         .attempts = options.attempts > 0 ? options.attempts : 1};
-    if (Status right = check(plan); !right) {
-        return pass_on(right.error());
-    }
+    TRY(check(plan));
     return plan;
 }
 
 Result<SearchTime> throughput_time(const SizeSearch& search) {
-    const auto plan = throughput_plan(search);
-    if (!plan) {
-        return pass_on(plan.error());
-    }
-    const search::Nanoseconds longest = longest_time(*plan);
+    const auto plan = TRY(throughput_plan(search));
+    const search::Nanoseconds longest = longest_time(plan);
     return SearchTime{.usual = longest, .most = 2 * longest + std::chrono::seconds(10)};
 }
 
@@ -60,31 +55,25 @@ void add_reasons(Reasons& reasons, const SizeSearch& search, const ThroughputRes
 }
 
 Result<SizeOutcome> run_throughput(const SizeSearch& search, search::Trials& trials) {
-    const auto plan = throughput_plan(search);
-    if (!plan) {
-        return pass_on(plan.error());
-    }
-    const auto result = search::find_throughput(*plan, trials);
-    if (!result) {
-        return pass_on(result.error());
-    }
+    const auto plan = TRY(throughput_plan(search));
+    const auto result = TRY(search::find_throughput(plan, trials));
     SizeOutcome outcome;
-    outcome.json = {{"throughput_pps", result->throughput_pps()},
-                    {"passed", bound_json(result->passed)},
-                    {"failed", bound_json(result->failed)},
-                    {"max_load_passes", result->max_load_passes},
-                    {"limit", search::name(result->limit)},
-                    {"trial_s", search::seconds(plan->trial_duration)},
-                    {"relative_width", plan->relative_width},
-                    {"loss_ratio", plan->loss_ratio},
-                    {"attempts", plan->attempts}};
+    outcome.json = {{"throughput_pps", result.throughput_pps()},
+                    {"passed", bound_json(result.passed)},
+                    {"failed", bound_json(result.failed)},
+                    {"max_load_passes", result.max_load_passes},
+                    {"limit", search::name(result.limit)},
+                    {"trial_s", search::seconds(plan.trial_duration)},
+                    {"relative_width", plan.relative_width},
+                    {"loss_ratio", plan.loss_ratio},
+                    {"attempts", plan.attempts}};
     outcome.table = fmt::format("{:>6}{:>16}{:>13}{:>13}{:>12}  {}\n", "bytes", "throughput /s",
                                 "passes at /s", "fails at /s", "Mbit/s L1", "limit");
     outcome.table +=
         fmt::format("{:>6}{:>16.0f}{:>13}{:>13}{:>12.1f}  {}\n", search.size,
-                    result->throughput_pps(), pps_text(result->passed), pps_text(result->failed),
-                    wire_mbps(result->throughput_pps(), search.size), search::name(result->limit));
-    add_reasons(outcome.reasons, search, *result, trials);
+                    result.throughput_pps(), pps_text(result.passed), pps_text(result.failed),
+                    wire_mbps(result.throughput_pps(), search.size), search::name(result.limit));
+    add_reasons(outcome.reasons, search, result, trials);
     return outcome;
 }
 
