@@ -15,7 +15,8 @@ namespace pathproof {
 enum class ErrorCode {
     kBadInput,      // an option, file or name is wrong: nothing was changed
     kNotPermitted,  // root or a capability is missing: nothing was changed
-    kNotSupported,  // this device, kernel or build cannot do it
+    kNotSupported,  // this device or build cannot do it
+    kKernelLacks,   // this kernel cannot do it, whatever is asked of which device
     kNotFound,      // the device, namespace, file or name does not exist
     kUnavailable,   // it existed but went away, did not answer in time or was interrupted
     kFailed,        // anything else that the system refused
@@ -56,8 +57,8 @@ inline Failure pass_on(const Error& error) {
 // const auto socket = TRY(Socket::open(netns));
 // TRY(socket.join(group));
 //
-// The value of a result; an error ends the function with it. It stands alone or is all that a
-// variable begins with: what else an expression has made by then would not be destroyed.
+// The value of a result; an error ends the function with it. It stands alone, or is all that a
+// variable is given: what else an expression has made by then would not be destroyed.
 #define TRY(...) PATHPROOF_TRY(PATHPROOF_JOIN(tried_, __COUNTER__), __VA_ARGS__)
 #define PATHPROOF_JOIN(one, other) PATHPROOF_JOIN_WORDS(one, other)
 #define PATHPROOF_JOIN_WORDS(one, other) one##other
@@ -82,6 +83,7 @@ inline const char* error_code_name(ErrorCode code) {
         case ErrorCode::kBadInput: return "bad_input";
         case ErrorCode::kNotPermitted: return "not_permitted";
         case ErrorCode::kNotSupported: return "not_supported";
+        case ErrorCode::kKernelLacks: return "kernel_lacks";
         case ErrorCode::kNotFound: return "not_found";
         case ErrorCode::kUnavailable: return "unavailable";
         case ErrorCode::kFailed: return "failed";
@@ -90,8 +92,9 @@ inline const char* error_code_name(ErrorCode code) {
 }
 
 inline ErrorCode error_code_from_name(const std::string& name) {
-    for (ErrorCode code : {ErrorCode::kBadInput, ErrorCode::kNotPermitted, ErrorCode::kNotSupported,
-                           ErrorCode::kNotFound, ErrorCode::kUnavailable}) {
+    for (ErrorCode code :
+         {ErrorCode::kBadInput, ErrorCode::kNotPermitted, ErrorCode::kNotSupported,
+          ErrorCode::kKernelLacks, ErrorCode::kNotFound, ErrorCode::kUnavailable}) {
         if (name == error_code_name(code)) {
             return code;
         }

@@ -127,7 +127,7 @@ Result<CounterSet> read_counters(const CounterSource& source) {
         counters.merge(parse_listed_counters(*text));
     }
     if (counters.empty()) {
-        return fail(ErrorCode::kNotSupported, "no counters can be read below {}; is /proc mounted?",
+        return fail(ErrorCode::kKernelLacks, "no counters can be read below {}; is /proc mounted?",
                     source.proc_net);
     }
     std::error_code problem;

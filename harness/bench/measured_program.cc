@@ -227,7 +227,7 @@ Result<MeasuredProgram> MeasuredProgram::start(const ProgramToMeasure& program) 
         return pass_on(started.error());
     }
     if (handle < 0) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "this kernel has no pidfd_open (Linux 5.3): the benchmark cannot run");
     }
     running.started_ = *started;

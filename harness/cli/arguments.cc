@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/base/exit_code.h"
 #include "harness/cli/generate/number_checks.h"
 
 namespace pathproof::cli {
@@ -104,15 +105,7 @@ std::string unknown_command(const CLI::App& app, int argc, const char* const* ar
 
 int complain(const Error& error) {
     fmt::print(stderr, "pathproof: {}\n", error.message);
-    switch (error.code) {
-        case ErrorCode::kBadInput:
-        case ErrorCode::kNotPermitted:
-        case ErrorCode::kNotSupported:
-        case ErrorCode::kNotFound: return 2;
-        case ErrorCode::kUnavailable:
-        case ErrorCode::kFailed: return 3;
-    }
-    return 3;
+    return exit_code(error.code);
 }
 
 int run_chosen(CLI::App& app, Command& chosen, int argc, char** argv) {

@@ -75,11 +75,11 @@ std::optional<EventField> parse_field(std::string_view line) {
 Result<std::size_t> offset_of(const EventFormat& format, std::string_view field, std::size_t size) {
     const EventField* found = format.find(field);
     if (found == nullptr) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "the tracepoint skb:{} of this kernel has no field '{}'", format.name, field);
     }
     if (found->size != size) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "field '{}' of the tracepoint skb:{} has {} bytes on this kernel; {} are known",
                     field, format.name, found->size, size);
     }
@@ -113,7 +113,7 @@ Result<EventFormat> parse_event_format(std::string_view text) {
         }
     }
     if (format.name.empty() || !id || format.fields.empty()) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "the tracepoint's format file is of a form not known to us: it has no {}",
                     format.name.empty() ? "name" : (!id ? "ID" : "field"));
     }
@@ -155,7 +155,7 @@ std::string DropEvent::reason_name(std::uint32_t reason) const {
 
 Result<DropEvent> drop_event(const EventFormat& format) {
     if (format.find("reason") == nullptr) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "this kernel does not say why it drops packets: the tracepoint skb:{} has no "
                     "reason; Linux 5.17 or later is needed",
                     format.name);
@@ -180,7 +180,7 @@ Result<DropEvent> drop_event(const EventFormat& format) {
         std::find_if(event.reasons.begin(), event.reasons.end(),
                      [](const auto& reason_name) { return reason_name.second == "NOT_SPECIFIED"; });
     if (unspecified == event.reasons.end()) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "this kernel does not name its drop reasons in the format of skb:{}, so that "
                     "drops cannot be told from other frees",
                     format.name);

@@ -29,7 +29,7 @@ struct EventFormat {
 };
 
 // Reads a format file (trace_events.c, f_show). Fields whose lines are not understood are left out:
-// what is needed of them is looked up by name. kNotSupported when it has no name, ID or field.
+// what is needed of them is looked up by name. kKernelLacks when it has no name, ID or field.
 Result<EventFormat> parse_event_format(std::string_view text);
 
 // The words that __print_symbolic() gives to the values of a field: {12, "NETFILTER_DROP"}. Empty
@@ -52,7 +52,7 @@ struct DropEvent {
     std::string reason_name(std::uint32_t reason) const;
 };
 
-// kNotSupported, with the kernel version that is needed, for an event without reasons.
+// kKernelLacks, with the kernel version that is needed, for an event without reasons.
 Result<DropEvent> drop_event(const EventFormat& format);
 
 }  // namespace pathproof::drops

@@ -94,7 +94,7 @@ Result<KernelLayout> kernel_layout() {
     libbpf_set_print(nullptr);
     const Types types(btf__load_vmlinux_btf());
     if (!types) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "this kernel's type information (CONFIG_DEBUG_INFO_BTF) cannot be read: {}",
                     std::strerror(errno));
     }
@@ -117,7 +117,7 @@ Result<KernelLayout> kernel_layout() {
          }) {
         const auto offset = find_offset(*types, wanted.structure, wanted.path);
         if (!offset) {
-            return fail(ErrorCode::kNotSupported, "this kernel's struct {} has no member {}",
+            return fail(ErrorCode::kKernelLacks, "this kernel's struct {} has no member {}",
                         wanted.structure, *std::prev(wanted.path.end()));
         }
         wanted.offset = *offset;

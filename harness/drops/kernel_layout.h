@@ -29,7 +29,7 @@ struct KernelLayout {
     std::optional<Conntrack> conntrack;
 };
 
-// kNotSupported for a kernel without BTF (CONFIG_DEBUG_INFO_BTF) or with other structures.
+// kKernelLacks for a kernel without BTF (CONFIG_DEBUG_INFO_BTF) or with other structures.
 Result<KernelLayout> kernel_layout();
 
 }  // namespace pathproof::drops

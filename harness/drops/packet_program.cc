@@ -208,7 +208,7 @@ class Writer {
 
 Failure not_loaded(const char* what, int problem) {
     const bool refused = problem == EPERM || problem == EACCES;
-    return fail(refused ? ErrorCode::kNotPermitted : ErrorCode::kNotSupported, "{}: {}{}", what,
+    return fail(refused ? ErrorCode::kNotPermitted : ErrorCode::kKernelLacks, "{}: {}{}", what,
                 std::strerror(problem), problem == EPERM ? "; CAP_BPF or root is needed" : "");
 }
 

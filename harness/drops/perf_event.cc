@@ -41,7 +41,7 @@ Failure not_opened(int problem) {
                     std::strerror(problem), paranoia());
     }
     if (problem == ENOSYS || problem == EOPNOTSUPP || problem == ENOENT) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "this kernel cannot hand over tracepoints (CONFIG_PERF_EVENTS): "
                     "perf_event_open: {}",
                     std::strerror(problem));
@@ -120,7 +120,7 @@ Result<PerfEvent> PerfEvent::count_tracepoint(std::uint64_t id, int cpu) {
 
 Status PerfEvent::attach(int program) {
     if (ioctl(fd_, PERF_EVENT_IOC_SET_BPF, program) != 0) {
-        return fail(ErrorCode::kNotSupported, "attach a BPF program to a tracepoint: {}",
+        return fail(ErrorCode::kKernelLacks, "attach a BPF program to a tracepoint: {}",
                     std::strerror(errno));
     }
     return {};

@@ -33,8 +33,8 @@ Failure not_readable(const std::string& what, int problem) {
                     "drop reasons need tracefs: {}: {}; run as root outside of a container", what,
                     std::strerror(problem));
     }
-    return fail(ErrorCode::kNotSupported, "drop reasons need tracefs (CONFIG_TRACING): {}: {}",
-                what, std::strerror(problem));
+    return fail(ErrorCode::kKernelLacks, "drop reasons need tracefs (CONFIG_TRACING): {}: {}", what,
+                std::strerror(problem));
 }
 
 // tracefs answers reads with less than was asked for.
@@ -61,7 +61,7 @@ Result<std::string> read_in(int directory, const std::string& event) {
         return read_all(file.get(), path);
     }
     if (errno == ENOENT) {
-        return fail(ErrorCode::kNotSupported, "this kernel has no tracepoint {}", event);
+        return fail(ErrorCode::kKernelLacks, "this kernel has no tracepoint {}", event);
     }
     return not_readable("open " + path, errno);
 }

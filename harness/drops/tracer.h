@@ -27,7 +27,7 @@ struct TraceOptions {
 class DropTracer {
   public:
     // Needs CAP_PERFMON or root (kNotPermitted), a kernel of 5.17 or later with perf events and
-    // tracefs (kNotSupported): each error is one sentence that says what is missing.
+    // tracefs (kKernelLacks): each error is one sentence that says what is missing.
     static Result<std::unique_ptr<DropTracer>> start(const TraceOptions& options);
     DropTracer(const DropTracer&) = delete;
     DropTracer& operator=(const DropTracer&) = delete;

@@ -64,7 +64,7 @@ bool is_same_mask(const std::string& one, const std::string& other) {
 Result<std::string> read_rules(const std::string& table) {
     const auto ran = TRY(process::run_program({"iptables-save", "-t", table}, {.starts = kAlways}));
     if (ran.exit_status != 0) {
-        return fail(ErrorCode::kNotSupported, "iptables-save -t {}: {}", table, ran.err);
+        return fail(ErrorCode::kKernelLacks, "iptables-save -t {}: {}", table, ran.err);
     }
     std::istringstream lines(ran.out);
     std::string text;

@@ -11,7 +11,7 @@
 namespace pathproof::lab {
 
 // A table of the calling thread's namespace as iptables-save prints it, without comments and
-// counters; empty: it is as if it had never been used. kNotSupported: the kernel has none.
+// counters; empty: it is as if it had never been used. kKernelLacks: the kernel has none.
 Result<std::string> read_rules(const std::string& table);
 
 // What a note of kRules says is set, until it is known what the kernel made of it: then whatever is

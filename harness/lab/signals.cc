@@ -12,13 +12,13 @@
 #include <thread>
 #include <utility>
 
+#include "dataplane/base/exit_code.h"
 #include "harness/process/children.h"
 #include "harness/process/stop.h"
 
 namespace pathproof::lab {
 namespace {
 
-constexpr int kIncomplete = 3;
 constexpr const char* kUntouched = "nothing of the machine was changed";
 
 }  // namespace

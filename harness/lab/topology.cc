@@ -39,7 +39,7 @@ Status run_ip(const std::string& netns, const std::string& commands) {
         return {};
     }
     if (ran.err.find("Unknown device type") != std::string::npos) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "this kernel lacks a device type of the lab (CONFIG_VETH, CONFIG_VXLAN or "
                     "CONFIG_BRIDGE): {}",
                     ran.err);
@@ -62,7 +62,7 @@ Status load_rules(const std::string& netns, const std::string& rules) {
     }
     const bool lacking = ran.err.find("missing kernel module") != std::string::npos ||
                          ran.err.find("not supported") != std::string::npos;
-    return fail(lacking ? ErrorCode::kNotSupported : ErrorCode::kFailed,
+    return fail(lacking ? ErrorCode::kKernelLacks : ErrorCode::kFailed,
                 "iptables-restore in namespace '{}' failed{}: {}", netns,
                 lacking ? " (the kernel lacks a netfilter feature that the lab's rules need)" : "",
                 ran.err);

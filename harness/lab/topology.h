@@ -29,12 +29,12 @@ class Namespaces {
     std::vector<std::string> names_;
 };
 
-// `ip -batch` with these commands in a namespace (empty: ours). kNotSupported when the kernel lacks
+// `ip -batch` with these commands in a namespace (empty: ours). kKernelLacks when the kernel lacks
 // a device type.
 Status run_ip(const std::string& netns, const std::string& commands);
 Status run_ip(const std::vector<Script>& scripts);
 
-// iptables-restore with these tables in a namespace. kNotSupported when the kernel lacks what a
+// iptables-restore with these tables in a namespace. kKernelLacks when the kernel lacks what a
 // rule needs.
 Status load_rules(const std::string& netns, const std::string& rules);
 

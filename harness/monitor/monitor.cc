@@ -134,9 +134,8 @@ struct Monitor::Impl {
             return pass_on(!stats ? stats.error() : size.error());
         }
         follow_refusals();
-        auto watching = TRY(netfilter::Watcher::start(
+        watcher = TRY(netfilter::Watcher::start(
             {.netns = options.netns, .filter = common_part(options.filter)}));
-        watcher = std::move(watching);
         table = *size;
         first = Sample{.time = Clock::now(), .cpus = *stats};
         latest = first;

@@ -81,7 +81,7 @@ Result<int> open_socket(const std::string& netns) {
         return fail(ErrorCode::kNotPermitted,
                     "ICMP errors and resets cannot be watched: a packet socket needs CAP_NET_RAW");
     }
-    return fail(ErrorCode::kNotSupported,
+    return fail(ErrorCode::kKernelLacks,
                 "ICMP errors and resets cannot be watched: packet socket: {}",
                 std::strerror(reason));
 }

@@ -189,7 +189,7 @@ Result<DumpSummary> run_in(const std::string& netns, const Filter& filter,
     auto summary = run(socket, {filter, support, options}, work);
     // A kernel refuses before it sends the first entry, also a value that no entry can have (an
     // ICMP type without answer).
-    if (!summary && summary.error().code == ErrorCode::kNotSupported && clauses_of(filter).any()) {
+    if (!summary && summary.error().code == ErrorCode::kKernelLacks && clauses_of(filter).any()) {
         auto again = TRY(Socket::open(netns));
         return run(again, {filter, no_support(), options}, work);
     }

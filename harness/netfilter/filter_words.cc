@@ -47,8 +47,7 @@ Result<AddressRange> parse_range(std::string_view word, std::string_view text) {
 }
 
 Status read_range(std::string_view word, std::string_view text, std::optional<AddressRange>& out) {
-    const auto range = TRY(parse_range(word, text));
-    out = range;
+    out = TRY(parse_range(word, text));
     return {};
 }
 

@@ -25,7 +25,7 @@ constexpr timeval kAnswerTimeout{.tv_sec = 10, .tv_usec = 0};
 
 Failure no_socket(int error_number) {
     if (error_number == EPROTONOSUPPORT || error_number == EAFNOSUPPORT) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "this kernel has no netfilter netlink (CONFIG_NETFILTER_NETLINK): conntrack "
                     "cannot be read");
     }
@@ -91,7 +91,7 @@ Error ctnetlink_error(int error_number, const std::string& doing, const std::str
         case EOPNOTSUPP: {
             // nfnetlink_rcv_msg answers EINVAL when no subsystem is registered for the message.
             const std::string why = reason.empty() ? std::strerror(error_number) : reason;
-            return {ErrorCode::kNotSupported,
+            return {ErrorCode::kKernelLacks,
                     doing + ": the kernel refuses (" + why +
                         "); it may lack nf_conntrack_netlink (CONFIG_NF_CT_NETLINK): "
                         "try 'modprobe nf_conntrack_netlink'"};

@@ -12,12 +12,11 @@
 #include <cstring>
 #include <utility>
 
+#include "dataplane/base/exit_code.h"
 #include "harness/process/stop.h"
 
 namespace pathproof::process {
 namespace {
-
-constexpr int kIncomplete = 3;
 
 struct Stream {
     const int descriptor;

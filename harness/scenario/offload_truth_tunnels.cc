@@ -151,7 +151,7 @@ Status set_point(TruthBench& bench, lab::Overlay& overlay, const TunnelPoint& po
     TRY(overlay.configure({.udp_checksum = point.kind.sum == OuterSum::kComputed,
                            .masquerade = point.nat && point.kind.is_labs()}));
     if (const Status made = make_device(overlay, point); !made) {
-        const bool lacking = made.error().code == ErrorCode::kNotSupported;
+        const bool lacking = made.error().code == ErrorCode::kKernelLacks;
         outcome.unavailable = lacking
                                   ? fmt::format("this kernel has no {} devices", point.kind.name)
                                   : made.error().message;
@@ -252,9 +252,8 @@ Result<TunnelOutcome> measure(TruthBench& bench, lab::Overlay& overlay, const Tu
     outcome.lost = recording.tester_lost + recording.left_out;
     std::vector<netfilter::Entry> entries;
     if (point.kind.port != 0) {
-        auto dumped = TRY(bench.dut().conntrack_dump(
+        entries = TRY(bench.dut().conntrack_dump(
             {.protocol = IPPROTO_UDP, .original_destination_port = point.kind.port}));
-        entries = std::move(dumped);
     }
     for (const matrix::FrameBytes& bytes : recording.frames) {
         judge_frame(bytes, entries, point.kind.sum, outcome);
@@ -416,9 +415,8 @@ Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay& overlay,
             run.values.hidden.push_back(fmt::format("{}: {}", cell.id, cell.reason));
         }
         if (!outcome->bad.empty()) {
-            auto files = TRY(
+            cell.evidence = TRY(
                 bench.keep(context.options.out_dir, cell.id, outcome->bad, outcome->explanation));
-            cell.evidence = std::move(files);
         }
         frames += outcome->frames;
         add_to_table(point, cell, *outcome, table);

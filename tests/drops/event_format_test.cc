@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_before_5_17_is_refused_and_the_version_needed_is_n
     BOOST_TEST(format.find("location")->offset == 16U);
     const auto event = drop_event(format);
     BOOST_REQUIRE(!event);
-    BOOST_TEST((event.error().code == ErrorCode::kNotSupported));
+    BOOST_TEST((event.error().code == ErrorCode::kKernelLacks));
     BOOST_TEST(event.error().message.find("5.17") != std::string::npos, event.error().message);
 }
 
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_does_not_print_names_is_refused) {
     BOOST_TEST(value_names(format, "reason").empty());
     const auto event = drop_event(format);
     BOOST_REQUIRE(!event);
-    BOOST_TEST((event.error().code == ErrorCode::kNotSupported));
+    BOOST_TEST((event.error().code == ErrorCode::kKernelLacks));
 }
 
 BOOST_AUTO_TEST_CASE(values_may_be_hexadecimal_and_what_is_no_number_is_left_out) {

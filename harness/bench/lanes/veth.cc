@@ -82,8 +82,8 @@ Result<Measurement> send(Range& range, const Sender& sender) {
         .figures = {{"frames_per_second", window->frames_per_second},
                     {"frame_bytes", window->frame_bytes},
                     {"arrived", arrived},
-                    {"claimed", static_cast<double> claimed},
-                    {"claimed_share", arrived > 0 ? static_cast<double> claimed / arrived : 0}},
+                    {"claimed", static_cast<double>(claimed)},
+                    {"claimed_share", arrived > 0 ? static_cast<double>(claimed) / arrived : 0}},
         .waiting_share = run->cost.waiting_share()};
 }
 

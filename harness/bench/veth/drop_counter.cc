@@ -42,7 +42,7 @@ std::vector<bpf_insn> count_and_drop(int map) {
 
 ErrorCode code_of(int error_number) {
     return error_number == EPERM || error_number == EACCES ? ErrorCode::kNotPermitted
-                                                           : ErrorCode::kNotSupported;
+                                                           : ErrorCode::kKernelLacks;
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace pathproof::bench {
 
 class DropCounter {
   public:
-    // Attaches the program in driver mode. kNotSupported when the kernel or the device has no XDP,
+    // Attaches the program in driver mode. kKernelLacks when the kernel or the device has no XDP,
     // kNotPermitted without CAP_BPF and CAP_NET_ADMIN.
     static Result<DropCounter> attach(const std::string& netns, const std::string& device);
     DropCounter(DropCounter&& other) noexcept;

@@ -204,20 +204,12 @@ void follow(drops::DropTracer& tracer, Output& output, const DropsOptions& optio
     }
 }
 
-// What this machine cannot do makes the answer incomplete; a wrong name and a missing privilege are
-// the caller's.
-int not_available(const Error& error) {
-    const bool missing = error.code == ErrorCode::kNotSupported;
-    const int code = complain(error);
-    return missing ? kIncomplete : code;
-}
-
 int run_drops(const DropsOptions& options) {
     process::stop_on_signals();
     const auto scope = options.all_namespaces ? drops::Scope::kMachine : drops::Scope::kNamespace;
     auto tracer = drops::DropTracer::start({.netns = options.common.netns, .scope = scope});
     if (!tracer) {
-        return not_available(tracer.error());
+        return complain(tracer.error());
     }
     const Counters before = netfilter::cpu_stats(options.common.netns);
     fmt::print(stderr, "pathproof: counting drops (skb:kfree_skb) of {}{}\n",

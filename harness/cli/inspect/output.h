@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/exit_code.h"
 #include "harness/netfilter/text.h"
 #include "harness/process/stop.h"
 #include "harness/process/streams.h"
@@ -16,9 +17,6 @@ class App;
 }
 
 namespace pathproof::cli::inspect {
-
-inline constexpr int kDone = 0;
-inline constexpr int kIncomplete = 3;
 
 // Seconds.
 inline constexpr double kShortestInterval = 0.01;

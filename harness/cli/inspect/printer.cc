@@ -134,12 +134,10 @@ Result<Printer> Printer::make(CsvFormat::Rows rows, const CommonOptions& common,
     }
     printer.form_ = common.json ? Form::kJson : options.csv ? Form::kCsv : Form::kText;
     if (options.csv) {
-        auto csv = TRY(CsvFormat::make(rows, options.columns));
-        printer.csv_ = std::move(csv);
+        printer.csv_ = TRY(CsvFormat::make(rows, options.columns));
         return printer;
     }
-    auto columns = TRY(parse_columns(options.columns));
-    printer.columns_ = std::move(columns);
+    printer.columns_ = TRY(parse_columns(options.columns));
     return printer;
 }
 
