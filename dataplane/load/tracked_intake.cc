@@ -526,8 +526,7 @@ Result<TrackedIntake> TrackedIntake::make(const IntakePlan& plan) {
     StampReader reader = TRY(StampReader::make(plan));
     std::optional<SentFrames> sent;
     if (plan.sent) {
-        auto known = TRY(SentFrames::make(plan));
-        sent = std::move(known);
+        sent = TRY(SentFrames::make(plan));
     }
     return TrackedIntake(std::make_unique<Impl>(plan, std::move(reader), std::move(sent)));
 }

@@ -158,8 +158,7 @@ Result<std::unique_ptr<LoadMeasurer>> LoadMeasurer::start(port::Eal& eal, const 
 }
 
 Status LoadMeasurer::start_steady() {
-    auto run = TRY(load::LoadRun::start(eal_, plan_.roles, plan_.load));
-    run_ = std::move(run);
+    run_ = TRY(load::LoadRun::start(eal_, plan_.roles, plan_.load));
     return {};
 }
 

@@ -201,7 +201,7 @@ Status Search::run() {
         TRY(trials_.run({.load_pps = plan_.max_load_pps, .duration = plan_.warm_up}));
     }
     const auto hints = TRY(open());
-    if hints {
+    if (hints) {
         TRY(pursue(*hints));
     }
     return close();

@@ -100,12 +100,11 @@ Result<NicStand::Made> NicStand::start(port::Eal& eal, unsigned worker, const Ni
     std::unique_ptr<NicStand> stand(new NicStand);
     stand->impl_->inside.push_back(std::move(*link_a));
     stand->impl_->inside.push_back(std::move(*link_b));
-    auto link = TRY(NicLink::start(eal, worker, stand->impl_->inside,
-                                   {.limits = plan.limits,
-                                    .faults = plan.faults,
-                                    .faulty = FaultyNics::kAtPortA,
-                                    .seed = plan.seed}));
-    stand->impl_->link = std::move(link);
+    stand->impl_->link = TRY(NicLink::start(eal, worker, stand->impl_->inside,
+                                            {.limits = plan.limits,
+                                             .faults = plan.faults,
+                                             .faulty = FaultyNics::kAtPortA,
+                                             .seed = plan.seed}));
     return Made{std::move(stand), std::move(*device), std::move(*far)};
 }
 

@@ -135,8 +135,7 @@ class OffloadFrames {
             return fail(ErrorCode::kUnavailable,
                         "a device is being listened to already; stop that first");
         }
-        auto listener = TRY(FrameListener::start(options));
-        listener_ = std::move(listener);
+        listener_ = TRY(FrameListener::start(options));
         return json();
     }
 
@@ -230,8 +229,7 @@ class Conntrack {
         }
         netfilter::ListenOptions options;
         options.filter = to_filter(filter_from_json(args));
-        auto listener = TRY(netfilter::EventListener::start(options));
-        listener_ = std::move(listener);
+        listener_ = TRY(netfilter::EventListener::start(options));
         return json();
     }
 
@@ -267,8 +265,7 @@ class PathWatch {
         if (links_) {
             return fail(ErrorCode::kUnavailable, "the path is being watched already");
         }
-        auto links = TRY(drops::LinkWatch::start());
-        links_ = std::move(links);
+        links_ = TRY(drops::LinkWatch::start());
         began_ns_ = realtime_ns();
         auto tracer = drops::DropTracer::start({});
         untraced_ = tracer ? "" : tracer.error().message;

@@ -37,6 +37,39 @@ Status check_patterns(const std::vector<const scenario::Scenario*>& scenarios,
     return {};
 }
 
+// "--pairs", with the ids of those that declare it before its help. Once, for all of them.
+void add_scenario_option(CLI::App& command, const scenario::OptionRow& row,
+                         verdict::ScenarioOptions& given) {
+    const std::string option = std::string("--") + row.name;
+    if (command.get_option_no_throw(option) != nullptr) {
+        return;
+    }
+    std::vector<std::string> ids;
+    for (const scenario::Scenario& scenario : scenario::all_scenarios()) {
+        if (std::ranges::count(scenario.options, std::string(row.name),
+                               &scenario::OptionRow::name) != 0) {
+            ids.emplace_back(scenario.id);
+        }
+    }
+    const std::string help = fmt::format("{}: {}", fmt::join(ids, ", "), row.help);
+    const std::string name = row.name;
+    if (!row.most) {
+        command.add_flag_callback(
+            option, [&given, name] { given[name] = std::nullopt; }, help);
+        return;
+    }
+    command
+        .add_option_function<std::uint64_t>(
+            option,
+            [&given, name](std::uint64_t number) {
+                if (number != 0) {
+                    given[name] = number;
+                }
+            },
+            help)
+        ->check(CLI::Range(std::uint64_t{0}, *row.most));
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> scenario_ids(const std::string& list) {
@@ -54,10 +87,9 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
     session.repeat_command = session.command = verdict::repeat_command(asked);
     session.seed = seed;
     session.cells = asked.cells;
-    session.pairs = asked.pairs;
+    session.given = asked.of_scenarios;
     session.repeat = asked.repeat;
     session.use_hugepages = !asked.no_hugepages;
-    session.matrix = asked.full ? scenario::MatrixSize::kFull : scenario::MatrixSize::kQuick;
     for (const std::string& id : asked.scenarios) {
         auto found = TRY(parse_scenarios(id));
         session.scenarios.push_back(found.front());
@@ -67,6 +99,7 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
             session.scenarios.push_back(&each);
         }
     }
+    TRY(scenario::check_options(session.scenarios, asked.of_scenarios));
     TRY(check_patterns(session.scenarios, asked.cells));
     const bool of_device = asked.command == "offload check";
     Status taken = take_lab(of_device ? "veth" : asked.lab, session);
@@ -78,8 +111,7 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
     const bool own = asked.command == "qualify" && !session.device;
     const std::string named = asked.profile.empty() && own ? "veth" : asked.profile;
     if (!named.empty()) {
-        auto profile = TRY(profile::find_profile(profile::profile_directory(), named));
-        session.profile = std::move(profile);
+        session.profile = TRY(profile::find_profile(profile::profile_directory(), named));
     }
     if (of_device) {
         return session;
@@ -104,6 +136,22 @@ void add_repeat_option(CLI::App& command, verdict::RunOptions& asked) {
             "the next ones: a cell that fails in some repetitions only is UNSTABLE")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
+}
+
+void add_run_options(CLI::App& command, verdict::RunOptions& asked) {
+    command
+        .add_option("--cells", asked.cells,
+                    "run the cells that match these patterns only ('cure.*,*.no-nat.*', "
+                    "'dns-race/cure.*'); nothing is said of the others")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    add_repeat_option(command, asked);
+    for (const scenario::Scenario& scenario : scenario::all_scenarios()) {
+        for (const scenario::OptionRow& row : scenario.options) {
+            add_scenario_option(command, row, asked.of_scenarios);
+        }
+    }
+    command.add_flag("--no-hugepages", asked.no_hugepages, "do not reserve hugepages");
 }
 
 }  // namespace pathproof::cli

@@ -23,5 +23,7 @@ int exit_code_of(const verdict::RunResult& result);
 Result<std::vector<std::string>> scenario_ids(const std::string& list);
 
 void add_repeat_option(CLI::App& command, verdict::RunOptions& asked);
+// What `qualify` and `repro` share; `asked` must outlive the command.
+void add_run_options(CLI::App& command, verdict::RunOptions& asked);
 
 }  // namespace pathproof::cli

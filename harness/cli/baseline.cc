@@ -58,8 +58,7 @@ int check_baseline(const std::string& file) {
 Result<Expected> Expected::read(const std::string& file) {
     Expected expected;
     if (!file.empty()) {
-        auto baseline = TRY(compare::read_baseline(file));
-        expected.baseline_ = std::move(baseline);
+        expected.baseline_ = TRY(compare::read_baseline(file));
     }
     return expected;
 }

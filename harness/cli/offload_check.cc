@@ -37,8 +37,7 @@ struct FarEnd {
 Result<agent::DeviceInfo> read_device(const std::string& netns, const std::string& device) {
     agent::DeviceInfo info;
     TRY(process::in_netns(netns, [&]() -> Status {
-        auto read = TRY(agent::read_device(device));
-        info = std::move(read);
+        info = TRY(agent::read_device(device));
         return {};
     }));
     return info;
@@ -212,7 +211,9 @@ Status choose_device(SessionOptions& session) {
     session.evidence = choice.evidence;
     session.evidence_note = choice.evidence_note;
     session.lab = "device " + asked.device;
-    session.matrix = asked.quick ? scenario::MatrixSize::kQuick : scenario::MatrixSize::kFull;
+    if (!asked.quick) {
+        session.given["full"] = std::nullopt;
+    }
     session.use_hugepages = false;
     return {};
 }

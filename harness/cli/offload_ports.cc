@@ -219,7 +219,7 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
     if (!options.out.empty()) {
         TRY(report::prepare_output(options.out));
     }
-    verdict::RunResult run = describe_run(options, tester.client);
+    verdict::RunResult run = describe_run(options, *tester.client);
     run.profile = *expected ? (*expected)->id : "";
     offload::CheckSettings settings{
         .rows = {.strength = options.quick ? matrix::Strength::kPairs : matrix::Strength::kTriples,
@@ -233,7 +233,7 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
         .planted = options.faults,
         .out_dir = options.out.empty() ? "" : report::unfinished_folder(options.out)};
     settings.progress = tell_progress(isatty(STDERR_FILENO) == 1);
-    auto result = offload::check_ports(tester.client, {}, settings);
+    auto result = offload::check_ports(*tester.client, {}, settings);
     if (!result) {
         if (!options.out.empty()) {
             report::discard_output(options.out);

@@ -28,8 +28,7 @@ struct QualifyOptions : verdict::RunOptions {
 Result<SessionOptions> qualify_session(const QualifyOptions& options) {
     verdict::RunOptions asked = options;
     if (!options.only.empty()) {
-        auto ids = TRY(scenario_ids(options.only));
-        asked.scenarios = std::move(ids);
+        asked.scenarios = TRY(scenario_ids(options.only));
     }
     auto session = session_of(asked, options.seed, options.out);
     if (session) {
@@ -79,21 +78,7 @@ void add_qualify(CLI::App& app, Command& chosen) {
     add_baseline_option(*command, options->baseline);
     add_view_options(*command, options->views);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
-    command
-        ->add_option("--pairs", options->pairs,
-                     "query pairs of each race experiment (0: each its own number)")
-        ->check(CLI::Range(0, 50'000));
-    command
-        ->add_option("--cells", options->cells,
-                     "run the cells that match these patterns only ('dns-race/cure.*'); nothing is "
-                     "said of the others")
-        ->delimiter(',')
-        ->allow_extra_args(false);
-    add_repeat_option(*command, *options);
-    command->add_flag(
-        "--full", options->full,
-        "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");
-    command->add_flag("--no-hugepages", options->no_hugepages, "do not reserve hugepages");
+    add_run_options(*command, *options);
     command->callback([options, &chosen] { chosen = [options] { return run_qualify(*options); }; });
 }
 

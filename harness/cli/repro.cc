@@ -85,21 +85,7 @@ void add_repro(CLI::App& app, Command& chosen) {
                         "folder for a report and its evidence (none by default)");
     add_baseline_option(*command, options->baseline);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
-    command
-        ->add_option("--pairs", options->pairs,
-                     "query pairs of each race experiment (0: each its own number)")
-        ->check(CLI::Range(0, 50'000));
-    command
-        ->add_option("--cells", options->cells,
-                     "run the cells that match these patterns only ('cure.*,*.no-nat.*'); nothing "
-                     "is said of the others")
-        ->delimiter(',')
-        ->allow_extra_args(false);
-    add_repeat_option(*command, *options);
-    command->add_flag(
-        "--full", options->full,
-        "offload-truth: all triples of its matrix instead of all pairs (up to two minutes more)");
-    command->add_flag("--no-hugepages", options->no_hugepages, "do not reserve hugepages");
+    add_run_options(*command, *options);
     command->add_flag("--json", options->json, "print the whole result as one JSON document");
     add_view_options(*command, options->views);
     command->callback([options, &chosen] { chosen = [options] { return run_repro(*options); }; });

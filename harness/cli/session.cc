@@ -222,8 +222,7 @@ void add_lab_option(CLI::App& command, std::string& lab) {
 }
 
 Status take_lab(const std::string& name, SessionOptions& session) {
-    auto opened = TRY(lab::open_lab(name));
-    session.place = std::move(opened);
+    session.place = TRY(lab::open_lab(name));
     session.lab = session.place->name();
     for (const lab::CabledDevice& cabled : session.place->devices()) {
         auto choice = TRY(choose_cabled_device(cabled));
@@ -275,11 +274,10 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     }
     scenario::Options settings{.seed = seeded.seed,
                                .cells = seeded.cells,
-                               .pairs = seeded.pairs,
+                               .given = seeded.given,
                                .hugepages = seeded.use_hugepages && take_hugepages(*journal),
                                .cpus = port::usable_cpus(2),
                                .out_dir = run.folder(1),
-                               .matrix = seeded.matrix,
                                .device = seeded.device,
                                .calibrate = seeded.calibrate};
     for (const scenario::Scenario* scenario : seeded.scenarios) {

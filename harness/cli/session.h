@@ -32,9 +32,8 @@ struct SessionOptions {
     std::string out_dir;
     std::uint64_t seed = 0;               // 0: drawn
     std::vector<std::string> cells = {};  // patterns of the cells to run; empty: all
-    std::uint64_t pairs = 0;              // 0: each experiment's own number
+    verdict::ScenarioOptions given = {};
     bool use_hugepages = true;
-    scenario::MatrixSize matrix = scenario::MatrixSize::kQuick;  // of offload-truth
     scenario::Calibrate calibrate = scenario::Calibrate::kNo;    // of offload-truth
     std::optional<scenario::TruthDevice> device = std::nullopt;  // in place of the lab's own
     port::Evidence evidence = port::Evidence::kVirtual;          // as the built-in lab's

@@ -41,7 +41,7 @@ Status wait_for_end(tester::Client& tester, const WireOptions& options) {
             return {};
         }
         const auto broken = TRY(tester.wire_broken());
-        if broken {
+        if (broken) {
             return {};  // the report's objections say which port went away
         }
     }
@@ -65,8 +65,7 @@ Result<Started> start(const WireOptions& options) {
     auto journal = TRY(port_journal(wanted.ports));
     std::unique_ptr<tester::Client> tester;
     TRY(open_noted(journal, wanted.ports, options.netns, [&]() -> Status {
-        auto client = TRY(tester::Client::start(wanted));
-        tester = std::move(client);
+        tester = TRY(tester::Client::start(wanted));
         return tester->start_wire({.mode = options.mode, .tunnel_ports = options.vxlan_ports});
     }));
     return Started{std::move(journal), std::move(tester)};

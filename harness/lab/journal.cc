@@ -326,8 +326,7 @@ Status Journal::load_rules(const std::string& table, const std::string& rules) {
                     .set = kRulesBeingLoaded,
                     .place = to_string(netns)};
     TRY(change({note}, [&] { return lab::load_rules("", rules); }));
-    const auto after = TRY(read_rules(table));
-    note.set = after;
+    note.set = TRY(read_rules(table));
     return impl_->note({note});
 }
 
@@ -388,8 +387,7 @@ Status Journal::change_features(const std::string& netns, const std::string& dev
     const std::lock_guard lock(impl_->mutex);
     FeatureNotes notes;
     TRY(process::in_netns(netns, [&]() -> Status {
-        auto taken = TRY(notes_of_features(netns, device, wanted, impl_->content.actions));
-        notes = std::move(taken);
+        notes = TRY(notes_of_features(netns, device, wanted, impl_->content.actions));
         return {};
     }));
     const Status made = change(notes.before, make);

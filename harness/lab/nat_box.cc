@@ -60,8 +60,7 @@ class VethNatBox final : public NatBox {
     Status meet(const std::vector<frame::MacAddress>& /*tester_ports*/) override { return {}; }
     Result<std::shared_ptr<agent::Client>> agent() override {
         if (!agent_) {
-            auto started = TRY(agent::Client::start_in_netns(names_.dut));
-            agent_ = std::move(started);
+            agent_ = TRY(agent::Client::start_in_netns(names_.dut));
         }
         return agent_;
     }

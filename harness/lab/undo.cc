@@ -68,7 +68,7 @@ PutBack done(const UndoAction& action, std::string what) {
 
 Status undo_netns(const Note& note, UndoReport& report) {
     auto deleted = TRY(delete_netns(note.name));
-    if deleted {
+    if (deleted) {
         report.done.push_back(done(note, std::move(*deleted)));
     }
     return {};

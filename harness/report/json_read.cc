@@ -233,15 +233,30 @@ FactGroup to_group(const ordered_json& from) {
     return {from.at("title"), list<Fact>(from.at("facts"), to_fact)};
 }
 
+// Reports before 2026-12 have two of them, `pairs` and `full`, beside the others.
+verdict::ScenarioOptions to_scenario_options(const ordered_json& from) {
+    verdict::ScenarioOptions options;
+    const ordered_json given = from.value("of_scenarios", ordered_json::object());
+    for (const auto& [name, value] : given.items()) {
+        options[name] = value.is_boolean() ? std::nullopt : std::optional<std::uint64_t>(value);
+    }
+    if (const std::uint64_t pairs = from.value("pairs", std::uint64_t{0}); pairs != 0) {
+        options["pairs"] = pairs;
+    }
+    if (from.value("full", false)) {
+        options["full"] = std::nullopt;
+    }
+    return options;
+}
+
 RunOptions to_options(const ordered_json& from) {
     return {.command = from.at("command"),
             .lab = from.at("lab"),
             .profile = from.at("profile"),
             .scenarios = from.at("scenarios"),
             .cells = from.at("cells"),
-            .pairs = from.at("pairs"),
+            .of_scenarios = to_scenario_options(from),
             .repeat = from.at("repeat"),
-            .full = from.at("full"),
             .no_hugepages = from.at("no_hugepages"),
             .device = from.at("device"),
             .netns = from.at("netns"),

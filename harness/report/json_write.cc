@@ -212,19 +212,16 @@ ordered_json of_scenario(const ScenarioResult& scenario) {
 }
 
 ordered_json of_options(const RunOptions& options) {
-    return {{"command", options.command},
-            {"lab", options.lab},
-            {"profile", options.profile},
-            {"scenarios", options.scenarios},
-            {"cells", options.cells},
-            {"pairs", options.pairs},
-            {"repeat", options.repeat},
-            {"full", options.full},
-            {"no_hugepages", options.no_hugepages},
-            {"device", options.device},
-            {"netns", options.netns},
-            {"tester", options.tester},
-            {"tester_netns", options.tester_netns},
+    ordered_json of_scenarios = ordered_json::object();
+    for (const auto& [name, value] : options.of_scenarios) {
+        of_scenarios[name] = value ? ordered_json(*value) : ordered_json(true);
+    }
+    return {{"command", options.command}, {"lab", options.lab},
+            {"profile", options.profile}, {"scenarios", options.scenarios},
+            {"cells", options.cells},     {"of_scenarios", of_scenarios},
+            {"repeat", options.repeat},   {"no_hugepages", options.no_hugepages},
+            {"device", options.device},   {"netns", options.netns},
+            {"tester", options.tester},   {"tester_netns", options.tester_netns},
             {"quick", options.quick}};
 }
 

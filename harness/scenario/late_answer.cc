@@ -42,8 +42,7 @@ std::vector<RaceCell> late_answer_cells() {
 }
 
 Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& bench) {
-    const std::uint64_t pairs =
-        std::min(context.options.pairs ? context.options.pairs : kPairs, kMostPairs);
+    const std::uint64_t pairs = std::min(context.options.number("pairs", kPairs), kMostPairs);
     TRY(bench.configure({.backends = 2}));
     std::vector<MeasuredCell> cells;
     for (const RaceCell& cell : late_answer_cells()) {

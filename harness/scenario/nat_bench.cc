@@ -74,8 +74,7 @@ Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
     auto lab = TRY(context.lab.nat_box(context.journal));
     std::unique_ptr<NatBench> bench(new NatBench(context));
     bench->lab_ = std::move(lab);
-    auto agent = TRY(bench->lab_->agent());
-    bench->dut_ = std::move(agent);
+    bench->dut_ = TRY(bench->lab_->agent());
     TRY(bench->open_ports());
     std::vector<frame::MacAddress> addresses;
     for (const port::PortInfo& port : bench->tester_->ports()) {
@@ -100,13 +99,12 @@ Status NatBench::open_ports() {
     const auto programs =
         plans.empty() ? std::vector<std::string>() : tester::interfaces_with_programs(ports);
     return context_.journal.open_ports(names().tester, programs, [&]() -> Status {
-        auto tester = TRY(tester::Client::start({
+        tester_ = TRY(tester::Client::start({
             .netns = names().tester,
             .ports = ports,
             .worker_cpus = context_.options.cpus,
             .hugepages = context_.options.hugepages,
         }));
-        tester_ = std::move(tester);
         return {};
     });
 }

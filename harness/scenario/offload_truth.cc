@@ -85,8 +85,7 @@ std::string kernel_release() {
 // What is known of the device from outside: its profile, and whether its frames leave the machine.
 Status add_knowledge(const Context& context, TruthRun& run) {
     const std::string folder = profile::profile_directory();
-    auto errata = TRY(profile::load_errata(folder));
-    run.errata = std::move(errata);
+    run.errata = TRY(profile::load_errata(folder));
     const auto all = TRY(profile::load_all(folder));
     auto own = profile::matching_profile(all, {.kernel_driver = run.driver});
     run.wire = own && own->evidence_class == "virtual" ? WireKind::kMemory : WireKind::kCable;
@@ -120,7 +119,7 @@ struct Plan {
 };
 
 Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
-    const MatrixSize size = context.options.matrix;
+    const MatrixSize size = context.options.has("full") ? MatrixSize::kFull : MatrixSize::kQuick;
     const bool full = size == MatrixSize::kFull;
     const matrix::DutLimits limits = matrix::kernel_device_limits(bench.device().longest_packet);
     const matrix::ProbeMaker maker(limits, matrix::Direction::kTransmit, {}, context.options.seed);

@@ -232,8 +232,7 @@ Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
     }
     far.end_.name = behind->interface;
     far.end_.netns = device.tester_netns;
-    auto agent = TRY(agent::Client::start_in_netns(device.tester_netns));
-    far.agent_ = std::move(agent);
+    far.agent_ = TRY(agent::Client::start_in_netns(device.tester_netns));
     const auto info = far.agent_->device(far.end_.name);
     const auto before = far.agent_->features(far.end_.name);
     if (!info || !before) {

@@ -79,7 +79,7 @@ std::vector<matrix::Row> plain_rows() {
 }  // namespace
 
 offload::RowSettings receive_rows(const Context& context, const TruthBench& bench) {
-    const bool full = context.options.matrix == MatrixSize::kFull;
+    const bool full = context.options.has("full");
     return {.directions = offload::Directions::kReceived,
             .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
             .seed = context.options.seed,
@@ -153,8 +153,7 @@ Result<ReceiveOutcome> measure(Context& context, TruthBench& bench, const TruthR
     TRY(confirm_received(context, bench, device, outcome));
     offload::explain_by_errata(outcome.findings, outcome.run, run.errata, device, "");
     if (addressed != nullptr) {
-        const auto counts = TRY(count_addressed(bench, *addressed, context.options.seed));
-        outcome.counts = counts;
+        outcome.counts = TRY(count_addressed(bench, *addressed, context.options.seed));
         outcome.counted = true;
     }
     TRY(features.look_again(outcome.taken));
@@ -233,8 +232,7 @@ Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition, 
         cell.measures.push_back(words_of("specimen", "one such frame, as it was sent to the device",
                                          fmt::format("{:02x}", fmt::join(frames.front(), ""))));
     }
-    auto files = TRY(bench.keep(out_dir, cell.id, frames, text));
-    cell.evidence = std::move(files);
+    cell.evidence = TRY(bench.keep(out_dir, cell.id, frames, text));
     return cell;
 }
 

@@ -301,9 +301,8 @@ Status judge_state(Bench& at, const Feature& feature, State state) {
         const auto tally = TRY(measure(at.bench, point, at.run.wire));
         Cell cell = cell_of(point, tally, at.run.wire);
         if (!tally.bad.empty()) {
-            auto files = TRY(
+            cell.evidence = TRY(
                 at.bench.keep(at.context.options.out_dir, cell.id, tally.bad, tally.explanation));
-            cell.evidence = std::move(files);
         }
         row.observed.push_back(observation_of(cell, tally, at.run.wire));
         if (cell.verdict == CellVerdict::kFail) {

@@ -109,8 +109,7 @@ Result<FeatureSwitch> FeatureSwitch::take(lab::Journal& journal, agent::Client& 
                                           const std::string& netns, const std::string& device,
                                           std::vector<std::string> varied) {
     FeatureSwitch taken(journal, dut, netns, device);
-    auto features = TRY(dut.features(device));
-    taken.as_found_ = std::move(features);
+    taken.as_found_ = TRY(dut.features(device));
     std::ranges::stable_sort(varied, {}, rank);
     taken.varied_ = std::move(varied);
     return taken;
@@ -151,8 +150,7 @@ Result<SettingTaken> FeatureSwitch::set(const Setting& setting) {
     if (!tried) {
         return pass_on(tried.error());
     }
-    auto features = TRY(dut_->features(device_));
-    taken.features = std::move(features);
+    taken.features = TRY(dut_->features(device_));
     return taken;
 }
 

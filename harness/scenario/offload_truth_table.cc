@@ -344,8 +344,7 @@ Status add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench
         text += fmt::format("frame {} of the pcapng:\n{}\n", frames.size(),
                             judge::explain(finding.specimen.wire, evidence));
     }
-    auto files = TRY(bench.keep(out_dir, cell.id, frames, text));
-    cell.evidence = std::move(files);
+    cell.evidence = TRY(bench.keep(out_dir, cell.id, frames, text));
     return {};
 }
 

@@ -74,14 +74,13 @@ Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
         }
         bench->tracers_.push_back(std::move(*tracer));
     }
-    auto tester = TRY(tester::Client::start({
+    bench->tester_ = TRY(tester::Client::start({
         .netns = names.tester,
         .ports = {{"u0", tester::af_packet_device(names.tester_port_a)},
                   {"u1", tester::af_packet_device(names.tester_port_b)}},
         .worker_cpus = {context.options.cpus.back()},
         .hugepages = context.options.hugepages,
     }));
-    bench->tester_ = std::move(tester);
     context.measured.know_dpdk(bench->tester_->dpdk_version());
 
     agent::DnsServerOptions dns;

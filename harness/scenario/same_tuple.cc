@@ -107,9 +107,7 @@ std::vector<Case> cases() {
 class SameTuple {
   public:
     SameTuple(Context& context, NatBench& bench)
-        : context_(context),
-          bench_(bench),
-          pairs_(context.options.pairs ? context.options.pairs : kPairs) {}
+        : context_(context), bench_(bench), pairs_(context.options.number("pairs", kPairs)) {}
 
     Result<std::vector<MeasuredCell>> run();
 
@@ -174,8 +172,7 @@ Result<traffic::PairPlan> SameTuple::plan_of(const Case& which,
             plan.members[1].destination_mac = plan.members[0].destination_mac;
             return plan;
         case Way::kCarriedToTwoCpus: {
-            const auto found = TRY(ports_of_two_cpus(hindrances));
-            ports_ = found;
+            ports_ = TRY(ports_of_two_cpus(hindrances));
             break;
         }
         case Way::kInTurn:

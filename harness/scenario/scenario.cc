@@ -25,15 +25,31 @@ bool matches(const std::string& pattern, const std::string& cell) {
 }  // namespace
 
 const std::vector<Scenario>& all_scenarios() {
+    static const OptionRow pairs{
+        "pairs", "query pairs of each race experiment (0: each its own number)", 50'000};
+    static const OptionRow full{
+        "full", "all triples of its matrix instead of all pairs (up to two minutes more)", {}};
     static const std::vector<Scenario> scenarios = {
         {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", lab::Role::kOverlay,
          run_vxlan_checksum, vxlan_checksum_cells},
-        {"dns-race", "A/AAAA pairs racing inside conntrack", lab::Role::kNatBox, run_dns_race,
-         dns_race_cells},
-        {"snat-race", "Clients with one source port colliding behind SNAT", lab::Role::kNatBox,
-         run_snat_race, snat_race_cells},
-        {"offload-truth", "What each offload really does to the frames on the wire",
-         lab::Role::kDevice, run_calibrated_offload_truth},
+        {"dns-race",
+         "A/AAAA pairs racing inside conntrack",
+         lab::Role::kNatBox,
+         run_dns_race,
+         dns_race_cells,
+         {pairs}},
+        {"snat-race",
+         "Clients with one source port colliding behind SNAT",
+         lab::Role::kNatBox,
+         run_snat_race,
+         snat_race_cells,
+         {pairs}},
+        {"offload-truth",
+         "What each offload really does to the frames on the wire",
+         lab::Role::kDevice,
+         run_calibrated_offload_truth,
+         nullptr,
+         {full}},
     };
     return scenarios;
 }
@@ -67,6 +83,26 @@ Status check_cells(const Scenario& scenario, const std::vector<std::string>& pat
                                  [&](const std::string& cell) { return matches(pattern, cell); })) {
             return fail(ErrorCode::kBadInput, "no cell of {} matches '{}'; there are: {}",
                         scenario.id, pattern, fmt::join(known, ", "));
+        }
+    }
+    return {};
+}
+
+Status check_options(const std::vector<const Scenario*>& scenarios,
+                     const verdict::ScenarioOptions& given) {
+    for (const auto& [name, value] : given) {
+        const OptionRow* row = nullptr;
+        for (const Scenario* scenario : scenarios) {
+            const auto found = std::ranges::find(scenario->options, name, &OptionRow::name);
+            row = found != scenario->options.end() ? &*found : row;
+        }
+        if (row == nullptr) {
+            return fail(ErrorCode::kBadInput, "--{} is of no scenario of this run", name);
+        }
+        if (value.has_value() != row->most.has_value() || (value && *value > *row->most)) {
+            return fail(ErrorCode::kBadInput, "--{} {}", name,
+                        row->most ? fmt::format("is a number from 0 to {}", *row->most)
+                                  : "is a flag, without a value");
         }
     }
     return {};

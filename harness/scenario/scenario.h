@@ -14,6 +14,7 @@
 #include "harness/profile/profile.h"
 #include "harness/scenario/measured.h"
 #include "harness/tester/client.h"
+#include "harness/verdict/options.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::scenario {
@@ -27,6 +28,14 @@ struct TruthDevice {
     std::uint32_t longest_packet = 9000;  // bytes, that the tester's port takes whole
 };
 
+// An option of a scenario: the command line and the report learn of it from the scenario's row.
+// Scenarios that share one have the same row.
+struct OptionRow {
+    const char* name;  // "pairs": --pairs
+    const char* help;
+    std::optional<std::uint64_t> most;  // of a number, where 0 is as if it had not been given
+};                                      // nothing: a flag
+
 // Of the offload truth table: all pairs of the matrix's dimensions, or all triples and each feature
 // on alone as well.
 enum class MatrixSize { kQuick, kFull };
@@ -37,13 +46,19 @@ enum class Calibrate { kNo, kQuick };
 struct Options {
     std::uint64_t seed = 1;
     std::vector<std::string> cells = {};  // patterns (fnmatch) of the cells to run; empty: all
-    std::uint64_t pairs = 0;  // of the race experiments; 0: each experiment's own number
-    bool hugepages = false;   // the tester may use them
-    std::vector<int> cpus;    // where lcores may run; the DUT shares them in the built-in lab
-    std::string out_dir;      // evidence/ below it takes the files of failed cells
-    MatrixSize matrix = MatrixSize::kQuick;
+    verdict::ScenarioOptions given = {};  // of any scenario
+    bool hugepages = false;               // the tester may use them
+    std::vector<int> cpus;  // where lcores may run; the DUT shares them in the built-in lab
+    std::string out_dir;    // evidence/ below it takes the files of failed cells
     std::optional<TruthDevice> device = std::nullopt;  // offload-truth: in place of the lab's own
     Calibrate calibrate = Calibrate::kNo;
+
+    bool has(const char* option) const { return given.contains(option); }
+    // Otherwise, where it was not given.
+    std::uint64_t number(const char* option, std::uint64_t otherwise) const {
+        const auto found = given.find(option);
+        return found != given.end() && found->second ? *found->second : otherwise;
+    }
 };
 
 // Whether that cell is to be run. What is not is neither run nor missed.
@@ -74,6 +89,7 @@ struct Scenario {
     Result<verdict::ScenarioResult> (*run)(Context& context);
     // Ids of all cells that `Options::cells` can choose from; null: it runs whole.
     std::vector<std::string> (*cells)() = nullptr;
+    std::vector<OptionRow> options = {};
 };
 
 // All scenarios in the order in which `qualify` runs them.
@@ -85,6 +101,9 @@ verdict::ScenarioResult not_run(const Scenario& scenario, const std::string& why
 // Of patterns of cells ("cure.*", "dns-race/cure.*") those for this scenario, without its name.
 std::vector<std::string> patterns_for(const std::string& scenario,
                                       const std::vector<std::string>& patterns);
+// kBadInput unless each option is of one of these scenarios, and within its range.
+Status check_options(const std::vector<const Scenario*>& scenarios,
+                     const verdict::ScenarioOptions& given);
 // kBadInput unless each pattern matches a cell of the scenario: the sentence names those there are.
 Status check_cells(const Scenario& scenario, const std::vector<std::string>& patterns);
 

@@ -42,8 +42,7 @@ std::vector<RaceCell> snat_collision_cells() {
 }
 
 Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench& bench) {
-    const std::uint64_t pairs =
-        std::min(context.options.pairs ? context.options.pairs : kPairs, kMostPairs);
+    const std::uint64_t pairs = std::min(context.options.number("pairs", kPairs), kMostPairs);
     std::vector<MeasuredCell> cells;
     for (const RaceCell& cell : snat_collision_cells()) {
         if (!asked_for(context.options, cell.id)) {

@@ -79,16 +79,13 @@ void TesterTally::operator+=(const TesterTally& other) {
 Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const TruthDevice& device) {
     std::unique_ptr<TruthBench> bench(new TruthBench);
     bench->device_ = device;
-    auto dut = TRY(agent::Client::start_in_netns(device.netns));
-    bench->dut_ = std::move(dut);
-    auto info = TRY(bench->dut_->device(device.name));
-    bench->info_ = std::move(info);
+    bench->dut_ = TRY(agent::Client::start_in_netns(device.netns));
+    bench->info_ = TRY(bench->dut_->device(device.name));
     const auto start_tester = [&]() -> Status {
-        auto tester = TRY(tester::Client::start({.netns = device.tester_netns,
-                                                 .ports = {device.tester_port},
-                                                 .worker_cpus = {context.options.cpus.back()},
-                                                 .hugepages = context.options.hugepages}));
-        bench->tester_ = std::move(tester);
+        bench->tester_ = TRY(tester::Client::start({.netns = device.tester_netns,
+                                                    .ports = {device.tester_port},
+                                                    .worker_cpus = {context.options.cpus.back()},
+                                                    .hugepages = context.options.hugepages}));
         return {};
     };
     // The lab's own interfaces go with their namespaces.

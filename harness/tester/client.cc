@@ -69,8 +69,7 @@ Result<std::unique_ptr<Client>> Client::start(const TesterOptions& options) {
         options.netns.empty() ? "tester" : fmt::format("tester in namespace {}", options.netns);
     std::unique_ptr<Client> client(new Client);
     client->impl_ = std::make_unique<Impl>(std::move(*child), who);
-    auto opened = TRY(decoded<Opened>(client->impl_->rpc.call("open", encode(options))));
-    client->impl_->opened = std::move(opened);
+    client->impl_->opened = TRY(decoded<Opened>(client->impl_->rpc.call("open", encode(options))));
     return client;
 }
 

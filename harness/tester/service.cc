@@ -201,8 +201,7 @@ Result<json> Service::run_pairs(const json& args) {
     const auto plan = TRY(decode<traffic::PairPlan>(args.at("plan")));
     std::optional<traffic::ResponderPlan> responder;
     if (const json given = args.value("responder", json()); !given.is_null()) {
-        auto decoded = TRY(decode<traffic::ResponderPlan>(given));
-        responder = std::move(decoded);
+        responder = TRY(decode<traffic::ResponderPlan>(given));
     }
     cancelled_ = false;
     // The run's own time 0 comes a moment later, once its memory is set aside.
@@ -216,8 +215,7 @@ Result<json> Service::run_pairs(const json& args) {
 Result<json> Service::start_wire(const json& args) {
     TRY(check_ready());
     const auto plan = TRY(decode<softnic::WirePlan>(args));
-    auto wire = TRY(softnic::Wire::start(*eal_, 0, ports_, plan));
-    wire_ = std::move(wire);
+    wire_ = TRY(softnic::Wire::start(*eal_, 0, ports_, plan));
     wire_plan_ = plan;
     return json::object();
 }
@@ -261,8 +259,7 @@ Result<json> Service::stop_software_nic(const json&) {
 Result<json> Service::start_recording(const json& args) {
     TRY(check_ready());
     const auto plan = TRY(decode<traffic::RecordPlan>(args));
-    auto recorder = TRY(traffic::Recorder::start(*eal_, 0, ports_, plan));
-    recorder_ = std::move(recorder);
+    recorder_ = TRY(traffic::Recorder::start(*eal_, 0, ports_, plan));
     return json::object();
 }
 

@@ -19,10 +19,11 @@ std::string repeat_command(const RunOptions& options) {
     add(!options.profile.empty(), "--profile", options.profile);
     add(options.command == "qualify" && !options.scenarios.empty(), "--only",
         fmt::format("{}", fmt::join(options.scenarios, ",")));
-    add(options.pairs != 0, "--pairs", options.pairs);
+    for (const auto& [name, value] : options.of_scenarios) {
+        line += " --" + name + (value ? fmt::format(" {}", *value) : "");
+    }
     add(!options.cells.empty(), "--cells", fmt::format("'{}'", fmt::join(options.cells, ",")));
     add(options.repeat > 1, "--repeat", options.repeat);
-    line += options.full ? " --full" : "";
     line += options.quick ? " --quick" : "";
     line += options.no_hugepages ? " --no-hugepages" : "";
     return line;

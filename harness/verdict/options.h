@@ -3,10 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace pathproof::verdict {
+
+// By name, as `pairs`; one without a value is a flag. Each is of a scenario, which declares it.
+using ScenarioOptions = std::map<std::string, std::optional<std::uint64_t>>;
 
 struct RunOptions {
     std::string command;  // "qualify", "repro", "offload check"; empty: it was not kept
@@ -14,9 +19,8 @@ struct RunOptions {
     std::string profile = {};
     std::vector<std::string> scenarios = {};  // ids; empty: all
     std::vector<std::string> cells = {};      // patterns of cells; empty: all
-    std::uint64_t pairs = 0;                  // 0: each experiment's own number
+    ScenarioOptions of_scenarios = {};        // those that were given
     std::uint32_t repeat = 1;                 // how often each scenario is run
-    bool full = false;
     bool no_hugepages = false;
     // Of `offload check DEV`. No device: DPDK ports.
     std::string device = {};

@@ -68,9 +68,8 @@ BOOST_AUTO_TEST_CASE(options_repetitions_and_expectations_go_round_without_loss)
                    .lab = "veth",
                    .scenarios = {"dns-race"},
                    .cells = {"cure.*", "late-*"},
-                   .pairs = 500,
+                   .of_scenarios = {{"full", std::nullopt}, {"pairs", 500}},
                    .repeat = 5,
-                   .full = true,
                    .device = "eth0"};
     run.scenarios[0].planned = {"a", "b"};
     run.scenarios[0].repetitions = {{4, ScenarioVerdict::kReproduced, "it fails"},
@@ -86,7 +85,7 @@ BOOST_AUTO_TEST_CASE(options_repetitions_and_expectations_go_round_without_loss)
     BOOST_TEST((json_text(*read) == json_text(run)));
     BOOST_TEST(
         repeat_command(read->options) ==
-        "pathproof repro dns-race eth0 --pairs 500 --cells 'cure.*,late-*' --repeat 5 --full");
+        "pathproof repro dns-race eth0 --full --pairs 500 --cells 'cure.*,late-*' --repeat 5");
     BOOST_TEST(read->scenarios[0].cells[0].runs->kept == 3u);
     // What a run of once has none of is not there.
     for (const char* word : {"runs", "repetitions", "kept", "new", "planned", "options"}) {

@@ -143,8 +143,7 @@ class Generation {
                         options_.pair_skew_ns);
         }
         TRY(check_lanes(options_.lanes));
-        auto traffic = TRY(planned_traffic(options_, rate_));
-        traffic_ = std::move(traffic);
+        traffic_ = TRY(planned_traffic(options_, rate_));
         TRY(prepare_folder(options_.evidence));
         Status ready = start_metrics();
         ready = ready ? open_lanes() : ready;
@@ -190,8 +189,7 @@ class Generation {
         if (options_.metrics.empty()) {
             return {};
         }
-        auto started = TRY(LiveMetrics::start(options_.metrics));
-        metrics_ = std::move(started);
+        metrics_ = TRY(LiveMetrics::start(options_.metrics));
         fmt::print(stderr, "pathproof: metrics at {}\n", metrics_->where());
         return {};
     }

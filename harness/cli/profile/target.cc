@@ -16,8 +16,7 @@ using profile::LiveDevice;
 Result<LiveDevice> read_kernel(const TargetOptions& options) {
     LiveDevice device;
     TRY(process::in_netns(options.netns, [&]() -> Status {
-        auto read = TRY(profile::read_kernel_device(options.device));
-        device = std::move(read);
+        device = TRY(profile::read_kernel_device(options.device));
         return {};
     }));
     return device;
