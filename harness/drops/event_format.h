@@ -23,18 +23,15 @@ struct EventFormat {
     std::string name;      // "kfree_skb"
     std::uint64_t id = 0;  // what perf_event_open(2) calls the tracepoint
     std::vector<EventField> fields;
-    std::string print_format;  // what follows "print fmt:"
+    // Of fields that are printed as words (__print_symbolic()): {12, "NETFILTER_DROP"}.
+    std::map<std::string, std::map<std::uint32_t, std::string>> words;
 
     const EventField* find(std::string_view field) const;
+    std::map<std::uint32_t, std::string> words_of(const std::string& field) const;
 };
 
-// Reads a format file (trace_events.c, f_show). Fields whose lines are not understood are left out:
-// what is needed of them is looked up by name. kKernelLacks when it has no name, ID or field.
-Result<EventFormat> parse_event_format(std::string_view text);
-
-// The words that __print_symbolic() gives to the values of a field: {12, "NETFILTER_DROP"}. Empty
-// when the event does not print that field so.
-std::map<std::uint32_t, std::string> value_names(const EventFormat& format, std::string_view field);
+// Reads a format file (trace_events.c, f_show). kKernelLacks when it is none.
+Result<EventFormat> parse_event_format(const std::string& text);
 
 // Where skb:kfree_skb keeps what is counted, and the names of its reasons.
 struct DropEvent {
