@@ -15,7 +15,7 @@ static_assert((RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK) == Cla
 static_assert(RTE_PTYPE_TUNNEL_MASK == ClaimTally::kTunnelTypes);
 
 // What the NIC said of one frame, or of many alike.
-struct Said {
+struct Descriptor {
     std::uint64_t flags = 0;
     std::uint32_t packet_type = 0;
     std::uint64_t frames = 1;
@@ -41,19 +41,19 @@ void count(RxFlagCounts& counts, bool said_good, bool said_bad, bool bad, std::u
     }
 }
 
-void count(IntakeTotals& totals, Layer layer, ChecksumState state, const Said& said) {
-    totals.checksums[judge::index_of(layer)][static_cast<std::size_t>(state)] += said.frames;
-    if (!said.of(layer.depth) || state == ChecksumState::kUnverifiable ||
+void count(IntakeTotals& totals, Layer layer, ChecksumState state, const Descriptor& descriptor) {
+    totals.checksums[judge::index_of(layer)][static_cast<std::size_t>(state)] += descriptor.frames;
+    if (!descriptor.of(layer.depth) || state == ChecksumState::kUnverifiable ||
         layer.protocol == Protocol::kGre) {
         return;
     }
     const bool bad = state == ChecksumState::kBad;
     if (layer.protocol == Protocol::kIpv4) {
-        count(totals.ip_flags, said.any(RTE_MBUF_F_RX_IP_CKSUM_GOOD),
-              said.any(RTE_MBUF_F_RX_IP_CKSUM_BAD), bad, said.frames);
+        count(totals.ip_flags, descriptor.any(RTE_MBUF_F_RX_IP_CKSUM_GOOD),
+              descriptor.any(RTE_MBUF_F_RX_IP_CKSUM_BAD), bad, descriptor.frames);
     } else {
-        count(totals.l4_flags, said.any(RTE_MBUF_F_RX_L4_CKSUM_GOOD),
-              said.any(RTE_MBUF_F_RX_L4_CKSUM_BAD), bad, said.frames);
+        count(totals.l4_flags, descriptor.any(RTE_MBUF_F_RX_L4_CKSUM_GOOD),
+              descriptor.any(RTE_MBUF_F_RX_L4_CKSUM_BAD), bad, descriptor.frames);
     }
 }
 
@@ -63,12 +63,12 @@ void ClaimTally::flush(IntakeTotals& totals) noexcept {
     if (frames_ == 0) {
         return;
     }
-    const Said said{.flags = run_ & kClaims,
-                    .packet_type = static_cast<std::uint32_t>(run_ & kTunnelTypes),
-                    .frames = frames_};
+    const Descriptor descriptor{.flags = run_ & kClaims,
+                                .packet_type = static_cast<std::uint32_t>(run_ & kTunnelTypes),
+                                .frames = frames_};
     const judge::QuickLayers layers = judge::layers_of(judge::QuickCode(run_ >> 32));
     for (const auto& [layer, state] : layers.all()) {
-        count(totals, layer, state, said);
+        count(totals, layer, state, descriptor);
     }
     frames_ = 0;
 }

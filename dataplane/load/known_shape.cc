@@ -106,9 +106,10 @@ void KnownShape::close(std::span<std::uint8_t> mask, const judge::QuickFrame& ju
     shut(source + bytes, bytes - 4);
 }
 
-void KnownShape::learn(frame::Bytes frame, const Said& said, const judge::QuickFrame& judged,
-                       const Payload& payload, const Sent* sent) noexcept {
-    said_ = {};
+void KnownShape::learn(frame::Bytes frame, const Descriptor& descriptor,
+                       const judge::QuickFrame& judged, const Payload& payload,
+                       const Sent* sent) noexcept {
+    descriptor_ = {};
     const std::optional<Kind> kind = kind_of(frame, judged);
     if (!kind) {
         return;
@@ -176,7 +177,7 @@ void KnownShape::learn(frame::Bytes frame, const Said& said, const judge::QuickF
     outer_pseudo_ = tunnel ? pseudo_of(judged.end - kOuterTransport) : 0;
     constexpr std::uint64_t kLowerTime = 0xffff'ffff;
     upper_time_ = stamp->sent_ns & ~kLowerTime;
-    said_ = said;
+    descriptor_ = descriptor;
     remember(frame, mask, static_cast<std::uint32_t>(end));
 }
 

@@ -31,10 +31,10 @@ struct Known {
 class KnownShape {
   public:
     // What the port says of a frame: length, and which claims of checksums count.
-    struct Said {
+    struct Descriptor {
         std::uint64_t length_and_type = 0;         // of the mbuf, packet_type in the lower half
         std::uint64_t claims = ~std::uint64_t{0};  // that many no frame has
-        bool operator==(const Said&) const = default;
+        bool operator==(const Descriptor&) const = default;
     };
 
     // What is known of the frames as they were sent: then nothing is left open but what follows
@@ -54,17 +54,17 @@ class KnownShape {
 
     // `judged` says that all is right with the frame, and its payload has been read as it was sent.
     // Without a common shape that this class knows nothing is learned.
-    void learn(frame::Bytes frame, const Said& said, const judge::QuickFrame& judged,
+    void learn(frame::Bytes frame, const Descriptor& descriptor, const judge::QuickFrame& judged,
                const Payload& payload, const Sent* sent) noexcept;
 
-    // Whether the general way would say of a frame with the same `said()` what it said of those
+    // Whether the general way would say of a frame with the same `descriptor()` what it said of those
     // learned from: all checksums right, and a right payload of one of `streams`.
     [[gnu::always_inline]] bool read(const std::uint8_t* frame,
                                      const judge::QuickVerifier& verifier,
                                      std::span<const frame::StampIds> streams,
                                      Known& out) const noexcept;
 
-    const Said& said() const noexcept { return said_; }
+    const Descriptor& descriptor() const noexcept { return descriptor_; }
     judge::QuickCode code() const noexcept { return code_; }
     const FlowPlaces& flow_places() const noexcept { return places_; }
     // What a stamp's time has above its lower 32 bits.
@@ -125,7 +125,7 @@ class KnownShape {
     FlowPlaces places_;
     // Brings the bytes behind the last whole vector of the segment to the front.
     alignas(kVector) std::array<std::uint8_t, kVector> tail_{};
-    Said said_;               // nothing was learned: of no frame
+    Descriptor descriptor_;   // nothing was learned: of no frame
     std::uint32_t used_ = 0;  // of the vectors; the first two lie at from_
     std::uint32_t rest_ = 0;  // where the others do, which end with the question
     std::uint32_t transport_ = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/load/clock_check.h"
-#include "dataplane/load/crew.h"
+#include "dataplane/load/make_workers.h"
 #include "dataplane/load/own_bias.h"
 #include "dataplane/load/placement.h"
 #include "dataplane/load/plan_check.h"
@@ -38,16 +38,16 @@ class Engine final : public LoadRun {
     Engine& operator=(const Engine&) = delete;
     ~Engine() override {
         board_.quit();
-        for (const auto& worker : crew_) {
+        for (const auto& worker : workers_) {
             eal_.join(worker->number());
         }
     }
 
     Status set_up() {
-        Status ready = make_crew(roles_, plan_, ports_, clock_, board_, crew_);
+        Status ready = make_workers(roles_, plan_, ports_, clock_, board_, workers_);
         ready = ready ? measure_bias() : ready;
-        for (std::size_t n = 0; ready && n < crew_.size(); ++n) {
-            LoadWorker& worker = *crew_[n];
+        for (std::size_t n = 0; ready && n < workers_.size(); ++n) {
+            LoadWorker& worker = *workers_[n];
             ready = eal_.launch(worker.number(), [&worker] { return worker.serve(); });
         }
         facts_ = {.sender_ports = ports_.sender_names(),
@@ -58,7 +58,7 @@ class Engine final : public LoadRun {
     }
 
     double mean_frame_bytes() const override {
-        return crew_.front()->senders().front().source().mean_frame_bytes();
+        return workers_.front()->senders().front().source().mean_frame_bytes();
     }
 
     Status check(const TrialOrder& order) const override {
@@ -74,7 +74,7 @@ class Engine final : public LoadRun {
         for (std::string& trouble : watch_links()) {
             facts.troubles.push_back(std::move(trouble));
         }
-        TrialReport report = assemble(crew_, clock_, order);
+        TrialReport report = assemble(workers_, clock_, order);
         const RunPorts::Counters after = ports_.counters();
         report.sender_port = port::difference(before.senders, after.senders);
         report.receiver_port = port::difference(before.receivers, after.receivers);
@@ -89,7 +89,7 @@ class Engine final : public LoadRun {
 
     Live live() const override {
         Live sum;
-        for (const auto& worker : crew_) {
+        for (const auto& worker : workers_) {
             const LiveCounts& counts = worker->live();
             sum.sent += counts.sent.load(std::memory_order_relaxed);
             sum.received += counts.received.load(std::memory_order_relaxed);
@@ -149,7 +149,7 @@ class Engine final : public LoadRun {
     std::int64_t working_ns() const {
         Tsc began = ~Tsc{0};
         Tsc ended = 0;
-        for (const auto& worker : crew_) {
+        for (const auto& worker : workers_) {
             began = std::min(began, worker->time().began);
             ended = std::max(ended, worker->time().ended);
         }
@@ -159,7 +159,7 @@ class Engine final : public LoadRun {
     template <typename T, typename Take>
     std::vector<T> gather(Take take) {
         std::vector<T> all;
-        for (const auto& worker : crew_) {
+        for (const auto& worker : workers_) {
             if (TrackedIntake* intake = worker->intake(); intake != nullptr) {
                 for (T& one : take(*intake)) {
                     all.push_back(std::move(one));
@@ -177,7 +177,7 @@ class Engine final : public LoadRun {
     std::int64_t unix_start_ns_;
     ClockCheck clock_check_;
     TrialBoard board_;
-    LoadWorker::Everybody crew_;
+    LoadWorker::List workers_;
     OwnBias bias_;
     RunFacts facts_;
 };

@@ -104,7 +104,7 @@ struct OwnBias {
 };
 
 // What became of frames on the way to the driver.
-struct Hand {
+struct HandOver {
     std::uint64_t left_out = 0;    // due, and given up behind a stall: the rate was missed by them
     std::uint64_t refused = 0;     // not taken at the first attempt, but stamped and offered again
     std::uint64_t taken_back = 0;  // made, and never taken: not counted as sent
@@ -136,7 +136,7 @@ struct TrialReport {
     IntakeTotals intake;
     InterDeparture departures;
     PairSkew skew;
-    Hand hand;
+    HandOver handed;
     std::vector<WorkerHealth> workers;
     port::PortCounters sender_port;  // over the trial; sums over the ports involved
     port::PortCounters receiver_port;

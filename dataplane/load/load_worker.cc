@@ -35,11 +35,11 @@ bool prompt(const TrialOrder& order) {
 }  // namespace
 
 LoadWorker::LoadWorker(unsigned number, const traffic::RunClock& clock, TrialBoard& board,
-                       const Everybody& everybody)
+                       const List& all)
     : number_(number),
       clock_(clock),
       board_(board),
-      everybody_(everybody),
+      all_(all),
       napper_(clock.tsc),
       stall_cycles_(static_cast<Tsc>(clock.tsc.cycles(kStall))),
       busy_stall_cycles_(static_cast<Tsc>(clock.tsc.cycles(kBusyStall))) {}
@@ -47,7 +47,7 @@ LoadWorker::LoadWorker(unsigned number, const traffic::RunClock& clock, TrialBoa
 void LoadWorker::watch_returns() {
     for (Sender& sender : senders_) {
         Window::Tallies tallies;
-        for (const auto& worker : everybody_) {
+        for (const auto& worker : all_) {
             if (worker->returns_) {
                 tallies.push_back(&worker->returns_->of_stream(sender.setup().number));
             }
@@ -193,7 +193,7 @@ bool LoadWorker::drained(const TrialOrder& order, Tsc now) noexcept {
 bool LoadWorker::everything_arrived() const noexcept {
     std::uint64_t sent = 0;
     std::uint64_t arrived = 0;
-    for (const auto& worker : everybody_) {
+    for (const auto& worker : all_) {
         sent += worker->live().sent.load(std::memory_order_relaxed);
         arrived += worker->live().unique.load(std::memory_order_acquire);
     }

@@ -31,10 +31,9 @@ struct WorkerTime {
 class LoadWorker {
   public:
     // All of the engine's workers, for the question whether everything has arrived.
-    using Everybody = std::vector<std::unique_ptr<LoadWorker>>;
+    using List = std::vector<std::unique_ptr<LoadWorker>>;
 
-    LoadWorker(unsigned number, const traffic::RunClock& clock, TrialBoard& board,
-               const Everybody& everybody);
+    LoadWorker(unsigned number, const traffic::RunClock& clock, TrialBoard& board, const List& all);
     void add(Sender sender) { senders_.push_back(std::move(sender)); }
     void add(const Receiver& receiver) { receivers_.push_back(receiver); }
     // Needed before the first trial by a worker with receivers.
@@ -76,7 +75,7 @@ class LoadWorker {
     const unsigned number_;
     traffic::RunClock clock_;
     TrialBoard& board_;
-    const Everybody& everybody_;
+    const List& all_;
     std::vector<Sender> senders_;
     std::vector<Receiver> receivers_;
     std::optional<TrackedIntake> intake_;

@@ -13,16 +13,17 @@ std::string rate_limit(const TrialReport& report) {
         return {};
     }
     const auto sent = static_cast<double>(report.sent);
-    const auto left_out = static_cast<double>(report.hand.left_out);
+    const auto left_out = static_cast<double>(report.handed.left_out);
     const bool slow = report.sending_seconds > sent / asked * (1 + kRateTolerance) + kEndsSeconds;
     if (!slow && left_out <= (sent + left_out) * kRateTolerance) {
         return {};
     }
-    return fmt::format("the rate was not reached: {:.0f} of {:.0f} frames per second{}",
-                       report.achieved_pps, asked,
-                       report.hand.left_out == 0 ? ""
-                                                 : fmt::format(", {} frames left out behind stalls",
-                                                               report.hand.left_out));
+    return fmt::format(
+        "the rate was not reached: {:.0f} of {:.0f} frames per second{}", report.achieved_pps,
+        asked,
+        report.handed.left_out == 0
+            ? ""
+            : fmt::format(", {} frames left out behind stalls", report.handed.left_out));
 }
 
 // Frames that the driver took and its kernel interface never sent: nobody behind it can have lost
@@ -52,13 +53,13 @@ std::string own_drops(const TrialReport& report, const RunFacts& facts) {
 }
 
 void check_hand(const TrialReport& report, const RunFacts& facts, Texts& found) {
-    if (report.hand.stuck > 0) {
+    if (report.handed.stuck > 0) {
         found.push_back(fmt::format("port {} took no frame for 100 ms on {} of its queues",
-                                    facts.sender_ports, report.hand.stuck));
+                                    facts.sender_ports, report.handed.stuck));
     }
-    if (report.hand.no_buffer > 0) {
+    if (report.handed.no_buffer > 0) {
         found.push_back(fmt::format("the buffers of port {} ran out {} times", facts.sender_ports,
-                                    report.hand.no_buffer));
+                                    report.handed.no_buffer));
     }
     const port::PortCounters& port = report.sender_port;
     if (port.tx_packets != report.sent || port.tx_errors > 0) {

@@ -44,7 +44,7 @@ Innermost::Upper upper_of(QuickCode code) noexcept {
     return Innermost::Upper::kIcmp;
 }
 
-KnownShape::Said said_of(const rte_mbuf& mbuf) noexcept {
+KnownShape::Descriptor descriptor_of(const rte_mbuf& mbuf) noexcept {
     constexpr std::uint64_t kLengthAndTunnel = ~std::uint64_t{0} << 32 | ClaimTally::kTunnelTypes;
     static_assert(offsetof(rte_mbuf, pkt_len) == offsetof(rte_mbuf, packet_type) + 4);
     const auto* both = reinterpret_cast<const std::uint8_t*>(&mbuf.packet_type);
@@ -183,11 +183,11 @@ void TrackedIntake::Impl::take(const rte_mbuf& mbuf, std::size_t port,
 }
 
 bool TrackedIntake::Impl::take_known(const rte_mbuf& mbuf) noexcept {
-    const KnownShape::Said said = said_of(mbuf);
+    const KnownShape::Descriptor descriptor = descriptor_of(mbuf);
     const auto* bytes = rte_pktmbuf_mtod(&mbuf, const std::uint8_t*);
-    if (shape->said() != said) [[unlikely]] {
+    if (shape->descriptor() != descriptor) [[unlikely]] {
         shape = &shapes[mbuf.pkt_len % kShapes];
-        if (shape->said() != said) {
+        if (shape->descriptor() != descriptor) {
             return false;
         }
     }
@@ -212,9 +212,9 @@ void TrackedIntake::Impl::enter_run() noexcept {
         return;
     }
     totals.known += count;
-    const KnownShape::Said& said = run.shape().said();
-    claims.add(run.shape().code(), said.claims, static_cast<std::uint32_t>(said.length_and_type),
-               totals, count);
+    const KnownShape::Descriptor& descriptor = run.shape().descriptor();
+    claims.add(run.shape().code(), descriptor.claims,
+               static_cast<std::uint32_t>(descriptor.length_and_type), totals, count);
     const std::uint64_t age_ns = StampReader::age(burst_ns, run.sent_ns());
     if (age_ns > oldest_ns) [[unlikely]] {
         for (unsigned i = 0; i < count; ++i) {
@@ -279,7 +279,7 @@ void TrackedIntake::Impl::learn(Bytes bytes, const rte_mbuf& mbuf, const judge::
                  .from_one = sent->sources_fixed(),
                  .whole = sent->judges_records() || !dns};
     }
-    shapes[bytes.size() % kShapes].learn(bytes, said_of(mbuf), frame,
+    shapes[bytes.size() % kShapes].learn(bytes, descriptor_of(mbuf), frame,
                                          {.dns = dns, .question_end = reader.question_end()},
                                          sent ? &known : nullptr);
 }

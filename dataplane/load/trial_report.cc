@@ -37,11 +37,11 @@ void add_sender(TrialReport& report, Span& span, judge::LatencyHistogram& hand_o
                 const Sender& sender) {
     const SenderTally& tally = sender.tally();
     report.sent += tally.sent;
-    report.hand.left_out += tally.left_out;
-    report.hand.refused += tally.refused;
-    report.hand.taken_back += tally.taken_back;
-    report.hand.no_buffer += tally.no_buffer;
-    report.hand.stuck += tally.stuck ? 1 : 0;
+    report.handed.left_out += tally.left_out;
+    report.handed.refused += tally.refused;
+    report.handed.taken_back += tally.taken_back;
+    report.handed.no_buffer += tally.no_buffer;
+    report.handed.stuck += tally.stuck ? 1 : 0;
     report.partial = report.partial || tally.stuck;
     const ClassCounts by_class = sender.sent_by_class();
     for (std::size_t n = 0; n < by_class.size(); ++n) {
@@ -102,7 +102,7 @@ std::uint64_t over_classes(const IntakeTotals& intake, std::uint64_t ClassTotals
 
 }  // namespace
 
-TrialReport assemble(const LoadWorker::Everybody& crew, const traffic::RunClock& clock,
+TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& clock,
                      const TrialOrder& order) {
     TrialReport report;
     report.order = order;
@@ -114,7 +114,7 @@ TrialReport assemble(const LoadWorker::Everybody& crew, const traffic::RunClock&
     bool first_intake = true;
     double look_ns = 0;
     unsigned lookers = 0;
-    for (const auto& worker : crew) {
+    for (const auto& worker : workers) {
         report.partial = report.partial || worker->stopped();
         for (const Sender& sender : worker->senders()) {
             add_sender(report, span, hand_over, sender);

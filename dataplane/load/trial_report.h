@@ -6,7 +6,7 @@
 namespace pathproof::load {
 
 // All of a report but the ports' counters, the clock and the judgement. The workers stand still.
-TrialReport assemble(const LoadWorker::Everybody& crew, const traffic::RunClock& clock,
+TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& clock,
                      const TrialOrder& order);
 
 }  // namespace pathproof::load

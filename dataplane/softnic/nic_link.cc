@@ -204,12 +204,12 @@ struct NicLink::Impl {
 
 int NicLink::Impl::run() noexcept {
     prctl(PR_SET_TIMERSLACK, 1);  // the default of 50 us would double each rest
-    Rest rest;
+    IdleWait wait;
     while (!stopping.load(std::memory_order_relaxed)) {
         if (sides[0].pass() + sides[1].pass() != 0) {
-            rest.busy();
+            wait.busy();
         } else {
-            rest.idle();
+            wait.idle();
         }
     }
     for (int burst = 0; burst < 64 && sides[0].pass() + sides[1].pass() != 0; ++burst) {

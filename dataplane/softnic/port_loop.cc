@@ -7,7 +7,7 @@
 
 namespace pathproof::softnic {
 
-void Rest::idle() noexcept {
+void IdleWait::idle() noexcept {
     ++polls_;
     if (polls_ < 32) {
         rte_pause();

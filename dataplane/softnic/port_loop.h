@@ -10,7 +10,7 @@ namespace pathproof::softnic {
 
 // Gives the CPU away between polls that found nothing: at once for 20 us, after 5 ms without a
 // frame for 50 us.
-class Rest {
+class IdleWait {
   public:
     void busy() noexcept { polls_ = 0; }
     void idle() noexcept;

@@ -189,16 +189,16 @@ bool Wire::Impl::push_out() noexcept {
 
 int Wire::Impl::run() noexcept {
     prctl(PR_SET_TIMERSLACK, 1);  // the default of 50 us would double each rest
-    Rest rest;
+    IdleWait wait;
     bool some_may_wait = false;  // in a driver, for room on the way out
     while (!stopping.load(std::memory_order_relaxed)) {
         const int passed = pass(sides[0]) + pass(sides[1]);
         if (passed != 0) {
             some_may_wait = true;
-            rest.busy();
+            wait.busy();
         } else {
             some_may_wait = some_may_wait && !push_out();
-            rest.idle();
+            wait.idle();
         }
     }
     // What had come in when the end was asked for is still carried.

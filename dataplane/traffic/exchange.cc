@@ -177,20 +177,20 @@ class Exchange {
     // kQuiet: each frame puts the end off. kEmpty: the first look that finds nothing after one that
     // did is the end; a port whose frames take longer is read before the next burst.
     void receive_until(Clock::time_point end, Until until) {
-        softnic::Rest rest;
+        softnic::IdleWait wait;
         bool found = false;
         const auto patience = end - Clock::now();
         while (Clock::now() < end) {
             if (receive() != 0) {
                 found = true;
                 end = until == Until::kQuiet ? Clock::now() + patience : end;
-                rest.busy();
+                wait.busy();
                 continue;
             }
             if (until == Until::kEmpty && found) {
                 return;
             }
-            rest.idle();
+            wait.idle();
         }
         if (left_out_ != 0) {
             report_.objections.push_back(fmt::format(

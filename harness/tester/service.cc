@@ -16,8 +16,8 @@
 #include "dataplane/traffic/recorder.h"
 #include "harness/process/rpc.h"
 #include "harness/tester/archive.h"
-#include "harness/tester/desk.h"
 #include "harness/tester/messages.h"
+#include "harness/tester/work_queue.h"
 
 namespace pathproof::tester {
 namespace {
@@ -319,12 +319,12 @@ Status Service::write_wire(const std::string& path, const softnic::WireReport& r
 }  // namespace
 
 int serve(int input, int output) {
-    Desk desk;
+    WorkQueue queue;
     Service service;
     process::RpcServer server;
     const auto at_desk = [&](Result<json> (Service::*operation)(const json&)) {
-        return [&desk, &service, operation](const json& args) {
-            return desk.ask([&] { return (service.*operation)(args); });
+        return [&queue, &service, operation](const json& args) {
+            return queue.ask([&] { return (service.*operation)(args); });
         };
     };
     server.on("open", at_desk(&Service::open));
@@ -343,9 +343,9 @@ int serve(int input, int output) {
     });
     std::thread reading([&] {
         server.serve(input, output);
-        desk.close();
+        queue.close();
     });
-    desk.serve();
+    queue.serve();
     reading.join();
     return 0;
 }

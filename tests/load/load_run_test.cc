@@ -201,8 +201,8 @@ BOOST_AUTO_TEST_CASE(a_driver_that_takes_no_more_ends_the_trial_and_no_frame_is_
     const auto run = start(one_worker(ends().port), plan());
     const TrialReport report = trial(*run, {.frames = 2'000, .drain = 1ms});
     BOOST_TEST(report.partial);
-    BOOST_TEST(report.hand.stuck == 1u);
-    BOOST_TEST(report.hand.taken_back > 0u);
+    BOOST_TEST(report.handed.stuck == 1u);
+    BOOST_TEST(report.handed.taken_back > 0u);
     BOOST_TEST(report.sent == 1'023u);
     BOOST_TEST(report.sender_port.tx_packets == report.sent);
     BOOST_TEST(sent(report, TrafficClass::kDnsA) == report.sent);

@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(nothing_is_held_against_a_healthy_run) {
 BOOST_AUTO_TEST_CASE(small_things_are_no_objections) {
     TrialReport report = healthy();
     report.sending_seconds = 1.0009;
-    report.hand.left_out = 9;
-    report.hand.refused = 500;
+    report.handed.left_out = 9;
+    report.handed.refused = 500;
     report.workers[0].waited_ns = 9'000'000;
     report.workers[0].stalls = 3;
     report.workers[0].stalled_ns = 9'000'000;
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_rate_that_was_missed_by_more_than_a_thousandth_is_the_tes
     slow.achieved_pps = 9'980;
     check(slow, "the rate was not reached: 9980 of 10000", "rate was not reached");
     TrialReport gaps = healthy();
-    gaps.hand.left_out = 20;
+    gaps.handed.left_out = 20;
     check(gaps, "20 frames left out", "rate was not reached");
     check_trial(gaps, kFacts);
     BOOST_TEST(gaps.missed_rate == gaps.tester_limit);
@@ -141,10 +141,10 @@ BOOST_AUTO_TEST_CASE(counters_that_disagree_are_said) {
 
 BOOST_AUTO_TEST_CASE(what_the_driver_and_the_pool_refused_is_said) {
     TrialReport stuck = healthy();
-    stuck.hand.stuck = 1;
+    stuck.handed.stuck = 1;
     check(stuck, "took no frame");
     TrialReport empty = healthy();
-    empty.hand.no_buffer = 3;
+    empty.handed.no_buffer = 3;
     check(empty, "ran out 3 times");
 }
 

@@ -21,7 +21,7 @@ constexpr std::uint64_t kOutstanding = 1000;
 
 // What one run of a lane has: the pair whose far end a server of ours answers on, and the peers'
 // names.
-struct Resort {
+struct LaneRun {
     const DataplaneBench& bench;
     const VethRig& rig;
     DeviceCounters device;  // the client's end
@@ -62,18 +62,18 @@ Figures figures_of(const Asked& asked) {
     return figures;
 }
 
-Result<Measurement> ask(Resort& resort, const Client& client) {
-    const VethPair& pair = resort.rig.server();
+Result<Measurement> ask(LaneRun& lane, const Client& client) {
+    const VethPair& pair = lane.rig.server();
     auto server = client.answerer.start(pair);
-    const auto before = resort.device.read();
+    const auto before = lane.device.read();
     if (!server || !before) {
         return pass_on(server ? before.error() : server.error());
     }
     const auto run = TRY(measure(
-        {.argv = client.argv, .netns = pair.client.netns, .cpus = {resort.bench.cores.worker}},
-        longest_run(resort.bench)));
+        {.argv = client.argv, .netns = pair.client.netns, .cpus = {lane.bench.cores.worker}},
+        longest_run(lane.bench)));
     const auto asked = client.read(run);
-    const auto after = resort.device.read();
+    const auto after = lane.device.read();
     if (!asked || !after) {
         return pass_on(asked ? after.error() : asked.error());
     }
@@ -84,11 +84,11 @@ Result<Measurement> ask(Resort& resort, const Client& client) {
     return Measurement{.figures = figures_of(*asked), .waiting_share = {}};
 }
 
-Client dnsperf(const Resort& resort) {
-    const DnsperfJob job{.server = to_string(resort.rig.server().server.address),
-                         .queries = resort.names.path(),
-                         .seconds = resort.bench.seconds};
-    return {.answerer = responder(resort.bench.binary, resort.bench.cores),
+Client dnsperf(const LaneRun& lane) {
+    const DnsperfJob job{.server = to_string(lane.rig.server().server.address),
+                         .queries = lane.names.path(),
+                         .seconds = lane.bench.seconds};
+    return {.answerer = responder(lane.bench.binary, lane.bench.cores),
             .argv = dnsperf_command(job),
             .read = [](const MeasuredRun& run) -> Result<Asked> {
                 const auto report = TRY(parse_dnsperf(run.out.text()));
@@ -98,19 +98,19 @@ Client dnsperf(const Resort& resort) {
             }};
 }
 
-Client kxdpgun(const Resort& resort) {
-    const VethPair& pair = resort.rig.server();
-    const auto seconds = static_cast<unsigned>(std::max(1.0, resort.bench.seconds));
+Client kxdpgun(const LaneRun& lane) {
+    const VethPair& pair = lane.rig.server();
+    const auto seconds = static_cast<unsigned>(std::max(1.0, lane.bench.seconds));
     const KxdpgunJob job{.device = pair.client.device,
                          .local_mac = to_string(pair.client.mac),
                          .remote_mac = to_string(pair.server.mac),
                          .local_address = to_string(pair.client.address),
                          .remote_address = to_string(pair.server.address),
-                         .queries = resort.names.path(),
+                         .queries = lane.names.path(),
                          .batch = 32,
-                         .cpu = resort.bench.cores.worker,
+                         .cpu = lane.bench.cores.worker,
                          .seconds = seconds};
-    return {.answerer = responder(resort.bench.binary, resort.bench.cores),
+    return {.answerer = responder(lane.bench.binary, lane.bench.cores),
             .argv = kxdpgun_command(job),
             .read = [seconds](const MeasuredRun& run) -> Result<Asked> {
                 const auto report = TRY(parse_kxdpgun(run.out.text() + run.err.text()));
@@ -146,32 +146,31 @@ LoadJob job_of_ours(const DataplaneBench& bench, const VethPair& pair, const std
     return job;
 }
 
-Client ours(const Resort& resort, const std::string& driver, LoadJob::Rate rate) {
-    const LoadJob job = job_of_ours(resort.bench, resort.rig.server(), driver, rate);
-    return {.answerer = responder(resort.bench.binary, resort.bench.cores),
+Client ours(const LaneRun& lane, const std::string& driver, LoadJob::Rate rate) {
+    const LoadJob job = job_of_ours(lane.bench, lane.rig.server(), driver, rate);
+    return {.answerer = responder(lane.bench.binary, lane.bench.cores),
             .argv = worker_command("load", to_text(job)),
             .read = read_ours};
 }
 
-Client round_trip(const Resort& resort) {
-    LoadJob job =
-        job_of_ours(resort.bench, resort.rig.server(), "af_xdp", LoadJob::Rate::kClosedLoop);
+Client round_trip(const LaneRun& lane) {
+    LoadJob job = job_of_ours(lane.bench, lane.rig.server(), "af_xdp", LoadJob::Rate::kClosedLoop);
     job.back = LoadJob::Back::kFrames;
-    return {.answerer = mirror(resort.bench.cores),
+    return {.answerer = mirror(lane.bench.cores),
             .argv = worker_command("load", to_text(job)),
             .read = read_ours};
 }
 
 // In namespaces of its own: what one client has left at its device, the next one does not meet.
 Result<Measurement> ask_afresh(const DataplaneBench& bench, const OutputFile& names,
-                               const std::function<Client(const Resort&)>& client) {
+                               const std::function<Client(const LaneRun&)>& client) {
     VethRig rig(*bench.journal);
     if (const Status made = rig.make(); !made) {
         return fail(made.error(), "make the veth pairs");
     }
     auto device = TRY(DeviceCounters::open(rig.server().client.netns, rig.server().client.device));
-    Resort resort{.bench = bench, .rig = rig, .device = std::move(device), .names = names};
-    return ask(resort, client(resort));
+    LaneRun lane{.bench = bench, .rig = rig, .device = std::move(device), .names = names};
+    return ask(lane, client(lane));
 }
 
 // What leaves the client as fast as it goes, counted and dropped at the far end of the pair.
@@ -205,7 +204,7 @@ struct Shared {
 
 Lane lane(const Shared& shared, const std::string& id, const std::string& title,
           const std::string& note, const std::string& absent,
-          std::function<Client(const Resort&)> client) {
+          std::function<Client(const LaneRun&)> client) {
     return {.id = id,
             .title = title,
             .note = note,
@@ -249,7 +248,7 @@ std::vector<Lane> lanes_of(const Shared& shared) {
     const auto peer = [&](const Tool& tool) { return without.empty() ? tool.absence() : without; };
     using enum LoadJob::Rate;
     const auto own = [](const char* driver, LoadJob::Rate rate) {
-        return [driver, rate](const Resort& r) { return ours(r, driver, rate); };
+        return [driver, rate](const LaneRun& r) { return ours(r, driver, rate); };
     };
     const char* judged = "each answer's checksums verified, matched with its query, timed";
     return {

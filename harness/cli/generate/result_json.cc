@@ -123,12 +123,12 @@ json workers_json(const TrialReport& report) {
     return workers;
 }
 
-json hand_json(const load::Hand& hand) {
-    return {{"left_out", hand.left_out},
-            {"refused", hand.refused},
-            {"taken_back", hand.taken_back},
-            {"no_buffer", hand.no_buffer},
-            {"stuck", hand.stuck}};
+json hand_over_json(const load::HandOver& handed) {
+    return {{"left_out", handed.left_out},
+            {"refused", handed.refused},
+            {"taken_back", handed.taken_back},
+            {"no_buffer", handed.no_buffer},
+            {"stuck", handed.stuck}};
 }
 
 void add_arrivals(json& out, const TrialReport& report) {
@@ -151,8 +151,8 @@ json result_json(const GenerateResult& result) {
                 {"partial", report.partial},
                 {"planned", report.order.frames},
                 {"sent", report.sent},
-                {"hand", hand_json(report.hand)},
-                {"refused", report.hand.refused},
+                {"hand", hand_over_json(report.handed)},
+                {"refused", report.handed.refused},
                 {"late", report.departures.late},
                 {"worst_late_us", us(report.departures.worst_late_ns)},
                 {"seconds", report.sending_seconds},

@@ -44,9 +44,9 @@ std::string sending_rows(const GenerateResult& result) {
     if (report.order.outstanding > 0) {
         text += row("  under way at most", report.order.outstanding);
     }
-    text += row("  left out behind stalls", report.hand.left_out);
-    text += row("  refused at first, offered again", report.hand.refused);
-    text += row("  never taken by the driver", report.hand.taken_back);
+    text += row("  left out behind stalls", report.handed.left_out);
+    text += row("  refused at first, offered again", report.handed.refused);
+    text += row("  never taken by the driver", report.handed.taken_back);
     if (asked > 0) {
         text += row("  bursts more than 10 us late", report.departures.late);
         text +=

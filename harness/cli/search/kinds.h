@@ -10,7 +10,7 @@
 #include "dataplane/search/trials.h"
 #include "harness/cli/generate/remedies.h"
 #include "harness/cli/search/options.h"
-#include "harness/cli/search/stand.h"
+#include "harness/cli/search/setup.h"
 
 namespace pathproof::cli {
 

@@ -22,12 +22,12 @@ class SearchCommand {
 
   private:
     Status check_options() const;
-    Status run_size(SearchStand& stand, SearchRecord& record, std::uint16_t size);
+    Status run_size(SearchSetup& setup, SearchRecord& record, std::uint16_t size);
     void leave_out(std::uint16_t size, const search::Trials* probe);
     void add(const SizeSearch& search, const SizeOutcome& outcome, const search::Trials& trials,
              const load::OwnBias& bias);
     search::Budget budget(const SearchTime& time) const;
-    Status finish(const SearchStand& stand, SearchRecord& record);
+    Status finish(const SearchSetup& setup, SearchRecord& record);
 
     const SearchKind& kind_;
     const SearchOptions& options_;
@@ -46,10 +46,10 @@ search::Budget SearchCommand::budget(const SearchTime& time) const {
             .stop = &stop_};
 }
 
-Status SearchCommand::run_size(SearchStand& stand, SearchRecord& record, std::uint16_t size) {
-    auto measurer = TRY(stand.measurer(size));
+Status SearchCommand::run_size(SearchSetup& setup, SearchRecord& record, std::uint16_t size) {
+    auto measurer = TRY(setup.measurer(size));
     search::Trials probe(*measurer, {.repeats = 0, .stop = &stop_});
-    const auto max_load = TRY(stand.max_load(size, probe));
+    const auto max_load = TRY(setup.max_load(size, probe));
     if (!max_load) {
         leave_out(size, &probe);
         return {};
@@ -57,7 +57,7 @@ Status SearchCommand::run_size(SearchStand& stand, SearchRecord& record, std::ui
     const SizeSearch search{.options = options_,
                             .size = size,
                             .max_load = *max_load,
-                            .medium_is_real = stand.evidence() == port::Evidence::kPhysical};
+                            .medium_is_real = setup.evidence() == port::Evidence::kPhysical};
     if (search.min_load() >= search.max_load.pps) {
         return fail(
             ErrorCode::kBadInput,
@@ -131,17 +131,17 @@ void SearchCommand::leave_out(std::uint16_t size, const search::Trials* probe) {
     found_ = false;
 }
 
-Status SearchCommand::finish(const SearchStand& stand, SearchRecord& record) {
+Status SearchCommand::finish(const SearchSetup& setup, SearchRecord& record) {
     const char* const verdict = found_ ? "FOUND" : partial_ ? "PARTIAL" : "INCONCLUSIVE";
-    const std::vector<std::string> advice = remedies(trouble_, stand.sender(), stand.receiver());
+    const std::vector<std::string> advice = remedies(trouble_, setup.sender(), setup.receiver());
     const std::string command = typed_command();
     const json result = {{"type", "result"},
                          {"search", kind_.name},
-                         {"sender", stand.sender().name},
-                         {"sender_driver", stand.sender().driver},
-                         {"receiver", stand.receiver().name},
-                         {"receiver_driver", stand.receiver().driver},
-                         {"evidence", port::evidence_name(stand.evidence())},
+                         {"sender", setup.sender().name},
+                         {"sender_driver", setup.sender().driver},
+                         {"receiver", setup.receiver().name},
+                         {"receiver_driver", setup.receiver().driver},
+                         {"evidence", port::evidence_name(setup.evidence())},
                          {"drain_s", options_.drain_s},
                          {"offered_tolerance", offered_tolerance(options_)},
                          {"seed", options_.traffic.seed},
@@ -152,8 +152,8 @@ Status SearchCommand::finish(const SearchStand& stand, SearchRecord& record) {
     const std::string text = fmt::format(
         "search {} from {} ({}) to {} ({}), evidence: {}\noffered load: at most {:.3g} % below the "
         "intended (--offered-tolerance)\n{}{}{}\nagain: {}\n",
-        kind_.name, stand.sender().name, stand.sender().driver, stand.receiver().name,
-        stand.receiver().driver, port::evidence_name(stand.evidence()),
+        kind_.name, setup.sender().name, setup.sender().driver, setup.receiver().name,
+        setup.receiver().driver, port::evidence_name(setup.evidence()),
         100 * offered_tolerance(options_), table_, remedy_rows(advice), verdict, command);
     return record.result(result, text);
 }
@@ -167,16 +167,16 @@ Status SearchCommand::check_options() const {
 Result<int> SearchCommand::run() {
     const auto sizes = TRY(frame_sizes(options_));
     TRY(check_options());
-    auto stand = TRY(SearchStand::open(options_, stop_));
+    auto setup = TRY(SearchSetup::open(options_, stop_));
     auto record = TRY(SearchRecord::open(options_));
     for (const std::uint16_t size : sizes) {
         if (cut_short_ || stop_.load(std::memory_order_relaxed)) {
             leave_out(size, nullptr);
             continue;
         }
-        TRY(run_size(stand, record, size));
+        TRY(run_size(setup, record, size));
     }
-    TRY(finish(stand, record));
+    TRY(finish(setup, record));
     return found_ ? 0 : 3;
 }
 

@@ -18,9 +18,9 @@ unsigned sending_workers_in(const Roles& roles);
 Result<std::unique_ptr<Source>> make_source(const LoadPlan& plan, unsigned sender,
                                             unsigned senders);
 
-// Adds the workers to `crew`, whose place they keep for the question whether everything has
+// Adds the workers to `workers`, whose place they keep for the question whether everything has
 // arrived. Errors: frames that their port cannot send, what the sources and intakes say.
-Status make_crew(const Roles& roles, const LoadPlan& plan, const RunPorts& ports,
-                 const traffic::RunClock& clock, TrialBoard& board, LoadWorker::Everybody& crew);
+Status make_workers(const Roles& roles, const LoadPlan& plan, const RunPorts& ports,
+                    const traffic::RunClock& clock, TrialBoard& board, LoadWorker::List& workers);
 
 }  // namespace pathproof::load

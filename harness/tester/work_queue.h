@@ -10,7 +10,7 @@
 
 namespace pathproof::tester {
 
-class Desk {
+class WorkQueue {
   public:
     // Does what is handed in until close(), and what was handed in before it.
     void serve() {

@@ -1,4 +1,4 @@
-#include "harness/cli/search/stand.h"
+#include "harness/cli/search/setup.h"
 
 #include <algorithm>
 
@@ -45,7 +45,7 @@ const char* name(MaxLoadSource source) {
     return "?";
 }
 
-Result<SearchStand> SearchStand::open(const SearchOptions& options, const std::atomic<bool>& stop) {
+Result<SearchSetup> SearchSetup::open(const SearchOptions& options, const std::atomic<bool>& stop) {
     const auto sizes = TRY(frame_sizes(options));
     std::uint64_t offloads = 0;
     for (const std::uint16_t size : sizes) {
@@ -53,15 +53,15 @@ Result<SearchStand> SearchStand::open(const SearchOptions& options, const std::a
         offloads |= traffic.port_offloads;
     }
     auto lanes = TRY(Lanes::open(options.lanes, offloads, SlowDevice::kLosesFrames));
-    SearchStand stand(options, stop);
-    stand.lanes_ = std::make_unique<Lanes>(std::move(lanes));
+    SearchSetup setup(options, stop);
+    setup.lanes_ = std::make_unique<Lanes>(std::move(lanes));
     for (const std::uint16_t size : sizes) {
-        TRY(stand.check_size(size));
+        TRY(setup.check_size(size));
     }
-    return stand;
+    return setup;
 }
 
-Status SearchStand::check_size(std::uint16_t size) const {
+Status SearchSetup::check_size(std::uint16_t size) const {
     const auto traffic = TRY(traffic_of_size(options_, size));
     for (port::Port* port : {&lanes_->sending(), &lanes_->receiving()}) {
         TRY(fits_port(size, traffic.source.spec, *port));
@@ -69,7 +69,7 @@ Status SearchStand::check_size(std::uint16_t size) const {
     return {};
 }
 
-Result<std::unique_ptr<measure::LoadMeasurer>> SearchStand::measurer(std::uint16_t size) {
+Result<std::unique_ptr<measure::LoadMeasurer>> SearchSetup::measurer(std::uint16_t size) {
     const auto traffic = TRY(traffic_of_size(options_, size));
     measure::MeasurerPlan plan{
         .roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving()),
@@ -88,7 +88,7 @@ Result<std::unique_ptr<measure::LoadMeasurer>> SearchStand::measurer(std::uint16
     return started;
 }
 
-Result<std::optional<MaxLoad>> SearchStand::max_load(std::uint16_t size,
+Result<std::optional<MaxLoad>> SearchSetup::max_load(std::uint16_t size,
                                                      search::Trials& probe) const {
     using Found = std::optional<MaxLoad>;
     if (options_.max_load > 0) {
@@ -111,7 +111,7 @@ Result<std::optional<MaxLoad>> SearchStand::max_load(std::uint16_t size,
     return Found({offered, MaxLoadSource::kTester});
 }
 
-port::Evidence SearchStand::evidence() const {
+port::Evidence SearchSetup::evidence() const {
     // Physical, virtual, simulated: in falling order.
     return std::max(sender().evidence, receiver().evidence);
 }

@@ -20,11 +20,11 @@ struct MaxLoad {
     MaxLoadSource source = MaxLoadSource::kOption;
 };
 
-class SearchStand {
+class SearchSetup {
   public:
     // Errors: those of Lanes::open, and of the frames of any size asked for: one that a port cannot
     // carry.
-    static Result<SearchStand> open(const SearchOptions& options, const std::atomic<bool>& stop);
+    static Result<SearchSetup> open(const SearchOptions& options, const std::atomic<bool>& stop);
 
     // Starts lcores for frames of this size, FCS included; the measurer of another size must have
     // ended. Errors: those of LoadRun::start.
@@ -40,7 +40,7 @@ class SearchStand {
     port::Evidence evidence() const;
 
   private:
-    SearchStand(const SearchOptions& options, const std::atomic<bool>& stop)
+    SearchSetup(const SearchOptions& options, const std::atomic<bool>& stop)
         : options_(options), stop_(stop) {}
 
     Status check_size(std::uint16_t size) const;

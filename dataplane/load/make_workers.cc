@@ -1,4 +1,4 @@
-#include "dataplane/load/crew.h"
+#include "dataplane/load/make_workers.h"
 
 #include <algorithm>
 #include <set>
@@ -10,14 +10,14 @@ namespace pathproof::load {
 namespace {
 
 LoadWorker& worker_of(unsigned number, const traffic::RunClock& clock, TrialBoard& board,
-                      LoadWorker::Everybody& crew) {
-    const auto there =
-        std::ranges::find_if(crew, [number](const auto& one) { return one->number() == number; });
-    if (there != crew.end()) {
+                      LoadWorker::List& workers) {
+    const auto there = std::ranges::find_if(
+        workers, [number](const auto& one) { return one->number() == number; });
+    if (there != workers.end()) {
         return **there;
     }
-    crew.push_back(std::make_unique<LoadWorker>(number, clock, board, crew));
-    return *crew.back();
+    workers.push_back(std::make_unique<LoadWorker>(number, clock, board, workers));
+    return *workers.back();
 }
 
 Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& plan,
@@ -88,17 +88,17 @@ Result<std::unique_ptr<Source>> make_source(const LoadPlan& plan, unsigned sende
     return std::unique_ptr<Source>(std::make_unique<FrameSource>(std::move(made)));
 }
 
-Status make_crew(const Roles& roles, const LoadPlan& plan, const RunPorts& ports,
-                 const traffic::RunClock& clock, TrialBoard& board, LoadWorker::Everybody& crew) {
+Status make_workers(const Roles& roles, const LoadPlan& plan, const RunPorts& ports,
+                    const traffic::RunClock& clock, TrialBoard& board, LoadWorker::List& workers) {
     for (unsigned number = 0; number < roles.senders.size(); ++number) {
         auto sender = TRY(make_sender(roles, number, plan, clock));
-        worker_of(roles.senders[number].worker, clock, board, crew).add(std::move(sender));
+        worker_of(roles.senders[number].worker, clock, board, workers).add(std::move(sender));
     }
     for (const Roles::Receiver& role : roles.receivers) {
-        LoadWorker& worker = worker_of(role.worker, clock, board, crew);
+        LoadWorker& worker = worker_of(role.worker, clock, board, workers);
         TRY(add_receiver(role, roles, plan, ports, clock, worker));
     }
-    for (const auto& worker : crew) {
+    for (const auto& worker : workers) {
         worker->watch_returns();
     }
     return {};
