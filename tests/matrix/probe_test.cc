@@ -31,7 +31,7 @@ void for_probes(const DutLimits& limits, Direction direction, const Call& call) 
     }
 }
 
-std::vector<DutLimits> devices() {
+std::vector<DutLimits> probed_devices() {
     return {software_nic_limits(), dpdk_port_limits(9000, 6), kernel_device_limits(9000)};
 }
 
@@ -40,7 +40,7 @@ std::vector<DutLimits> devices() {
 BOOST_AUTO_TEST_SUITE(probes)
 
 BOOST_AUTO_TEST_CASE(what_is_intended_is_right_by_the_oracle_in_every_row) {
-    for (const DutLimits& limits : devices()) {
+    for (const DutLimits& limits : probed_devices()) {
         for_probes(limits, Direction::kTransmit,
                    [](const ProbeMaker&, const Row& row, const Probe& probe) {
                        for (const FrameBytes& frame : probe.intended) {
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(three_fragments_are_the_datagram_again) {
 }
 
 BOOST_AUTO_TEST_CASE(segments_carry_the_super_frames_payload_in_order) {
-    for (const DutLimits& limits : devices()) {
+    for (const DutLimits& limits : probed_devices()) {
         for_probes(limits, Direction::kTransmit,
                    [](const ProbeMaker&, const Row& row, const Probe& probe) {
                        if (row.segmentation == Segmentation::kNone) {

@@ -17,7 +17,7 @@ CsvFormat format(Rows rows, const std::vector<std::string>& names = {}) {
     return *made;
 }
 
-Entry entry() {
+Entry listed_entry() {
     Entry made = make_entry("198.18.0.1:40000", "198.18.9.10:53", "203.0.113.2:5353", 99);
     made.timeout_s = 30;
     made.labels = {0x01, 0xa0};
@@ -43,28 +43,30 @@ BOOST_AUTO_TEST_CASE(chosen_columns_come_in_their_order) {
     std::string header;
     csv.append_header(header);
     BOOST_TEST(header == "id,src,sport,reply_src,labels,status_names,state,zone_direction");
-    BOOST_TEST(row(csv, entry()) == "99,198.18.0.1,40000,203.0.113.2,01a0,CONFIRMED|DST_NAT,,both");
+    BOOST_TEST(row(csv, listed_entry()) ==
+               "99,198.18.0.1,40000,203.0.113.2,01a0,CONFIRMED|DST_NAT,,both");
 }
 
 BOOST_AUTO_TEST_CASE(all_columns_are_filled_from_their_fields) {
     const CsvFormat entries = format(Rows::kEntries);
     std::string header;
     entries.append_header(header);
-    BOOST_TEST(fields(header) == fields(row(entries, entry())));
-    BOOST_TEST(row(entries, entry()) ==
+    BOOST_TEST(fields(header) == fields(row(entries, listed_entry())));
+    BOOST_TEST(row(entries, listed_entry()) ==
                "ipv4,udp,17,30,,198.18.0.1,198.18.9.10,40000,53,,,,,,203.0.113.2,198.18.0.1,5353,"
                "40000,,,,,,0x28,CONFIRMED|DST_NAT,0,0,both,,01a0,,,,,99");
     Event event;
     event.kind = EventKind::kDestroy;
     event.time_ns = 5;
-    event.entry = entry();
+    event.entry = listed_entry();
     event.missed = true;
     event.cause_port = 3;
-    BOOST_TEST(row(format(Rows::kEvents), event) == "DESTROY,5,1,3," + row(entries, entry()));
+    BOOST_TEST(row(format(Rows::kEvents), event) ==
+               "DESTROY,5,1,3," + row(entries, listed_entry()));
 }
 
 BOOST_AUTO_TEST_CASE(icmp_and_counters_have_columns_of_their_own) {
-    Entry icmp = entry();
+    Entry icmp = listed_entry();
     icmp.original.icmp = Tuple::Icmp{8, 1, 7};
     icmp.reply.icmp = Tuple::Icmp{0, 1, 7};
     icmp.original_counters = Counters{2, 168};
@@ -75,7 +77,7 @@ BOOST_AUTO_TEST_CASE(icmp_and_counters_have_columns_of_their_own) {
 }
 
 BOOST_AUTO_TEST_CASE(text_that_would_break_a_row_is_quoted) {
-    Entry odd = entry();
+    Entry odd = listed_entry();
     odd.helper = "a,\"b\"\r\nc";
     BOOST_TEST(row(format(Rows::kEntries, {"helper", "id"}), odd) == "\"a,\"\"b\"\"\r\nc\",99");
 }

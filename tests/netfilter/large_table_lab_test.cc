@@ -38,7 +38,7 @@ struct LargeTable {
     }
 };
 
-const lab::Namespace& space() {
+const lab::Namespace& large_table() {
     static const LargeTable table;
     return table.space;
 }
@@ -46,7 +46,7 @@ const lab::Namespace& space() {
 // The whole table, read once without a filter.
 const std::vector<Entry>& all_entries() {
     static const std::vector<Entry> entries = [] {
-        auto read = dump_all(space().name());
+        auto read = dump_all(large_table().name());
         BOOST_REQUIRE_MESSAGE(read, read.error().message);
         return std::move(*read);
     }();
@@ -72,7 +72,7 @@ std::vector<std::string> sorted(const std::string& text, int words_before) {
 
 std::string dumped(const Filter& filter, const TextOptions& options, DumpOptions::Reading reading) {
     std::string text;
-    const auto summary = dump(space().name(), filter,
+    const auto summary = dump(large_table().name(), filter,
                               [&](const Entry& entry) {
                                   append_text(text, entry, options);
                                   text += '\n';
@@ -100,7 +100,7 @@ void require_same(const std::vector<std::string>& ours, const std::vector<std::s
 BOOST_AUTO_TEST_CASE(a_hundred_thousand_entries_of_all_kinds_read_as_conntrack_lists_them) {
     const std::string text =
         dumped({}, {.id = Column::kShow, .layer3 = Column::kShow}, DumpOptions::Reading::kAhead);
-    require_same(sorted(text, 4), sorted(space().run("conntrack -L -o id,extended"), 4));
+    require_same(sorted(text, 4), sorted(large_table().run("conntrack -L -o id,extended"), 4));
     for (const char* word :
          {"\nipv4     2 tcp", "\nipv6     10 tcp", " icmpv6 ", " sctp ", " gre ", " udplite ",
           " unknown  50 ", " zone=", " zone-orig=", " zone-reply=", " helper=tftp ",
@@ -116,10 +116,10 @@ BOOST_AUTO_TEST_CASE(reading_in_turn_and_ahead_give_the_same) {
 }
 
 BOOST_AUTO_TEST_CASE(counts_equal_what_the_kernel_counts) {
-    const auto counted = count_entries(space().name(), {});
+    const auto counted = count_entries(large_table().name(), {});
     BOOST_REQUIRE_MESSAGE(counted, counted.error().message);
-    BOOST_TEST(counted->entries == table_size(space().name())->entries);
-    BOOST_TEST(counted->entries == std::stoull(space().run("conntrack -C")));
+    BOOST_TEST(counted->entries == table_size(large_table().name())->entries);
+    BOOST_TEST(counted->entries == std::stoull(large_table().run("conntrack -C")));
     BOOST_TEST(counted->entries == kBatch + lab::mixed_table().size() + 4);
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"ipv6", "tcp"}, {"zone=3"}, {"state=TIME_WAIT"}, {"label=9"}}) {
@@ -128,19 +128,19 @@ BOOST_AUTO_TEST_CASE(counts_equal_what_the_kernel_counts) {
             std::count_if(all_entries().begin(), all_entries().end(),
                           [&](const Entry& entry) { return matches(filter, entry); }));
         BOOST_TEST(visited > 0U);
-        BOOST_TEST(count_entries(space().name(), filter)->entries == visited);
+        BOOST_TEST(count_entries(large_table().name(), filter)->entries == visited);
     }
 }
 
 BOOST_AUTO_TEST_CASE(labels_are_those_that_were_set) {
     const auto by_packet =
-        dump_all(space().name(), parse_filter({"udp", "dport=71", "label=5"}).value());
+        dump_all(large_table().name(), parse_filter({"udp", "dport=71", "label=5"}).value());
     BOOST_REQUIRE_MESSAGE(by_packet, by_packet.error().message);
     BOOST_TEST(std::any_of(by_packet->begin(), by_packet->end(), [](const Entry& entry) {
         return frame::to_string(entry.original.source.address) == "127.0.0.1" &&
                entry.labels.size() == 16 && entry.labels[0] == 0x20;
     }));
-    const auto labelled = count_entries(space().name(), parse_filter({"mark=60"}).value());
+    const auto labelled = count_entries(large_table().name(), parse_filter({"mark=60"}).value());
     BOOST_TEST(labelled->entries > 0U);
 }
 
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(every_way_of_filtering_gives_what_filtering_here_gives) {
                 }
             }
             std::vector<std::uint32_t> filtered;
-            const auto summary = dump(space().name(), filter, [&](const Entry& entry) {
+            const auto summary = dump(large_table().name(), filter, [&](const Entry& entry) {
                 filtered.push_back(entry.id);
                 return Next::kContinue;
             });
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(the_kernel_was_tried_and_does_what_it_was_found_to_do) {
     for (const auto& [clause, words] : asked) {
         BOOST_TEST_CONTEXT(name(clause) << ": " << name(support.of(clause))) {
             BOOST_TEST((support.of(clause) != Behaviour::kNotTried));
-            const auto summary = dump(space().name(), parse_filter(words).value(),
+            const auto summary = dump(large_table().name(), parse_filter(words).value(),
                                       [](const Entry&) { return Next::kContinue; });
             BOOST_REQUIRE_MESSAGE(summary, summary.error().message);
             BOOST_TEST(summary->entries > 0U);
