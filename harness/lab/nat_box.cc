@@ -1,8 +1,6 @@
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
-#include "harness/lab/undo.h"
 #include "harness/lab/veth_lab.h"
-#include "harness/process/netns.h"
 
 namespace pathproof::lab {
 namespace {
@@ -38,21 +36,6 @@ Status complete_checksums(const NatBoxNames& names) {
         }
     }
     return {};
-}
-
-// Entries carry packet counts and times of birth; events are on (1) or follow the listeners (2,
-// since Linux 5.19).
-Status watchable(const std::string& dut) {
-    const Status set = set_sysctls(dut, {{"net.netfilter.nf_conntrack_acct", "1"},
-                                         {"net.netfilter.nf_conntrack_timestamp", "1"}});
-    if (!set && set.error().code != ErrorCode::kNotFound) {
-        return set;
-    }
-    return process::in_netns(dut, [&]() -> Status {
-        const auto events = read_sysctl("net.netfilter.nf_conntrack_events", {});
-        return events && *events == "0" ? write_sysctl("net.netfilter.nf_conntrack_events", "1", {})
-                                        : Status();
-    });
 }
 
 class VethNatBox final : public NatBox {
@@ -108,7 +91,7 @@ Result<std::unique_ptr<NatBox>> NatBox::build(Journal& journal) {
     if (const Status configured = lab->configure({}); !configured) {
         return pass_on(configured.error());
     }
-    if (const Status watched = watchable(names.dut); !watched) {
+    if (const Status watched = make_watchable(names.dut); !watched) {
         return pass_on(watched.error());
     }
     return lab;

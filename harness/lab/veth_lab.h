@@ -129,4 +129,44 @@ class NatBox {
     NatBoxNames names_;
 };
 
+// nat-path: a client and a server, each a host of the kernel, with a NAT between them
+//
+//   client c0 198.18.0.2/24 -- d0 198.18.0.1/24 dut d1 203.0.113.1/24 -- s0 203.0.113.2/24 server
+struct PortRange {
+    std::uint16_t first = 0;
+    std::uint16_t last = 0;  // 0: as the kernel has it
+    bool operator==(const PortRange&) const = default;
+};
+
+struct NatPathOptions {
+    NatBoxOptions::Snat snat = NatBoxOptions::Snat::kMasqueradeRandomFully;  // out of d1, TCP
+    PortRange snat_ports;                                                    // --to-ports
+    PortRange client_ports;   // net.ipv4.ip_local_port_range of the client
+    unsigned timestamps = 1;  // net.ipv4.tcp_timestamps of the client
+};
+
+struct NatPathNames {
+    std::string client, dut, server;  // network namespaces
+    std::string client_device = "c0", dut_client_device = "d0";
+    std::string dut_server_device = "d1", server_device = "s0";
+    frame::IpAddress client_address, dut_client_address;
+    frame::IpAddress dut_server_address, server_address;
+};
+
+class NatPath {
+  public:
+    // With the default options. The journal must outlive it.
+    static Result<std::unique_ptr<NatPath>> build(Journal& journal);
+    ~NatPath();  // deletes the namespaces and ends what runs in them (unless the journal was kept)
+    const NatPathNames& names() const { return names_; }
+    // Replaces the DUT's nat table, sets the client's sysctls, flushes conntrack.
+    Status configure(const NatPathOptions& options);
+
+  private:
+    NatPath();
+    NatPathNames names_;
+    std::unique_ptr<Namespaces> namespaces_;
+    std::string client_ports_;  // as the kernel gave them
+};
+
 }  // namespace pathproof::lab

@@ -1,0 +1,71 @@
+#include "harness/lab/plan.h"
+
+namespace pathproof::lab {
+namespace {
+
+using PathSnat = NatBoxOptions::Snat;
+
+std::string to_ports(const PortRange& ports) {
+    return ports.last == 0 ? "" : fmt::format(" --to-ports {}-{}", ports.first, ports.last);
+}
+
+std::string kernel_host(const std::string& device, const frame::IpAddress& address) {
+    return fmt::format("link set lo up\naddress add {0}/24 dev {1}\nlink set {1} up\n",
+                       to_string(address), device);
+}
+
+}  // namespace
+
+NatPathNames nat_path_names(const std::string& run_id) {
+    NatPathNames names;
+    names.client = "pp-" + run_id + "-client";
+    names.dut = "pp-" + run_id + "-dut";
+    names.server = "pp-" + run_id + "-server";
+    names.dut_client_address = frame::IpAddress::v4(0xc6120001);  // 198.18.0.1
+    names.client_address = frame::IpAddress::v4(0xc6120002);
+    names.dut_server_address = frame::IpAddress::v4(0xcb007101);  // 203.0.113.1
+    names.server_address = frame::IpAddress::v4(0xcb007102);
+    return names;
+}
+
+std::vector<std::string> namespaces_of(const NatPathNames& names) {
+    return {names.client, names.dut, names.server};
+}
+
+std::string nat_path_links(const NatPathNames& names) {
+    return fmt::format(
+        "link add name {} netns {} type veth peer name {} netns {}\n"
+        "link add name {} netns {} type veth peer name {} netns {}\n",
+        names.client_device, names.client, names.dut_client_device, names.dut, names.server_device,
+        names.server, names.dut_server_device, names.dut);
+}
+
+std::vector<Script> nat_path_scripts(const NatPathNames& names) {
+    const auto route = [](const frame::IpAddress& by) {
+        return fmt::format("route add default via {}\n", to_string(by));
+    };
+    return {{names.dut, kernel_host(names.dut_client_device, names.dut_client_address) +
+                            kernel_host(names.dut_server_device, names.dut_server_address)},
+            {names.client, kernel_host(names.client_device, names.client_address) +
+                               route(names.dut_client_address)},
+            {names.server, kernel_host(names.server_device, names.server_address) +
+                               route(names.dut_server_address)}};
+}
+
+std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options) {
+    std::string rules =
+        "*nat\n"
+        ":PREROUTING ACCEPT [0:0]\n"
+        ":INPUT ACCEPT [0:0]\n"
+        ":OUTPUT ACCEPT [0:0]\n"
+        ":POSTROUTING ACCEPT [0:0]\n";
+    if (options.snat != PathSnat::kNone) {
+        rules +=
+            fmt::format("-A POSTROUTING -o {} -p tcp -j MASQUERADE{}{}\n", names.dut_server_device,
+                        to_ports(options.snat_ports),
+                        options.snat == PathSnat::kMasqueradeRandomFully ? " --random-fully" : "");
+    }
+    return rules + "COMMIT\n";
+}
+
+}  // namespace pathproof::lab
