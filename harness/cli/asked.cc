@@ -73,7 +73,7 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
         session.scenarios.push_back(found->front());
     }
     for (const scenario::Scenario& each : scenario::all_scenarios()) {
-        if (asked.scenarios.empty()) {
+        if (asked.scenarios.empty() && !each.on_request) {
             session.scenarios.push_back(&each);
         }
     }

@@ -34,6 +34,8 @@ const std::vector<Scenario>& all_scenarios() {
          run_snat_race, snat_race_cells},
         {"offload-truth", "What each offload really does to the frames on the wire",
          lab::Role::kDevice, run_calibrated_offload_truth},
+        {"snat-timestamps", "Connects through SNAT that meet a TIME_WAIT of another port",
+         lab::Role::kNatPath, run_snat_timestamps, snat_timestamps_cells, true},
     };
     return scenarios;
 }

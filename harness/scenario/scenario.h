@@ -74,6 +74,8 @@ struct Scenario {
     Result<verdict::ScenarioResult> (*run)(Context& context);
     // Ids of all cells that `Options::cells` can choose from; null: it runs whole.
     std::vector<std::string> (*cells)() = nullptr;
+    // Longer than a first verdict may take: `qualify` runs it where it is asked for by name.
+    bool on_request = false;
 };
 
 // All scenarios in the order in which `qualify` runs them.
@@ -94,6 +96,8 @@ Result<verdict::ScenarioResult> run_dns_race(Context& context);
 std::vector<std::string> dns_race_cells();
 Result<verdict::ScenarioResult> run_snat_race(Context& context);
 std::vector<std::string> snat_race_cells();
+Result<verdict::ScenarioResult> run_snat_timestamps(Context& context);
+std::vector<std::string> snat_timestamps_cells();
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario

@@ -1,0 +1,121 @@
+// snat-timestamps on the running kernel, run as a user runs it; and its symptom by other causes,
+// planted while it runs, which must not be given its cause.
+#define BOOST_TEST_MODULE snat_timestamps_lab
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "tests/scenario/traps.h"
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kId = "snat-timestamps";
+
+void nothing_false(const json& scenario) {
+    for (const std::string& claim : contradictions(scenario, {})) {
+        BOOST_TEST(false, claim);
+    }
+}
+
+// Two cells with a trap beside them: nothing is concluded, and the other cause is named.
+void trap(const std::function<void(Planter&)>& plant, const std::string& cause) {
+    const Sprung run =
+        spring({.arguments = {"repro", kId, "--cells", "small-range.random-fully,control.no-nat"},
+                .plant = plant});
+    BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
+    for (const std::string& trouble : run.troubles) {
+        BOOST_TEST(false, trouble);
+    }
+    const json& scenario = run.scenario(kId);
+    BOOST_TEST_MESSAGE(scenario["headline"]);
+    BOOST_TEST(run.exit_status == 3);
+    BOOST_TEST(scenario["verdict"] == "INCONCLUSIVE", scenario["headline"]);
+    BOOST_TEST(scenario["cause"] == "");
+    nothing_false(scenario);
+    const std::string named = cell_named(scenario, "control.no-nat")["cause"];
+    BOOST_TEST(named == cause, scenario["headline"]);
+}
+
+// A rule of the DUT for SYNs, before the first cell.
+auto rule(const std::string& target) {
+    return [target](Planter& lab) {
+        lab.wait_for_namespace("server", "s0");
+        lab.in("dut", "iptables -t mangle -A FORWARD -p tcp --syn " + target);
+    };
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(it_is_reproduced_named_and_cured_and_the_share_is_as_computed) {
+    const MachineState before = MachineState::read();
+    const Scratch out;
+    const auto run = pathproof_run({"repro", kId, "--out", out.path(), "--json"});
+    BOOST_TEST_MESSAGE(run.err);
+    BOOST_TEST(run.exit_status == 0);
+    const json scenario = scenario_named(json::parse(run.out), kId);
+    BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
+    BOOST_TEST(scenario["cure_shown"] == true, scenario["cure"]);
+    BOOST_TEST(scenario["unexplained"] == 0);
+    nothing_false(scenario);
+    for (const char* id : {"small-range.random-fully", "small-range.masquerade",
+                           "small-range.after-cure", "full-range.random-fully"}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["verdict"] == "FAIL", id);
+        BOOST_TEST(cell["cause"] == "stale-timestamp", id);
+        const double refused = measure(cell, "refused_by_timestamp");
+        BOOST_TEST(refused > 0, id);
+        // The counters know of segments out of order too, and of answers that a busy machine delays.
+        BOOST_TEST(measure(cell, "paws_timewait") >= refused, id);
+        BOOST_TEST(measure(cell, "syn_retransmits") >= refused, id);
+        BOOST_TEST(measure(cell, "client_resets") >= refused, id);
+        BOOST_TEST(measure(cell, "named") == refused, id);
+        BOOST_TEST(measure(cell, "by_timestamp") == measure(cell, "slow"), id);
+    }
+    const json& full = cell_named(scenario, "full-range.random-fully");
+    BOOST_TEST(std::abs(measure(full, "drawn_met") - measure(full, "expected_met")) <
+               0.2 * measure(full, "expected_met") + 20);
+    for (const char* id : {"cure.timestamps-2", "cure.full-range.timestamps-2", "control.no-nat",
+                           "control.full-range.masquerade"}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["verdict"] == "PASS", id);
+        BOOST_TEST(measure(cell, "met_time_wait") > 0, id);
+        BOOST_TEST(measure(cell, "refused_by_timestamp") == 0, id);
+    }
+    BOOST_TEST(cell_named(scenario, "control.client-closes-first")["verdict"] == "PASS");
+    BOOST_TEST(MachineState::read() == before);
+}
+
+BOOST_AUTO_TEST_CASE(random_loss_of_syns_has_another_cause) {
+    trap(rule("-m statistic --mode random --probability 0.1 -j DROP"), "syn-lost");
+}
+
+BOOST_AUTO_TEST_CASE(a_filter_that_resets_has_another_cause) {
+    trap(
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            lab.in("dut",
+                   "iptables -A FORWARD -p tcp --syn -m statistic --mode nth --every 9 "
+                   "-j REJECT --reject-with tcp-reset");
+        },
+        "syn-lost");
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_does_not_accept_has_another_cause) {
+    trap(
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            lab.in("server", "sysctl -qw net.core.somaxconn=2");
+            lab.wait_for_step("control.no-nat");
+            const std::string pids = "$(ip netns pids " + lab.name_of("server") + ")";
+            for (const char* signal : {"STOP", "CONT"}) {
+                if (!pathproof::process::run_checked(
+                        {"sh", "-c", std::string("kill -") + signal + " " + pids})) {
+                    lab.troubles.push_back(std::string("no ") + signal + " for the server");
+                }
+                std::this_thread::sleep_for(1500ms);
+            }
+        },
+        "syn-unanswered");
+}
