@@ -1,8 +1,13 @@
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
 #include "harness/lab/undo.h"
 #include "harness/lab/veth_lab.h"
 #include "harness/process/netns.h"
+#include "harness/process/program.h"
 
 namespace pathproof::lab {
 namespace {
@@ -65,7 +70,53 @@ Status NatPath::configure(const NatPathOptions& options) {
         {{"net.ipv4.tcp_timestamps", std::to_string(options.timestamps)},
          {kLocalPorts,
           ports.last == 0 ? client_ports_ : fmt::format("{} {}", ports.first, ports.last)}});
-    return set ? flush_conntrack(names_.dut) : set;
+    const std::string timeout = std::to_string(options.udp_timeout_s);
+    const Status timed =
+        set ? set_sysctls(names_.dut, {{"net.netfilter.nf_conntrack_udp_timeout", timeout},
+                                       {"net.netfilter.nf_conntrack_udp_timeout_stream", timeout}})
+            : set;
+    return timed && options.flows == NatPathOptions::Flows::kForget ? flush_conntrack(names_.dut)
+                                                                    : timed;
+}
+
+Result<std::uint64_t> NatPath::service_hits() const {
+    const auto rules = process::run_checked({"iptables-save", "--counters"}, {.netns = names_.dut});
+    if (!rules) {
+        return pass_on(rules.error());
+    }
+    // "[12:624] -A FORWARD -d 198.51.100.10/32 -p udp ..."
+    const std::string address = " -d " + to_string(names_.service.address) + "/32 ";
+    std::uint64_t hits = 0;
+    std::istringstream lines(*rules);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with('[') && line.find(address) != std::string::npos) {
+            hits += std::strtoull(line.c_str() + 1, nullptr, 10);
+        }
+    }
+    return hits;
+}
+
+std::vector<std::string> NatPath::forget_command(std::size_t endpoint) const {
+    return {"conntrack",
+            "-D",
+            "-p",
+            "udp",
+            "--orig-dst",
+            to_string(names_.service.address),
+            "--orig-port-dst",
+            std::to_string(names_.service.port),
+            "--reply-src",
+            to_string(names_.endpoints.at(endpoint))};
+}
+
+Result<std::uint64_t> NatPath::forget(std::size_t endpoint) {
+    const auto ran = process::run_program(forget_command(endpoint), {.netns = names_.dut});
+    if (!ran) {
+        return fail(ErrorCode::kNotSupported, "{}; it is in the package conntrack",
+                    ran.error().message);
+    }
+    // An entry a line; its exit status is 1 where there was none.
+    return static_cast<std::uint64_t>(std::ranges::count(ran->out, '\n'));
 }
 
 }  // namespace pathproof::lab

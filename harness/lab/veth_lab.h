@@ -143,6 +143,10 @@ struct NatPathOptions {
     PortRange snat_ports;                                                    // --to-ports
     PortRange client_ports;   // net.ipv4.ip_local_port_range of the client
     unsigned timestamps = 1;  // net.ipv4.tcp_timestamps of the client
+    // The service, UDP: without rules, DNAT to its first or second endpoint, or REJECT for want of one.
+    enum class Service { kNone, kFirst, kSecond, kNoEndpoint } service = Service::kNone;
+    unsigned udp_timeout_s = 30;  // nf_conntrack_udp_timeout of the DUT, and that of streams
+    enum class Flows { kForget, kKeep } flows = Flows::kForget;  // what conntrack has of before
 };
 
 struct NatPathNames {
@@ -151,6 +155,8 @@ struct NatPathNames {
     std::string dut_server_device = "d1", server_device = "s0";
     frame::IpAddress client_address, dut_client_address;
     frame::IpAddress dut_server_address, server_address;
+    frame::Endpoint service;                  // 198.51.100.10:53
+    std::vector<frame::IpAddress> endpoints;  // the two of the service, both the server's
 };
 
 class NatPath {
@@ -159,8 +165,15 @@ class NatPath {
     static Result<std::unique_ptr<NatPath>> build(Journal& journal);
     ~NatPath();  // deletes the namespaces and ends what runs in them (unless the journal was kept)
     const NatPathNames& names() const { return names_; }
-    // Replaces the DUT's nat table, sets the client's sysctls, flushes conntrack.
+    // Replaces the DUT's nat table, and with a service its filter table; sets the sysctls of both
+    // and flushes conntrack, as the options say.
     Status configure(const NatPathOptions& options);
+    // Packets that the service's rule counted: of DNAT the first ones of flows, of REJECT all.
+    Result<std::uint64_t> service_hits() const;
+    // What forgets the flows of the service that go to one of its endpoints, and no others; does it
+    // and gives how many they were. kNotSupported without conntrack-tools.
+    std::vector<std::string> forget_command(std::size_t endpoint) const;
+    Result<std::uint64_t> forget(std::size_t endpoint);
 
   private:
     NatPath();

@@ -36,6 +36,8 @@ const std::vector<Scenario>& all_scenarios() {
          lab::Role::kDevice, run_calibrated_offload_truth},
         {"snat-timestamps", "Connects through SNAT that meet a TIME_WAIT of another port",
          lab::Role::kNatPath, run_snat_timestamps, snat_timestamps_cells, true},
+        {"stale-udp", "UDP flows that keep an endpoint which is gone", lab::Role::kNatPath,
+         run_stale_udp, stale_udp_cells, true},
     };
     return scenarios;
 }

@@ -98,6 +98,8 @@ Result<verdict::ScenarioResult> run_snat_race(Context& context);
 std::vector<std::string> snat_race_cells();
 Result<verdict::ScenarioResult> run_snat_timestamps(Context& context);
 std::vector<std::string> snat_timestamps_cells();
+Result<verdict::ScenarioResult> run_stale_udp(Context& context);
+std::vector<std::string> stale_udp_cells();
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario

@@ -1,5 +1,5 @@
 // SYNs followed through a NAT: what each met, and what its connection waited for.
-#define BOOST_TEST_MODULE snat_timestamps
+#define BOOST_TEST_MODULE service_path
 #include "harness/scenario/syn_trail.h"
 
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,6 @@
-// snat-timestamps on the running kernel, run as a user runs it; and its symptom by other causes,
-// planted while it runs, which must not be given its cause.
-#define BOOST_TEST_MODULE snat_timestamps_lab
+// snat-timestamps and stale-udp on the running kernel, run as a user runs them; and their symptoms by
+// other causes, planted while they run, which must not be given their cause.
+#define BOOST_TEST_MODULE service_path_lab
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kId = "snat-timestamps";
+const std::string kTimestamps = "snat-timestamps";
+const std::string kStale = "stale-udp";
 
 void nothing_false(const json& scenario) {
     for (const std::string& claim : contradictions(scenario, {})) {
@@ -19,22 +20,22 @@ void nothing_false(const json& scenario) {
     }
 }
 
-// Two cells with a trap beside them: nothing is concluded, and the other cause is named.
-void trap(const std::function<void(Planter&)>& plant, const std::string& cause) {
+// Two cells with a trap beside them: nothing is concluded, and in the second the other cause is named.
+void trap(const std::string& id, const std::string& matrix, const std::string& control,
+          const std::function<void(Planter&)>& plant, const std::string& cause) {
     const Sprung run =
-        spring({.arguments = {"repro", kId, "--cells", "small-range.random-fully,control.no-nat"},
-                .plant = plant});
+        spring({.arguments = {"repro", id, "--cells", matrix + "," + control}, .plant = plant});
     BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
     for (const std::string& trouble : run.troubles) {
         BOOST_TEST(false, trouble);
     }
-    const json& scenario = run.scenario(kId);
+    const json& scenario = run.scenario(id);
     BOOST_TEST_MESSAGE(scenario["headline"]);
     BOOST_TEST(run.exit_status == 3);
     BOOST_TEST(scenario["verdict"] == "INCONCLUSIVE", scenario["headline"]);
     BOOST_TEST(scenario["cause"] == "");
     nothing_false(scenario);
-    const std::string named = cell_named(scenario, "control.no-nat")["cause"];
+    const std::string named = cell_named(scenario, control)["cause"];
     BOOST_TEST(named == cause, scenario["headline"]);
 }
 
@@ -46,15 +47,18 @@ auto rule(const std::string& target) {
     };
 }
 
+const std::string kFew = "small-range.random-fully";
+const std::string kNoNat = "control.no-nat";
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(it_is_reproduced_named_and_cured_and_the_share_is_as_computed) {
     const MachineState before = MachineState::read();
     const Scratch out;
-    const auto run = pathproof_run({"repro", kId, "--out", out.path(), "--json"});
+    const auto run = pathproof_run({"repro", kTimestamps, "--out", out.path(), "--json"});
     BOOST_TEST_MESSAGE(run.err);
     BOOST_TEST(run.exit_status == 0);
-    const json scenario = scenario_named(json::parse(run.out), kId);
+    const json scenario = scenario_named(json::parse(run.out), kTimestamps);
     BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
     BOOST_TEST(scenario["cure_shown"] == true, scenario["cure"]);
     BOOST_TEST(scenario["unexplained"] == 0);
@@ -88,11 +92,13 @@ BOOST_AUTO_TEST_CASE(it_is_reproduced_named_and_cured_and_the_share_is_as_comput
 }
 
 BOOST_AUTO_TEST_CASE(random_loss_of_syns_has_another_cause) {
-    trap(rule("-m statistic --mode random --probability 0.1 -j DROP"), "syn-lost");
+    trap(kTimestamps, kFew, kNoNat, rule("-m statistic --mode random --probability 0.1 -j DROP"),
+         "syn-lost");
 }
 
 BOOST_AUTO_TEST_CASE(a_filter_that_resets_has_another_cause) {
     trap(
+        kTimestamps, kFew, kNoNat,
         [](Planter& lab) {
             lab.wait_for_namespace("server", "s0");
             lab.in("dut",
@@ -104,6 +110,7 @@ BOOST_AUTO_TEST_CASE(a_filter_that_resets_has_another_cause) {
 
 BOOST_AUTO_TEST_CASE(a_server_that_does_not_accept_has_another_cause) {
     trap(
+        kTimestamps, kFew, kNoNat,
         [](Planter& lab) {
             lab.wait_for_namespace("server", "s0");
             lab.in("server", "sysctl -qw net.core.somaxconn=2");
@@ -118,4 +125,64 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_accept_has_another_cause) {
             }
         },
         "syn-unanswered");
+}
+
+BOOST_AUTO_TEST_CASE(a_udp_flow_that_keeps_a_gone_endpoint_is_found_named_and_cured) {
+    const MachineState before = MachineState::read();
+    const Scratch out;
+    const auto run = pathproof_run({"repro", kStale, "--out", out.path(), "--json"});
+    BOOST_TEST_MESSAGE(run.err);
+    BOOST_TEST(run.exit_status == 0);
+    const json scenario = scenario_named(json::parse(run.out), kStale);
+    BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
+    BOOST_TEST(scenario["cure_shown"] == true, scenario["cure"]);
+    BOOST_TEST(scenario["unexplained"] == 0);
+    nothing_false(scenario);
+    for (const char* id : {"other-endpoint", "no-endpoint", "other-endpoint.after-cure"}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["cause"] == "stale-entry", id);
+        BOOST_TEST(measure(cell, "to_gone") == measure(cell, "sent"), id);
+        BOOST_TEST(measure(cell, "entry_packets") >= measure(cell, "to_gone"), id);
+        BOOST_TEST(measure(cell, "rule_hits") == 0, id);
+    }
+    BOOST_TEST(measure(cell_named(scenario, "control.no-endpoint.new-flow"), "rejected") ==
+               measure(cell_named(scenario, "control.no-endpoint.new-flow"), "sent"));
+    BOOST_TEST(measure(cell_named(scenario, "cure.delete-entry"), "deleted") == 1);
+    BOOST_TEST(MachineState::read() == before);
+}
+
+// The proxy did not change the rules: another one sends all flows to the endpoint that is gone.
+BOOST_AUTO_TEST_CASE(rules_that_still_name_the_endpoint_have_another_cause) {
+    trap(
+        kStale, "other-endpoint", "control.new-flow",
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            lab.in("dut",
+                   "nft 'add table ip trap; add chain ip trap to_one { type nat hook prerouting "
+                   "priority -110; }; add rule ip trap to_one ip daddr 198.51.100.10 udp dport 53 "
+                   "dnat to 203.0.113.2'");
+        },
+        "stale-rules");
+}
+
+BOOST_AUTO_TEST_CASE(lost_datagrams_have_another_cause) {
+    trap(
+        kStale, "other-endpoint", "control.new-flow",
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            lab.in("dut",
+                   "iptables -t mangle -A PREROUTING -p udp -d 198.51.100.10 --sport 41000:41999 "
+                   "-j DROP");
+        },
+        "lost");
+}
+
+BOOST_AUTO_TEST_CASE(an_endpoint_that_is_not_reached_at_all_is_none_that_is_gone) {
+    trap(
+        kStale, "other-endpoint", "control.new-flow",
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            lab.in("dut", "iptables -t mangle -A POSTROUTING -p udp -d 203.0.113.2 -j DROP");
+        },
+        "");
 }
