@@ -144,7 +144,7 @@ class Run {
             }
         }
         if (options_.asked.command == "qualify" && !left_out.empty()) {
-            reasons.push_back(fmt::format("left out, for it takes longer: {} (--only {})",
+            reasons.push_back(fmt::format("left out, as they take longer: {} (--only {})",
                                           fmt::join(left_out, ", "), fmt::join(left_out, ",")));
         }
     }

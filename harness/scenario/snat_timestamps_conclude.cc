@@ -250,8 +250,8 @@ Clauses hindrances(const Paths& cells) {
 std::string found_text(const Paths& cells) {
     Clauses clauses;
     for (const ConcludedPath& each : cells) {
-        if (each.what().role != PathRole::kMatrix || each.what().again ||
-            refusals(each.seen()) == 0) {
+        const bool told = each.what().again && !clauses.empty();  // by the first cell
+        if (each.what().role != PathRole::kMatrix || told || refusals(each.seen()) == 0) {
             continue;
         }
         clauses.push_back(fmt::format(

@@ -126,7 +126,8 @@ void conclude_reproduced(const Stales& cells, const ConcludedStale& first,
     std::uint64_t packets = 0;
     std::uint64_t gone = 0;
     for (const ConcludedStale& each : cells) {
-        if (each.harmed() && each.what().role == StaleRole::kMatrix && !each.what().again) {
+        if (each.harmed() && each.what().role == StaleRole::kMatrix &&
+            (!each.what().again || &each == &first)) {
             result.headline +=
                 (result.headline.empty() ? "" : "; ") +
                 fmt::format("{}: {}", each.cell.id, gone_text(each.what(), each.seen()));
