@@ -238,6 +238,10 @@ Status Client::start_transfer_server(const frame::Endpoint& listen) {
     return impl_->tell("start_transfer_server", {{"listen", frame::to_string(listen)}});
 }
 
+Status Client::start_closing_server(const ClosingServerOptions& options) {
+    return impl_->tell("start_closing_server", closing_server_to_json(options));
+}
+
 Status Client::stop_servers() {
     return impl_->tell("stop_servers", json::object());
 }
@@ -258,6 +262,14 @@ Result<ProbeResult> Client::tcp_transfer(const TransferOptions& options) {
     const milliseconds longest = options.timeout * 11;  // see TransferOptions::timeout
     return impl_->ask<ProbeResult>("tcp_transfer", transfer_to_json(options),
                                    longest + kAnswerTime);
+}
+
+Result<ConnectsReport> Client::tcp_connects(const ConnectsOptions& options) {
+    const milliseconds begun(
+        static_cast<std::int64_t>(1000.0 * options.count / options.per_second));
+    return decode(impl_->rpc.call("tcp_connects", connects_to_json(options),
+                                  begun * 2 + options.timeout + kBulkTime),
+                  who(), connects_report_from_json);
 }
 
 }  // namespace pathproof::agent

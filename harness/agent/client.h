@@ -129,10 +129,44 @@ struct DnsServerOptions {
     milliseconds delay{0};
 };
 
+// Which side of a connection sends its FIN first: the TIME_WAIT is that side's.
+enum class Closer : std::uint8_t { kServer, kClient };
+
+// A TCP server that only ends connections: at once, or when the client has.
+struct ClosingServerOptions {
+    frame::Endpoint listen;
+    Closer closes_first = Closer::kServer;
+};
+
+// Connections to such a server, begun at a rate whatever becomes of those before.
+struct ConnectsOptions {
+    frame::Endpoint server;
+    std::uint32_t count = 100;
+    double per_second = 100;
+    Closer closes_first = Closer::kServer;
+    milliseconds timeout{10'000};  // for each, and for its end
+};
+
+struct Connect {
+    std::int64_t start_ns = 0;  // CLOCK_REALTIME, just before connect(2)
+    std::uint16_t port = 0;     // of the client; 0: it got none
+    std::int32_t error = 0;     // errno; ETIMEDOUT: not connected in time
+    double milliseconds = 0;    // from start to connected or failed
+    bool operator==(const Connect&) const = default;
+};
+
+struct ConnectsReport {
+    std::vector<Connect> connects;  // in the order of their start
+    double seconds = 0;             // all of it
+    double worst_late_ms = 0;       // of a start, behind its moment
+    std::uint64_t left_open = 0;    // connected, and the server did not close in time
+};
+
 // Conntrack entries to keep; unset fields match everything.
 struct ConntrackFilter {
     std::optional<std::uint8_t> protocol;
     std::optional<std::uint16_t> original_destination_port;
+    bool births_only = false;  // of events: NEW alone
 };
 
 // What a path watch saw.
@@ -218,12 +252,14 @@ class Client {
     // Servers on kernel sockets; they end with the agent or with stop_servers.
     Status start_dns_server(const DnsServerOptions& options);
     Status start_transfer_server(const frame::Endpoint& listen);
+    Status start_closing_server(const ClosingServerOptions& options);
     Status stop_servers();
 
     // Probes. An error means that the probe could not be made; a probe that failed is a value.
     Result<ProbeResult> ping(const PingOptions& options);
     Result<ProbeResult> dns_lookup(const DnsLookupOptions& options);
     Result<ProbeResult> tcp_transfer(const TransferOptions& options);
+    Result<ConnectsReport> tcp_connects(const ConnectsOptions& options);
 
   private:
     Client();

@@ -8,6 +8,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kMostMilliseconds = 3'600'000;
+constexpr std::uint32_t kMostConnects = 100'000;
 
 // A duration of at most an hour; negative or longer ones are mistakes of the caller.
 Result<milliseconds> duration(const json& in, const char* key) {
@@ -21,6 +22,10 @@ Result<milliseconds> duration(const json& in, const char* key) {
 
 Result<frame::Endpoint> endpoint(const json& in, const char* key) {
     return frame::parse_endpoint(in.at(key).get<std::string>());
+}
+
+Closer closer(const json& in) {
+    return in.at("server_closes").get<bool>() ? Closer::kServer : Closer::kClient;
 }
 
 Result<frame::IpAddress> address(const json& in, const char* key) {
@@ -240,6 +245,68 @@ Result<DnsServerOptions> dns_server_from_json(const json& in) {
         .listen = *listen, .address = *ipv4, .address6 = *ipv6, .delay = *delay};
 }
 
+json closing_server_to_json(const ClosingServerOptions& options) {
+    return {{"listen", frame::to_string(options.listen)},
+            {"server_closes", options.closes_first == Closer::kServer}};
+}
+
+Result<ClosingServerOptions> closing_server_from_json(const json& in) {
+    const auto listen = TRY(endpoint(in, "listen"));
+    return ClosingServerOptions{.listen = listen, .closes_first = closer(in)};
+}
+
+json connects_to_json(const ConnectsOptions& options) {
+    return {{"server", frame::to_string(options.server)},
+            {"count", options.count},
+            {"per_second", options.per_second},
+            {"server_closes", options.closes_first == Closer::kServer},
+            {"timeout_ms", options.timeout.count()}};
+}
+
+Result<ConnectsOptions> connects_from_json(const json& in) {
+    const auto server = endpoint(in, "server");
+    const auto timeout = duration(in, "timeout_ms");
+    if (!server || !timeout) {
+        return pass_on(server ? timeout.error() : server.error());
+    }
+    ConnectsOptions options{.server = *server,
+                            .count = in.at("count").get<std::uint32_t>(),
+                            .per_second = in.at("per_second").get<double>(),
+                            .closes_first = closer(in),
+                            .timeout = *timeout};
+    if (options.count > kMostConnects || !(options.per_second > 0)) {
+        return fail(ErrorCode::kBadInput,
+                    "{} connections at {} a second: allowed are up to {}, at more than 0 a second",
+                    options.count, options.per_second, kMostConnects);
+    }
+    return options;
+}
+
+// Each connection an array: there are thousands.
+json connects_report_to_json(const ConnectsReport& report) {
+    json connects = json::array();
+    for (const Connect& each : report.connects) {
+        connects.push_back({each.start_ns, each.port, each.error, each.milliseconds});
+    }
+    return {{"connects", std::move(connects)},
+            {"seconds", report.seconds},
+            {"worst_late_ms", report.worst_late_ms},
+            {"left_open", report.left_open}};
+}
+
+ConnectsReport connects_report_from_json(const json& in) {
+    ConnectsReport report{.seconds = in.at("seconds").get<double>(),
+                          .worst_late_ms = in.at("worst_late_ms").get<double>(),
+                          .left_open = in.at("left_open").get<std::uint64_t>()};
+    for (const json& each : in.at("connects")) {
+        report.connects.push_back({.start_ns = each.at(0).get<std::int64_t>(),
+                                   .port = each.at(1).get<std::uint16_t>(),
+                                   .error = each.at(2).get<std::int32_t>(),
+                                   .milliseconds = each.at(3).get<double>()});
+    }
+    return report;
+}
+
 json filter_to_json(const ConntrackFilter& filter) {
     json out = json::object();
     if (filter.protocol) {
@@ -247,6 +314,9 @@ json filter_to_json(const ConntrackFilter& filter) {
     }
     if (filter.original_destination_port) {
         out["original_destination_port"] = *filter.original_destination_port;
+    }
+    if (filter.births_only) {
+        out["births_only"] = true;
     }
     return out;
 }
@@ -259,6 +329,7 @@ ConntrackFilter filter_from_json(const json& in) {
     if (in.contains("original_destination_port")) {
         filter.original_destination_port = in["original_destination_port"].get<std::uint16_t>();
     }
+    filter.births_only = in.value("births_only", false);
     return filter;
 }
 

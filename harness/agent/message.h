@@ -21,6 +21,9 @@ Result<DeviceInfo> device_from_json(const nlohmann::json& in);
 nlohmann::json event_log_to_json(const netfilter::EventLog& log);
 netfilter::EventLog event_log_from_json(const nlohmann::json& in);
 
+nlohmann::json connects_report_to_json(const ConnectsReport& report);
+ConnectsReport connects_report_from_json(const nlohmann::json& in);
+
 nlohmann::json path_events_to_json(const PathEvents& seen);
 PathEvents path_events_from_json(const nlohmann::json& in);
 
@@ -34,6 +37,10 @@ nlohmann::json transfer_to_json(const TransferOptions& options);
 Result<TransferOptions> transfer_from_json(const nlohmann::json& in);
 nlohmann::json dns_server_to_json(const DnsServerOptions& options);
 Result<DnsServerOptions> dns_server_from_json(const nlohmann::json& in);
+nlohmann::json closing_server_to_json(const ClosingServerOptions& options);
+Result<ClosingServerOptions> closing_server_from_json(const nlohmann::json& in);
+nlohmann::json connects_to_json(const ConnectsOptions& options);
+Result<ConnectsOptions> connects_from_json(const nlohmann::json& in);
 nlohmann::json filter_to_json(const ConntrackFilter& filter);
 ConntrackFilter filter_from_json(const nlohmann::json& in);
 

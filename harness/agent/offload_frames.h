@@ -52,6 +52,7 @@ struct CapturedFrame {
     ChecksumStatus checksum = ChecksumStatus::kUnknown;
     frame::VirtioRequest request;  // of a super-frame that GRO made, or with a partial checksum
     std::optional<std::uint16_t> vlan_tci;  // a tag that the device took out
+    std::int64_t time_ns = 0;               // CLOCK_REALTIME, when the kernel took it
     bool operator==(const CapturedFrame&) const = default;
 };
 
@@ -59,6 +60,8 @@ struct CaptureOptions {
     std::string device;
     std::uint32_t most_frames = 16'384;  // more are counted, not kept
     std::uint32_t most_bytes = 65'550;   // of each frame
+    // Not 0: TCP over IPv4 with one of these flags (netinet/tcp.h, TH_SYN ...), and nothing else.
+    std::uint8_t tcp_flags = 0;
 };
 
 struct Capture {

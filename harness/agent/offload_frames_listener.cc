@@ -1,9 +1,12 @@
+#include <linux/filter.h>
 #include <linux/if_packet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "harness/agent/offload_frames.h"
 #include "harness/agent/packet_socket.h"
@@ -24,6 +27,11 @@ ChecksumStatus status_of(std::uint32_t flags) {
 void read_auxdata(const msghdr& message, CapturedFrame& frame) {
     for (cmsghdr* control = CMSG_FIRSTHDR(&message); control != nullptr;
          control = CMSG_NXTHDR(const_cast<msghdr*>(&message), control)) {
+        if (control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_TIMESTAMPNS) {
+            timespec at{};
+            std::memcpy(&at, CMSG_DATA(control), sizeof at);
+            frame.time_ns = at.tv_sec * 1'000'000'000 + at.tv_nsec;
+        }
         if (control->cmsg_level != SOL_PACKET || control->cmsg_type != PACKET_AUXDATA) {
             continue;
         }
@@ -35,6 +43,26 @@ void read_auxdata(const msghdr& message, CapturedFrame& frame) {
             frame.vlan_tci = data.tp_vlan_tci;
         }
     }
+}
+
+// Of what the socket gets, from the Ethernet header on.
+Status keep_tcp_flags(int socket, std::uint8_t flags) {
+    std::array<sock_filter, 10> program{{
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x0800, 0, 7),
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 23),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 0, 5),
+        BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),  // 4 * IHL
+        BPF_STMT(BPF_LD | BPF_B | BPF_IND, 14 + 13),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, flags, 0, 2),
+        BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+        BPF_STMT(BPF_RET | BPF_A, 0),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+    }};
+    const sock_fprog filter{.len = program.size(), .filter = program.data()};
+    return setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0
+               ? Status()
+               : system_failure("attach a filter to a packet socket", errno);
 }
 
 }  // namespace
@@ -63,7 +91,9 @@ struct FrameListener::Impl {
     bool read_one() {
         std::array<std::uint8_t, frame::kVirtioHeaderBytes> header;
         iovec parts[] = {{header.data(), header.size()}, {buffer.data(), buffer.size()}};
-        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(tpacket_auxdata))> control;
+        alignas(cmsghdr)
+            std::array<char, CMSG_SPACE(sizeof(tpacket_auxdata)) + CMSG_SPACE(sizeof(timespec))>
+                control;
         msghdr message{};
         message.msg_iov = parts;
         message.msg_iovlen = 2;
@@ -100,6 +130,11 @@ FrameListener::~FrameListener() {
 
 Result<std::unique_ptr<FrameListener>> FrameListener::start(const CaptureOptions& options) {
     PacketSocket packet = TRY(open_packet_socket(options.device, PacketUse::kReceive));
+    const int told = 1;
+    setsockopt(packet.socket.get(), SOL_SOCKET, SO_TIMESTAMPNS, &told, sizeof told);
+    if (options.tcp_flags != 0) {
+        TRY(keep_tcp_flags(packet.socket.get(), options.tcp_flags));
+    }
     std::unique_ptr<Reactor> reactor = TRY(Reactor::create());
     auto impl = std::make_unique<Impl>();
     impl->options = options;

@@ -77,6 +77,9 @@ json captured_to_json(const CapturedFrame& frame) {
     if (frame.vlan_tci) {
         out["vlan_tci"] = *frame.vlan_tci;
     }
+    if (frame.time_ns != 0) {
+        out["time_ns"] = frame.time_ns;
+    }
     return out;
 }
 
@@ -95,6 +98,7 @@ Result<CapturedFrame> captured_from_json(const json& in) {
     if (in.contains("vlan_tci")) {
         frame.vlan_tci = in.at("vlan_tci").get<std::uint16_t>();
     }
+    frame.time_ns = in.value("time_ns", std::int64_t{0});
     return frame;
 }
 
@@ -182,13 +186,15 @@ Result<std::vector<OffloadFrame>> frames_from_json(const json& in) {
 json capture_options_to_json(const CaptureOptions& options) {
     return {{"device", options.device},
             {"most_frames", options.most_frames},
-            {"most_bytes", options.most_bytes}};
+            {"most_bytes", options.most_bytes},
+            {"tcp_flags", options.tcp_flags}};
 }
 
 Result<CaptureOptions> capture_options_from_json(const json& in) {
     CaptureOptions options{.device = in.at("device").get<std::string>(),
                            .most_frames = in.at("most_frames").get<std::uint32_t>(),
-                           .most_bytes = in.at("most_bytes").get<std::uint32_t>()};
+                           .most_bytes = in.at("most_bytes").get<std::uint32_t>(),
+                           .tcp_flags = in.at("tcp_flags").get<std::uint8_t>()};
     if (options.most_frames > kMostCapturedFrames || options.most_bytes > kMostFrameBytes) {
         return fail(ErrorCode::kBadInput, "{} frames of {} bytes are over {} of {}",
                     options.most_frames, options.most_bytes, kMostCapturedFrames, kMostFrameBytes);

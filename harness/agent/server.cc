@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/base/clock.h"
+#include "harness/agent/connects.h"
 #include "harness/agent/counters.h"
 #include "harness/agent/dns_client.h"
 #include "harness/agent/dns_server.h"
@@ -98,6 +99,11 @@ void add_probes(RpcServer& server) {
               [](const json& args) { return probe(lookup_from_json(args), dns_lookup); });
     server.on("tcp_transfer",
               [](const json& args) { return probe(transfer_from_json(args), tcp_transfer); });
+    server.on("tcp_connects", [](const json& args) -> Result<json> {
+        const auto options = connects_from_json(args);
+        const auto report = TRY(options ? tcp_connects(*options) : pass_on(options.error()));
+        return connects_report_to_json(report);
+    });
 }
 
 // Frames with offload metadata, and at most one listener to a device.
@@ -154,17 +160,19 @@ class OffloadFrames {
     std::unique_ptr<FrameListener> listener_;
 };
 
-// The DNS and transfer servers that run, until they are stopped or the agent ends.
+// The servers that run, until they are stopped or the agent ends.
 class Servers {
   public:
     void add_operations(RpcServer& server) {
         server.on("start_dns_server", [this](const json& args) { return start_dns(args); });
         server.on("start_transfer_server",
                   [this](const json& args) { return start_transfer(args); });
+        server.on("start_closing_server", [this](const json& args) { return start_closing(args); });
         server.on("stop_servers", [this](const json&) -> Result<json> {
             const std::lock_guard lock(mutex_);
             dns_.clear();
             transfer_.clear();
+            closing_.clear();
             return json();
         });
     }
@@ -186,9 +194,18 @@ class Servers {
         return json{{"endpoint", frame::to_string(transfer_.back()->endpoint())}};
     }
 
+    Result<json> start_closing(const json& args) {
+        const ClosingServerOptions options = TRY(closing_server_from_json(args));
+        std::unique_ptr<ClosingServer> started = TRY(ClosingServer::start(options));
+        const std::lock_guard lock(mutex_);
+        closing_.push_back(std::move(started));
+        return json{{"endpoint", frame::to_string(closing_.back()->endpoint())}};
+    }
+
     std::mutex mutex_;
     std::vector<std::unique_ptr<DnsServer>> dns_;
     std::vector<std::unique_ptr<TransferServer>> transfer_;
+    std::vector<std::unique_ptr<ClosingServer>> closing_;
 };
 
 netfilter::Filter to_filter(const ConntrackFilter& wanted) {
@@ -227,8 +244,10 @@ class Conntrack {
             return fail(ErrorCode::kUnavailable,
                         "conntrack events are being listened to already; stop that first");
         }
+        const ConntrackFilter wanted = filter_from_json(args);
         netfilter::ListenOptions options;
-        options.filter = to_filter(filter_from_json(args));
+        options.filter = to_filter(wanted);
+        births_only_ = wanted.births_only;
         listener_ = TRY(netfilter::EventListener::start(options));
         return json();
     }
@@ -239,16 +258,20 @@ class Conntrack {
             return fail(ErrorCode::kUnavailable,
                         "conntrack events are not being listened to; start that first");
         }
-        const Result<netfilter::EventLog> log = listener_->stop();
+        Result<netfilter::EventLog> log = listener_->stop();
         listener_.reset();
         if (!log) {
             return pass_on(log.error());
         }
+        std::erase_if(log->events, [this](const netfilter::Event& event) {
+            return births_only_ && event.kind != netfilter::EventKind::kNew;
+        });
         return event_log_to_json(*log);
     }
 
     std::mutex mutex_;
     std::unique_ptr<netfilter::EventListener> listener_;
+    bool births_only_ = false;
 };
 
 // Dropped packets and lost links of this namespace.

@@ -95,7 +95,7 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
         session.scenarios.push_back(found.front());
     }
     for (const scenario::Scenario& each : scenario::all_scenarios()) {
-        if (asked.scenarios.empty()) {
+        if (asked.scenarios.empty() && each.when == scenario::Scenario::When::kAlways) {
             session.scenarios.push_back(&each);
         }
     }

@@ -72,8 +72,10 @@ void add_qualify(CLI::App& app, Command& chosen) {
     add_lab_option(*command, options->lab);
     command->add_option("--profile", options->profile,
                         "what the device under test is expected to do (default: by its driver)");
-    command->add_option("--only", options->only,
-                        "scenarios to run, separated by commas (default: all that the lab can)");
+    command->add_option(
+        "--only", options->only,
+        "scenarios to run, separated by commas (default: all that the lab can, but for those "
+        "that take longer than a minute)");
     command->add_option("--out", options->out, "folder of the report")->capture_default_str();
     add_baseline_option(*command, options->baseline);
     add_view_options(*command, options->views);

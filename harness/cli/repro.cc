@@ -78,7 +78,7 @@ void add_repro(CLI::App& app, Command& chosen) {
         "inconclusive.");
     command
         ->add_option("scenario", options->scenario,
-                     "vxlan-checksum, dns-race, snat-race or offload-truth")
+                     "vxlan-checksum, dns-race, snat-race, offload-truth, snat-timestamps or stale-udp")
         ->required();
     add_lab_option(*command, options->lab);
     command->add_option("--out", options->out,

@@ -22,6 +22,7 @@
 #include "harness/offload/device_class.h"
 #include "harness/report/environment.h"
 #include "harness/report/report.h"
+#include "harness/scenario/snat_timestamps.h"
 #include "harness/verdict/repeat.h"
 
 namespace pathproof::cli {
@@ -97,7 +98,9 @@ class Run {
         }
         result.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+        scenario::tell_side_effects(result.scenarios);
         std::tie(result.verdict, result.reasons) = verdict::judge_run(result.scenarios);
+        tell_left_out(result.reasons);
         if (!interruption.empty()) {
             result.verdict = verdict::RunVerdict::kIncomplete;
             result.reasons.insert(result.reasons.begin(),
@@ -132,6 +135,20 @@ class Run {
     }
 
   private:
+    // What `qualify` leaves out of itself.
+    void tell_left_out(std::vector<std::string>& reasons) const {
+        std::vector<std::string> left_out;
+        for (const scenario::Scenario& each : scenario::all_scenarios()) {
+            if (options_.asked.scenarios.empty() && each.when == scenario::Scenario::When::kAsked) {
+                left_out.emplace_back(each.id);
+            }
+        }
+        if (options_.asked.command == "qualify" && !left_out.empty()) {
+            reasons.push_back(fmt::format("left out, as they take longer: {} (--only {})",
+                                          fmt::join(left_out, ", "), fmt::join(left_out, ",")));
+        }
+    }
+
     // With the evidence of the repetitions that it speaks of, in its place.
     verdict::ScenarioResult combined(std::vector<verdict::ScenarioResult> all) const {
         verdict::ScenarioResult result = verdict::combine(std::move(all), options_.seed);

@@ -336,12 +336,19 @@ class FileLab final : public Lab {
                        "one "
                        "DUT";
             case Role::kNatBox: return missing_for_nat(file_);
+            case Role::kNatPath:
+                return "it takes a client and a server that are hosts of the kernel, and a lab "
+                       "file "
+                       "has ports of the tester there";
             case Role::kDevice: return "";
         }
         return "";
     }
     Result<std::unique_ptr<Overlay>> overlay(Journal& /*journal*/) override {
         return fail(ErrorCode::kNotSupported, "{}: {}", path_, lacks(Role::kOverlay));
+    }
+    Result<std::unique_ptr<NatPath>> nat_path(Journal& /*journal*/) override {
+        return fail(ErrorCode::kNotSupported, "{}: {}", path_, lacks(Role::kNatPath));
     }
     Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) override {
         if (const std::string missing = lacks(Role::kNatBox); !missing.empty()) {

@@ -19,6 +19,7 @@ namespace pathproof::lab {
 enum class Role {
     kOverlay,  // pods on two nodes, VXLAN between them, and the tester as the nodes' cable
     kNatBox,   // the tester's clients and servers, and a DUT that translates between them
+    kNatPath,  // a client and a server of the kernel's own, and a DUT that translates between them
     kDevice,   // a device of the DUT, and a port of the tester at the other end of its cable
 };
 
@@ -45,6 +46,7 @@ class Lab {
     // Each is kNotSupported where the role is lacking. The journal, and the lab, must outlive it.
     virtual Result<std::unique_ptr<Overlay>> overlay(Journal& journal) = 0;
     virtual Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) = 0;
+    virtual Result<std::unique_ptr<NatPath>> nat_path(Journal& journal) = 0;
     // Those of the DUT, the one that is judged first. None: they are made when the lab is built.
     virtual std::vector<CabledDevice> devices() const = 0;
 

@@ -1,8 +1,6 @@
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
-#include "harness/lab/undo.h"
 #include "harness/lab/veth_lab.h"
-#include "harness/process/netns.h"
 
 namespace pathproof::lab {
 namespace {
@@ -29,21 +27,6 @@ Status complete_checksums(const NatBoxNames& names) {
         TRY(switch_off(names.dut, device, {"tx"}));
     }
     return {};
-}
-
-// Entries carry packet counts and times of birth; events are on (1) or follow the listeners (2,
-// since Linux 5.19).
-Status watchable(const std::string& dut) {
-    const Status set = set_sysctls(dut, {{"net.netfilter.nf_conntrack_acct", "1"},
-                                         {"net.netfilter.nf_conntrack_timestamp", "1"}});
-    if (!set && set.error().code != ErrorCode::kNotFound) {
-        return set;
-    }
-    return process::in_netns(dut, [&]() -> Status {
-        const auto events = read_sysctl("net.netfilter.nf_conntrack_events", {});
-        return events && *events == "0" ? write_sysctl("net.netfilter.nf_conntrack_events", "1", {})
-                                        : Status();
-    });
 }
 
 class VethNatBox final : public NatBox {
@@ -91,7 +74,7 @@ Result<std::unique_ptr<NatBox>> NatBox::build(Journal& journal) {
     TRY(complete_checksums(names));
     std::unique_ptr<NatBox> lab = std::make_unique<VethNatBox>(names, std::move(namespaces));
     TRY(lab->configure({}));
-    TRY(watchable(names.dut));
+    TRY(make_watchable(names.dut));
     return lab;
 }
 

@@ -26,6 +26,8 @@ OverlayNames overlay_names(const std::string& run_id);
 NatBoxNames nat_box_names(const std::string& run_id);
 std::vector<std::string> namespaces_of(const OverlayNames& names);
 std::vector<std::string> namespaces_of(const NatBoxNames& names);
+NatPathNames nat_path_names(const std::string& run_id);
+std::vector<std::string> namespaces_of(const NatPathNames& names);
 // 203.0.113.2 and the ones after it.
 std::vector<frame::IpAddress> backend_addresses(unsigned count);
 // kBadInput, with the range, for a number of backends or a timeout that cannot be.
@@ -43,9 +45,12 @@ std::vector<Script> overlay_scripts(const OverlayNames& names);
 std::vector<Script> overlay_vxlans(const OverlayNames& names, const OverlayOptions& options);
 std::string nat_box_links(const NatBoxNames& names);
 std::vector<Script> nat_box_scripts(const NatBoxNames& names);
+std::string nat_path_links(const NatPathNames& names);
+std::vector<Script> nat_path_scripts(const NatPathNames& names);
 
 // Texts for iptables-restore, which replaces each table as a whole.
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options);
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
+std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options);
 
 }  // namespace pathproof::lab

@@ -72,6 +72,19 @@ Status flush_conntrack(const std::string& netns) {
     return netfilter::flush(netns);
 }
 
+Status make_watchable(const std::string& netns) {
+    const Status set = set_sysctls(netns, {{"net.netfilter.nf_conntrack_acct", "1"},
+                                           {"net.netfilter.nf_conntrack_timestamp", "1"}});
+    if (!set && set.error().code != ErrorCode::kNotFound) {
+        return set;
+    }
+    return process::in_netns(netns, [&]() -> Status {
+        const auto events = read_sysctl("net.netfilter.nf_conntrack_events", {});
+        return events && *events == "0" ? write_sysctl("net.netfilter.nf_conntrack_events", "1", {})
+                                        : Status();
+    });
+}
+
 Status set_sysctls(const std::string& netns, const Sysctls& values) {
     return process::in_netns(netns, [&]() -> Status {
         for (const auto& [name, value] : values) {

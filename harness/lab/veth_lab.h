@@ -129,4 +129,57 @@ class NatBox {
     NatBoxNames names_;
 };
 
+// nat-path: a client and a server, each a host of the kernel, with a NAT between them
+//
+//   client c0 198.18.0.2/24 -- d0 198.18.0.1/24 dut d1 203.0.113.1/24 -- s0 203.0.113.2/24 server
+struct PortRange {
+    std::uint16_t first = 0;
+    std::uint16_t last = 0;  // 0: as the kernel has it
+    bool operator==(const PortRange&) const = default;
+};
+
+struct NatPathOptions {
+    NatBoxOptions::Snat snat = NatBoxOptions::Snat::kMasqueradeRandomFully;  // out of d1, TCP
+    PortRange snat_ports;                                                    // --to-ports
+    PortRange client_ports;   // net.ipv4.ip_local_port_range of the client
+    unsigned timestamps = 1;  // net.ipv4.tcp_timestamps of the client
+    // The service, UDP: without rules, DNAT to its first or second endpoint, or REJECT for want of one.
+    enum class Service { kNone, kFirst, kSecond, kNoEndpoint } service = Service::kNone;
+    unsigned udp_timeout_s = 30;  // nf_conntrack_udp_timeout of the DUT, and that of streams
+    enum class Flows { kForget, kKeep } flows = Flows::kForget;  // what conntrack has of before
+};
+
+struct NatPathNames {
+    std::string client, dut, server;  // network namespaces
+    std::string client_device = "c0", dut_client_device = "d0";
+    std::string dut_server_device = "d1", server_device = "s0";
+    frame::IpAddress client_address, dut_client_address;
+    frame::IpAddress dut_server_address, server_address;
+    frame::Endpoint service;                  // 198.51.100.10:53
+    std::vector<frame::IpAddress> endpoints;  // the two of the service, both the server's
+};
+
+class NatPath {
+  public:
+    // With the default options. The journal must outlive it.
+    static Result<std::unique_ptr<NatPath>> build(Journal& journal);
+    ~NatPath();  // deletes the namespaces and ends what runs in them (unless the journal was kept)
+    const NatPathNames& names() const { return names_; }
+    // Replaces the DUT's nat table, and with a service its filter table; sets the sysctls of both
+    // and flushes conntrack, as the options say.
+    Status configure(const NatPathOptions& options);
+    // Packets that the service's rule counted: of DNAT the first ones of flows, of REJECT all.
+    Result<std::uint64_t> service_hits() const;
+    // What forgets the flows of the service that go to one of its endpoints, and no others; does it
+    // and gives how many they were. kNotSupported without conntrack-tools.
+    std::vector<std::string> forget_command(std::size_t endpoint) const;
+    Result<std::uint64_t> forget(std::size_t endpoint);
+
+  private:
+    NatPath();
+    NatPathNames names_;
+    std::unique_ptr<Namespaces> namespaces_;
+    std::string client_ports_;  // as the kernel gave them
+};
+
 }  // namespace pathproof::lab

@@ -50,6 +50,20 @@ const std::vector<Scenario>& all_scenarios() {
          run_calibrated_offload_truth,
          nullptr,
          {full}},
+        {"snat-timestamps",
+         "Connects through SNAT that meet a TIME_WAIT of another port",
+         lab::Role::kNatPath,
+         run_snat_timestamps,
+         snat_timestamps_cells,
+         {},
+         Scenario::When::kAsked},
+        {"stale-udp",
+         "UDP flows that keep an endpoint which is gone",
+         lab::Role::kNatPath,
+         run_stale_udp,
+         stale_udp_cells,
+         {},
+         Scenario::When::kAsked},
     };
     return scenarios;
 }

@@ -90,6 +90,8 @@ struct Scenario {
     // Ids of all cells that `Options::cells` can choose from; null: it runs whole.
     std::vector<std::string> (*cells)() = nullptr;
     std::vector<OptionRow> options = {};
+    // kAsked: longer than a first verdict may take; `qualify` runs it where it is named.
+    enum class When { kAlways, kAsked } when = When::kAlways;
 };
 
 // All scenarios in the order in which `qualify` runs them.
@@ -113,6 +115,10 @@ Result<verdict::ScenarioResult> run_dns_race(Context& context);
 std::vector<std::string> dns_race_cells();
 Result<verdict::ScenarioResult> run_snat_race(Context& context);
 std::vector<std::string> snat_race_cells();
+Result<verdict::ScenarioResult> run_snat_timestamps(Context& context);
+std::vector<std::string> snat_timestamps_cells();
+Result<verdict::ScenarioResult> run_stale_udp(Context& context);
+std::vector<std::string> stale_udp_cells();
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario

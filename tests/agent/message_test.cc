@@ -93,6 +93,8 @@ BOOST_AUTO_TEST_CASE(requests_come_back_as_they_were) {
     const ConntrackFilter filter = filter_from_json(sent(filter_to_json(
         {.protocol = std::uint8_t{17}, .original_destination_port = std::uint16_t{53}})));
     BOOST_TEST((filter.protocol == 17 && filter.original_destination_port == 53));
+    BOOST_TEST(!filter.births_only);
+    BOOST_TEST(filter_from_json(sent(filter_to_json({.births_only = true}))).births_only);
     BOOST_TEST(!filter_from_json(sent(filter_to_json({}))).protocol);
 }
 
@@ -111,6 +113,36 @@ BOOST_AUTO_TEST_CASE(an_event_log_comes_back_as_it_was) {
     BOOST_TEST((back.events[1].entry == log.events[1].entry));
     BOOST_TEST(back.events[1].time_ns == log.events[1].time_ns);
     BOOST_TEST((back.events[1].kind == netfilter::EventKind::kDestroy));
+}
+
+BOOST_AUTO_TEST_CASE(connects_and_what_came_of_them_come_back_as_they_were) {
+    const auto server = closing_server_from_json(sent(closing_server_to_json(
+        {.listen = endpoint("203.0.113.2:80"), .closes_first = Closer::kClient})));
+    BOOST_REQUIRE(server);
+    BOOST_TEST(
+        (server->listen == endpoint("203.0.113.2:80") && server->closes_first == Closer::kClient));
+    const ConnectsOptions asked{.server = endpoint("203.0.113.2:80"),
+                                .count = 70'000,
+                                .per_second = 0.5,
+                                .closes_first = Closer::kClient,
+                                .timeout = milliseconds(7)};
+    const auto options = connects_from_json(sent(connects_to_json(asked)));
+    BOOST_REQUIRE(options);
+    BOOST_TEST((options->server == asked.server && options->count == asked.count &&
+                options->per_second == asked.per_second &&
+                options->closes_first == asked.closes_first && options->timeout == asked.timeout));
+    json request = connects_to_json(asked);
+    request["count"] = 100'001;
+    BOOST_TEST((connects_from_json(request).error().code == ErrorCode::kBadInput));
+    request = connects_to_json(asked);
+    request["per_second"] = 0;
+    BOOST_TEST((connects_from_json(request).error().code == ErrorCode::kBadInput));
+
+    ConnectsReport report{.seconds = 2.5, .worst_late_ms = 1.25, .left_open = 4};
+    report.connects = {{1763692000123456789, 40'001, 0, 0.75}, {5, 0, 110, 10'000}};
+    const ConnectsReport back = connects_report_from_json(sent(connects_report_to_json(report)));
+    BOOST_TEST((back.connects == report.connects));
+    BOOST_TEST((back.seconds == 2.5 && back.worst_late_ms == 1.25 && back.left_open == 4));
 }
 
 BOOST_AUTO_TEST_CASE(wrong_addresses_and_durations_are_bad_input) {

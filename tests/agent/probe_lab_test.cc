@@ -1,5 +1,8 @@
 // Probes, counters, sysctls and conntrack through agents in two namespaces.
+#include <netinet/tcp.h>
+
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -110,6 +113,66 @@ BOOST_AUTO_TEST_CASE(dns_and_transfers_run_between_two_agents) {
     require(server->stop_servers());
     BOOST_TEST(contains(
         value(client->tcp_transfer({.server = endpoint("198.18.77.2:5001")})).outcome, "refused"));
+}
+
+// Who closes first keeps the TIME_WAIT; the captured segments tell of each connection.
+BOOST_AUTO_TEST_CASE(connects_are_timed_and_closed_by_the_side_that_was_asked_for) {
+    const Lab lab;
+    lab.wait_for_links();
+    const auto client = agent_in(lab.a);
+    const auto server = agent_in(lab.b);
+    const auto time_waits = [](const std::string& netns) {
+        std::istringstream lines(run_in(netns, "ss -Htan state time-wait"));
+        int count = 0;
+        for (std::string line; std::getline(lines, line);) {
+            ++count;
+        }
+        return count;
+    };
+    std::uint16_t port = 5001;
+    int left[2] = {0, 0};
+    for (const Closer closer : {Closer::kServer, Closer::kClient}) {
+        const frame::Endpoint at = endpoint("198.18.77.2:" + std::to_string(port++));
+        require(server->start_closing_server({.listen = at, .closes_first = closer}));
+        require(server->start_capture(
+            {.device = "e0", .most_bytes = 128, .tcp_flags = TH_SYN | TH_FIN | TH_RST}));
+        const auto report = client->tcp_connects(
+            {.server = at, .count = 50, .per_second = 500, .closes_first = closer});
+        BOOST_REQUIRE_MESSAGE(report, report.error().message);
+        BOOST_REQUIRE(report->connects.size() == 50U);
+        BOOST_TEST(report->left_open == 0U);
+        for (const Connect& each : report->connects) {
+            BOOST_TEST(each.error == 0);
+            BOOST_TEST(each.port != 0);
+            BOOST_TEST(each.milliseconds > 0);
+        }
+        // The last FIN of a client that closes first may still be on its way.
+        for (int waited = 0;
+             waited < 2000 && time_waits(lab.a) + time_waits(lab.b) < left[0] + left[1] + 50;
+             ++waited) {
+            std::this_thread::sleep_for(milliseconds(10));
+        }
+        const auto capture = server->stop_capture();
+        BOOST_REQUIRE(capture);
+        BOOST_TEST(capture->frames.size() >= 100U);
+        for (const CapturedFrame& frame : capture->frames) {
+            BOOST_TEST((frame.bytes.at(47) & (TH_SYN | TH_FIN | TH_RST)) != 0);
+            BOOST_TEST(frame.time_ns >= report->connects.front().start_ns);
+        }
+        const int now[2] = {time_waits(lab.a), time_waits(lab.b)};
+        BOOST_TEST(now[closer == Closer::kServer] - left[closer == Closer::kServer] == 50);
+        BOOST_TEST(now[closer != Closer::kServer] == left[closer != Closer::kServer]);
+        left[0] = now[0];
+        left[1] = now[1];
+    }
+    const auto refused = client->tcp_connects({.server = endpoint("198.18.77.2:9"), .count = 2});
+    BOOST_REQUIRE(refused);
+    BOOST_TEST(refused->connects[1].error == ECONNREFUSED);
+    run_in(lab.b, "iptables -A INPUT -p tcp --dport 5001 -j DROP");
+    const auto lost = client->tcp_connects(
+        {.server = endpoint("198.18.77.2:5001"), .count = 1, .timeout = milliseconds(200)});
+    BOOST_REQUIRE(lost);
+    BOOST_TEST(lost->connects[0].error == ETIMEDOUT);
 }
 
 // A server of many addresses must answer from the one it was asked at, or connected sockets refuse

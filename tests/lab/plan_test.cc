@@ -95,6 +95,26 @@ BOOST_AUTO_TEST_CASE(source_nat_is_as_asked) {
         has(rules_with(2, Snat::kMasqueradeRandomFully), "-o ds -j MASQUERADE --random-fully\n"));
 }
 
+BOOST_AUTO_TEST_CASE(the_nat_path_translates_as_asked) {
+    const NatPathNames names = nat_path_names("1a2b");
+    BOOST_TEST((namespaces_of(names) ==
+                std::vector<std::string>{"pp-1a2b-client", "pp-1a2b-dut", "pp-1a2b-server"}));
+    BOOST_TEST(has(nat_path_rules(names, {}),
+                   "-A PATH-POSTROUTING -o d1 -p tcp -j MASQUERADE --random-fully\n"));
+    BOOST_TEST(has(nat_path_rules(names, {.snat = Snat::kMasquerade, .snat_ports = {30000, 30255}}),
+                   "-j MASQUERADE --to-ports 30000-30255\n"));
+    BOOST_TEST(!has(nat_path_rules(names, {.snat = Snat::kNone}), "MASQUERADE"));
+    BOOST_TEST(has(nat_path_rules(names, {.snat = Snat::kNone}), "-m conntrack"));
+    using Service = NatPathOptions::Service;
+    const auto service = [&](Service which) { return nat_path_rules(names, {.service = which}); };
+    const std::string to = " -d 198.51.100.10/32 -p udp -m udp --dport 53 -j ";
+    BOOST_TEST(has(service(Service::kSecond), to + "DNAT --to-destination 203.0.113.3:53\n"));
+    BOOST_TEST(!has(service(Service::kSecond), "REJECT"));
+    BOOST_TEST(has(service(Service::kNoEndpoint), "-A FORWARD" + to + "REJECT"));
+    BOOST_TEST(!has(service(Service::kNoEndpoint), "DNAT"));
+    BOOST_TEST(!has(service(Service::kNone), "*filter"));
+}
+
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused_with_the_range) {
     BOOST_TEST(check(NatBoxOptions{}, nat_box_names("1a2b")).has_value());
     BOOST_TEST(check({.backends = kMostBackends}, nat_box_names("1a2b")).has_value());

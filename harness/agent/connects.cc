@@ -1,0 +1,230 @@
+#include "harness/agent/connects.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+
+#include "dataplane/base/clock.h"
+#include "harness/agent/listener.h"
+#include "harness/agent/reactor.h"
+#include "harness/agent/socket.h"
+
+namespace pathproof::agent {
+namespace {
+
+using ConnectClock = std::chrono::steady_clock;
+
+constexpr rlim_t kDescriptors = 16'384;
+constexpr int kLookAgainMs = 1;  // for the next moment to connect at
+constexpr std::chrono::milliseconds kLookForLate{100};
+
+// Slow connections stay open while others are made: the usual 1024 descriptors are few.
+void allow_descriptors() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < kDescriptors) {
+        limit.rlim_cur = std::min(kDescriptors, limit.rlim_max);
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+class Connects {
+  public:
+    Connects(const ConnectsOptions& options, Fd epoll)
+        : options_(options), epoll_(std::move(epoll)) {}
+
+    ConnectsReport run() {
+        while (report_.connects.size() < options_.count || !open_.empty()) {
+            start_due();
+            take_events();
+            end_late();
+        }
+        report_.seconds = milliseconds_since(begin_) / 1000;
+        return std::move(report_);
+    }
+
+  private:
+    struct Open {
+        Fd socket;
+        std::size_t index = 0;
+        ConnectClock::time_point began;
+        bool connected = false;
+    };
+
+    void start_due() {
+        while (report_.connects.size() < options_.count) {
+            const double due_ms =
+                1000.0 * static_cast<double>(report_.connects.size()) / options_.per_second;
+            const double now_ms = milliseconds_since(begin_);
+            if (now_ms < due_ms) {
+                return;
+            }
+            report_.worst_late_ms = std::max(report_.worst_late_ms, now_ms - due_ms);
+            start_one();
+        }
+    }
+
+    void start_one() {
+        Connect& made = report_.connects.emplace_back();
+        made.start_ns = realtime_ns();
+        Open open{.index = report_.connects.size() - 1, .began = ConnectClock::now()};
+        Result<Fd> socket = open_socket(socket_family(options_.server.address), SOCK_STREAM, 0);
+        if (!socket) {
+            made.error = EMFILE;
+            return;
+        }
+        open.socket = std::move(*socket);
+        const int descriptor = open.socket.get();
+        const SocketAddress server = to_socket_address(options_.server);
+        const bool begun =
+            connect(descriptor, server.raw(), server.length) == 0 || errno == EINPROGRESS;
+        made.error = begun ? 0 : errno;
+        const auto local = local_endpoint(descriptor);
+        made.port = local ? local->port : 0;
+        epoll_event event{.events = EPOLLOUT, .data = {.fd = descriptor}};
+        if (begun && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0) {
+            open_.emplace(descriptor, std::move(open));
+        }
+    }
+
+    void take_events() {
+        std::array<epoll_event, 256> events;
+        const int ready =
+            epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), kLookAgainMs);
+        for (int i = 0; i < ready; ++i) {
+            const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
+            Open& open = open_.at(descriptor);
+            if (open.connected) {
+                ended(descriptor);
+            } else {
+                connected(open);
+            }
+        }
+    }
+
+    void connected(Open& open) {
+        const int descriptor = open.socket.get();
+        Connect& made = report_.connects[open.index];
+        made.milliseconds = milliseconds_since(open.began);
+        socklen_t length = sizeof made.error;
+        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &made.error, &length);
+        if (made.error != 0 || options_.closes_first == Closer::kClient) {
+            open_.erase(descriptor);
+            return;
+        }
+        open.connected = true;
+        epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
+        epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &event);
+    }
+
+    // The server closed, or says something, which nobody asked for.
+    void ended(int descriptor) {
+        std::array<char, 256> nothing;
+        if (recv(descriptor, nothing.data(), nothing.size(), 0) <= 0) {
+            open_.erase(descriptor);
+        }
+    }
+
+    void end_late() {
+        const auto now = ConnectClock::now();
+        if (now < look_again_) {
+            return;
+        }
+        look_again_ = now + kLookForLate;
+        std::erase_if(open_, [&](const auto& each) {
+            const Open& open = each.second;
+            if (now - open.began < options_.timeout) {
+                return false;
+            }
+            if (!open.connected) {
+                report_.connects[open.index].error = ETIMEDOUT;
+                report_.connects[open.index].milliseconds = milliseconds_since(open.began);
+            } else {
+                ++report_.left_open;
+            }
+            return true;
+        });
+    }
+
+    const ConnectsOptions& options_;
+    Fd epoll_;
+    ConnectsReport report_;
+    std::map<int, Open> open_;
+    ConnectClock::time_point begin_ = ConnectClock::now();
+    ConnectClock::time_point look_again_ = begin_;
+};
+
+}  // namespace
+
+struct ClosingServer::Impl {
+    frame::Endpoint endpoint;
+    Closer closes_first = Closer::kServer;
+    Fd listener;
+    std::map<int, Fd> waiting;  // for the client to close
+    std::unique_ptr<Reactor> reactor;
+
+    void accepted(Fd socket) {
+        const int descriptor = socket.get();
+        if (closes_first == Closer::kClient &&
+            reactor->watch(descriptor, EPOLLIN, [this, descriptor] { look(descriptor); })) {
+            waiting[descriptor] = std::move(socket);
+        }
+    }
+    void look(int descriptor) {
+        std::array<char, 256> nothing;
+        if (recv(descriptor, nothing.data(), nothing.size(), 0) <= 0) {
+            reactor->forget(descriptor);
+            waiting.erase(descriptor);
+        }
+    }
+};
+
+ClosingServer::ClosingServer() : impl_(std::make_unique<Impl>()) {}
+
+// Stopped first: callbacks use the members until then.
+ClosingServer::~ClosingServer() {
+    if (impl_->reactor) {
+        impl_->reactor->stop();
+    }
+}
+
+const frame::Endpoint& ClosingServer::endpoint() const {
+    return impl_->endpoint;
+}
+
+Result<std::unique_ptr<ClosingServer>> ClosingServer::start(const ClosingServerOptions& options) {
+    allow_descriptors();
+    Result<Fd> listener = listen_tcp(options.listen);
+    if (!listener) {
+        return fail(listener.error(), "closing server");
+    }
+    const Result<frame::Endpoint> bound = local_endpoint(listener->get());
+    Result<std::unique_ptr<Reactor>> reactor = Reactor::create();
+    if (!bound || !reactor) {
+        return pass_on(bound ? reactor.error() : bound.error());
+    }
+    std::unique_ptr<ClosingServer> server(new ClosingServer());
+    Impl& impl = *server->impl_;
+    impl.endpoint = *bound;
+    impl.closes_first = options.closes_first;
+    impl.listener = std::move(*listener);
+    impl.reactor = std::move(*reactor);
+    TRY(accept_all(*impl.reactor, impl.listener.get(),
+                   [&impl](Fd socket) { impl.accepted(std::move(socket)); }));
+    impl.reactor->start();
+    return server;
+}
+
+Result<ConnectsReport> tcp_connects(const ConnectsOptions& options) {
+    allow_descriptors();
+    Fd epoll(epoll_create1(EPOLL_CLOEXEC));
+    if (!epoll) {
+        return system_failure("make an epoll descriptor", errno);
+    }
+    return Connects(options, std::move(epoll)).run();
+}
+
+}  // namespace pathproof::agent

@@ -1,0 +1,101 @@
+#include "harness/lab/plan.h"
+
+namespace pathproof::lab {
+namespace {
+
+using PathSnat = NatBoxOptions::Snat;
+using PathService = NatPathOptions::Service;
+
+std::string to_ports(const PortRange& ports) {
+    return ports.last == 0 ? "" : fmt::format(" --to-ports {}-{}", ports.first, ports.last);
+}
+
+std::string kernel_host(const std::string& device, const frame::IpAddress& address) {
+    return fmt::format("link set lo up\naddress add {0}/24 dev {1}\nlink set {1} up\n",
+                       to_string(address), device);
+}
+
+}  // namespace
+
+NatPathNames nat_path_names(const std::string& run_id) {
+    NatPathNames names;
+    names.client = "pp-" + run_id + "-client";
+    names.dut = "pp-" + run_id + "-dut";
+    names.server = "pp-" + run_id + "-server";
+    names.dut_client_address = frame::IpAddress::v4(0xc6120001);  // 198.18.0.1
+    names.client_address = frame::IpAddress::v4(0xc6120002);
+    names.dut_server_address = frame::IpAddress::v4(0xcb007101);  // 203.0.113.1
+    names.server_address = frame::IpAddress::v4(0xcb007102);
+    names.service = {frame::IpAddress::v4(0xc633640a), 53};  // 198.51.100.10:53
+    names.endpoints = backend_addresses(2);
+    return names;
+}
+
+std::vector<std::string> namespaces_of(const NatPathNames& names) {
+    return {names.client, names.dut, names.server};
+}
+
+std::string nat_path_links(const NatPathNames& names) {
+    return fmt::format(
+        "link add name {} netns {} type veth peer name {} netns {}\n"
+        "link add name {} netns {} type veth peer name {} netns {}\n",
+        names.client_device, names.client, names.dut_client_device, names.dut, names.server_device,
+        names.server, names.dut_server_device, names.dut);
+}
+
+std::vector<Script> nat_path_scripts(const NatPathNames& names) {
+    const auto route = [](const frame::IpAddress& by) {
+        return fmt::format("route add default via {}\n", to_string(by));
+    };
+    return {{names.dut, kernel_host(names.dut_client_device, names.dut_client_address) +
+                            kernel_host(names.dut_server_device, names.dut_server_address) +
+                            // What no rule translates is forwarded all the same.
+                            fmt::format("route add {} via {}\n", to_string(names.service.address),
+                                        to_string(names.server_address))},
+            {names.client, kernel_host(names.client_device, names.client_address) +
+                               route(names.dut_client_address)},
+            {names.server, kernel_host(names.server_device, names.server_address) +
+                               fmt::format("address add {}/24 dev {}\n",
+                                           to_string(names.endpoints[1]), names.server_device) +
+                               route(names.dut_server_address)}};
+}
+
+std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options) {
+    std::string rules =
+        "*nat\n"
+        ":PREROUTING ACCEPT [0:0]\n"
+        ":INPUT ACCEPT [0:0]\n"
+        ":OUTPUT ACCEPT [0:0]\n"
+        ":POSTROUTING ACCEPT [0:0]\n"
+        ":PATH-SERVICES - [0:0]\n"
+        ":PATH-POSTROUTING - [0:0]\n"
+        // Tracks flows whatever the other rules are, as the rules of a node do: without a match or a
+        // target of conntrack's the kernel looks at no packet (nf_ct_netns_get), and translates none.
+        "-A PREROUTING -m conntrack --ctstate NEW -j PATH-SERVICES\n"
+        "-A POSTROUTING -j PATH-POSTROUTING\n";
+    if (options.snat != PathSnat::kNone) {
+        rules +=
+            fmt::format("-A PATH-POSTROUTING -o {} -p tcp -j MASQUERADE{}{}\n",
+                        names.dut_server_device, to_ports(options.snat_ports),
+                        options.snat == PathSnat::kMasqueradeRandomFully ? " --random-fully" : "");
+    }
+    const std::string to_service =
+        fmt::format("-d {}/32 -p udp -m udp --dport {} -j ", to_string(names.service.address),
+                    names.service.port);
+    if (options.service == PathService::kFirst || options.service == PathService::kSecond) {
+        const std::size_t endpoint = options.service == PathService::kFirst ? 0 : 1;
+        rules += fmt::format("-A PATH-SERVICES {}DNAT --to-destination {}:{}\n", to_service,
+                             to_string(names.endpoints[endpoint]), names.service.port);
+    }
+    rules += "COMMIT\n";
+    if (options.service != PathService::kNone) {
+        rules += "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n" +
+                 (options.service == PathService::kNoEndpoint
+                      ? "-A FORWARD " + to_service + "REJECT --reject-with icmp-port-unreachable\n"
+                      : std::string()) +
+                 "COMMIT\n";
+    }
+    return rules;
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,333 @@
+// Connects that take 1, 2, 4 s through SNAT, and more often with --random-fully.
+//
+// Set:  a client and a server of the kernel's own, a DUT with MASQUERADE between them: into few ports
+//       or all, drawn at random or kept; the client's tcp_timestamps; which side closes first.
+// Sent: short TCP connections at a rate, whatever becomes of those before.
+// Seen: each connect's time; every SYN on both sides of the NAT, with its timestamp, and what its
+//       4-tuple left at the server before; conntrack's entries; the counters of both hosts.
+
+#include "harness/scenario/snat_timestamps.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "harness/scenario/device_facts.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/scenario.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using PathClient = std::unique_ptr<agent::Client>;
+using PathSnat = lab::NatBoxOptions::Snat;
+using PathRole = verdict::Cell::Role;
+
+constexpr std::uint16_t kFirstServerPort = 8000;  // each run has its own: no TIME_WAIT of another
+// The few ports: more than the 128 that the kernel tries, so that the port of a refused SYN is seldom
+// found again (nf_nat_l4proto_unique_tuple).
+constexpr lab::PortRange kFewPorts{30'000, 30'255};
+constexpr std::uint32_t kFewConnects = 450;
+constexpr double kFewPerSecond = 200;
+constexpr std::uint32_t kManyConnects = 12'000;
+constexpr double kManyPerSecond = 1000;
+// Of the client: a port comes again after a second or two, its old entry goes from conntrack, and the
+// port after NAT is free to be drawn while the server still has its TIME_WAIT.
+constexpr lab::PortRange kClientPorts{40'000, 41'999};
+constexpr lab::PortRange kFewClientPorts{40'000, 40'399};
+// What MASQUERADE --random-fully draws from: 1024 to 65535.
+constexpr std::uint32_t kAllPorts = 64'512;
+constexpr std::uint32_t kFrameBytes = 128;  // Ethernet, IPv4 and TCP with all their options
+constexpr std::uint32_t kMostFrames = 200'000;
+constexpr double kStarvedMs = 100;
+constexpr unsigned kMostRuns = 3;
+
+class PathBench {
+  public:
+    static Result<std::unique_ptr<PathBench>> build(Context& context) {
+        auto lab = context.lab.nat_path(context.journal);
+        if (!lab) {
+            return pass_on(lab.error());
+        }
+        std::unique_ptr<PathBench> bench(new PathBench(context));
+        bench->lab_ = std::move(*lab);
+        const lab::NatPathNames& names = bench->lab_->names();
+        for (const auto& [client, netns] : {std::pair{&bench->client_, names.client},
+                                            {&bench->dut_, names.dut},
+                                            {&bench->server_, names.server}}) {
+            auto started = TRY(agent::Client::start_in_netns(netns));
+            *client = std::move(started);
+        }
+        for (const std::string& device : {names.dut_client_device, names.dut_server_device}) {
+            auto facts =
+                TRY(device_facts(*bench->dut_, device, "DUT device " + device + " (NAT path)"));
+            context.measured.know(std::move(facts));
+        }
+        return bench;
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it. A
+    // run whose client had no CPU time is made again, up to three times in all.
+    MeasuredTimestampCell measure(const TimestampCell& what) {
+        MeasuredTimestampCell cell{.what = what};
+        for (unsigned attempt = 1; attempt <= kMostRuns; ++attempt) {
+            auto seen = run(what);
+            if (!seen) {
+                cell.seen = {.objections = {seen.error().message}};
+                return cell;
+            }
+            cell.seen = std::move(*seen);
+            cell.seen.attempts = attempt;
+            if (cell.seen.found.unexplained == 0 || cell.seen.worst_late_ms < kStarvedMs) {
+                break;
+            }
+        }
+        if (cell.seen.worst_late_ms >= kStarvedMs && cell.seen.found.unexplained != 0) {
+            cell.seen.objections.push_back(
+                fmt::format("the client was short of CPU time: a connect began {:.0f} ms late",
+                            cell.seen.worst_late_ms));
+        }
+        keep(cell);
+        return cell;
+    }
+
+  private:
+    explicit PathBench(Context& context) : context_(context) {}
+
+    struct Counters {
+        agent::CounterSet client, server;
+        std::vector<netfilter::CpuStats> conntrack;
+    };
+
+    Result<Counters> counters() {
+        auto client = client_->counters();
+        auto server = server_->counters();
+        auto conntrack = dut_->conntrack_stats();
+        if (!client || !server || !conntrack) {
+            return pass_on(!client ? client.error() : !server ? server.error() : conntrack.error());
+        }
+        return Counters{std::move(*client), std::move(*server), std::move(*conntrack)};
+    }
+
+    Status prepare(const TimestampCell& what, std::uint16_t port) {
+        const lab::NatPathNames& names = lab_->names();
+        const auto watch = [](agent::Client& agent, const std::string& device, int flags) {
+            return agent.start_capture({.device = device,
+                                        .most_frames = kMostFrames,
+                                        .most_bytes = kFrameBytes,
+                                        .tcp_flags = static_cast<std::uint8_t>(flags)});
+        };
+        Status ready = lab_->configure(what.path);
+        ready = ready ? server_->stop_servers() : ready;
+        ready = ready ? server_->start_closing_server({.listen = {names.server_address, port},
+                                                       .closes_first = what.closes_first})
+                      : ready;
+        ready = ready ? dut_->start_events({.protocol = IPPROTO_TCP,
+                                            .original_destination_port = port,
+                                            .births_only = true})
+                      : ready;
+        ready = ready ? watch(*dut_, names.dut_client_device, TH_SYN | TH_RST) : ready;
+        return ready ? watch(*server_, names.server_device, TH_SYN | TH_FIN | TH_RST) : ready;
+    }
+
+    Result<TimestampValues> run(const TimestampCell& what) {
+        const auto port = static_cast<std::uint16_t>(kFirstServerPort + runs_++);
+        TRY(prepare(what, port));
+        const auto before = TRY(counters());
+        auto report = client_->tcp_connects({.server = {lab_->names().server_address, port},
+                                             .count = what.connects,
+                                             .per_second = what.per_second,
+                                             .closes_first = what.closes_first});
+        const auto after = counters();
+        const auto sent = dut_->stop_capture();
+        const auto arrived = server_->stop_capture();
+        auto log = dut_->stop_events();
+        const auto error = [](const auto& result) -> const Error* {
+            return result ? nullptr : &result.error();
+        };
+        for (const Error* failed : std::initializer_list<const Error*>{
+                 error(report), error(after), error(sent), error(arrived), error(log)}) {
+            if (failed != nullptr) {
+                return pass_on(*failed);
+            }
+        }
+        return values_of(what, port, std::move(*report), std::move(log->events), *sent, *arrived,
+                         log->overruns, before, *after);
+    }
+
+    static std::vector<Segment> segments_of(const agent::Capture& capture, std::uint16_t port) {
+        std::vector<Segment> segments;
+        for (const agent::CapturedFrame& frame : capture.frames) {
+            if (const auto segment = read_segment(frame);
+                segment && segment->destination_port == port) {
+                segments.push_back(*segment);
+            }
+        }
+        return segments;
+    }
+
+    static TimestampValues values_of(const TimestampCell& what, std::uint16_t port,
+                                     agent::ConnectsReport report,
+                                     std::vector<netfilter::Event> births,
+                                     const agent::Capture& sent, const agent::Capture& arrived,
+                                     std::uint64_t overruns, const Counters& before,
+                                     const Counters& after) {
+        const agent::CounterSet client = agent::delta(before.client, after.client);
+        const agent::CounterSet server = agent::delta(before.server, after.server);
+        const auto grown = [](const agent::CounterSet& set, const std::string& name) {
+            const auto at = set.find(name);
+            return at == set.end() ? 0 : at->second;
+        };
+        const char* paws = after.server.contains("TcpExt.PAWSTimewait") ? "TcpExt.PAWSTimewait"
+                                                                        : "TcpExt.PAWSEstab";
+        const auto conntrack = netfilter::delta(before.conntrack, after.conntrack);
+        const double begun_s = report.connects.size() < 2
+                                   ? 0
+                                   : static_cast<double>(report.connects.back().start_ns -
+                                                         report.connects.front().start_ns) /
+                                         1e9;
+        TimestampValues seen{
+            .paws = grown(server, paws),
+            .client_resets = grown(client, "Tcp.OutRsts"),
+            .syn_retransmits = grown(client, "TcpExt.TCPSynRetrans"),
+            .listen_overflows = grown(server, "TcpExt.ListenOverflows"),
+            .insert_failed = netfilter::total(conntrack, "insert_failed"),
+            .drop = netfilter::total(conntrack, "drop"),
+            .seconds = report.seconds,
+            .per_second =
+                begun_s > 0 ? static_cast<double>(report.connects.size() - 1) / begun_s : 0,
+            .worst_late_ms = report.worst_late_ms};
+        seen.found = follow_syns(
+            {.connects = std::move(report.connects),
+             .before_nat = segments_of(sent, port),
+             .after_nat = segments_of(arrived, port),
+             .births = std::move(births),
+             .server_closes = !what.without_time_wait(),
+             .drawn_from = what.full_range && what.path.snat == PathSnat::kMasqueradeRandomFully
+                               ? kAllPorts
+                               : 0});
+        if (const std::uint64_t missed =
+                sent.dropped + sent.left_out + arrived.dropped + arrived.left_out;
+            missed != 0) {
+            seen.objections.push_back(fmt::format("the captures lost {} segments", missed));
+        }
+        if (seen.found.strangers != 0) {
+            seen.objections.push_back(fmt::format(
+                "{} SYNs came to the server that nobody saw leave", seen.found.strangers));
+        }
+        if (overruns != 0) {
+            seen.objections.push_back(
+                fmt::format("the conntrack listener lost events {} times", overruns));
+        }
+        return seen;
+    }
+
+    void keep(MeasuredTimestampCell& cell) const {
+        std::string lines;
+        for (const RefusedSyn& syn : cell.seen.found.refused) {
+            lines += fmt::format(
+                "port={} port_before_nat={} left_by={} compared={} last={} own={} conntrack={}\n",
+                syn.port, syn.port_before_nat, syn.left_by,
+                syn.fate == SynFate::kTimestamp ? "tsval" : "sequence", syn.last, syn.own,
+                syn.named ? "names" : "unknown");
+        }
+        auto kept = keep_evidence(context_.options.out_dir, cell.what.id + ".refused-syns.txt",
+                                  "every SYN that a TIME_WAIT refused, a line each", lines);
+        if (kept) {
+            cell.evidence = std::move(*kept);
+        }
+    }
+
+    Context& context_;
+    std::unique_ptr<lab::NatPath> lab_;
+    PathClient client_, dut_, server_;
+    unsigned runs_ = 0;
+};
+
+}  // namespace
+
+std::vector<TimestampCell> timestamp_cells() {
+    const auto few = [](const char* id, const char* label, PathSnat snat) {
+        return TimestampCell{.id = id,
+                             .label = label,
+                             .path = {.snat = snat, .snat_ports = kFewPorts},
+                             .connects = kFewConnects,
+                             .per_second = kFewPerSecond};
+    };
+    const auto full = [](const char* id, const char* label, PathSnat snat) {
+        return TimestampCell{.id = id,
+                             .label = label,
+                             .full_range = true,
+                             .path = {.snat = snat, .client_ports = kClientPorts},
+                             .connects = kManyConnects,
+                             .per_second = kManyPerSecond};
+    };
+    constexpr PathSnat kRandom = PathSnat::kMasqueradeRandomFully;
+    std::vector<TimestampCell> cells = {
+        few("small-range.random-fully", "256 ports, --random-fully", kRandom),
+        few("small-range.masquerade", "256 ports, plain", PathSnat::kMasquerade),
+        few("control.no-nat", "control: no NAT", PathSnat::kNone),
+        few("control.client-closes-first", "control: client closes", kRandom),
+        few("cure.timestamps-2", "cure: tcp_timestamps=2", kRandom),
+        few("small-range.after-cure", "after the cure", kRandom),
+        full("full-range.random-fully", "all ports, --random-fully", kRandom),
+        full("control.full-range.masquerade", "control: all ports, plain", PathSnat::kMasquerade),
+        full("full-range.timestamps-0", "all ports, tcp_timestamps=0", kRandom),
+        full("cure.full-range.timestamps-2", "cure: all ports, tcp_timestamps=2", kRandom),
+    };
+    for (TimestampCell& cell : cells) {
+        cell.role = cell.id.starts_with("control.") ? PathRole::kControl
+                    : cell.id.starts_with("cure.")  ? PathRole::kCure
+                                                    : PathRole::kMatrix;
+    }
+    cells[2].path.client_ports = kFewClientPorts;  // so that its 4-tuples come again too
+    cells[3].closes_first = agent::Closer::kClient;
+    cells[4].path.timestamps = 2;
+    cells[5].again = true;
+    cells[8].path.timestamps = 0;
+    cells[9].path.timestamps = 2;
+    return cells;
+}
+
+std::vector<std::string> snat_timestamps_cells() {
+    std::vector<std::string> ids;
+    std::ranges::transform(timestamp_cells(), std::back_inserter(ids), &TimestampCell::id);
+    return ids;
+}
+
+Result<verdict::ScenarioResult> run_snat_timestamps(Context& context) {
+    const auto began = std::chrono::steady_clock::now();
+    const std::vector<TimestampCell> all = timestamp_cells();
+    const auto wanted = [&](const TimestampCell& cell) {
+        return asked_for(context.options, cell.id);
+    };
+    context.progress.begin("snat-timestamps",
+                           static_cast<std::size_t>(std::ranges::count_if(all, wanted)));
+    auto bench = TRY(PathBench::build(context));
+    std::vector<MeasuredTimestampCell> cells;
+    for (const TimestampCell& cell : all) {
+        if (!wanted(cell)) {
+            continue;
+        }
+        context.progress.step(cell.id);
+        cells.push_back(bench->measure(cell));
+        verdict::Cell made = conclude(cell, cells.back().seen);
+        made.evidence = cells.back().evidence;
+        context.measured.add(made, made.role == PathRole::kControl);
+        if (made.verdict == verdict::CellVerdict::kError) {
+            break;
+        }
+    }
+    verdict::ScenarioResult result = conclude(cells);
+    result.id = "snat-timestamps";
+    result.title = "Connects of 1, 2, 4 s behind SNAT: timestamps of another port";
+    result.question =
+        "Does every connection through SNAT open at once where the server closes first?";
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return result;
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,73 @@
+// stale-udp: a UDP flow keeps the DNAT of an endpoint that its service has no more. Measuring and
+// concluding are apart: stale_udp.cc runs cells, stale_udp_conclude.cc makes verdicts of plain
+// values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/lab/veth_lab.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::scenario {
+
+// What the sender does once the service's rules are changed.
+enum class AfterChange : std::uint8_t {
+    kGoesOn,   // sends on, from its port
+    kNewFlow,  // sends from another port
+    kSilent,   // is silent for longer than the entry lives, then sends on
+    kForgets,  // sends on, and the entries of the endpoint that is gone are deleted
+};
+
+struct StaleUdpCell {
+    std::string id;
+    std::string label;  // in charts
+    verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
+    lab::NatPathOptions::Service changed_to = lab::NatPathOptions::Service::kSecond;
+    AfterChange then = AfterChange::kGoesOn;
+    bool again = false;  // the first cell, after its cure was taken away
+
+    bool has_endpoint() const { return changed_to == lab::NatPathOptions::Service::kSecond; }
+};
+
+struct StaleUdpValues {
+    std::vector<std::string> objections;                // why it is no result; empty when it is one
+    std::uint64_t sent_before = 0, reached_before = 0;  // before the rules were changed
+    // Datagrams after it, by where they came out.
+    std::uint64_t sent = 0;
+    std::uint64_t to_gone = 0;    // the endpoint that the service had
+    std::uint64_t to_new = 0;     // the one that it has
+    std::uint64_t rejected = 0;   // counted by the service's REJECT
+    std::uint64_t rule_hits = 0;  // counted by its rule, whichever it is
+    // The entry of the flow at the end: to the service, and out to the endpoint that is gone.
+    bool entry = false;
+    bool entry_is_new = false;          // not that from before the change
+    std::uint64_t entry_packets = 0;    // by which it grew after the change
+    std::uint32_t entry_timeout_s = 0;  // that it had left
+    std::string entry_text;
+    std::uint64_t deleted = 0;  // entries, by the cure
+    bool bystander = true;      // an entry of another flow is there in the end
+    std::string cure_command;
+
+    std::uint64_t lost() const {
+        const std::uint64_t known = to_gone + to_new + rejected;
+        return sent > known ? sent - known : 0;
+    }
+};
+
+struct MeasuredStaleUdpCell {
+    StaleUdpCell what;
+    StaleUdpValues seen;
+    std::vector<verdict::EvidenceFile> evidence;
+};
+
+// In the order in which they run.
+std::vector<StaleUdpCell> stale_udp_plan();
+
+verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen);
+// The whole scenario but for its title and duration. Cells that were not run are missing.
+verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& cells);
+
+}  // namespace pathproof::scenario

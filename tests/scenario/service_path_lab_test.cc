@@ -1,0 +1,189 @@
+// snat-timestamps and stale-udp on the running kernel, run as a user runs them; and their symptoms by
+// other causes, planted while they run, which must not be given their cause.
+#define BOOST_TEST_MODULE service_path_lab
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "tests/scenario/traps.h"
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kTimestamps = "snat-timestamps";
+const std::string kStale = "stale-udp";
+
+void nothing_false(const json& scenario) {
+    for (const std::string& claim : contradictions(scenario, {})) {
+        BOOST_TEST(false, claim);
+    }
+}
+
+// Two cells with a trap beside them: nothing is concluded, and in the second the other cause is named.
+void trap(const std::string& id, const std::string& matrix, const std::string& control,
+          const std::function<void(Planter&)>& plant, const std::string& cause) {
+    const Sprung run =
+        spring({.arguments = {"repro", id, "--cells", matrix + "," + control}, .plant = plant});
+    BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
+    for (const std::string& trouble : run.troubles) {
+        BOOST_TEST(false, trouble);
+    }
+    const json& scenario = run.scenario(id);
+    BOOST_TEST_MESSAGE(scenario["headline"]);
+    BOOST_TEST(run.exit_status == 3);
+    BOOST_TEST(scenario["verdict"] == "INCONCLUSIVE", scenario["headline"]);
+    BOOST_TEST(scenario["cause"] == "");
+    nothing_false(scenario);
+    const std::string named = cell_named(scenario, control)["cause"];
+    BOOST_TEST(named == cause, scenario["headline"]);
+}
+
+// A rule of the DUT for SYNs, before the first cell.
+auto rule(const std::string& target) {
+    return [target](Planter& lab) {
+        lab.wait_for_namespace("server", "s0");
+        lab.in("dut", "iptables -t mangle -A FORWARD -p tcp --syn " + target);
+    };
+}
+
+const std::string kFew = "small-range.random-fully";
+const std::string kNoNat = "control.no-nat";
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(it_is_reproduced_named_and_cured_and_the_share_is_as_computed) {
+    const MachineState before = MachineState::read();
+    const Scratch out;
+    const auto run = pathproof_run({"repro", kTimestamps, "--out", out.path(), "--json"});
+    BOOST_TEST_MESSAGE(run.err);
+    BOOST_TEST(run.exit_status == 0);
+    const json scenario = scenario_named(json::parse(run.out), kTimestamps);
+    BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
+    BOOST_TEST(scenario["cure_shown"] == true, scenario["cure"]);
+    BOOST_TEST(scenario["unexplained"] == 0);
+    nothing_false(scenario);
+    for (const char* id : {"small-range.random-fully", "small-range.masquerade",
+                           "small-range.after-cure", "full-range.random-fully"}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["verdict"] == "FAIL", id);
+        BOOST_TEST(cell["cause"] == "stale-timestamp", id);
+        const double refused = measure(cell, "refused_by_timestamp");
+        BOOST_TEST(refused > 0, id);
+        // The counters know of segments out of order too, and of answers that a busy machine delays.
+        BOOST_TEST(measure(cell, "paws_timewait") >= refused, id);
+        BOOST_TEST(measure(cell, "syn_retransmits") >= refused, id);
+        BOOST_TEST(measure(cell, "client_resets") >= refused, id);
+        BOOST_TEST(measure(cell, "named") == refused, id);
+        BOOST_TEST(measure(cell, "by_timestamp") == measure(cell, "slow"), id);
+    }
+    const json& full = cell_named(scenario, "full-range.random-fully");
+    BOOST_TEST(std::abs(measure(full, "drawn_met") - measure(full, "expected_met")) <
+               0.2 * measure(full, "expected_met") + 20);
+    for (const char* id : {"cure.timestamps-2", "cure.full-range.timestamps-2", "control.no-nat",
+                           "control.full-range.masquerade"}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["verdict"] == "PASS", id);
+        BOOST_TEST(measure(cell, "met_time_wait") > 0, id);
+        BOOST_TEST(measure(cell, "refused_by_timestamp") == 0, id);
+    }
+    BOOST_TEST(cell_named(scenario, "control.client-closes-first")["verdict"] == "PASS");
+    BOOST_TEST(MachineState::read() == before);
+}
+
+BOOST_AUTO_TEST_CASE(random_loss_of_syns_has_another_cause) {
+    trap(kTimestamps, kFew, kNoNat, rule("-m statistic --mode random --probability 0.1 -j DROP"),
+         "syn-lost");
+}
+
+BOOST_AUTO_TEST_CASE(a_filter_that_resets_has_another_cause) {
+    trap(
+        kTimestamps, kFew, kNoNat,
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            lab.in("dut",
+                   "iptables -A FORWARD -p tcp --syn -m statistic --mode nth --every 9 --packet 0 "
+                   "-j REJECT --reject-with tcp-reset");
+        },
+        "syn-lost");
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_does_not_accept_has_another_cause) {
+    trap(
+        kTimestamps, kFew, kNoNat,
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            lab.in("server", "sysctl -qw net.core.somaxconn=2");
+            // Stopped for longer than a SYN waits, again and again: connects fall into it in each cell.
+            while (lab.going_on()) {
+                for (const char* signal : {"STOP", "CONT"}) {
+                    (void)pathproof::process::run_program({"sh", "-c",
+                                                           std::string("kill -") + signal +
+                                                               " $(ip netns pids " +
+                                                               lab.name_of("server") + ")"});
+                    std::this_thread::sleep_for(*signal == 'S' ? 1200ms : 500ms);
+                }
+            }
+        },
+        "syn-unanswered");
+}
+
+BOOST_AUTO_TEST_CASE(a_udp_flow_that_keeps_a_gone_endpoint_is_found_named_and_cured) {
+    const MachineState before = MachineState::read();
+    const Scratch out;
+    const auto run = pathproof_run({"repro", kStale, "--out", out.path(), "--json"});
+    BOOST_TEST_MESSAGE(run.err);
+    BOOST_TEST(run.exit_status == 0);
+    const json scenario = scenario_named(json::parse(run.out), kStale);
+    BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
+    BOOST_TEST(scenario["cure_shown"] == true, scenario["cure"]);
+    BOOST_TEST(scenario["unexplained"] == 0);
+    nothing_false(scenario);
+    for (const char* id : {"other-endpoint", "no-endpoint", "other-endpoint.after-cure"}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["cause"] == "stale-entry", id);
+        BOOST_TEST(measure(cell, "to_gone") == measure(cell, "sent"), id);
+        BOOST_TEST(measure(cell, "entry_packets") >= measure(cell, "to_gone"), id);
+        BOOST_TEST(measure(cell, "rule_hits") == 0, id);
+    }
+    BOOST_TEST(measure(cell_named(scenario, "control.no-endpoint.new-flow"), "rejected") ==
+               measure(cell_named(scenario, "control.no-endpoint.new-flow"), "sent"));
+    BOOST_TEST(measure(cell_named(scenario, "cure.delete-entry"), "deleted") == 1);
+    BOOST_TEST(MachineState::read() == before);
+}
+
+// The proxy did not change the rules: another one sends all flows to the endpoint that is gone.
+BOOST_AUTO_TEST_CASE(rules_that_still_name_the_endpoint_have_another_cause) {
+    trap(
+        kStale, "other-endpoint", "control.new-flow",
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            lab.in("dut",
+                   "nft 'add table ip trap; add chain ip trap to_one { type nat hook prerouting "
+                   "priority -110; }; add rule ip trap to_one ip daddr 198.51.100.10 udp dport 53 "
+                   "dnat to 203.0.113.2'");
+        },
+        "stale-rules");
+}
+
+BOOST_AUTO_TEST_CASE(lost_datagrams_have_another_cause) {
+    trap(
+        kStale, "other-endpoint", "control.new-flow",
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            lab.in("dut",
+                   "iptables -t mangle -A PREROUTING -p udp -d 198.51.100.10 --sport 41000:41999 "
+                   "-j DROP");
+        },
+        "lost");
+}
+
+BOOST_AUTO_TEST_CASE(an_endpoint_that_is_not_reached_at_all_is_none_that_is_gone) {
+    trap(
+        kStale, "other-endpoint", "control.new-flow",
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            lab.in("dut", "iptables -t mangle -A POSTROUTING -p udp -d 203.0.113.2 -j DROP");
+        },
+        "");
+}

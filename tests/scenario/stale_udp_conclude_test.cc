@@ -1,0 +1,173 @@
+// What is said of stale-udp, from plain values.
+#include <boost/test/unit_test.hpp>
+#include <functional>
+
+#include "harness/scenario/stale_udp.h"
+
+using namespace pathproof;
+using namespace pathproof::scenario;
+using verdict::CellVerdict;
+using verdict::ScenarioVerdict;
+using Role = verdict::Cell::Role;
+
+namespace {
+
+void keep_old_entry(StaleUdpValues& seen, std::uint64_t datagrams) {
+    seen.to_gone = datagrams;
+    seen.to_new = 0;
+    seen.rejected = seen.rule_hits = 0;
+    seen.entry = true;
+    seen.entry_packets = datagrams;
+    seen.entry_text = "udp 29 src=198.18.0.2 dst=198.51.100.10";
+}
+
+// The machine this was written on.
+StaleUdpValues as_usual(const StaleUdpCell& what) {
+    StaleUdpValues seen{.sent_before = 5, .reached_before = 5, .sent = 15, .rule_hits = 1};
+    if (what.role == Role::kMatrix) {
+        keep_old_entry(seen, 15);
+    } else if (what.has_endpoint()) {
+        seen.to_new = 15;
+    } else {
+        seen.rejected = seen.rule_hits = 15;
+    }
+    if (what.then == AfterChange::kForgets) {
+        seen.deleted = 1;
+        seen.cure_command = "conntrack -D -p udp --orig-dst 198.51.100.10";
+    }
+    return seen;
+}
+
+verdict::ScenarioResult with(const std::string& id,
+                             const std::function<void(StaleUdpValues&)>& change) {
+    std::vector<MeasuredStaleUdpCell> cells;
+    for (const StaleUdpCell& what : stale_udp_plan()) {
+        cells.push_back({.what = what, .seen = as_usual(what)});
+        if (what.id == id || id == "*") {
+            change(cells.back().seen);
+        }
+    }
+    return conclude(cells);
+}
+
+const verdict::Cell& cell(const verdict::ScenarioResult& result, const std::string& id) {
+    const verdict::Cell* found = verdict::find_cell(result, id);
+    BOOST_REQUIRE_MESSAGE(found != nullptr, id);
+    return *found;
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+void inconclusive(const verdict::ScenarioResult& result, const std::string& why) {
+    BOOST_TEST((result.verdict == ScenarioVerdict::kInconclusive), result.headline);
+    BOOST_TEST(has(result.headline, why), result.headline);
+    BOOST_TEST(result.cause.empty(), result.cause);
+    BOOST_TEST(!result.cure_shown);
+}
+
+const auto kNothing = [](StaleUdpValues&) {};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(stale_udp_conclude)
+
+BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
+    const auto result = with("", kNothing);
+    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
+    BOOST_TEST(result.cure_shown);
+    BOOST_TEST(has(result.headline, "no-endpoint: 15 of 15"), result.headline);
+    BOOST_TEST(has(result.headline, "REJECT counted 0"), result.headline);
+    BOOST_TEST(has(result.cause, "30 packets counted"), result.cause);
+    BOOST_TEST(has(result.cure, "`conntrack -D -p udp --orig-dst 198.51.100.10`"), result.cure);
+    BOOST_TEST(cell(result, "other-endpoint").cause == "stale-entry");
+    BOOST_TEST(result.before_cell == "other-endpoint");
+    BOOST_TEST(result.after_cell == "cure.delete-entry");
+    BOOST_TEST(result.controls.size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_control_that_shows_it_proves_nothing) {
+    for (const char* id : {"control.new-flow", "control.no-endpoint.new-flow", "control.silence"}) {
+        inconclusive(with(id, [](StaleUdpValues& seen) { keep_old_entry(seen, 15); }), id);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
+    for (const auto& [why, change] :
+         std::vector<std::pair<std::string, std::function<void(StaleUdpValues&)>>>{
+             {"went to the endpoint that is gone",
+              [](StaleUdpValues& seen) { keep_old_entry(seen, 15); }},
+             {"no entry to delete", [](StaleUdpValues& seen) { seen.deleted = 0; }},
+             {"another flow was deleted", [](StaleUdpValues& seen) { seen.bystander = false; }},
+             {"came out nowhere", [](StaleUdpValues& seen) { seen.to_new = 3; }}}) {
+        const auto result = with("cure.delete-entry", change);
+        BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), why);
+        BOOST_TEST(!result.cure_shown, why);
+        BOOST_TEST(has(result.cure, why), result.cure);
+    }
+    const auto gone = with("other-endpoint.after-cure", [](StaleUdpValues& seen) {
+        seen = {.sent_before = 5, .reached_before = 5, .sent = 15, .to_new = 15};
+    });
+    BOOST_TEST(!gone.cure_shown);
+    BOOST_TEST(has(gone.cure, "was not seen again"), gone.cure);
+}
+
+BOOST_AUTO_TEST_CASE(where_flows_follow_the_rules_nothing_is_reproduced) {
+    std::vector<MeasuredStaleUdpCell> cells;
+    for (const StaleUdpCell& what : stale_udp_plan()) {
+        StaleUdpCell harmless = what;
+        harmless.role = Role::kControl;
+        cells.push_back({.what = what, .seen = as_usual(harmless)});
+    }
+    const auto result = conclude(cells);
+    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
+    BOOST_TEST(result.cause.empty());
+    BOOST_TEST(result.cure.empty());
+}
+
+// Traps: the same symptom by another cause.
+BOOST_AUTO_TEST_CASE(rules_that_still_name_the_endpoint_are_not_given_this_cause) {
+    const auto result = with("*", [](StaleUdpValues& seen) {
+        keep_old_entry(seen, 15);
+        seen.entry_is_new = true;
+    });
+    inconclusive(result, "its entry is younger than the change");
+    BOOST_TEST(cell(result, "other-endpoint").cause == "stale-rules");
+}
+
+BOOST_AUTO_TEST_CASE(datagrams_that_are_dropped_are_not_given_this_cause) {
+    for (const std::uint64_t arrived : {0U, 9U}) {
+        const auto result = with("other-endpoint", [&](StaleUdpValues& seen) {
+            seen.to_gone = 0;
+            seen.to_new = arrived;
+        });
+        inconclusive(result, "came out nowhere");
+        BOOST_TEST(cell(result, "other-endpoint").cause == "lost");
+    }
+    inconclusive(with("no-endpoint", [](StaleUdpValues& seen) { seen.reached_before = 3; }),
+                 "before the change 3 of 5 datagrams");
+}
+
+BOOST_AUTO_TEST_CASE(datagrams_that_no_entry_counts_are_unexplained) {
+    for (const auto& change : std::vector<std::function<void(StaleUdpValues&)>>{
+             [](StaleUdpValues& seen) { seen.entry = false; },
+             [](StaleUdpValues& seen) { seen.entry_packets = 14; }}) {
+        const auto result = with("other-endpoint", change);
+        inconclusive(result, "no entry of conntrack tells why");
+        BOOST_TEST(result.unexplained == 15U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
+    inconclusive(with("control.silence",
+                      [](StaleUdpValues& seen) { seen.objections = {"ended by signal 9"}; }),
+                 "ended by signal 9");
+    inconclusive(with("cure.delete-entry",
+                      [](StaleUdpValues& seen) { seen.objections = {"conntrack not found"}; }),
+                 "conntrack not found");
+    inconclusive(conclude(std::vector<MeasuredStaleUdpCell>{}), "nothing was measured");
+    inconclusive(conclude({{.what = stale_udp_plan()[0]}}), "0 of 0 datagrams");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
