@@ -180,18 +180,20 @@ int device_exit_code(const verdict::RunResult& result) {
     return failed || found ? 1 : 0;
 }
 
-Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable) {
-    if (!cable.netns.empty() && !process::netns_exists(cable.netns)) {
+Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable, agent::Client* dut) {
+    if (dut == nullptr && !cable.netns.empty() && !process::netns_exists(cable.netns)) {
         return fail(ErrorCode::kNotFound,
                     "network namespace '{}' does not exist; 'ip netns' lists them", cable.netns);
     }
-    const auto info = read_device(cable.netns, cable.name);
+    const auto info =
+        dut == nullptr ? read_device(cable.netns, cable.name) : dut->device(cable.name);
     if (!info) {
         return pass_on(info.error());
     }
     const auto plan_of = [](const auto& plan) { return plan ? &*plan : nullptr; };
-    if (const Status spare =
-            lab::check_touchable(cable.name, cable.netns, plan_of(cable.device_plan));
+    if (const Status spare = dut == nullptr ? lab::check_touchable(cable.name, cable.netns,
+                                                                   plan_of(cable.device_plan))
+                                            : Status();  // as the lab was opened
         !spare) {
         return pass_on(spare.error());
     }

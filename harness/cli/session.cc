@@ -29,6 +29,23 @@ namespace {
 
 constexpr std::uint32_t kHugepageMib = 512;
 
+void tell(const std::string& sentence) {
+    fmt::print(stderr, "pathproof: {}\n", sentence);
+}
+
+verdict::FactGroup dut_facts(const agent::Hello& hello) {
+    const auto said = [](const char* name, const std::string& value) {
+        return verdict::Fact{
+            .name = name,
+            .value = value,
+            .status = value.empty() ? verdict::Fact::Status::kAbsent : verdict::Fact::Status::kRead,
+            .source = "the agent there"};
+    };
+    return {.title = "DUT: another machine, over SSH",
+            .facts = {said("kernel", hello.kernel), said("CPUs", std::to_string(hello.cpus)),
+                      said("pathproof", hello.version)}};
+}
+
 // Steps are told to what keeps the cells, too.
 class ToldProgress : public StderrProgress {
   public:
@@ -106,6 +123,9 @@ class Run {
         result.environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION,
                                                        .dpdk_version = measured_.dpdk_version(),
                                                        .root = ""});
+        if (!options_.place->other_host().empty()) {
+            result.environment.push_back(dut_facts(options_.place->dut()->hello()));
+        }
         std::ranges::move(measured_.devices(), std::back_inserter(result.environment));
         return result;
     }
@@ -162,10 +182,6 @@ class Run {
     std::vector<verdict::ScenarioResult> repetitions_;  // of the scenario in progress
     scenario::Measured measured_;
 };
-
-void tell(const std::string& sentence) {
-    fmt::print(stderr, "pathproof: {}\n", sentence);
-}
 
 bool take_hugepages(lab::Journal& journal) {
     const auto reserved = journal.reserve_hugepages(kHugepageMib);
@@ -228,8 +244,13 @@ Status take_lab(const std::string& name, SessionOptions& session) {
     }
     session.place = std::move(*opened);
     session.lab = session.place->name();
+    const std::shared_ptr<agent::Client> dut = session.place->dut();
+    if (dut && !dut->hello().copied.empty()) {
+        tell(fmt::format("{}: {}; it was copied there for this run", session.place->other_host(),
+                         dut->hello().copied));
+    }
     for (const lab::CabledDevice& cabled : session.place->devices()) {
-        auto choice = choose_cabled_device(cabled);
+        auto choice = choose_cabled_device(cabled, dut.get());
         if (!choice) {
             return pass_on(choice.error());
         }

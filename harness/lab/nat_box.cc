@@ -57,8 +57,8 @@ Status watchable(const std::string& dut) {
 
 class VethNatBox final : public NatBox {
   public:
-    VethNatBox(NatBoxNames names, std::unique_ptr<Namespaces> namespaces)
-        : namespaces_(std::move(namespaces)) {
+    VethNatBox(Journal& journal, NatBoxNames names, std::unique_ptr<Namespaces> namespaces)
+        : journal_(journal), namespaces_(std::move(namespaces)) {
         names_ = std::move(names);
     }
     // Deletes the namespaces and ends what runs in them (unless the journal was kept).
@@ -81,6 +81,10 @@ class VethNatBox final : public NatBox {
         auto dut = agent();
         return dut ? (*dut)->set_rps(device, cpu_mask) : pass_on(dut.error());
     }
+    // Its host is this one.
+    Status set_sysctl(const std::string& name, const std::string& value) override {
+        return value.empty() ? journal_.restore_sysctl(name) : journal_.set_sysctl(name, value);
+    }
 
   private:
     Status load(const std::string& nat_table, const Sysctls& sysctls) override {
@@ -89,6 +93,7 @@ class VethNatBox final : public NatBox {
     }
     Status flush() override { return flush_conntrack(names_.dut); }
 
+    Journal& journal_;
     std::unique_ptr<Namespaces> namespaces_;
     std::shared_ptr<agent::Client> agent_;
 };
@@ -104,7 +109,8 @@ Result<std::unique_ptr<NatBox>> NatBox::build(Journal& journal) {
     if (const Status off = complete_checksums(names); !off) {
         return pass_on(off.error());
     }
-    std::unique_ptr<NatBox> lab = std::make_unique<VethNatBox>(names, std::move(namespaces));
+    std::unique_ptr<NatBox> lab =
+        std::make_unique<VethNatBox>(journal, names, std::move(namespaces));
     if (const Status configured = lab->configure({}); !configured) {
         return pass_on(configured.error());
     }

@@ -126,7 +126,7 @@ class SameTuple {
 };
 
 std::string SameTuple::mask_of(Steering steering) const {
-    const unsigned last = 1u << context_.options.cpus.back();
+    const unsigned last = 1u << bench_.last_cpu();
     return fmt::format("{:x}", steering == Steering::kLastCpu   ? last
                                : steering == Steering::kAllCpus ? 2 * last - 1
                                                                 : 0);
@@ -205,7 +205,7 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
         }
     }
     if (which.lists_of_one) {
-        if (const Status off = context_.journal.set_sysctl(kListReceiveSysctl, "1"); !off) {
+        if (const Status off = bench_.set_sysctl(kListReceiveSysctl, "1"); !off) {
             return pass_on(off.error());
         }
     }
@@ -213,8 +213,7 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
     const auto plan = plan_of(which, hindrances);
     auto measured = plan ? bench_.measure(which.cell, *plan) : pass_on(plan.error());
     if (which.lists_of_one) {
-        if (const Status restored = context_.journal.restore_sysctl(kListReceiveSysctl);
-            !restored) {
+        if (const Status restored = bench_.set_sysctl(kListReceiveSysctl, ""); !restored) {
             return pass_on(restored.error());
         }
     }

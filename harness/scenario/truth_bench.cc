@@ -79,11 +79,14 @@ void TesterTally::operator+=(const TesterTally& other) {
 Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const TruthDevice& device) {
     std::unique_ptr<TruthBench> bench(new TruthBench);
     bench->device_ = device;
-    auto dut = agent::Client::start_in_netns(device.netns);
-    if (!dut) {
-        return pass_on(dut.error());
+    bench->dut_ = context.lab.dut();
+    if (!bench->dut_) {
+        auto dut = agent::Client::start_in_netns(device.netns);
+        if (!dut) {
+            return pass_on(dut.error());
+        }
+        bench->dut_ = std::move(*dut);
     }
-    bench->dut_ = std::move(*dut);
     auto info = bench->dut_->device(device.name);
     if (!info) {
         return pass_on(info.error());
