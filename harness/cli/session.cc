@@ -301,7 +301,12 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     const lab::SignalGuard guard(
         journal->get(),
         [&](int signal, const std::string& machine) {
-            keep_partial_report(run, seeded.out_dir, signal, machine);
+            const std::string other = seeded.place->other_host();
+            keep_partial_report(
+                run, seeded.out_dir, signal,
+                other.empty() ? machine
+                              : fmt::format("{}; {} puts itself back, as it hears no more of us",
+                                            machine, other));
         },
         [&] { progress.silence(); });
     for (const std::string& sentence : (*journal)->recovered()) {

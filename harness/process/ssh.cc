@@ -15,7 +15,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kRemedies
      "its host key is not the one that is known: find out why before you remove the old one with "
      "'ssh-keygen -R'"},
     {"Host key verification failed", "its host key is not known yet"},
-    {"Permission denied", "it refuses the user or the keys that ssh offers without a question"},
+    {"Permission denied (", "it refuses the user or the keys that ssh offers without a question"},
 }};
 
 }  // namespace

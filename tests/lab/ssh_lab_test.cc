@@ -133,6 +133,8 @@ class SshSite {
 };
 
 const std::string kShort = "repro snat-race --lab site.toml --no-hugepages --seed 7 --pairs 100";
+const std::string kLong =
+    "repro dns-race --lab site.toml --no-hugepages --seed 7 --pairs 500 --cells 'late-answer.*'";
 
 }  // namespace
 
@@ -200,26 +202,22 @@ BOOST_AUTO_TEST_CASE(where_there_is_no_program_it_is_copied_and_goes_again) {
     BOOST_TEST(waited_for([] { return !has_copies(); }));
     BOOST_TEST(dut.site().changed(20'000) == "");
 
-    // A controller that is killed: what is on the DUT goes by itself.
-    Started killed(
-        "repro dns-race --lab site.toml --no-hugepages --seed 7 --pairs 500 --cells "
-        "'late-answer.*'",
-        dut.folder(), "site-admin");
-    BOOST_TEST(waited_for([&] { return dut.site().changed(0) != ""; }));
-    BOOST_TEST(has_copies());
-    killed.signal(SIGKILL);
-    killed.wait();
-    BOOST_TEST(waited_for([] { return !has_copies(); }));
-    BOOST_TEST(dut.site().changed(20'000) == "");
-    shell_status("", binary_path() + " restore");
+    // A controller that is stopped or killed: what is on the DUT goes by itself.
+    for (const int signal : {SIGINT, SIGKILL}) {
+        Started stopped(kLong, dut.folder(), "site-admin");
+        BOOST_TEST(waited_for([&] { return dut.site().changed(0) != ""; }));
+        BOOST_TEST(has_copies());
+        stopped.signal(signal);
+        BOOST_TEST(stopped.wait() == (signal == SIGINT ? 3 : 128 + SIGKILL));
+        BOOST_TEST(waited_for([] { return !has_copies(); }));
+        shell_status("", binary_path() + " restore");
+        BOOST_TEST(dut.site().changed(20'000) == "");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_connection_makes_the_run_incomplete) {
     const SshSite dut;
-    Started run(
-        "repro dns-race --lab site.toml --no-hugepages --seed 7 --pairs 500 --cells "
-        "'late-answer.*' --out report",
-        dut.folder(), "site-admin");
+    Started run(kLong + " --out report", dut.folder(), "site-admin");
     BOOST_REQUIRE(waited_for([&] { return dut.site().changed(0) != ""; }));
     shell("",
           "ip netns pids site-admin | xargs ps -o pid=,comm= -p | awk '$2==\"ssh\"{print $1}' | "
