@@ -5,7 +5,8 @@
 
 #include "harness/agent/message.h"
 #include "harness/agent/offload_message.h"
-#include "harness/process/child.h"
+#include "harness/agent/program_copy.h"
+#include "harness/process/foreign.h"
 #include "harness/process/netns.h"
 #include "harness/process/rpc.h"
 
@@ -19,6 +20,7 @@ constexpr milliseconds kAnswerTime{10'000};
 // A table of a million entries, or as many events, as JSON.
 constexpr milliseconds kBulkTime{120'000};
 constexpr milliseconds kStartTime{30'000};
+constexpr milliseconds kCopyTime{300'000};
 
 std::string join(const std::vector<std::string>& words) {
     std::string text;
@@ -26,6 +28,21 @@ std::string join(const std::vector<std::string>& words) {
         text += (text.empty() ? "" : " ") + word;
     }
     return text;
+}
+
+const process::ChildOptions kOverSsh{
+    .netns = "", .cpus = {}, .at_our_death = SIGTERM, .keep_errors = true};
+
+// Nothing for what is no agent of ours.
+std::optional<Hello> hello_from_json(const json& said) {
+    if (!said.is_object() || said.value("agent", json()) != "pathproof") {
+        return std::nullopt;
+    }
+    return Hello{.version = said.value("version", ""),
+                 .build = said.value("build", ""),
+                 .kernel = said.value("kernel", ""),
+                 .cpus = said.value("cpus", 1u),
+                 .copied = ""};
 }
 
 // Turns an answer into a value; one that does not fit is an error, never an exception.
@@ -61,27 +78,90 @@ struct Client::Impl {
     }
 
     process::RpcClient rpc;
+    Hello hello;
 };
 
 Client::Client() = default;
 Client::~Client() = default;
 
 Result<std::unique_ptr<Client>> Client::start(const std::vector<std::string>& argv,
-                                              const std::string& netns,
-                                              const std::vector<int>& cpus,
+                                              const process::ChildOptions& options,
                                               const std::string& who) {
-    process::Child child =
-        TRY(process::Child::start(argv, {.netns = netns, .cpus = cpus, .at_our_death = SIGTERM}));
+    process::Child child = TRY(process::Child::start(argv, options));
     std::unique_ptr<Client> client(new Client());
     client->impl_ = std::make_unique<Impl>(std::move(child), who);
-    const Result<json> hello = client->impl_->rpc.call("hello", json::object(), kStartTime);
-    if (!hello) {
-        return fail(hello.error(), "start {} with '{}'", who, join(argv));
-    }
-    if (!hello->is_object() || hello->value("agent", json()) != "pathproof") {
-        return fail(ErrorCode::kFailed, "'{}' answered, but it is no pathproof agent", join(argv));
+    return client;
+}
+
+Result<std::unique_ptr<Client>> Client::greeted(Result<std::unique_ptr<Client>> client) {
+    if (const Status met = client ? (*client)->greet() : Status(); !met) {
+        return fail(met.error(), "start {}", (*client)->who());
     }
     return client;
+}
+
+Status Client::greet() {
+    const auto hello =
+        TRY(decode(impl_->rpc.call("hello", json::object(), kStartTime), who(), hello_from_json));
+    if (!hello) {
+        return fail(ErrorCode::kFailed, "{} answered, but it is no pathproof agent", who());
+    }
+    impl_->hello = *hello;
+    return {};
+}
+
+Result<std::unique_ptr<Client>> Client::start_over_ssh(const process::SshHost& host,
+                                                       const std::string& program) {
+    auto client = TRY(start(process::ssh_command(host, {program, "agent"}), kOverSsh,
+                            "agent on " + host.destination));
+    const process::RpcClient& rpc = client->impl_->rpc;
+    if (const Status greeted = client->greet(); !greeted) {
+        const auto status = rpc.exit_status();
+        if (!status) {
+            return pass_on(greeted.error());
+        }
+        if (*status == process::kSshFailed) {
+            return process::ssh_failure(host, rpc.said());
+        }
+        return copy_over_ssh(host, fmt::format("'{}' does not run there", program));
+    }
+    const Hello& hello = client->hello();
+    if (hello.version == PATHPROOF_VERSION && hello.build == build_id()) {
+        return client;
+    }
+    const std::string why =
+        fmt::format("{} there is {}", program,
+                    hello.version == PATHPROOF_VERSION ? "another build of this version"
+                                                       : "version " + hello.version);
+    client.reset();
+    return copy_over_ssh(host, why);
+}
+
+Result<std::unique_ptr<Client>> Client::copy_over_ssh(const process::SshHost& host,
+                                                      const std::string& why) {
+    const auto copy = copy_of_program();
+    if (!copy) {
+        return fail(copy.error(), "{}, and this program cannot be copied to {}", why,
+                    host.destination);
+    }
+    auto client = TRY(start(process::ssh_command(host, {copy->command}), kOverSsh,
+                            "agent on " + host.destination));
+    process::RpcClient& rpc = client->impl_->rpc;
+    const Status fed = rpc.feed(copy->archive, kCopyTime);
+    // Asked in any case: one that ends without taking all of it says why.
+    if (const Status met = client->greet(); fed && met) {
+        client->impl_->hello.copied = why;
+        return client;
+    }
+    if (rpc.exit_status() == process::kSshFailed) {
+        return process::ssh_failure(host, rpc.said());
+    }
+    return fail(ErrorCode::kNotSupported, "{}, and a copy of this program does not run on {}: {}",
+                why, host.destination, process::last_words(rpc.said()));
+}
+
+const Hello& Client::hello() const {
+    return impl_->hello;
 }
 
 Result<std::unique_ptr<Client>> Client::start_in_netns(const std::string& netns,
@@ -91,14 +171,15 @@ Result<std::unique_ptr<Client>> Client::start_in_netns(const std::string& netns,
                     "network namespace '{}' does not exist; 'ip netns' lists them", netns);
     }
     const std::string who = netns.empty() ? "agent" : "agent in namespace " + netns;
-    return start({process::own_binary(), "agent"}, netns, cpus, who);
+    return greeted(start({process::own_binary(), "agent"},
+                         {.netns = netns, .cpus = cpus, .at_our_death = SIGTERM}, who));
 }
 
 Result<std::unique_ptr<Client>> Client::start_command(const std::vector<std::string>& argv) {
     if (argv.empty()) {
         return fail(ErrorCode::kBadInput, "no command to start the agent with");
     }
-    return start(argv, {}, {}, "agent behind '" + join(argv) + "'");
+    return greeted(start(argv, {.at_our_death = SIGTERM}, "agent behind '" + join(argv) + "'"));
 }
 
 const std::string& Client::who() const {

@@ -18,6 +18,8 @@
 #include "harness/drops/summary.h"
 #include "harness/netfilter/entry.h"
 #include "harness/netfilter/stats.h"
+#include "harness/process/child.h"
+#include "harness/process/ssh.h"
 
 namespace pathproof::agent {
 
@@ -169,6 +171,15 @@ struct ConntrackFilter {
     bool births_only = false;  // of events: NEW alone
 };
 
+// What an agent says of itself and its host first.
+struct Hello {
+    std::string version;
+    std::string build;   // build_id()
+    std::string kernel;  // "Linux 6.1.0 x86_64"
+    unsigned cpus = 1;   // online
+    std::string copied;  // why our own program was copied to its host; empty: it was not
+};
+
 // What a path watch saw.
 struct PathEvents {
     drops::DropSummary drops;
@@ -186,8 +197,14 @@ class Client {
                                                           const std::vector<int>& cpus = {});
     // Starts `argv` (for example {"ssh", "root@dut", "pathproof", "agent"}).
     static Result<std::unique_ptr<Client>> start_command(const std::vector<std::string>& argv);
+    // Starts `program` on another host over OpenSSH. Where there is none, or not this build of it,
+    // our own program is copied there for as long as the agent runs (program_copy.h). Errors: no
+    // way in (kNotPermitted, with ssh's words), a host that cannot run it (kNotSupported).
+    static Result<std::unique_ptr<Client>> start_over_ssh(const process::SshHost& host,
+                                                          const std::string& program);
     ~Client();
 
+    const Hello& hello() const;
     const std::string& who() const;
     pid_t pid() const;
     bool alive() const;
@@ -264,9 +281,12 @@ class Client {
   private:
     Client();
     static Result<std::unique_ptr<Client>> start(const std::vector<std::string>& argv,
-                                                 const std::string& netns,
-                                                 const std::vector<int>& cpus,
+                                                 const process::ChildOptions& options,
                                                  const std::string& who);
+    static Result<std::unique_ptr<Client>> copy_over_ssh(const process::SshHost& host,
+                                                         const std::string& why);
+    static Result<std::unique_ptr<Client>> greeted(Result<std::unique_ptr<Client>> client);
+    Status greet();
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

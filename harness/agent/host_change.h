@@ -10,8 +10,10 @@ namespace pathproof::agent {
 
 struct HostChange {
     enum class Kind {
-        kIp,        // a command of ip(8), which `undo` undoes; seen from `device`
-        kSysctl,    // "net.ipv4.ip_forward" is to be `value`
+        kIp,  // a command of ip(8), which `undo` undoes; seen from `device`
+        // "net.ipv4.ip_forward" is to be `value`; empty: as it was found. One of "net.core" that
+        // the namespace does not have is the host's.
+        kSysctl,
         kRules,     // the iptables table `name` is to be what `value` says to iptables-restore
         kFeature,   // the offload feature `name` of `device`, "on" or "off"
         kSteering,  // the CPU mask (hexadecimal) of the first receive queue of `device`

@@ -1,5 +1,6 @@
 #include "harness/agent/server.h"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <memory>
@@ -18,6 +19,7 @@
 #include "harness/agent/offload_frames.h"
 #include "harness/agent/offload_message.h"
 #include "harness/agent/ping.h"
+#include "harness/agent/program_copy.h"
 #include "harness/agent/sysctl.h"
 #include "harness/agent/transfer.h"
 #include "harness/drops/tracer.h"
@@ -330,7 +332,14 @@ void serve(int input, int output, const std::function<void(process::RpcServer&)>
     RpcServer server;
     // The first question of a client: is this an agent, and does it run at all?
     server.on("hello", [](const json&) -> Result<json> {
-        return json{{"agent", "pathproof"}, {"pid", getpid()}};
+        utsname host{};
+        uname(&host);
+        return json{{"agent", "pathproof"},
+                    {"pid", getpid()},
+                    {"version", PATHPROOF_VERSION},
+                    {"build", build_id()},
+                    {"cpus", sysconf(_SC_NPROCESSORS_ONLN)},
+                    {"kernel", fmt::format("{} {} {}", host.sysname, host.release, host.machine)}};
     });
     add_device_operations(server);
     add_kernel_operations(server);

@@ -167,14 +167,20 @@ int device_exit_code(const verdict::RunResult& result) {
     return failed || found ? 1 : 0;
 }
 
-Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable) {
-    if (!cable.netns.empty() && !process::netns_exists(cable.netns)) {
+Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable, agent::Client* dut) {
+    if (dut == nullptr && !cable.netns.empty() && !process::netns_exists(cable.netns)) {
         return fail(ErrorCode::kNotFound,
                     "network namespace '{}' does not exist; 'ip netns' lists them", cable.netns);
     }
-    const auto info = TRY(read_device(cable.netns, cable.name));
+    const auto info =
+        TRY(dut == nullptr ? read_device(cable.netns, cable.name) : dut->device(cable.name));
     const auto plan_of = [](const auto& plan) { return plan ? &*plan : nullptr; };
-    TRY(lab::check_touchable(cable.name, cable.netns, plan_of(cable.device_plan)));
+    if (const Status spare = dut == nullptr ? lab::check_touchable(cable.name, cable.netns,
+                                                                   plan_of(cable.device_plan))
+                                            : Status();  // as the lab was opened
+        !spare) {
+        return pass_on(spare.error());
+    }
     TRY(check_device(info));
     const auto far = TRY(far_end_of(cable));
     auto port = tester::choose_port(far.interface, far.netns, {}, plan_of(cable.port_plan));

@@ -35,7 +35,8 @@ struct DeviceChoice {
 };
 // `tester_port` of the cable empty: the peer of a veth device. kBadInput: one that must not be
 // touched, is a tunnel, or has no link; a far end that is not known.
-Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable);
+Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable,
+                                          agent::Client* dut = nullptr);
 
 // DEV, --tester, --tester-netns and --repeat.
 void declare_device_check(CLI::App& check, DeviceCheckOptions& options);

@@ -30,6 +30,23 @@ namespace {
 
 constexpr std::uint32_t kHugepageMib = 512;
 
+void tell(const std::string& sentence) {
+    fmt::print(stderr, "pathproof: {}\n", sentence);
+}
+
+verdict::FactGroup dut_facts(const agent::Hello& hello) {
+    const auto said = [](const char* name, const std::string& value) {
+        return verdict::Fact{
+            .name = name,
+            .value = value,
+            .status = value.empty() ? verdict::Fact::Status::kAbsent : verdict::Fact::Status::kRead,
+            .source = "the agent there"};
+    };
+    return {.title = "DUT: another machine, over SSH",
+            .facts = {said("kernel", hello.kernel), said("CPUs", std::to_string(hello.cpus)),
+                      said("pathproof", hello.version)}};
+}
+
 // Steps are told to what keeps the cells, too.
 class ToldProgress : public StderrProgress {
   public:
@@ -109,6 +126,9 @@ class Run {
         result.environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION,
                                                        .dpdk_version = measured_.dpdk_version(),
                                                        .root = ""});
+        if (!options_.place->other_host().empty()) {
+            result.environment.push_back(dut_facts(options_.place->dut()->hello()));
+        }
         std::ranges::move(measured_.devices(), std::back_inserter(result.environment));
         return result;
     }
@@ -180,10 +200,6 @@ class Run {
     scenario::Measured measured_;
 };
 
-void tell(const std::string& sentence) {
-    fmt::print(stderr, "pathproof: {}\n", sentence);
-}
-
 bool take_hugepages(lab::Journal& journal) {
     const auto reserved = journal.reserve_hugepages(kHugepageMib);
     if (reserved && *reserved >= kHugepageMib) {
@@ -241,8 +257,13 @@ void add_lab_option(CLI::App& command, std::string& lab) {
 Status take_lab(const std::string& name, SessionOptions& session) {
     session.place = TRY(lab::open_lab(name));
     session.lab = session.place->name();
+    const std::shared_ptr<agent::Client> dut = session.place->dut();
+    if (dut && !dut->hello().copied.empty()) {
+        tell(fmt::format("{}: {}; it was copied there for this run", session.place->other_host(),
+                         dut->hello().copied));
+    }
     for (const lab::CabledDevice& cabled : session.place->devices()) {
-        auto choice = TRY(choose_cabled_device(cabled));
+        auto choice = TRY(choose_cabled_device(cabled, dut.get()));
         const bool first = !session.device;
         session.evidence =
             first ? choice.evidence : offload::class_of_ports(session.evidence, choice.evidence);
@@ -283,7 +304,12 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     const lab::SignalGuard guard(
         journal.get(),
         [&](int signal, const std::string& machine) {
-            keep_partial_report(run, seeded.out_dir, signal, machine);
+            const std::string other = seeded.place->other_host();
+            keep_partial_report(
+                run, seeded.out_dir, signal,
+                other.empty() ? machine
+                              : fmt::format("{}; {} puts itself back, as it hears no more of us",
+                                            machine, other));
         },
         [&] { progress.silence(); });
     for (const std::string& sentence : journal->recovered()) {

@@ -11,6 +11,7 @@
 #include "harness/lab/lab.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/plan.h"
+#include "harness/lab/signals.h"
 
 namespace pathproof::lab {
 namespace {
@@ -206,6 +207,9 @@ class FileNatBox final : public NatBox {
     }
     Result<std::shared_ptr<agent::Client>> agent() override { return agent_; }
     Status meet(const std::vector<frame::MacAddress>& tester_ports) override;
+    Status set_sysctl(const std::string& name, const std::string& value) override {
+        return agent_->apply({{.kind = ChangeKind::kSysctl, .name = name, .value = value}});
+    }
     Result<std::string> steer(const std::string& device, const std::string& cpu_mask) override {
         auto former = agent_->rps(device);
         const Status steered =
@@ -326,7 +330,10 @@ Status FileNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
 
 class FileLab final : public Lab {
   public:
-    FileLab(std::string path, LabFile file) : path_(std::move(path)), file_(std::move(file)) {}
+    FileLab(std::string path, LabFile file, std::shared_ptr<agent::Client> dut)
+        : path_(std::move(path)),
+          file_(std::move(file)),
+          dut_(std::make_unique<DutAgent>(std::move(dut))) {}
 
     const std::string& name() const override { return file_.name; }
     std::string lacks(Role role) const override {
@@ -340,7 +347,11 @@ class FileLab final : public Lab {
                 return "it takes a client and a server that are hosts of the kernel, and a lab "
                        "file "
                        "has ports of the tester there";
-            case Role::kDevice: return "";
+            case Role::kDevice:
+                return file_.dut.kind == Dut::Kind::kNetns
+                           ? ""
+                           : "a device is judged in a network namespace of this machine, not over "
+                             "SSH, in this version";
         }
         return "";
     }
@@ -354,11 +365,11 @@ class FileLab final : public Lab {
         if (const std::string missing = lacks(Role::kNatBox); !missing.empty()) {
             return fail(ErrorCode::kNotSupported, "{}: {}", path_, missing);
         }
-        if (!dut_) {
-            auto started = TRY(agent::Client::start_in_netns(file_.dut.where));
-            dut_ = std::make_unique<DutAgent>(std::shared_ptr<agent::Client>(std::move(started)));
-        }
         return std::make_unique<FileNatBox>(file_, *dut_);
+    }
+    std::shared_ptr<agent::Client> dut() const override { return dut_->agent(); }
+    std::string other_host() const override {
+        return file_.dut.kind == Dut::Kind::kSsh ? file_.dut.where : "";
     }
     std::vector<CabledDevice> devices() const override {
         std::vector<CabledDevice> devices;
@@ -370,13 +381,8 @@ class FileLab final : public Lab {
         return devices;
     }
     Result<std::vector<std::string>> put_back() override {
-        if (!dut_) {
-            return std::vector<std::string>();
-        }
         dut_->put_back();
-        auto outcome = dut_->outcome();
-        dut_.reset();
-        return outcome;
+        return dut_->outcome();
     }
 
   private:
@@ -389,16 +395,17 @@ Result<std::unique_ptr<Lab>> make_lab(const std::string& path, Result<LabFile> f
     if (!file) {
         return pass_on(file.error());
     }
-    if (file->dut.kind == Dut::Kind::kSsh) {
-        return fail(ErrorCode::kNotSupported,
-                    "{}: scenarios reach a DUT in a network namespace of this machine, and none "
-                    "over SSH in this version",
-                    path);
-    }
     if (const Status free = check_machines(*file); !free) {
         return fail(free.error(), "{}", path);
     }
-    return std::make_unique<FileLab>(path, std::move(*file));
+    const SignalHold hold;  // for the threads that listen and beat: the run's guard takes signals
+    auto dut = file->dut.kind == Dut::Kind::kSsh
+                   ? agent::Client::start_over_ssh(file->dut.ssh_host(), file->dut.program)
+                   : agent::Client::start_in_netns(file->dut.where);
+    if (!dut) {
+        return fail(dut.error(), "{}", path);
+    }
+    return std::make_unique<FileLab>(path, std::move(*file), std::move(*dut));
 }
 
 }  // namespace

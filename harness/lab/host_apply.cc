@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "harness/lab/netns_identity.h"
 #include "harness/process/program.h"
 
 namespace pathproof::lab {
@@ -50,7 +51,11 @@ Status change_ip(const HostChange& change, Journal& journal) {
 }
 
 Status set_sysctl(const HostChange& change, Journal& journal) {
-    const Status set = journal.set_net_sysctl(change.name, change.value);
+    if (change.value.empty()) {
+        return journal.restore_sysctl(change.name);
+    }
+    const auto here = [&] { return journal.set_net_sysctl(change.name, change.value); };
+    const Status set = change.name.starts_with("net.core.") ? run_where_found(here) : here();
     const bool missing = !set && set.error().code == ErrorCode::kNotFound;
     return missing && change.allowed == Allowed::kIsMissing ? Status() : set;
 }

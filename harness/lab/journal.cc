@@ -347,7 +347,12 @@ Status Journal::steer(const std::string& device, const std::string& cpu_mask) {
 
 Status Journal::restore_sysctl(const std::string& name) {
     const std::lock_guard lock(impl_->mutex);
-    return impl_->undo_now({.kind = Kind::kSysctl, .name = name});
+    const std::vector<UndoAction>& actions = impl_->content.actions;
+    const auto set = std::ranges::find_if(actions, [&](const UndoAction& action) {
+        return action.kind == Kind::kSysctl && action.name == name;
+    });
+    return impl_->undo_now(set == actions.end() ? UndoAction{.kind = Kind::kSysctl, .name = name}
+                                                : UndoAction(*set));
 }
 
 Result<std::uint32_t> Journal::reserve_hugepages(std::uint32_t mib) {

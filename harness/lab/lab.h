@@ -47,6 +47,10 @@ class Lab {
     virtual Result<std::unique_ptr<Overlay>> overlay(Journal& journal) = 0;
     virtual Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) = 0;
     virtual Result<std::unique_ptr<NatPath>> nat_path(Journal& journal) = 0;
+    // The agent on a DUT that is somebody's; null: the hosts are the lab's own.
+    virtual std::shared_ptr<agent::Client> dut() const { return nullptr; }
+    // What the DUT is to a report where it is another machine, not this one; empty: it is this one.
+    virtual std::string other_host() const { return ""; }
     // Those of the DUT, the one that is judged first. None: they are made when the lab is built.
     virtual std::vector<CabledDevice> devices() const = 0;
 

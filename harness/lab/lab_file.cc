@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <initializer_list>
 #include <iterator>
 #include <optional>
@@ -297,7 +298,7 @@ DutDevice Reader::device(const toml::table& table, const std::vector<TesterPort>
 }
 
 Dut Reader::dut(const toml::table& table, const std::vector<TesterPort>& ports) {
-    only(table, "[dut]", {"ssh", "netns", "program", "device"});
+    only(table, "[dut]", {"ssh", "ssh_config", "netns", "program", "device"});
     Dut dut;
     const auto [where, key] = one_of(table, "[dut]", {"ssh", "netns"});
     const bool is_ssh = key == "ssh";
@@ -309,9 +310,21 @@ Dut Reader::dut(const toml::table& table, const std::vector<TesterPort>& ports) 
     }
     if (table.contains("program")) {
         dut.program = text(table, "[dut]", "program");
-        if (!is_ssh || !is_word(dut.program)) {
-            wrong(table.get("program")->source(),
-                  "'program' is the path of pathproof on the host of 'ssh', without blanks");
+        // A shell there reads it.
+        if (!is_ssh || !is_word(dut.program) ||
+            dut.program.find_first_of("<>()[]{}*?!#") != std::string::npos) {
+            wrong(
+                table.get("program")->source(),
+                "'program' is the path of pathproof on the host of 'ssh', without blanks and what "
+                "a shell takes apart");
+        }
+    }
+    if (table.contains("ssh_config")) {
+        dut.ssh_config =
+            std::filesystem::path(file_).parent_path() / text(table, "[dut]", "ssh_config");
+        if (!is_ssh) {
+            wrong(table.get("ssh_config")->source(),
+                  "'ssh_config' is a file for the -F of ssh: it goes with 'ssh'");
         }
     }
     std::set<std::string> names;

@@ -24,7 +24,9 @@
 //
 //   [dut]
 //   ssh     = "root@dut1"                      # or:  netns = "dut"   (a named one of this machine)
-//   program = "/usr/local/bin/pathproof"       # optional, with ssh
+//   ssh_config = "ssh_config"                  # optional, for its -F: found from this file's folder
+//   program = "/usr/local/bin/pathproof"       # optional, there: else "pathproof"; where none runs,
+//                                              # or another build, ours is copied for a run
 //
 //   [[dut.device]]                             # one or more
 //   name     = "ens1f0"
@@ -41,6 +43,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
+#include "harness/process/ssh.h"
 
 namespace pathproof::lab {
 
@@ -76,9 +79,11 @@ struct DutDevice {
 struct Dut {
     enum class Kind { kSsh, kNetns };
     Kind kind = Kind::kNetns;
-    std::string where;  // "root@dut1", or a namespace's name; empty: ours
+    std::string where;       // "root@dut1", or a namespace's name; empty: ours
+    std::string ssh_config;  // empty: ssh's own
     std::string program = "pathproof";
     std::vector<DutDevice> devices;
+    process::SshHost ssh_host() const { return {where, ssh_config}; }
     bool operator==(const Dut&) const = default;
 };
 

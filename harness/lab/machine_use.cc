@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "harness/lab/json_text.h"
+#include "harness/process/foreign.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 
@@ -174,7 +175,7 @@ void mark_storage(const std::string& routes, std::vector<Seen>& devices) {
     std::istringstream lines(routes);
     std::string line;
     while (std::getline(lines, line)) {
-        const json answer = json::parse(line, nullptr, false);
+        const json answer = process::parse_foreign(line);
         for (const json& route : answer.is_array() ? answer : json::array()) {
             for (Seen& seen : devices) {
                 if (route.is_object() && text_of(route, "dev") == seen.use.name) {
@@ -257,18 +258,21 @@ Result<MachineUse> take_apart(const std::string& answer) {
 // Gives the questions to a shell on its standard input: what shell a user of another host has does
 // not matter then.
 Result<MachineUse> ask(const std::vector<std::string>& shell, const std::string& netns,
-                       const std::string& whom) {
+                       const std::string& whom, const process::SshHost* over = nullptr) {
     const auto answer = process::run_program(shell, {.netns = netns, .input = kAsk});
     if (!answer) {
         return fail(answer.error(), "look at the network devices of {}", whom);
     }
-    if (answer->exit_status != 0) {
-        return fail(ErrorCode::kUnavailable, "look at the network devices of {}: {}", whom,
-                    answer->err.empty()
-                        ? fmt::format("exit status {}", answer->exit_status)
-                        : answer->err.substr(0, answer->err.find_last_not_of('\n') + 1));
+    if (over != nullptr && answer->exit_status == process::kSshFailed) {
+        return process::ssh_failure(*over, answer->err);
     }
-    return take_apart(answer->out);
+    if (answer->exit_status != 0) {
+        return fail(over == nullptr ? ErrorCode::kUnavailable : ErrorCode::kNotSupported,
+                    "look at the network devices of {} with ip(8) and ss(8): {}", whom,
+                    answer->err.empty() ? fmt::format("exit status {}", answer->exit_status)
+                                        : process::last_words(answer->err));
+    }
+    return take_apart(process::without_controls(answer->out));
 }
 
 bool is_test_address(const frame::IpAddress& address) {
@@ -309,7 +313,7 @@ Result<MachineUse> parse_use(const std::string& addresses_json, const std::strin
     // ip(8) prints nothing at all, or "[]", for an empty list.
     const auto list = [](const std::string& text) {
         const bool blank = text.find_first_not_of(" \n") == std::string::npos;
-        return blank ? json::array() : json::parse(text, nullptr, false);
+        return blank ? json::array() : process::parse_foreign(text);
     };
     const json addresses = list(addresses_json);
     const std::array<json, 2> routes{list(routes_json), list(routes6_json)};
@@ -339,10 +343,8 @@ Result<MachineUse> local_use(const std::string& netns) {
     return ask({"sh", "-s"}, netns, netns.empty() ? "this machine" : "network namespace " + netns);
 }
 
-Result<MachineUse> remote_use(const std::string& ssh_host) {
-    return ask(
-        {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", ssh_host, "sh", "-s"}, "",
-        ssh_host);
+Result<MachineUse> remote_use(const process::SshHost& host) {
+    return ask(process::ssh_command(host, {"sh", "-s"}), "", host.destination, &host);
 }
 
 std::vector<std::string> objections(const DeviceUse& use, const std::vector<Prefix>* plan) {
@@ -452,7 +454,7 @@ Status check_machines(const LabFile& lab) {
     const auto here = TRY(local_use(lab.tester_netns));
     TRY(check_tester_ports(lab, here));
     const auto dut =
-        lab.dut.kind == Dut::Kind::kSsh ? remote_use(lab.dut.where) : local_use(lab.dut.where);
+        lab.dut.kind == Dut::Kind::kSsh ? remote_use(lab.dut.ssh_host()) : local_use(lab.dut.where);
     return dut ? check_dut_devices(lab, *dut) : pass_on(dut.error());
 }
 

@@ -7,6 +7,7 @@
 
 #include "dataplane/base/result.h"
 #include "harness/lab/lab_file.h"
+#include "harness/process/ssh.h"
 
 namespace pathproof::lab {
 
@@ -29,7 +30,7 @@ using MachineUse = std::vector<DeviceUse>;
 // routes, established SSH sessions, mounts and block devices over a network (NFS, iSCSI, NVMe,
 // nbd) with ip(8), ss(8), /proc and sysfs, and changes nothing.
 Result<MachineUse> local_use(const std::string& netns);
-Result<MachineUse> remote_use(const std::string& ssh_host);
+Result<MachineUse> remote_use(const process::SshHost& host);
 
 // Whether a device may be touched: why not, as "carries the default route"; empty: it may. The
 // addresses that it may have are those of `plan` or, without one, of the networks that are set

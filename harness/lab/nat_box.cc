@@ -31,8 +31,8 @@ Status complete_checksums(const NatBoxNames& names) {
 
 class VethNatBox final : public NatBox {
   public:
-    VethNatBox(NatBoxNames names, std::unique_ptr<Namespaces> namespaces)
-        : namespaces_(std::move(namespaces)) {
+    VethNatBox(Journal& journal, NatBoxNames names, std::unique_ptr<Namespaces> namespaces)
+        : journal_(journal), namespaces_(std::move(namespaces)) {
         names_ = std::move(names);
     }
     // Deletes the namespaces and ends what runs in them (unless the journal was kept).
@@ -51,6 +51,10 @@ class VethNatBox final : public NatBox {
         auto dut = agent();
         return dut ? (*dut)->set_rps(device, cpu_mask) : pass_on(dut.error());
     }
+    // Its host is this one.
+    Status set_sysctl(const std::string& name, const std::string& value) override {
+        return value.empty() ? journal_.restore_sysctl(name) : journal_.set_sysctl(name, value);
+    }
 
   private:
     Status load(const std::string& nat_table, const Sysctls& sysctls) override {
@@ -59,6 +63,7 @@ class VethNatBox final : public NatBox {
     }
     Status flush() override { return flush_conntrack(names_.dut); }
 
+    Journal& journal_;
     std::unique_ptr<Namespaces> namespaces_;
     std::shared_ptr<agent::Client> agent_;
 };
@@ -72,7 +77,8 @@ Result<std::unique_ptr<NatBox>> NatBox::build(Journal& journal) {
         return fail(built.error(), "build the nat-box lab");
     }
     TRY(complete_checksums(names));
-    std::unique_ptr<NatBox> lab = std::make_unique<VethNatBox>(names, std::move(namespaces));
+    std::unique_ptr<NatBox> lab =
+        std::make_unique<VethNatBox>(journal, names, std::move(namespaces));
     TRY(lab->configure({}));
     TRY(make_watchable(names.dut));
     return lab;

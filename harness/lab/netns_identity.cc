@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -56,33 +57,27 @@ std::vector<std::string> namespace_files() {
     return files;
 }
 
-// Runs `work` on a thread in the namespace of this file, if that is the one.
-Result<bool> run_at(const std::string& path, const NetnsIdentity& netns,
-                    const std::function<Status()>& work) {
+// Runs `work` on a thread in the namespace of this file. False: it is gone, or not for us.
+Result<bool> run_at(const std::string& path, const std::function<Status()>& work) {
     const int handle = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (handle < 0) {
         return false;  // the process ended, or the name was removed, at this moment
     }
     Status outcome;
-    bool is_it = false;
     std::thread worker([&] {
         if (setns(handle, CLONE_NEWNET) != 0) {
             outcome = fail(errno == EPERM ? ErrorCode::kNotPermitted : ErrorCode::kFailed,
                            "enter the network namespace of {}: {}", path, std::strerror(errno));
             return;
         }
-        const auto entered = current_netns();
-        is_it = entered && *entered == netns;
-        if (is_it) {
-            outcome = work();
-        }
+        outcome = work();
     });
     worker.join();
     close(handle);
     if (!outcome) {
         return pass_on(outcome.error());
     }
-    return is_it;
+    return true;
 }
 
 }  // namespace
@@ -114,12 +109,40 @@ Result<bool> run_in(const NetnsIdentity& netns, const std::function<Status()>& w
         if (inode_of(path) != netns.inode) {
             continue;
         }
-        auto ran = run_at(path, netns, work);
-        if (!ran || *ran) {
+        bool is_it = false;
+        auto ran = run_at(path, [&] {
+            const auto entered = current_netns();
+            is_it = entered && *entered == netns;
+            return is_it ? work() : Status();
+        });
+        if (!ran || is_it) {
             return ran;
         }
     }
     return false;
+}
+
+Status run_where_found(const std::function<Status()>& work) {
+    Status outcome = fail(ErrorCode::kNotFound, "no network namespace was found");
+    std::set<std::uint64_t> seen;
+    for (const std::string& path : namespace_files()) {
+        if (!seen.insert(inode_of(path)).second) {
+            continue;
+        }
+        const auto ran = run_at(path, work);
+        if (ran && *ran) {
+            return {};
+        }
+        if (!ran) {
+            outcome = pass_on(ran.error());
+            const bool elsewhere = outcome.error().code == ErrorCode::kNotFound ||
+                                   outcome.error().code == ErrorCode::kNotPermitted;
+            if (!elsewhere) {
+                break;
+            }
+        }
+    }
+    return outcome;
 }
 
 }  // namespace pathproof::lab

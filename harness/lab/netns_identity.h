@@ -27,4 +27,9 @@ Result<NetnsIdentity> parse_netns(const std::string& text);
 // among the named ones and those of all processes. False: it is gone, and `work` was not run.
 Result<bool> run_in(const NetnsIdentity& netns, const std::function<Status()>& work);
 
+// Runs `work` in each network namespace of this machine, the caller's first, as long as it gives
+// kNotFound (or may not be entered): what it gave last. For what the kernel has once and shows in
+// its first one only.
+Status run_where_found(const std::function<Status()>& work);
+
 }  // namespace pathproof::lab

@@ -119,6 +119,8 @@ class NatBox {
     Status configure(const NatBoxOptions& options);
     // Receive packet steering of a DUT's device; gives the former CPU mask.
     virtual Result<std::string> steer(const std::string& device, const std::string& cpu_mask) = 0;
+    // A sysctl of the DUT or of its whole host, until it is set back: an empty value does.
+    virtual Status set_sysctl(const std::string& name, const std::string& value) = 0;
 
   protected:
     // The DUT's nat table, as iptables-restore takes it, and sysctls.

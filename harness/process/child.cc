@@ -22,7 +22,7 @@ namespace pathproof::process {
 namespace {
 
 [[noreturn]] void become(const std::vector<std::string>& argv, const ChildOptions& options,
-                         int socket, pid_t parent) {
+                         int socket, int errors, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, options.at_our_death);
     if (getppid() != parent) {
         _exit(125);  // the parent died between fork and prctl
@@ -31,6 +31,9 @@ namespace {
     setpgid(0, 0);
     dup2(socket, STDIN_FILENO);
     dup2(socket, STDOUT_FILENO);
+    if (errors >= 0) {
+        dup2(errors, STDERR_FILENO);
+    }
     give_signals_back();
     if (!options.netns.empty()) {
         if (const Status entered = enter_netns(options.netns, SysfsView::kRemount); !entered) {
@@ -61,32 +64,49 @@ namespace {
 
 Result<Child> Child::start(const std::vector<std::string>& argv, const ChildOptions& options) {
     std::array<int, 2> pair{-1, -1};
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) {
+    std::array<int, 2> errors{-1, -1};
+    const auto close_all = [&] {
+        for (const int end : {pair[0], pair[1], errors[0], errors[1]}) {
+            if (end >= 0) {
+                close(end);
+            }
+        }
+    };
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0 ||
+        (options.keep_errors && pipe2(errors.data(), O_CLOEXEC) != 0)) {
+        const int reason = errno;
+        close_all();
         return fail(ErrorCode::kFailed, "socket pair for {}: {}", argv.front(),
-                    std::strerror(errno));
+                    std::strerror(reason));
     }
     const pid_t parent = getpid();
     const pid_t pid = fork_child();
     if (pid < 0) {
-        close(pair[0]);
-        close(pair[1]);
-        return fail(ErrorCode::kFailed, "start {}: {}", argv.front(), std::strerror(errno));
+        const int reason = errno;
+        close_all();
+        return fail(ErrorCode::kFailed, "start {}: {}", argv.front(), std::strerror(reason));
     }
     if (pid == 0) {
-        become(argv, options, pair[1], parent);
+        become(argv, options, pair[1], errors[1], parent);
     }
     close(pair[1]);
-    return Child(pid, pair[0]);
+    if (options.keep_errors) {
+        close(errors[1]);
+    }
+    return Child(pid, pair[0], errors[0]);
 }
 
 Child::Child(Child&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), socket_(std::exchange(other.socket_, -1)) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      socket_(std::exchange(other.socket_, -1)),
+      errors_(std::exchange(other.errors_, -1)) {}
 
 Child& Child::operator=(Child&& other) noexcept {
     if (this != &other) {
         stop();
         pid_ = std::exchange(other.pid_, -1);
         socket_ = std::exchange(other.socket_, -1);
+        errors_ = std::exchange(other.errors_, -1);
     }
     return *this;
 }
@@ -110,6 +130,10 @@ std::string Child::stop() {
     }
     const int state = reap(pid_);
     pid_ = -1;
+    if (errors_ >= 0) {
+        close(errors_);  // not before: whoever still writes there would be killed by it
+        errors_ = -1;
+    }
     if (WIFSIGNALED(state)) {
         return fmt::format("signal {} ({})", WTERMSIG(state), strsignal(WTERMSIG(state)));
     }

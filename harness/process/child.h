@@ -17,6 +17,7 @@ struct ChildOptions {
     std::vector<int> cpus;  // CPUs it may run on; empty: all of the caller's
     // What it gets when the calling process dies; one that puts something back first takes SIGTERM.
     int at_our_death = SIGKILL;
+    bool keep_errors = false;  // its standard error goes to errors(); else to ours
 };
 
 class Child {
@@ -35,16 +36,18 @@ class Child {
 
     pid_t pid() const { return pid_; }
     int socket() const { return socket_; }
+    int errors() const { return errors_; }  // to be read until its end; -1: not kept
 
     // Closes the socket and waits; says how it ended, for example "exit status 0" or "signal 9
     // (Killed)".
     std::string stop();
 
   private:
-    Child(pid_t pid, int socket) : pid_(pid), socket_(socket) {}
+    Child(pid_t pid, int socket, int errors) : pid_(pid), socket_(socket), errors_(errors) {}
 
     pid_t pid_ = -1;
     int socket_ = -1;
+    int errors_ = -1;
 };
 
 // The path of the running pathproof binary: children are started from it.

@@ -22,6 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::size_t kMostOutput = std::size_t{256} << 20;
+
 struct Pipe {
     int read_end = -1;
     int write_end = -1;
@@ -83,7 +85,7 @@ bool exchange(const std::string& input, Pipe& in, Pipe& out, Pipe& err, Clock::t
     while (out.read_end >= 0 || err.read_end >= 0) {
         const auto left =
             std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-        if (left <= 0) {
+        if (left <= 0 || output.out.size() + output.err.size() > kMostOutput) {
             return false;
         }
         std::array<pollfd, 3> ends{
@@ -146,8 +148,10 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
     }
     const int state = reap(child);
     if (!ended) {
-        return fail(ErrorCode::kUnavailable, "'{}' did not end within {} ms", fmt::join(argv, " "),
-                    options.timeout.count());
+        return fail(
+            ErrorCode::kUnavailable, "'{}' did not end within {} ms{}", fmt::join(argv, " "),
+            options.timeout.count(),
+            output.out.size() + output.err.size() > kMostOutput ? ": it says too much" : "");
     }
     output.exit_status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
     if (output.exit_status == 127 && output.out.empty()) {

@@ -24,8 +24,8 @@ struct ProgramOutput {
 };
 
 // Runs argv[0] (found through PATH and the sbin folders). An error means that it could not be
-// started or did not end in time (it is killed then); a program that ran and failed is a value with
-// its exit status.
+// started, did not end in time or said more than 256 MiB (it is killed then); a program that ran and
+// failed is a value with its exit status.
 Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
                                   const ProgramOptions& options = {});
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "harness/process/foreign.h"
 #include "harness/process/stop.h"
 
 namespace pathproof::process {
@@ -19,32 +21,56 @@ namespace {
 
 using nlohmann::json;
 
-// Splits a byte stream into lines; feeds each complete one to `take`. Returns when the stream ends.
-template <typename Take>
-void read_lines(int input, const Take& take) {
-    std::string pending;
-    std::vector<char> chunk(1 << 16);
-    for (;;) {
-        const ssize_t got = read(input, chunk.data(), chunk.size());
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return;
-        }
-        std::size_t searched = pending.size();
-        pending.append(chunk.data(), static_cast<std::size_t>(got));
+constexpr std::size_t kLongestLine = std::size_t{256} << 20;
+constexpr std::size_t kMostNoise = std::size_t{1} << 20;  // bytes that are no answers
+constexpr std::size_t kSaidKept = 4000;
+constexpr std::size_t kLongestSentence = 4000;
+constexpr std::chrono::milliseconds kLastErrors{2000};
+
+// The lines of a byte stream.
+class Lines {
+  public:
+    // Feeds each line that is complete to `take`.
+    template <typename Take>
+    void add(std::string_view bytes, const Take& take) {
+        const std::size_t searched = rest_.size();
+        rest_.append(bytes);
         std::size_t begin = 0;
         for (;;) {
-            const std::size_t end = pending.find('\n', std::max(begin, searched));
+            const std::size_t end = rest_.find('\n', std::max(begin, searched));
             if (end == std::string::npos) {
                 break;
             }
-            take(pending.substr(begin, end - begin));
+            take(rest_.substr(begin, end - begin));
             begin = end + 1;
         }
-        pending.erase(0, begin);
+        rest_.erase(0, begin);
     }
+    const std::string& rest() const { return rest_; }
+
+  private:
+    std::string rest_;
+};
+
+// 0: the stream ended.
+std::size_t read_some(int input, std::vector<char>& chunk) {
+    for (;;) {
+        const ssize_t got = read(input, chunk.data(), chunk.size());
+        if (got >= 0 || errno != EINTR) {
+            return got > 0 ? static_cast<std::size_t>(got) : 0;
+        }
+    }
+}
+
+// Null for a line that is no answer.
+json answer_in(const std::string& line) {
+    json answer = line.starts_with('{') ? parse_foreign(line) : json();
+    return answer.is_object() && answer.value("id", json()).is_number_unsigned() ? answer : json();
+}
+
+std::string text_of(const json& object, const char* key, const char* otherwise) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
 }
 
 bool write_all(int output, const std::string& text) {
@@ -73,19 +99,25 @@ json error_answer(const json& id, const Error& error) {
 
 // Of a child whose stream has ended, without taking its exit status from the one who waits for it;
 // the end of the process comes a moment after that of its stream.
-std::string how_it_ended(pid_t pid) {
+struct Ending {
+    std::optional<int> status;
+    std::string words = "ended";
+};
+Ending how_it_ended(pid_t pid) {
     siginfo_t how{};
     for (int waited_ms = 0; waited_ms < 500; ++waited_ms) {
         if (waitid(P_PID, static_cast<id_t>(pid), &how, WEXITED | WNOHANG | WNOWAIT) == 0 &&
             how.si_pid == pid) {
             return how.si_code == CLD_EXITED
-                       ? fmt::format("ended with exit status {}", how.si_status)
-                       : fmt::format("was ended by signal {} ({})", how.si_status,
-                                     strsignal(how.si_status));
+                       ? Ending{how.si_status,
+                                fmt::format("ended with exit status {}", how.si_status)}
+                       : Ending{128 + how.si_status,
+                                fmt::format("was ended by signal {} ({})", how.si_status,
+                                            strsignal(how.si_status))};
         }
         usleep(1000);
     }
-    return "ended";
+    return {};
 }
 
 }  // namespace
@@ -105,7 +137,7 @@ void RpcServer::serve(int input, int output) {
         const std::lock_guard lock(writing);
         write_all(output, line);
     };
-    read_lines(input, [&](const std::string& line) {
+    const auto take = [&](const std::string& line) {
         json request = json::parse(line, nullptr, false);
         if (!request.is_object() || !request.contains("id") || !request.contains("op") ||
             !request["op"].is_string()) {
@@ -138,7 +170,15 @@ void RpcServer::serve(int input, int output) {
             --running;
             idle.notify_all();
         }).detach();
-    });
+    };
+    Lines lines;
+    std::vector<char> chunk(1 << 16);
+    while (const std::size_t got = read_some(input, chunk)) {
+        lines.add({chunk.data(), got}, take);
+        if (lines.rest().size() > kLongestLine) {
+            break;
+        }
+    }
     std::unique_lock lock(counting);
     idle.wait(lock, [&] { return running == 0; });
 }
@@ -148,48 +188,149 @@ struct RpcClient::Pending {
 };
 
 RpcClient::RpcClient(Child child, std::string who)
-    : child_(std::move(child)), pid_(child_.pid()), socket_(child_.socket()), who_(std::move(who)) {
+    : child_(std::move(child)),
+      pid_(child_.pid()),
+      socket_(child_.socket()),
+      who_(std::move(who)),
+      errors_(child_.errors()) {
     ignore_closed_pipes();
     reader_ = std::thread([this] { read_answers(); });
 }
 
 RpcClient::~RpcClient() {
+    leaving_ = true;
     shutdown(socket_, SHUT_RDWR);
     reader_.join();
     child_.stop();
 }
 
 void RpcClient::read_answers() {
-    read_lines(socket_, [this](const std::string& line) { take_answer(line); });
+    const std::string wrong = hear();
+    if (!wrong.empty()) {
+        shutdown(socket_, SHUT_RDWR);
+    } else if (!leaving_) {
+        hear_errors(kLastErrors);
+    }
+    const Ending ending =
+        leaving_ || !wrong.empty() ? Ending{std::nullopt, wrong} : how_it_ended(pid_);
     const std::lock_guard lock(mutex_);
+    fate_ = ending.words;
+    exit_status_ = ending.status;
     ended_ = true;
     for (auto& [id, waiting] : pending_) {
-        waiting->outcome = fail(ErrorCode::kUnavailable, "{} (pid {}) {} before it answered", who_,
-                                pid_, how_it_ended(pid_));
+        waiting->outcome = fail(ErrorCode::kUnavailable, "{} (pid {}) {} before it answered{}",
+                                who_, pid_, fate_, also_said());
     }
     pending_.clear();
     answered_.notify_all();
 }
 
-void RpcClient::take_answer(const std::string& line) {
-    json answer = json::parse(line, nullptr, false);
-    const std::lock_guard lock(mutex_);
-    if (!answer.is_object() || !answer.value("id", json()).is_number_unsigned()) {
-        return;  // a line of a log, for example from ssh's remote shell
+// Until the stream ends, or (said) what comes is no use.
+std::string RpcClient::hear() {
+    Lines lines;
+    std::vector<char> chunk(1 << 16);
+    std::size_t noise = 0;
+    const auto take = [&](const std::string& line) {
+        if (!take_answer(line)) {
+            noise += line.size() + 1;
+            keep_said(line + "\n");
+        }
+    };
+    for (;;) {
+        if (errors_ >= 0) {
+            std::array<pollfd, 2> ends{{{socket_, POLLIN, 0}, {errors_, POLLIN, 0}}};
+            poll(ends.data(), ends.size(), -1);
+            if (ends[1].revents != 0) {
+                hear_errors({});
+            }
+            if (ends[0].revents == 0) {
+                continue;
+            }
+        }
+        const std::size_t got = read_some(socket_, chunk);
+        if (got == 0) {
+            return "";
+        }
+        lines.add({chunk.data(), got}, take);
+        const std::string& rest = lines.rest();
+        if (noise + (rest.starts_with('{') ? 0 : rest.size()) > kMostNoise) {
+            return fmt::format("said more than {} bytes that are no answers", kMostNoise);
+        }
+        if (rest.size() > kLongestLine) {
+            return fmt::format("gave an answer of more than {} bytes", kLongestLine);
+        }
     }
+}
+
+// What there is, or (patience) all that comes until the end.
+void RpcClient::hear_errors(std::chrono::milliseconds patience) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    std::vector<char> chunk(1 << 12);
+    pollfd end{errors_, POLLIN, 0};
+    while (errors_ >= 0) {
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+        if (poll(&end, 1, std::max(0, static_cast<int>(left.count()))) <= 0) {
+            return;
+        }
+        const std::size_t got = read_some(errors_, chunk);
+        errors_ = got == 0 ? -1 : errors_;
+        keep_said({chunk.data(), got});
+        if (patience.count() == 0) {
+            return;
+        }
+    }
+}
+
+void RpcClient::keep_said(std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    said_.append(text);
+    said_.erase(0, said_.size() - std::min(said_.size(), kSaidKept));
+}
+
+std::string RpcClient::said() const {
+    const std::lock_guard lock(mutex_);
+    return said_;
+}
+
+// For the end of a sentence; the lock is held.
+std::string RpcClient::also_said() const {
+    return said_.empty() ? "" : "; it said:\n" + last_words(said_);
+}
+
+std::optional<int> RpcClient::exit_status() const {
+    const std::lock_guard lock(mutex_);
+    return exit_status_;
+}
+
+Status RpcClient::feed(std::string_view bytes, std::chrono::milliseconds timeout) {
+    return send_until(std::chrono::steady_clock::now() + timeout, bytes)
+               ? Status()
+               : fail(ErrorCode::kUnavailable, "{} (pid {}) did not take {} bytes within {} ms",
+                      who_, pid_, bytes.size(), timeout.count());
+}
+
+bool RpcClient::take_answer(const std::string& line) {
+    json answer = answer_in(line);
+    if (answer.is_null()) {
+        return false;
+    }
+    const std::lock_guard lock(mutex_);
     const auto waiting = pending_.find(answer["id"].get<std::uint64_t>());
     if (waiting == pending_.end()) {
-        return;  // its caller gave up waiting
+        return true;  // its caller gave up waiting
     }
     if (answer.contains("ok")) {
         waiting->second->outcome = std::move(answer["ok"]);
     } else {
-        const json error = answer.value("error", json::object());
-        waiting->second->outcome = fail(error_code_from_name(error.value("code", "failed")),
-                                        "{}: {}", who_, error.value("message", "no message"));
+        const json& error = answer["error"];
+        waiting->second->outcome =
+            fail(error_code_from_name(text_of(error, "code", "failed")), "{}: {}", who_,
+                 text_of(error, "message", "no message").substr(0, kLongestSentence));
     }
     pending_.erase(waiting);
     answered_.notify_all();
+    return true;
 }
 
 Result<json> RpcClient::call(const std::string& op, const json& args,
@@ -211,20 +352,20 @@ Result<json> RpcClient::call(const std::string& op, const json& args,
         return std::move(*waiting->outcome);
     }
     if (ended_) {
-        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}", who_, pid_,
-                    how_it_ended(pid_));
+        return fail(ErrorCode::kUnavailable, "{} (pid {}) is no longer running: it {}{}", who_,
+                    pid_, fate_, also_said());
     }
-    return fail(ErrorCode::kUnavailable, "{} (pid {}) did not {} '{}' within {} ms", who_, pid_,
-                sent ? "answer" : "take", op, timeout.count());
+    return fail(ErrorCode::kUnavailable, "{} (pid {}) did not {} '{}' within {} ms{}", who_, pid_,
+                sent ? "answer" : "take", op, timeout.count(), also_said());
 }
 
-bool RpcClient::send_until(Deadline deadline, const std::string& line) {
+bool RpcClient::send_until(Deadline deadline, std::string_view bytes) {
     const std::unique_lock lock(writing_, deadline);
     if (!lock.owns_lock()) {
         return false;
     }
-    for (std::size_t sent = 0; sent < line.size();) {
-        const ssize_t put = send(socket_, line.data() + sent, line.size() - sent, MSG_DONTWAIT);
+    for (std::size_t sent = 0; sent < bytes.size();) {
+        const ssize_t put = send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_DONTWAIT);
         if (put > 0) {
             sent += static_cast<std::size_t>(put);
             continue;

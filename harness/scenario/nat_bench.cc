@@ -109,6 +109,14 @@ Status NatBench::open_ports() {
     });
 }
 
+unsigned NatBench::last_cpu() const {
+    constexpr unsigned kMost = 31;
+    const unsigned last = context_.lab.other_host().empty()
+                              ? static_cast<unsigned>(context_.options.cpus.back())
+                              : std::max(1u, dut_->hello().cpus) - 1;
+    return std::min(last, kMost);
+}
+
 Status NatBench::configure(const lab::NatBoxOptions& options) {
     return lab_->configure(options);
 }

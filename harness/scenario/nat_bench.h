@@ -39,6 +39,13 @@ class NatBench {
     Result<std::string> steer(const std::string& device, const std::string& cpu_mask) {
         return lab_->steer(device, cpu_mask);
     }
+    // See NatBox.
+    Status set_sysctl(const std::string& name, const std::string& value) {
+        return lab_->set_sysctl(name, value);
+    }
+    // Of the DUT, one that a CPU mask of 32 bits has: where this is its machine, the last that
+    // lcores use.
+    unsigned last_cpu() const;
     const lab::NatBoxNames& names() const { return lab_->names(); }
     Status describe();
 

@@ -124,7 +124,7 @@ class SameTuple {
 };
 
 std::string SameTuple::mask_of(Steering steering) const {
-    const unsigned last = 1u << context_.options.cpus.back();
+    const unsigned last = 1u << bench_.last_cpu();
     return fmt::format("{:x}", steering == Steering::kLastCpu   ? last
                                : steering == Steering::kAllCpus ? 2 * last - 1
                                                                 : 0);
@@ -194,13 +194,13 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
         TRY(bench_.steer(underlay, mask));
     }
     if (which.lists_of_one) {
-        TRY(context_.journal.set_sysctl(kListReceiveSysctl, "1"));
+        TRY(bench_.set_sysctl(kListReceiveSysctl, "1"));
     }
     std::vector<std::string> hindrances;
     const auto plan = plan_of(which, hindrances);
     auto measured = plan ? bench_.measure(which.cell, *plan) : pass_on(plan.error());
     if (which.lists_of_one) {
-        TRY(context_.journal.restore_sysctl(kListReceiveSysctl));
+        TRY(bench_.set_sysctl(kListReceiveSysctl, ""));
     }
     if (which.steering != Steering::kLeft && measured) {
         const auto found = TRY(bench_.steer(underlay, "0"));

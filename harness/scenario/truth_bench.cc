@@ -79,7 +79,10 @@ void TesterTally::operator+=(const TesterTally& other) {
 Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const TruthDevice& device) {
     std::unique_ptr<TruthBench> bench(new TruthBench);
     bench->device_ = device;
-    bench->dut_ = TRY(agent::Client::start_in_netns(device.netns));
+    bench->dut_ = context.lab.dut();
+    if (!bench->dut_) {
+        bench->dut_ = TRY(agent::Client::start_in_netns(device.netns));
+    }
     bench->info_ = TRY(bench->dut_->device(device.name));
     const auto start_tester = [&]() -> Status {
         bench->tester_ = TRY(tester::Client::start({.netns = device.tester_netns,

@@ -75,7 +75,7 @@ class TruthBench {
   private:
     TruthBench() = default;
     TruthDevice device_;
-    std::unique_ptr<agent::Client> dut_;
+    std::shared_ptr<agent::Client> dut_;
     agent::DeviceInfo info_;
     std::unique_ptr<tester::Client> tester_;
     Pace pace_;

@@ -13,9 +13,8 @@
 #include <random>
 
 #include "harness/agent/client.h"
-#include "harness/process/program.h"
+#include "tests/lab/site.h"
 #include "tests/lab/support.h"
-#include "tests/lab/temp_folder.h"
 
 using namespace pathproof;
 using namespace pathproof::lab;
@@ -23,140 +22,6 @@ using agent::HostChange;
 using nlohmann::json;
 
 namespace {
-
-constexpr const char* kFile = R"(name = "site"
-
-[tester]
-netns = "site-tester"
-
-[[tester.port]]
-name = "client0"
-device = "c0"
-address = ["198.18.0.2/24"]
-clients = "198.18.0.0/17"
-
-[[tester.port]]
-name = "client1"
-device = "c1"
-address = ["198.18.128.2/24"]
-clients = "198.18.128.0/17"
-
-[[tester.port]]
-name = "server0"
-device = "s0"
-servers = ["203.0.113.2", "203.0.113.3"]
-
-[dut]
-netns = "site-dut"
-
-[[dut.device]]
-name = "d0"
-port = "client0"
-address = ["198.18.0.1/24"]
-
-[[dut.device]]
-name = "d1"
-port = "client1"
-address = ["198.18.128.1/24"]
-
-[[dut.device]]
-name = "ds"
-port = "server0"
-address = ["203.0.113.1/24"]
-)";
-
-// Three cables; one address, one rule and one sysctl that are not as a run needs them.
-constexpr const char* kMake = R"(
-ip netns add site-tester; ip netns add site-dut
-for netns in site-tester site-dut; do
-    ip netns exec $netns sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
-done
-for cable in "c0 d0" "c1 d1" "s0 ds"; do
-    set -- $cable
-    ip link add $1 netns site-tester type veth peer name $2 netns site-dut
-    ip -n site-tester link set $1 arp off up
-    ip -n site-dut link set $2 up
-done
-ip -n site-dut address add 198.18.0.1/24 dev d0
-ip -n site-dut neigh add 198.18.0.77 lladdr 02:00:00:00:00:77 nud permanent dev d0
-ip netns exec site-dut iptables -t nat -A POSTROUTING -s 10.1.0.0/16 -j MASQUERADE
-ip netns exec site-dut sysctl -qw net.ipv4.ip_forward=0
-)";
-
-// Counters are left out, and what the kernel writes itself.
-constexpr const char* kState = R"(
-for netns in site-tester site-dut; do
-    echo "== $netns"
-    ip -n $netns -d link; ip -n $netns address; ip -n $netns route show table all
-    ip -n $netns neigh show nud permanent
-    ip netns exec $netns sysctl -a -r '^net\.' 2>/dev/null | grep -v -e nf_conntrack_count -e buckets
-    for device in c0 c1 s0 d0 d1 ds; do
-        ip netns exec $netns sh -c "ethtool -k $device; cat /sys/class/net/$device/queues/rx-0/rps_cpus" 2>/dev/null
-    done
-done
-ip netns exec site-dut iptables-save | grep -v -e '^#' -e '^\*' -e ' ACCEPT ' -e COMMIT
-)";
-
-class Site {
-  public:
-    Site() {
-        shell("", kMake);
-        std::ofstream(file()) << kFile;
-        for (int look = 0; look < 10 && shell("", kState) != before_; ++look) {
-            before_ = shell("", kState);
-            usleep(500'000);
-        }
-    }
-    Site(const Site&) = delete;
-    Site& operator=(const Site&) = delete;
-    ~Site() { shell_status("", "ip netns del site-tester; ip netns del site-dut"); }
-
-    std::string file() const { return folder_.path() + "/site.toml"; }
-    std::string folder() const { return folder_.path(); }
-
-    // What differs after at most so long.
-    std::string changed(int patience_ms = 1000) const {
-        std::string different;
-        for (int waited = 0; waited <= patience_ms; waited += 250) {
-            different = difference(before_, shell("", kState));
-            if (different.empty()) {
-                break;
-            }
-            usleep(250'000);
-        }
-        return different;
-    }
-
-    struct Run {
-        int status = 0;
-        std::string said;
-    };
-    // `netns`: in which; empty: ours.
-    Run run(const std::string& words, const std::string& netns = "") const {
-        const auto ran = process::run_program(
-            {"sh", "-c", fmt::format("cd {} && exec {} {} 2>&1", folder(), binary_path(), words)},
-            {.netns = netns, .timeout = std::chrono::minutes(5)});
-        BOOST_REQUIRE_MESSAGE(ran, (ran ? "" : ran.error().message));
-        return {ran->exit_status, ran->out};
-    }
-    json report(const std::string& name) const {
-        return json::parse(read_file(folder() + "/" + name + "/report.json").value_or(""), nullptr,
-                           false);
-    }
-
-  private:
-    TempFolder folder_;
-    std::string before_;
-};
-
-json scenario_of(const json& report, const std::string& id) {
-    for (const json& scenario : report.value("scenarios", json::array())) {
-        if (scenario["id"] == id) {
-            return scenario;
-        }
-    }
-    return {};
-}
 
 std::shared_ptr<agent::Client> agent_there() {
     auto started =
@@ -205,7 +70,7 @@ BOOST_AUTO_TEST_CASE(what_a_lab_cannot_run_is_refused_before_anything_is_changed
         BOOST_TEST(contains(run.said, "site.toml cannot run vxlan-checksum: it takes two nodes"),
                    run.said);
     }
-    const std::string text = kFile;
+    const std::string text = kSiteFile;
     const auto with = [&](const std::string& piece, const std::string& other) {
         std::string changed = text;
         std::ofstream(site.file()) << changed.replace(changed.find(piece), piece.size(), other);
@@ -225,9 +90,6 @@ BOOST_AUTO_TEST_CASE(what_a_lab_cannot_run_is_refused_before_anything_is_changed
     run = with("device = \"c1\"", "device = \"c7\"");
     BOOST_TEST(run.status == 2);
     BOOST_TEST(contains(run.said, "there is no device c7"), run.said);
-    run = with("netns = \"site-dut\"", "ssh = \"root@dut\"");
-    BOOST_TEST(run.status == 2);
-    BOOST_TEST(contains(run.said, "none over SSH"), run.said);
     // An address that the file does not have.
     shell("", "ip -n site-dut address add 10.9.9.9/24 dev ds");
     std::ofstream(site.file()) << text;

@@ -90,6 +90,9 @@ const Wrong kWrong[] = {
     {"ssh = \"root@dut1\"", "netns = \"../dut\"", "x.toml:14:9: ", "network namespace"},
     {"ssh = \"root@dut1\"", "host = \"dut1\"", "x.toml:13:1: ", "needs 'ssh' or 'netns'"},
     {"ssh = \"root@dut1\"", "netns = \"dut\"", "x.toml:15:11: ", "'program'"},
+    {"program = \"/opt/pathproof\"", "program = \"p*\"", "x.toml:15:11: ", "'program'"},
+    {"ssh = \"root@dut1\"\nprogram = \"/opt/pathproof\"", "netns = \"dut\"\nssh_config = \"c\"",
+     "x.toml:15:14: ", "goes with 'ssh'"},
     {"port = \"client0\"", "port = \"client1\"", "x.toml:19:8: ", "there are: client0, server0"},
     {"name = \"ens1f0\"", "name = \"a/b\"", "x.toml:18:8: ", "network device"},
     {"[[dut.device]]", "[[dut.devices]]", "x.toml:17:", "unknown key 'devices'"},
@@ -118,6 +121,19 @@ BOOST_AUTO_TEST_CASE(a_good_file_is_understood) {
     BOOST_TEST(lab->dut.program == "/opt/pathproof");
     BOOST_REQUIRE(lab->dut.devices.size() == 1U);
     BOOST_TEST(lab->dut.devices[0].port == "client0");
+}
+
+BOOST_AUTO_TEST_CASE(the_configuration_of_ssh_is_found_from_the_folder_of_the_file) {
+    for (const auto& [written, found] :
+         {std::pair{"keys/ssh", "/labs/keys/ssh"}, {"/etc/ssh", "/etc/ssh"}}) {
+        const auto lab = parse_lab_file(
+            with("program = \"/opt/pathproof\"", fmt::format("ssh_config = \"{}\"", written)),
+            "/labs/x.toml");
+        BOOST_REQUIRE_MESSAGE(lab, lab.error().message);
+        BOOST_TEST(lab->dut.ssh_config == found);
+        BOOST_TEST((lab->dut.ssh_host() == process::SshHost{"root@dut1", found}));
+        BOOST_TEST(lab->dut.program == "pathproof");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(every_error_names_file_line_and_column) {

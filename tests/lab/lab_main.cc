@@ -1,33 +1,7 @@
 #define BOOST_TEST_MODULE lab_namespaces
-#include <sched.h>
-#include <sys/mount.h>
-#include <unistd.h>
-
 #include <boost/test/unit_test.hpp>
-#include <cstdio>
-#include <cstdlib>
 
-namespace {
+#include "tests/lab/own_run.h"
 
-constexpr int kMesonSkip = 77;
-
-// A /run of our own: namespaces' names, journals and the lock are nobody else's.
-struct OwnRun {
-    OwnRun() {
-        if (geteuid() != 0) {
-            std::puts("skipped: these tests make network namespaces and need root");
-            std::exit(kMesonSkip);
-        }
-        unsetenv("PATHPROOF_RUN_DIR");
-        if (unshare(CLONE_NEWNS) != 0 ||
-            mount("", "/", "none", MS_REC | MS_PRIVATE, nullptr) != 0 ||
-            mount("pathproof-test", "/run", "tmpfs", 0, "mode=755") != 0) {
-            std::perror("a /run of our own");
-            std::exit(1);
-        }
-    }
-};
-
-}  // namespace
-
+using pathproof::lab::OwnRun;
 BOOST_TEST_GLOBAL_FIXTURE(OwnRun);

@@ -137,8 +137,10 @@ int Forked::wait() {
     return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 
-Started::Started(const std::string& words, const std::string& folder)
-    : Forked([command = "exec " + binary_path() + " " + words, &folder](const Say&) {
+Started::Started(const std::string& words, const std::string& folder, const std::string& netns)
+    : Forked([command = "exec " + (netns.empty() ? "" : "ip netns exec " + netns + " ") +
+                        binary_path() + " " + words,
+              &folder](const Say&) {
           const int file = open((folder + "/said").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
           dup2(file, STDOUT_FILENO);
           dup2(file, STDERR_FILENO);

@@ -49,11 +49,11 @@ class Forked {
     int ear_ = -1;
 };
 
-// The binary with these words, as a user starts it in `folder`; what it says goes to the file `said`
-// there.
+// The binary with these words, as a user starts it in `folder` (`netns` empty: ours); what it says
+// goes to the file `said` there.
 class Started : public Forked {
   public:
-    Started(const std::string& words, const std::string& folder);
+    Started(const std::string& words, const std::string& folder, const std::string& netns = "");
 };
 
 // A raw packet socket on a device of a namespace.

@@ -1,15 +1,18 @@
 #define BOOST_TEST_MODULE process
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "harness/process/child.h"
+#include "harness/process/foreign.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 #include "harness/process/rpc.h"
+#include "harness/process/ssh.h"
 
 using namespace pathproof;
 using namespace pathproof::process;
@@ -170,4 +173,97 @@ BOOST_AUTO_TEST_CASE(the_server_answers_requests_and_refuses_what_is_none) {
 BOOST_AUTO_TEST_CASE(stopping_a_child_says_how_it_ended) {
     BOOST_TEST(shell("read a; exit 3").stop() == "exit status 3");
     BOOST_TEST(shell("kill -9 $$").stop() == "signal 9 (Killed)");
+}
+
+// What another host answers is not trusted.
+BOOST_AUTO_TEST_CASE(answers_that_are_none_are_passed_over_and_wrong_ones_are_errors) {
+    RpcClient client(
+        shell("say() { printf '%s\\n' \"$1\"; }; echo Welcome; say '[1]'; say '{\"id\":-1}'; say "
+              "'{\"id\":77,\"ok\":1}'; read a; "
+              "say '{\"id\":1,\"error\":7}'; read a; "
+              "say '{\"id\":2,\"error\":{\"code\":[],\"message\":{}}}'; read a; say '{\"id\":3}'; "
+              "read a; say '{\"id\":4,\"error\":{\"message\":\"\\u001b[31m\\u0007red\\nline\"}}'; "
+              "read a; say '{\"id\":5,\"ok\":[\"a\\u009bb\",{\"\\u001bkey\":1,\"key\":\"\\t\"}]}'; "
+              "read a"),
+        "shell");
+    for (int i = 0; i < 3; ++i) {
+        const auto answer = client.call("op", {});
+        BOOST_REQUIRE(!answer);
+        BOOST_TEST(answer.error().message == "shell: no message");
+    }
+    BOOST_TEST(client.call("op", {}).error().message == "shell: ?[31m?red\nline");
+    const auto clean = client.call("op", {});
+    BOOST_REQUIRE(clean);
+    BOOST_TEST(clean->dump() == R"(["a??b",{"key":"\t"}])");
+    BOOST_TEST(client.said() == "Welcome\n[1]\n{\"id\":-1}\n");
+}
+
+BOOST_AUTO_TEST_CASE(who_says_too_much_is_listened_to_no_more) {
+    for (const std::string rubbish : {"yes", "tr '\\0' x </dev/zero", "yes '{\"id\":\"a\"}'"}) {
+        RpcClient client(shell(rubbish), "shell");
+        const auto answer = client.call("op", {}, 20s);
+        BOOST_REQUIRE(!answer);
+        BOOST_TEST((answer.error().code == ErrorCode::kUnavailable));
+        BOOST_TEST(answer.error().message.find(
+                       "said more than 1048576 bytes that are no answers") != std::string::npos,
+                   answer.error().message);
+        BOOST_TEST(!client.alive());
+    }
+    RpcClient client(shell("printf '{'; tr '\\0' x </dev/zero"), "shell");
+    const auto answer = client.call("op", {}, 60s);
+    BOOST_REQUIRE(!answer);
+    BOOST_TEST(answer.error().message.find("an answer of more than") != std::string::npos,
+               answer.error().message.substr(0, 500));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_said_on_standard_error_is_kept_for_the_sentence) {
+    auto child = Child::start({"sh", "-c",
+                               "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo $i >&2; "
+                               "done; printf 'no \\033way\\r\\n' >&2; exit 255"},
+                              {.keep_errors = true});
+    BOOST_REQUIRE(child);
+    RpcClient client(std::move(*child), "ssh");
+    const auto answer = client.call("op", {});
+    BOOST_REQUIRE(!answer);
+    BOOST_TEST(answer.error().message.find("exit status 255") != std::string::npos);
+    BOOST_TEST(answer.error().message.ends_with("20000\nno ?way"), answer.error().message);
+    BOOST_TEST(answer.error().message.size() < 3000u);
+    BOOST_TEST((client.exit_status() == 255));
+}
+
+BOOST_AUTO_TEST_CASE(json_of_others_is_bounded_in_depth) {
+    const auto nested = [](std::size_t deep) {
+        return std::string(deep, '[') + "\"[[[\\\"[\"" + std::string(deep, ']');
+    };
+    BOOST_TEST(parse_foreign(nested(64)).is_array());
+    BOOST_TEST(parse_foreign(nested(65)).is_null());
+    BOOST_TEST(parse_foreign(std::string(1'000'000, '[')).is_null());
+    BOOST_TEST(parse_foreign("{\"a\":").is_null());
+    BOOST_TEST(without_controls("a\tb\n\xc3\xa9\x7f\xc2\x9b\x1b") == "a\tb\n\xc3\xa9????");
+    BOOST_TEST(last_words(" \n") == "nothing");
+}
+
+BOOST_AUTO_TEST_CASE(ssh_is_called_without_questions_and_its_refusals_have_a_remedy) {
+    const auto argv = ssh_command({"root@dut", "/cfg"}, {"sh", "-s"});
+    const auto at = [&](const std::string& word) {
+        return std::ranges::find(argv, word) - argv.begin();
+    };
+    BOOST_TEST(argv.front() == "ssh");
+    BOOST_TEST(argv[static_cast<std::size_t>(at("-F")) + 1] == "/cfg");
+    BOOST_TEST((at("BatchMode=yes") < at("--") && at("--") + 1 == at("root@dut") &&
+                at("root@dut") + 2 == at("-s")));
+    for (const auto& [said, remedy] :
+         {std::pair{"@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\r\nHost key verification "
+                    "failed.",
+                    "not the one that is known"},
+          {"Host key verification failed.", "is not known yet"},
+          {"root@dut: Permission denied (publickey).", "refuses the user or the keys"},
+          {"ssh: Could not resolve hostname dut", "cannot be reached"}}) {
+        const Status failed = ssh_failure({"root@dut", ""}, said);
+        BOOST_TEST((failed.error().code == ErrorCode::kNotPermitted));
+        BOOST_TEST(failed.error().message.find(remedy) != std::string::npos,
+                   failed.error().message);
+        BOOST_TEST(failed.error().message.find("'ssh root@dut true'") != std::string::npos);
+        BOOST_TEST(failed.error().message.find('\r') == std::string::npos);
+    }
 }

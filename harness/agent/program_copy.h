@@ -1,0 +1,24 @@
+// Our own program, with its shared libraries and its dynamic loader, for a host that has none of
+// them or other ones.
+#pragma once
+
+#include <string>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::agent {
+
+// The GNU build id of the running program; empty: it has none.
+const std::string& build_id();
+
+struct ProgramCopy {
+    // For a shell there: takes the archive from its standard input, unpacks it into a new folder of
+    // /run, /tmp or /var/tmp, runs the agent from it, and removes the folder when the agent ends.
+    // Takes sh, mktemp, dd, tar and rm.
+    std::string command;
+    std::string archive;  // tar
+};
+// Errors: no tar here.
+Result<ProgramCopy> copy_of_program();
+
+}  // namespace pathproof::agent
