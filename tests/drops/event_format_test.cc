@@ -131,10 +131,13 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_does_not_print_names_is_refused) {
 
 BOOST_AUTO_TEST_CASE(values_may_be_hexadecimal_and_what_is_no_number_is_left_out) {
     const auto format = parse_event_format(
-        "name: kfree_skb\nID: 7\nformat:\n\tfield:int reason;\toffset:8;\tsize:4;\tsigned:1;\n"
+        "name: kfree_skb\nID: 7\nformat:\n"
+        "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
+        "\tfield:int reason;\toffset:8;\tsize:4;\tsigned:1;\n"
         "\tfield:int other;\toffset:12;\tsize:4;\tsigned:1;\n\n"
-        "print fmt: \"%s %s\", __print_symbolic(REC->reason, { 0x10, \"SIXTEEN\" }, { SOME_ENUM, "
-        "\"WORD\" }, { 3, \"THREE\" }), __print_symbolic(REC->other, { 4, \"FOUR\" })\n");
+        "print fmt: \"%s %s\", __print_symbolic(REC->reason, { 0x10, \"SIXTEEN\" }, "
+        "{ SOME_ENUM, \"WORD\" }, { 3, \"THREE\" }), __print_symbolic(REC->other, { 4, \"FOUR\" "
+        "})\n");
     BOOST_TEST_REQUIRE(format.has_value());
     const auto names = format->words_of("reason");
     BOOST_TEST(names.size() == 2U);
