@@ -34,7 +34,8 @@ struct DeviceChoice {
     std::string evidence_note;
 };
 // `tester_port` of the cable empty: the peer of a veth device. kBadInput: one that must not be
-// touched, is a tunnel, or has no link; a far end that is not known.
+// touched, is a tunnel, or has no link; a far end that is not known. `dut`: the agent that tells of
+// the device, of a lab that looked whether it may be touched; null: it is on this machine.
 Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable,
                                           agent::Client* dut = nullptr);
 
