@@ -77,8 +77,9 @@ void add_repro(CLI::App& app, Command& chosen) {
         "Exit status: 0 reproduced (or a defect found), 1 not: exposed without harm, or absent; 3 "
         "inconclusive.");
     command
-        ->add_option("scenario", options->scenario,
-                     "vxlan-checksum, dns-race, snat-race, offload-truth, snat-timestamps or stale-udp")
+        ->add_option(
+            "scenario", options->scenario,
+            "vxlan-checksum, dns-race, snat-race, offload-truth, snat-timestamps or stale-udp")
         ->required();
     add_lab_option(*command, options->lab);
     command->add_option("--out", options->out,
