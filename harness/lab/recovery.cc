@@ -324,7 +324,7 @@ Recovery recover_journals(const std::string& directory, const KernelFiles& files
 Result<std::vector<RestoredRun>> restore_all(const JournalOptions& options) {
     TRY(needs_root("'pathproof restore'"));
     const std::string directory = journal_directory(options);
-    TRY(RunLock::take(directory, "pathproof restore"));
+    const auto lock = TRY(RunLock::take(directory, "pathproof restore"));
     Recovery recovery = recover(directory, {.proc = options.proc}, Tell::kAlways);
     if (!recovery.problems.empty()) {
         return failure_of(std::move(recovery.problems), in_short(recovery.runs));

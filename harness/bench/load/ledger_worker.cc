@@ -38,12 +38,12 @@ LedgerOutcome outcome_of(const load::LedgerProof& proof) {
 }  // namespace
 
 Result<LedgerOutcome> run_ledger_job(const LedgerJob& job) {
-    TRY(port::Eal::start({.worker_cpus = {job.cpu},
-                          .main_cpus = {job.cpu},
-                          .memory_mib = kMemoryMib,
-                          .vdevs = {},
-                          .pci = {},
-                          .file_prefix = {}}));
+    const auto eal = TRY(port::Eal::start({.worker_cpus = {job.cpu},
+                                           .main_cpus = {job.cpu},
+                                           .memory_mib = kMemoryMib,
+                                           .vdevs = {},
+                                           .pci = {},
+                                           .file_prefix = {}}));
     const auto path =
         job.path == LedgerJob::Path::kVxlan ? load::ProofPath::kVxlan : load::ProofPath::kPlain;
     const std::atomic<bool> stop = false;
