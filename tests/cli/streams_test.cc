@@ -83,26 +83,40 @@ std::size_t threads_of(pid_t process) {
 
 constexpr std::array kBroken = {Sink::kClosed, Sink::kFull, Sink::kNobody};
 
-// One command on broken streams, beside the same one on whole streams.
+// The exit status of a command on broken streams is what it should be, beside the same one on whole
+// streams. A busy machine makes a command say more in one run than in the next: both are run again.
+void ends_as(const std::string& words, const Streams& streams,
+             const std::function<int(const Ran& whole)>& expected) {
+    Ran ran;
+    bool right = false;
+    for (int attempt = 0; attempt < 5 && !right; ++attempt) {
+        const Ran whole = run(words, {});
+        BOOST_TEST_REQUIRE(whole.status < 128, words << "\n" << whole.err);
+        ran = run(words, streams);
+        right = ran.status == expected(whole);
+    }
+    BOOST_TEST(right, "exit status " << ran.status << "\n" << ran.err);
+}
+
 void holds(const std::string& words, const std::vector<Sink>& sinks) {
-    const Ran whole = run(words, {});
-    BOOST_TEST_REQUIRE(whole.status < 128, words << "\n" << whole.err);
+    const auto without_messages = [](const Ran& whole) {
+        return whole.status == 0 && !whole.err.empty() ? kIncomplete : whole.status;
+    };
     for (const Sink broken : sinks) {
         BOOST_TEST_CONTEXT(words << ", standard output " << name(broken)) {
-            const Ran ran = run(words, {.out = broken});
-            BOOST_TEST(ran.status == (whole.out.empty() ? whole.status : kIncomplete), ran.err);
-            BOOST_TEST((ran.err.find("standard output cannot be written") != std::string::npos) ==
-                       !whole.out.empty());
+            ends_as(words, {.out = broken}, [](const Ran& whole) {
+                return whole.out.empty() ? whole.status : kIncomplete;
+            });
+            BOOST_TEST((run(words, {.out = broken}).err.find("standard output cannot be written") !=
+                        std::string::npos) == !run(words, {}).out.empty());
         }
         BOOST_TEST_CONTEXT(words << ", standard error " << name(broken)) {
-            const Ran ran = run(words, {.err = broken});
-            const bool lost = whole.status == 0 && !whole.err.empty();
-            BOOST_TEST(ran.status == (lost ? kIncomplete : whole.status));
+            ends_as(words, {.err = broken}, without_messages);
         }
         BOOST_TEST_CONTEXT(words << ", both " << name(broken)) {
-            const Ran ran = run(words, {.out = broken, .err = broken});
-            const bool lost = !whole.out.empty() || (whole.status == 0 && !whole.err.empty());
-            BOOST_TEST(ran.status == (lost ? kIncomplete : whole.status));
+            ends_as(words, {.out = broken, .err = broken}, [&](const Ran& whole) {
+                return whole.out.empty() ? without_messages(whole) : kIncomplete;
+            });
         }
     }
 }

@@ -1,5 +1,6 @@
 // Commands whose output or messages cannot be written, or whose reader goes away: they stop, they
 // say so by their exit code, and the machine is as it was found.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -106,17 +107,26 @@ BOOST_AUTO_TEST_CASE(commands_of_root_end_in_order_on_any_streams) {
           std::string("inspect export --duration 0.05 --netns ppa --listen 127.0.0.1:0"),
           kGenerate + "--count 5 --drain 0 --json",
           std::string("respond c0 --netns ppa --duration 0.05 --rule address=192.0.2.1")}) {
-        const auto whole = run(words, {});
-        BOOST_TEST_REQUIRE((whole.status == 0 || whole.status == kIncomplete), words << "\n"
-                                                                                     << whole.err);
         const Sink broken = kBroken[number++ % kBroken.size()];
-        BOOST_TEST_CONTEXT(words << ", standard output " << name(broken)) {
-            const auto ran = run(words, {.out = broken});
-            BOOST_TEST(ran.status == (whole.out.empty() ? whole.status : kIncomplete), ran.err);
-        }
-        BOOST_TEST_CONTEXT(words << ", standard error " << name(broken)) {
-            const auto ran = run(words, {.err = broken});
-            BOOST_TEST(ran.status == (whole.err.empty() ? whole.status : kIncomplete));
+        // A busy machine makes a run say more in one run than in the next: then both are run again.
+        const auto ends_so = [&](const on_streams::Streams& streams,
+                                 std::string on_streams::Ran::*lost) {
+            on_streams::Ran ran;
+            for (int attempt = 0; attempt < 5; ++attempt) {
+                const auto whole = run(words, {});
+                BOOST_TEST_REQUIRE((whole.status == 0 || whole.status == kIncomplete),
+                                   words << "\n"
+                                         << whole.err);
+                ran = run(words, streams);
+                if (ran.status == ((whole.*lost).empty() ? whole.status : kIncomplete)) {
+                    return std::string();
+                }
+            }
+            return fmt::format("exit status {}: {}", ran.status, ran.err);
+        };
+        BOOST_TEST_CONTEXT(words << ", " << name(broken)) {
+            BOOST_TEST(ends_so({.out = broken}, &on_streams::Ran::out) == "");
+            BOOST_TEST(ends_so({.err = broken}, &on_streams::Ran::err) == "");
         }
         pair.check_as_found();
     }
