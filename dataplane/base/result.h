@@ -59,6 +59,7 @@ inline Failure pass_on(const Error& error) {
 //
 // The value of a result; an error ends the function with it. It stands alone, or is all that a
 // variable is given: what else an expression has made by then would not be destroyed.
+// A lock is given to a variable: a value that nobody takes goes at once.
 #define TRY(...) PATHPROOF_TRY(PATHPROOF_JOIN(tried_, __COUNTER__), __VA_ARGS__)
 #define PATHPROOF_JOIN(one, other) PATHPROOF_JOIN_WORDS(one, other)
 #define PATHPROOF_JOIN_WORDS(one, other) one##other
