@@ -32,9 +32,10 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
     return words;
 }
 
-std::optional<std::uint64_t> parse_count(std::string_view word) {
+std::optional<std::uint64_t> parse_count(std::string_view word, int base = 10) {
     std::uint64_t value = 0;
-    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
+    const auto [end, problem] =
+        std::from_chars(word.data(), word.data() + word.size(), value, base);
     if (problem != std::errc() || end != word.data() + word.size()) {
         return std::nullopt;
     }
@@ -111,6 +112,55 @@ CounterSet parse_listed_counters(std::string_view text) {
         const auto count = words.size() == 2 ? parse_count(words[1]) : std::nullopt;
         if (count) {
             counters[std::string(words[0])] = *count;
+        }
+    }
+    return counters;
+}
+
+CounterSet parse_socket_counts(std::string_view text) {
+    CounterSet counters;
+    for (std::string_view line : split(text, "\n")) {
+        const std::vector<std::string_view> words = split(line, " \t\r");
+        if (!begins_group(line)) {
+            continue;
+        }
+        for (std::size_t i = 1; i + 1 < words.size(); i += 2) {
+            if (const auto count = parse_count(words[i + 1])) {
+                counters[fmt::format("{}.{}", group_name(line), words[i])] = *count;
+            }
+        }
+    }
+    return counters;
+}
+
+CounterSet parse_neighbour_table(std::string_view text) {
+    CounterSet counters;
+    const std::vector<std::string_view> lines = split(text, "\n");
+    for (std::size_t line = 1; line < lines.size(); ++line) {
+        const std::vector<std::string_view> names = split(lines.front(), " \t\r");
+        const std::vector<std::string_view> values = split(lines[line], " \t\r");
+        for (std::size_t i = 0; i < names.size() && names.size() == values.size(); ++i) {
+            if (const auto count = parse_count(values[i], 16)) {
+                std::uint64_t& sum = counters[std::string(names[i])];
+                sum = names[i] == "entries" ? *count : sum + *count;
+            }
+        }
+    }
+    return counters;
+}
+
+Result<CounterSet> read_limits(const std::string& proc_net) {
+    CounterSet counters = TRY(read_counters({.proc_net = proc_net, .class_net = {}}));
+    for (const char* file : {"sockstat", "sockstat6"}) {
+        if (const auto text = read_text(proc_net + "/" + file)) {
+            counters.merge(parse_socket_counts(*text));
+        }
+    }
+    for (const char* table : {"arp", "ndisc"}) {
+        if (const auto text = read_text(fmt::format("{}/stat/{}_cache", proc_net, table))) {
+            for (const auto& [name, value] : parse_neighbour_table(*text)) {
+                counters[fmt::format("{}.{}", table, name)] = value;
+            }
         }
     }
     return counters;

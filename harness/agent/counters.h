@@ -28,4 +28,16 @@ CounterSet parse_paired_counters(std::string_view text);
 // The format of snmp6: lines "Udp6InDatagrams   17".
 CounterSet parse_listed_counters(std::string_view text);
 
+// The format of sockstat: lines "TCP: inuse 3 orphan 0 tw 5 alloc 4 mem 1" give "TCP.tw".
+CounterSet parse_socket_counts(std::string_view text);
+
+// The format of stat/arp_cache: names, then a line of hexadecimal values for each CPU. Gives sums,
+// but for `entries`, which each line has for all CPUs.
+CounterSet parse_neighbour_table(std::string_view text);
+
+// What fills up or refuses besides conntrack's table: "TcpExt.PAWSTimewait", "TCP.tw" (sockstat),
+// "Ip.ReasmFails", and "arp.table_fulls", "ndisc.table_fulls" of the neighbour tables, which all
+// namespaces share and only the first one can read.
+Result<CounterSet> read_limits(const std::string& proc_net = CounterSource{}.proc_net);
+
 }  // namespace pathproof::agent

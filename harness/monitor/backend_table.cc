@@ -32,11 +32,6 @@ bool is_hidden(const Entry& entry) {
     return (entry.status & netfilter::status::kNatClash) != 0;
 }
 
-Tuple turned(Tuple tuple) {
-    std::swap(tuple.source, tuple.destination);
-    return tuple;
-}
-
 struct BackendKey {
     frame::Endpoint service;
     std::uint8_t protocol = 0;

@@ -1,20 +1,15 @@
 #include "harness/monitor/refusal_listener.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <linux/filter.h>
 #include <linux/if_ether.h>
-#include <linux/if_packet.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <set>
 
+#include "harness/monitor/packet_socket.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::monitor {
@@ -24,7 +19,6 @@ using Clock = std::chrono::steady_clock;
 
 // Outer and quoted IPv6 headers, ICMP header and ports, with room for IPv4 options.
 constexpr std::uint32_t kSnapBytes = 160;
-constexpr int kReceiveBuffer = 4 << 20;
 constexpr auto kAddressesGoodFor = std::chrono::seconds(5);
 
 constexpr std::uint32_t kProtocol = static_cast<std::uint32_t>(SKF_AD_OFF + SKF_AD_PROTOCOL);
@@ -65,50 +59,14 @@ sock_filter kProgram[] = {
 };
 // clang-format on
 
-Result<int> open_socket(const std::string& netns) {
-    int handle = -1;
-    int reason = 0;
-    TRY(process::in_netns(netns, [&]() -> Status {
-        // No protocol yet: nothing comes in before the filter is attached.
-        handle = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        reason = errno;
-        return {};
-    }));
-    if (handle >= 0) {
-        return handle;
-    }
-    if (reason == EPERM) {
-        return fail(ErrorCode::kNotPermitted,
-                    "ICMP errors and resets cannot be watched: a packet socket needs CAP_NET_RAW");
-    }
-    return fail(ErrorCode::kKernelLacks,
-                "ICMP errors and resets cannot be watched: packet socket: {}",
-                std::strerror(reason));
-}
-
-Status listen(int handle) {
-    const sock_fprog filter{std::size(kProgram), kProgram};
-    sockaddr_ll all{};
-    all.sll_family = AF_PACKET;
-    all.sll_protocol = htons(ETH_P_ALL);
-    if (setsockopt(handle, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0 ||
-        bind(handle, reinterpret_cast<const sockaddr*>(&all), sizeof all) != 0) {
-        return fail(ErrorCode::kFailed, "ICMP errors and resets cannot be watched: {}",
-                    std::strerror(errno));
-    }
-    // Without the capability for more the default stays.
-    (void)setsockopt(handle, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer);
-    return {};
-}
+constexpr const char* kDoing = "watch ICMP errors and resets";
 
 }  // namespace
 
 struct RefusalListener::Impl {
     explicit Impl(std::string space) : netns(std::move(space)) {}
-    ~Impl() { close(handle); }
-
-    Sender sender_of(const sockaddr_ll& from, const Refusal& refusal) {
-        if (from.sll_pkttype != PACKET_OUTGOING) {
+    Sender sender_of(const TappedPacket& packet, const Refusal& refusal) {
+        if (!packet.leaving()) {
             return Sender::kElsewhere;
         }
         if (Clock::now() >= addresses_until) {
@@ -152,8 +110,7 @@ struct RefusalListener::Impl {
     }
 
     const std::string netns;
-    int handle = -1;
-    std::uint64_t lost = 0;
+    PacketSocket socket;
     std::set<frame::IpAddress> addresses;  // of the namespace's devices
     Clock::time_point addresses_until;
 };
@@ -162,39 +119,24 @@ RefusalListener::RefusalListener() = default;
 RefusalListener::~RefusalListener() = default;
 
 Result<std::unique_ptr<RefusalListener>> RefusalListener::start(const std::string& netns) {
-    const auto handle = TRY(open_socket(netns));
     std::unique_ptr<RefusalListener> listener(new RefusalListener());
     listener->impl_ = std::make_unique<Impl>(netns);
-    listener->impl_->handle = handle;
-    TRY(listen(handle));
+    listener->impl_->socket =
+        TRY(PacketSocket::open(netns, {std::size(kProgram), kProgram}, kDoing));
     return listener;
 }
 
 void RefusalListener::drain(const std::function<void(const Refusal&, Sender)>& visit) {
     std::array<std::byte, kSnapBytes> packet;
-    while (true) {
-        sockaddr_ll from{};
-        socklen_t length = sizeof from;
-        const ssize_t got = recvfrom(impl_->handle, packet.data(), packet.size(), 0,
-                                     reinterpret_cast<sockaddr*>(&from), &length);
-        if (got < 0) {
-            return;
-        }
-        const auto refusal = parse_refusal(std::span(packet).first(static_cast<std::size_t>(got)));
-        if (refusal) {
-            visit(*refusal, impl_->sender_of(from, *refusal));
+    while (const auto got = impl_->socket.next(packet)) {
+        if (const auto refusal = parse_refusal(got->bytes)) {
+            visit(*refusal, impl_->sender_of(*got, *refusal));
         }
     }
 }
 
 std::uint64_t RefusalListener::lost() {
-    tpacket_stats fresh{};
-    socklen_t length = sizeof fresh;
-    // Reading resets the kernel's count.
-    if (getsockopt(impl_->handle, SOL_PACKET, PACKET_STATISTICS, &fresh, &length) == 0) {
-        impl_->lost += fresh.tp_drops;
-    }
-    return impl_->lost;
+    return impl_->socket.lost();
 }
 
 }  // namespace pathproof::monitor

@@ -4,6 +4,11 @@
 
 namespace pathproof::netfilter {
 
+Tuple turned(Tuple tuple) {
+    std::swap(tuple.source, tuple.destination);
+    return tuple;
+}
+
 const char* name(EventKind kind) {
     switch (kind) {
         case EventKind::kNew: return "NEW";

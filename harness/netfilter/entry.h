@@ -29,6 +29,8 @@ struct Tuple {
     std::optional<Icmp> icmp;
     auto operator<=>(const Tuple&) const = default;
 };
+// The same with its ends exchanged; of ICMP type, code and id stay.
+Tuple turned(Tuple tuple);
 
 // Status bits (enum ip_conntrack_status of linux/netfilter/nf_conntrack_common.h) by name. The
 // kernel sets kConfirmed on everything it reports: a status of zero means that the message carried

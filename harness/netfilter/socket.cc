@@ -96,6 +96,7 @@ Error ctnetlink_error(int error_number, const std::string& doing, const std::str
                         "); it may lack nf_conntrack_netlink (CONFIG_NF_CT_NETLINK): "
                         "try 'modprobe nf_conntrack_netlink'"};
         }
+        case ENOENT: return {ErrorCode::kNotFound, doing + ": there is no such entry"};
         default: break;
     }
     return {ErrorCode::kFailed, doing + ": " + std::strerror(error_number) +

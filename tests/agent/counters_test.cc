@@ -80,6 +80,36 @@ BOOST_AUTO_TEST_CASE(listed_counters_are_read_line_by_line) {
     BOOST_TEST(read.at("Udp6InCsumErrors") == 3U);
 }
 
+BOOST_AUTO_TEST_CASE(socket_counts_are_named_by_their_line) {
+    const CounterSet expected{{"TCP.inuse", 3}, {"TCP.tw", 5}, {"FRAG.memory", 17}};
+    BOOST_TEST(
+        (parse_socket_counts("sockets: used\nTCP: inuse 3 tw 5 alloc\nFRAG: inuse x memory 17\n"
+                             "nothing 4 5\n") == expected));
+}
+
+BOOST_AUTO_TEST_CASE(a_neighbour_table_is_added_up_over_cpus) {
+    const CounterSet expected{{"entries", 8}, {"table_fulls", 0x12}};
+    BOOST_TEST((parse_neighbour_table("entries  table_fulls\n00000008 00000010\n00000008 00000002\n"
+                                      "00000008\n0000000g 00000000 1\n") == expected));
+    BOOST_TEST(parse_neighbour_table("").empty());
+    BOOST_TEST(parse_neighbour_table("entries").empty());
+}
+
+BOOST_AUTO_TEST_CASE(limits_of_the_first_namespace_alone_are_left_out_elsewhere) {
+    const Folder folder;
+    folder.write("net/snmp", kSnmp);
+    folder.write("net/sockstat", "TCP: inuse 3 tw 5\n");
+    const auto elsewhere = read_limits((folder.path / "net").string());
+    BOOST_REQUIRE(elsewhere);
+    BOOST_TEST(elsewhere->at("TCP.tw") == 5U);
+    BOOST_TEST(elsewhere->at("Udp.NoPorts") == 0U);
+    BOOST_TEST(!elsewhere->contains("arp.table_fulls"));
+    folder.write("net/stat/arp_cache", "entries table_fulls\n00000008 00000001\n");
+    const auto first = read_limits((folder.path / "net").string());
+    BOOST_REQUIRE(first);
+    BOOST_TEST(first->at("arp.table_fulls") == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(random_text_is_survived) {
     std::mt19937 random(1);
     const std::string alphabet = "Ud: \n\t09-x";
@@ -92,6 +122,8 @@ BOOST_AUTO_TEST_CASE(random_text_is_survived) {
             BOOST_REQUIRE(name.find('.') != std::string::npos);
         }
         parse_listed_counters(text);
+        parse_socket_counts(text);
+        parse_neighbour_table(text);
     }
 }
 

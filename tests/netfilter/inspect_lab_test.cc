@@ -199,6 +199,9 @@ BOOST_AUTO_TEST_CASE(stats_prints_counters_and_their_meaning) {
     const std::size_t cpus = (lines.size() - 2) / 2;
     BOOST_TEST(lines[cpus]["totals"]["insert"] == 2);
     BOOST_TEST(lines[cpus]["entries"] == 2);
+    BOOST_TEST(lines[cpus]["beside_conntrack"]["TcpExt.PAWSTimewait"] == 0);
+    BOOST_TEST(lines[cpus]["beside_conntrack"]["arp.table_fulls"].is_null());
+    BOOST_TEST(text.out.find("not readable here") != std::string::npos);
     BOOST_TEST(lines[cpus + 1]["totals"]["insert"]["change"] == 0);
     BOOST_TEST(lines.back()["counters"]["insert"] == 0);
     BOOST_TEST(lines.back().contains("interval_s"));

@@ -7,10 +7,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/agent/counters.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
 #include "harness/cli/seconds.h"
+#include "harness/process/netns.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -28,8 +30,55 @@ struct StatsOptions {
     std::optional<double> interval_s;
 };
 
+// What else fills up or refuses where flows fail, and what it means.
+struct Limit {
+    const char* counter;
+    const char* meaning;
+};
+constexpr Limit kLimits[] = {
+    {"TcpExt.PAWSActive", "SYN,ACKs refused: their timestamp is older than the connection's last"},
+    {"TcpExt.PAWSEstab", "segments refused: their timestamp is older than the connection's last"},
+    {"TcpExt.PAWSTimewait",
+     "segments refused in TIME_WAIT: their timestamp is older than the last one; SYNs of another "
+     "client behind the same NAT port count here"},
+    {"TCP.tw", "connections in TIME_WAIT now"},
+    {"TcpExt.TCPTimeWaitOverflow", "connections that found no room in TIME_WAIT"},
+    {"Ip.ReasmFails", "IPv4 packets that were not put together from their fragments"},
+    {"Ip.ReasmTimeout", "IPv4 packets whose last fragments did not come in time"},
+    {"Ip6ReasmFails", "IPv6 packets that were not put together from their fragments"},
+    {"Ip6ReasmTimeout", "IPv6 packets whose last fragments did not come in time"},
+    {"FRAG.memory", "bytes of IPv4 fragments that wait for the others now"},
+    {"arp.entries", "IPv4 neighbours of this machine now"},
+    {"arp.table_fulls", "IPv4 neighbours that found no room (net.ipv4.neigh.default.gc_thresh3)"},
+    {"ndisc.entries", "IPv6 neighbours of this machine now"},
+    {"ndisc.table_fulls", "IPv6 neighbours that found no room (net.ipv6.neigh.default.gc_thresh3)"},
+};
+
+Result<agent::CounterSet> limits_of(const std::string& netns) {
+    agent::CounterSet counters;
+    TRY(process::in_netns(netns, [&]() -> Status {
+        counters = TRY(agent::read_limits());
+        return {};
+    }));
+    return counters;
+}
+
+// Appends a line each to `lines`; gives the values, null for what cannot be read.
+json tell_limits(const agent::CounterSet& counters, std::string& lines) {
+    json values = json::object();
+    for (const Limit& limit : kLimits) {
+        const auto found = counters.find(limit.counter);
+        const bool readable = found != counters.end();
+        values[limit.counter] = readable ? json(found->second) : json();
+        lines += fmt::format("\n{:<26} {:>10}  {}", limit.counter,
+                             readable ? std::to_string(found->second) : "-",
+                             readable ? limit.meaning : "not readable here");
+    }
+    return values;
+}
+
 void put_meanings(Output& output, const std::vector<CpuStats>& stats, const TableSize& table,
-                  const StatsOptions& options) {
+                  const agent::CounterSet& limits, const StatsOptions& options) {
     const std::string release = running_kernel_release();
     json meanings = json::object();
     json totals = json::object();
@@ -46,12 +95,12 @@ void put_meanings(Output& output, const std::vector<CpuStats>& stats, const Tabl
     lines += fmt::format(
         "entries {}{}: hidden ones of resolved clashes are counted, a dump does not show them",
         table.entries, table.maximum == 0 ? "" : fmt::format(" of at most {}", table.maximum));
+    lines += "\n\nbeside conntrack";
+    const json beside = tell_limits(limits, lines);
     if (options.common.json) {
-        lines = json{{"kernel", release},
-                     {"totals", totals},
-                     {"meanings", meanings},
-                     {"entries", table.entries},
-                     {"maximum", table.maximum}}
+        lines = json{{"kernel", release},          {"totals", totals},
+                     {"meanings", meanings},       {"entries", table.entries},
+                     {"beside_conntrack", beside}, {"maximum", table.maximum}}
                     .dump();
     }
     output.line() += lines;
@@ -156,11 +205,15 @@ int run_stats(const StatsOptions& options) {
     if (!table) {
         return complain(table.error());
     }
+    const auto limits = limits_of(options.common.netns);
+    if (!limits) {
+        return complain(limits.error());
+    }
     Output output;
     for (const CpuStats& cpu : *stats) {
         put(output, cpu, options.common.format());
     }
-    put_meanings(output, *stats, *table, options);
+    put_meanings(output, *stats, *table, *limits, options);
     output.flush();
     return options.interval_s ? follow_stats(options, *stats, output) : kDone;
 }

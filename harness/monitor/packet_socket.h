@@ -1,0 +1,46 @@
+// A packet socket on all devices of a namespace, behind a filter.
+#pragma once
+
+#include <linux/filter.h>
+#include <linux/if_packet.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::monitor {
+
+// What a packet socket gives: a packet from its IP header on.
+struct TappedPacket {
+    std::span<const std::byte> bytes;  // as much as the filter lets through and the buffer takes
+    sockaddr_ll from{};
+    bool leaving() const { return from.sll_pkttype == PACKET_OUTGOING; }
+};
+
+class PacketSocket {
+  public:
+    // Listens on every device of the namespace (empty: the caller's) from its return on. Needs
+    // CAP_NET_RAW there (kNotPermitted). `purpose` is what cannot be done without it: "watch ICMP
+    // errors and resets".
+    static Result<PacketSocket> open(const std::string& netns, const sock_fprog& filter,
+                                     const std::string& purpose);
+    PacketSocket() = default;
+    PacketSocket(PacketSocket&& other) noexcept;
+    PacketSocket& operator=(PacketSocket&& other) noexcept;
+    ~PacketSocket();
+
+    // The next packet that waits, in `buffer`; nothing when none does.
+    std::optional<TappedPacket> next(std::span<std::byte> buffer);
+    // Packets that found the socket's buffer full.
+    std::uint64_t lost();
+
+  private:
+    int handle_ = -1;
+    std::uint64_t lost_ = 0;
+};
+
+}  // namespace pathproof::monitor
