@@ -35,18 +35,15 @@ ErrorCode file_error_code(int error) {
     }
 }
 
-NewFile::NewFile(std::string path, std::string unfinished, int file)
-    : path_(std::move(path)), unfinished_(std::move(unfinished)), file_(file) {}
+NewFile::NewFile(std::string path, std::string unfinished, Fd file)
+    : path_(std::move(path)), unfinished_(std::move(unfinished)), file_(std::move(file)) {}
 
 NewFile::NewFile(NewFile&& other) noexcept
     : path_(std::move(other.path_)),
       unfinished_(std::exchange(other.unfinished_, {})),
-      file_(std::exchange(other.file_, -1)) {}
+      file_(std::move(other.file_)) {}
 
 NewFile::~NewFile() {
-    if (file_ >= 0) {
-        close(file_);
-    }
     if (!unfinished_.empty()) {
         unlink(unfinished_.c_str());
     }
@@ -68,17 +65,16 @@ Result<NewFile> NewFile::beside(const std::string& path) {
     // .prom only.
     std::string unfinished = fmt::format("{}.{}.new", path, getpid());
     unlink(unfinished.c_str());  // of an earlier process of this number
-    const int file =
-        open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (file < 0) {
+    Fd file(open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (!file) {
         return not_written(path, errno);
     }
-    return NewFile(path, std::move(unfinished), file);
+    return NewFile(path, std::move(unfinished), std::move(file));
 }
 
 Status NewFile::write(std::string_view text) const {
     while (!text.empty()) {
-        const ssize_t put = ::write(file_, text.data(), text.size());
+        const ssize_t put = ::write(file_.get(), text.data(), text.size());
         if (put >= 0) {
             text.remove_prefix(static_cast<std::size_t>(put));
         } else if (errno != EINTR) {
@@ -93,7 +89,7 @@ Status NewFile::put_in_place() {
 }
 
 Status NewFile::put_in_place_of(const std::string& path) {
-    if (fsync(file_) != 0 || std::rename(unfinished_.c_str(), path.c_str()) != 0) {
+    if (fsync(file_.get()) != 0 || std::rename(unfinished_.c_str(), path.c_str()) != 0) {
         return not_written(path, errno);
     }
     unfinished_.clear();

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 
 namespace pathproof {
@@ -19,7 +20,7 @@ class NewFile {
     NewFile& operator=(NewFile&&) = delete;
     ~NewFile();
 
-    int fd() const { return file_; }
+    int fd() const { return file_.get(); }
     // Adds to its end.
     Status write(std::string_view text) const;
     // Has it on the disk, then gives it its name, or that of another file of the same disk.
@@ -28,11 +29,11 @@ class NewFile {
     Status put_in_place_of(const std::string& path);
 
   private:
-    NewFile(std::string path, std::string unfinished, int file);
+    NewFile(std::string path, std::string unfinished, Fd file);
 
     std::string path_;
     std::string unfinished_;  // empty: it is in place
-    int file_ = -1;
+    Fd file_;
 };
 
 enum class Readers { kAsUsual, kEverybody };  // by the umask; all, whatever it is

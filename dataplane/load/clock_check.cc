@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "dataplane/base/file.h"
+
 namespace pathproof::load {
 namespace {
 
@@ -47,9 +49,7 @@ bool invariant_counter(const char* cpuinfo) {
 }
 
 bool invariant_counter() {
-    std::ifstream file("/proc/cpuinfo");
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    return invariant_counter(text.c_str());
+    return invariant_counter(read_file("/proc/cpuinfo").value_or("").c_str());
 }
 
 }  // namespace pathproof::load

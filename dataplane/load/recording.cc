@@ -15,6 +15,8 @@
 #include <memory>
 #include <string_view>
 
+#include "dataplane/base/file.h"
+
 namespace pathproof::load {
 namespace {
 
@@ -38,20 +40,19 @@ std::string without_path(std::string_view trouble, const std::string& path) {
 // that. Null: errno says why.
 std::FILE* open_file(const std::string& path, const std::atomic<bool>* stop) {
     constexpr int kLookMs = 100;
-    const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) {
+    Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!file) {
         return nullptr;
     }
-    pollfd end{.fd = file, .events = POLLIN, .revents = 0};
+    pollfd end{.fd = file.get(), .events = POLLIN, .revents = 0};
     while (poll(&end, 1, kLookMs) <= 0) {
         if (stop != nullptr && *stop) {
-            close(file);
             errno = EINTR;
             return nullptr;
         }
     }
-    fcntl(file, F_SETFL, 0);
-    return fdopen(file, "r");
+    fcntl(file.get(), F_SETFL, 0);
+    return fdopen(file.release(), "r");
 }
 
 Result<Capture> open(const std::string& path, const std::atomic<bool>* stop) {

@@ -6,16 +6,14 @@
 #include <array>
 #include <charconv>
 
+#include "dataplane/base/file.h"
+
 namespace pathproof::load {
 
 ThreadTime ThreadTime::of_caller() noexcept {
-    const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-        return {};
-    }
+    const Fd file(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
     std::array<char, 128> text;
-    const ssize_t length = read(file, text.data(), text.size());
-    close(file);
+    const ssize_t length = file ? read(file.get(), text.data(), text.size()) : -1;
     if (length <= 0) {
         return {};
     }

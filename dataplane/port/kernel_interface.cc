@@ -87,30 +87,19 @@ std::vector<int> sockets_of(int domain) {
 
 }  // namespace
 
-KernelInterface::KernelInterface(unsigned index, int socket)
-    : index_(index), socket_(socket), asking_(std::make_unique<std::mutex>()) {}
-
-KernelInterface::KernelInterface(KernelInterface&& other) noexcept
-    : index_(other.index_),
-      socket_(std::exchange(other.socket_, -1)),
-      asking_(std::move(other.asking_)) {}
-
-KernelInterface::~KernelInterface() {
-    if (socket_ >= 0) {
-        close(socket_);
-    }
-}
+KernelInterface::KernelInterface(unsigned index, Fd socket)
+    : index_(index), socket_(std::move(socket)), asking_(std::make_unique<std::mutex>()) {}
 
 Result<KernelInterface> KernelInterface::watch(unsigned index) {
-    const int handle = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (handle < 0) {
+    Fd handle(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+    if (!handle) {
         return fail(ErrorCode::kFailed, "route netlink socket: {}", std::strerror(errno));
     }
     // The kernel answers while it handles the request; the limit only keeps a fault from hanging
     // us.
     const timeval patience{.tv_sec = 1, .tv_usec = 0};
-    setsockopt(handle, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    return KernelInterface(index, handle);
+    setsockopt(handle.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    return KernelInterface(index, std::move(handle));
 }
 
 Result<InterfaceState> KernelInterface::state() const {
@@ -122,10 +111,10 @@ Result<InterfaceState> KernelInterface::state() const {
     auto* link = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(request, sizeof(ifinfomsg)));
     link->ifi_family = AF_UNSPEC;
     link->ifi_index = static_cast<int>(index_);
-    if (send(socket_, request, request->nlmsg_len, 0) < 0) {
+    if (send(socket_.get(), request, request->nlmsg_len, 0) < 0) {
         return fail(ErrorCode::kFailed, "ask for interface {}: {}", index_, std::strerror(errno));
     }
-    const ssize_t got = recv(socket_, buffer.data(), buffer.size(), 0);
+    const ssize_t got = recv(socket_.get(), buffer.data(), buffer.size(), 0);
     InterfaceState state;
     if (got < 0 ||
         mnl_cb_run(buffer.data(), static_cast<std::size_t>(got), 0, 0, read_link, &state) < 0) {
@@ -138,24 +127,15 @@ Result<InterfaceState> KernelInterface::state() const {
 
 Result<Promiscuous> Promiscuous::on(unsigned index) {
     // Of no protocol: it hears nothing itself.
-    Promiscuous asked(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
+    Promiscuous asked(Fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)));
     packet_mreq request{};
     request.mr_ifindex = static_cast<int>(index);
     request.mr_type = PACKET_MR_PROMISC;
-    if (asked.socket_ < 0 || setsockopt(asked.socket_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request,
-                                        sizeof request) != 0) {
+    if (!asked.socket_ || setsockopt(asked.socket_.get(), SOL_PACKET, PACKET_ADD_MEMBERSHIP,
+                                     &request, sizeof request) != 0) {
         return fail(ErrorCode::kFailed, "promiscuous mode: {}", std::strerror(errno));
     }
     return asked;
-}
-
-Promiscuous::Promiscuous(Promiscuous&& other) noexcept
-    : socket_(std::exchange(other.socket_, -1)) {}
-
-Promiscuous::~Promiscuous() {
-    if (socket_ >= 0) {
-        close(socket_);
-    }
 }
 
 PacketSockets::PacketSockets(unsigned interface_index) {

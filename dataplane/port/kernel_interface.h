@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 
 namespace pathproof::port {
@@ -28,17 +29,13 @@ class KernelInterface {
   public:
     static Result<KernelInterface> watch(unsigned index);
 
-    KernelInterface(KernelInterface&& other) noexcept;
-    KernelInterface& operator=(KernelInterface&&) = delete;
-    ~KernelInterface();
-
     // kNotFound when the interface no longer exists.
     Result<InterfaceState> state() const;
 
   private:
-    KernelInterface(unsigned index, int socket);
+    KernelInterface(unsigned index, Fd socket);
     unsigned index_;
-    int socket_;
+    Fd socket_;
     std::unique_ptr<std::mutex> asking_;
 };
 
@@ -50,13 +47,9 @@ class Promiscuous {
     // Of an interface of the caller's network namespace.
     static Result<Promiscuous> on(unsigned index);
 
-    Promiscuous(Promiscuous&& other) noexcept;
-    Promiscuous& operator=(Promiscuous&&) = delete;
-    ~Promiscuous();
-
   private:
-    explicit Promiscuous(int socket) : socket_(socket) {}
-    int socket_;
+    explicit Promiscuous(Fd socket) : socket_(std::move(socket)) {}
+    Fd socket_;
 };
 
 // The packet sockets that net_af_packet holds open on an interface. The driver shows neither their

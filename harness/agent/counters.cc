@@ -2,24 +2,14 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
+
+#include "dataplane/base/file.h"
 
 namespace pathproof::agent {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<std::string> read_text(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-        return std::nullopt;
-    }
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
 
 std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
     std::vector<std::string_view> words;
@@ -75,7 +65,7 @@ void add_device(const fs::path& device, CounterSet& counters) {
     for (const fs::path& file : files) {
         // A device may go away between the listing and the reading: its counters are then simply
         // not there.
-        const std::optional<std::string> text = read_text(file.string());
+        const auto text = read_file(file.string());
         const std::vector<std::string_view> words =
             text ? split(*text, " \n") : std::vector<std::string_view>();
         const auto count = words.size() == 1 ? parse_count(words.front()) : std::nullopt;
@@ -152,12 +142,12 @@ CounterSet parse_neighbour_table(std::string_view text) {
 Result<CounterSet> read_limits(const std::string& proc_net) {
     CounterSet counters = TRY(read_counters({.proc_net = proc_net, .class_net = {}}));
     for (const char* file : {"sockstat", "sockstat6"}) {
-        if (const auto text = read_text(proc_net + "/" + file)) {
+        if (const auto text = read_file(proc_net + "/" + file)) {
             counters.merge(parse_socket_counts(*text));
         }
     }
     for (const char* table : {"arp", "ndisc"}) {
-        if (const auto text = read_text(fmt::format("{}/stat/{}_cache", proc_net, table))) {
+        if (const auto text = read_file(fmt::format("{}/stat/{}_cache", proc_net, table))) {
             for (const auto& [name, value] : parse_neighbour_table(*text)) {
                 counters[fmt::format("{}.{}", table, name)] = value;
             }
@@ -169,11 +159,11 @@ Result<CounterSet> read_limits(const std::string& proc_net) {
 Result<CounterSet> read_counters(const CounterSource& source) {
     CounterSet counters;
     for (const char* file : {"snmp", "netstat"}) {
-        if (const auto text = read_text(source.proc_net + "/" + file)) {
+        if (const auto text = read_file(source.proc_net + "/" + file)) {
             counters.merge(parse_paired_counters(*text));
         }
     }
-    if (const auto text = read_text(source.proc_net + "/snmp6")) {
+    if (const auto text = read_file(source.proc_net + "/snmp6")) {
         counters.merge(parse_listed_counters(*text));
     }
     if (counters.empty()) {

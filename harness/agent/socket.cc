@@ -11,17 +11,6 @@
 
 namespace pathproof::agent {
 
-Fd& Fd::operator=(Fd&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-}
-
-Fd::~Fd() {
-    if (descriptor_ >= 0) {
-        close(descriptor_);
-    }
-}
-
 SocketAddress to_socket_address(const frame::Endpoint& endpoint) {
     SocketAddress address;
     if (endpoint.address.family == frame::Family::kIpv4) {

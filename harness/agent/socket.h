@@ -1,34 +1,16 @@
-// Small tools for kernel sockets: an owning descriptor, addresses, and waiting with a deadline.
+// Small tools for kernel sockets: addresses, and waiting with a deadline.
 #pragma once
 
 #include <sys/socket.h>
 
 #include <chrono>
 #include <string>
-#include <utility>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
 
 namespace pathproof::agent {
-
-// Owns a file descriptor.
-class Fd {
-  public:
-    Fd() = default;
-    explicit Fd(int descriptor) : descriptor_(descriptor) {}
-    Fd(Fd&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-    Fd& operator=(Fd&& other) noexcept;
-    Fd(const Fd&) = delete;
-    Fd& operator=(const Fd&) = delete;
-    ~Fd();
-
-    int get() const { return descriptor_; }
-    explicit operator bool() const { return descriptor_ >= 0; }
-
-  private:
-    int descriptor_ = -1;
-};
 
 struct SocketAddress {
     sockaddr_storage storage{};

@@ -10,6 +10,8 @@
 #include <sstream>
 #include <vector>
 
+#include "dataplane/base/file.h"
+
 namespace pathproof::bench {
 namespace {
 
@@ -89,10 +91,8 @@ std::optional<CpuTimes> parse_proc_stat(std::string_view text, double ticks_per_
 }
 
 Result<CpuClock> read_cpu_clock() {
-    std::ifstream file("/proc/stat");
-    std::stringstream text;
-    text << file.rdbuf();
-    const auto times = parse_proc_stat(text.str(), static_cast<double>(sysconf(_SC_CLK_TCK)));
+    const auto times = parse_proc_stat(read_file("/proc/stat").value_or(""),
+                                       static_cast<double>(sysconf(_SC_CLK_TCK)));
     if (!times) {
         return fail(ErrorCode::kFailed,
                     "/proc/stat cannot be read: contention of the CPUs cannot be told");

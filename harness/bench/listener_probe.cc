@@ -7,6 +7,7 @@
 #include <sstream>
 #include <thread>
 
+#include "dataplane/base/file.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::bench {
@@ -18,17 +19,12 @@ constexpr auto kLookEvery = 5ms;
 
 // A file of /proc/net as the namespace sees it.
 Result<std::string> read_in_netns(const std::string& netns, const std::string& name) {
-    std::stringstream text;
+    std::string text;
     TRY(process::in_netns(netns, [&]() -> Status {
-        std::ifstream file("/proc/thread-self/net/" + name);
-        if (!file) {
-            return fail(ErrorCode::kFailed, "/proc/net/{} of namespace {} cannot be read", name,
-                        netns);
-        }
-        text << file.rdbuf();
+        text = TRY(read_file("/proc/thread-self/net/" + name));
         return {};
     }));
-    return text.str();
+    return text;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "dataplane/base/file.h"
 #include "harness/report/json.h"
 
 namespace pathproof::compare {
@@ -60,13 +61,12 @@ Result<Report> read_report(const std::string& path) {
         return fail(ErrorCode::kBadInput, "{} has {} MiB; no report has more than {}", report.file,
                     bytes >> 20, kLargest >> 20);
     }
-    std::ostringstream text;
-    text << std::ifstream(report.file, std::ios::binary).rdbuf();
+    const auto text = read_file(report.file);
     if (!text) {
         return fail(ErrorCode::kNotPermitted, "{} cannot be read", report.file);
     }
-    TRY(check_version(report.file, text.str()));
-    auto run = report::from_json(text.str());
+    TRY(check_version(report.file, *text));
+    auto run = report::from_json(*text);
     if (!run) {
         return fail(run.error(), "{}", report.file);
     }

@@ -252,37 +252,26 @@ Result<PacketProgram> PacketProgram::load(const DropEvent& event, const KernelLa
     libbpf_set_print(nullptr);
     // As many entries as there are possible CPUs.
     const int cpus = libbpf_num_possible_cpus();
-    const int rings =
-        bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "pathproof_rings", sizeof(int), sizeof(int),
-                       static_cast<std::uint32_t>(cpus > 0 ? cpus : 1), nullptr);
-    if (rings < 0) {
+    Fd rings(bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "pathproof_rings", sizeof(int),
+                            sizeof(int), static_cast<std::uint32_t>(cpus > 0 ? cpus : 1), nullptr));
+    if (!rings) {
         return not_loaded("create a BPF map", errno);
     }
-    PacketProgram loaded(-1, rings);
-    const std::vector<bpf_insn> code = Writer(event, layout).write(netns_inode, rings);
+    PacketProgram loaded(std::move(rings));
+    const std::vector<bpf_insn> code =
+        Writer(event, layout).write(netns_inode, loaded.rings_.get());
     // bpf_probe_read_kernel() and bpf_perf_event_output() are for programs under the GPL, as this
     // one is.
-    loaded.program_ = bpf_prog_load(BPF_PROG_TYPE_TRACEPOINT, "pathproof_drops", "GPL", code.data(),
-                                    code.size(), nullptr);
-    if (loaded.program_ < 0) {
+    loaded.program_ = Fd(bpf_prog_load(BPF_PROG_TYPE_TRACEPOINT, "pathproof_drops", "GPL",
+                                       code.data(), code.size(), nullptr));
+    if (!loaded.program_) {
         return not_loaded("load a BPF program", errno);
     }
     return loaded;
 }
 
-PacketProgram::PacketProgram(PacketProgram&& other) noexcept
-    : program_(std::exchange(other.program_, -1)), rings_(std::exchange(other.rings_, -1)) {}
-
-PacketProgram::~PacketProgram() {
-    for (const int fd : {program_, rings_}) {
-        if (fd >= 0) {
-            close(fd);
-        }
-    }
-}
-
 Status PacketProgram::send_to(int cpu, int ring_fd) {
-    if (bpf_map_update_elem(rings_, &cpu, &ring_fd, BPF_ANY) != 0) {
+    if (bpf_map_update_elem(rings_.get(), &cpu, &ring_fd, BPF_ANY) != 0) {
         return not_loaded("give a BPF map its ring", errno);
     }
     return {};

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 #include "harness/drops/event_format.h"
 #include "harness/drops/kernel_layout.h"
@@ -41,20 +42,16 @@ class PacketProgram {
     // tell none. kNotPermitted without CAP_BPF and CAP_PERFMON.
     static Result<PacketProgram> load(const DropEvent& event, const KernelLayout& layout,
                                       std::optional<std::uint32_t> netns_inode);
-    PacketProgram(PacketProgram&& other) noexcept;
-    PacketProgram& operator=(PacketProgram&& other) noexcept = delete;
-    PacketProgram(const PacketProgram&) = delete;
-    ~PacketProgram();
 
-    int fd() const { return program_; }
+    int fd() const { return program_.get(); }
     // Sends what the program finds on this CPU to a ring of kind kBpfOutput.
     Status send_to(int cpu, int ring_fd);
 
   private:
-    PacketProgram(int program, int rings) : program_(program), rings_(rings) {}
+    explicit PacketProgram(Fd rings) : rings_(std::move(rings)) {}
 
-    int program_ = -1;
-    int rings_ = -1;  // the map from CPU to ring
+    Fd program_;
+    Fd rings_;  // the map from CPU to ring
 };
 
 }  // namespace pathproof::drops

@@ -92,19 +92,6 @@ void visit_sample(std::span<const std::byte> body, const PerfRing::Visitor& visi
 
 }  // namespace
 
-PerfEvent::PerfEvent(PerfEvent&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-PerfEvent& PerfEvent::operator=(PerfEvent&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-}
-
-PerfEvent::~PerfEvent() {
-    if (fd_ >= 0) {
-        close(fd_);
-    }
-}
-
 Result<PerfEvent> PerfEvent::count_tracepoint(std::uint64_t id, int cpu) {
     perf_event_attr attributes{};
     attributes.size = sizeof attributes;
@@ -119,7 +106,7 @@ Result<PerfEvent> PerfEvent::count_tracepoint(std::uint64_t id, int cpu) {
 }
 
 Status PerfEvent::attach(int program) {
-    if (ioctl(fd_, PERF_EVENT_IOC_SET_BPF, program) != 0) {
+    if (ioctl(fd_.get(), PERF_EVENT_IOC_SET_BPF, program) != 0) {
         return fail(ErrorCode::kKernelLacks, "attach a BPF program to a tracepoint: {}",
                     std::strerror(errno));
     }
@@ -127,14 +114,14 @@ Status PerfEvent::attach(int program) {
 }
 
 Status PerfEvent::enable() {
-    if (ioctl(fd_, PERF_EVENT_IOC_ENABLE, 0) != 0) {
+    if (ioctl(fd_.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
         return fail(ErrorCode::kFailed, "enable a perf event: {}", std::strerror(errno));
     }
     return {};
 }
 
 void PerfEvent::disable() {
-    ioctl(fd_, PERF_EVENT_IOC_DISABLE, 0);
+    ioctl(fd_.get(), PERF_EVENT_IOC_DISABLE, 0);
 }
 
 Result<PerfRing> PerfRing::open(const Source& source, int cpu, std::size_t bytes) {

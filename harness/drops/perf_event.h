@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 
 namespace pathproof::drops {
@@ -17,13 +18,7 @@ class PerfEvent {
     // The tracepoint of this ID, counting only: what a BPF program is attached to.
     static Result<PerfEvent> count_tracepoint(std::uint64_t id, int cpu);
 
-    PerfEvent(PerfEvent&& other) noexcept;
-    PerfEvent& operator=(PerfEvent&& other) noexcept;
-    PerfEvent(const PerfEvent&) = delete;
-    PerfEvent& operator=(const PerfEvent&) = delete;
-    ~PerfEvent();
-
-    int fd() const { return fd_; }
+    int fd() const { return fd_.get(); }
     // Runs a loaded BPF program of type tracepoint at each of these events, on all CPUs.
     Status attach(int program);
     Status enable();
@@ -33,7 +28,7 @@ class PerfEvent {
   private:
     friend class PerfRing;
     explicit PerfEvent(int fd) : fd_(fd) {}
-    int fd_ = -1;
+    Fd fd_;
 };
 
 // Samples of one CPU: a time (CLOCK_MONOTONIC, nanoseconds) and the raw bytes of the sample.

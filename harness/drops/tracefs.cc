@@ -8,24 +8,10 @@
 #include <cstring>
 #include <utility>
 
+#include "dataplane/base/file.h"
+
 namespace pathproof::drops {
 namespace {
-
-class Descriptor {
-  public:
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (fd_ >= 0) {
-            close(fd_);
-        }
-    }
-    int get() const { return fd_; }
-
-  private:
-    int fd_;
-};
 
 Failure not_readable(const std::string& what, int problem) {
     if (problem == EPERM || problem == EACCES) {
@@ -56,7 +42,7 @@ Result<std::string> read_all(int fd, const std::string& name) {
 
 Result<std::string> read_in(int directory, const std::string& event) {
     const std::string path = "events/" + event + "/format";
-    const Descriptor file(openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC));
+    const Fd file(openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC));
     if (file.get() >= 0) {
         return read_all(file.get(), path);
     }
@@ -67,15 +53,15 @@ Result<std::string> read_in(int directory, const std::string& event) {
 }
 
 Result<std::string> read_from_own_mount(const std::string& event) {
-    const Descriptor context(fsopen("tracefs", FSOPEN_CLOEXEC));
-    if (context.get() < 0) {
+    const Fd context(fsopen("tracefs", FSOPEN_CLOEXEC));
+    if (!context) {
         return not_readable("open tracefs", errno);
     }
     if (fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) {
         return not_readable("create tracefs", errno);
     }
-    const Descriptor root(fsmount(context.get(), FSMOUNT_CLOEXEC, 0));
-    if (root.get() < 0) {
+    const Fd root(fsmount(context.get(), FSMOUNT_CLOEXEC, 0));
+    if (!root) {
         return not_readable("mount tracefs privately", errno);
     }
     return read_in(root.get(), event);
@@ -85,9 +71,9 @@ Result<std::string> read_from_own_mount(const std::string& event) {
 
 Result<std::string> read_event_format(const std::string& event) {
     for (const char* place : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}) {
-        const Descriptor directory(open(place, O_PATH | O_DIRECTORY | O_CLOEXEC));
+        const Fd directory(open(place, O_PATH | O_DIRECTORY | O_CLOEXEC));
         // The directory is there, empty, where tracefs is not mounted on it.
-        if (directory.get() >= 0 && faccessat(directory.get(), "events", F_OK, 0) == 0) {
+        if (directory && faccessat(directory.get(), "events", F_OK, 0) == 0) {
             return read_in(directory.get(), event);
         }
     }

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "dataplane/base/file.h"
 #include "harness/drops/perf_event.h"
 #include "harness/drops/tally.h"
 #include "harness/drops/tracefs.h"
@@ -78,7 +79,7 @@ struct DropTracer::Impl {
 
     std::optional<Attached> attached_;
     std::vector<PerfRing> rings_;
-    int stop_event_ = -1;
+    Fd stop_event_;
     std::thread reader_;
 
     // Written before the reader starts.
@@ -134,8 +135,8 @@ Status DropTracer::Impl::open_rings(const DropEvent& event, std::size_t bytes) {
         }
         rings_.push_back(std::move(ring));
     }
-    stop_event_ = eventfd(0, EFD_CLOEXEC);
-    if (stop_event_ < 0) {
+    stop_event_ = Fd(eventfd(0, EFD_CLOEXEC));
+    if (!stop_event_) {
         return fail(ErrorCode::kFailed, "eventfd: {}", std::strerror(errno));
     }
     to_realtime_ns_ = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
@@ -161,7 +162,7 @@ void DropTracer::Impl::drain() {
 
 void DropTracer::Impl::run() {
     reader_ = std::thread([this] {
-        std::vector<pollfd> waited{{.fd = stop_event_, .events = POLLIN, .revents = 0}};
+        std::vector<pollfd> waited{{.fd = stop_event_.get(), .events = POLLIN, .revents = 0}};
         for (const PerfRing& ring : rings_) {
             waited.push_back({.fd = ring.fd(), .events = POLLIN, .revents = 0});
         }
@@ -186,13 +187,11 @@ void DropTracer::Impl::end() {
             ended_ = Clock::now();
         }
         const std::uint64_t one = 1;
-        while (write(stop_event_, &one, sizeof one) < 0 && errno == EINTR) {
+        while (write(stop_event_.get(), &one, sizeof one) < 0 && errno == EINTR) {
         }
         reader_.join();
     }
-    if (stop_event_ >= 0) {
-        close(std::exchange(stop_event_, -1));
-    }
+    stop_event_.reset();
 }
 
 DropSummary DropTracer::Impl::summary() {

@@ -17,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "dataplane/base/file.h"
 #include "harness/agent/ethtool.h"
 #include "harness/agent/sysctl.h"
 #include "harness/lab/device_place.h"
@@ -61,28 +62,29 @@ std::string choose_run_id(const std::string& directory) {
 }
 
 // Makes the journal's file with its header. It has its name only once it is locked: who looks for
-// journals of dead runs never meets one that is about to be. -1: errno says why not.
-int make_journal(const std::string& directory, const JournalHeader& header) {
+// journals of dead runs never meets one that is about to be. None: errno says why not.
+Fd make_journal(const std::string& directory, const JournalHeader& header) {
     const std::string nameless = fmt::format("{}/{}.{}", directory, header.run_id, getpid());
     const std::string line = header_line(header);
-    const int file = open_locked(nameless, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
-    if (file < 0) {
-        return -1;
-    }
-    const bool made = write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
-                      fdatasync(file) == 0 &&
-                      link(nameless.c_str(), journal_path(directory, header.run_id).c_str()) == 0;
-    const int reason = errno;
-    unlink(nameless.c_str());
-    if (made) {
-        // Our children hold it too: nobody takes the journal for one of a dead run before the last
-        // of them is gone, with what it changes and uses.
-        fcntl(file, F_SETFD, 0);
+    Fd file = open_locked(nameless, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
+    if (!file) {
         return file;
     }
-    close(file);
+    const bool made =
+        write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+        fdatasync(file.get()) == 0 &&
+        link(nameless.c_str(), journal_path(directory, header.run_id).c_str()) == 0;
+    const int reason = errno;
+    unlink(nameless.c_str());
+    if (!made) {
+        file.reset();
+    } else {
+        // Our children hold it too: nobody takes the journal for one of a dead run before the last
+        // of them is gone, with what it changes and uses.
+        fcntl(file.get(), F_SETFD, 0);
+    }
     errno = reason;
-    return -1;
+    return file;
 }
 
 }  // namespace
@@ -96,10 +98,7 @@ struct Journal::Impl {
 
     // From here on the journal, if it is still there, is nobody's, and others may run.
     void let_go() {
-        if (file >= 0) {
-            close(file);
-            file = -1;
-        }
+        file.reset();
         lock.reset();
         rmdir(directory.c_str());  // fails while anything else is in it, as it should
     }
@@ -108,7 +107,7 @@ struct Journal::Impl {
     std::string directory;
     KernelFiles files;
     JournalContent content;  // of the file
-    int file = -1;
+    Fd file;
     State state = State::kOpen;
     std::atomic<bool> sealed = false;
     std::thread::id sealed_by;  // set before `sealed`
@@ -130,13 +129,13 @@ struct Journal::Impl {
                           .boot_id = current_boot_id(files),
                           .command = command_line};
         // A run that ends at this moment may take the folder away; another one, the name.
-        for (int attempt = 0; attempt < 100 && file < 0; ++attempt) {
+        for (int attempt = 0; attempt < 100 && !file; ++attempt) {
             std::error_code ignored;
             std::filesystem::create_directories(directory, ignored);
             content.header.run_id = choose_run_id(directory);
             file = make_journal(directory, content.header);
         }
-        if (file < 0) {
+        if (!file) {
             return fail(errno == EACCES ? ErrorCode::kNotPermitted : ErrorCode::kFailed,
                         "make journal {}: {}; PATHPROOF_RUN_DIR names another folder", path(),
                         std::strerror(errno));
@@ -158,8 +157,8 @@ struct Journal::Impl {
     // Writes lines, if changes are still made.
     Status append(const std::string& text) {
         TRY(may_change());
-        const ssize_t put = write(file, text.data(), text.size());
-        if (put != static_cast<ssize_t>(text.size()) || fdatasync(file) != 0) {
+        const ssize_t put = write(file.get(), text.data(), text.size());
+        if (put != static_cast<ssize_t>(text.size()) || fdatasync(file.get()) != 0) {
             return fail(ErrorCode::kFailed, "write journal {}: {}; nothing was changed", path(),
                         std::strerror(errno));
         }
@@ -479,7 +478,7 @@ Status Journal::undo() {
     impl_->leave_to_the_end();  // who sealed it ends first what still uses the machine
     {
         const std::lock_guard lock(impl_->mutex);
-        if (impl_->state == Impl::State::kOpen && impl_->file >= 0) {
+        if (impl_->state == Impl::State::kOpen && impl_->file) {
             impl_->undo_all();
         } else if (impl_->state == Impl::State::kKept && impl_->sealed) {
             impl_->state = Impl::State::kUndone;

@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "dataplane/base/file.h"
+
 namespace pathproof::lab {
 namespace {
 
@@ -28,17 +30,12 @@ std::uint64_t inode_of(const std::string& path) {
 }
 
 std::uint64_t cookie_of_thread() {
-    const int handle = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const Fd handle(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     std::uint64_t cookie = 0;
     socklen_t size = sizeof cookie;
-    if (handle < 0) {
-        return 0;
-    }
-    if (getsockopt(handle, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) != 0) {
-        cookie = 0;
-    }
-    close(handle);
-    return cookie;
+    const bool told =
+        handle && getsockopt(handle.get(), SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) == 0;
+    return told ? cookie : 0;
 }
 
 // Files that stand for namespaces, the thread's own first.
@@ -59,13 +56,13 @@ std::vector<std::string> namespace_files() {
 
 // Runs `work` on a thread in the namespace of this file. False: it is gone, or not for us.
 Result<bool> run_at(const std::string& path, const std::function<Status()>& work) {
-    const int handle = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (handle < 0) {
+    const Fd handle(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!handle) {
         return false;  // the process ended, or the name was removed, at this moment
     }
     Status outcome;
     std::thread worker([&] {
-        if (setns(handle, CLONE_NEWNET) != 0) {
+        if (setns(handle.get(), CLONE_NEWNET) != 0) {
             outcome = fail(errno == EPERM ? ErrorCode::kNotPermitted : ErrorCode::kFailed,
                            "enter the network namespace of {}: {}", path, std::strerror(errno));
             return;
@@ -73,7 +70,6 @@ Result<bool> run_at(const std::string& path, const std::function<Status()>& work
         outcome = work();
     });
     worker.join();
-    close(handle);
     if (!outcome) {
         return pass_on(outcome.error());
     }

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "dataplane/base/file.h"
+
 namespace pathproof::lab {
 namespace {
 
@@ -21,17 +23,16 @@ ErrorCode code_of(int reason) {
 // Its name and time stay empty when it is gone already.
 XdpProgram describe_program(std::uint32_t id, std::uint32_t mode) {
     XdpProgram program{.id = id, .mode = mode, .name = "", .loaded_ns = 0};
-    const int handle = bpf_prog_get_fd_by_id(id);
-    if (handle < 0) {
+    const Fd handle(bpf_prog_get_fd_by_id(id));
+    if (!handle) {
         return program;
     }
     bpf_prog_info info{};
     std::uint32_t size = sizeof info;
-    if (bpf_obj_get_info_by_fd(handle, &info, &size) == 0) {
+    if (bpf_obj_get_info_by_fd(handle.get(), &info, &size) == 0) {
         program.name = info.name;
         program.loaded_ns = info.load_time;
     }
-    close(handle);
     return program;
 }
 
@@ -73,14 +74,13 @@ Result<PortInterface> read_port_interface(const std::string& name) {
 }
 
 Status take_off(const PortInterface& interface, const XdpProgram& program) {
-    const int expected = bpf_prog_get_fd_by_id(program.id);
-    if (expected < 0) {
+    const Fd expected(bpf_prog_get_fd_by_id(program.id));
+    if (!expected) {
         return {};  // unloaded, so it is on no interface
     }
-    LIBBPF_OPTS(bpf_xdp_attach_opts, only_this, .old_prog_fd = expected);
+    LIBBPF_OPTS(bpf_xdp_attach_opts, only_this, .old_prog_fd = expected.get());
     const int outcome = bpf_xdp_detach(static_cast<int>(interface.index),
                                        program.mode | XDP_FLAGS_REPLACE, &only_this);
-    close(expected);
     if (outcome != 0 && outcome != -EEXIST) {  // EEXIST: another one stands there (dev_xdp_attach)
         return fail(code_of(-outcome), "take XDP program {} ({}) off {}: {}", program.id,
                     program.name, interface.name, std::strerror(-outcome));

@@ -43,24 +43,6 @@ std::vector<std::string> journals_in(const std::string& directory) {
     return paths;
 }
 
-// A journal whose lock we hold while we work on it.
-class LockedJournal {
-  public:
-    explicit LockedJournal(const std::string& path)
-        : file_(open_locked(path, O_RDWR, kLongestDying)) {}
-    LockedJournal(const LockedJournal&) = delete;
-    LockedJournal& operator=(const LockedJournal&) = delete;
-    ~LockedJournal() {
-        if (file_ >= 0) {
-            close(file_);
-        }
-    }
-    bool ours() const { return file_ >= 0; }
-
-  private:
-    int file_;
-};
-
 template <typename Each>
 void append(std::vector<Each>& to, std::vector<Each> from) {
     std::move(from.begin(), from.end(), std::back_inserter(to));
@@ -96,13 +78,8 @@ std::string of_run(const JournalHeader& header) {
 
 // Whether a process holds the journal's lock; works without write permission.
 bool is_live(const std::string& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-        return false;
-    }
-    const bool live = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    close(file);
-    return live;
+    const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    return file && flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 bool is_running(pid_t pid) {
@@ -288,8 +265,8 @@ Recovery recover_journals(const std::string& directory, const KernelFiles& files
             (is_live(path) && is_running(parse_journal(read_file(path).value_or("")).header.pid))) {
             continue;
         }
-        const LockedJournal held(path);
-        if (!held.ours()) {
+        const Fd held = open_locked(path, O_RDWR, kLongestDying);
+        if (!held) {
             continue;
         }
         const auto text = read_file(path);
@@ -353,7 +330,7 @@ Result<std::vector<std::string>> forget(const std::string& run_id, const Journal
     }
     for (const RunInfo& run : runs) {
         const std::string path = journal_path(directory, run.run_id);
-        if (is_meant(run) && LockedJournal(path).ours()) {
+        if (is_meant(run) && open_locked(path, O_RDWR, kLongestDying)) {
             unlink(path.c_str());
         }
     }
@@ -403,8 +380,8 @@ Result<std::vector<std::string>> take_down(const std::string& run_id,
         return fail(ErrorCode::kNotFound,
                     "no lab '{}' is kept up; 'pathproof lab list' shows the ones that are", run_id);
     }
-    const LockedJournal held(path);
-    if (!held.ours()) {
+    const Fd held = open_locked(path, O_RDWR, kLongestDying);
+    if (!held) {
         return fail(ErrorCode::kUnavailable, "lab {} is being taken down by another process",
                     run_id);
     }

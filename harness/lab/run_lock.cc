@@ -45,32 +45,31 @@ Failure held_by_another(const std::string& path) {
                 "another run has the lab ({} is locked); wait until it ends", path);
 }
 
-int open_locked_now(const std::string& path, int open_flags) {
-    const int file = open(path.c_str(), open_flags | O_CLOEXEC, 0644);
-    if (file < 0) {
-        return -1;
-    }
-    int reason = 0;
-    if (flock(file, LOCK_EX | LOCK_NB) != 0) {
-        reason = errno;
-    } else if (!still_named(file, path)) {
-        reason = ENOENT;
-    }
-    if (reason == 0) {
+Fd open_locked_now(const std::string& path, int open_flags) {
+    Fd file(open(path.c_str(), open_flags | O_CLOEXEC, 0644));
+    if (!file) {
         return file;
     }
-    close(file);
-    errno = reason;
-    return -1;
+    int reason = 0;
+    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+        reason = errno;
+    } else if (!still_named(file.get(), path)) {
+        reason = ENOENT;
+    }
+    if (reason != 0) {
+        file.reset();
+        errno = reason;
+    }
+    return file;
 }
 
 }  // namespace
 
-int open_locked(const std::string& path, int open_flags, std::chrono::milliseconds patience) {
+Fd open_locked(const std::string& path, int open_flags, std::chrono::milliseconds patience) {
     const auto deadline = std::chrono::steady_clock::now() + patience;
     for (;;) {
-        const int file = open_locked_now(path, open_flags);
-        if (file >= 0 || errno != EWOULDBLOCK || std::chrono::steady_clock::now() > deadline) {
+        Fd file = open_locked_now(path, open_flags);
+        if (file || errno != EWOULDBLOCK || std::chrono::steady_clock::now() > deadline) {
             return file;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -86,15 +85,14 @@ Result<RunLock> RunLock::take(const std::string& directory, const std::string& c
         if (wrong) {
             return fail(ErrorCode::kFailed, "make folder {}: {}", directory, wrong.message());
         }
-        const int file = open_locked(path, O_RDWR | O_CREAT);
-        if (file >= 0) {
+        Fd file = open_locked(path, O_RDWR | O_CREAT);
+        if (file) {
             const std::string holder = fmt::format("pid {}, '{}'\n", getpid(), command_line);
-            if (ftruncate(file, 0) != 0 || pwrite(file, holder.data(), holder.size(), 0) < 0) {
-                const int reason = errno;
-                close(file);
-                return fail(ErrorCode::kFailed, "write {}: {}", path, std::strerror(reason));
+            if (ftruncate(file.get(), 0) != 0 ||
+                pwrite(file.get(), holder.data(), holder.size(), 0) < 0) {
+                return fail(ErrorCode::kFailed, "write {}: {}", path, std::strerror(errno));
             }
-            return RunLock(file, directory);
+            return RunLock(std::move(file), directory);
         }
         if (errno == EWOULDBLOCK) {
             return held_by_another(path);
@@ -115,28 +113,23 @@ void remove_stale_host_locks(const std::string& directory) {
     for (const auto& entry : std::filesystem::directory_iterator(directory, wrong)) {
         if (entry.path().filename().string().starts_with("host-")) {
             const std::string path = entry.path().string();
-            const int file = open_locked(lock_path(path), O_RDWR, std::chrono::milliseconds(0));
-            if (file >= 0 || errno == ENOENT) {
+            const Fd file = open_locked(lock_path(path), O_RDWR, std::chrono::milliseconds(0));
+            if (file || errno == ENOENT) {
                 unlink(lock_path(path).c_str());
                 rmdir(path.c_str());
-            }
-            if (file >= 0) {
-                close(file);
             }
         }
     }
 }
 
 RunLock::RunLock(RunLock&& other) noexcept
-    : file_(std::exchange(other.file_, -1)), directory_(std::move(other.directory_)) {}
+    : file_(std::move(other.file_)), directory_(std::move(other.directory_)) {}
 
 RunLock::~RunLock() {
-    if (file_ < 0) {
-        return;
+    if (file_) {
+        unlink(lock_path(directory_).c_str());
+        rmdir(directory_.c_str());  // fails while journals are in it, as it should
     }
-    unlink(lock_path(directory_).c_str());
-    rmdir(directory_.c_str());  // fails while journals are in it, as it should
-    close(file_);
 }
 
 }  // namespace pathproof::lab

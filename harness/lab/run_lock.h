@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 
 namespace pathproof::lab {
@@ -23,9 +24,10 @@ class RunLock {
     ~RunLock();
 
   private:
-    RunLock(int file, std::string directory) : file_(file), directory_(std::move(directory)) {}
+    RunLock(Fd file, std::string directory)
+        : file_(std::move(file)), directory_(std::move(directory)) {}
 
-    int file_ = -1;
+    Fd file_;
     std::string directory_;
 };
 
@@ -34,10 +36,10 @@ std::string host_lock_directory(const std::string& directory, std::uint64_t netn
 // Takes away the locks of agents that were killed.
 void remove_stale_host_locks(const std::string& directory);
 
-// Opens `path` and locks it. The descriptor, or -1: somebody else holds the lock (EWOULDBLOCK) or
+// Opens `path` and locks it. None: somebody else holds the lock (EWOULDBLOCK) or
 // the file went away (ENOENT). It tries for so long: the children of a killed process hold its
 // locks for the moment that they take to die too.
-int open_locked(const std::string& path, int open_flags,
-                std::chrono::milliseconds patience = std::chrono::seconds(1));
+Fd open_locked(const std::string& path, int open_flags,
+               std::chrono::milliseconds patience = std::chrono::seconds(1));
 
 }  // namespace pathproof::lab

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "dataplane/base/exit_code.h"
+#include "dataplane/base/file.h"
 #include "harness/process/children.h"
 #include "harness/process/stop.h"
 
@@ -36,8 +37,8 @@ struct SignalGuard::Impl {
     Told told;
     std::function<void()> silence;
     SignalHold hold{};
-    int signals = -1;
-    int stop = -1;
+    Fd signals{};
+    Fd stop{};
     std::thread watcher{};
 
     [[noreturn]] void end_run(int signal) {
@@ -58,11 +59,11 @@ struct SignalGuard::Impl {
     }
 
     void watch() {
-        std::array<pollfd, 2> ends{{{signals, POLLIN, 0}, {stop, POLLIN, 0}}};
+        std::array<pollfd, 2> ends{{{signals.get(), POLLIN, 0}, {stop.get(), POLLIN, 0}}};
         while (poll(ends.data(), ends.size(), -1) >= 0 || errno == EINTR) {
             signalfd_siginfo arrived{};
             if ((ends[0].revents & POLLIN) != 0 &&
-                read(signals, &arrived, sizeof arrived) == sizeof arrived) {
+                read(signals.get(), &arrived, sizeof arrived) == sizeof arrived) {
                 end_run(static_cast<int>(arrived.ssi_signo));
             }
             if (ends[1].revents != 0) {
@@ -74,8 +75,8 @@ struct SignalGuard::Impl {
 
 SignalGuard::SignalGuard(Journal* journal, Told told, std::function<void()> silence)
     : impl_(new Impl{.journal = journal, .told = std::move(told), .silence = std::move(silence)}) {
-    impl_->signals = signalfd(-1, &impl_->hold.signals(), SFD_CLOEXEC);
-    impl_->stop = eventfd(0, EFD_CLOEXEC);
+    impl_->signals = Fd(signalfd(-1, &impl_->hold.signals(), SFD_CLOEXEC));
+    impl_->stop = Fd(eventfd(0, EFD_CLOEXEC));
     if (process::stopping()) {  // the reader of our output was gone before the guard came
         sigqueue(getpid(), SIGPIPE, {});
     }
@@ -84,13 +85,11 @@ SignalGuard::SignalGuard(Journal* journal, Told told, std::function<void()> sile
 
 SignalGuard::~SignalGuard() {
     const std::uint64_t one = 1;
-    if (write(impl_->stop, &one, sizeof one) == sizeof one) {
+    if (write(impl_->stop.get(), &one, sizeof one) == sizeof one) {
         impl_->watcher.join();
     } else {
         impl_->watcher.detach();
     }
-    close(impl_->signals);
-    close(impl_->stop);
 }
 
 }  // namespace pathproof::lab

@@ -233,36 +233,15 @@ std::string at_most(std::uint64_t pages) {
     return fmt::format("{}{}", kAtMost, pages);
 }
 
-Result<std::string> read_file(const std::string& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-        return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kFailed, "read {}: {}",
-                    path, std::strerror(errno));
-    }
-    std::string text;
-    std::array<char, 4096> chunk;
-    ssize_t got = 0;
-    while ((got = read(file, chunk.data(), chunk.size())) > 0) {
-        text.append(chunk.data(), static_cast<std::size_t>(got));
-    }
-    const int reason = errno;
-    close(file);
-    if (got < 0) {
-        return fail(ErrorCode::kFailed, "read {}: {}", path, std::strerror(reason));
-    }
-    return text;
-}
-
 Status write_file(const std::string& path, const std::string& text, int open_flags) {
-    const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | open_flags, 0644);
-    if (file < 0) {
+    const Fd file(open(path.c_str(), O_WRONLY | O_CLOEXEC | open_flags, 0644));
+    if (!file) {
         return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kFailed, "write {}: {}",
                     path, std::strerror(errno));
     }
-    const ssize_t put = write(file, text.data(), text.size());
+    const ssize_t put = write(file.get(), text.data(), text.size());
     const int reason = errno;
-    fsync(file);
-    close(file);
+    fsync(file.get());
     if (put != static_cast<ssize_t>(text.size())) {
         return fail(ErrorCode::kFailed, "write {}: {}", path,
                     put < 0 ? std::strerror(reason) : "only a part of it was taken");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 #include "harness/lab/journal_file.h"
 #include "harness/lab/put_back.h"
@@ -56,8 +57,6 @@ Result<std::string> read_sysctl(const std::string& name, const KernelFiles& file
 // Writes and reads back; an error says what the kernel made of it.
 Status write_sysctl(const std::string& name, const std::string& value, const KernelFiles& files);
 
-// Reads a whole file (of any kind: /proc files have no size).
-Result<std::string> read_file(const std::string& path);
 // Writes and syncs a file.
 Status write_file(const std::string& path, const std::string& text, int open_flags);
 

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "dataplane/base/file.h"
+
 namespace pathproof::metrics {
 namespace {
 
@@ -77,18 +79,16 @@ Failure not_listening(const frame::Endpoint& listen, int problem) {
 }
 
 // A socket that listens.
-Result<int> open_listener(const frame::Endpoint& listen) {
+Result<Fd> open_listener(const frame::Endpoint& listen) {
     SocketAddress address = to_socket_address(listen);
-    const int fd = socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
+    Fd fd(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) {
         return not_listening(listen, errno);
     }
     const int yes = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(fd, address.get(), address.length) != 0 || ::listen(fd, kBacklog) != 0) {
-        const int problem = errno;
-        close(fd);
-        return not_listening(listen, problem);
+    setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(fd.get(), address.get(), address.length) != 0 || ::listen(fd.get(), kBacklog) != 0) {
+        return not_listening(listen, errno);
     }
     return fd;
 }
@@ -178,20 +178,19 @@ HttpServer::HttpServer() : impl_(std::make_unique<Impl>()) {}
 HttpServer::~HttpServer() = default;
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const frame::Endpoint& listen, Body body) {
-    const auto fd = TRY(open_listener(listen));
+    Fd fd = TRY(open_listener(listen));
     std::unique_ptr<HttpServer> server(new HttpServer());
     server->impl_->body = std::move(body);
-    server->impl_->address = {.address = listen.address, .port = bound_port(fd)};
+    server->impl_->address = {.address = listen.address, .port = bound_port(fd.get())};
     server->impl_->daemon.reset(MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, nullptr, nullptr, &on_request,
-        &server->impl_->body, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        &server->impl_->body, MHD_OPTION_LISTEN_SOCKET, fd.get(), MHD_OPTION_CONNECTION_LIMIT,
         kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END));
     if (!server->impl_->daemon) {
-        const int problem = errno;
-        close(fd);
         return fail(ErrorCode::kFailed, "start the HTTP server on {}: {}",
-                    frame::to_string(server->impl_->address), std::strerror(problem));
+                    frame::to_string(server->impl_->address), std::strerror(errno));
     }
+    fd.release();  // the daemon's
     return server;
 }
 

@@ -3,11 +3,9 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "harness/process/netns.h"
 
@@ -24,11 +22,11 @@ Result<PacketSocket> PacketSocket::open(const std::string& netns, const sock_fpr
     int reason = 0;
     TRY(process::in_netns(netns, [&]() -> Status {
         // No protocol yet: nothing comes in before the filter is attached.
-        socket.handle_ = ::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        socket.handle_ = Fd(::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
         reason = errno;
         return {};
     }));
-    if (socket.handle_ < 0) {
+    if (!socket.handle_) {
         return reason == EPERM ? fail(ErrorCode::kNotPermitted,
                                       "cannot {}: a packet socket needs CAP_NET_RAW", purpose)
                                : fail(ErrorCode::kKernelLacks, "cannot {}: packet socket: {}",
@@ -37,35 +35,21 @@ Result<PacketSocket> PacketSocket::open(const std::string& netns, const sock_fpr
     sockaddr_ll all{};
     all.sll_family = AF_PACKET;
     all.sll_protocol = htons(ETH_P_ALL);
-    if (setsockopt(socket.handle_, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0 ||
-        bind(socket.handle_, reinterpret_cast<const sockaddr*>(&all), sizeof all) != 0) {
+    if (setsockopt(socket.handle_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) !=
+            0 ||
+        bind(socket.handle_.get(), reinterpret_cast<const sockaddr*>(&all), sizeof all) != 0) {
         return fail(ErrorCode::kFailed, "cannot {}: {}", purpose, std::strerror(errno));
     }
     // Without the capability for more the default stays.
-    (void)setsockopt(socket.handle_, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer,
+    (void)setsockopt(socket.handle_.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer,
                      sizeof kReceiveBuffer);
     return socket;
-}
-
-PacketSocket::PacketSocket(PacketSocket&& other) noexcept
-    : handle_(std::exchange(other.handle_, -1)), lost_(other.lost_) {}
-
-PacketSocket& PacketSocket::operator=(PacketSocket&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    lost_ = other.lost_;
-    return *this;
-}
-
-PacketSocket::~PacketSocket() {
-    if (handle_ >= 0) {
-        close(handle_);
-    }
 }
 
 std::optional<TappedPacket> PacketSocket::next(std::span<std::byte> buffer) {
     TappedPacket packet;
     socklen_t length = sizeof packet.from;
-    const ssize_t got = recvfrom(handle_, buffer.data(), buffer.size(), 0,
+    const ssize_t got = recvfrom(handle_.get(), buffer.data(), buffer.size(), 0,
                                  reinterpret_cast<sockaddr*>(&packet.from), &length);
     if (got < 0) {
         return std::nullopt;
@@ -78,7 +62,7 @@ std::uint64_t PacketSocket::lost() {
     tpacket_stats fresh{};
     socklen_t length = sizeof fresh;
     // Reading resets the kernel's count.
-    if (getsockopt(handle_, SOL_PACKET, PACKET_STATISTICS, &fresh, &length) == 0) {
+    if (getsockopt(handle_.get(), SOL_PACKET, PACKET_STATISTICS, &fresh, &length) == 0) {
         lost_ += fresh.tp_drops;
     }
     return lost_;

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 
 namespace pathproof::monitor {
@@ -28,10 +29,6 @@ class PacketSocket {
     // errors and resets".
     static Result<PacketSocket> open(const std::string& netns, const sock_fprog& filter,
                                      const std::string& purpose);
-    PacketSocket() = default;
-    PacketSocket(PacketSocket&& other) noexcept;
-    PacketSocket& operator=(PacketSocket&& other) noexcept;
-    ~PacketSocket();
 
     // The next packet that waits, in `buffer`; nothing when none does.
     std::optional<TappedPacket> next(std::span<std::byte> buffer);
@@ -39,7 +36,7 @@ class PacketSocket {
     std::uint64_t lost();
 
   private:
-    int handle_ = -1;
+    Fd handle_;
     std::uint64_t lost_ = 0;
 };
 

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/file.h"
 #include "harness/netfilter/kernel_filter.h"
 #include "harness/netfilter/netlink.h"
 #include "harness/netfilter/parse.h"
@@ -110,15 +111,12 @@ struct Batch {
 }  // namespace
 
 struct EventListener::Impl {
-    Impl(Socket opened, const ListenOptions& listen, std::size_t buffer_bytes, int wake_handle)
+    Impl(Socket opened, const ListenOptions& listen, std::size_t buffer_bytes, Fd wake_handle)
         : options(listen),
           granted(buffer_bytes),
           socket(std::move(opened)),
-          wake_event(wake_handle) {}
-    ~Impl() {
-        end();
-        close(wake_event);
-    }
+          wake_event(std::move(wake_handle)) {}
+    ~Impl() { end(); }
 
     void start() {
         reader = std::thread([this] { drain(); });
@@ -139,7 +137,7 @@ struct EventListener::Impl {
 
     void wake_reader() {
         const std::uint64_t one = 1;
-        [[maybe_unused]] const ssize_t written = write(wake_event, &one, sizeof one);
+        [[maybe_unused]] const ssize_t written = write(wake_event.get(), &one, sizeof one);
     }
 
     // The reader thread: everything that waits in the socket, then sleep.
@@ -160,7 +158,7 @@ struct EventListener::Impl {
     // (sock_def_readable). A small buffer has no room for that.
     Woken sleep() {
         const bool gather = std::exchange(drained, 0) > 0 && granted >= kGatherFrom;
-        std::array<pollfd, 2> handles{pollfd{wake_event, POLLIN, 0},
+        std::array<pollfd, 2> handles{pollfd{wake_event.get(), POLLIN, 0},
                                       pollfd{socket.fd(), POLLIN, 0}};
         poll(handles.data(), gather ? 1 : 2, gather ? kGatherMs : -1);
         return handles[0].revents != 0 ? Woken::kAsked : Woken::kEvents;
@@ -170,7 +168,7 @@ struct EventListener::Impl {
     // when the thread is to end.
     bool answer_wake(Batch& batch) {
         std::uint64_t wakes = 0;
-        [[maybe_unused]] const ssize_t got = read(wake_event, &wakes, sizeof wakes);
+        [[maybe_unused]] const ssize_t got = read(wake_event.get(), &wakes, sizeof wakes);
         std::optional<std::uint64_t> mark;
         bool end = false;
         {
@@ -329,7 +327,7 @@ struct EventListener::Impl {
     const ListenOptions options;
     const std::size_t granted;
     Socket socket;
-    const int wake_event;
+    const Fd wake_event;
     Event event;  // reused from message to message
     std::atomic<std::uint64_t> overruns = 0;
     std::atomic<std::uint64_t> unreadable = 0;
@@ -363,12 +361,13 @@ Result<std::unique_ptr<EventListener>> EventListener::start(const ListenOptions&
          {NFNLGRP_CONNTRACK_NEW, NFNLGRP_CONNTRACK_UPDATE, NFNLGRP_CONNTRACK_DESTROY}) {
         TRY(socket.join(group));
     }
-    const int wake_event = eventfd(0, EFD_CLOEXEC);
-    if (wake_event < 0) {
+    Fd wake_event(eventfd(0, EFD_CLOEXEC));
+    if (!wake_event) {
         return fail(ErrorCode::kFailed, "eventfd: {}", std::strerror(errno));
     }
     std::unique_ptr<EventListener> listener(new EventListener());
-    listener->impl_ = std::make_unique<Impl>(std::move(socket), options, granted, wake_event);
+    listener->impl_ =
+        std::make_unique<Impl>(std::move(socket), options, granted, std::move(wake_event));
     listener->impl_->start();
     return listener;
 }

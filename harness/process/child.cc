@@ -65,48 +65,35 @@ namespace {
 Result<Child> Child::start(const std::vector<std::string>& argv, const ChildOptions& options) {
     std::array<int, 2> pair{-1, -1};
     std::array<int, 2> errors{-1, -1};
-    const auto close_all = [&] {
-        for (const int end : {pair[0], pair[1], errors[0], errors[1]}) {
-            if (end >= 0) {
-                close(end);
-            }
-        }
-    };
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0 ||
-        (options.keep_errors && pipe2(errors.data(), O_CLOEXEC) != 0)) {
-        const int reason = errno;
-        close_all();
+    const bool made = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) == 0 &&
+                      (!options.keep_errors || pipe2(errors.data(), O_CLOEXEC) == 0);
+    Fd ours(pair[0]), its(pair[1]), read_end(errors[0]), write_end(errors[1]);
+    if (!made) {
         return fail(ErrorCode::kFailed, "socket pair for {}: {}", argv.front(),
-                    std::strerror(reason));
+                    std::strerror(errno));
     }
     const pid_t parent = getpid();
     const pid_t pid = fork_child();
     if (pid < 0) {
-        const int reason = errno;
-        close_all();
-        return fail(ErrorCode::kFailed, "start {}: {}", argv.front(), std::strerror(reason));
+        return fail(ErrorCode::kFailed, "start {}: {}", argv.front(), std::strerror(errno));
     }
     if (pid == 0) {
-        become(argv, options, pair[1], errors[1], parent);
+        become(argv, options, its.get(), write_end.get(), parent);
     }
-    close(pair[1]);
-    if (options.keep_errors) {
-        close(errors[1]);
-    }
-    return Child(pid, pair[0], errors[0]);
+    return Child(pid, std::move(ours), std::move(read_end));
 }
 
 Child::Child(Child&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
-      socket_(std::exchange(other.socket_, -1)),
-      errors_(std::exchange(other.errors_, -1)) {}
+      socket_(std::move(other.socket_)),
+      errors_(std::move(other.errors_)) {}
 
 Child& Child::operator=(Child&& other) noexcept {
     if (this != &other) {
         stop();
         pid_ = std::exchange(other.pid_, -1);
-        socket_ = std::exchange(other.socket_, -1);
-        errors_ = std::exchange(other.errors_, -1);
+        socket_ = std::move(other.socket_);
+        errors_ = std::move(other.errors_);
     }
     return *this;
 }
@@ -116,11 +103,10 @@ Child::~Child() {
 }
 
 std::string Child::stop() {
-    if (socket_ >= 0) {
+    if (socket_) {
         // shutdown, not only close: a thread of ours may still be blocked reading it.
-        shutdown(socket_, SHUT_RDWR);
-        close(socket_);
-        socket_ = -1;
+        shutdown(socket_.get(), SHUT_RDWR);
+        socket_.reset();
     }
     if (pid_ < 0) {
         return "not running";
@@ -130,10 +116,7 @@ std::string Child::stop() {
     }
     const int state = reap(pid_);
     pid_ = -1;
-    if (errors_ >= 0) {
-        close(errors_);  // not before: whoever still writes there would be killed by it
-        errors_ = -1;
-    }
+    errors_.reset();  // not before: whoever still writes there would be killed by it
     if (WIFSIGNALED(state)) {
         return fmt::format("signal {} ({})", WTERMSIG(state), strsignal(WTERMSIG(state)));
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 
 namespace pathproof::process {
@@ -35,19 +36,20 @@ class Child {
     ~Child();
 
     pid_t pid() const { return pid_; }
-    int socket() const { return socket_; }
-    int errors() const { return errors_; }  // to be read until its end; -1: not kept
+    int socket() const { return socket_.get(); }
+    int errors() const { return errors_.get(); }  // to be read until its end; -1: not kept
 
     // Closes the socket and waits; says how it ended, for example "exit status 0" or "signal 9
     // (Killed)".
     std::string stop();
 
   private:
-    Child(pid_t pid, int socket, int errors) : pid_(pid), socket_(socket), errors_(errors) {}
+    Child(pid_t pid, Fd socket, Fd errors)
+        : pid_(pid), socket_(std::move(socket)), errors_(std::move(errors)) {}
 
     pid_t pid_ = -1;
-    int socket_ = -1;
-    int errors_ = -1;
+    Fd socket_;
+    Fd errors_;
 };
 
 // The path of the running pathproof binary: children are started from it.

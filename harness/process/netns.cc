@@ -10,6 +10,8 @@
 #include <cstring>
 #include <thread>
 
+#include "dataplane/base/file.h"
+
 namespace pathproof::process {
 namespace {
 
@@ -33,14 +35,12 @@ Status enter_netns(const std::string& name, SysfsView sysfs) {
         return fail(ErrorCode::kNotFound,
                     "network namespace '{}' does not exist; 'ip netns' lists them", name);
     }
-    const int handle = open(netns_path(name).c_str(), O_RDONLY | O_CLOEXEC);
-    if (handle < 0) {
+    const Fd handle(open(netns_path(name).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!handle) {
         return fail(ErrorCode::kFailed, "open {}: {}", netns_path(name), std::strerror(errno));
     }
-    const int entered = setns(handle, CLONE_NEWNET);
-    const int reason = errno;
-    close(handle);
-    if (entered != 0) {
+    if (setns(handle.get(), CLONE_NEWNET) != 0) {
+        const int reason = errno;
         return fail(reason == EPERM ? ErrorCode::kNotPermitted : ErrorCode::kFailed,
                     "enter network namespace '{}': {}{}", name, std::strerror(reason),
                     reason == EPERM ? "; run as root" : "");

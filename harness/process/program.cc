@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "dataplane/base/file.h"
 #include "harness/process/children.h"
 #include "harness/process/netns.h"
 #include "harness/process/stop.h"
@@ -25,37 +26,25 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostOutput = std::size_t{256} << 20;
 
 struct Pipe {
-    int read_end = -1;
-    int write_end = -1;
+    Fd read_end;
+    Fd write_end;
 
     Pipe() {
         std::array<int, 2> ends{-1, -1};
         if (pipe2(ends.data(), O_CLOEXEC) == 0) {
-            read_end = ends[0];
-            write_end = ends[1];
+            read_end = Fd(ends[0]);
+            write_end = Fd(ends[1]);
         }
     }
-    Pipe(const Pipe&) = delete;
-    Pipe& operator=(const Pipe&) = delete;
-    ~Pipe() {
-        close_end(read_end);
-        close_end(write_end);
-    }
-    bool valid() const { return read_end >= 0; }
-    static void close_end(int& end) {
-        if (end >= 0) {
-            close(end);
-            end = -1;
-        }
-    }
+    bool valid() const { return static_cast<bool>(read_end); }
 };
 
 [[noreturn]] void become(const std::vector<std::string>& argv, const std::string& netns,
                          const Pipe& in, const Pipe& out, const Pipe& err) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(in.read_end, STDIN_FILENO);
-    dup2(out.write_end, STDOUT_FILENO);
-    dup2(err.write_end, STDERR_FILENO);
+    dup2(in.read_end.get(), STDIN_FILENO);
+    dup2(out.write_end.get(), STDOUT_FILENO);
+    dup2(err.write_end.get(), STDERR_FILENO);
     give_signals_back();
     if (!netns.empty()) {
         if (const Status entered = enter_netns(netns, SysfsView::kRemount); !entered) {
@@ -80,37 +69,38 @@ bool exchange(const std::string& input, Pipe& in, Pipe& out, Pipe& err, Clock::t
               ProgramOutput& output) {
     std::size_t fed = 0;
     if (input.empty()) {
-        Pipe::close_end(in.write_end);
+        in.write_end.reset();
     }
-    while (out.read_end >= 0 || err.read_end >= 0) {
+    while (out.read_end || err.read_end) {
         const auto left =
             std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
         if (left <= 0 || output.out.size() + output.err.size() > kMostOutput) {
             return false;
         }
-        std::array<pollfd, 3> ends{
-            {{out.read_end, POLLIN, 0}, {err.read_end, POLLIN, 0}, {in.write_end, POLLOUT, 0}}};
+        std::array<pollfd, 3> ends{{{out.read_end.get(), POLLIN, 0},
+                                    {err.read_end.get(), POLLIN, 0},
+                                    {in.write_end.get(), POLLOUT, 0}}};
         if (poll(ends.data(), ends.size(), static_cast<int>(left)) < 0 && errno != EINTR) {
             return false;
         }
-        if (ends[2].revents != 0 && in.write_end >= 0) {
-            const ssize_t put = write(in.write_end, input.data() + fed, input.size() - fed);
+        if (ends[2].revents != 0 && in.write_end) {
+            const ssize_t put = write(in.write_end.get(), input.data() + fed, input.size() - fed);
             fed += put > 0 ? static_cast<std::size_t>(put) : 0;
             if (put < 0 || fed == input.size()) {
-                Pipe::close_end(in.write_end);
+                in.write_end.reset();
             }
         }
         std::array<char, 16384> chunk;
         for (auto [end, text, events] : {std::tuple{&out.read_end, &output.out, ends[0].revents},
                                          std::tuple{&err.read_end, &output.err, ends[1].revents}}) {
-            if (events == 0 || *end < 0) {
+            if (events == 0 || !*end) {
                 continue;
             }
-            const ssize_t got = read(*end, chunk.data(), chunk.size());
+            const ssize_t got = read(end->get(), chunk.data(), chunk.size());
             if (got > 0) {
                 text->append(chunk.data(), static_cast<std::size_t>(got));
             } else {
-                Pipe::close_end(*end);
+                end->reset();
             }
         }
     }
@@ -136,10 +126,10 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
     if (child == 0) {
         become(argv, options.netns, in, out, err);
     }
-    Pipe::close_end(in.read_end);
-    Pipe::close_end(out.write_end);
-    Pipe::close_end(err.write_end);
-    fcntl(in.write_end, F_SETFL, O_NONBLOCK);
+    in.read_end.reset();
+    out.write_end.reset();
+    err.write_end.reset();
+    fcntl(in.write_end.get(), F_SETFL, O_NONBLOCK);
     ProgramOutput output;
     const bool ended =
         exchange(options.input, in, out, err, Clock::now() + options.timeout, output);

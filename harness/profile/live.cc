@@ -18,6 +18,7 @@
 #include <fstream>
 #include <memory>
 
+#include "dataplane/base/file.h"
 #include "harness/agent/ethtool.h"
 
 namespace pathproof::profile {
@@ -97,15 +98,15 @@ Status read_link_limits(const std::string& name, LiveLimits& limits) {
 
 // A driver without channels leaves the queues out.
 void read_channels(const std::string& name, LiveLimits& limits) {
-    const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (control < 0) {
+    const Fd control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!control) {
         return;
     }
     ethtool_channels channels{.cmd = ETHTOOL_GCHANNELS};
     struct ifreq request {};
     name.copy(request.ifr_name, IFNAMSIZ - 1);
     request.ifr_data = reinterpret_cast<char*>(&channels);
-    if (ioctl(control, SIOCETHTOOL, &request) == 0) {
+    if (ioctl(control.get(), SIOCETHTOOL, &request) == 0) {
         const auto note = [&](LimitKind kind, std::uint64_t most) {
             if (most != 0) {
                 limits[kind] = most;
@@ -114,7 +115,6 @@ void read_channels(const std::string& name, LiveLimits& limits) {
         note(LimitKind::kRxQueues, std::uint64_t{channels.max_combined} + channels.max_rx);
         note(LimitKind::kTxQueues, std::uint64_t{channels.max_combined} + channels.max_tx);
     }
-    close(control);
 }
 
 }  // namespace

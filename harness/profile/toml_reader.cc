@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "dataplane/base/file.h"
+
 namespace pathproof::profile {
 
 void TomlReader::allow_only(const toml::table& table,
@@ -213,14 +215,11 @@ std::string TomlReader::date(const toml::table& table, std::string_view key) {
 }
 
 Result<std::string> read_text(const std::string& path, std::string_view what) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    std::error_code none;
-    if (!file || std::filesystem::is_directory(path, none)) {
+    auto text = read_file(path);
+    if (!text) {
         return fail(ErrorCode::kNotFound, "cannot read the {} {}", what, path);
     }
-    return text.str();
+    return text;
 }
 
 Result<std::vector<std::string>> toml_files(const std::string& directory, std::string_view what) {

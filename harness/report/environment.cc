@@ -11,6 +11,7 @@
 #include <optional>
 #include <sstream>
 
+#include "dataplane/base/file.h"
 #include "harness/process/program.h"
 
 namespace pathproof::report {
@@ -52,17 +53,16 @@ struct Text {
 };
 
 Text read_text(const std::string& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
+    const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) {
         return {"", errno};
     }
     Text text;
     std::array<char, 65536> chunk;
     while (true) {
-        const ssize_t got = read(file, chunk.data(), chunk.size());
+        const ssize_t got = read(file.get(), chunk.data(), chunk.size());
         if (got <= 0) {
             text.error = got < 0 ? errno : 0;
-            close(file);
             return text;
         }
         text.content.append(chunk.data(), static_cast<std::size_t>(got));

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/new_file.h"
 #include "harness/report/html.h"
 #include "harness/report/json.h"
@@ -22,16 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kUnfinished = "unfinished-";
 constexpr std::array kFiles = {"report.json", "report.html", "junit.xml"};
-
-Result<std::string> read_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file) {
-        return fail(ErrorCode::kFailed, "cannot read {} back", path);
-    }
-    return text.str();
-}
 
 fs::file_type type_of(const fs::path& path) {
     std::error_code none;

@@ -211,8 +211,8 @@ BOOST_AUTO_TEST_CASE(recovery_undoes_dead_journals_and_leaves_kept_and_live_ones
     folder.write("run/aaaa.journal", journal("a") + R"({"undo":"sysctl","na)");
     folder.write("run/bbbb.journal", journal("b") + kept_line("overlay"));
     folder.write("run/cccc.journal", journal("c"));
-    const int live = open_locked(run + "/cccc.journal", O_RDWR);
-    BOOST_REQUIRE(live >= 0);
+    Fd live = open_locked(run + "/cccc.journal", O_RDWR);
+    BOOST_REQUIRE(static_cast<bool>(live));
 
     const Recovery report = recover(run, folder.files(), Tell::kOnce);
     BOOST_TEST(folder.read("proc/sys/a") == "1\n");
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(recovery_undoes_dead_journals_and_leaves_kept_and_live_ones
     BOOST_TEST((runs->at(0).state == RunInfo::State::kKept));
     BOOST_TEST((runs->at(1).state == RunInfo::State::kLive));
 
-    close(live);
+    live.reset();
     BOOST_TEST(recover(run, folder.files(), Tell::kOnce).runs.size() == 1U);
     BOOST_TEST(folder.read("proc/sys/c") == "1\n");
 }
