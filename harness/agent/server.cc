@@ -1,5 +1,6 @@
 #include "harness/agent/server.h"
 
+#include <netinet/in.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "harness/agent/sysctl.h"
 #include "harness/agent/transfer.h"
 #include "harness/drops/tracer.h"
+#include "harness/netfilter/create.h"
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/events.h"
 #include "harness/netfilter/stats.h"
@@ -235,11 +237,32 @@ class Conntrack {
         });
         server.on("conntrack_stats",
                   [](const json&) { return answer(netfilter::cpu_stats(kOwnNamespace)); });
+        server.on("conntrack_fill", [](const json& args) { return fill(args); });
         server.on("start_events", [this](const json& args) { return start(args); });
         server.on("stop_events", [this](const json&) { return stop(); });
     }
 
   private:
+    static Result<json> fill(const json& args) {
+        constexpr std::uint32_t kPortsOfASource = 60'000;
+        constexpr std::uint32_t kFirstSourcePort = 1024;
+        const ConntrackFill what = TRY(fill_from_json(args));
+        TRY(netfilter::create_entries(kOwnNamespace, what.count, [&](std::uint64_t index) {
+            const auto i = static_cast<std::uint32_t>(index);
+            netfilter::NewEntry entry{
+                .source = {what.from.plus(i / kPortsOfASource),
+                           static_cast<std::uint16_t>(kFirstSourcePort + i % kPortsOfASource)},
+                .destination = {what.to.address,
+                                static_cast<std::uint16_t>(what.to.port + i % what.ports)},
+                .protocol = IPPROTO_UDP,
+                .translated = {},
+                .timeout_s = 600};
+            entry.status = what.assured ? netfilter::kAnsweredFlow : entry.status;
+            return entry;
+        }));
+        return json();
+    }
+
     Result<json> start(const json& args) {
         const std::lock_guard lock(mutex_);
         if (listener_) {
