@@ -174,9 +174,7 @@ class Servers {
         server.on("start_closing_server", [this](const json& args) { return start_closing(args); });
         server.on("stop_servers", [this](const json&) -> Result<json> {
             const std::lock_guard lock(mutex_);
-            dns_.clear();
-            transfer_.clear();
-            closing_.clear();
+            running_.clear();
             return json();
         });
     }
@@ -184,32 +182,30 @@ class Servers {
   private:
     Result<json> start_dns(const json& args) {
         const DnsServerOptions options = TRY(dns_server_from_json(args));
-        std::unique_ptr<DnsServer> started = TRY(DnsServer::start(options));
-        const std::lock_guard lock(mutex_);
-        dns_.push_back(std::move(started));
-        return json{{"endpoint", frame::to_string(dns_.back()->endpoint())}};
+        return keep(DnsServer::start(options));
     }
 
     Result<json> start_transfer(const json& args) {
         const frame::Endpoint listen = TRY(frame::parse_endpoint(text_of(args, "listen")));
-        std::unique_ptr<TransferServer> started = TRY(TransferServer::start(listen));
-        const std::lock_guard lock(mutex_);
-        transfer_.push_back(std::move(started));
-        return json{{"endpoint", frame::to_string(transfer_.back()->endpoint())}};
+        return keep(TransferServer::start(listen));
     }
 
     Result<json> start_closing(const json& args) {
         const ClosingServerOptions options = TRY(closing_server_from_json(args));
-        std::unique_ptr<ClosingServer> started = TRY(ClosingServer::start(options));
+        return keep(ClosingServer::start(options));
+    }
+
+    template <typename Server>
+    Result<json> keep(Result<std::unique_ptr<Server>> server) {
+        std::unique_ptr<Server> started = TRY(std::move(server));
+        json answer{{"endpoint", frame::to_string(started->endpoint())}};
         const std::lock_guard lock(mutex_);
-        closing_.push_back(std::move(started));
-        return json{{"endpoint", frame::to_string(closing_.back()->endpoint())}};
+        running_.emplace_back(std::move(started));
+        return answer;
     }
 
     std::mutex mutex_;
-    std::vector<std::unique_ptr<DnsServer>> dns_;
-    std::vector<std::unique_ptr<TransferServer>> transfer_;
-    std::vector<std::unique_ptr<ClosingServer>> closing_;
+    std::vector<std::shared_ptr<void>> running_;
 };
 
 netfilter::Filter to_filter(const ConntrackFilter& wanted) {
