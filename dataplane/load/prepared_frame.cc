@@ -106,11 +106,8 @@ std::uint16_t checksum_for(std::uint32_t sum, std::uint16_t zero_as) {
 
 Result<PreparedFrame> PreparedFrame::make(const SourcePlan& plan, const MixPart& part,
                                           std::uint32_t mark) {
-    Result<ClassFrame> frame = class_frame(plan, part);
-    if (!frame) {
-        return pass_on(frame.error());
-    }
-    PreparedFrame made(std::move(*frame));
+    ClassFrame frame = TRY(class_frame(plan, part));
+    PreparedFrame made(std::move(frame));
     made.stream_ = plan.stream;
     made.first_address_ = last_four(plan.spec.packet.source.address);
     made.choose_work(plan);

@@ -70,15 +70,12 @@ Result<HandedFrame> hand(FrameSpec spec, const Row& row, const DutLimits& limits
         leave_tag_to_nic(spec);
     }
     hand_over(spec, row, limits);
-    Result<Rendered> frame = render(spec);
-    if (!frame) {
-        return pass_on(frame.error());
-    }
+    Rendered frame = TRY(render(spec));
     if (limits.kind != DutKind::kKernelDevice) {
-        TRY(frame::check(frame->request));
+        TRY(frame::check(frame.request));
     }
-    HandedFrame handed{.request = frame->request,
-                       .buffers = split(*frame, row.buffers, limits.most_buffers),
+    HandedFrame handed{.request = frame.request,
+                       .buffers = split(frame, row.buffers, limits.most_buffers),
                        .virtio = frame::virtio_request(spec)};
     if (inserted) {
         handed.request.mbuf_flags |= RTE_MBUF_F_TX_VLAN;
@@ -89,7 +86,7 @@ Result<HandedFrame> hand(FrameSpec spec, const Row& row, const DutLimits& limits
         handed.request.port_offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
         handed.virtio.header_length = static_cast<std::uint16_t>(handed.buffers.front());
     }
-    handed.bytes = std::move(frame->bytes);
+    handed.bytes = std::move(frame.bytes);
     return handed;
 }
 

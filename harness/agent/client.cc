@@ -289,6 +289,10 @@ Result<netfilter::TableSize> Client::conntrack_table() {
     return netfilter::TableSize{.entries = table.first, .maximum = table.second};
 }
 
+Status Client::conntrack_fill(const ConntrackFill& what) {
+    return impl_->tell("conntrack_fill", fill_to_json(what), kBulkTime);
+}
+
 Status Client::start_path_watch() {
     return impl_->tell("start_path_watch", json::object());
 }

@@ -171,6 +171,16 @@ struct ConntrackFilter {
     bool births_only = false;  // of events: NEW alone
 };
 
+// Entries of UDP flows that nobody sent, as they fill a table: to one port and those after it, in
+// turn, from one address and those after it.
+struct ConntrackFill {
+    frame::IpAddress from;
+    frame::Endpoint to;
+    std::uint16_t ports = 1;
+    std::uint32_t count = 0;
+    bool assured = true;  // as if answered: early_drop leaves them alone
+};
+
 // What an agent says of itself and its host first.
 struct Hello {
     std::string version;
@@ -256,6 +266,8 @@ class Client {
     // Gives the time (CLOCK_REALTIME) just before it.
     Result<std::int64_t> conntrack_flush();
     Result<netfilter::TableSize> conntrack_table();
+    // Each lives for 10 minutes. kUnavailable: the table took no more.
+    Status conntrack_fill(const ConntrackFill& what);
     Result<std::vector<netfilter::CpuStats>> conntrack_stats();
     // Listens from the return of start until stop; one listener at a time.
     Status start_events(const ConntrackFilter& filter = {});

@@ -160,23 +160,21 @@ class Connects {
 }  // namespace
 
 struct ClosingServer::Impl {
-    frame::Endpoint endpoint;
     Closer closes_first = Closer::kServer;
-    Fd listener;
     std::map<int, Fd> waiting;  // for the client to close
-    std::unique_ptr<Reactor> reactor;
+    TcpLoop loop;
 
     void accepted(Fd socket) {
         const int descriptor = socket.get();
         if (closes_first == Closer::kClient &&
-            reactor->watch(descriptor, EPOLLIN, [this, descriptor] { look(descriptor); })) {
+            loop.reactor().watch(descriptor, EPOLLIN, [this, descriptor] { look(descriptor); })) {
             waiting[descriptor] = std::move(socket);
         }
     }
     void look(int descriptor) {
         std::array<char, 256> nothing;
         if (recv(descriptor, nothing.data(), nothing.size(), 0) <= 0) {
-            reactor->forget(descriptor);
+            loop.reactor().forget(descriptor);
             waiting.erase(descriptor);
         }
     }
@@ -184,37 +182,22 @@ struct ClosingServer::Impl {
 
 ClosingServer::ClosingServer() : impl_(std::make_unique<Impl>()) {}
 
-// Stopped first: callbacks use the members until then.
-ClosingServer::~ClosingServer() {
-    if (impl_->reactor) {
-        impl_->reactor->stop();
-    }
-}
+ClosingServer::~ClosingServer() = default;
 
 const frame::Endpoint& ClosingServer::endpoint() const {
-    return impl_->endpoint;
+    return impl_->loop.endpoint();
 }
 
 Result<std::unique_ptr<ClosingServer>> ClosingServer::start(const ClosingServerOptions& options) {
     allow_descriptors();
-    Result<Fd> listener = listen_tcp(options.listen);
-    if (!listener) {
-        return fail(listener.error(), "closing server");
-    }
-    const Result<frame::Endpoint> bound = local_endpoint(listener->get());
-    Result<std::unique_ptr<Reactor>> reactor = Reactor::create();
-    if (!bound || !reactor) {
-        return pass_on(bound ? reactor.error() : bound.error());
-    }
     std::unique_ptr<ClosingServer> server(new ClosingServer());
     Impl& impl = *server->impl_;
-    impl.endpoint = *bound;
     impl.closes_first = options.closes_first;
-    impl.listener = std::move(*listener);
-    impl.reactor = std::move(*reactor);
-    TRY(accept_all(*impl.reactor, impl.listener.get(),
-                   [&impl](Fd socket) { impl.accepted(std::move(socket)); }));
-    impl.reactor->start();
+    if (const Status started = impl.loop.start(
+            options.listen, [&impl](Fd socket) { impl.accepted(std::move(socket)); });
+        !started) {
+        return fail(started.error(), "closing server");
+    }
     return server;
 }
 

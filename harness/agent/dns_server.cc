@@ -114,7 +114,7 @@ struct DnsServer::Impl {
     Fd udp;
     Fd tcp;
     std::map<int, std::shared_ptr<Connection>> connections;
-    std::unique_ptr<Reactor> reactor;
+    std::unique_ptr<Reactor> reactor;  // the last: callbacks use the members until it ends
 
     Status bind_both();
     Bytes answer(std::span<const std::uint8_t> query, std::size_t most_bytes) const;
@@ -303,12 +303,7 @@ void DnsServer::Impl::close(Connection& connection) {
 
 DnsServer::DnsServer() : impl_(std::make_unique<Impl>()) {}
 
-// Stopped first: callbacks use the members until then.
-DnsServer::~DnsServer() {
-    if (impl_->reactor) {
-        impl_->reactor->stop();
-    }
-}
+DnsServer::~DnsServer() = default;
 
 const frame::Endpoint& DnsServer::endpoint() const {
     return impl_->endpoint;
@@ -321,8 +316,7 @@ Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& opti
     if (const Status bound = impl.bind_both(); !bound) {
         return fail(bound.error(), "DNS server");
     }
-    std::unique_ptr<Reactor> reactor = TRY(Reactor::create());
-    impl.reactor = std::move(reactor);
+    impl.reactor = TRY(Reactor::create());
     Status watched = impl.reactor->watch(impl.udp.get(), EPOLLIN, [&impl] { impl.serve_udp(); });
     if (watched) {
         watched = accept_all(*impl.reactor, impl.tcp.get(), [&impl](Fd socket) {

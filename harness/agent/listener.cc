@@ -115,4 +115,13 @@ Status accept_all(Reactor& reactor, int listener, std::function<void(Fd)> take) 
     });
 }
 
+Status TcpLoop::start(const frame::Endpoint& listen, std::function<void(Fd)> take) {
+    listener_ = TRY(listen_tcp(listen));
+    endpoint_ = TRY(local_endpoint(listener_.get()));
+    reactor_ = TRY(Reactor::create());
+    TRY(accept_all(*reactor_, listener_.get(), std::move(take)));
+    reactor_->start();
+    return {};
+}
+
 }  // namespace pathproof::agent

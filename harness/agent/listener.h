@@ -21,4 +21,19 @@ Result<Fd> listen_tcp(const frame::Endpoint& at);
 // descriptors, accepting pauses for a moment instead of spinning.
 Status accept_all(Reactor& reactor, int listener, std::function<void(Fd)> take);
 
+// A TCP server's socket, and a loop of its own that accepts from it. The last member of a server: so
+// it ends before what its callbacks use.
+class TcpLoop {
+  public:
+    // Gives each accepted connection to `take`, on the loop's thread. Port 0 takes a free one.
+    Status start(const frame::Endpoint& listen, std::function<void(Fd)> take);
+    const frame::Endpoint& endpoint() const { return endpoint_; }
+    Reactor& reactor() { return *reactor_; }
+
+  private:
+    frame::Endpoint endpoint_;
+    Fd listener_;
+    std::unique_ptr<Reactor> reactor_;  // ends with its destruction
+};
+
 }  // namespace pathproof::agent

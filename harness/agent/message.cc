@@ -307,6 +307,29 @@ ConnectsReport connects_report_from_json(const json& in) {
     return report;
 }
 
+json fill_to_json(const ConntrackFill& what) {
+    return {{"from", frame::to_string(what.from)},
+            {"to", frame::to_string(what.to)},
+            {"ports", what.ports},
+            {"count", what.count},
+            {"assured", what.assured}};
+}
+
+Result<ConntrackFill> fill_from_json(const json& in) {
+    const auto from = TRY(frame::parse_ip(in.at("from").get<std::string>()));
+    const auto to = TRY(frame::parse_endpoint(in.at("to").get<std::string>()));
+    ConntrackFill what{.from = from,
+                       .to = to,
+                       .ports = in.at("ports").get<std::uint16_t>(),
+                       .count = in.at("count").get<std::uint32_t>(),
+                       .assured = in.at("assured").get<bool>()};
+    if (what.ports == 0 || what.from.family != what.to.address.family) {
+        return fail(ErrorCode::kBadInput,
+                    "entries need at least one port, and two addresses of one family");
+    }
+    return what;
+}
+
 json filter_to_json(const ConntrackFilter& filter) {
     json out = json::object();
     if (filter.protocol) {

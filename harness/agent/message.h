@@ -41,6 +41,8 @@ nlohmann::json closing_server_to_json(const ClosingServerOptions& options);
 Result<ClosingServerOptions> closing_server_from_json(const nlohmann::json& in);
 nlohmann::json connects_to_json(const ConnectsOptions& options);
 Result<ConnectsOptions> connects_from_json(const nlohmann::json& in);
+nlohmann::json fill_to_json(const ConntrackFill& what);
+Result<ConntrackFill> fill_from_json(const nlohmann::json& in);
 nlohmann::json filter_to_json(const ConntrackFilter& filter);
 ConntrackFilter filter_from_json(const nlohmann::json& in);
 

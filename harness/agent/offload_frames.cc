@@ -106,7 +106,9 @@ Result<SendReport> send_frames(const std::string& device, const std::vector<Offl
     return report;
 }
 
-Result<SendReport> send_datagrams(const DatagramOptions& options) {
+namespace {
+
+Status send_from(const DatagramOptions& options, SendReport& report) {
     const int family = socket_family(options.destination.address);
     const Fd socket = TRY(open_socket(family, SOCK_DGRAM, 0));
     TRY(set_datagram_options(socket.get(), options));
@@ -118,7 +120,6 @@ Result<SendReport> send_datagrams(const DatagramOptions& options) {
         }
     }
     SocketAddress to = to_socket_address(options.destination);
-    SendReport report;
     for (std::uint32_t i = 0; i < options.payloads.size(); ++i) {
         const auto& payload = options.payloads[i];
         const Deadline deadline{std::chrono::milliseconds(kSendTime)};
@@ -132,6 +133,18 @@ Result<SendReport> send_datagrams(const DatagramOptions& options) {
         } else {
             report.refusals.push_back({i, reason_of(errno)});
         }
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<SendReport> send_datagrams(const DatagramOptions& options) {
+    SendReport report;
+    DatagramOptions one = options;
+    for (std::uint32_t i = 0; i < options.source_ports; ++i) {
+        one.source.port = static_cast<std::uint16_t>(options.source.port + i);
+        TRY(send_from(one, report));
     }
     return report;
 }

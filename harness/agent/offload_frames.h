@@ -91,6 +91,7 @@ struct DatagramOptions {
     frame::Endpoint source;  // unspecified address or port 0: the kernel's choice
     frame::Endpoint destination;
     std::vector<std::vector<std::uint8_t>> payloads;
+    std::uint16_t source_ports = 1;   // each payload from so many, the source's and those after it
     std::uint16_t segment_bytes = 0;  // not 0: UDP_SEGMENT, each payload is cut into datagrams
     UdpChecksum checksum = UdpChecksum::kOn;
 };

@@ -210,6 +210,7 @@ json datagrams_to_json(const DatagramOptions& options) {
     return {{"source", frame::to_string(options.source)},
             {"destination", frame::to_string(options.destination)},
             {"payloads", std::move(payloads)},
+            {"source_ports", options.source_ports},
             {"segment_bytes", options.segment_bytes},
             {"checksum", options.checksum == UdpChecksum::kOn}};
 }
@@ -223,6 +224,7 @@ Result<DatagramOptions> datagrams_from_json(const json& in) {
     DatagramOptions options{
         .source = *source,
         .destination = *destination,
+        .source_ports = in.at("source_ports").get<std::uint16_t>(),
         .segment_bytes = in.at("segment_bytes").get<std::uint16_t>(),
         .checksum = in.at("checksum").get<bool>() ? UdpChecksum::kOn : UdpChecksum::kOff};
     for (const json& each : in.at("payloads")) {

@@ -270,19 +270,16 @@ Status check(const PingOptions& options) {
 
 Result<ProbeResult> ping(const PingOptions& options) {
     TRY(check(options));
-    Result<PingSocket> socket = open_ping_socket(options.destination);
-    if (!socket) {
-        return pass_on(socket.error());
-    }
+    PingSocket socket = TRY(open_ping_socket(options.destination));
     // Connected, the socket gets only the destination's replies, and the errors that ICMP brings
     // (raw(7)).
     const SocketAddress peer = to_socket_address({options.destination, 0});
-    if (connect(socket->socket.get(), peer.raw(), peer.length) != 0) {
+    if (connect(socket.socket.get(), peer.raw(), peer.length) != 0) {
         ProbeResult result;
         result.outcome = fmt::format("nothing could be sent: {}", describe_errno(errno));
         return result;
     }
-    return Pinger(std::move(*socket), options).run();
+    return Pinger(std::move(socket), options).run();
 }
 
 }  // namespace pathproof::agent

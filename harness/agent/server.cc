@@ -1,5 +1,6 @@
 #include "harness/agent/server.h"
 
+#include <netinet/in.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "harness/agent/sysctl.h"
 #include "harness/agent/transfer.h"
 #include "harness/drops/tracer.h"
+#include "harness/netfilter/create.h"
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/events.h"
 #include "harness/netfilter/stats.h"
@@ -172,9 +174,7 @@ class Servers {
         server.on("start_closing_server", [this](const json& args) { return start_closing(args); });
         server.on("stop_servers", [this](const json&) -> Result<json> {
             const std::lock_guard lock(mutex_);
-            dns_.clear();
-            transfer_.clear();
-            closing_.clear();
+            running_.clear();
             return json();
         });
     }
@@ -182,32 +182,30 @@ class Servers {
   private:
     Result<json> start_dns(const json& args) {
         const DnsServerOptions options = TRY(dns_server_from_json(args));
-        std::unique_ptr<DnsServer> started = TRY(DnsServer::start(options));
-        const std::lock_guard lock(mutex_);
-        dns_.push_back(std::move(started));
-        return json{{"endpoint", frame::to_string(dns_.back()->endpoint())}};
+        return keep(DnsServer::start(options));
     }
 
     Result<json> start_transfer(const json& args) {
         const frame::Endpoint listen = TRY(frame::parse_endpoint(text_of(args, "listen")));
-        std::unique_ptr<TransferServer> started = TRY(TransferServer::start(listen));
-        const std::lock_guard lock(mutex_);
-        transfer_.push_back(std::move(started));
-        return json{{"endpoint", frame::to_string(transfer_.back()->endpoint())}};
+        return keep(TransferServer::start(listen));
     }
 
     Result<json> start_closing(const json& args) {
         const ClosingServerOptions options = TRY(closing_server_from_json(args));
-        std::unique_ptr<ClosingServer> started = TRY(ClosingServer::start(options));
+        return keep(ClosingServer::start(options));
+    }
+
+    template <typename Server>
+    Result<json> keep(Result<std::unique_ptr<Server>> server) {
+        std::unique_ptr<Server> started = TRY(std::move(server));
+        json answer{{"endpoint", frame::to_string(started->endpoint())}};
         const std::lock_guard lock(mutex_);
-        closing_.push_back(std::move(started));
-        return json{{"endpoint", frame::to_string(closing_.back()->endpoint())}};
+        running_.emplace_back(std::move(started));
+        return answer;
     }
 
     std::mutex mutex_;
-    std::vector<std::unique_ptr<DnsServer>> dns_;
-    std::vector<std::unique_ptr<TransferServer>> transfer_;
-    std::vector<std::unique_ptr<ClosingServer>> closing_;
+    std::vector<std::shared_ptr<void>> running_;
 };
 
 netfilter::Filter to_filter(const ConntrackFilter& wanted) {
@@ -235,11 +233,32 @@ class Conntrack {
         });
         server.on("conntrack_stats",
                   [](const json&) { return answer(netfilter::cpu_stats(kOwnNamespace)); });
+        server.on("conntrack_fill", [](const json& args) { return fill(args); });
         server.on("start_events", [this](const json& args) { return start(args); });
         server.on("stop_events", [this](const json&) { return stop(); });
     }
 
   private:
+    static Result<json> fill(const json& args) {
+        constexpr std::uint32_t kPortsOfASource = 60'000;
+        constexpr std::uint32_t kFirstSourcePort = 1024;
+        const ConntrackFill what = TRY(fill_from_json(args));
+        TRY(netfilter::create_entries(kOwnNamespace, what.count, [&](std::uint64_t index) {
+            const auto i = static_cast<std::uint32_t>(index);
+            netfilter::NewEntry entry{
+                .source = {what.from.plus(i / kPortsOfASource),
+                           static_cast<std::uint16_t>(kFirstSourcePort + i % kPortsOfASource)},
+                .destination = {what.to.address,
+                                static_cast<std::uint16_t>(what.to.port + i % what.ports)},
+                .protocol = IPPROTO_UDP,
+                .translated = {},
+                .timeout_s = 600};
+            entry.status = what.assured ? netfilter::kAnsweredFlow : entry.status;
+            return entry;
+        }));
+        return json();
+    }
+
     Result<json> start(const json& args) {
         const std::lock_guard lock(mutex_);
         if (listener_) {

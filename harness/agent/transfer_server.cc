@@ -58,11 +58,9 @@ Progress take(Upload& upload, std::span<const std::uint8_t> bytes) {
 }  // namespace
 
 struct TransferServer::Impl {
-    frame::Endpoint endpoint;
-    Fd listener;
     std::vector<std::uint8_t> chunk = std::vector<std::uint8_t>(kReadBytes);
     std::map<int, std::unique_ptr<Upload>> uploads;
-    std::unique_ptr<Reactor> reactor;
+    TcpLoop loop;
 
     void accepted(Fd socket);
     void serve(int descriptor);
@@ -71,7 +69,7 @@ struct TransferServer::Impl {
 
 void TransferServer::Impl::accepted(Fd socket) {
     const int descriptor = socket.get();
-    if (!reactor->watch(descriptor, EPOLLIN, [this, descriptor] { serve(descriptor); })) {
+    if (!loop.reactor().watch(descriptor, EPOLLIN, [this, descriptor] { serve(descriptor); })) {
         return;
     }
     auto upload = std::make_unique<Upload>();
@@ -103,41 +101,26 @@ void TransferServer::Impl::serve(int descriptor) {
 }
 
 void TransferServer::Impl::finish(int descriptor) {
-    reactor->forget(descriptor);
+    loop.reactor().forget(descriptor);
     uploads.erase(descriptor);
 }
 
 TransferServer::TransferServer() : impl_(std::make_unique<Impl>()) {}
 
-// Stopped first: callbacks use the members until then.
-TransferServer::~TransferServer() {
-    if (impl_->reactor) {
-        impl_->reactor->stop();
-    }
-}
+TransferServer::~TransferServer() = default;
 
 const frame::Endpoint& TransferServer::endpoint() const {
-    return impl_->endpoint;
+    return impl_->loop.endpoint();
 }
 
 Result<std::unique_ptr<TransferServer>> TransferServer::start(const frame::Endpoint& listen) {
-    Result<Fd> listener = listen_tcp(listen);
-    if (!listener) {
-        return fail(listener.error(), "transfer server");
-    }
-    const Result<frame::Endpoint> bound = local_endpoint(listener->get());
-    Result<std::unique_ptr<Reactor>> reactor = Reactor::create();
-    if (!bound || !reactor) {
-        return pass_on(bound ? reactor.error() : bound.error());
-    }
     std::unique_ptr<TransferServer> server(new TransferServer());
     Impl& impl = *server->impl_;
-    impl.endpoint = *bound;
-    impl.listener = std::move(*listener);
-    impl.reactor = std::move(*reactor);
-    TRY(accept_all(*impl.reactor, impl.listener.get(),
-                   [&impl](Fd socket) { impl.accepted(std::move(socket)); }));
-    impl.reactor->start();
+    if (const Status started =
+            impl.loop.start(listen, [&impl](Fd socket) { impl.accepted(std::move(socket)); });
+        !started) {
+        return fail(started.error(), "transfer server");
+    }
     return server;
 }
 

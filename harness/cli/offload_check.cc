@@ -183,17 +183,15 @@ Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable, agent:
     }
     TRY(check_device(info));
     const auto far = TRY(far_end_of(cable));
-    auto port = tester::choose_port(far.interface, far.netns, {}, plan_of(cable.port_plan));
-    if (!port) {
-        return pass_on(port.error());
-    }
+    const auto port =
+        TRY(tester::choose_port(far.interface, far.netns, {}, plan_of(cable.port_plan)));
     constexpr std::uint32_t kStandardPacket = 1500;
     scenario::TruthDevice device{.netns = cable.netns,
                                  .name = cable.name,
                                  .tester_netns = far.netns,
-                                 .tester_port = *port,
+                                 .tester_port = port,
                                  .longest_packet = kStandardPacket};
-    if (port->device == tester::af_packet_device(far.interface)) {
+    if (port.device == tester::af_packet_device(far.interface)) {
         const auto far_info = TRY(read_device(far.netns, far.interface));
         device.tester_port.device = tester::af_packet_device_for_long_frames(far.interface);
         device.tester_port.pool_mbufs = tester::kLongFrameMbufs;

@@ -21,6 +21,19 @@ Status build_path(const NatPathNames& names, Namespaces& namespaces) {
     return run_ip(nat_path_scripts(names));
 }
 
+// Packets counted by the rules of a namespace whose line has that text.
+Result<std::uint64_t> rule_hits(const std::string& netns, const std::string& text) {
+    const auto rules = TRY(process::run_checked({"iptables-save", "--counters"}, {.netns = netns}));
+    std::uint64_t hits = 0;
+    std::istringstream lines(rules);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with('[') && line.find(text) != std::string::npos) {
+            hits += std::strtoull(line.c_str() + 1, nullptr, 10);
+        }
+    }
+    return hits;
+}
+
 }  // namespace
 
 NatPath::NatPath() = default;
@@ -56,23 +69,34 @@ Status NatPath::configure(const NatPathOptions& options) {
         set ? set_sysctls(names_.dut, {{"net.netfilter.nf_conntrack_udp_timeout", timeout},
                                        {"net.netfilter.nf_conntrack_udp_timeout_stream", timeout}})
             : set;
-    return timed && options.flows == NatPathOptions::Flows::kForget ? flush_conntrack(names_.dut)
-                                                                    : timed;
+    TRY(timed && options.tunnel ? make_tunnel(*options.tunnel) : timed);
+    return options.flows == NatPathOptions::Flows::kForget ? flush_conntrack(names_.dut) : timed;
+}
+
+Status NatPath::make_tunnel(const TunnelOptions& options) {
+    for (const std::string& netns : {names_.client, names_.server}) {
+        TRY(load_rules(netns, tunnel_rules(names_, options)));
+        if (has_tunnel_) {
+            TRY(run_ip(netns, "link delete " + names_.vxlan + "\n"));
+        }
+    }
+    has_tunnel_ = true;
+    return run_ip(tunnel_scripts(names_, options));
 }
 
 Result<std::uint64_t> NatPath::service_hits() const {
-    const auto rules =
-        TRY(process::run_checked({"iptables-save", "--counters"}, {.netns = names_.dut}));
     // "[12:624] -A FORWARD -d 198.51.100.10/32 -p udp ..."
-    const std::string address = " -d " + to_string(names_.service.address) + "/32 ";
-    std::uint64_t hits = 0;
-    std::istringstream lines(rules);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with('[') && line.find(address) != std::string::npos) {
-            hits += std::strtoull(line.c_str() + 1, nullptr, 10);
-        }
-    }
-    return hits;
+    return rule_hits(names_.dut, " -d " + to_string(names_.service.address) + "/32 ");
+}
+
+Result<std::uint64_t> NatPath::icmp_dropped() const {
+    return rule_hits(names_.dut, "--icmp-type 3/4 -j DROP");
+}
+
+Result<std::uint64_t> NatPath::fragments_dropped() const {
+    const auto at_client = TRY(rule_hits(names_.client, " -f -j DROP"));
+    const auto at_server = TRY(rule_hits(names_.server, " -f -j DROP"));
+    return at_client + at_server;
 }
 
 std::vector<std::string> NatPath::forget_command(std::size_t endpoint) const {
@@ -89,7 +113,11 @@ std::vector<std::string> NatPath::forget_command(std::size_t endpoint) const {
 }
 
 Result<std::uint64_t> NatPath::forget(std::size_t endpoint) {
-    const auto ran = process::run_program(forget_command(endpoint), {.netns = names_.dut});
+    return forget(forget_command(endpoint));
+}
+
+Result<std::uint64_t> NatPath::forget(const std::vector<std::string>& command) {
+    const auto ran = process::run_program(command, {.netns = names_.dut});
     if (!ran) {
         return fail(ErrorCode::kNotSupported, "{}; it is in the package conntrack",
                     ran.error().message);

@@ -28,6 +28,8 @@ NatPathNames nat_path_names(const std::string& run_id) {
     names.server_address = frame::IpAddress::v4(0xcb007102);
     names.service = {frame::IpAddress::v4(0xc633640a), 53};  // 198.51.100.10:53
     names.endpoints = backend_addresses(2);
+    names.client_inner = frame::IpAddress::v4(0xc6130001);  // 198.19.0.1
+    names.server_inner = frame::IpAddress::v4(0xc6130002);
     return names;
 }
 
@@ -60,6 +62,38 @@ std::vector<Script> nat_path_scripts(const NatPathNames& names) {
                                route(names.dut_server_address)}};
 }
 
+std::vector<Script> tunnel_scripts(const NatPathNames& names, const TunnelOptions& options) {
+    const auto vtep = [&](const frame::IpAddress& local, const frame::IpAddress& remote,
+                          const frame::IpAddress& inner) {
+        return fmt::format(
+            "route flush cache\nlink add {0} mtu {1} type vxlan id 42 local {2} remote {3} dstport "
+            "4789 df {4}\n"
+            "address add {5}/24 dev {0}\nlink set {0} up\n",
+            names.vxlan, options.mtu, to_string(local), to_string(remote),
+            options.df ? "set" : "unset", to_string(inner));
+    };
+    const auto route = [&](const frame::IpAddress& to, const std::string& device) {
+        return fmt::format("route replace {}/32 dev {} mtu {}\n", to_string(to), device,
+                           options.hop_mtu);
+    };
+    return {{names.client, vtep(names.client_address, names.server_address, names.client_inner)},
+            {names.server, vtep(names.server_address, names.client_address, names.server_inner)},
+            {names.dut, route(names.client_address, names.dut_client_device) +
+                            route(names.server_address, names.dut_server_device)}};
+}
+
+std::string tunnel_rules(const NatPathNames& names, const TunnelOptions& options) {
+    return "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n" +
+           std::string(options.fragments ? "" : "-A PREROUTING -f -j DROP\n") +
+           "COMMIT\n*mangle\n:POSTROUTING ACCEPT [0:0]\n" +
+           (options.mss == 0
+                ? ""
+                : fmt::format("-A POSTROUTING -o {} -p tcp -m tcp --tcp-flags SYN,RST SYN "
+                              "-j TCPMSS --set-mss {}\n",
+                              names.vxlan, options.mss)) +
+           "COMMIT\n";
+}
+
 std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options) {
     std::string rules =
         "*nat\n"
@@ -74,10 +108,10 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
         "-A PREROUTING -m conntrack --ctstate NEW -j PATH-SERVICES\n"
         "-A POSTROUTING -j PATH-POSTROUTING\n";
     if (options.snat != PathSnat::kNone) {
-        rules +=
-            fmt::format("-A PATH-POSTROUTING -o {} -p tcp -j MASQUERADE{}{}\n",
-                        names.dut_server_device, to_ports(options.snat_ports),
-                        options.snat == PathSnat::kMasqueradeRandomFully ? " --random-fully" : "");
+        rules += fmt::format(
+            "-A PATH-POSTROUTING -o {} -p {} -j MASQUERADE{}{}\n", names.dut_server_device,
+            options.snat_protocol, to_ports(options.snat_ports),
+            options.snat == PathSnat::kMasqueradeRandomFully ? " --random-fully" : "");
     }
     const std::string to_service =
         fmt::format("-d {}/32 -p udp -m udp --dport {} -j ", to_string(names.service.address),
@@ -88,11 +122,14 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
                              to_string(names.endpoints[endpoint]), names.service.port);
     }
     rules += "COMMIT\n";
-    if (options.service != PathService::kNone) {
+    if (options.service != PathService::kNone || options.tunnel) {
         rules += "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n" +
                  (options.service == PathService::kNoEndpoint
                       ? "-A FORWARD " + to_service + "REJECT --reject-with icmp-port-unreachable\n"
                       : std::string()) +
+                 (options.tunnel && !options.tunnel->icmp
+                      ? "-A OUTPUT -p icmp -m icmp --icmp-type 3/4 -j DROP\n"
+                      : "") +
                  "COMMIT\n";
     }
     return rules;

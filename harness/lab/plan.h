@@ -47,10 +47,14 @@ std::string nat_box_links(const NatBoxNames& names);
 std::vector<Script> nat_box_scripts(const NatBoxNames& names);
 std::string nat_path_links(const NatPathNames& names);
 std::vector<Script> nat_path_scripts(const NatPathNames& names);
+// The vxlan devices of both ends, without the command that deletes the old ones, and the DUT's routes.
+std::vector<Script> tunnel_scripts(const NatPathNames& names, const TunnelOptions& options);
 
 // Texts for iptables-restore, which replaces each table as a whole.
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options);
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
 std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options);
+// Of a VTEP of the NAT path: raw and mangle.
+std::string tunnel_rules(const NatPathNames& names, const TunnelOptions& options);
 
 }  // namespace pathproof::lab

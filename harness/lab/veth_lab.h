@@ -4,7 +4,9 @@
 // Addresses: benchmarking (198.18.0.0/15, RFC 2544) and documentation ranges (RFC 5737) only.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -140,8 +142,20 @@ struct PortRange {
     bool operator==(const PortRange&) const = default;
 };
 
+// A VXLAN tunnel of the client and the server, which are its VTEPs, by way of the DUT as a router.
+struct TunnelOptions {
+    unsigned mtu = 1450;      // of the vxlan devices
+    unsigned hop_mtu = 1400;  // of the DUT's routes to both
+    bool df = false;          // in the outer header
+    bool icmp = true;         // the DUT's ICMP "fragmentation needed" leaves it
+    // The VTEPs take outer fragments; they may discard them silently (RFC 7348, section 4.3).
+    bool fragments = true;
+    unsigned mss = 0;  // that both set in SYNs through the tunnel; 0: leave it
+};
+
 struct NatPathOptions {
-    NatBoxOptions::Snat snat = NatBoxOptions::Snat::kMasqueradeRandomFully;  // out of d1, TCP
+    NatBoxOptions::Snat snat = NatBoxOptions::Snat::kMasqueradeRandomFully;  // out of d1
+    std::string snat_protocol = "tcp";                                       // or "udp"
     PortRange snat_ports;                                                    // --to-ports
     PortRange client_ports;   // net.ipv4.ip_local_port_range of the client
     unsigned timestamps = 1;  // net.ipv4.tcp_timestamps of the client
@@ -149,6 +163,7 @@ struct NatPathOptions {
     enum class Service { kNone, kFirst, kSecond, kNoEndpoint } service = Service::kNone;
     unsigned udp_timeout_s = 30;  // nf_conntrack_udp_timeout of the DUT, and that of streams
     enum class Flows { kForget, kKeep } flows = Flows::kForget;  // what conntrack has of before
+    std::optional<TunnelOptions> tunnel = std::nullopt;
 };
 
 struct NatPathNames {
@@ -159,6 +174,8 @@ struct NatPathNames {
     frame::IpAddress dut_server_address, server_address;
     frame::Endpoint service;                  // 198.51.100.10:53
     std::vector<frame::IpAddress> endpoints;  // the two of the service, both the server's
+    std::string vxlan = "vx";                 // of the tunnel: VNI 42, UDP 4789
+    frame::IpAddress client_inner, server_inner;
 };
 
 class NatPath {
@@ -167,20 +184,28 @@ class NatPath {
     static Result<std::unique_ptr<NatPath>> build(Journal& journal);
     ~NatPath();  // deletes the namespaces and ends what runs in them (unless the journal was kept)
     const NatPathNames& names() const { return names_; }
-    // Replaces the DUT's nat table, and with a service its filter table; sets the sysctls of both
-    // and flushes conntrack, as the options say.
+    // Replaces the DUT's nat table, and with a service or a tunnel its filter table; sets the
+    // sysctls of both and flushes conntrack, as the options say. With a tunnel it makes that anew.
     Status configure(const NatPathOptions& options);
     // Packets that the service's rule counted: of DNAT the first ones of flows, of REJECT all.
     Result<std::uint64_t> service_hits() const;
+    // Of the tunnel, since configure(): messages of ICMP that the DUT's rule dropped, and fragments
+    // that those of the VTEPs did.
+    Result<std::uint64_t> icmp_dropped() const;
+    Result<std::uint64_t> fragments_dropped() const;
     // What forgets the flows of the service that go to one of its endpoints, and no others; does it
     // and gives how many they were. kNotSupported without conntrack-tools.
     std::vector<std::string> forget_command(std::size_t endpoint) const;
     Result<std::uint64_t> forget(std::size_t endpoint);
+    // The same with another command of conntrack(8).
+    Result<std::uint64_t> forget(const std::vector<std::string>& command);
 
   private:
     NatPath();
+    Status make_tunnel(const TunnelOptions& options);
     NatPathNames names_;
     std::unique_ptr<Namespaces> namespaces_;
+    bool has_tunnel_ = false;
     std::string client_ports_;  // as the kernel gave them
 };
 

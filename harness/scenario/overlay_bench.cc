@@ -51,19 +51,14 @@ void take_wire(const softnic::WireReport& wire, OverlayFacts& facts) {
 }  // namespace
 
 Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
-    auto lab = context.lab.overlay(context.journal);
-    if (!lab) {
-        return pass_on(lab.error());
-    }
     std::unique_ptr<OverlayBench> bench(new OverlayBench(context));
-    bench->lab_ = std::move(*lab);
+    bench->lab_ = TRY(context.lab.overlay(context.journal));
     const lab::OverlayNames& names = bench->names();
     for (auto [agent, netns] : {std::pair{&bench->node_a_, &names.node_a},
                                 {&bench->node_b_, &names.node_b},
                                 {&bench->pod_a_, &names.pod_a},
                                 {&bench->pod_b_, &names.pod_b}}) {
-        auto started = TRY(agent::Client::start_in_netns(*netns));
-        *agent = std::move(started);
+        *agent = TRY(agent::Client::start_in_netns(*netns));
     }
     for (const std::string& netns : {names.node_a, names.node_b, names.pod_a, names.pod_b}) {
         auto tracer = drops::DropTracer::start({.netns = netns});

@@ -11,19 +11,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-#include <algorithm>
-#include <chrono>
-
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
-#include "harness/scenario/scenario.h"
+#include "harness/scenario/nat_path_hosts.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using PathClient = std::unique_ptr<agent::Client>;
 using PathSnat = lab::NatBoxOptions::Snat;
-using PathRole = verdict::Cell::Role;
 
 constexpr std::uint16_t kFirstServerPort = 8000;  // each run has its own: no TIME_WAIT of another
 // The few ports: more than the 128 that the kernel tries, so that the port of a refused SYN is seldom
@@ -46,26 +41,15 @@ constexpr unsigned kMostRuns = 3;
 
 class PathBench {
   public:
-    static Result<std::unique_ptr<PathBench>> build(Context& context) {
-        auto lab = context.lab.nat_path(context.journal);
-        if (!lab) {
-            return pass_on(lab.error());
-        }
-        std::unique_ptr<PathBench> bench(new PathBench(context));
-        bench->lab_ = std::move(*lab);
-        const lab::NatPathNames& names = bench->lab_->names();
-        for (const auto& [client, netns] : {std::pair{&bench->client_, names.client},
-                                            {&bench->dut_, names.dut},
-                                            {&bench->server_, names.server}}) {
-            auto started = TRY(agent::Client::start_in_netns(netns));
-            *client = std::move(started);
-        }
+    static Result<std::unique_ptr<PathBench>> open(Context& context) {
+        NatPathHosts hosts = TRY(NatPathHosts::open(context));
+        const lab::NatPathNames& names = hosts.names();
         for (const std::string& device : {names.dut_client_device, names.dut_server_device}) {
             auto facts =
-                TRY(device_facts(*bench->dut_, device, "DUT device " + device + " (NAT path)"));
+                TRY(device_facts(*hosts.dut, device, "DUT device " + device + " (NAT path)"));
             context.measured.know(std::move(facts));
         }
-        return bench;
+        return std::unique_ptr<PathBench>(new PathBench(context, std::move(hosts)));
     }
 
     // What keeps a cell from being measured, such as an agent that died, is an objection in it. A
@@ -94,7 +78,7 @@ class PathBench {
     }
 
   private:
-    explicit PathBench(Context& context) : context_(context) {}
+    PathBench(Context& context, NatPathHosts hosts) : context_(context), hosts_(std::move(hosts)) {}
 
     struct Counters {
         agent::CounterSet client, server;
@@ -102,9 +86,9 @@ class PathBench {
     };
 
     Result<Counters> counters() {
-        auto client = client_->counters();
-        auto server = server_->counters();
-        auto conntrack = dut_->conntrack_stats();
+        auto client = hosts_.client->counters();
+        auto server = hosts_.server->counters();
+        auto conntrack = hosts_.dut->conntrack_stats();
         if (!client || !server || !conntrack) {
             return pass_on(!client ? client.error() : !server ? server.error() : conntrack.error());
         }
@@ -112,38 +96,38 @@ class PathBench {
     }
 
     Status prepare(const TimestampCell& what, std::uint16_t port) {
-        const lab::NatPathNames& names = lab_->names();
+        const lab::NatPathNames& names = hosts_.names();
         const auto watch = [](agent::Client& agent, const std::string& device, int flags) {
             return agent.start_capture({.device = device,
                                         .most_frames = kMostFrames,
                                         .most_bytes = kFrameBytes,
                                         .tcp_flags = static_cast<std::uint8_t>(flags)});
         };
-        Status ready = lab_->configure(what.path);
-        ready = ready ? server_->stop_servers() : ready;
-        ready = ready ? server_->start_closing_server({.listen = {names.server_address, port},
-                                                       .closes_first = what.closes_first})
+        Status ready = hosts_.lab->configure(what.path);
+        ready = ready ? hosts_.server->stop_servers() : ready;
+        ready = ready ? hosts_.server->start_closing_server({.listen = {names.server_address, port},
+                                                             .closes_first = what.closes_first})
                       : ready;
-        ready = ready ? dut_->start_events({.protocol = IPPROTO_TCP,
-                                            .original_destination_port = port,
-                                            .births_only = true})
+        ready = ready ? hosts_.dut->start_events({.protocol = IPPROTO_TCP,
+                                                  .original_destination_port = port,
+                                                  .births_only = true})
                       : ready;
-        ready = ready ? watch(*dut_, names.dut_client_device, TH_SYN | TH_RST) : ready;
-        return ready ? watch(*server_, names.server_device, TH_SYN | TH_FIN | TH_RST) : ready;
+        ready = ready ? watch(*hosts_.dut, names.dut_client_device, TH_SYN | TH_RST) : ready;
+        return ready ? watch(*hosts_.server, names.server_device, TH_SYN | TH_FIN | TH_RST) : ready;
     }
 
     Result<TimestampValues> run(const TimestampCell& what) {
         const auto port = static_cast<std::uint16_t>(kFirstServerPort + runs_++);
         TRY(prepare(what, port));
         const auto before = TRY(counters());
-        auto report = client_->tcp_connects({.server = {lab_->names().server_address, port},
-                                             .count = what.connects,
-                                             .per_second = what.per_second,
-                                             .closes_first = what.closes_first});
+        auto report = hosts_.client->tcp_connects({.server = {hosts_.names().server_address, port},
+                                                   .count = what.connects,
+                                                   .per_second = what.per_second,
+                                                   .closes_first = what.closes_first});
         const auto after = counters();
-        const auto sent = dut_->stop_capture();
-        const auto arrived = server_->stop_capture();
-        auto log = dut_->stop_events();
+        const auto sent = hosts_.dut->stop_capture();
+        const auto arrived = hosts_.server->stop_capture();
+        auto log = hosts_.dut->stop_events();
         const auto error = [](const auto& result) -> const Error* {
             return result ? nullptr : &result.error();
         };
@@ -241,8 +225,7 @@ class PathBench {
     }
 
     Context& context_;
-    std::unique_ptr<lab::NatPath> lab_;
-    PathClient client_, dut_, server_;
+    NatPathHosts hosts_;
     unsigned runs_ = 0;
 };
 
@@ -265,7 +248,7 @@ std::vector<TimestampCell> timestamp_cells() {
                              .per_second = kManyPerSecond};
     };
     constexpr PathSnat kRandom = PathSnat::kMasqueradeRandomFully;
-    std::vector<TimestampCell> cells = {
+    std::vector<TimestampCell> cells = with_roles<TimestampCell>({
         few("small-range.random-fully", "256 ports, --random-fully", kRandom),
         few("small-range.masquerade", "256 ports, plain", PathSnat::kMasquerade),
         few("control.no-nat", "control: no NAT", PathSnat::kNone),
@@ -276,12 +259,7 @@ std::vector<TimestampCell> timestamp_cells() {
         full("control.full-range.masquerade", "control: all ports, plain", PathSnat::kMasquerade),
         full("full-range.timestamps-0", "all ports, tcp_timestamps=0", kRandom),
         full("cure.full-range.timestamps-2", "cure: all ports, tcp_timestamps=2", kRandom),
-    };
-    for (TimestampCell& cell : cells) {
-        cell.role = cell.id.starts_with("control.") ? PathRole::kControl
-                    : cell.id.starts_with("cure.")  ? PathRole::kCure
-                                                    : PathRole::kMatrix;
-    }
+    });
     cells[2].path.client_ports = kFewClientPorts;  // so that its 4-tuples come again too
     cells[3].closes_first = agent::Closer::kClient;
     cells[4].path.timestamps = 2;
@@ -292,42 +270,11 @@ std::vector<TimestampCell> timestamp_cells() {
 }
 
 std::vector<std::string> snat_timestamps_cells() {
-    std::vector<std::string> ids;
-    std::ranges::transform(timestamp_cells(), std::back_inserter(ids), &TimestampCell::id);
-    return ids;
+    return ids_of(timestamp_cells());
 }
 
 Result<verdict::ScenarioResult> run_snat_timestamps(Context& context) {
-    const auto began = std::chrono::steady_clock::now();
-    const std::vector<TimestampCell> all = timestamp_cells();
-    const auto wanted = [&](const TimestampCell& cell) {
-        return asked_for(context.options, cell.id);
-    };
-    context.progress.begin("snat-timestamps",
-                           static_cast<std::size_t>(std::ranges::count_if(all, wanted)));
-    auto bench = TRY(PathBench::build(context));
-    std::vector<MeasuredTimestampCell> cells;
-    for (const TimestampCell& cell : all) {
-        if (!wanted(cell)) {
-            continue;
-        }
-        context.progress.step(cell.id);
-        cells.push_back(bench->measure(cell));
-        verdict::Cell made = conclude(cell, cells.back().seen);
-        made.evidence = cells.back().evidence;
-        context.measured.add(made, made.role == PathRole::kControl);
-        if (made.verdict == verdict::CellVerdict::kError) {
-            break;
-        }
-    }
-    verdict::ScenarioResult result = conclude(cells);
-    result.id = "snat-timestamps";
-    result.title = "Connects of 1, 2, 4 s behind SNAT: timestamps of another port";
-    result.question =
-        "Does every connection through SNAT open at once where the server closes first?";
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    return result;
+    return run_cells<PathBench>(context, "snat-timestamps", timestamp_cells());
 }
 
 }  // namespace pathproof::scenario

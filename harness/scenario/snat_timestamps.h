@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "harness/lab/veth_lab.h"
+#include "harness/scenario/concluded.h"
 #include "harness/scenario/syn_trail.h"
-#include "harness/verdict/result.h"
 
 namespace pathproof::scenario {
 
@@ -43,17 +43,13 @@ struct TimestampValues {
     unsigned attempts = 1;
 };
 
-struct MeasuredTimestampCell {
-    TimestampCell what;
-    TimestampValues seen;
-    std::vector<verdict::EvidenceFile> evidence;
-};
+using MeasuredTimestampCell = Measurement<TimestampCell, TimestampValues>;
 
 // In the order in which they run.
 std::vector<TimestampCell> timestamp_cells();
 
 verdict::Cell conclude(const TimestampCell& what, const TimestampValues& seen);
-// The whole scenario but for its title and duration. Cells that were not run are missing.
+// The whole scenario but for its id and duration. Cells that were not run are missing.
 verdict::ScenarioResult conclude(const std::vector<MeasuredTimestampCell>& cells);
 
 // Beside each cure with --random-fully: its side effect, as snat-timestamps saw it in this run or as

@@ -1,21 +1,18 @@
 // What is said of snat-timestamps: each clause from a value that is not zero.
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "harness/scenario/measures.h"
 #include "harness/scenario/snat_timestamps.h"
-#include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
 namespace {
 
 using verdict::Cell;
 using verdict::CellVerdict;
-using PathRole = Cell::Role;
 using PathSnat = lab::NatBoxOptions::Snat;
-using Clauses = std::vector<std::string>;
+using ConcludedPath = ConcludedCell<MeasuredTimestampCell>;
+using Paths = std::vector<ConcludedPath>;
 
 constexpr std::size_t kMostStories = 10;
 
@@ -34,17 +31,6 @@ constexpr FateWords kFateWords[] = {
     {SynFate::kUnanswered, "syn-unanswered", "by_silence",
      "slow: the server had the SYN and did not answer in time"},
 };
-
-template <typename... Args>
-void tell(Clauses& clauses, std::uint64_t count, fmt::format_string<Args...> text, Args&&... args) {
-    if (count != 0) {
-        clauses.push_back(fmt::format(text, std::forward<Args>(args)...));
-    }
-}
-
-std::string in_a_row(const Clauses& clauses, const char* between = ", ") {
-    return fmt::format("{}", fmt::join(clauses, between));
-}
 
 std::uint64_t own_harm(const TimestampValues& seen) {
     return seen.found.harmed_by(SynFate::kTimestamp) + seen.found.harmed_by(SynFate::kSequence);
@@ -83,24 +69,22 @@ std::string harmed_text(const TimestampValues& seen) {
     return fmt::format("of {} connects {}", found.connects, in_a_row(clauses));
 }
 
-Clauses reasons(const TimestampValues& seen, bool others_only) {
+Clauses reasons(const TimestampValues& seen) {
     const SynFindings& found = seen.found;
+    Clauses conntrack;
+    tell(conntrack, seen.insert_failed, "insert_failed {}", seen.insert_failed);
+    tell(conntrack, seen.drop, "drop {}", seen.drop);
     Clauses clauses;
-    if (!others_only) {
-        tell(clauses, found.harmed_by(SynFate::kTimestamp),
-             "{} as their SYN met a TIME_WAIT of its 4-tuple with a later timestamp",
-             found.harmed_by(SynFate::kTimestamp));
-        tell(clauses, found.harmed_by(SynFate::kSequence),
-             "{} as their SYN met a TIME_WAIT of its 4-tuple with a later sequence number",
-             found.harmed_by(SynFate::kSequence));
-    }
+    tell(clauses, found.harmed_by(SynFate::kTimestamp),
+         "{} as their SYN met a TIME_WAIT of its 4-tuple with a later timestamp",
+         found.harmed_by(SynFate::kTimestamp));
+    tell(clauses, found.harmed_by(SynFate::kSequence),
+         "{} as their SYN met a TIME_WAIT of its 4-tuple with a later sequence number",
+         found.harmed_by(SynFate::kSequence));
     tell(clauses, found.harmed_by(SynFate::kLost),
          "{} as their SYN left the client and did not reach the server{}",
          found.harmed_by(SynFate::kLost),
-         seen.insert_failed + seen.drop == 0
-             ? ""
-             : fmt::format(" (conntrack: insert_failed {}, drop {})", seen.insert_failed,
-                           seen.drop));
+         conntrack.empty() ? "" : " (conntrack: " + in_a_row(conntrack) + ")");
     tell(clauses, found.harmed_by(SynFate::kUnanswered),
          "{} as the server had their SYN and did not answer in time{}",
          found.harmed_by(SynFate::kUnanswered),
@@ -195,23 +179,13 @@ void add_measures(const TimestampValues& seen, Cell& cell) {
          count_of("attempts", "runs until the client had CPU time", seen.attempts)});
 }
 
-struct ConcludedPath {
-    const MeasuredTimestampCell* measured = nullptr;
-    Cell cell;
-    const TimestampCell& what() const { return measured->what; }
-    const TimestampValues& seen() const { return measured->seen; }
-    bool harmed() const { return cell.verdict == CellVerdict::kFail && own_harm(seen()) != 0; }
-    // "25 of 450"
-    std::string slow_of() const {
-        return fmt::format("{} of {}", seen().found.all_harmed(), seen().found.connects);
-    }
-};
-using Paths = std::vector<ConcludedPath>;
+bool harmed(const ConcludedPath& each) {
+    return each.cell.verdict == CellVerdict::kFail && own_harm(each.seen()) != 0;
+}
 
-template <typename Wanted>
-const ConcludedPath* first_of(const Paths& cells, const Wanted& wanted) {
-    const auto at = std::ranges::find_if(cells, wanted);
-    return at == cells.end() ? nullptr : &*at;
+// "25 of 450"
+std::string slow_of(const ConcludedPath& each) {
+    return some_of(each.seen().found.all_harmed(), each.seen().found.connects);
 }
 
 const ConcludedPath* by_id(const Paths& cells, const std::string& id) {
@@ -221,37 +195,15 @@ const ConcludedPath* by_id(const Paths& cells, const std::string& id) {
 // The cure of cells with this range.
 const ConcludedPath* cure_for(const Paths& cells, bool full_range) {
     return first_of(cells, [&](const ConcludedPath& each) {
-        return each.what().role == PathRole::kCure && each.what().full_range == full_range;
+        return each.what().role == CellRole::kCure && each.what().full_range == full_range;
     });
-}
-
-// What keeps everything from being concluded.
-Clauses hindrances(const Paths& cells) {
-    Clauses clauses;
-    for (const ConcludedPath& each : cells) {
-        const Cell& cell = each.cell;
-        if (cell.verdict == CellVerdict::kError) {
-            clauses.push_back(fmt::format("{} could not be measured ({})", cell.id, cell.reason));
-        } else if (each.what().role == PathRole::kCure) {
-            continue;  // a cure that fails, whatever for, is not shown
-        } else if (other_harm(each.seen()) + each.seen().found.unexplained != 0) {
-            clauses.push_back(
-                fmt::format("in {} connects were slow or failed by something else: {}", cell.id,
-                            in_a_row(reasons(each.seen(), true))));
-        } else if (cell.verdict == CellVerdict::kInconclusive) {
-            clauses.push_back(fmt::format("{}: {}", cell.id, cell.reason));
-        } else if (each.what().role == PathRole::kControl && cell.verdict != CellVerdict::kPass) {
-            clauses.push_back(fmt::format("the control {} is not clean: {}", cell.id, cell.reason));
-        }
-    }
-    return clauses;
 }
 
 std::string found_text(const Paths& cells) {
     Clauses clauses;
     for (const ConcludedPath& each : cells) {
         const bool told = each.what().again && !clauses.empty();  // by the first cell
-        if (each.what().role != PathRole::kMatrix || told || refusals(each.seen()) == 0) {
+        if (each.what().role != CellRole::kMatrix || told || refusals(each.seen()) == 0) {
             continue;
         }
         clauses.push_back(fmt::format(
@@ -266,38 +218,53 @@ std::string found_text(const Paths& cells) {
     }
     std::string text = in_a_row(clauses, "; ") + ".";
     const ConcludedPath* kept = by_id(cells, "control.full-range.masquerade");
-    if (kept != nullptr && kept->cell.verdict == CellVerdict::kPass) {
-        text += fmt::format(" Plain MASQUERADE with all ports keeps the client's port: {} slow.",
-                            kept->slow_of());
+    if (kept != nullptr && kept->passes() &&
+        kept->seen().found.entries > kept->seen().found.changed_ports) {
+        const SynFindings& found = kept->seen().found;
+        text += fmt::format(
+            " Plain MASQUERADE with all ports kept the client's port in {} of {} entries: {} "
+            "connects slow.",
+            found.entries - found.changed_ports, found.entries, slow_of(*kept));
     }
     return text;
 }
 
+// What is not zero of "NAME rose by N".
+std::string rises(const Clauses& first,
+                  std::initializer_list<std::pair<const char*, std::uint64_t>> counters) {
+    Clauses clauses = first;
+    for (const auto& [name, grown] : counters) {
+        tell(clauses, grown, "{} rose by {}", name, grown);
+    }
+    return in_a_row(clauses);
+}
+
 std::string cause_text(const Paths& cells) {
     std::uint64_t refused = 0;
-    std::uint64_t named = 0;
-    std::uint64_t paws = 0;
-    std::uint64_t resets = 0;
-    std::uint64_t again = 0;
-    std::uint64_t late = 0;
     std::uint64_t sequence = 0;
+    std::uint64_t named = 0;
+    std::uint64_t late = 0;
+    TimestampValues sum;
     for (const ConcludedPath& each : cells) {
-        sequence += each.seen().found.count(SynFate::kSequence);
-        if (each.what().role == PathRole::kMatrix && each.what().path.timestamps == 1) {
-            refused += each.seen().found.count(SynFate::kTimestamp);
-            named += each.seen().found.refused_named;
-            paws += each.seen().paws;
-            resets += each.seen().client_resets;
-            again += each.seen().syn_retransmits;
-            late += each.seen().found.late_resets;
+        const SynFindings& found = each.seen().found;
+        if (!each.is(CellRole::kMatrix)) {
+            continue;
+        }
+        sequence += found.count(SynFate::kSequence);
+        if (found.count(SynFate::kTimestamp) != 0) {
+            refused += found.count(SynFate::kTimestamp);
+            named += std::min(found.refused_named, found.count(SynFate::kTimestamp));
+            late += found.late_resets;
+            sum.paws += each.seen().paws;
+            sum.client_resets += each.seen().client_resets;
+            sum.syn_retransmits += each.seen().syn_retransmits;
         }
     }
     if (refused == 0) {
         return fmt::format(
             "Without timestamps a TIME_WAIT takes a SYN whose sequence number is after its last "
-            "one. "
-            "The client makes these numbers for the port before NAT, and after NAT the 4-tuple is "
-            "that of another port's connection: {} SYNs refused.",
+            "one. The client makes these numbers for the port before NAT, and after NAT the "
+            "4-tuple is that of another port's connection: {} SYNs refused.",
             sequence);
     }
     return fmt::format(
@@ -305,13 +272,14 @@ std::string cause_text(const Paths& cells) {
         "before NAT. After NAT the 4-tuple is that of a connection from another port, which is in "
         "TIME_WAIT at the server, for the server closed it: {0} SYNs came with a TSval below the "
         "last one of their 4-tuple. The server refused each with an ACK, and the client answered "
-        "with a RST and another SYN: at once the first time, then after 1 s. PAWSTimewait rose by "
-        "{1}, TCPSynRetrans by {2}, OutRsts by {3}{4}. conntrack names the port before NAT of {5} "
-        "of "
-        "{0}.",
-        refused, paws, again, resets,
+        "with a RST and another SYN: at once the first time, then after 1 s. {1}{2}. conntrack "
+        "names the port before NAT of {3}.",
+        refused,
+        rises({}, {{"PAWSTimewait", sum.paws},
+                   {"TCPSynRetrans", sum.syn_retransmits},
+                   {"OutRsts", sum.client_resets}}),
         late == 0 ? "" : fmt::format(" ({} RSTs are of connections that were closed)", late),
-        named);
+        some_of(named, refused));
 }
 
 struct PathCure {
@@ -325,14 +293,14 @@ PathCure cure_of(const Paths& cells, const ConcludedPath& first) {
     if (cure == nullptr) {
         return {false, name + " (not tried in this run)"};
     }
-    if (cure->cell.verdict != CellVerdict::kPass) {
+    if (!cure->passes()) {
         return {false,
                 fmt::format("{} (not shown: {}: {})", name, cure->cell.id, cure->cell.reason)};
     }
     const std::string with = fmt::format("with it {} slow although {} SYNs met a TIME_WAIT",
-                                         cure->slow_of(), cure->seen().found.met);
+                                         slow_of(*cure), cure->seen().found.met);
     if (first.what().full_range) {
-        return {true, fmt::format("{} ({}, without it {})", name, with, first.slow_of())};
+        return {true, fmt::format("{} ({}, without it {})", name, with, slow_of(first))};
     }
     const ConcludedPath* again =
         first_of(cells, [](const ConcludedPath& each) { return each.what().again; });
@@ -340,12 +308,13 @@ PathCure cure_of(const Paths& cells, const ConcludedPath& first) {
         return {false, name + " (not shown: without it the failure was not seen again)"};
     }
     return {true, fmt::format("{} ({}, without it again {} and {} SYNs refused)", name, with,
-                              again->slow_of(), refusals(again->seen()))};
+                              slow_of(*again), refusals(again->seen()))};
 }
 
 void explain_shares(const Paths& cells, verdict::ScenarioResult& result) {
     const ConcludedPath* full = by_id(cells, "full-range.random-fully");
-    if (full != nullptr && full->seen().found.expected_met > 0) {
+    if (full != nullptr && full->seen().found.drawn_met != 0 &&
+        full->seen().found.expected_met >= 1) {
         const SynFindings& found = full->seen().found;
         const double spread = std::sqrt(found.expected_variance);
         result.explanation.push_back(fmt::format(
@@ -362,13 +331,14 @@ void explain_shares(const Paths& cells, verdict::ScenarioResult& result) {
             "tcp_timestamps=0 is no cure here: without timestamps the server compares sequence "
             "numbers, and the client makes these for the port before NAT too: {} SYNs refused, {} "
             "connects slow.",
-            none->seen().found.count(SynFate::kSequence), none->slow_of()));
+            none->seen().found.count(SynFate::kSequence), slow_of(*none)));
     }
 }
 
 void add_stories(const ConcludedPath& each, verdict::ScenarioResult& result) {
     const std::vector<RefusedSyn>& refused = each.seen().found.refused;
-    if (refused.empty() || each.what().again) {
+    if (refusals(each.seen()) == 0 || each.what().again ||
+        (!each.passes() && each.cell.verdict != CellVerdict::kFail)) {
         return;
     }
     verdict::Proof proof{
@@ -387,43 +357,28 @@ void add_stories(const ConcludedPath& each, verdict::ScenarioResult& result) {
                               syn.named ? "names the port before NAT" : "does not name it"});
     }
     proof.conclusion = fmt::format(
-        "{}; each was followed by a RST of its 4-tuple. Counters: PAWSTimewait {}, OutRsts {}, "
-        "TCPSynRetrans {}.",
-        refused_text(each.seen()), each.seen().paws, each.seen().client_resets,
-        each.seen().syn_retransmits);
+        "{}.", rises({refused_text(each.seen()) + "; each was followed by a RST of its 4-tuple"},
+                     {{"PAWSTimewait", each.seen().paws},
+                      {"OutRsts", each.seen().client_resets},
+                      {"TCPSynRetrans", each.seen().syn_retransmits}}));
     result.proofs.push_back(std::move(proof));
-}
-
-void add_chart(const Paths& cells, verdict::ScenarioResult& result) {
-    verdict::Chart chart{.title = "Connects that took more than 0.5 s", .unit = "%"};
-    for (const ConcludedPath& each : cells) {
-        const SynFindings& found = each.seen().found;
-        if (!each.what().again && found.connects != 0) {
-            chart.bars.push_back(verdict::share_bar(
-                each.what().label, found.all_harmed(), found.connects,
-                found.all_harmed() == 0 ? verdict::Bar::Kind::kGood : verdict::Bar::Kind::kBad));
-        }
-    }
-    if (!chart.bars.empty()) {
-        result.charts.push_back(std::move(chart));
-    }
 }
 
 void conclude_failure(const Paths& cells, const Clauses& hindered,
                       verdict::ScenarioResult& result) {
-    bool harmed = false;
+    bool any_harmed = false;
     bool cured = true;
     const ConcludedPath* exposed = nullptr;
     for (const bool full_range : {false, true}) {
         const ConcludedPath* first = first_of(cells, [&](const ConcludedPath& each) {
-            return each.what().role == PathRole::kMatrix && each.what().full_range == full_range &&
-                   each.harmed();
+            return each.what().role == CellRole::kMatrix && each.what().full_range == full_range &&
+                   harmed(each);
         });
         if (first == nullptr || !hindered.empty()) {
             continue;
         }
         const PathCure cure = cure_of(cells, *first);
-        harmed = true;
+        any_harmed = true;
         cured &= cure.shown;
         result.cure += fmt::format("{}{} ports: {}", result.cure.empty() ? "" : "\n",
                                    full_range ? "All" : ports_text(first->what()), cure.text);
@@ -433,29 +388,28 @@ void conclude_failure(const Paths& cells, const Clauses& hindered,
         }
     }
     for (const ConcludedPath& each : cells) {
-        if (each.what().role == PathRole::kMatrix && refusals(each.seen()) != 0) {
+        if (each.what().role == CellRole::kMatrix && refusals(each.seen()) != 0) {
             exposed = &each;
         }
     }
-    result.cure_shown = harmed && cured;
-    if (!hindered.empty() || cells.empty()) {
-        result.verdict = verdict::ScenarioVerdict::kInconclusive;
-        result.headline = "Nothing is concluded: " +
-                          (cells.empty() ? "nothing was measured" : in_a_row(hindered, "; ")) + ".";
-    } else if (harmed || exposed != nullptr) {
+    result.cure_shown = any_harmed && cured;
+    if (!hindered.empty()) {
+        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
+    } else if (any_harmed || exposed != nullptr) {
         result.verdict =
-            harmed ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
+            any_harmed ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
         result.headline = found_text(cells);
         result.cause = cause_text(cells);
         explain_shares(cells, result);
     } else {
         std::uint64_t met = 0;
         for (const ConcludedPath& each : cells) {
-            met += each.seen().found.met;
+            met += each.is(CellRole::kMatrix) ? each.seen().found.met : 0;
         }
         result.verdict = verdict::ScenarioVerdict::kNotReproduced;
         result.headline = fmt::format(
-            "No connect was slow: {} SYNs met a TIME_WAIT of their 4-tuple, and all were taken.",
+            "No connect of the matrix was slow: {} SYNs met a TIME_WAIT of their 4-tuple, and all "
+            "were taken.",
             met);
     }
 }
@@ -476,12 +430,16 @@ Cell conclude(const TimestampCell& what, const TimestampValues& seen) {
     if (!seen.objections.empty()) {
         cell.verdict = CellVerdict::kError;
         cell.reason = "no result: " + seen.objections.front();
-    } else if (by_timestamp > seen.paws || found.refused_named != refusals(seen)) {
+    } else if (by_timestamp > seen.paws || found.refused_named != refusals(seen) ||
+               refusals(seen) > found.met) {
         cell.verdict = CellVerdict::kInconclusive;
         cell.reason = fmt::format(
-            "{}; the server's PAWSTimewait rose by {}, and conntrack names the port before NAT of "
-            "{}: this does not fit together",
-            refused_text(seen), seen.paws, found.refused_named);
+            "{} SYNs seem refused, and {} had a TIME_WAIT to be refused by; the server's "
+            "PAWSTimewait {}, and conntrack names the port before NAT of {}: this does not fit "
+            "together",
+            refusals(seen), found.met == 0 ? "none" : std::to_string(found.met),
+            seen.paws == 0 ? "did not rise" : fmt::format("rose by {}", seen.paws),
+            found.refused_named == 0 ? "none" : std::to_string(found.refused_named));
     } else if (found.all_harmed() != 0) {
         Clauses causes;
         for (const FateWords& words : kFateWords) {
@@ -489,13 +447,13 @@ Cell conclude(const TimestampCell& what, const TimestampValues& seen) {
         }
         cell.verdict = found.unexplained == 0 ? CellVerdict::kFail : CellVerdict::kInconclusive;
         cell.cause = found.unexplained == 0 ? in_a_row(causes, "+") : "";
-        cell.reason = fmt::format("{}: {}", harmed_text(seen), in_a_row(reasons(seen, false)));
+        cell.reason = fmt::format("{}: {}", harmed_text(seen), in_a_row(reasons(seen)));
         if (refusals(seen) != 0) {
             cell.reason += "; " + refused_text(seen);
         }
     } else if (refusals(seen) != 0) {
         cell.reason = refused_text(seen) + "; each was sent again at once, and no connect was slow";
-        if (what.role != PathRole::kMatrix) {
+        if (what.role != CellRole::kMatrix) {
             cell.verdict = CellVerdict::kFail;
             cell.cause = by_timestamp != 0 ? "stale-timestamp" : "stale-sequence";
         }
@@ -507,9 +465,12 @@ Cell conclude(const TimestampCell& what, const TimestampValues& seen) {
 }
 
 void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios) {
-    const auto value = [](const Cell& cell, const char* name) {
+    const auto count = [](const Cell& cell, const char* name) -> std::uint64_t {
         const auto at = std::ranges::find(cell.measures, name, &verdict::Measure::name);
-        return at == cell.measures.end() ? std::string("?") : at->value.text();
+        return at == cell.measures.end() ? 0 : at->value.count();
+    };
+    const auto slow = [&](const Cell& cell) {
+        return some_of(count(cell, "slow"), count(cell, "connects"));
     };
     std::string effect =
         "not measured in this run: where the server closes first, connects may take 1, 2, 4 s "
@@ -519,17 +480,18 @@ void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios) {
         const Cell* random = verdict::find_cell(each, "full-range.random-fully");
         const Cell* cure = verdict::find_cell(each, "cure.full-range.timestamps-2");
         if (each.id != "snat-timestamps" ||
-            each.verdict == verdict::ScenarioVerdict::kInconclusive || random == nullptr) {
+            each.verdict == verdict::ScenarioVerdict::kInconclusive || random == nullptr ||
+            count(*random, "connects") == 0) {
             continue;
         }
+        const std::uint64_t refused = count(*random, "refused_by_timestamp");
         effect = fmt::format(
-            "seen in this run (snat-timestamps): {} of {} connects took more than "
-            "0.5 s, {} SYNs were refused for their timestamp",
-            value(*random, "slow"), value(*random, "connects"),
-            value(*random, "refused_by_timestamp"));
+            "{} in this run (snat-timestamps): {} connects took more than 0.5 s, {} refused for "
+            "their timestamp",
+            refused == 0 ? "not seen" : "seen", slow(*random),
+            refused == 0 ? "no SYNs were" : fmt::format("{} SYNs were", refused));
         if (cure != nullptr && cure->verdict == CellVerdict::kPass) {
-            avoided = fmt::format("seen in this run: {} of {}", value(*cure, "slow"),
-                                  value(*cure, "connects"));
+            avoided = fmt::format("seen in this run: {}", slow(*cure));
         }
     }
     for (verdict::ScenarioResult& each : scenarios) {
@@ -543,20 +505,27 @@ void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredTimestampCell>& measured) {
-    Paths cells;
-    verdict::ScenarioResult result;
-    for (const MeasuredTimestampCell& each : measured) {
-        cells.push_back({&each, conclude(each.what, each.seen)});
-        cells.back().cell.evidence = each.evidence;
-        result.unexplained += each.seen.found.unexplained;
-        add_stories(cells.back(), result);
+    verdict::ScenarioResult result{
+        .title = "Connects of 1, 2, 4 s behind SNAT: timestamps of another port",
+        .question =
+            "Does every connection through SNAT open at once where the server closes first?"};
+    verdict::Chart chart{.title = "Connects that took more than 0.5 s", .unit = "%"};
+    Paths cells = conclude_each(measured);
+    for (const ConcludedPath& each : cells) {
+        const SynFindings& found = each.seen().found;
+        result.unexplained += found.unexplained;
+        add_stories(each, result);
+        if (!each.what().again && found.connects != 0) {
+            chart.bars.push_back(harm_bar(each.what().label, found.all_harmed(), found.connects));
+        }
     }
-    conclude_failure(cells, hindrances(cells), result);
-    add_chart(cells, result);
-    for (ConcludedPath& each : cells) {
-        (each.what().role == PathRole::kControl ? result.controls : result.cells)
-            .push_back(std::move(each.cell));
-    }
+    conclude_failure(cells,
+                     hindrances(cells,
+                                [](const ConcludedPath& each) {
+                                    return harmed(each) && other_harm(each.seen()) == 0;
+                                }),
+                     result);
+    finish(cells, std::move(chart), result);
     return result;
 }
 

@@ -12,13 +12,12 @@
 #include <netinet/in.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "dataplane/frame/view.h"
 #include "harness/scenario/measures.h"
-#include "harness/scenario/scenario.h"
+#include "harness/scenario/nat_path_hosts.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -26,7 +25,6 @@ namespace {
 using namespace std::chrono_literals;
 using StaleService = lab::NatPathOptions::Service;
 using StaleFlows = lab::NatPathOptions::Flows;
-using StaleRole = verdict::Cell::Role;
 
 constexpr unsigned kDatagramsBefore = 5;
 constexpr unsigned kDatagramsAfter = 15;
@@ -40,21 +38,9 @@ constexpr std::uint16_t kBystander = 2000;
 
 class StaleUdpBench {
   public:
-    static Result<std::unique_ptr<StaleUdpBench>> build(Context& context) {
-        auto lab = context.lab.nat_path(context.journal);
-        if (!lab) {
-            return pass_on(lab.error());
-        }
-        std::unique_ptr<StaleUdpBench> bench(new StaleUdpBench(context));
-        bench->lab_ = std::move(*lab);
-        const lab::NatPathNames& names = bench->lab_->names();
-        for (const auto& [client, netns] : {std::pair{&bench->client_, names.client},
-                                            {&bench->dut_, names.dut},
-                                            {&bench->server_, names.server}}) {
-            auto started = TRY(agent::Client::start_in_netns(netns));
-            *client = std::move(started);
-        }
-        return bench;
+    static Result<std::unique_ptr<StaleUdpBench>> open(Context& context) {
+        NatPathHosts hosts = TRY(NatPathHosts::open(context));
+        return std::unique_ptr<StaleUdpBench>(new StaleUdpBench(context, std::move(hosts)));
     }
 
     // What keeps a cell from being measured, such as an agent that died, is an objection in it.
@@ -72,22 +58,23 @@ class StaleUdpBench {
     }
 
   private:
-    explicit StaleUdpBench(Context& context) : context_(context) {}
+    StaleUdpBench(Context& context, NatPathHosts hosts)
+        : context_(context), hosts_(std::move(hosts)) {}
 
     Status configure(const StaleUdpCell& what, StaleService service, StaleFlows flows) {
         lab::NatPathOptions options{
             .snat = lab::NatBoxOptions::Snat::kNone, .service = service, .flows = flows};
         options.udp_timeout_s =
             what.then == AfterChange::kSilent ? kShortTimeout_s : options.udp_timeout_s;
-        return lab_->configure(options);
+        return hosts_.lab->configure(options);
     }
 
     Status send(std::uint16_t port, unsigned datagrams) {
         for (unsigned i = 0; i < datagrams; ++i) {
             const auto sent =
-                TRY(client_->send_datagrams({.source = {lab_->names().client_address, port},
-                                             .destination = lab_->names().service,
-                                             .payloads = {{0x70, 0x70}}}));
+                TRY(hosts_.client->send_datagrams({.source = {hosts_.names().client_address, port},
+                                                   .destination = hosts_.names().service,
+                                                   .payloads = {{0x70, 0x70}}}));
             if (!sent.refusals.empty()) {
                 return fail(ErrorCode::kFailed, "the client's kernel refused a datagram: {}",
                             sent.refusals.front().reason);
@@ -99,10 +86,10 @@ class StaleUdpBench {
 
     // Sends, and counts where the datagrams of that port come out: at each endpoint.
     Result<std::vector<std::uint64_t>> follow(std::uint16_t port, unsigned datagrams) {
-        const lab::NatPathNames& names = lab_->names();
-        TRY(server_->start_capture({.device = names.server_device}));
+        const lab::NatPathNames& names = hosts_.names();
+        TRY(hosts_.server->start_capture({.device = names.server_device}));
         const Status sent = send(port, datagrams);
-        const auto capture = server_->stop_capture();
+        const auto capture = hosts_.server->stop_capture();
         if (!sent || !capture) {
             return pass_on(sent ? capture.error() : sent.error());
         }
@@ -121,14 +108,14 @@ class StaleUdpBench {
 
     // The entry of that source port to the service; nothing where there is none.
     Result<std::optional<netfilter::Entry>> entry_of(std::uint16_t port) {
-        const auto entries = TRY(dut_->conntrack_dump(
-            {.protocol = IPPROTO_UDP, .original_destination_port = lab_->names().service.port}));
+        const auto entries = TRY(hosts_.dut->conntrack_dump(
+            {.protocol = IPPROTO_UDP, .original_destination_port = hosts_.names().service.port}));
         entries_text_.clear();
         std::optional<netfilter::Entry> found;
         for (const netfilter::Entry& entry : entries) {
             entries_text_ += nlohmann::json(entry).dump() + "\n";
             if (entry.original.source.port == port &&
-                entry.original.destination.address == lab_->names().service.address) {
+                entry.original.destination.address == hosts_.names().service.address) {
                 found = entry;
             }
         }
@@ -140,7 +127,7 @@ class StaleUdpBench {
     }
 
     Status run(const StaleUdpCell& what, StaleUdpValues& seen) {
-        const lab::NatPathNames& names = lab_->names();
+        const lab::NatPathNames& names = hosts_.names();
         const auto port = static_cast<std::uint16_t>(kFirstSourcePort + runs_++);
         const auto bystander = static_cast<std::uint16_t>(port + kBystander);
         TRY(configure(what, StaleService::kFirst, StaleFlows::kForget));
@@ -152,19 +139,19 @@ class StaleUdpBench {
         // A flow to the endpoint that serves: the cure must leave it alone.
         if (what.then == AfterChange::kForgets) {
             TRY(send(bystander, 1));
-            seen.deleted = TRY(lab_->forget(0));
-            seen.cure_command = fmt::format("{}", fmt::join(lab_->forget_command(0), " "));
+            seen.deleted = TRY(hosts_.lab->forget(0));
+            seen.cure_command = fmt::format("{}", fmt::join(hosts_.lab->forget_command(0), " "));
         }
         if (what.then == AfterChange::kSilent) {
             std::this_thread::sleep_for(kSilence);
         }
-        const auto hits_before = lab_->service_hits();
+        const auto hits_before = hosts_.lab->service_hits();
         const auto own = what.then == AfterChange::kNewFlow
                              ? static_cast<std::uint16_t>(port + kOtherFlow)
                              : port;
         const auto after = follow(own, kDatagramsAfter);
         const auto entry = entry_of(own);
-        const auto hits = lab_->service_hits();
+        const auto hits = hosts_.lab->service_hits();
         const auto other = what.then == AfterChange::kForgets
                                ? entry_of(bystander)
                                : Result<std::optional<netfilter::Entry>>(std::nullopt);
@@ -182,7 +169,7 @@ class StaleUdpBench {
         seen.to_new = (*after)[1];
         seen.rule_hits = *hits - *hits_before;
         seen.rejected = what.has_endpoint() ? 0 : seen.rule_hits;
-        seen.bystander = what.then != AfterChange::kForgets || other->has_value();
+        seen.bystander = other->has_value();
         if (*entry && (*entry)->reply.source.address == names.endpoints[0]) {
             const bool same = old_entry && old_entry->id == (*entry)->id;
             seen.entry = true;
@@ -201,8 +188,7 @@ class StaleUdpBench {
     }
 
     Context& context_;
-    std::unique_ptr<lab::NatPath> lab_;
-    std::unique_ptr<agent::Client> client_, dut_, server_;
+    NatPathHosts hosts_;
     std::string entries_text_;
     std::uint16_t runs_ = 0;
 };
@@ -210,7 +196,7 @@ class StaleUdpBench {
 }  // namespace
 
 std::vector<StaleUdpCell> stale_udp_plan() {
-    std::vector<StaleUdpCell> cells = {
+    return with_roles<StaleUdpCell>({
         {.id = "other-endpoint", .label = "another endpoint"},
         {.id = "no-endpoint",
          .label = "no endpoint: REJECT",
@@ -223,46 +209,15 @@ std::vector<StaleUdpCell> stale_udp_plan() {
         {.id = "control.silence", .label = "control: silence", .then = AfterChange::kSilent},
         {.id = "cure.delete-entry", .label = "cure: entry deleted", .then = AfterChange::kForgets},
         {.id = "other-endpoint.after-cure", .label = "after the cure", .again = true},
-    };
-    for (StaleUdpCell& cell : cells) {
-        cell.role = cell.id.starts_with("control.") ? StaleRole::kControl
-                    : cell.id.starts_with("cure.")  ? StaleRole::kCure
-                                                    : StaleRole::kMatrix;
-    }
-    return cells;
+    });
 }
 
 std::vector<std::string> stale_udp_cells() {
-    std::vector<std::string> ids;
-    std::ranges::transform(stale_udp_plan(), std::back_inserter(ids), &StaleUdpCell::id);
-    return ids;
+    return ids_of(stale_udp_plan());
 }
 
 Result<verdict::ScenarioResult> run_stale_udp(Context& context) {
-    const auto began = std::chrono::steady_clock::now();
-    std::vector<StaleUdpCell> plan = stale_udp_plan();
-    std::erase_if(plan,
-                  [&](const StaleUdpCell& cell) { return !asked_for(context.options, cell.id); });
-    context.progress.begin("stale-udp", plan.size());
-    auto bench = TRY(StaleUdpBench::build(context));
-    std::vector<MeasuredStaleUdpCell> cells;
-    for (const StaleUdpCell& cell : plan) {
-        context.progress.step(cell.id);
-        cells.push_back(bench->measure(cell));
-        verdict::Cell made = conclude(cell, cells.back().seen);
-        made.evidence = cells.back().evidence;
-        context.measured.add(made, made.role == StaleRole::kControl);
-        if (made.verdict == verdict::CellVerdict::kError) {
-            break;
-        }
-    }
-    verdict::ScenarioResult result = conclude(cells);
-    result.id = "stale-udp";
-    result.title = "UDP to an endpoint that is gone: its conntrack entry outlives it";
-    result.question = "Does a UDP flow follow its service when the service's endpoint changes?";
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    return result;
+    return run_cells<StaleUdpBench>(context, "stale-udp", stale_udp_plan());
 }
 
 }  // namespace pathproof::scenario

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/lab/veth_lab.h"
-#include "harness/verdict/result.h"
+#include "harness/scenario/concluded.h"
 
 namespace pathproof::scenario {
 
@@ -48,7 +48,7 @@ struct StaleUdpValues {
     std::uint32_t entry_timeout_s = 0;  // that it had left
     std::string entry_text;
     std::uint64_t deleted = 0;  // entries, by the cure
-    bool bystander = true;      // an entry of another flow is there in the end
+    bool bystander = false;     // an entry of another flow was there in the end
     std::string cure_command;
 
     std::uint64_t lost() const {
@@ -57,17 +57,13 @@ struct StaleUdpValues {
     }
 };
 
-struct MeasuredStaleUdpCell {
-    StaleUdpCell what;
-    StaleUdpValues seen;
-    std::vector<verdict::EvidenceFile> evidence;
-};
+using MeasuredStaleUdpCell = Measurement<StaleUdpCell, StaleUdpValues>;
 
 // In the order in which they run.
 std::vector<StaleUdpCell> stale_udp_plan();
 
 verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen);
-// The whole scenario but for its title and duration. Cells that were not run are missing.
+// The whole scenario but for its id and duration. Cells that were not run are missing.
 verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& cells);
 
 }  // namespace pathproof::scenario

@@ -1,17 +1,13 @@
 // What is said of stale-udp: each clause from a value that is not zero.
-#include <fmt/ranges.h>
-
-#include <algorithm>
-
 #include "harness/scenario/measures.h"
 #include "harness/scenario/stale_udp.h"
-#include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
 namespace {
 
 using verdict::CellVerdict;
-using StaleRole = verdict::Cell::Role;
+using ConcludedStale = ConcludedCell<MeasuredStaleUdpCell>;
+using Stales = std::vector<ConcludedStale>;
 
 // Datagrams that the entry explains: it goes from the service to the endpoint that is gone, and has
 // counted them.
@@ -24,10 +20,13 @@ std::uint64_t unexplained_in(const StaleUdpValues& seen) {
 }
 
 std::string gone_text(const StaleUdpCell& what, const StaleUdpValues& seen) {
-    return fmt::format("{} of {} datagrams after the change went to the endpoint that is gone{}",
-                       seen.to_gone, seen.sent,
-                       what.has_endpoint() ? fmt::format(", {} to the one that serves", seen.to_new)
-                                           : fmt::format(", REJECT counted {}", seen.rejected));
+    return fmt::format(
+        "{} datagrams after the change went to the endpoint that is gone, {}",
+        some_of(seen.to_gone, seen.sent),
+        (what.has_endpoint() ? std::string() : "REJECT counted ") +
+            (seen.to_new + seen.rejected == 0 ? "none"
+                                              : std::to_string(seen.to_new + seen.rejected)) +
+            (what.has_endpoint() ? " to the one that serves" : ""));
 }
 
 const char* then_text(AfterChange then) {
@@ -62,62 +61,35 @@ void add_measures(const StaleUdpValues& seen, verdict::Cell& cell) {
     };
 }
 
-struct ConcludedStale {
-    const MeasuredStaleUdpCell* measured = nullptr;
-    verdict::Cell cell;
-    const StaleUdpCell& what() const { return measured->what; }
-    const StaleUdpValues& seen() const { return measured->seen; }
-    bool harmed() const {
-        return cell.verdict == CellVerdict::kFail && cell.cause == "stale-entry";
-    }
-};
-using Stales = std::vector<ConcludedStale>;
-
-std::vector<std::string> hindrances(const Stales& cells) {
-    std::vector<std::string> all;
-    for (const ConcludedStale& each : cells) {
-        const verdict::Cell& cell = each.cell;
-        const bool cure = each.what().role == StaleRole::kCure;
-        if (cell.verdict == CellVerdict::kError) {
-            all.push_back(fmt::format("{} could not be measured ({})", cell.id, cell.reason));
-        } else if (!cure && cell.verdict != CellVerdict::kPass &&
-                   !(each.what().role == StaleRole::kMatrix && each.harmed())) {
-            all.push_back(fmt::format("{}{}: {}",
-                                      each.what().role == StaleRole::kControl ? "the control " : "",
-                                      cell.id, cell.reason));
-        }
-    }
-    return all;
+bool harmed(const ConcludedStale& each) {
+    return each.cell.verdict == CellVerdict::kFail && each.cell.cause == "stale-entry";
 }
 
-std::string cure_text(const Stales& cells, bool& shown) {
-    const auto find = [&](const auto& wanted) {
-        const auto at = std::ranges::find_if(cells, wanted);
-        return at == cells.end() ? nullptr : &*at;
-    };
+// Sets the cure and whether it was shown.
+void tell_cure(const Stales& cells, verdict::ScenarioResult& result) {
     const ConcludedStale* cure =
-        find([](const ConcludedStale& each) { return each.what().role == StaleRole::kCure; });
+        first_of(cells, [](const auto& each) { return each.is(CellRole::kCure); });
     const ConcludedStale* again =
-        find([](const ConcludedStale& each) { return each.what().again && each.harmed(); });
-    if (cure == nullptr) {
-        return "delete the flow's entry (not tried in this run)";
+        first_of(cells, [](const auto& each) { return each.what().again && harmed(each); });
+    const std::string name = cure == nullptr || cure->seen().cure_command.empty()
+                                 ? "delete the flow's entry"
+                                 : "`" + cure->seen().cure_command + "`";
+    result.cure_shown = cure != nullptr && cure->passes() && again != nullptr;
+    if (!result.cure_shown) {
+        result.cure =
+            fmt::format("{} ({})", name,
+                        cure == nullptr  ? "not tried in this run"
+                        : cure->passes() ? "not shown: without it the failure was not seen again"
+                                         : "not shown: " + cure->cell.reason);
+        return;
     }
-    const std::string name = "`" + cure->seen().cure_command + "`";
-    if (cure->cell.verdict != CellVerdict::kPass) {
-        return fmt::format("{} (not shown: {})", name, cure->cell.reason);
-    }
-    if (again == nullptr) {
-        return name + " (not shown: without it the failure was not seen again)";
-    }
-    shown = true;
-    return fmt::format(
+    result.after_cell = cure->cell.id;
+    result.cure = fmt::format(
         "{} on the DUT, for each endpoint that is gone ({} deleted, the entry of another flow "
-        "stayed; "
-        "then {} of {} datagrams reached the endpoint that serves; without it again {} of {} the "
-        "one "
+        "stayed; then {} datagrams reached the endpoint that serves; without it again {} the one "
         "that is gone)",
-        name, cure->seen().deleted, cure->seen().to_new, cure->seen().sent, again->seen().to_gone,
-        again->seen().sent);
+        name, cure->seen().deleted, some_of(cure->seen().to_new, cure->seen().sent),
+        some_of(again->seen().to_gone, again->seen().sent));
 }
 
 void conclude_reproduced(const Stales& cells, const ConcludedStale& first,
@@ -125,32 +97,22 @@ void conclude_reproduced(const Stales& cells, const ConcludedStale& first,
     result.verdict = verdict::ScenarioVerdict::kReproduced;
     std::uint64_t packets = 0;
     std::uint64_t gone = 0;
+    Clauses found;
     for (const ConcludedStale& each : cells) {
-        if (each.harmed() && each.what().role == StaleRole::kMatrix &&
-            (!each.what().again || &each == &first)) {
-            result.headline +=
-                (result.headline.empty() ? "" : "; ") +
-                fmt::format("{}: {}", each.cell.id, gone_text(each.what(), each.seen()));
+        if (harmed(each) && each.is(CellRole::kMatrix) && (!each.what().again || &each == &first)) {
+            found.push_back(each.cell.id + ": " + gone_text(each.what(), each.seen()));
             packets += each.seen().entry_packets;
             gone += each.seen().to_gone;
         }
     }
-    result.headline += ".";
+    result.headline = in_a_row(found, "; ") + ".";
     result.cause = fmt::format(
         "DNAT rules are asked for the first packet of a flow alone. The flow's entry of conntrack "
         "goes to an endpoint that the service's rules do not name any more, and each datagram "
-        "renews "
-        "it: {} of them, {} packets counted by the entries after the change. {}: \"{}\".",
+        "renews it: {} of them, {} packets counted by the entries after the change. {}: \"{}\".",
         gone, packets, first.cell.id, first.seen().entry_text);
-    bool shown = false;
-    result.cure = cure_text(cells, shown);
-    result.cure_shown = shown;
-    if (shown) {
-        result.before_cell = first.cell.id;
-        result.after_cell = std::ranges::find_if(cells, [](const ConcludedStale& each) {
-                                return each.what().role == StaleRole::kCure;
-                            })->cell.id;
-    }
+    tell_cure(cells, result);
+    result.before_cell = result.cure_shown ? first.cell.id : "";
 }
 
 }  // namespace
@@ -172,11 +134,14 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
     if (!seen.objections.empty()) {
         return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
     }
-    if (seen.sent_before == 0 || seen.reached_before != seen.sent_before || seen.sent == 0) {
-        return end(CellVerdict::kInconclusive, "",
-                   fmt::format("before the change {} of {} datagrams reached the endpoint, and {} "
-                               "were sent after it",
-                               seen.reached_before, seen.sent_before, seen.sent));
+    Clauses lacking;
+    tell(lacking, seen.sent_before == 0, "no datagram was sent before the change");
+    tell(lacking, seen.reached_before != seen.sent_before,
+         "before the change {} datagrams reached the endpoint",
+         some_of(seen.reached_before, seen.sent_before));
+    tell(lacking, seen.sent == 0, "no datagram was sent after the change");
+    if (!lacking.empty()) {
+        return end(CellVerdict::kInconclusive, "", in_a_row(lacking));
     }
     if (unexplained_in(seen) != 0) {
         return end(CellVerdict::kInconclusive, "",
@@ -204,42 +169,30 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& measured) {
-    Stales cells;
-    verdict::ScenarioResult result;
+    verdict::ScenarioResult result{
+        .title = "UDP to an endpoint that is gone: its conntrack entry outlives it",
+        .question = "Does a UDP flow follow its service when the service's endpoint changes?"};
     verdict::Chart chart{
         .title = "Datagrams that went to an endpoint that is gone", .unit = "%", .maximum = 100};
-    for (const MeasuredStaleUdpCell& each : measured) {
-        cells.push_back({&each, conclude(each.what, each.seen)});
-        cells.back().cell.evidence = each.evidence;
-        result.unexplained += unexplained_in(each.seen);
-        if (each.seen.sent != 0 && !each.what.again) {
-            chart.bars.push_back(verdict::share_bar(
-                each.what.label, each.seen.to_gone, each.seen.sent,
-                each.seen.to_gone == 0 ? verdict::Bar::Kind::kGood : verdict::Bar::Kind::kBad));
+    for (const auto& [what, seen, evidence] : measured) {
+        result.unexplained += unexplained_in(seen);
+        if (seen.sent != 0 && !what.again) {
+            chart.bars.push_back(harm_bar(what.label, seen.to_gone, seen.sent));
         }
     }
-    const std::vector<std::string> hindered = hindrances(cells);
-    const auto first = std::ranges::find_if(cells, [](const ConcludedStale& each) {
-        return each.what().role == StaleRole::kMatrix && each.harmed();
-    });
-    if (!hindered.empty() || cells.empty()) {
-        result.verdict = verdict::ScenarioVerdict::kInconclusive;
-        result.headline = fmt::format(
-            "Nothing is concluded: {}.",
-            cells.empty() ? "nothing was measured" : fmt::format("{}", fmt::join(hindered, "; ")));
-    } else if (first != cells.end()) {
+    Stales cells = conclude_each(measured);
+    const Clauses hindered = hindrances(cells, harmed);
+    const ConcludedStale* first = first_of(
+        cells, [](const auto& each) { return each.is(CellRole::kMatrix) && harmed(each); });
+    if (!hindered.empty()) {
+        result.headline = fmt::format("Nothing is concluded: {}.", in_a_row(hindered, "; "));
+    } else if (first != nullptr) {
         conclude_reproduced(cells, *first, result);
     } else {
         result.verdict = verdict::ScenarioVerdict::kNotReproduced;
         result.headline = "After each change of the service's rules its flows followed them.";
     }
-    if (!chart.bars.empty()) {
-        result.charts.push_back(std::move(chart));
-    }
-    for (ConcludedStale& each : cells) {
-        (each.what().role == StaleRole::kControl ? result.controls : result.cells)
-            .push_back(std::move(each.cell));
-    }
+    finish(cells, std::move(chart), result);
     return result;
 }
 

@@ -35,11 +35,7 @@ struct Devices {
     LiveDevice live(const std::string& name) const {
         LiveDevice device;
         const Status done = process::in_netns(netns, [&]() -> Status {
-            auto read = read_kernel_device(name);
-            if (!read) {
-                return pass_on(read.error());
-            }
-            device = std::move(*read);
+            device = TRY(read_kernel_device(name));
             return {};
         });
         BOOST_REQUIRE_MESSAGE(done, done.error().message);

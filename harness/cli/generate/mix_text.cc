@@ -95,19 +95,16 @@ Result<std::vector<load::MixPart>> parse_mix(const std::string& text) {
         if (word.key.empty()) {
             word = {word.value, "1"};
         }
-        const auto traffic = class_named(word.key);
-        if (!traffic) {
-            return pass_on(traffic.error());
-        }
+        const auto traffic = TRY(class_named(word.key));
         const auto weight = number(word.value);
         if (!weight || *weight == 0) {
             return fail(ErrorCode::kBadInput, "a weight of '{}' for {} is no number above 0",
                         word.value, word.key);
         }
-        if (std::ranges::find(mix, *traffic, &load::MixPart::traffic) != mix.end()) {
+        if (std::ranges::find(mix, traffic, &load::MixPart::traffic) != mix.end()) {
             return fail(ErrorCode::kBadInput, "{} is in the mix twice", word.key);
         }
-        mix.push_back({.traffic = *traffic, .weight = *weight});
+        mix.push_back({.traffic = traffic, .weight = *weight});
     }
     return mix;
 }

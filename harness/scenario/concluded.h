@@ -1,0 +1,160 @@
+// What scenarios share whose cells are plain values: how their cells are run, and what of their
+// conclusions does not depend on what they look for.
+#pragma once
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "harness/scenario/scenario.h"
+#include "harness/verdict/interval.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::scenario {
+
+using CellRole = verdict::Cell::Role;
+using Clauses = std::vector<std::string>;
+
+// Adds a clause where its count is not zero.
+template <typename... Args>
+void tell(Clauses& clauses, std::uint64_t count, fmt::format_string<Args...> text, Args&&... args) {
+    if (count != 0) {
+        clauses.push_back(fmt::format(text, std::forward<Args>(args)...));
+    }
+}
+
+inline std::string in_a_row(const Clauses& clauses, const char* between = ", ") {
+    return fmt::format("{}", fmt::join(clauses, between));
+}
+
+// "7 of 15", "none of 15".
+inline std::string some_of(std::uint64_t hits, std::uint64_t trials) {
+    return hits == 0 ? fmt::format("none of {}", trials) : fmt::format("{} of {}", hits, trials);
+}
+
+// What a cell sets (with an id, a label and a role), what was seen in it, and its evidence.
+template <typename What, typename Seen>
+struct Measurement {
+    What what;
+    Seen seen;
+    std::vector<verdict::EvidenceFile> evidence;
+};
+
+// Gives the roles that the ids say: "control.", "cure."; all others are of the matrix.
+template <typename What>
+std::vector<What> with_roles(std::vector<What> cells) {
+    for (What& cell : cells) {
+        cell.role = cell.id.starts_with("control.") ? CellRole::kControl
+                    : cell.id.starts_with("cure.")  ? CellRole::kCure
+                                                    : CellRole::kMatrix;
+    }
+    return cells;
+}
+
+template <typename What>
+std::vector<std::string> ids_of(const std::vector<What>& cells) {
+    std::vector<std::string> ids;
+    std::ranges::transform(cells, std::back_inserter(ids), &What::id);
+    return ids;
+}
+
+// Runs those of the cells that are asked for on a bench (made of the context by open(), it has a
+// measure()), up to the first that cannot be measured, and concludes.
+template <typename Bench, typename What>
+Result<verdict::ScenarioResult> run_cells(Context& context, const char* id,
+                                          std::vector<What> plan) {
+    const auto began = std::chrono::steady_clock::now();
+    std::erase_if(plan, [&](const What& cell) { return !asked_for(context.options, cell.id); });
+    context.progress.begin(id, plan.size());
+    auto bench = TRY(Bench::open(context));
+    std::vector<decltype(bench->measure(plan.front()))> cells;
+    for (const What& what : plan) {
+        context.progress.step(what.id);
+        cells.push_back(bench->measure(what));
+        verdict::Cell cell = conclude(what, cells.back().seen);
+        cell.evidence = cells.back().evidence;
+        context.measured.add(cell, cell.role == CellRole::kControl);
+        if (cell.verdict == verdict::CellVerdict::kError) {
+            break;
+        }
+    }
+    verdict::ScenarioResult result = conclude(cells);
+    result.id = id;
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return result;
+}
+
+// A cell beside what is said of it. The measured one must outlive it.
+template <typename Measured>
+struct ConcludedCell {
+    const Measured* measured = nullptr;
+    verdict::Cell cell;
+    const auto& what() const { return measured->what; }
+    const auto& seen() const { return measured->seen; }
+    bool is(CellRole role) const { return what().role == role; }
+    bool passes() const { return cell.verdict == verdict::CellVerdict::kPass; }
+};
+
+template <typename Measured>
+std::vector<ConcludedCell<Measured>> conclude_each(const std::vector<Measured>& measured) {
+    std::vector<ConcludedCell<Measured>> cells;
+    for (const Measured& each : measured) {
+        cells.push_back({&each, conclude(each.what, each.seen)});
+        cells.back().cell.evidence = each.evidence;
+    }
+    return cells;
+}
+
+// Null where there is none.
+template <typename Cells, typename Wanted>
+const typename Cells::value_type* first_of(const Cells& cells, const Wanted& wanted) {
+    const auto at = std::ranges::find_if(cells, wanted);
+    return at == cells.end() ? nullptr : &*at;
+}
+
+// What keeps everything from being concluded; empty: nothing. `own` tells of a cell of the matrix that
+// fails whether it does so by nothing but what the scenario looks for.
+template <typename Cells, typename Own>
+Clauses hindrances(const Cells& cells, const Own& own) {
+    Clauses clauses;
+    for (const auto& each : cells) {
+        const verdict::Cell& cell = each.cell;
+        if (cell.verdict == verdict::CellVerdict::kError) {
+            clauses.push_back(fmt::format("{} could not be measured ({})", cell.id, cell.reason));
+        } else if (each.is(CellRole::kControl) && !each.passes()) {
+            clauses.push_back(fmt::format("the control {}: {}", cell.id, cell.reason));
+        } else if (each.is(CellRole::kMatrix) && !each.passes() && !own(each)) {
+            clauses.push_back(fmt::format("{}: {}", cell.id, cell.reason));
+        }
+    }
+    if (clauses.empty() &&
+        first_of(cells, [](const auto& each) { return each.is(CellRole::kMatrix); }) == nullptr) {
+        clauses.push_back(cells.empty() ? "nothing was measured"
+                                        : "no cell without a cure was run beside the controls");
+    }
+    return clauses;
+}
+
+// A bar of what should be none.
+inline verdict::Bar harm_bar(const std::string& label, std::uint64_t hits, std::uint64_t trials) {
+    return verdict::share_bar(label, hits, trials,
+                              hits == 0 ? verdict::Bar::Kind::kGood : verdict::Bar::Kind::kBad);
+}
+
+// Puts the cells, and the chart where it has bars, into the result.
+template <typename Cells>
+void finish(Cells&& cells, verdict::Chart chart, verdict::ScenarioResult& result) {
+    for (auto& each : cells) {
+        (each.is(CellRole::kControl) ? result.controls : result.cells)
+            .push_back(std::move(each.cell));
+    }
+    if (!chart.bars.empty()) {
+        result.charts.push_back(std::move(chart));
+    }
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,14 @@
+#include "harness/scenario/nat_path_hosts.h"
+
+namespace pathproof::scenario {
+
+Result<NatPathHosts> NatPathHosts::open(Context& context) {
+    NatPathHosts hosts;
+    hosts.lab = TRY(context.lab.nat_path(context.journal));
+    hosts.client = TRY(agent::Client::start_in_netns(hosts.names().client));
+    hosts.dut = TRY(agent::Client::start_in_netns(hosts.names().dut));
+    hosts.server = TRY(agent::Client::start_in_netns(hosts.names().server));
+    return hosts;
+}
+
+}  // namespace pathproof::scenario

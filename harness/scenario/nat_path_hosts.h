@@ -1,0 +1,21 @@
+// The lab of a client, a DUT and a server, with an agent on each.
+#pragma once
+
+#include <memory>
+
+#include "harness/agent/client.h"
+#include "harness/lab/veth_lab.h"
+#include "harness/scenario/scenario.h"
+
+namespace pathproof::scenario {
+
+struct NatPathHosts {
+    static Result<NatPathHosts> open(Context& context);
+
+    const lab::NatPathNames& names() const { return lab->names(); }
+
+    std::unique_ptr<lab::NatPath> lab;
+    std::unique_ptr<agent::Client> client, dut, server;
+};
+
+}  // namespace pathproof::scenario
