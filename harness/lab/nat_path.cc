@@ -60,19 +60,46 @@ Status NatPath::configure(const NatPathOptions& options) {
                                                                     : timed;
 }
 
-Result<std::uint64_t> NatPath::service_hits() const {
-    const auto rules =
-        TRY(process::run_checked({"iptables-save", "--counters"}, {.netns = names_.dut}));
-    // "[12:624] -A FORWARD -d 198.51.100.10/32 -p udp ..."
-    const std::string address = " -d " + to_string(names_.service.address) + "/32 ";
+Status NatPath::add_neighbour() {
+    TRY(namespaces_->add({names_.neighbour}));
+    TRY(run_ip("", nat_path_neighbour_link(names_)));
+    TRY(run_ip(nat_path_neighbour_scripts(names_)));
+    // Or else the client learns to send to the neighbour what the DUT would send back to it.
+    TRY(set_sysctls(names_.dut, {{"net.ipv4.conf.all.send_redirects", "0"},
+                                 {"net.ipv4.conf." + names_.bridge + ".send_redirects", "0"}}));
+    const Status filters = set_sysctls(names_.dut, {{kBridgeFilter, "0"}});
+    return filters ? filters
+                   : fail(ErrorCode::kKernelLacks, "the module br_netfilter is not loaded ({})",
+                          filters.error().message);
+}
+
+Status NatPath::add_endpoints() {
+    TRY(run_ip(nat_path_endpoint_scripts(names_)));
+    TRY(load_rules(names_.server, nat_path_endpoint_filter(EndpointState::kSilent)));
+    TRY(load_rules(names_.dut, nat_path_endpoint_filter(EndpointState::kRejected)));
+    // A client is told of each connect that is rejected, not of one a second.
+    return set_sysctls(names_.dut, {{"net.ipv4.icmp_ratelimit", "0"}});
+}
+
+std::uint64_t hits_of(const std::string& rules, const std::string& words) {
     std::uint64_t hits = 0;
     std::istringstream lines(rules);
     for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with('[') && line.find(address) != std::string::npos) {
+        // "[12:624] -A FORWARD -d 198.51.100.10/32 -p udp ..."
+        if (line.starts_with('[') && (line + " ").find(words + " ") != std::string::npos) {
             hits += std::strtoull(line.c_str() + 1, nullptr, 10);
         }
     }
     return hits;
+}
+
+Result<std::string> NatPath::counted_rules() const {
+    return process::run_checked({"iptables-save", "--counters"}, {.netns = names_.dut});
+}
+
+Result<std::uint64_t> NatPath::service_hits() const {
+    const auto rules = TRY(counted_rules());
+    return hits_of(rules, " -d " + to_string(names_.service.address) + "/32");
 }
 
 std::vector<std::string> NatPath::forget_command(std::size_t endpoint) const {
