@@ -138,6 +138,7 @@ enum class Closer : std::uint8_t { kServer, kClient };
 struct ClosingServerOptions {
     frame::Endpoint listen;
     Closer closes_first = Closer::kServer;
+    std::string greeting = "";  // what it says first
 };
 
 // Connections to such a server, begun at a rate whatever becomes of those before.
@@ -154,6 +155,7 @@ struct Connect {
     std::uint16_t port = 0;     // of the client; 0: it got none
     std::int32_t error = 0;     // errno; ETIMEDOUT: not connected in time
     double milliseconds = 0;    // from start to connected or failed
+    std::string said = "";      // by a server that closes first: 64 bytes at most, printable
     bool operator==(const Connect&) const = default;
 };
 

@@ -19,6 +19,7 @@ namespace {
 using ConnectClock = std::chrono::steady_clock;
 
 constexpr rlim_t kDescriptors = 16'384;
+constexpr std::size_t kMostSaid = 64;
 constexpr int kLookAgainMs = 1;  // for the next moment to connect at
 constexpr std::chrono::milliseconds kLookForLate{100};
 
@@ -120,11 +121,18 @@ class Connects {
         epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &event);
     }
 
-    // The server closed, or says something, which nobody asked for.
+    // The server closed, or says something.
     void ended(int descriptor) {
-        std::array<char, 256> nothing;
-        if (recv(descriptor, nothing.data(), nothing.size(), 0) <= 0) {
+        std::array<char, 256> bytes;
+        const ssize_t got = recv(descriptor, bytes.data(), bytes.size(), 0);
+        if (got <= 0) {
             open_.erase(descriptor);
+            return;
+        }
+        std::string& said = report_.connects[open_.at(descriptor).index].said;
+        for (ssize_t i = 0; i < got && said.size() < kMostSaid; ++i) {
+            const char each = bytes[static_cast<std::size_t>(i)];
+            said += each >= ' ' && each <= '~' ? each : '?';
         }
     }
 
@@ -160,13 +168,15 @@ class Connects {
 }  // namespace
 
 struct ClosingServer::Impl {
-    Closer closes_first = Closer::kServer;
+    ClosingServerOptions options;
     std::map<int, Fd> waiting;  // for the client to close
     TcpLoop loop;
 
     void accepted(Fd socket) {
         const int descriptor = socket.get();
-        if (closes_first == Closer::kClient &&
+        // Nothing was sent on this connection before: a few bytes always fit its buffer.
+        (void)!send(descriptor, options.greeting.data(), options.greeting.size(), MSG_NOSIGNAL);
+        if (options.closes_first == Closer::kClient &&
             loop.reactor().watch(descriptor, EPOLLIN, [this, descriptor] { look(descriptor); })) {
             waiting[descriptor] = std::move(socket);
         }
@@ -192,7 +202,7 @@ Result<std::unique_ptr<ClosingServer>> ClosingServer::start(const ClosingServerO
     allow_descriptors();
     std::unique_ptr<ClosingServer> server(new ClosingServer());
     Impl& impl = *server->impl_;
-    impl.closes_first = options.closes_first;
+    impl.options = options;
     if (const Status started = impl.loop.start(
             options.listen, [&impl](Fd socket) { impl.accepted(std::move(socket)); });
         !started) {

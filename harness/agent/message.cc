@@ -247,12 +247,15 @@ Result<DnsServerOptions> dns_server_from_json(const json& in) {
 
 json closing_server_to_json(const ClosingServerOptions& options) {
     return {{"listen", frame::to_string(options.listen)},
-            {"server_closes", options.closes_first == Closer::kServer}};
+            {"server_closes", options.closes_first == Closer::kServer},
+            {"greeting", options.greeting}};
 }
 
 Result<ClosingServerOptions> closing_server_from_json(const json& in) {
     const auto listen = TRY(endpoint(in, "listen"));
-    return ClosingServerOptions{.listen = listen, .closes_first = closer(in)};
+    return ClosingServerOptions{.listen = listen,
+                                .closes_first = closer(in),
+                                .greeting = in.at("greeting").get<std::string>()};
 }
 
 json connects_to_json(const ConnectsOptions& options) {
@@ -286,7 +289,7 @@ Result<ConnectsOptions> connects_from_json(const json& in) {
 json connects_report_to_json(const ConnectsReport& report) {
     json connects = json::array();
     for (const Connect& each : report.connects) {
-        connects.push_back({each.start_ns, each.port, each.error, each.milliseconds});
+        connects.push_back({each.start_ns, each.port, each.error, each.milliseconds, each.said});
     }
     return {{"connects", std::move(connects)},
             {"seconds", report.seconds},
@@ -302,7 +305,8 @@ ConnectsReport connects_report_from_json(const json& in) {
         report.connects.push_back({.start_ns = each.at(0).get<std::int64_t>(),
                                    .port = each.at(1).get<std::uint16_t>(),
                                    .error = each.at(2).get<std::int32_t>(),
-                                   .milliseconds = each.at(3).get<double>()});
+                                   .milliseconds = each.at(3).get<double>(),
+                                   .said = each.at(4).get<std::string>()});
     }
     return report;
 }

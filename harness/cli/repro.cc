@@ -79,7 +79,8 @@ void add_repro(CLI::App& app, Command& chosen) {
     command
         ->add_option(
             "scenario", options->scenario,
-            "vxlan-checksum, dns-race, snat-race, offload-truth, snat-timestamps or stale-udp")
+            "vxlan-checksum, dns-race, snat-race, offload-truth, snat-timestamps, stale-udp, "
+            "bridge-unnat or stale-endpoint")
         ->required();
     add_lab_option(*command, options->lab);
     command->add_option("--out", options->out,

@@ -84,32 +84,6 @@ std::string endpoint_chain(const std::string& protocol, std::size_t index) {
     return fmt::format("KUBE-SEP-{}-{}", protocol, index);
 }
 
-// The chains of one service port as kube-proxy lays them: SERVICES -> SVC -> one SEP, each equally
-// likely.
-std::string service_rules(const NatBoxNames& names, const std::string& protocol,
-                          const std::vector<IpAddress>& backends) {
-    const std::string service = "KUBE-SVC-" + protocol;
-    std::string rules = fmt::format(":{} - [0:0]\n", service);
-    for (std::size_t i = 0; i < backends.size(); ++i) {
-        rules += fmt::format(":{} - [0:0]\n", endpoint_chain(protocol, i));
-    }
-    rules += fmt::format("-A KUBE-SERVICES -d {}/32 -p {} -m {} --dport {} -j {}\n",
-                         to_string(names.service.address), protocol, protocol, names.service.port,
-                         service);
-    for (std::size_t i = 0; i < backends.size(); ++i) {
-        const std::size_t left = backends.size() - i;
-        const std::string chance =
-            left == 1 ? ""
-                      : fmt::format("-m statistic --mode random --probability {:.10f} ",
-                                    1.0 / static_cast<double>(left));
-        rules += fmt::format("-A {} {}-j {}\n", service, chance, endpoint_chain(protocol, i));
-        rules += fmt::format("-A {} -p {} -m {} -j DNAT --to-destination {}:{}\n",
-                             endpoint_chain(protocol, i), protocol, protocol,
-                             to_string(backends[i]), names.service.port);
-    }
-    return rules;
-}
-
 std::string snat_rules(const NatBoxNames& names, Snat snat) {
     switch (snat) {
         case Snat::kNone: return "";
@@ -124,6 +98,30 @@ std::string snat_rules(const NatBoxNames& names, Snat snat) {
 }
 
 }  // namespace
+
+std::string kube_service_rules(const frame::Endpoint& service_port, const std::string& protocol,
+                               const std::vector<IpAddress>& backends, std::uint16_t backend_port) {
+    const std::string service = "KUBE-SVC-" + protocol;
+    std::string rules = fmt::format(":{} - [0:0]\n", service);
+    for (std::size_t i = 0; i < backends.size(); ++i) {
+        rules += fmt::format(":{} - [0:0]\n", endpoint_chain(protocol, i));
+    }
+    rules += fmt::format("-A KUBE-SERVICES -d {}/32 -p {} -m {} --dport {} -j {}\n",
+                         to_string(service_port.address), protocol, protocol, service_port.port,
+                         service);
+    for (std::size_t i = 0; i < backends.size(); ++i) {
+        const std::size_t left = backends.size() - i;
+        const std::string chance =
+            left == 1 ? ""
+                      : fmt::format("-m statistic --mode random --probability {:.10f} ",
+                                    1.0 / static_cast<double>(left));
+        rules += fmt::format("-A {} {}-j {}\n", service, chance, endpoint_chain(protocol, i));
+        rules += fmt::format("-A {} -p {} -m {} -j DNAT --to-destination {}:{}\n",
+                             endpoint_chain(protocol, i), protocol, protocol,
+                             to_string(backends[i]), backend_port);
+    }
+    return rules;
+}
 
 std::vector<IpAddress> backend_addresses(unsigned count) {
     std::vector<IpAddress> backends;
@@ -203,7 +201,8 @@ std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options
            ":KUBE-POSTROUTING - [0:0]\n"
            "-A PREROUTING -j KUBE-SERVICES\n"
            "-A POSTROUTING -j KUBE-POSTROUTING\n" +
-           service_rules(names, "udp", backends) + service_rules(names, "tcp", backends) +
+           kube_service_rules(names.service, "udp", backends, names.service.port) +
+           kube_service_rules(names.service, "tcp", backends, names.service.port) +
            snat_rules(names, options.snat) + "COMMIT\n";
 }
 

@@ -21,17 +21,9 @@ Status build_path(const NatPathNames& names, Namespaces& namespaces) {
     return run_ip(nat_path_scripts(names));
 }
 
-// Packets counted by the rules of a namespace whose line has that text.
-Result<std::uint64_t> rule_hits(const std::string& netns, const std::string& text) {
-    const auto rules = TRY(process::run_checked({"iptables-save", "--counters"}, {.netns = netns}));
-    std::uint64_t hits = 0;
-    std::istringstream lines(rules);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with('[') && line.find(text) != std::string::npos) {
-            hits += std::strtoull(line.c_str() + 1, nullptr, 10);
-        }
-    }
-    return hits;
+// With what each rule of iptables has counted.
+Result<std::string> rules_of(const std::string& netns) {
+    return process::run_checked({"iptables-save", "--counters"}, {.netns = netns});
 }
 
 }  // namespace
@@ -84,19 +76,57 @@ Status NatPath::make_tunnel(const TunnelOptions& options) {
     return run_ip(tunnel_scripts(names_, options));
 }
 
+Status NatPath::add_neighbour() {
+    TRY(namespaces_->add({names_.neighbour}));
+    TRY(run_ip("", nat_path_neighbour_link(names_)));
+    TRY(run_ip(nat_path_neighbour_scripts(names_)));
+    // Or else the client learns to send to the neighbour what the DUT would send back to it.
+    TRY(set_sysctls(names_.dut, {{"net.ipv4.conf.all.send_redirects", "0"},
+                                 {"net.ipv4.conf." + names_.bridge + ".send_redirects", "0"}}));
+    const Status filters = set_sysctls(names_.dut, {{kBridgeFilter, "0"}});
+    return filters ? filters
+                   : fail(ErrorCode::kKernelLacks, "the module br_netfilter is not loaded ({})",
+                          filters.error().message);
+}
+
+Status NatPath::add_endpoints() {
+    TRY(run_ip(nat_path_endpoint_scripts(names_)));
+    TRY(load_rules(names_.server, nat_path_endpoint_filter(EndpointState::kSilent)));
+    TRY(load_rules(names_.dut, nat_path_endpoint_filter(EndpointState::kRejected)));
+    // A client is told of each connect that is rejected, not of one a second.
+    return set_sysctls(names_.dut, {{"net.ipv4.icmp_ratelimit", "0"}});
+}
+
+std::uint64_t hits_of(const std::string& rules, const std::string& words) {
+    std::uint64_t hits = 0;
+    std::istringstream lines(rules);
+    for (std::string line; std::getline(lines, line);) {
+        // "[12:624] -A FORWARD -d 198.51.100.10/32 -p udp ..."
+        if (line.starts_with('[') && (line + " ").find(words + " ") != std::string::npos) {
+            hits += std::strtoull(line.c_str() + 1, nullptr, 10);
+        }
+    }
+    return hits;
+}
+
+Result<std::string> NatPath::counted_rules() const {
+    return rules_of(names_.dut);
+}
+
 Result<std::uint64_t> NatPath::service_hits() const {
-    // "[12:624] -A FORWARD -d 198.51.100.10/32 -p udp ..."
-    return rule_hits(names_.dut, " -d " + to_string(names_.service.address) + "/32 ");
+    const auto rules = TRY(counted_rules());
+    return hits_of(rules, " -d " + to_string(names_.service.address) + "/32");
 }
 
 Result<std::uint64_t> NatPath::icmp_dropped() const {
-    return rule_hits(names_.dut, "--icmp-type 3/4 -j DROP");
+    const auto rules = TRY(counted_rules());
+    return hits_of(rules, "--icmp-type 3/4 -j DROP");
 }
 
 Result<std::uint64_t> NatPath::fragments_dropped() const {
-    const auto at_client = TRY(rule_hits(names_.client, " -f -j DROP"));
-    const auto at_server = TRY(rule_hits(names_.server, " -f -j DROP"));
-    return at_client + at_server;
+    const auto at_client = TRY(rules_of(names_.client));
+    const auto at_server = TRY(rules_of(names_.server));
+    return hits_of(at_client, " -f -j DROP") + hits_of(at_server, " -f -j DROP");
 }
 
 std::vector<std::string> NatPath::forget_command(std::size_t endpoint) const {

@@ -15,18 +15,34 @@ std::string kernel_host(const std::string& device, const frame::IpAddress& addre
                        to_string(address), device);
 }
 
+constexpr std::uint32_t kFirstEndpoint = 0xcb007110;  // 203.0.113.16
+constexpr EndpointState kHeldStates[] = {EndpointState::kServes, EndpointState::kClosed,
+                                         EndpointState::kSilent, EndpointState::kStranger};
+
 }  // namespace
+
+std::vector<frame::IpAddress> endpoints_that(EndpointState state) {
+    std::vector<frame::IpAddress> addresses;
+    for (std::uint32_t i = 0; i < kEndpointsOfState; ++i) {
+        addresses.push_back(
+            frame::IpAddress::v4(kFirstEndpoint + 16 * static_cast<std::uint32_t>(state) + i));
+    }
+    return addresses;
+}
 
 NatPathNames nat_path_names(const std::string& run_id) {
     NatPathNames names;
     names.client = "pp-" + run_id + "-client";
     names.dut = "pp-" + run_id + "-dut";
     names.server = "pp-" + run_id + "-server";
+    names.neighbour = "pp-" + run_id + "-neighbour";
+    names.neighbour_address = frame::IpAddress::v4(0xc6120003);
     names.dut_client_address = frame::IpAddress::v4(0xc6120001);  // 198.18.0.1
     names.client_address = frame::IpAddress::v4(0xc6120002);
     names.dut_server_address = frame::IpAddress::v4(0xcb007101);  // 203.0.113.1
     names.server_address = frame::IpAddress::v4(0xcb007102);
     names.service = {frame::IpAddress::v4(0xc633640a), 53};  // 198.51.100.10:53
+    names.web_service = {names.service.address, 80};
     names.endpoints = backend_addresses(2);
     names.client_inner = frame::IpAddress::v4(0xc6130001);  // 198.19.0.1
     names.server_inner = frame::IpAddress::v4(0xc6130002);
@@ -94,6 +110,51 @@ std::string tunnel_rules(const NatPathNames& names, const TunnelOptions& options
            "COMMIT\n";
 }
 
+std::string nat_path_neighbour_link(const NatPathNames& names) {
+    return fmt::format("link add name {} netns {} type veth peer name {} netns {}\n",
+                       names.neighbour_device, names.neighbour, names.dut_neighbour_device,
+                       names.dut);
+}
+
+std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names) {
+    return {
+        {names.dut, fmt::format("link add name {0} type bridge forward_delay 0 mcast_snooping "
+                                "0\n"
+                                "address flush dev {1}\n"
+                                "link set {1} master {0}\n"
+                                "link set {2} master {0} up\n"
+                                "address add {3}/24 dev {0}\n"
+                                "link set {0} up\n",
+                                names.bridge, names.dut_client_device, names.dut_neighbour_device,
+                                to_string(names.dut_client_address))},
+        {names.neighbour,
+         kernel_host(names.neighbour_device, names.neighbour_address) +
+             fmt::format("route add default via {}\n", to_string(names.dut_client_address))}};
+}
+
+std::vector<Script> nat_path_endpoint_scripts(const NatPathNames& names) {
+    std::string held;
+    for (const EndpointState state : kHeldStates) {
+        for (const frame::IpAddress& address : endpoints_that(state)) {
+            held +=
+                fmt::format("address add {}/32 dev {}\n", to_string(address), names.server_device);
+        }
+    }
+    return {{names.server, held}};
+}
+
+std::string nat_path_endpoint_filter(EndpointState state) {
+    std::string rules = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n";
+    for (const frame::IpAddress& address : endpoints_that(state)) {
+        rules += fmt::format(
+            "-A {} -d {}/32 -j {}\n", state == EndpointState::kSilent ? "INPUT" : "FORWARD",
+            to_string(address),
+            state == EndpointState::kSilent ? "DROP"
+                                            : "REJECT --reject-with icmp-host-unreachable");
+    }
+    return rules + "COMMIT\n";
+}
+
 std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options) {
     std::string rules =
         "*nat\n"
@@ -113,13 +174,24 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
             options.snat_protocol, to_ports(options.snat_ports),
             options.snat == PathSnat::kMasqueradeRandomFully ? " --random-fully" : "");
     }
+    if (options.hairpin) {
+        rules += fmt::format("-A PATH-POSTROUTING -s {0}/24 -d {0}/24 -p udp -j MASQUERADE\n",
+                             to_string(names.dut_client_address));
+    }
     const std::string to_service =
         fmt::format("-d {}/32 -p udp -m udp --dport {} -j ", to_string(names.service.address),
                     names.service.port);
-    if (options.service == PathService::kFirst || options.service == PathService::kSecond) {
-        const std::size_t endpoint = options.service == PathService::kFirst ? 0 : 1;
+    if (options.service != PathService::kNone && options.service != PathService::kNoEndpoint) {
+        const frame::IpAddress& endpoint =
+            options.service == PathService::kNeighbour
+                ? names.neighbour_address
+                : names.endpoints[options.service == PathService::kFirst ? 0 : 1];
         rules += fmt::format("-A PATH-SERVICES {}DNAT --to-destination {}:{}\n", to_service,
-                             to_string(names.endpoints[endpoint]), names.service.port);
+                             to_string(endpoint), names.service.port);
+    }
+    if (!options.web_endpoints.empty()) {
+        rules += ":KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES\n" +
+                 kube_service_rules(names.web_service, "tcp", options.web_endpoints, kEndpointPort);
     }
     rules += "COMMIT\n";
     if (options.service != PathService::kNone || options.tunnel) {

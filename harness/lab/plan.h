@@ -46,12 +46,23 @@ std::vector<Script> overlay_vxlans(const OverlayNames& names, const OverlayOptio
 std::string nat_box_links(const NatBoxNames& names);
 std::vector<Script> nat_box_scripts(const NatBoxNames& names);
 std::string nat_path_links(const NatPathNames& names);
+std::string nat_path_neighbour_link(const NatPathNames& names);
+std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names);
+// Of add_endpoints(), and the rules that make the silent ones (of the server) and the rejected ones (of
+// the DUT).
+std::vector<Script> nat_path_endpoint_scripts(const NatPathNames& names);
+std::string nat_path_endpoint_filter(EndpointState state);
 std::vector<Script> nat_path_scripts(const NatPathNames& names);
 // The vxlan devices of both ends, without the command that deletes the old ones, and the DUT's routes.
 std::vector<Script> tunnel_scripts(const NatPathNames& names, const TunnelOptions& options);
 
 // Texts for iptables-restore, which replaces each table as a whole.
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options);
+// The chains of one service port as kube-proxy lays them: SERVICES -> SVC -> one SEP, each equally
+// likely.
+std::string kube_service_rules(const frame::Endpoint& service, const std::string& protocol,
+                               const std::vector<frame::IpAddress>& backends,
+                               std::uint16_t backend_port);
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
 std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options);
 // Of a VTEP of the NAT path: raw and mangle.

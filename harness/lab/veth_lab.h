@@ -136,6 +136,7 @@ class NatBox {
 // nat-path: a client and a server, each a host of the kernel, with a NAT between them
 //
 //   client c0 198.18.0.2/24 -- d0 198.18.0.1/24 dut d1 203.0.113.1/24 -- s0 203.0.113.2/24 server
+//   with a neighbour: 198.18.0.3/24 n0 -- d2; d0 and d2 are ports of br0, which has d0's address
 struct PortRange {
     std::uint16_t first = 0;
     std::uint16_t last = 0;  // 0: as the kernel has it
@@ -159,15 +160,41 @@ struct NatPathOptions {
     PortRange snat_ports;                                                    // --to-ports
     PortRange client_ports;   // net.ipv4.ip_local_port_range of the client
     unsigned timestamps = 1;  // net.ipv4.tcp_timestamps of the client
-    // The service, UDP: without rules, DNAT to its first or second endpoint, or REJECT for want of one.
-    enum class Service { kNone, kFirst, kSecond, kNoEndpoint } service = Service::kNone;
+    // The service, UDP: without rules, DNAT to its first or second endpoint or to the client's
+    // neighbour, or REJECT for want of one.
+    enum class Service { kNone, kFirst, kSecond, kNoEndpoint, kNeighbour } service = Service::kNone;
+    bool hairpin = false;  // MASQUERADE of UDP from the client's network back to it
+    // What the rules of the other service, TCP, name, in kube-proxy's layout; empty: no such service.
+    std::vector<frame::IpAddress> web_endpoints = {};
     unsigned udp_timeout_s = 30;  // nf_conntrack_udp_timeout of the DUT, and that of streams
     enum class Flows { kForget, kKeep } flows = Flows::kForget;  // what conntrack has of before
     std::optional<TunnelOptions> tunnel = std::nullopt;
 };
 
+// What is at the address of an endpoint of the TCP service.
+enum class EndpointState : std::uint8_t {
+    kServes,    // the address is the server's; who listens there is the caller's
+    kNobody,    // nobody holds it
+    kClosed,    // the server's, and nobody listens
+    kSilent,    // the server's, which drops what comes for it
+    kStranger,  // the server's; who listens there is the caller's
+    kRejected,  // the DUT's FORWARD chain rejects what goes there
+};
+inline constexpr unsigned kEndpointsOfState = 8;
+inline constexpr std::uint16_t kEndpointPort = 8080;
+std::vector<frame::IpAddress> endpoints_that(EndpointState state);  // 203.0.113.16 + 16 * state
+
+inline constexpr const char* kBridgeFilter = "net.bridge.bridge-nf-call-iptables";
+
+// Packets that the rules with these words have counted, in what `iptables-save --counters` printed.
+std::uint64_t hits_of(const std::string& rules, const std::string& words);
+
 struct NatPathNames {
     std::string client, dut, server;  // network namespaces
+    std::string neighbour;
+    std::string neighbour_device = "n0", dut_neighbour_device = "d2", bridge = "br0";
+    frame::IpAddress neighbour_address;
+    frame::Endpoint web_service;  // 198.51.100.10:80
     std::string client_device = "c0", dut_client_device = "d0";
     std::string dut_server_device = "d1", server_device = "s0";
     frame::IpAddress client_address, dut_client_address;
@@ -187,6 +214,13 @@ class NatPath {
     // Replaces the DUT's nat table, and with a service or a tunnel its filter table; sets the
     // sysctls of both and flushes conntrack, as the options say. With a tunnel it makes that anew.
     Status configure(const NatPathOptions& options);
+    // A second host on the client's network, on one bridge of the DUT with the client. kKernelLacks
+    // without br_netfilter.
+    Status add_neighbour();
+    // Has each endpoint of the TCP service in its state.
+    Status add_endpoints();
+    // What `iptables-save --counters` says of the DUT.
+    Result<std::string> counted_rules() const;
     // Packets that the service's rule counted: of DNAT the first ones of flows, of REJECT all.
     Result<std::uint64_t> service_hits() const;
     // Of the tunnel, since configure(): messages of ICMP that the DUT's rule dropped, and fragments

@@ -64,6 +64,20 @@ const std::vector<Scenario>& all_scenarios() {
          stale_udp_cells,
          {},
          Scenario::When::kAsked},
+        {"bridge-unnat",
+         "Answers that a bridge carries past conntrack",
+         lab::Role::kNatPath,
+         run_bridge_unnat,
+         bridge_unnat_cells,
+         {},
+         Scenario::When::kAsked},
+        {"stale-endpoint",
+         "Rules of a service that name dead endpoints",
+         lab::Role::kNatPath,
+         run_stale_endpoint,
+         stale_endpoint_cells,
+         {},
+         Scenario::When::kAsked},
     };
     return scenarios;
 }

@@ -119,6 +119,10 @@ Result<verdict::ScenarioResult> run_snat_timestamps(Context& context);
 std::vector<std::string> snat_timestamps_cells();
 Result<verdict::ScenarioResult> run_stale_udp(Context& context);
 std::vector<std::string> stale_udp_cells();
+Result<verdict::ScenarioResult> run_bridge_unnat(Context& context);
+std::vector<std::string> bridge_unnat_cells();
+Result<verdict::ScenarioResult> run_stale_endpoint(Context& context);
+std::vector<std::string> stale_endpoint_cells();
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario

@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(connects_and_what_came_of_them_come_back_as_they_were) {
     BOOST_TEST((connects_from_json(request).error().code == ErrorCode::kBadInput));
 
     ConnectsReport report{.seconds = 2.5, .worst_late_ms = 1.25, .left_open = 4};
-    report.connects = {{1763692000123456789, 40'001, 0, 0.75}, {5, 0, 110, 10'000}};
+    report.connects = {{1763692000123456789, 40'001, 0, 0.75}, {5, 0, 110, 10'000, "hello"}};
     const ConnectsReport back = connects_report_from_json(sent(connects_report_to_json(report)));
     BOOST_TEST((back.connects == report.connects));
     BOOST_TEST((back.seconds == 2.5 && back.worst_late_ms == 1.25 && back.left_open == 4));

@@ -133,7 +133,9 @@ BOOST_AUTO_TEST_CASE(connects_are_timed_and_closed_by_the_side_that_was_asked_fo
     int left[2] = {0, 0};
     for (const Closer closer : {Closer::kServer, Closer::kClient}) {
         const frame::Endpoint at = endpoint("198.18.77.2:" + std::to_string(port++));
-        require(server->start_closing_server({.listen = at, .closes_first = closer}));
+        const std::string greeting = closer == Closer::kServer ? "hello" : "";
+        require(server->start_closing_server(
+            {.listen = at, .closes_first = closer, .greeting = greeting}));
         require(server->start_capture(
             {.device = "e0", .most_bytes = 128, .tcp_flags = TH_SYN | TH_FIN | TH_RST}));
         const auto report = client->tcp_connects(
@@ -144,6 +146,7 @@ BOOST_AUTO_TEST_CASE(connects_are_timed_and_closed_by_the_side_that_was_asked_fo
         for (const Connect& each : report->connects) {
             BOOST_TEST(each.error == 0);
             BOOST_TEST(each.port != 0);
+            BOOST_TEST(each.said == greeting);
             BOOST_TEST(each.milliseconds > 0);
         }
         // The last FINs may still be on their way.

@@ -113,6 +113,41 @@ BOOST_AUTO_TEST_CASE(the_nat_path_translates_as_asked) {
     BOOST_TEST(has(service(Service::kNoEndpoint), "-A FORWARD" + to + "REJECT"));
     BOOST_TEST(!has(service(Service::kNoEndpoint), "DNAT"));
     BOOST_TEST(!has(service(Service::kNone), "*filter"));
+    BOOST_TEST(has(service(Service::kNeighbour), to + "DNAT --to-destination 198.18.0.3:53\n"));
+    BOOST_TEST(has(nat_path_rules(names, {.hairpin = true}),
+                   "-s 198.18.0.1/24 -d 198.18.0.1/24 -p udp -j MASQUERADE\n"));
+}
+
+BOOST_AUTO_TEST_CASE(the_nat_path_names_endpoints_as_kube_proxy_does) {
+    const NatPathNames names = nat_path_names("1a2b");
+    const auto closed = endpoints_that(EndpointState::kClosed);
+    const std::string rules = nat_path_rules(
+        names,
+        {.web_endpoints = {endpoints_that(EndpointState::kServes)[0], closed[0], closed[7]}});
+    for (const char* line :
+         {"-A PREROUTING -j KUBE-SERVICES\n",
+          "-A KUBE-SERVICES -d 198.51.100.10/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-tcp\n",
+          "-A KUBE-SVC-tcp -m statistic --mode random --probability 0.3333333333 -j "
+          "KUBE-SEP-tcp-0\n",
+          "-A KUBE-SVC-tcp -j KUBE-SEP-tcp-2\n",
+          "-A KUBE-SEP-tcp-1 -p tcp -m tcp -j DNAT --to-destination 203.0.113.48:8080\n",
+          "-A KUBE-SEP-tcp-2 -p tcp -m tcp -j DNAT --to-destination 203.0.113.55:8080\n"}) {
+        BOOST_TEST(has(rules, line), line);
+    }
+    BOOST_TEST(!has(nat_path_rules(names, {}), "KUBE"));
+    BOOST_TEST(has(nat_path_endpoint_filter(EndpointState::kSilent),
+                   "-A INPUT -d 203.0.113.64/32 -j DROP\n"));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_rule_has_counted_is_read_from_its_line) {
+    const std::string rules =
+        "*nat\n[12:624] -A A -d 198.51.100.10/32 -j DNAT --to-destination 203.0.113.1:80\n"
+        "[3:9] -A A -j DNAT --to-destination 203.0.113.1:8080\n[5:9] -A B -d 198.51.100.10/32 -j "
+        "C\n";
+    BOOST_TEST(hits_of(rules, " --to-destination 203.0.113.1:80") == 12U);
+    BOOST_TEST(hits_of(rules, " --to-destination 203.0.113.1:8080") == 3U);
+    BOOST_TEST(hits_of(rules, " -d 198.51.100.10/32") == 17U);
+    BOOST_TEST(hits_of(rules, " -d 198.51.100.1/32") == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused_with_the_range) {

@@ -1,5 +1,5 @@
-// snat-timestamps and stale-udp on the running kernel, run as a user runs them; and their symptoms by
-// other causes, planted while they run, which must not be given their cause.
+// The scenarios of the service path on the running kernel, run as a user runs them; and their symptoms
+// by other causes, planted while they run, which must not be given their cause.
 #define BOOST_TEST_MODULE service_path_lab
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -13,6 +13,8 @@ namespace {
 
 const std::string kTimestamps = "snat-timestamps";
 const std::string kStale = "stale-udp";
+const std::string kBridge = "bridge-unnat";
+const std::string kEndpoint = "stale-endpoint";
 
 void nothing_false(const json& scenario) {
     for (const std::string& claim : contradictions(scenario, {})) {
@@ -39,12 +41,33 @@ void trap(const std::string& id, const std::string& matrix, const std::string& c
     BOOST_TEST(named == cause, scenario["headline"]);
 }
 
+// The whole scenario is reproduced, cured, and leaves the machine as it was.
+json reproduced(const std::string& id) {
+    const MachineState before = MachineState::read();
+    const Scratch out;
+    const auto run = pathproof_run({"repro", id, "--out", out.path(), "--json"});
+    BOOST_TEST_MESSAGE(run.err);
+    BOOST_TEST(run.exit_status == 0);
+    const json scenario = scenario_named(json::parse(run.out), id);
+    BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
+    BOOST_TEST(scenario["cure_shown"] == true, scenario["cure"]);
+    BOOST_TEST(scenario["unexplained"] == 0);
+    nothing_false(scenario);
+    BOOST_TEST(MachineState::read() == before);
+    return scenario;
+}
+
+// Run in a namespace of the lab before the first cell.
+auto command(const std::string& role, const std::string& text) {
+    return [role, text](Planter& lab) {
+        lab.wait_for_namespace("server", "s0");
+        lab.in(role, text);
+    };
+}
+
 // A rule of the DUT for SYNs, before the first cell.
 auto rule(const std::string& target) {
-    return [target](Planter& lab) {
-        lab.wait_for_namespace("server", "s0");
-        lab.in("dut", "iptables -t mangle -A FORWARD -p tcp --syn " + target);
-    };
+    return command("dut", "iptables -t mangle -A FORWARD -p tcp --syn " + target);
 }
 
 const std::string kFew = "small-range.random-fully";
@@ -53,16 +76,7 @@ const std::string kNoNat = "control.no-nat";
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(it_is_reproduced_named_and_cured_and_the_share_is_as_computed) {
-    const MachineState before = MachineState::read();
-    const Scratch out;
-    const auto run = pathproof_run({"repro", kTimestamps, "--out", out.path(), "--json"});
-    BOOST_TEST_MESSAGE(run.err);
-    BOOST_TEST(run.exit_status == 0);
-    const json scenario = scenario_named(json::parse(run.out), kTimestamps);
-    BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
-    BOOST_TEST(scenario["cure_shown"] == true, scenario["cure"]);
-    BOOST_TEST(scenario["unexplained"] == 0);
-    nothing_false(scenario);
+    const json scenario = reproduced(kTimestamps);
     for (const char* id : {"small-range.random-fully", "small-range.masquerade",
                            "small-range.after-cure", "full-range.random-fully"}) {
         const json& cell = cell_named(scenario, id);
@@ -88,7 +102,6 @@ BOOST_AUTO_TEST_CASE(it_is_reproduced_named_and_cured_and_the_share_is_as_comput
         BOOST_TEST(measure(cell, "refused_by_timestamp") == 0, id);
     }
     BOOST_TEST(cell_named(scenario, "control.client-closes-first")["verdict"] == "PASS");
-    BOOST_TEST(MachineState::read() == before);
 }
 
 BOOST_AUTO_TEST_CASE(random_loss_of_syns_has_another_cause) {
@@ -129,16 +142,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_accept_has_another_cause) {
 }
 
 BOOST_AUTO_TEST_CASE(a_udp_flow_that_keeps_a_gone_endpoint_is_found_named_and_cured) {
-    const MachineState before = MachineState::read();
-    const Scratch out;
-    const auto run = pathproof_run({"repro", kStale, "--out", out.path(), "--json"});
-    BOOST_TEST_MESSAGE(run.err);
-    BOOST_TEST(run.exit_status == 0);
-    const json scenario = scenario_named(json::parse(run.out), kStale);
-    BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
-    BOOST_TEST(scenario["cure_shown"] == true, scenario["cure"]);
-    BOOST_TEST(scenario["unexplained"] == 0);
-    nothing_false(scenario);
+    const json scenario = reproduced(kStale);
     for (const char* id : {"other-endpoint", "no-endpoint", "other-endpoint.after-cure"}) {
         const json& cell = cell_named(scenario, id);
         BOOST_TEST(cell["cause"] == "stale-entry", id);
@@ -149,7 +153,6 @@ BOOST_AUTO_TEST_CASE(a_udp_flow_that_keeps_a_gone_endpoint_is_found_named_and_cu
     BOOST_TEST(measure(cell_named(scenario, "control.no-endpoint.new-flow"), "rejected") ==
                measure(cell_named(scenario, "control.no-endpoint.new-flow"), "sent"));
     BOOST_TEST(measure(cell_named(scenario, "cure.delete-entry"), "deleted") == 1);
-    BOOST_TEST(MachineState::read() == before);
 }
 
 // The proxy did not change the rules: another one sends all flows to the endpoint that is gone.
@@ -186,4 +189,83 @@ BOOST_AUTO_TEST_CASE(an_endpoint_that_is_not_reached_at_all_is_none_that_is_gone
             lab.in("dut", "iptables -t mangle -A POSTROUTING -p udp -d 203.0.113.2 -j DROP");
         },
         "");
+}
+
+BOOST_AUTO_TEST_CASE(answers_that_a_bridge_carries_untranslated_are_found_named_and_cured) {
+    const json scenario = reproduced(kBridge);
+    for (const char* id : {"bridge-nf-off", "bridge-nf-off.after-cure"}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["cause"] == "untranslated-answer", id);
+        BOOST_TEST(measure(cell, "failed") == measure(cell, "lookups"), id);
+        BOOST_TEST(measure(cell, "from_backend") >= measure(cell, "failed"), id);
+        BOOST_TEST(measure(cell, "unreplied") == measure(cell, "failed"), id);
+    }
+    for (const char* id :
+         {"control.direct", "control.other-host", "cure.bridge-nf-on", "cure.masquerade"}) {
+        BOOST_TEST(cell_named(scenario, id)["verdict"] == "PASS", id);
+        BOOST_TEST(measure(cell_named(scenario, id), "from_backend") == 0, id);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(answers_that_conntrack_is_kept_from_have_another_cause) {
+    trap(kBridge, "bridge-nf-off", "control.other-host",
+         command("dut", "iptables -t raw -A PREROUTING -p udp --sport 53 -j NOTRACK"),
+         "untranslated-answer");
+}
+
+BOOST_AUTO_TEST_CASE(answers_that_are_dropped_have_another_cause) {
+    trap(kBridge, "bridge-nf-off", "control.other-host",
+         command("dut", "iptables -t mangle -A FORWARD -p udp --sport 53 -j DROP"), "no-answer");
+}
+
+BOOST_AUTO_TEST_CASE(answers_of_a_server_with_another_address_have_another_cause) {
+    trap(kBridge, "bridge-nf-off", "control.other-host",
+         command("server",
+                 "nft 'add table ip trap; add chain ip trap other { type filter hook postrouting "
+                 "priority 300; }; add rule ip trap other udp sport 53 ip saddr set 203.0.113.99'"),
+         "");
+}
+
+BOOST_AUTO_TEST_CASE(dead_endpoints_that_the_rules_name_are_found_named_and_cured) {
+    const json scenario = reproduced(kEndpoint);
+    for (const char* id : {"dead.nobody", "dead.closed", "dead.silent", "dead.stranger",
+                           "dead.rejected", "dead.closed.after-cure"}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["cause"] == "stale-endpoint", id);
+        BOOST_TEST(measure(cell, "failed") >= measure(cell, "band_low"), id);
+        BOOST_TEST(measure(cell, "failed") <= measure(cell, "band_high"), id);
+        const bool tracked = std::string(id) != "dead.rejected";
+        BOOST_TEST(measure(cell, tracked ? "by_entry" : "by_counter") == measure(cell, "failed"),
+                   id);
+    }
+    BOOST_TEST(measure(cell_named(scenario, "dead.stranger"), "stranger") ==
+               measure(cell_named(scenario, "dead.stranger"), "failed"));
+    for (const char* id : {"control.all-alive", "cure.rules-of-the-living"}) {
+        BOOST_TEST(cell_named(scenario, id)["verdict"] == "PASS", id);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_endpoint_that_serves_and_is_not_reached_has_another_cause) {
+    trap(kEndpoint, "dead.closed", "control.all-alive",
+         command("server", "iptables -t raw -A PREROUTING -p tcp --syn -d 203.0.113.16 -j DROP"),
+         "serving-endpoint");
+}
+
+// Half of the flows: those whose source port is a multiple of four.
+BOOST_AUTO_TEST_CASE(connections_that_a_filter_stops_before_the_rules_have_another_cause) {
+    trap(kEndpoint, "dead.closed", "control.all-alive",
+         command("dut",
+                 "iptables -t raw -A PREROUTING -p tcp -d 198.51.100.10 -m u32 --u32 "
+                 "'0>>22&0x3C@0>>16&3=0' -j DROP"),
+         "");
+}
+
+// Another program's rule, before those of the proxy, sends every connection to one dead endpoint.
+BOOST_AUTO_TEST_CASE(rules_of_another_that_name_the_dead_alone_have_another_cause) {
+    trap(kEndpoint, "dead.closed", "control.all-alive",
+         command("dut",
+                 "nft 'add table ip trap; add chain ip trap to_one { type nat hook prerouting "
+                 "priority -110; }; add rule ip trap to_one ip daddr 198.51.100.10 tcp dport 80 "
+                 "dnat to 203.0.113.48:8080'"),
+         "");
 }

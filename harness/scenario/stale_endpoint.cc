@@ -1,0 +1,167 @@
+// A share of the connections to a service fails for as long as its rules name endpoints that are dead.
+//
+// Set:  kube-proxy's chains for a service, in iptables: each endpoint with the same chance; of those
+//       that they name some are dead, each way that an endpoint can be.
+// Sent: short TCP connections to the service at a rate.
+// Seen: how each ended, which endpoint conntrack's entry or event of it names, what each endpoint's
+//       DNAT rule counted.
+
+#include "harness/scenario/stale_endpoint.h"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "harness/scenario/measures.h"
+#include "harness/scenario/nat_path_hosts.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using lab::EndpointState;
+
+constexpr std::uint32_t kEndpointConnects = 400;
+constexpr double kEndpointConnectsPerSecond = 400;
+constexpr agent::milliseconds kEndpointTimeout{5000};
+constexpr const char* kService = "service";
+constexpr const char* kStranger = "stranger";
+
+ConnectEnd end_of(const agent::Connect& connect) {
+    switch (connect.error) {
+        case 0: return connect.said == kService ? ConnectEnd::kServed : ConnectEnd::kStranger;
+        case ECONNREFUSED: return ConnectEnd::kRefused;
+        case ETIMEDOUT: return ConnectEnd::kTimedOut;
+        case EHOSTUNREACH:
+        case ENETUNREACH: return ConnectEnd::kUnreachable;
+        default: return ConnectEnd::kOther;
+    }
+}
+
+class EndpointBench {
+  public:
+    static Result<std::unique_ptr<EndpointBench>> open(Context& context) {
+        NatPathHosts hosts = TRY(NatPathHosts::open(context));
+        TRY(hosts.lab->add_endpoints());
+        // What the kernel lacks for such rules is known before any cell.
+        TRY(hosts.lab->configure({.web_endpoints = lab::endpoints_that(EndpointState::kServes)}));
+        for (const auto& [state, says] :
+             {std::pair{EndpointState::kServes, kService}, {EndpointState::kStranger, kStranger}}) {
+            for (const frame::IpAddress& address : lab::endpoints_that(state)) {
+                TRY(hosts.server->start_closing_server(
+                    {.listen = {address, lab::kEndpointPort}, .greeting = says}));
+            }
+        }
+        return std::unique_ptr<EndpointBench>(new EndpointBench(context, std::move(hosts)));
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
+    MeasuredEndpointCell measure(const EndpointCell& what) {
+        MeasuredEndpointCell cell{.what = what};
+        std::string lines;
+        if (const Status made = run(what, cell.seen, lines); !made) {
+            cell.seen.objections.push_back(made.error().message);
+        }
+        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".failed-connects.txt",
+                                      "every connect that failed, a line each", lines)) {
+            cell.evidence = std::move(*kept);
+        }
+        return cell;
+    }
+
+  private:
+    EndpointBench(Context& context, NatPathHosts hosts)
+        : context_(context), hosts_(std::move(hosts)) {}
+
+    Status run(const EndpointCell& what, EndpointValues& seen, std::string& lines) {
+        std::vector<frame::IpAddress> named = lab::endpoints_that(EndpointState::kServes);
+        named.resize(what.serving);
+        for (unsigned i = 0; i < what.dead; ++i) {
+            named.push_back(lab::endpoints_that(what.dead_as).at(i));
+        }
+        const frame::Endpoint& service = hosts_.names().web_service;
+        TRY(hosts_.lab->configure(
+            {.snat = lab::NatBoxOptions::Snat::kNone, .web_endpoints = named}));
+        TRY(hosts_.dut->start_events({.protocol = IPPROTO_TCP,
+                                      .original_destination_port = service.port,
+                                      .births_only = true}));
+        const auto report = hosts_.client->tcp_connects({.server = service,
+                                                         .count = kEndpointConnects,
+                                                         .per_second = kEndpointConnectsPerSecond,
+                                                         .timeout = kEndpointTimeout});
+        const auto log = hosts_.dut->stop_events();
+        const auto rules = hosts_.lab->counted_rules();
+        if (!report || !log || !rules) {
+            return pass_on(!report ? report.error() : !log ? log.error() : rules.error());
+        }
+        if (log->overruns != 0) {
+            seen.objections.push_back(
+                fmt::format("the conntrack listener lost events {} times", log->overruns));
+        }
+        for (std::size_t i = 0; i < named.size(); ++i) {
+            seen.endpoints.push_back(
+                {.address = to_string(named[i]),
+                 .dead = i >= what.serving,
+                 .hits =
+                     lab::hits_of(*rules, fmt::format(" --to-destination {}:{}",
+                                                      to_string(named[i]), lab::kEndpointPort))});
+        }
+        std::map<std::uint16_t, std::string> backends;  // by the client's port: the last
+        for (const netfilter::Event& event : log->events) {
+            backends[event.entry.original.source.port] =
+                to_string(event.entry.reply.source.address);
+        }
+        for (const agent::Connect& connect : report->connects) {
+            take(connect, backends[connect.port], seen, lines);
+        }
+        return {};
+    }
+
+    static void take(const agent::Connect& connect, const std::string& backend,
+                     EndpointValues& seen, std::string& lines) {
+        const ConnectEnd end = end_of(connect);
+        const bool failed = end != ConnectEnd::kServed;
+        ++seen.ends[static_cast<std::size_t>(end)];
+        const auto at = std::ranges::find(seen.endpoints, backend, &EndpointTally::address);
+        if (at != seen.endpoints.end()) {
+            ++at->flows;
+            at->failed += failed ? 1 : 0;
+        } else {
+            seen.failed_without_entry += failed ? 1 : 0;
+        }
+        if (failed) {
+            lines += fmt::format("port={} errno={} milliseconds={:.1f} said={} backend={}\n",
+                                 connect.port, connect.error, connect.milliseconds, connect.said,
+                                 backend.empty() ? "unknown" : backend);
+        }
+    }
+
+    Context& context_;
+    NatPathHosts hosts_;
+};
+
+}  // namespace
+
+std::vector<EndpointCell> endpoint_cells() {
+    return with_roles<EndpointCell>({
+        {.id = "dead.nobody", .label = "nobody there", .dead_as = EndpointState::kNobody},
+        {.id = "dead.closed", .label = "port closed"},
+        {.id = "dead.silent", .label = "silent", .dead_as = EndpointState::kSilent},
+        {.id = "dead.stranger", .label = "a stranger", .dead_as = EndpointState::kStranger},
+        {.id = "dead.rejected", .label = "rejected", .dead_as = EndpointState::kRejected},
+        {.id = "control.all-alive", .label = "control: all alive", .serving = 8, .dead = 0},
+        {.id = "cure.rules-of-the-living", .label = "cure: rules anew", .dead = 0},
+        {.id = "dead.closed.after-cure", .label = "after the cure", .again = true},
+    });
+}
+
+std::vector<std::string> stale_endpoint_cells() {
+    return ids_of(endpoint_cells());
+}
+
+Result<verdict::ScenarioResult> run_stale_endpoint(Context& context) {
+    return run_cells<EndpointBench>(context, "stale-endpoint", endpoint_cells());
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,76 @@
+// stale-endpoint: a service's rules still name endpoints that are dead, and a share of its connections
+// fails. Measuring and concluding are apart: stale_endpoint.cc runs cells,
+// stale_endpoint_conclude.cc makes verdicts of plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/lab/veth_lab.h"
+#include "harness/scenario/concluded.h"
+
+namespace pathproof::scenario {
+
+struct EndpointCell {
+    std::string id;
+    std::string label;  // in charts
+    verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
+    lab::EndpointState dead_as = lab::EndpointState::kClosed;
+    unsigned serving = 6;  // endpoints that the rules name, of which
+    unsigned dead = 2;     // these are dead
+    bool again = false;    // a cell of before, after its cure was taken away
+
+    unsigned named() const { return serving + dead; }
+};
+
+// Of one connect.
+enum class ConnectEnd : std::uint8_t {
+    kServed,
+    kRefused,
+    kTimedOut,
+    kUnreachable,
+    kStranger,  // connected, and what answered is not the service
+    kOther,     // another error
+};
+inline constexpr std::size_t kConnectEnds = 6;
+
+struct EndpointTally {
+    std::string address;
+    bool dead = false;
+    std::uint64_t hits = 0;    // of its DNAT rule
+    std::uint64_t flows = 0;   // connects whose entry or event goes to it
+    std::uint64_t failed = 0;  // of them
+};
+
+struct EndpointValues {
+    std::vector<std::string> objections;  // why it is no result; empty when it is one
+    std::vector<EndpointTally> endpoints;
+    std::uint64_t ends[kConnectEnds] = {};
+    std::uint64_t failed_without_entry = 0;  // that neither an entry nor an event names
+
+    std::uint64_t count(ConnectEnd end) const { return ends[static_cast<std::size_t>(end)]; }
+    std::uint64_t connects() const;
+    std::uint64_t failed() const { return connects() - count(ConnectEnd::kServed); }
+    // Failed connects: by an entry or event to a dead endpoint, or to one that serves; by the count of
+    // a dead one's rule beyond its entries; by nothing.
+    std::uint64_t by_entry() const;
+    std::uint64_t at_serving() const;
+    std::uint64_t by_counter() const;
+    std::uint64_t unexplained() const { return failed_without_entry - by_counter(); }
+};
+
+using MeasuredEndpointCell = Measurement<EndpointCell, EndpointValues>;
+
+// In the order in which they run.
+std::vector<EndpointCell> endpoint_cells();
+
+// The smallest and the largest number of hits in the central 99.9 % of a binomial distribution.
+std::pair<std::uint64_t, std::uint64_t> binomial_band(std::uint64_t trials, double chance);
+
+verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen);
+// The whole scenario but for its id and duration. Cells that were not run are missing.
+verdict::ScenarioResult conclude(const std::vector<MeasuredEndpointCell>& cells);
+
+}  // namespace pathproof::scenario
