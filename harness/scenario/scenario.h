@@ -119,6 +119,12 @@ Result<verdict::ScenarioResult> run_snat_timestamps(Context& context);
 std::vector<std::string> snat_timestamps_cells();
 Result<verdict::ScenarioResult> run_stale_udp(Context& context);
 std::vector<std::string> stale_udp_cells();
+Result<verdict::ScenarioResult> run_table_full(Context& context);
+std::vector<std::string> table_full_cells();
+Result<verdict::ScenarioResult> run_snat_exhaustion(Context& context);
+std::vector<std::string> snat_exhaustion_cells();
+Result<verdict::ScenarioResult> run_pmtu_blackhole(Context& context);
+std::vector<std::string> pmtu_blackhole_cells();
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario
