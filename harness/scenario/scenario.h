@@ -123,6 +123,12 @@ Result<verdict::ScenarioResult> run_bridge_unnat(Context& context);
 std::vector<std::string> bridge_unnat_cells();
 Result<verdict::ScenarioResult> run_stale_endpoint(Context& context);
 std::vector<std::string> stale_endpoint_cells();
+Result<verdict::ScenarioResult> run_table_full(Context& context);
+std::vector<std::string> table_full_cells();
+Result<verdict::ScenarioResult> run_snat_exhaustion(Context& context);
+std::vector<std::string> snat_exhaustion_cells();
+Result<verdict::ScenarioResult> run_pmtu_blackhole(Context& context);
+std::vector<std::string> pmtu_blackhole_cells();
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario

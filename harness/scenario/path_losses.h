@@ -1,0 +1,54 @@
+// Packets that went into the DUT of the NAT path and did not come out of it: how many, and what else
+// than a scenario's own failure is known of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/scenario/nat_path_hosts.h"
+
+namespace pathproof::scenario {
+
+struct PathLosses {
+    std::uint64_t in = 0;   // packets of the client that the DUT got
+    std::uint64_t out = 0;  // of them those that the server got
+    // conntrack's counters on the DUT. `drop` has those of insert_failed too.
+    std::uint64_t drop = 0;
+    std::uint64_t insert_failed = 0;
+    std::uint64_t early_drop = 0;
+    std::uint64_t netfilter_drops = 0;  // packets that the kernel says netfilter dropped
+    std::vector<std::string> outages;   // devices of the DUT that had no link for a time
+
+    std::uint64_t lost() const { return in > out ? in - out : 0; }
+    // Dropped by conntrack for want of an entry: not one that was refused when it was inserted.
+    std::uint64_t for_want_of_entry() const {
+        return drop > insert_failed ? drop - insert_failed : 0;
+    }
+    std::uint64_t by_rules() const { return netfilter_drops > drop ? netfilter_drops - drop : 0; }
+};
+
+// Adds what the kernel told of drops and links.
+void take(const agent::PathEvents& seen, PathLosses& losses);
+
+struct WatchedPath {
+    PathLosses losses;
+    std::set<std::uint16_t> sources;  // ports of the client whose datagrams the server got
+};
+// Watches the DUT and the server while `send` sends to that port of the server (UDP), and to the one
+// after it (TCP).
+Result<WatchedPath> watch_path(NatPathHosts& hosts, std::uint16_t port,
+                               const std::function<Status()>& send);
+
+// Of packets that a scenario's own failure does not explain: "link-down", "rule-drop",
+// "insert-failed", "table-full" or "lost", and a clause.
+struct OtherCause {
+    std::string cause;
+    std::string clause;
+};
+OtherCause other_cause(const PathLosses& losses);
+
+}  // namespace pathproof::scenario

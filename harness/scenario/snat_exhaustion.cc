@@ -1,0 +1,207 @@
+// Flows through SNAT into a range of ports of which most are in use.
+//
+// Set:  MASQUERADE of a client's UDP into 8192 ports, some of them in use by its other flows; or into
+//       all ports.
+// Sent: a datagram from each of many ports.
+// Seen: which of them got an entry, with which port, and so which ports were in use at each;
+//       conntrack's counters; what came out.
+
+#include "harness/scenario/snat_exhaustion.h"
+
+#include <netinet/in.h>
+
+#include <map>
+
+#include "harness/scenario/measures.h"
+
+namespace pathproof::scenario {
+namespace {
+
+constexpr lab::PortRange kRange{30'000, 38'191};
+constexpr std::uint32_t kRangePorts = kRange.last - kRange.first + 1;
+// Of the client: none of the range, so that no flow keeps its own.
+constexpr std::uint32_t kFirstClientPort = 40'000;
+constexpr std::uint16_t kSinkPort = 9000;
+constexpr std::uint32_t kBatch = 64;  // flows, between two looks at the table
+constexpr std::uint32_t kFlowsOfCure = 512;
+// Flows that are sent for each port of the range that is to be taken: more fail for another reason.
+constexpr std::uint32_t kMostForEach = 3;
+
+class ExhaustionBench {
+  public:
+    static Result<std::unique_ptr<ExhaustionBench>> open(Context& context) {
+        std::unique_ptr<ExhaustionBench> bench(new ExhaustionBench(context));
+        bench->hosts_ = TRY(NatPathHosts::open(context));
+        return bench;
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
+    MeasuredExhaustionCell measure(const ExhaustionCell& what) {
+        MeasuredExhaustionCell cell{.what = what};
+        flows_text_.clear();
+        if (const Status made = run(what, cell.seen); !made) {
+            cell.seen.objections.push_back(made.error().message);
+        }
+        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".failed.txt",
+                                      "flows that got no entry, and the ports in use at each",
+                                      flows_text_)) {
+            cell.evidence = std::move(*kept);
+        }
+        return cell;
+    }
+
+  private:
+    explicit ExhaustionBench(Context& context) : context_(context) {}
+
+    Status configure(lab::PortRange ports, lab::NatPathOptions::Flows flows) {
+        return hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kMasquerade,
+                                      .snat_protocol = "udp",
+                                      .snat_ports = ports,
+                                      .udp_timeout_s = 600,
+                                      .flows = flows});
+    }
+
+    // Sends new flows until that many entries are there, or so many flows were sent.
+    Status send_until(std::uint64_t entries, std::uint32_t most) {
+        for (std::uint32_t sent = 0; sent < most;) {
+            const auto table = TRY(hosts_.dut->conntrack_table());
+            if (table.entries >= entries) {
+                return {};
+            }
+            const auto batch = static_cast<std::uint16_t>(
+                std::min<std::uint64_t>({kBatch, entries - table.entries, most - sent}));
+            const auto report = TRY(hosts_.client->send_datagrams(
+                {.source = {hosts_.names().client_address, static_cast<std::uint16_t>(next_)},
+                 .destination = {hosts_.names().server_address, kSinkPort},
+                 .payloads = {{0x70, 0x70}},
+                 .source_ports = batch}));
+            if (report.sent != batch) {
+                return fail(ErrorCode::kFailed, "the client's kernel refused {} of {} datagrams",
+                            batch - report.sent, batch);
+            }
+            next_ += batch;
+            sent += batch;
+        }
+        return {};
+    }
+
+    // Which ports of the range are in use.
+    Result<std::vector<bool>> ports_in_use() {
+        std::vector<bool> used(kRangePorts);
+        const auto entries = TRY(hosts_.dut->conntrack_dump(
+            {.protocol = IPPROTO_UDP, .original_destination_port = kSinkPort}));
+        for (const netfilter::Entry& entry : entries) {
+            use(used, entry.reply.destination.port);
+        }
+        return used;
+    }
+
+    static void use(std::vector<bool>& used, std::uint16_t port) {
+        if (port >= kRange.first && port <= kRange.last) {
+            used[port - kRange.first] = true;
+        }
+    }
+
+    static std::uint64_t count(const std::vector<bool>& used) {
+        return static_cast<std::uint64_t>(std::ranges::count(used, true));
+    }
+
+    Status run(const ExhaustionCell& what, ExhaustionValues& seen) {
+        next_ = kFirstClientPort;
+        seen.ports = kRangePorts;
+        TRY(configure(kRange, lab::NatPathOptions::Flows::kForget));
+        const std::uint64_t begin = kRangePorts * what.from / 100;
+        TRY(send_until(begin, kMostForEach * static_cast<std::uint32_t>(begin)));
+        std::vector<bool> used = TRY(ports_in_use());
+        seen.used_before = count(used);
+        if (what.all_ports) {
+            TRY(configure({}, lab::NatPathOptions::Flows::kKeep));
+        }
+        const std::uint64_t end = kRangePorts * what.to / 100;
+        const std::uint64_t wanted = what.all_ports ? seen.used_before + kFlowsOfCure : end;
+        const std::uint32_t first = next_;
+        TRY(hosts_.dut->start_events({.protocol = IPPROTO_UDP,
+                                      .original_destination_port = kSinkPort,
+                                      .births_only = true}));
+        const auto watched = watch_path(hosts_, kSinkPort, [&] {
+            return send_until(wanted,
+                              kMostForEach * static_cast<std::uint32_t>(wanted - seen.used_before));
+        });
+        const auto log = TRY(hosts_.dut->stop_events());
+        TRY(watched ? Status() : Status(pass_on(watched.error())));
+        seen.path = watched->losses;
+        seen.flows = next_ - first;
+        seen.overruns = log.overruns;
+        judge(what, first, log.events, used, seen);
+        const auto after = TRY(ports_in_use());
+        seen.used_after = count(after);
+        return {};
+    }
+
+    // Follows the flows in the order in which they were sent.
+    void judge(const ExhaustionCell& what, std::uint32_t first,
+               const std::vector<netfilter::Event>& births, std::vector<bool>& used,
+               ExhaustionValues& seen) {
+        std::map<std::uint32_t, std::uint16_t> given;  // port of the client, and that after NAT
+        for (const netfilter::Event& event : births) {
+            given[event.entry.original.source.port] = event.entry.reply.destination.port;
+        }
+        seen.fewest_free = kRangePorts;
+        for (std::uint32_t port = first; port < next_; ++port) {
+            const double fails = what.all_ports ? 0 : search_failure(used);
+            seen.expected += fails;
+            seen.variance += fails * (1 - fails);
+            if (const auto got = given.find(port); got != given.end()) {
+                ++seen.made;
+                use(used, got->second);
+                continue;
+            }
+            const std::uint64_t in_use = count(used);
+            seen.fewest_free = std::min(seen.fewest_free, kRangePorts - in_use);
+            flows_text_ += fmt::format("source port {}: {} of {} ports in use, computed {:.1f} %\n",
+                                       port, in_use, kRangePorts, 100 * fails);
+        }
+    }
+
+    Context& context_;
+    NatPathHosts hosts_;
+    std::uint32_t next_ = kFirstClientPort;
+    std::string flows_text_;
+};
+
+}  // namespace
+
+std::vector<ExhaustionCell> snat_exhaustion_plan() {
+    std::vector<ExhaustionCell> cells = {
+        {.id = "control.empty-range", .label = "0 to 10 % in use"}};
+    for (const auto& [from, to] :
+         {std::pair{45U, 50U}, {70U, 75U}, {85U, 90U}, {90U, 95U}, {95U, 97U}, {97U, 99U}}) {
+        cells.push_back({.id = fmt::format("fill-{}", to),
+                         .label = fmt::format("{} to {} % in use", from, to),
+                         .from = from,
+                         .to = to});
+    }
+    cells.push_back({.id = "control.all-ports", .label = "all ports", .all_ports = true});
+    cells.push_back(
+        {.id = "cure.all-ports", .label = "cure: all ports", .from = 97, .all_ports = true});
+    cells.push_back({.id = "fill-99.after-cure",
+                     .label = "after the cure",
+                     .from = 97,
+                     .to = 99,
+                     .again = true});
+    return with_roles(std::move(cells));
+}
+
+std::vector<std::string> snat_exhaustion_cells() {
+    return ids_of(snat_exhaustion_plan());
+}
+
+Result<verdict::ScenarioResult> run_snat_exhaustion(Context& context) {
+    auto result =
+        TRY(run_cells<ExhaustionBench>(context, "snat-exhaustion", snat_exhaustion_plan()));
+    result.title = "SNAT into few ports: the search for a free one is given up";
+    result.question = "Do flows through SNAT get a port for as long as one is free?";
+    return result;
+}
+
+}  // namespace pathproof::scenario
