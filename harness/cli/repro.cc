@@ -14,6 +14,7 @@
 #include "harness/cli/views.h"
 #include "harness/report/json.h"
 #include "harness/report/report.h"
+#include "harness/scenario/scenario.h"
 
 namespace pathproof::cli {
 namespace {
@@ -79,8 +80,7 @@ void add_repro(CLI::App& app, Command& chosen) {
     command
         ->add_option(
             "scenario", options->scenario,
-            "vxlan-checksum, dns-race, snat-race, offload-truth, snat-timestamps, stale-udp, "
-            "bridge-unnat or stale-endpoint")
+            scenario::known_scenarios())
         ->required();
     add_lab_option(*command, options->lab);
     command->add_option("--out", options->out,

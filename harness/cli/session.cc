@@ -237,11 +237,8 @@ Result<std::vector<const scenario::Scenario*>> parse_scenarios(const std::string
         const std::string id = list.substr(begin, end - begin);
         const scenario::Scenario* found = scenario::find_scenario(id);
         if (found == nullptr) {
-            std::string known;
-            for (const scenario::Scenario& each : scenario::all_scenarios()) {
-                known += (known.empty() ? "" : ", ") + std::string(each.id);
-            }
-            return fail(ErrorCode::kBadInput, "unknown scenario '{}'; there are: {}", id, known);
+            return fail(ErrorCode::kBadInput, "unknown scenario '{}'; there are: {}", id,
+                        scenario::known_scenarios());
         }
         chosen.push_back(found);
         begin = end + 1;

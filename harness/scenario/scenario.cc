@@ -157,6 +157,14 @@ Status check_options(const std::vector<const Scenario*>& scenarios,
     return {};
 }
 
+std::string known_scenarios() {
+    std::string known;
+    for (const Scenario& scenario : all_scenarios()) {
+        known += (known.empty() ? "" : ", ") + std::string(scenario.id);
+    }
+    return known;
+}
+
 const Scenario* find_scenario(const std::string& id) {
     for (const Scenario& scenario : all_scenarios()) {
         if (id == scenario.id) {

@@ -96,6 +96,8 @@ struct Scenario {
 
 // All scenarios in the order in which `qualify` runs them.
 const std::vector<Scenario>& all_scenarios();
+// Their ids: "vxlan-checksum, dns-race, ...".
+std::string known_scenarios();
 // Null for an unknown id.
 const Scenario* find_scenario(const std::string& id);
 // Of one that its lab cannot run: NOT RUN, all its cells SKIP, and why.

@@ -15,6 +15,9 @@ const std::string kTimestamps = "snat-timestamps";
 const std::string kStale = "stale-udp";
 const std::string kBridge = "bridge-unnat";
 const std::string kEndpoint = "stale-endpoint";
+const std::string kTable = "table-full";
+const std::string kExhaustion = "snat-exhaustion";
+const std::string kPmtu = "pmtu-blackhole";
 
 void nothing_false(const json& scenario) {
     for (const std::string& claim : contradictions(scenario, {})) {
@@ -268,4 +271,119 @@ BOOST_AUTO_TEST_CASE(rules_of_another_that_name_the_dead_alone_have_another_caus
                  "priority -110; }; add rule ip trap to_one ip daddr 198.51.100.10 tcp dport 80 "
                  "dnat to 203.0.113.48:8080'"),
          "");
+}
+
+BOOST_AUTO_TEST_CASE(a_full_table_is_found_named_and_cured) {
+    const json scenario = reproduced(kTable);
+    const json& drops = cell_named(scenario, "answered");
+    BOOST_TEST(drops["cause"] == "table-full");
+    BOOST_TEST(measure(drops, "entries") == measure(drops, "maximum"));
+    BOOST_TEST(measure(drops, "failed") == measure(drops, "flows"));
+    BOOST_TEST(measure(drops, "drop") - measure(drops, "insert_failed") >= measure(drops, "lost"));
+    const json& evicts = cell_named(scenario, "unanswered");
+    BOOST_TEST(evicts["cause"] == "early-drop");
+    BOOST_TEST(measure(evicts, "failed") == 0);
+    BOOST_TEST(measure(evicts, "early_drop") > 0);
+    for (const char* id : {"control.half.unanswered", "control.half.answered"}) {
+        BOOST_TEST(cell_named(scenario, id)["verdict"] == "PASS", id);
+        BOOST_TEST(measure(cell_named(scenario, id), "early_drop") == 0, id);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(new_flows_that_a_rule_drops_have_another_cause) {
+    trap(kTable, "unanswered", "control.half.unanswered",
+         command(
+             "dut",
+             "iptables -t mangle -A FORWARD -m statistic --mode nth --every 3 --packet 0 -j DROP"),
+         "rule-drop");
+}
+
+// Behind the last place that can be watched: each packet came out of the DUT.
+BOOST_AUTO_TEST_CASE(new_flows_that_the_server_does_not_take_have_no_cause_of_the_table) {
+    trap(kTable, "unanswered", "control.half.unanswered",
+         command("server", "iptables -t raw -A PREROUTING -p tcp --syn -j DROP"), "");
+}
+
+BOOST_AUTO_TEST_CASE(new_flows_over_a_link_that_is_down_have_another_cause) {
+    trap(
+        kTable, "unanswered", "control.half.unanswered",
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            while (lab.going_on()) {
+                for (const char* state : {"down", "up"}) {
+                    (void)pathproof::process::run_program(
+                        {"ip", "-n", lab.name_of("server"), "link", "set", "s0", state});
+                    std::this_thread::sleep_for(*state == 'd' ? 200ms : 100ms);
+                }
+            }
+        },
+        "link-down");
+}
+
+BOOST_AUTO_TEST_CASE(a_search_for_ports_that_is_given_up_is_found_named_and_cured) {
+    const json scenario = reproduced(kExhaustion);
+    for (const char* id : {"fill-99", "fill-99.after-cure"}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["cause"] == "port-search", id);
+        BOOST_TEST(measure(cell, "failed") == measure(cell, "insert_failed"), id);
+        BOOST_TEST(measure(cell, "fewest_free") > 0, id);
+        const double computed = measure(cell, "expected");
+        BOOST_TEST(std::abs(measure(cell, "failed") - computed) < 5 * std::sqrt(computed) + 5, id);
+    }
+    for (const char* id :
+         {"fill-50", "control.empty-range", "control.all-ports", "cure.all-ports"}) {
+        BOOST_TEST(cell_named(scenario, id)["verdict"] == "PASS", id);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(flows_that_a_rule_drops_have_another_cause_than_ports) {
+    trap(kExhaustion, "fill-99", "control.empty-range",
+         command(
+             "dut",
+             "iptables -t mangle -A FORWARD -m statistic --mode nth --every 3 --packet 0 -j DROP"),
+         "rule-drop");
+}
+
+BOOST_AUTO_TEST_CASE(flows_that_are_not_tracked_have_another_cause_than_ports) {
+    trap(kExhaustion, "fill-99", "control.empty-range",
+         command("dut", "iptables -t raw -A PREROUTING -p udp -j NOTRACK"), "");
+}
+
+BOOST_AUTO_TEST_CASE(a_hop_that_swallows_large_packets_is_found_named_and_cured) {
+    const json scenario = reproduced(kPmtu);
+    for (const auto& [id, cause] :
+         {std::pair{"df-unset.icmp-passes.fragments-dropped", "fragments-dropped"},
+          {"df-unset.icmp-filtered.fragments-dropped", "fragments-dropped"},
+          {"df-set.icmp-filtered.fragments-pass", "icmp-filtered"},
+          {"df-set.icmp-filtered.fragments-dropped", "icmp-filtered"}}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["cause"] == cause, id);
+        BOOST_TEST(measure(cell, "passes") == 1350, id);
+        BOOST_TEST(measure(cell, "stops") == 1351, id);
+    }
+    for (const char* id : {"control.wide-hop", "cure.mtu", "cure.mss-clamp",
+                           "cure.df-set.icmp-passes.fragments-dropped"}) {
+        BOOST_TEST(cell_named(scenario, id)["verdict"] == "PASS", id);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(large_packets_that_a_rule_drops_have_another_cause) {
+    trap(kPmtu, "df-set.icmp-filtered.fragments-pass", "control.wide-hop",
+         command("dut", "iptables -t mangle -A FORWARD -m length --length 1200: -j DROP"),
+         "rule-drop");
+}
+
+// Ping of any size passes.
+BOOST_AUTO_TEST_CASE(a_transfer_that_the_server_does_not_take_is_not_the_hop) {
+    trap(kPmtu, "df-set.icmp-filtered.fragments-pass", "control.wide-hop",
+         command("server", "iptables -t filter -A INPUT -p tcp -m length --length 300: -j DROP"),
+         "lost");
+}
+
+BOOST_AUTO_TEST_CASE(a_hop_that_loses_most_packets_is_not_too_small) {
+    trap(kPmtu, "df-set.icmp-filtered.fragments-pass", "control.wide-hop",
+         command(
+             "dut",
+             "iptables -t mangle -A FORWARD -m statistic --mode random --probability 0.8 -j DROP"),
+         "rule-drop");
 }
