@@ -98,12 +98,7 @@ verdict::Cell conclude(const BridgeCell& what, const BridgeValues& seen) {
         count_of(verdict::kUnexplained, "failed, and no cause could be joined",
                  unexplained_in(seen) + seen.unnamed, "lookups"),
     };
-    const auto end = [&](CellVerdict verdict, std::string cause, const std::string& reason) {
-        cell.verdict = verdict;
-        cell.cause = std::move(cause);
-        cell.reason = reason;
-        return cell;
-    };
+    const auto end = ending(cell);
     if (!seen.objections.empty()) {
         return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
     }

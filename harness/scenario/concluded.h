@@ -116,6 +116,16 @@ std::vector<ConcludedCell<Measured>> conclude_each(const std::vector<Measured>& 
     return cells;
 }
 
+// end(verdict, cause, reason) gives the cell with them.
+inline auto ending(verdict::Cell& cell) {
+    return [&cell](verdict::CellVerdict verdict, std::string cause, std::string reason) {
+        cell.verdict = verdict;
+        cell.cause = std::move(cause);
+        cell.reason = std::move(reason);
+        return cell;
+    };
+}
+
 // Null where there is none.
 template <typename Cells, typename Wanted>
 const typename Cells::value_type* first_of(const Cells& cells, const Wanted& wanted) {

@@ -224,12 +224,7 @@ verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
         connects("at_serving", "of them to an endpoint that serves", seen.at_serving()),
         connects(verdict::kUnexplained, "of them to nobody knows whom", seen.unexplained()),
     };
-    const auto end = [&](CellVerdict verdict, std::string cause, const std::string& reason) {
-        cell.verdict = verdict;
-        cell.cause = std::move(cause);
-        cell.reason = reason;
-        return cell;
-    };
+    const auto end = ending(cell);
     if (!seen.objections.empty()) {
         return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
     }

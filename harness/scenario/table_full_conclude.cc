@@ -179,12 +179,7 @@ verdict::Cell conclude(const TableCell& what, const TableValues& seen) {
         .role = what.role,
         .verdict = CellVerdict::kPass};
     add_measures(seen, cell);
-    const auto end = [&](CellVerdict verdict, std::string cause, std::string reason) {
-        cell.verdict = verdict;
-        cell.cause = std::move(cause);
-        cell.reason = std::move(reason);
-        return cell;
-    };
+    const auto end = ending(cell);
     if (!seen.objections.empty()) {
         return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
     }

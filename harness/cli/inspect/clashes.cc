@@ -242,7 +242,7 @@ class ClashWatch {
 
     void show(const Clash& clash, std::int64_t time_ns) {
         if (options_.common.json) {
-            put_json({{"clash", to_json(clash)}});
+            put_json(output_, {{"clash", to_json(clash)}});
         } else {
             put_text(clash_text(clash, time_ns));
         }
@@ -250,7 +250,7 @@ class ClashWatch {
 
     void show(const LateAnswer& late) {
         if (options_.common.json) {
-            put_json({{"late_answer", to_json(late)}});
+            put_json(output_, {{"late_answer", to_json(late)}});
         } else {
             put_text(late_text(late));
         }
@@ -261,7 +261,7 @@ class ClashWatch {
             return;
         }
         if (options_.common.json) {
-            put_json({{"gap", {{"from_ns", gap.from_ns}, {"until_ns", gap.until_ns}}}});
+            put_json(output_, {{"gap", {{"from_ns", gap.from_ns}, {"until_ns", gap.until_ns}}}});
         } else {
             put_text(fmt::format(
                 "{} events were lost since {}: clash counts are lower bounds from here on",
@@ -272,11 +272,11 @@ class ClashWatch {
     void show_summary(const monitor::ClashBalance& balance) {
         const ClashCounts& counts = shown_.counts();
         if (options_.common.json) {
-            put_json({{"summary",
-                       {{"counts", to_json(counts)},
-                        {"balance", to_json(balance)},
-                        {"overruns", balance.overruns},
-                        {"lower_bounds", balance.overruns > 0}}}});
+            put_json(output_, {{"summary",
+                                {{"counts", to_json(counts)},
+                                 {"balance", to_json(balance)},
+                                 {"overruns", balance.overruns},
+                                 {"lower_bounds", balance.overruns > 0}}}});
             return;
         }
         put_text(
@@ -292,11 +292,6 @@ class ClashWatch {
 
     void put_text(const std::string& text) {
         output_.line() += text;
-        output_.end_line();
-    }
-
-    void put_json(const json& line) {
-        output_.line() += line.dump(-1, ' ', false, json::error_handler_t::replace);
         output_.end_line();
     }
 

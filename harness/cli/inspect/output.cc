@@ -16,12 +16,6 @@ using nlohmann::json;
 
 constexpr std::size_t kFlushBytes = 64 * 1024;
 
-// Text of the kernel (a helper's name) is not held to be UTF-8.
-template <typename T>
-void put_json(Output& output, const T& value) {
-    output.line() += json(value).dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 }  // namespace
 
 void add_common(CLI::App& app, CommonOptions& options) {
@@ -57,32 +51,35 @@ void Output::flush() {
     buffer_.clear();
 }
 
+// Text of the kernel (a helper's name) is not held to be UTF-8.
+void put_json(Output& output, const json& line) {
+    output.line() += line.dump(-1, ' ', false, json::error_handler_t::replace);
+    output.end_line();
+}
+
 void put(Output& output, const netfilter::Entry& entry, const netfilter::TextOptions& text,
          Format format) {
     if (format == Format::kJson) {
-        put_json(output, entry);
-    } else {
-        append_text(output.line(), entry, text);
+        return put_json(output, entry);
     }
+    append_text(output.line(), entry, text);
     output.end_line();
 }
 
 void put(Output& output, const netfilter::Event& event, const netfilter::TextOptions& text,
          Format format) {
     if (format == Format::kJson) {
-        put_json(output, event);
-    } else {
-        append_text(output.line(), event, text);
+        return put_json(output, event);
     }
+    append_text(output.line(), event, text);
     output.end_line();
 }
 
 void put(Output& output, const netfilter::CpuStats& stats, Format format) {
     if (format == Format::kJson) {
-        put_json(output, stats);
-    } else {
-        append_text(output.line(), stats);
+        return put_json(output, stats);
     }
+    append_text(output.line(), stats);
     output.end_line();
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,5 +70,6 @@ void put(Output& output, const netfilter::Entry& entry, const netfilter::TextOpt
 void put(Output& output, const netfilter::Event& event, const netfilter::TextOptions& text,
          Format format);
 void put(Output& output, const netfilter::CpuStats& stats, Format format);
+void put_json(Output& output, const nlohmann::json& line);
 
 }  // namespace pathproof::cli::inspect

@@ -47,9 +47,9 @@ class Why {
             counted ? tracer_->stop().counts : std::vector<drops::DropCount>{};
         const auto conclusion = story_->conclude(counted ? &dropped : nullptr);
         if (options_.common.json) {
-            put({{"answer", monitor::name(conclusion.answer)},
-                 {"text", conclusion.text},
-                 {"began_then", conclusion.by_one_of}});
+            put_json(output_, {{"answer", monitor::name(conclusion.answer)},
+                               {"text", conclusion.text},
+                               {"began_then", conclusion.by_one_of}});
         } else {
             output_.line() += conclusion.text;
             output_.end_line();
@@ -115,7 +115,7 @@ class Why {
         if (options_.common.json) {
             json line{{"time_ns", step.time_ns}, {"step", step.text}};
             line["entry"] = step.entry ? json(*step.entry) : json();
-            put(line);
+            put_json(output_, line);
             return;
         }
         output_.line() += fmt::format("[{}.{:06}] {}", step.time_ns / 1'000'000'000,
@@ -124,11 +124,6 @@ class Why {
             output_.line() += ": ";
             append_text(output_.line(), *step.entry);
         }
-        output_.end_line();
-    }
-
-    void put(const json& line) {
-        output_.line() += line.dump(-1, ' ', false, json::error_handler_t::replace);
         output_.end_line();
     }
 
