@@ -82,8 +82,7 @@ void tell_cure(const EndpointRuns& cells, const ConcludedEndpoints& first,
     const ConcludedEndpoints* again = first_of(
         cells, [](const auto& each) { return each.what().again && connects_harmed(each); });
     const std::string name =
-        "have the proxy write the service's rules anew, of the endpoints that serve (restart "
-        "kube-proxy on the node)";
+        "have the node's proxy write the service's rules anew, of the endpoints that serve";
     result.cure_shown = cure != nullptr && cure->passes() && again != nullptr;
     if (!result.cure_shown) {
         result.cure =
