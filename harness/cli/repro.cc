@@ -77,11 +77,7 @@ void add_repro(CLI::App& app, Command& chosen) {
     command->footer(
         "Exit status: 0 reproduced (or a defect found), 1 not: exposed without harm, or absent; 3 "
         "inconclusive.");
-    command
-        ->add_option(
-            "scenario", options->scenario,
-            scenario::known_scenarios())
-        ->required();
+    command->add_option("scenario", options->scenario, scenario::known_scenarios())->required();
     add_lab_option(*command, options->lab);
     command->add_option("--out", options->out,
                         "folder for a report and its evidence (none by default)");
