@@ -15,7 +15,7 @@ Namespaces::~Namespaces() {
 }
 
 Status Namespaces::add(const std::vector<std::string>& names) {
-    names_ = names;
+    names_.insert(names_.end(), names.begin(), names.end());
     TRY(journal_.add_netns(names));
     for (const std::string& name : names) {
         // A kernel without IPv6 does not have these, and no stray frames either.

@@ -21,7 +21,7 @@ class Namespaces {
     Namespaces& operator=(const Namespaces&) = delete;
     ~Namespaces();
 
-    // Makes them, without IPv6 (no stray router or multicast-listener frames on the wire).
+    // Makes them beside those made before, without IPv6 (no stray router or multicast-listener frames on the wire).
     Status add(const std::vector<std::string>& names);
 
   private:
