@@ -41,7 +41,9 @@ void take(const agent::PathEvents& seen, PathLosses& losses) {
         }
     }
     for (const drops::Outage& outage : seen.outages) {
-        losses.outages.push_back(outage.device);
+        if (std::ranges::find(losses.outages, outage.device) == losses.outages.end()) {
+            losses.outages.push_back(outage.device);
+        }
     }
 }
 

@@ -107,9 +107,8 @@ BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
     BOOST_TEST(one.cure_shown);  // the others
     BOOST_TEST(one.after_cell == "cure.df-set.icmp-passes.fragments-dropped");
     const auto gone =
-        dark("df-unset.icmp-filtered.fragments-dropped.after-cure", [](PmtuValues& seen) {
-            seen = {.ping = true, .small = true, .large = true};
-        });
+        dark("df-unset.icmp-filtered.fragments-dropped.after-cure",
+             [](PmtuValues& seen) { seen = {.ping = true, .small = true, .large = true}; });
     BOOST_TEST(!gone.cure_shown);
     BOOST_TEST(has(gone.cure, "was not seen again"), gone.cure);
 }
