@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "harness/netfilter/names.h"
 #include "harness/netfilter/text.h"
 
 namespace pathproof::monitor {
@@ -23,6 +24,8 @@ using netfilter::Tuple;
 constexpr double kExpiryTolerance_s = 1.5;
 // Packets and events come by two sockets.
 constexpr std::int64_t kTogether_ns = 500'000'000;
+// Between two deletions of one request.
+constexpr std::int64_t kPause_ns = 1'000'000'000;
 // nf_conntrack's collector removes flows that it may lose above this share of the maximum
 // (gc_worker(), nf_conntrack_max95).
 constexpr double kCollectorShare = 0.95;
@@ -140,21 +143,30 @@ void FlowStory::note_end(std::int64_t time_ns, const Event* event) {
     end_ = std::move(end);
 }
 
+void FlowStory::note_deletion(const Event& event) {
+    if (event.cause_port != deletions_.port || event.time_ns - deletions_.last_ns > kPause_ns) {
+        if (end_) {
+            return;  // not the request that took this flow
+        }
+        deletions_ = {.port = event.cause_port};
+    }
+    deletions_.last_ns = event.time_ns;
+    deletions_.flows += is_ours(event.entry) ? 0 : 1;
+}
+
 void FlowStory::take(const Event& event) {
     const Entry& entry = event.entry;
     const bool ours = is_ours(entry);
     if (!ours) {
         if (event.kind == EventKind::kNew && !looked_since_end_) {
             began_.push_back(entry);
-        } else if (event.kind == EventKind::kDestroy && end_ && event.cause_port != 0 &&
-                   event.cause_port == end_->cause_port) {
-            ++deleted_with_it_;
+        } else if (event.kind == EventKind::kDestroy && event.cause_port != 0) {
+            note_deletion(event);
         }
         return;
     }
     if (entry.status & netfilter::status::kNatClash) {
-        if (event.kind != EventKind::kDestroy) {
-            ++clashes_;
+        if (hidden_.insert(entry.reply).second) {
             tell(event.time_ns,
                  "clashed: a second packet's entry is hidden behind this one and "
                  "lives for one second",
@@ -187,6 +199,7 @@ void FlowStory::take(const Event& event) {
         case EventKind::kDestroy:
             if (!end_) {
                 began_.clear();  // who takes its room begins after it
+                note_deletion(event);
                 note_end(event.time_ns, &event);
             }
     }
@@ -212,6 +225,9 @@ void FlowStory::take(const FlowLook& look) {
         // The event of its end, if one is sent, came before this second look without it.
         note_end(last_look_->time_ns, nullptr);
         looked_since_end_ = true;
+    }
+    if (!exists_ && !end_) {
+        began_.clear();  // they took nobody's room
     }
     last_look_ = look;
 }
@@ -243,10 +259,10 @@ FlowConclusion FlowStory::conclude_end() const {
     if (end.cause_port != 0) {
         std::string text =
             fmt::format("A netlink request of port {} removed the entry, {}", end.cause_port, left);
-        text += deleted_with_it_ == 0
-                    ? "; no other flow went with it."
+        text += deletions_.flows == 0
+                    ? "; no other flow was heard to go with it."
                     : fmt::format("; {} went by the same port: a flush or a wide filter.",
-                                  plural(deleted_with_it_, "other flow"));
+                                  plural(deletions_.flows, "other flow"));
         return {FlowAnswer::kDeleted, text, {}};
     }
     if (end.left_known && end.left_s <= kExpiryTolerance_s) {
@@ -266,7 +282,8 @@ FlowConclusion FlowStory::conclude_end() const {
                                 : " (its state was " + end.entry.protocol_state + ")"),
                 {}};
     }
-    if (const std::uint64_t evicted = rose_at_end("early_drop"); evicted > 0 && !assured) {
+    const std::uint64_t evicted = rose_at_end("early_drop");
+    if (evicted > 0 && !assured) {
         std::string text = fmt::format(
             "early_drop removed the entry to make room for another flow, {}: the table has {} of "
             "{} entries, early_drop rose by {}, and this entry was not ASSURED.",
@@ -274,8 +291,7 @@ FlowConclusion FlowStory::conclude_end() const {
         if (began_.size() == 1) {
             text += fmt::format(" The flow that began then: {}.", line_of(began_.front()));
         } else if (!began_.empty()) {
-            text += fmt::format(" It was one of the {} that began then.",
-                                plural(began_.size(), "flow"));
+            text += fmt::format(" {} began then.", plural(began_.size(), "flow"));
         }
         return {FlowAnswer::kEvicted, text, began_};
     }
@@ -286,7 +302,11 @@ FlowConclusion FlowStory::conclude_end() const {
             {}};
     }
     std::string text = fmt::format(
-        "The entry went {}, and the kernel does not say why: early_drop did not rise", left);
+        "The entry went {}, and the kernel does not say why: {}", left,
+        evicted == 0 ? "early_drop did not rise"
+                     : fmt::format("early_drop rose by {}, and takes no flow that is ASSURED, as "
+                                   "this one was",
+                                   evicted));
     if (!end.heard) {
         text += "; no event of its end came";
         text += events_ == netfilter::EventsOf::kNewFlows && !heard_begin_
@@ -301,70 +321,68 @@ FlowConclusion FlowStory::conclude_end() const {
             ". The table has {} of {} entries: above 95 % the collector removes flows like this",
             table.entries, table.maximum);
     }
-    text += ". Flows behind masquerade end so when its device or address goes.";
+    text += end.entry.status & netfilter::status::kSrcNat
+                ? ". A flow behind masquerade ends so when its device or address goes."
+                : ".";
     return {FlowAnswer::kEndNotTold, text, {}};
 }
 
+// Counters are of all flows: one that rose by less than this flow's packets does not explain it.
 FlowConclusion FlowStory::conclude_never_made(const std::vector<drops::DropCount>* drops) const {
-    const std::uint64_t packets = forth_.in + forth_.out + back_.in + back_.out;
+    const std::uint64_t packets = std::max({forth_.in, forth_.out, back_.in, back_.out});
     const std::string seen = packets_text();
     const std::uint64_t not_inserted = rose("insert_failed");
+    const std::uint64_t invalid = rose("invalid");
     // nf_conntrack_confirm() counts a packet that it refuses as dropped, too.
     const std::uint64_t no_room = rose("drop") - std::min(rose("drop"), not_inserted);
     const netfilter::TableSize& table = last_look_->table;
-    if (no_room > 0 && table.maximum != 0 && table.entries >= table.maximum) {
-        return {FlowAnswer::kTableFull,
-                fmt::format("No entry was made: the table is full ({} of {} entries), and {} "
-                            "dropped for it meanwhile; {}.",
-                            table.entries, table.maximum,
-                            no_room == 1 ? "1 packet was" : fmt::format("{} packets were", no_room),
-                            seen),
-                {}};
+    const auto never = [&](FlowAnswer answer, const std::string& why) {
+        return FlowConclusion{answer, fmt::format("No entry was made: {}; {}.", why, seen), {}};
+    };
+    if (no_room >= packets && table.maximum != 0 && table.entries >= table.maximum) {
+        return never(FlowAnswer::kTableFull,
+                     fmt::format("the table is full ({} of {} entries), and {} dropped for it "
+                                 "meanwhile",
+                                 table.entries, table.maximum, plural(no_room, "packet")));
     }
-    if (not_inserted > 0) {
-        return {FlowAnswer::kNotInserted,
-                fmt::format("No entry was made: {} refused at confirmation meanwhile "
-                            "(insert_failed +{}): a clash that could not be resolved, or no free "
-                            "port for NAT; {}.",
-                            not_inserted == 1 ? "1 was" : fmt::format("{} were", not_inserted),
-                            not_inserted, seen),
-                {}};
+    if (not_inserted >= packets) {
+        return never(FlowAnswer::kNotInserted,
+                     fmt::format("{} refused at confirmation meanwhile (insert_failed): a clash "
+                                 "that could not be resolved, or no free port for NAT",
+                                 plural(not_inserted, "packet")));
     }
-    if (const std::uint64_t invalid = rose("invalid"); invalid > 0) {
-        return {FlowAnswer::kInvalid,
-                fmt::format("No entry was made: conntrack took {} for invalid meanwhile (invalid "
-                            "+{}); {}.",
-                            plural(invalid, "packet"), invalid, seen),
-                {}};
+    if (invalid >= packets) {
+        return never(FlowAnswer::kInvalid,
+                     fmt::format("{} taken for invalid meanwhile", plural(invalid, "packet")));
     }
-    if (drops != nullptr) {
-        std::uint64_t dropped = 0;
-        std::string where;
-        for (const drops::DropCount& count : *drops) {
-            if (count.reason == "NETFILTER_DROP" && count.flow != drops::FlowState::kKnown &&
-                count.protocol.ends_with(asked_.protocol == IPPROTO_TCP   ? "/tcp"
-                                         : asked_.protocol == IPPROTO_UDP ? "/udp"
-                                                                          : "")) {
-                dropped += count.packets;
-                where = where.empty() ? count.location : where;
-            }
-        }
-        if (dropped > 0) {
-            return {FlowAnswer::kDroppedByRule,
-                    fmt::format("No entry was made: netfilter dropped {} of this protocol before "
-                                "an entry was confirmed (NETFILTER_DROP at {}); {}.",
-                                plural(dropped, "packet"), where, seen),
-                    {}};
+    std::uint64_t dropped = 0;
+    std::string where;
+    const std::string protocol = fmt::format("/{}", netfilter::protocol_name(asked_.protocol));
+    for (const drops::DropCount& count : drops ? *drops : std::vector<drops::DropCount>()) {
+        if (count.reason == "NETFILTER_DROP" && count.flow != drops::FlowState::kKnown &&
+            count.flow != drops::FlowState::kUntold && count.protocol.ends_with(protocol)) {
+            dropped += count.packets;
+            where = where.empty() ? count.location : where;
         }
     }
-    std::string text = fmt::format(
-        "No entry was made, and conntrack refused nothing meanwhile (invalid, drop and "
-        "insert_failed did not rise); {}.",
-        seen);
-    text += packets == forth_.in
-                ? " They did not leave again: dropped before conntrack or on the way, or taken in "
-                  "here untracked."
-                : " They pass untracked: a NOTRACK rule, or nothing here tracks flows.";
+    const bool left = forth_.out + back_.out != 0;
+    if (dropped >= packets && !left) {
+        return never(FlowAnswer::kDroppedByRule,
+                     fmt::format("netfilter dropped {} of this protocol before an entry was "
+                                 "confirmed (NETFILTER_DROP at {})",
+                                 plural(dropped, "packet"), where));
+    }
+    std::string text = "No entry was made, and nothing that is counted explains it";
+    for (const auto& [name, value] : {std::pair{"invalid", invalid},
+                                      {"insert_failed", not_inserted},
+                                      {"drop", no_room},
+                                      {"packets dropped by netfilter", dropped}}) {
+        text += value == 0 ? "" : fmt::format(", {} +{}", name, value);
+    }
+    text += fmt::format("; {}.{}", seen,
+                        left ? " They pass untracked: a NOTRACK rule, or nothing here tracks flows."
+                             : " They did not leave again: dropped before conntrack or on the way, "
+                               "or taken in here untracked.");
     if (drops == nullptr) {
         text += " What the kernel drops could not be read.";
     }
@@ -381,18 +399,18 @@ FlowConclusion FlowStory::conclude(const std::vector<drops::DropCount>* drops) c
                                   heard_begin_ ? ", made while we watched" : "", line_of(*entry_)),
                       {}};
     } else if (forth_.in + forth_.out + back_.in + back_.out == 0) {
-        return {FlowAnswer::kNothingSeen,
-                "No packet of this flow was seen, and no entry; conntrack keeps nothing of flows "
-                "that are gone.",
-                {}};
+        conclusion = {FlowAnswer::kNothingSeen,
+                      "No packet of this flow was seen, and no entry; conntrack keeps nothing of "
+                      "flows that are gone.",
+                      {}};
     } else {
         conclusion = conclude_never_made(drops);
     }
-    if (clashes_ > 0) {
+    if (!hidden_.empty()) {
         conclusion.text += fmt::format(
             " {} of the flow's packets clashed: each has a hidden entry for one second, and what "
             "answers it later is not translated.",
-            clashes_);
+            hidden_.size());
     }
     if (lost_events_) {
         conclusion.text += " Events were lost: what happened then is not told.";

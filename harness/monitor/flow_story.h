@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,7 @@ class FlowStory {
     FlowConclusion conclude_end() const;
     FlowConclusion conclude_never_made(const std::vector<drops::DropCount>* drops) const;
     std::string packets_text() const;
+    void note_deletion(const netfilter::Event& event);
 
     const netfilter::Tuple asked_;
     const netfilter::EventsOf events_;
@@ -124,8 +126,14 @@ class FlowStory {
     bool reopened_ = false;
     // Other flows that began at the end, or since the last look.
     std::vector<netfilter::Entry> began_;
-    std::uint64_t deleted_with_it_ = 0;  // other flows, by the same netlink port
-    std::uint64_t clashes_ = 0;
+    // Other flows that one netlink port removed, the last one now; without a second's pause.
+    struct Deletions {
+        std::uint32_t port = 0;
+        std::int64_t last_ns = 0;
+        std::uint64_t flows = 0;
+    };
+    Deletions deletions_;
+    std::set<netfilter::Tuple> hidden_;  // replies of hidden entries of clashes
     Packets forth_;
     Packets back_;
     std::optional<FlowPacket> last_packet_;

@@ -47,12 +47,11 @@ std::vector<Entry> specimens() {
 }
 
 Tuple inverse(const Tuple& tuple) {
-    Tuple turned = tuple;
-    std::swap(turned.source, turned.destination);
-    if (turned.icmp) {
-        turned.icmp->type = turned.icmp->type == 8 ? 0 : 129;  // the echo's reply
+    Tuple reply = turned(tuple);
+    if (reply.icmp) {
+        reply.icmp->type = reply.icmp->type == 8 ? 0 : 129;  // the echo's reply
     }
-    return turned;
+    return reply;
 }
 
 std::uint32_t all_parts(const Tuple& tuple) {

@@ -16,10 +16,17 @@ constexpr std::size_t kFewestTries = 16;  // the last round has half of it
 using Exhaustions = std::vector<ConcludedCell<MeasuredExhaustionCell>>;
 using ConcludedExhaustion = Exhaustions::value_type;
 
-// Each flow that got no entry is one that was refused at insertion, while ports were free.
+// Within five standard deviations; that of a rare failure is one at the least.
+bool as_computed(const ExhaustionValues& seen) {
+    return std::abs(static_cast<double>(seen.failed()) - seen.expected) <=
+           5 * std::sqrt(std::max(seen.variance, 1.0));
+}
+
+// Each flow that got no entry is one that was refused at insertion, while ports were free, and they
+// are as many as the search leaves.
 bool by_search(const ExhaustionValues& seen) {
     return seen.failed() != 0 && seen.failed() == seen.path.lost() &&
-           seen.failed() == seen.path.insert_failed && seen.fewest_free != 0;
+           seen.failed() == seen.path.insert_failed && seen.fewest_free != 0 && as_computed(seen);
 }
 
 std::uint64_t unexplained_in(const ExhaustionValues& seen) {

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_netlink_request_is_named_with_what_went_by_it) {
     told.look(2.1);
     BOOST_TEST((told.end().answer == FlowAnswer::kDeleted));
     BOOST_TEST(has(told.end(), "port 4711 removed the entry, 29 s before its time-out"));
-    BOOST_TEST(has(told.end(), "no other flow went with it"));
+    BOOST_TEST(has(told.end(), "no other flow was heard to go with it"));
 
     Told flush = ended_early(4711);
     for (std::uint16_t port = 1; port <= 3; ++port) {
@@ -129,6 +129,16 @@ BOOST_AUTO_TEST_CASE(a_netlink_request_is_named_with_what_went_by_it) {
     flush.event(2.03, EventKind::kDestroy, stranger(10));       // a timer
     flush.look(2.1);
     BOOST_TEST(has(flush.end(), "3 other flows went by the same port"));
+
+    Told last;  // of a flush
+    last.look(0, entry());
+    last.event(1, EventKind::kDestroy, stranger(8), 4711);  // an earlier request
+    last.event(2.5, EventKind::kDestroy, stranger(1), 4711);
+    last.event(2.6, EventKind::kDestroy, stranger(2), 4711);
+    last.event(2.7, EventKind::kDestroy, entry(), 4711);
+    last.event(9, EventKind::kDestroy, stranger(3), 4711);  // a later one
+    last.look(9.1);
+    BOOST_TEST(has(last.end(), "2 other flows went by the same port"));
 }
 
 BOOST_AUTO_TEST_CASE(early_drop_is_named_with_the_flow_that_took_the_room) {
@@ -146,13 +156,14 @@ BOOST_AUTO_TEST_CASE(early_drop_is_named_with_the_flow_that_took_the_room) {
     many.event(2.01, EventKind::kNew, stranger(9));
     many.event(2.02, EventKind::kNew, stranger(10));
     many.look(2.1, std::nullopt, {{"early_drop", 2}}, full);
-    BOOST_TEST(has(many.end(), "one of the 2 flows that began then"));
+    BOOST_TEST(has(many.end(), " 2 flows began then."));
 }
 
 BOOST_AUTO_TEST_CASE(early_drop_takes_no_flow_that_is_assured) {
     Told told = ended_early(0, netfilter::status::kConfirmed | netfilter::status::kAssured);
     told.look(2.1, std::nullopt, {{"early_drop", 1}});
     BOOST_TEST((told.end().answer == FlowAnswer::kEndNotTold));
+    BOOST_TEST(has(told.end(), "early_drop rose by 1, and takes no flow that is ASSURED"));
 }
 
 BOOST_AUTO_TEST_CASE(early_drop_that_rose_before_took_others) {
@@ -203,6 +214,10 @@ BOOST_AUTO_TEST_CASE(what_the_kernel_does_not_tell_is_said) {
     BOOST_TEST((heard.end().answer == FlowAnswer::kEndNotTold));
     BOOST_TEST(has(heard.end(), "29 s before its time-out"));
     BOOST_TEST(!has(heard.end(), "no event"));
+    BOOST_TEST(!has(heard.end(), "masquerade"));
+    Told behind = ended_early(0, netfilter::status::kConfirmed | netfilter::status::kSrcNat);
+    behind.look(2.1);
+    BOOST_TEST(has(behind.end(), "masquerade"));
     BOOST_TEST(!has(heard.end(), "95 %"));
 
     Told older;
@@ -247,6 +262,7 @@ BOOST_AUTO_TEST_CASE(a_clash_is_told_and_is_not_the_end) {
     Entry hidden = entry(1, netfilter::status::kConfirmed | netfilter::status::kNatClash);
     hidden.reply.source.address = frame::parse_ip("10.2.0.3").value();
     told.event(1.1, EventKind::kUpdate, hidden);
+    told.event(1.2, EventKind::kUpdate, hidden);
     told.event(2.1, EventKind::kDestroy, hidden);
     told.look(2.2, entry());
     BOOST_TEST((told.end().answer == FlowAnswer::kStillThere));
@@ -270,7 +286,7 @@ BOOST_AUTO_TEST_CASE(an_entry_that_is_never_made_has_its_reason) {
     const FlowConclusion no_room = never({{"drop", 3}}, full);
     BOOST_TEST((no_room.answer == FlowAnswer::kTableFull));
     BOOST_TEST(has(no_room, "1000 of 1000 entries"));
-    BOOST_TEST(has(no_room, "3 packets were dropped"));
+    BOOST_TEST(has(no_room, "3 packets dropped"));
     const FlowConclusion refused = never({{"drop", 2}, {"insert_failed", 2}}, full);
     BOOST_TEST((refused.answer == FlowAnswer::kNotInserted));
     BOOST_TEST((never({{"invalid", 1}}, {}).answer == FlowAnswer::kInvalid));
@@ -290,6 +306,25 @@ BOOST_AUTO_TEST_CASE(an_entry_that_is_never_made_has_its_reason) {
     const FlowConclusion dropped = never({}, {}, &ours);
     BOOST_TEST((dropped.answer == FlowAnswer::kDroppedByRule));
     BOOST_TEST(has(dropped, "dropped 1 packet of this protocol"));
+    // What passes was not dropped.
+    const FlowConclusion passed = never({}, {}, &ours, true);
+    BOOST_TEST((passed.answer == FlowAnswer::kUntracked));
+    BOOST_TEST(has(passed, "packets dropped by netfilter +1"));
+}
+
+// The counters are of all flows of the namespace.
+BOOST_AUTO_TEST_CASE(counters_that_rose_by_less_than_its_packets_are_no_reason) {
+    for (const char* counter : {"invalid", "insert_failed", "drop"}) {
+        Told told;
+        told.look(0);
+        for (int i = 0; i < 3; ++i) {
+            told.packet(1);
+        }
+        told.look(2, std::nullopt, {{counter, 2}}, {.entries = 1000, .maximum = 1000});
+        BOOST_TEST((told.end().answer == FlowAnswer::kUntracked), counter);
+        BOOST_TEST(has(told.end(), fmt::format("{} +2", counter).c_str()), told.end().text);
+        BOOST_TEST(!has(told.end(), "+0"), told.end().text);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_said_of_a_flow_that_never_was) {

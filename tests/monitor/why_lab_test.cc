@@ -141,6 +141,7 @@ BOOST_AUTO_TEST_CASE(a_request_deletes_it_alone_or_with_others) {
         lab.space.run("conntrack -F");
     });
     BOOST_TEST(all.answer == "deleted", all.text);
+    BOOST_TEST(all.text.find("a flush or a wide filter") != std::string::npos, all.text);
 }
 
 BOOST_AUTO_TEST_CASE(a_reset_ends_it) {

@@ -127,6 +127,16 @@ BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     BOOST_TEST(result.charts[0].bars.size() == 15U);  // six of the curve beside those computed
 }
 
+// In a range of which half is free the search fails for nobody.
+BOOST_AUTO_TEST_CASE(refusals_beyond_what_the_search_leaves_have_another_cause) {
+    const auto result = exhausted("fill-50", [](ExhaustionValues& seen) {
+        starve(seen, 20);
+        seen.expected = seen.variance = 0;
+    });
+    BOOST_TEST(cell(result, "fill-50").cause == "insert-failed", cell(result, "fill-50").reason);
+    BOOST_TEST((result.verdict == ScenarioVerdict::kInconclusive), result.headline);
+}
+
 BOOST_AUTO_TEST_CASE(a_control_that_shows_it_proves_nothing) {
     for (const char* id : {"control.empty-range", "control.all-ports"}) {
         inconclusive(exhausted(id, [](ExhaustionValues& seen) { starve(seen, 2); }), id);

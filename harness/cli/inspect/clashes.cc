@@ -34,10 +34,6 @@ struct ClashOptions {
     Limits limits;
 };
 
-std::string time_text(std::int64_t time_ns) {
-    return fmt::format("[{}.{:06}]", time_ns / 1'000'000'000, time_ns % 1'000'000'000 / 1000);
-}
-
 std::string tuple_text(const Tuple& tuple) {
     return fmt::format("{} > {}", frame::to_string(tuple.source),
                        frame::to_string(tuple.destination));

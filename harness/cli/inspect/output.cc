@@ -38,6 +38,10 @@ void add_limits(CLI::App& app, Limits& limits, const std::string& counted) {
     app.add_option("--count", limits.count, "end after so many " + counted)->check(kPositive);
 }
 
+std::string time_text(std::int64_t time_ns) {
+    return fmt::format("[{}.{:06}]", time_ns / 1'000'000'000, time_ns % 1'000'000'000 / 1000);
+}
+
 void Output::end_line() {
     buffer_ += '\n';
     if (buffer_.size() >= kFlushBytes) {

@@ -49,6 +49,9 @@ struct Limits {
 // --duration and --count; `counted` says of what ("events").
 void add_limits(CLI::App& app, Limits& limits, const std::string& counted);
 
+// "[1763692000.123456]", of CLOCK_REALTIME in nanoseconds.
+std::string time_text(std::int64_t time_ns);
+
 // Lines to standard output; they go out when flushed or when enough have gathered.
 class Output {
   public:

@@ -118,8 +118,7 @@ class Why {
             put_json(output_, line);
             return;
         }
-        output_.line() += fmt::format("[{}.{:06}] {}", step.time_ns / 1'000'000'000,
-                                      step.time_ns % 1'000'000'000 / 1000, step.text);
+        output_.line() += time_text(step.time_ns) + " " + step.text;
         if (step.entry) {
             output_.line() += ": ";
             append_text(output_.line(), *step.entry);
