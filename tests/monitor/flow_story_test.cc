@@ -267,6 +267,7 @@ BOOST_AUTO_TEST_CASE(a_clash_is_told_and_is_not_the_end) {
     told.look(2.2, entry());
     BOOST_TEST((told.end().answer == FlowAnswer::kStillThere));
     BOOST_TEST(has(told.end(), "1 of the flow's packets clashed"));
+    BOOST_TEST(told.steps.size() == 3u);  // each hidden entry is told of once
 }
 
 BOOST_AUTO_TEST_CASE(an_entry_that_is_never_made_has_its_reason) {
