@@ -59,6 +59,13 @@ std::vector<std::string> explain(const ClashBalance& balance) {
                         balance.listed, balance.entries));
         return lines;
     }
+    if (balance.hidden_gone_later > balance.unlisted()) {
+        lines.push_back(
+            fmt::format("{} entries in the table at the end, {} of them listed; {} hidden entries "
+                        "were seen to go while it was counted, and after",
+                        balance.entries, balance.listed, balance.hidden_gone_later));
+        return lines;
+    }
     lines.push_back(fmt::format(
         "{} entries in the table at the end, {} of them listed; of the {} others {} "
         "were hidden entries",

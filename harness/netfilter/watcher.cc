@@ -22,7 +22,7 @@ constexpr int kReadings = 3;
 constexpr auto kEventsLag = 20ms;
 // The mark behind the events that came while the table was read first; those of gaps are 1, 2, ...
 constexpr std::uint64_t kInitialMark = 0;
-// How long finish() waits for the reader's mark.
+// How long catch_up() and finish() wait for the reader's mark.
 constexpr auto kLastMark = 5s;
 
 }  // namespace
@@ -177,6 +177,7 @@ struct Watcher::Impl {
 
     void on_mark(std::uint64_t number, const WatchSink& sink) {
         reconciler.begin();  // a later mark may have taken the first one's place
+        seen_mark = number;
         if (!gap || table_wanted || number != wanted_mark) {
             return;
         }
@@ -210,6 +211,16 @@ struct Watcher::Impl {
         }
         take_counters();
         return delivered;
+    }
+
+    Status catch_up(const WatchSink& sink) {
+        listener->request_mark(++wanted_mark);
+        const auto until = std::chrono::steady_clock::now() + kLastMark;
+        Status polled = poll(0ms, sink);
+        while (polled && seen_mark < wanted_mark && std::chrono::steady_clock::now() < until) {
+            polled = poll(10ms, sink);
+        }
+        return polled;
     }
 
     Status finish(const WatchSink& sink) {
@@ -249,6 +260,7 @@ struct Watcher::Impl {
     bool table_wanted = false;        // to be read for it
     std::uint64_t told_overruns = 0;  // those whose place has come
     std::uint64_t wanted_mark = kInitialMark;
+    std::uint64_t seen_mark = kInitialMark;
 };
 
 Watcher::Watcher() = default;
@@ -268,6 +280,10 @@ Result<std::unique_ptr<Watcher>> Watcher::start(const WatchOptions& options) {
 
 Status Watcher::poll(std::chrono::milliseconds timeout, const WatchSink& sink) {
     return impl_->poll(timeout, sink);
+}
+
+Status Watcher::catch_up(const WatchSink& sink) {
+    return impl_->catch_up(sink);
 }
 
 Status Watcher::finish(const WatchSink& sink) {

@@ -96,6 +96,10 @@ class Watcher {
     // nothing more will come.
     Status poll(std::chrono::milliseconds timeout, const WatchSink& sink);
 
+    // Gives the sink all that happened before this call: the reader lets events gather for some
+    // milliseconds, and stamps them when it reads them.
+    Status catch_up(const WatchSink& sink);
+
     // Reconciles what is open, ends listening, and gives the sink all that came in before.
     Status finish(const WatchSink& sink);
 

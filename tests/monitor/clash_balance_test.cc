@@ -66,6 +66,14 @@ BOOST_AUTO_TEST_CASE(more_hidden_entries_than_resolved_clashes_do_not_agree) {
     BOOST_TEST(says(balance, "this kernel does not count resolved clashes"));
 }
 
+BOOST_AUTO_TEST_CASE(no_more_hidden_entries_are_said_to_be_unlisted_than_are) {
+    ClashBalance balance{.entries = 45, .listed = 28, .hidden_gone_later = 17};
+    BOOST_TEST(says(balance, "of the 17 others 17 were hidden entries"));
+    balance.hidden_gone_later = 19;
+    BOOST_TEST(!says(balance, "of the 17 others"));
+    BOOST_TEST(says(balance, "19 hidden entries were seen to go while it was counted"));
+}
+
 BOOST_AUTO_TEST_CASE(after_lost_events_counts_are_lower_bounds) {
     const ClashBalance balance{.resolved = 9, .resolved_known = true, .hidden = 4, .overruns = 2};
     BOOST_TEST(says(balance, "at least 4 by a hidden entry"));

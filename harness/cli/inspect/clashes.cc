@@ -191,6 +191,8 @@ class ClashWatch {
     }
 
     Result<monitor::ClashBalance> balance_at_end(const std::vector<CpuStats>& before) {
+        // What goes after this is counted as gone later, and must be among the table's entries.
+        TRY(watcher_->catch_up(watch_sink()));
         const auto after = cpu_stats(options_.common.netns);
         counter_.end(realtime_ns());
         if (!after) {
