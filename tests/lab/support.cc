@@ -86,6 +86,10 @@ Forked::Forked(const std::function<void(const Say&)>& work) {
     pid_ = fork();
     BOOST_REQUIRE(pid_ >= 0);
     if (pid_ == 0) {
+        // What the tests were started with (nohup, a shell's background) must not make a run deaf.
+        for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+            std::signal(number, SIG_DFL);
+        }
         close(ends[0]);
         work([&](const std::string& text) {
             const std::string line = text + "\n";
