@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/view.h"
+#include "harness/scenario/flow_timeline.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 
@@ -47,7 +48,7 @@ class BridgeBench {
     MeasuredBridgeCell measure(const BridgeCell& what) {
         MeasuredBridgeCell cell{.what = what};
         std::string entries;
-        if (const Status made = run(what, cell.seen, entries); !made) {
+        if (const Status made = run(what, cell, entries); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
         if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".entries.json",
@@ -61,7 +62,8 @@ class BridgeBench {
     BridgeBench(Context& context, NatPathHosts hosts)
         : context_(context), hosts_(std::move(hosts)) {}
 
-    Status run(const BridgeCell& what, BridgeValues& seen, std::string& entries_text) {
+    Status run(const BridgeCell& what, MeasuredBridgeCell& cell, std::string& entries_text) {
+        BridgeValues& seen = cell.seen;
         const lab::NatPathNames& names = hosts_.names();
         const bool direct = what.asks == BridgeCell::Asks::kDirectly;
         const bool routed = what.asks == BridgeCell::Asks::kOtherHost;
@@ -75,9 +77,13 @@ class BridgeBench {
                                    .hairpin = what.hairpin}));
         TRY(hosts_.dut->write_sysctl(lab::kBridgeFilter, what.filtered ? "1" : "0"));
         seen.filtered = TRY(hosts_.dut->read_sysctl(lab::kBridgeFilter));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, names,
+            {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
         TRY(hosts_.client->start_capture({.device = names.client_device}));
         const Status looked = look_up(asked, seen);
         const auto capture = hosts_.client->stop_capture();
+        const auto record = TRY(recorder.stop());
         const auto entries = hosts_.dut->conntrack_dump(
             {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port});
         if (!looked || !capture || !entries) {
@@ -111,6 +117,9 @@ class BridgeBench {
                     entry.original.destination.port, to_string(entry.reply.source.address),
                     to_string(entry.reply.destination.address));
                 flow->second = false;
+                cell.timeline =
+                    flow_timeline(what.id + ": one lookup whose answers were not translated back",
+                                  record, {IPPROTO_UDP, entry.original.source});
             }
         }
         seen.unnamed = static_cast<std::uint64_t>(

@@ -133,7 +133,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredBridgeCell>& measured
             "Does each answer of a service come from the service's address where the "
             "backend is on the client's own bridge (IPv4)?"};
     verdict::Chart chart{.title = "Lookups that failed", .unit = "%", .maximum = 100};
-    for (const auto& [what, seen, evidence] : measured) {
+    for (const auto& [what, seen, evidence, timeline] : measured) {
         result.unexplained += unexplained_in(seen) + seen.unnamed;
         if (seen.lookups != 0 && !what.again) {
             chart.bars.push_back(harm_bar(what.label, seen.failed(), seen.lookups));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,12 +36,14 @@ inline std::string some_of(std::uint64_t hits, std::uint64_t trials) {
     return hits == 0 ? fmt::format("none of {}", trials) : fmt::format("{} of {}", hits, trials);
 }
 
-// What a cell sets (with an id, a label and a role), what was seen in it, and its evidence.
+// What a cell sets (with an id, a label and a role), what was seen in it, and its evidence; of a cell
+// without the cure, once more after it, the story of one flow that failed.
 template <typename What, typename Seen>
 struct Measurement {
     What what;
     Seen seen;
     std::vector<verdict::EvidenceFile> evidence;
+    std::optional<verdict::Proof> timeline = std::nullopt;
 };
 
 // Gives the roles that the ids say: "control.", "cure."; all others are of the matrix.
@@ -89,6 +92,11 @@ Result<verdict::ScenarioResult> run_cells(Context& context, const char* id,
         }
     }
     verdict::ScenarioResult result = conclude(cells);
+    for (auto& cell : cells) {
+        if (cell.timeline && result.verdict == verdict::ScenarioVerdict::kReproduced) {
+            result.proofs.push_back(std::move(*cell.timeline));
+        }
+    }
     result.id = id;
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -7,8 +7,11 @@
 
 #include "harness/scenario/pmtu_blackhole.h"
 
+#include <netinet/in.h>
+
 #include <chrono>
 
+#include "harness/scenario/flow_timeline.h"
 #include "harness/scenario/measures.h"
 
 namespace pathproof::scenario {
@@ -17,9 +20,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint16_t kTransferPort = 7000;
+constexpr std::uint16_t kVxlanPortOfTunnel = 4789;
 constexpr std::uint32_t kEchoHeaders = 28;  // IPv4 and ICMP
 constexpr std::uint32_t kSmallPacket = 84;
-constexpr auto kHang = 3s;  // without progress
+constexpr auto kHang = 2s;  // without progress
 
 class PmtuBench {
   public:
@@ -32,7 +36,7 @@ class PmtuBench {
     // What keeps a cell from being measured, such as an agent that died, is an objection in it.
     MeasuredPmtuCell measure(const PmtuCell& what) {
         MeasuredPmtuCell cell{.what = what};
-        if (const Status made = run(what, cell.seen); !made) {
+        if (const Status made = run(what, cell); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
         return cell;
@@ -69,7 +73,8 @@ class PmtuBench {
         return {};
     }
 
-    Status run(const PmtuCell& what, PmtuValues& seen) {
+    Status run(const PmtuCell& what, MeasuredPmtuCell& cell) {
+        PmtuValues& seen = cell.seen;
         TRY(hosts_.server->stop_servers());
         TRY(hosts_.lab->configure(
             {.snat = lab::NatBoxOptions::Snat::kNone, .tunnel = what.tunnel}));
@@ -77,7 +82,7 @@ class PmtuBench {
         const auto router_before = TRY(hosts_.dut->counters());
         const auto client_before = TRY(hosts_.client->counters());
         TRY(hosts_.dut->start_path_watch());
-        const Status probed = probe(what, seen);
+        const Status probed = probe(what, cell);
         const auto watched = TRY(hosts_.dut->stop_path_watch());
         TRY(probed);
         const auto router_after = TRY(hosts_.dut->counters());
@@ -98,10 +103,22 @@ class PmtuBench {
         return {};
     }
 
-    Status probe(const PmtuCell& what, PmtuValues& seen) {
+    Status probe(const PmtuCell& what, MeasuredPmtuCell& cell) {
+        PmtuValues& seen = cell.seen;
         seen.ping = TRY(passes(kSmallPacket));
         const auto small = TRY(transfer(100));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, hosts_.names(),
+            {.protocol = IPPROTO_UDP, .original_destination_port = kVxlanPortOfTunnel}));
         const auto large = TRY(transfer(60'000));
+        const auto record = TRY(recorder.stop());
+        if (!large.ok) {
+            cell.timeline =
+                flow_timeline(what.id + ": the large transfer, in the tunnel's packets", record,
+                              {.protocol = IPPROTO_UDP,
+                               .client = {hosts_.names().client_address, 0},
+                               .port_in_tunnel = kTransferPort});
+        }
         seen.small = small.ok;
         seen.large = large.ok;
         seen.acknowledged = large.received;

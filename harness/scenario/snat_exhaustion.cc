@@ -12,6 +12,7 @@
 
 #include <map>
 
+#include "harness/scenario/flow_timeline.h"
 #include "harness/scenario/measures.h"
 
 namespace pathproof::scenario {
@@ -39,7 +40,7 @@ class ExhaustionBench {
     MeasuredExhaustionCell measure(const ExhaustionCell& what) {
         MeasuredExhaustionCell cell{.what = what};
         flows_text_.clear();
-        if (const Status made = run(what, cell.seen); !made) {
+        if (const Status made = run(what, cell); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
         if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".failed.txt",
@@ -106,7 +107,8 @@ class ExhaustionBench {
         return static_cast<std::uint64_t>(std::ranges::count(used, true));
     }
 
-    Status run(const ExhaustionCell& what, ExhaustionValues& seen) {
+    Status run(const ExhaustionCell& what, MeasuredExhaustionCell& cell) {
+        ExhaustionValues& seen = cell.seen;
         next_ = kFirstClientPort;
         seen.ports = kRangePorts;
         TRY(configure(kRange, lab::NatPathOptions::Flows::kForget));
@@ -120,6 +122,9 @@ class ExhaustionBench {
         const std::uint64_t end = kRangePorts * what.to / 100;
         const std::uint64_t wanted = what.all_ports ? seen.used_before + kFlowsOfCure : end;
         const std::uint32_t first = next_;
+        auto recorder = TRY(
+            FlowRecorder::start(what.again, hosts_.names(),
+                                {.protocol = IPPROTO_UDP, .original_destination_port = kSinkPort}));
         TRY(hosts_.dut->start_events({.protocol = IPPROTO_UDP,
                                       .original_destination_port = kSinkPort,
                                       .births_only = true}));
@@ -128,25 +133,32 @@ class ExhaustionBench {
                               kMostForEach * static_cast<std::uint32_t>(wanted - seen.used_before));
         });
         const auto log = TRY(hosts_.dut->stop_events());
+        const auto record = TRY(recorder.stop());
         TRY(watched ? Status() : Status(pass_on(watched.error())));
         seen.path = watched->losses;
         seen.flows = next_ - first;
         seen.overruns = log.overruns;
-        judge(what, first, log.events, used, seen);
+        const std::uint16_t failed = judge(what, first, log.events, used, seen);
+        if (failed != 0) {
+            cell.timeline = flow_timeline(what.id + ": one flow that got no entry", record,
+                                          {IPPROTO_UDP, {hosts_.names().client_address, failed}});
+        }
         const auto after = TRY(ports_in_use());
         seen.used_after = count(after);
         return {};
     }
 
-    // Follows the flows in the order in which they were sent.
-    void judge(const ExhaustionCell& what, std::uint32_t first,
-               const std::vector<netfilter::Event>& births, std::vector<bool>& used,
-               ExhaustionValues& seen) {
+    // Follows the flows in the order in which they were sent. Gives the port of the first that got no
+    // entry, or 0.
+    std::uint16_t judge(const ExhaustionCell& what, std::uint32_t first,
+                        const std::vector<netfilter::Event>& births, std::vector<bool>& used,
+                        ExhaustionValues& seen) {
         std::map<std::uint32_t, std::uint16_t> given;  // port of the client, and that after NAT
         for (const netfilter::Event& event : births) {
             given[event.entry.original.source.port] = event.entry.reply.destination.port;
         }
         seen.fewest_free = kRangePorts;
+        std::uint16_t failed = 0;
         for (std::uint32_t port = first; port < next_; ++port) {
             const double fails = what.all_ports ? 0 : search_failure(used);
             seen.expected += fails;
@@ -156,11 +168,13 @@ class ExhaustionBench {
                 use(used, got->second);
                 continue;
             }
+            failed = failed != 0 ? failed : static_cast<std::uint16_t>(port);
             const std::uint64_t in_use = count(used);
             seen.fewest_free = std::min(seen.fewest_free, kRangePorts - in_use);
             flows_text_ += fmt::format("source port {}: {} of {} ports in use, computed {:.1f} %\n",
                                        port, in_use, kRangePorts, 100 * fails);
         }
+        return failed;
     }
 
     Context& context_;

@@ -176,7 +176,7 @@ void add_measures(const TimestampValues& seen, Cell& cell) {
          {"seconds", "from the first connect until the last was over", seen.seconds, "s",
           std::nullopt, ""},
          milliseconds_of("worst_late", "a connect began late by at most", seen.worst_late_ms),
-         count_of("attempts", "runs until the client had CPU time", seen.attempts)});
+         count_of("attempts", "runs that were needed", seen.attempts)});
 }
 
 bool harmed(const ConcludedPath& each) {

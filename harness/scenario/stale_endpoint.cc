@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <map>
 
+#include "harness/scenario/flow_timeline.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 
@@ -60,7 +61,7 @@ class EndpointBench {
     MeasuredEndpointCell measure(const EndpointCell& what) {
         MeasuredEndpointCell cell{.what = what};
         std::string lines;
-        if (const Status made = run(what, cell.seen, lines); !made) {
+        if (const Status made = run(what, cell, lines); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
         if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".failed-connects.txt",
@@ -74,7 +75,8 @@ class EndpointBench {
     EndpointBench(Context& context, NatPathHosts hosts)
         : context_(context), hosts_(std::move(hosts)) {}
 
-    Status run(const EndpointCell& what, EndpointValues& seen, std::string& lines) {
+    Status run(const EndpointCell& what, MeasuredEndpointCell& cell, std::string& lines) {
+        EndpointValues& seen = cell.seen;
         std::vector<frame::IpAddress> named = lab::endpoints_that(EndpointState::kServes);
         named.resize(what.serving);
         for (unsigned i = 0; i < what.dead; ++i) {
@@ -86,11 +88,15 @@ class EndpointBench {
         TRY(hosts_.dut->start_events({.protocol = IPPROTO_TCP,
                                       .original_destination_port = service.port,
                                       .births_only = true}));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, hosts_.names(),
+            {.protocol = IPPROTO_TCP, .original_destination_port = service.port}));
         const auto report = hosts_.client->tcp_connects({.server = service,
                                                          .count = kEndpointConnects,
                                                          .per_second = kEndpointConnectsPerSecond,
                                                          .timeout = kEndpointTimeout});
         const auto log = hosts_.dut->stop_events();
+        const auto record = TRY(recorder.stop());
         const auto rules = hosts_.lab->counted_rules();
         if (!report || !log || !rules) {
             return pass_on(!report ? report.error() : !log ? log.error() : rules.error());
@@ -114,6 +120,11 @@ class EndpointBench {
         }
         for (const agent::Connect& connect : report->connects) {
             take(connect, backends[connect.port], seen, lines);
+            if (!cell.timeline && end_of(connect) != ConnectEnd::kServed) {
+                cell.timeline =
+                    flow_timeline(what.id + ": one connect that failed", record,
+                                  {IPPROTO_TCP, {hosts_.names().client_address, connect.port}});
+            }
         }
         return {};
     }

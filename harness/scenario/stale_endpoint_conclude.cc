@@ -129,7 +129,7 @@ void conclude_found(const EndpointRuns& cells, const ConcludedEndpoints& first,
             by_counter += each.seen().by_counter();
         }
     }
-    const auto& [what, seen, evidence] = *first.measured;
+    const auto& [what, seen, evidence, timeline] = *first.measured;
     const auto [low, high] = binomial_band(
         seen.connects(), static_cast<double>(what.dead) / static_cast<double>(what.named()));
     result.verdict = verdict::ScenarioVerdict::kReproduced;

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "dataplane/frame/view.h"
+#include "harness/scenario/flow_timeline.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 
@@ -46,7 +47,7 @@ class StaleUdpBench {
     // What keeps a cell from being measured, such as an agent that died, is an objection in it.
     MeasuredStaleUdpCell measure(const StaleUdpCell& what) {
         MeasuredStaleUdpCell cell{.what = what};
-        if (const Status made = run(what, cell.seen); !made) {
+        if (const Status made = run(what, cell); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
         if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".entries.json",
@@ -126,7 +127,8 @@ class StaleUdpBench {
         return entry && entry->original_counters ? entry->original_counters->packets : 0;
     }
 
-    Status run(const StaleUdpCell& what, StaleUdpValues& seen) {
+    Status run(const StaleUdpCell& what, MeasuredStaleUdpCell& cell) {
+        StaleUdpValues& seen = cell.seen;
         const lab::NatPathNames& names = hosts_.names();
         const auto port = static_cast<std::uint16_t>(kFirstSourcePort + runs_++);
         const auto bystander = static_cast<std::uint16_t>(port + kBystander);
@@ -135,6 +137,9 @@ class StaleUdpBench {
         seen.sent_before = kDatagramsBefore;
         seen.reached_before = before[0];
         const auto old_entry = TRY(entry_of(port));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, names,
+            {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
         TRY(configure(what, what.changed_to, StaleFlows::kKeep));
         // A flow to the endpoint that serves: the cure must leave it alone.
         if (what.then == AfterChange::kForgets) {
@@ -164,6 +169,9 @@ class StaleUdpBench {
                 return pass_on(*failed);
             }
         }
+        const auto record = TRY(recorder.stop());
+        cell.timeline = flow_timeline(what.id + ": the flow after the rules were changed", record,
+                                      {IPPROTO_UDP, {names.client_address, own}});
         seen.sent = kDatagramsAfter;
         seen.to_gone = (*after)[0];
         seen.to_new = (*after)[1];

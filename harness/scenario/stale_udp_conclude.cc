@@ -169,7 +169,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& measur
         .question = "Does a UDP flow follow its service when the service's endpoint changes?"};
     verdict::Chart chart{
         .title = "Datagrams that went to an endpoint that is gone", .unit = "%", .maximum = 100};
-    for (const auto& [what, seen, evidence] : measured) {
+    for (const auto& [what, seen, evidence, timeline] : measured) {
         result.unexplained += unexplained_in(seen);
         if (seen.sent != 0 && !what.again) {
             chart.bars.push_back(harm_bar(what.label, seen.to_gone, seen.sent));

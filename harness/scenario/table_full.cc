@@ -11,6 +11,7 @@
 
 #include <chrono>
 
+#include "harness/scenario/flow_timeline.h"
 #include "harness/scenario/measures.h"
 
 namespace pathproof::scenario {
@@ -54,7 +55,7 @@ class TableBench {
     // What keeps a cell from being measured, such as an agent that died, is an objection in it.
     MeasuredTableCell measure(const TableCell& what) {
         MeasuredTableCell cell{.what = what};
-        if (const Status made = run(what, cell.seen); !made) {
+        if (const Status made = run(what, cell); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
         std::string evicted;
@@ -114,13 +115,18 @@ class TableBench {
         return {};
     }
 
-    Status run(const TableCell& what, TableValues& seen) {
+    Status run(const TableCell& what, MeasuredTableCell& cell) {
+        TableValues& seen = cell.seen;
         const lab::NatPathNames& names = hosts_.names();
         TRY(hosts_.server->stop_servers());
         TRY(hosts_.server->start_closing_server(
             {.listen = {names.server_address, kServerPort + 1}}));
         TRY(fill(what, seen));
         TRY(hosts_.dut->start_events({}));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, names,
+            {.protocol = IPPROTO_TCP, .original_destination_port = kServerPort + 1}));
+        std::uint16_t failed = 0;  // port of the first connect that failed
         const frame::Endpoint source{names.client_address, next_source_};
         next_source_ = static_cast<std::uint16_t>(next_source_ + kDatagrams);
         auto watched = watch_path(hosts_, kServerPort, [&]() -> Status {
@@ -134,6 +140,9 @@ class TableBench {
                                                  .count = kConnects,
                                                  .per_second = 200,
                                                  .timeout = 3000ms}));
+            const auto first = std::ranges::find_if(
+                connects.connects, [](const agent::Connect& each) { return each.error != 0; });
+            failed = first == connects.connects.end() ? std::uint16_t{0} : first->port;
             seen.datagrams = sent.sent;
             seen.connects = connects.connects.size();
             seen.connected = static_cast<std::uint64_t>(
@@ -141,6 +150,11 @@ class TableBench {
             return {};
         });
         const auto log = TRY(hosts_.dut->stop_events());
+        const auto record = TRY(recorder.stop());
+        if (failed != 0) {
+            cell.timeline = flow_timeline(what.id + ": one connect that failed", record,
+                                          {IPPROTO_TCP, {names.client_address, failed}});
+        }
         const WatchedPath path = TRY(std::move(watched));
         seen.path = path.losses;
         seen.datagrams_arrived = path.sources.size();
