@@ -89,10 +89,17 @@ address = ["203.0.113.1/24"]
 Site::Site(const std::string& more) {
     shell("", kMake + more);
     std::ofstream(file()) << kSiteFile;
-    for (int look = 0; look < 10 && shell("", kState) != before_; ++look) {
-        before_ = shell("", kState);
+    // The kernel tells links' state later (linkwatch), the more so the more links come and go on the
+    // machine.
+    for (int look = 0; look < 40; ++look) {
+        const std::string state = shell("", kState);
+        if (state == before_ && state.find("NO-CARRIER") == std::string::npos) {
+            break;
+        }
+        before_ = state;
         usleep(500'000);
     }
+    BOOST_REQUIRE_MESSAGE(before_.find("NO-CARRIER") == std::string::npos, before_);
 }
 
 Site::~Site() {
