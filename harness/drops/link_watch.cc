@@ -39,17 +39,31 @@ struct LinkWatch::Impl {
         }
     }
 
+    static int take_name(const nlattr* attribute, void* name) {
+        if (mnl_attr_get_type(attribute) == IFLA_IFNAME &&
+            mnl_attr_validate(attribute, MNL_TYPE_NUL_STRING) >= 0) {
+            *static_cast<const char**>(name) = mnl_attr_get_str(attribute);
+        }
+        return MNL_CB_OK;
+    }
+
     static int take(const nlmsghdr* message, void* self) {
-        if (message->nlmsg_type != RTM_NEWLINK) {
+        if (message->nlmsg_type != RTM_NEWLINK && message->nlmsg_type != RTM_DELLINK) {
             return MNL_CB_OK;
         }
         const auto* link = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(message));
-        char name[IF_NAMESIZE] = "";
-        if (if_indextoname(static_cast<unsigned>(link->ifi_index), name) != nullptr) {
+        // A bridge says RTM_DELLINK, too, of a device that only leaves it.
+        if (link->ifi_family != AF_UNSPEC) {
+            return MNL_CB_OK;
+        }
+        const char* name = nullptr;
+        static_cast<void>(mnl_attr_parse(message, sizeof(ifinfomsg), take_name, &name));
+        if (name != nullptr) {
             // Not IFF_RUNNING: the kernel sets it up to a second after the carrier is there.
             constexpr unsigned kLowerUp = 1u << 16;  // IFF_LOWER_UP of <linux/if.h>
             constexpr unsigned kWorking = IFF_UP | kLowerUp;
-            static_cast<Impl*>(self)->note(name, (link->ifi_flags & kWorking) == kWorking);
+            static_cast<Impl*>(self)->note(name, message->nlmsg_type == RTM_NEWLINK &&
+                                                     (link->ifi_flags & kWorking) == kWorking);
         }
         return MNL_CB_OK;
     }

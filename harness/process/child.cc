@@ -126,7 +126,13 @@ std::string Child::stop() {
 std::string own_binary() {
     std::array<char, PATH_MAX> path{};
     const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
-    return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : "pathproof";
+    if (length <= 0) {
+        return "pathproof";
+    }
+    // Replaced or deleted since it was started: the link still leads to it.
+    return access(path.data(), X_OK) == 0
+               ? std::string(path.data(), static_cast<std::size_t>(length))
+               : "/proc/self/exe";
 }
 
 }  // namespace pathproof::process

@@ -52,7 +52,8 @@ class Child {
     Fd errors_;
 };
 
-// The path of the running pathproof binary: children are started from it.
+// The path of the running pathproof binary, from which children are started; of one that was replaced
+// or deleted meanwhile, the way to it that is left.
 std::string own_binary();
 
 }  // namespace pathproof::process

@@ -66,3 +66,38 @@ BOOST_AUTO_TEST_CASE(a_peer_that_goes_down_is_an_outage_until_it_is_back) {
     BOOST_REQUIRE(still.size() == 1u);
     BOOST_TEST(still[0].until_ns == INT64_MAX);
 }
+
+BOOST_AUTO_TEST_CASE(a_device_that_is_deleted_is_an_outage_until_there_is_one_of_its_name) {
+    const Pair pair;
+    const auto gone = pair.watch([&] {
+        pair.here.run("ip link delete w0");
+        usleep(200'000);
+    });
+    BOOST_REQUIRE(gone.size() == 1u);
+    BOOST_TEST(gone[0].until_ns == INT64_MAX);
+
+    pair.here.run("ip link add w0 type veth peer name w0 netns " + pair.there.name());
+    pair.here.run("ip link set w0 up");
+    pair.there.run("ip link set w0 up");
+    const auto anew = pair.watch([&] {
+        pair.here.run("ip link delete w0");
+        usleep(200'000);
+        pair.here.run("ip link add w0 type veth peer name w0 netns " + pair.there.name());
+        pair.here.run("ip link set w0 up");
+        pair.there.run("ip link set w0 up");
+        usleep(200'000);
+    });
+    BOOST_REQUIRE(!anew.empty());
+    BOOST_TEST(anew.back().until_ns != INT64_MAX);
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_leaves_its_bridge_has_no_outage) {
+    const Pair pair;
+    pair.here.run("ip link add b0 type bridge");
+    pair.here.run("ip link set w0 master b0");
+    BOOST_TEST(pair.watch([&] {
+                       pair.here.run("ip link set w0 nomaster");
+                       usleep(200'000);
+                   })
+                   .empty());
+}

@@ -3,7 +3,10 @@
 #define BOOST_TEST_MODULE service_path_lab
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include "tests/scenario/traps.h"
 
@@ -237,6 +240,22 @@ BOOST_AUTO_TEST_CASE(scenarios_of_one_path_run_one_after_the_other) {
         BOOST_TEST(cell_named(scenario, control)["verdict"] == "PASS", scenario["headline"]);
         BOOST_TEST(scenario.dump().find("exists already") == std::string::npos, run.out);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_is_deleted_while_it_runs_comes_to_its_end) {
+    const Scratch folder;
+    const std::string copy = folder.path() + "/pathproof";
+    std::filesystem::copy_file(std::getenv("PATHPROOF"), copy);
+    auto run = std::async(std::launch::async, [&] {
+        return pathproof::process::run_program({copy, "repro", kBridge},
+                                               {.timeout = std::chrono::minutes(2)});
+    });
+    // The agents of its last cell are started later.
+    std::this_thread::sleep_for(1s);
+    BOOST_TEST(std::filesystem::remove(copy));
+    const auto ran = run.get();
+    BOOST_REQUIRE(ran.has_value());
+    BOOST_TEST(ran->exit_status == 0, ran->err);
 }
 
 BOOST_AUTO_TEST_CASE(answers_that_conntrack_is_kept_from_have_another_cause) {

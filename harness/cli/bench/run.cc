@@ -70,6 +70,10 @@ bool is_absent(const bench::LaneResult& lane) {
     return !lane.absent.empty();
 }
 
+bool all_rejected(const bench::LaneResult& lane) {
+    return !lane.readings.empty() && lane.readings.size() == lane.rejected();
+}
+
 // An experiment or a lane that fails takes nothing from those before and after it; the result says
 // that it is not whole.
 struct Outcome {
@@ -89,10 +93,11 @@ Outcome run_steps(const BenchRun& run, lab::Journal* journal) {
                                            .notes = {"failed: " + experiment.error().message}});
             continue;
         }
-        // Nor is one of which nothing could be measured.
+        // Nor is one of which nothing could be measured, or nothing that counts.
         outcome.whole =
             outcome.whole && !has_failures(*experiment) &&
-            (experiment->lanes.empty() || !std::ranges::all_of(experiment->lanes, is_absent));
+            (experiment->lanes.empty() || !std::ranges::all_of(experiment->lanes, is_absent)) &&
+            std::ranges::none_of(experiment->lanes, all_rejected);
         outcome.experiments.push_back(std::move(*experiment));
     }
     return outcome;
