@@ -132,9 +132,14 @@ struct DnsServerOptions {
 };
 
 // Which side of a connection sends its FIN first: the TIME_WAIT is that side's.
-enum class Closer : std::uint8_t { kServer, kClient };
+enum class Closer : std::uint8_t {
+    kServer,       // at once
+    kClient,       // at once
+    kServerAsked,  // the server, once the client has asked for something and it has answered
+};
 
-// A TCP server that only ends connections: at once, or when the client has.
+// A TCP server that only ends connections: at once, when the client has, or when it was asked. Its
+// answer is its greeting once more.
 struct ClosingServerOptions {
     frame::Endpoint listen;
     Closer closes_first = Closer::kServer;
@@ -148,6 +153,7 @@ struct ConnectsOptions {
     double per_second = 100;
     Closer closes_first = Closer::kServer;
     milliseconds timeout{10'000};  // for each, and for its end
+    milliseconds asks_after{0};    // of kServerAsked: so long after the start of each
 };
 
 struct Connect {
@@ -156,6 +162,7 @@ struct Connect {
     std::int32_t error = 0;     // errno; ETIMEDOUT: not connected in time
     double milliseconds = 0;    // from start to connected or failed
     std::string said = "";      // by a server that closes first: 64 bytes at most, printable
+    std::int32_t end = 0;       // errno of its end; 0: the server closed it, or the client did
     bool operator==(const Connect&) const = default;
 };
 

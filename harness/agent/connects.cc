@@ -22,6 +22,7 @@ constexpr rlim_t kDescriptors = 16'384;
 constexpr std::size_t kMostSaid = 64;
 constexpr int kLookAgainMs = 1;  // for the next moment to connect at
 constexpr std::chrono::milliseconds kLookForLate{100};
+constexpr char kQuestion[] = "ask\n";
 
 // Slow connections stay open while others are made: the usual 1024 descriptors are few.
 void allow_descriptors() {
@@ -40,6 +41,7 @@ class Connects {
     ConnectsReport run() {
         while (report_.connects.size() < options_.count || !open_.empty()) {
             start_due();
+            ask_due();
             take_events();
             end_late();
         }
@@ -53,6 +55,7 @@ class Connects {
         std::size_t index = 0;
         ConnectClock::time_point began;
         bool connected = false;
+        bool asked = false;
     };
 
     void start_due() {
@@ -65,6 +68,20 @@ class Connects {
             }
             report_.worst_late_ms = std::max(report_.worst_late_ms, now_ms - due_ms);
             start_one();
+        }
+    }
+
+    void ask_due() {
+        if (options_.closes_first != Closer::kServerAsked) {
+            return;
+        }
+        for (auto& [descriptor, open] : open_) {
+            if (open.connected && !open.asked &&
+                ConnectClock::now() - open.began >= options_.asks_after) {
+                open.asked = true;
+                // One that was reset meanwhile says so to recv(2).
+                (void)!send(descriptor, kQuestion, sizeof kQuestion - 1, MSG_NOSIGNAL);
+            }
         }
     }
 
@@ -126,6 +143,7 @@ class Connects {
         std::array<char, 256> bytes;
         const ssize_t got = recv(descriptor, bytes.data(), bytes.size(), 0);
         if (got <= 0) {
+            report_.connects[open_.at(descriptor).index].end = got < 0 ? errno : 0;
             open_.erase(descriptor);
             return;
         }
@@ -151,6 +169,7 @@ class Connects {
                 report_.connects[open.index].error = ETIMEDOUT;
                 report_.connects[open.index].milliseconds = milliseconds_since(open.began);
             } else {
+                report_.connects[open.index].end = ETIMEDOUT;
                 ++report_.left_open;
             }
             return true;
@@ -174,16 +193,24 @@ struct ClosingServer::Impl {
 
     void accepted(Fd socket) {
         const int descriptor = socket.get();
-        // Nothing was sent on this connection before: a few bytes always fit its buffer.
-        (void)!send(descriptor, options.greeting.data(), options.greeting.size(), MSG_NOSIGNAL);
-        if (options.closes_first == Closer::kClient &&
+        greet(descriptor);
+        if (options.closes_first != Closer::kServer &&
             loop.reactor().watch(descriptor, EPOLLIN, [this, descriptor] { look(descriptor); })) {
             waiting[descriptor] = std::move(socket);
         }
     }
+    void greet(int descriptor) const {
+        // Little more was sent on this connection before: a few bytes always fit its buffer.
+        (void)!send(descriptor, options.greeting.data(), options.greeting.size(), MSG_NOSIGNAL);
+    }
     void look(int descriptor) {
-        std::array<char, 256> nothing;
-        if (recv(descriptor, nothing.data(), nothing.size(), 0) <= 0) {
+        std::array<char, 256> question;
+        const bool asked = recv(descriptor, question.data(), question.size(), 0) > 0;
+        const bool answers = asked && options.closes_first == Closer::kServerAsked;
+        if (answers) {
+            greet(descriptor);
+        }
+        if (!asked || answers) {
             loop.reactor().forget(descriptor);
             waiting.erase(descriptor);
         }

@@ -1,5 +1,7 @@
 #include "harness/agent/message.h"
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 namespace pathproof::agent {
@@ -24,8 +26,19 @@ Result<frame::Endpoint> endpoint(const json& in, const char* key) {
     return frame::parse_endpoint(in.at(key).get<std::string>());
 }
 
-Closer closer(const json& in) {
-    return in.at("server_closes").get<bool>() ? Closer::kServer : Closer::kClient;
+constexpr std::array<const char*, 3> kClosers = {"server", "client", "server asked"};
+
+const char* closer_name(Closer closer) {
+    return kClosers[static_cast<std::size_t>(closer)];
+}
+
+Result<Closer> closer(const json& in) {
+    const auto name = in.at("closes_first").get<std::string>();
+    const auto at = std::ranges::find(kClosers, name);
+    if (at == kClosers.end()) {
+        return fail(ErrorCode::kBadInput, "nobody of the name '{}' closes first", name);
+    }
+    return static_cast<Closer>(at - kClosers.begin());
 }
 
 Result<frame::IpAddress> address(const json& in, const char* key) {
@@ -247,14 +260,15 @@ Result<DnsServerOptions> dns_server_from_json(const json& in) {
 
 json closing_server_to_json(const ClosingServerOptions& options) {
     return {{"listen", frame::to_string(options.listen)},
-            {"server_closes", options.closes_first == Closer::kServer},
+            {"closes_first", closer_name(options.closes_first)},
             {"greeting", options.greeting}};
 }
 
 Result<ClosingServerOptions> closing_server_from_json(const json& in) {
     const auto listen = TRY(endpoint(in, "listen"));
+    const Closer closes_first = TRY(closer(in));
     return ClosingServerOptions{.listen = listen,
-                                .closes_first = closer(in),
+                                .closes_first = closes_first,
                                 .greeting = in.at("greeting").get<std::string>()};
 }
 
@@ -262,21 +276,22 @@ json connects_to_json(const ConnectsOptions& options) {
     return {{"server", frame::to_string(options.server)},
             {"count", options.count},
             {"per_second", options.per_second},
-            {"server_closes", options.closes_first == Closer::kServer},
-            {"timeout_ms", options.timeout.count()}};
+            {"closes_first", closer_name(options.closes_first)},
+            {"timeout_ms", options.timeout.count()},
+            {"asks_after_ms", options.asks_after.count()}};
 }
 
 Result<ConnectsOptions> connects_from_json(const json& in) {
-    const auto server = endpoint(in, "server");
-    const auto timeout = duration(in, "timeout_ms");
-    if (!server || !timeout) {
-        return pass_on(server ? timeout.error() : server.error());
-    }
-    ConnectsOptions options{.server = *server,
+    const auto server = TRY(endpoint(in, "server"));
+    const auto timeout = TRY(duration(in, "timeout_ms"));
+    const auto asks_after = TRY(duration(in, "asks_after_ms"));
+    const Closer closes_first = TRY(closer(in));
+    ConnectsOptions options{.server = server,
                             .count = in.at("count").get<std::uint32_t>(),
                             .per_second = in.at("per_second").get<double>(),
-                            .closes_first = closer(in),
-                            .timeout = *timeout};
+                            .closes_first = closes_first,
+                            .timeout = timeout,
+                            .asks_after = asks_after};
     if (options.count > kMostConnects || !(options.per_second > 0)) {
         return fail(ErrorCode::kBadInput,
                     "{} connections at {} a second: allowed are up to {}, at more than 0 a second",
@@ -289,7 +304,8 @@ Result<ConnectsOptions> connects_from_json(const json& in) {
 json connects_report_to_json(const ConnectsReport& report) {
     json connects = json::array();
     for (const Connect& each : report.connects) {
-        connects.push_back({each.start_ns, each.port, each.error, each.milliseconds, each.said});
+        connects.push_back(
+            {each.start_ns, each.port, each.error, each.milliseconds, each.said, each.end});
     }
     return {{"connects", std::move(connects)},
             {"seconds", report.seconds},
@@ -306,7 +322,8 @@ ConnectsReport connects_report_from_json(const json& in) {
                                    .port = each.at(1).get<std::uint16_t>(),
                                    .error = each.at(2).get<std::int32_t>(),
                                    .milliseconds = each.at(3).get<double>(),
-                                   .said = each.at(4).get<std::string>()});
+                                   .said = each.at(4).get<std::string>(),
+                                   .end = each.at(5).get<std::int32_t>()});
     }
     return report;
 }

@@ -200,6 +200,13 @@ class Run {
     scenario::Measured measured_;
 };
 
+// On the NAT path all hosts are of the kernel.
+bool any_uses_ports(const std::vector<const scenario::Scenario*>& scenarios) {
+    return std::ranges::any_of(scenarios, [](const scenario::Scenario* scenario) {
+        return scenario->needs != lab::Role::kNatPath;
+    });
+}
+
 bool take_hugepages(lab::Journal& journal) {
     const auto reserved = journal.reserve_hugepages(kHugepageMib);
     if (reserved && *reserved >= kHugepageMib) {
@@ -315,7 +322,9 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     scenario::Options settings{.seed = seeded.seed,
                                .cells = seeded.cells,
                                .given = seeded.given,
-                               .hugepages = seeded.use_hugepages && take_hugepages(*journal),
+                               .hugepages = seeded.use_hugepages &&
+                                            any_uses_ports(seeded.scenarios) &&
+                                            take_hugepages(*journal),
                                .cpus = port::usable_cpus(2),
                                .out_dir = run.folder(1),
                                .device = seeded.device,

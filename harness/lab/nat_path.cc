@@ -59,9 +59,11 @@ Status NatPath::configure(const NatPathOptions& options) {
     const std::string timeout = std::to_string(options.udp_timeout_s);
     const Status timed =
         set ? set_sysctls(names_.dut, {{"net.netfilter.nf_conntrack_udp_timeout", timeout},
-                                       {"net.netfilter.nf_conntrack_udp_timeout_stream", timeout}})
+                                       {"net.netfilter.nf_conntrack_udp_timeout_stream", timeout},
+                                       {kBeLiberal, options.be_liberal ? "1" : "0"}})
             : set;
     TRY(timed && options.tunnel ? make_tunnel(*options.tunnel) : timed);
+    TRY(has_shortcut_ ? run_ip({nat_path_route_of_answers(names_, options)}) : Status());
     return options.flows == NatPathOptions::Flows::kForget ? flush_conntrack(names_.dut) : timed;
 }
 
@@ -87,6 +89,17 @@ Status NatPath::add_neighbour() {
     return filters ? filters
                    : fail(ErrorCode::kKernelLacks, "the module br_netfilter is not loaded ({})",
                           filters.error().message);
+}
+
+Status NatPath::add_shortcut() {
+    TRY(run_ip("", nat_path_shortcut_link(names_)));
+    TRY(run_ip(nat_path_shortcut_scripts(names_)));
+    // Or else the client refuses what comes another way than it would go.
+    TRY(set_sysctls(names_.client,
+                    {{"net.ipv4.conf.all.rp_filter", "0"},
+                     {"net.ipv4.conf." + names_.client_shortcut + ".rp_filter", "0"}}));
+    has_shortcut_ = true;
+    return {};
 }
 
 Status NatPath::add_endpoints() {
@@ -116,6 +129,12 @@ Result<std::string> NatPath::counted_rules() const {
 Result<std::uint64_t> NatPath::service_hits() const {
     const auto rules = TRY(counted_rules());
     return hits_of(rules, " -d " + to_string(names_.service.address) + "/32");
+}
+
+Result<std::uint64_t> NatPath::invalid_hits() const {
+    const auto rules = TRY(counted_rules());
+    return hits_of(rules,
+                   "-o " + names_.dut_client_device + " -p tcp -m conntrack --ctstate INVALID");
 }
 
 Result<std::uint64_t> NatPath::icmp_dropped() const {

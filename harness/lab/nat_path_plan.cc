@@ -5,6 +5,7 @@ namespace {
 
 using PathSnat = NatBoxOptions::Snat;
 using PathService = NatPathOptions::Service;
+using PathInvalid = NatPathOptions::Invalid;
 
 std::string to_ports(const PortRange& ports) {
     return ports.last == 0 ? "" : fmt::format(" --to-ports {}-{}", ports.first, ports.last);
@@ -13,6 +14,15 @@ std::string to_ports(const PortRange& ports) {
 std::string kernel_host(const std::string& device, const frame::IpAddress& address) {
     return fmt::format("link set lo up\naddress add {0}/24 dev {1}\nlink set {1} up\n",
                        to_string(address), device);
+}
+
+std::string invalid_rules(const NatPathNames& names, const NatPathOptions& options) {
+    std::string rules;
+    for (const std::string& device : {names.dut_client_device, names.dut_server_device}) {
+        rules += fmt::format("-A FORWARD -o {} -p tcp -m conntrack --ctstate INVALID -j {}\n",
+                             device, options.invalid == PathInvalid::kDropped ? "DROP" : "ACCEPT");
+    }
+    return options.invalid == PathInvalid::kNoRule ? "" : rules;
 }
 
 constexpr std::uint32_t kFirstEndpoint = 0xcb007110;  // 203.0.113.16
@@ -132,6 +142,24 @@ std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names) {
              fmt::format("route add default via {}\n", to_string(names.dut_client_address))}};
 }
 
+std::string nat_path_shortcut_link(const NatPathNames& names) {
+    return fmt::format("link add name {} netns {} type veth peer name {} netns {}\n",
+                       names.client_shortcut, names.client, names.server_shortcut, names.server);
+}
+
+std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names) {
+    return {{names.client, fmt::format("link set {} up\n", names.client_shortcut)},
+            {names.server, fmt::format("link set {} up\n", names.server_shortcut)}};
+}
+
+Script nat_path_route_of_answers(const NatPathNames& names, const NatPathOptions& options) {
+    return {names.server,
+            "route replace " + to_string(names.client_address) + "/32 " +
+                (options.answers_pass_by ? "dev " + names.server_shortcut
+                                         : "via " + to_string(names.dut_server_address)) +
+                "\n"};
+}
+
 std::vector<Script> nat_path_endpoint_scripts(const NatPathNames& names) {
     std::string held;
     for (const EndpointState state : kHeldStates) {
@@ -194,7 +222,8 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
                  kube_service_rules(names.web_service, "tcp", options.web_endpoints, kEndpointPort);
     }
     rules += "COMMIT\n";
-    if (options.service != PathService::kNone || options.tunnel) {
+    if (options.service != PathService::kNone || options.tunnel ||
+        options.invalid != PathInvalid::kNoRule) {
         rules += "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n" +
                  (options.service == PathService::kNoEndpoint
                       ? "-A FORWARD " + to_service + "REJECT --reject-with icmp-port-unreachable\n"
@@ -202,7 +231,7 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
                  (options.tunnel && !options.tunnel->icmp
                       ? "-A OUTPUT -p icmp -m icmp --icmp-type 3/4 -j DROP\n"
                       : "") +
-                 "COMMIT\n";
+                 invalid_rules(names, options) + "COMMIT\n";
     }
     return rules;
 }

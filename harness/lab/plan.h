@@ -53,6 +53,10 @@ std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names);
 std::vector<Script> nat_path_endpoint_scripts(const NatPathNames& names);
 std::string nat_path_endpoint_filter(EndpointState state);
 std::vector<Script> nat_path_scripts(const NatPathNames& names);
+std::string nat_path_shortcut_link(const NatPathNames& names);
+std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names);
+// The server's route to the client.
+Script nat_path_route_of_answers(const NatPathNames& names, const NatPathOptions& options);
 // The vxlan devices of both ends, without the command that deletes the old ones, and the DUT's routes.
 std::vector<Script> tunnel_scripts(const NatPathNames& names, const TunnelOptions& options);
 

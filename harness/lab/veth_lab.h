@@ -168,6 +168,10 @@ struct NatPathOptions {
     std::vector<frame::IpAddress> web_endpoints = {};
     unsigned udp_timeout_s = 30;  // nf_conntrack_udp_timeout of the DUT, and that of streams
     enum class Flows { kForget, kKeep } flows = Flows::kForget;  // what conntrack has of before
+    bool be_liberal = false;  // nf_conntrack_tcp_be_liberal of the DUT
+    // What its FORWARD chain does with TCP that conntrack calls INVALID. kCounted: lets it pass.
+    enum class Invalid { kNoRule, kCounted, kDropped } invalid = Invalid::kNoRule;
+    bool answers_pass_by = false;  // the server's to the client take the shortcut
     std::optional<TunnelOptions> tunnel = std::nullopt;
 };
 
@@ -185,6 +189,7 @@ inline constexpr std::uint16_t kEndpointPort = 8080;
 std::vector<frame::IpAddress> endpoints_that(EndpointState state);  // 203.0.113.16 + 16 * state
 
 inline constexpr const char* kBridgeFilter = "net.bridge.bridge-nf-call-iptables";
+inline constexpr const char* kBeLiberal = "net.netfilter.nf_conntrack_tcp_be_liberal";
 
 // Packets that the rules with these words have counted, in what `iptables-save --counters` printed.
 std::uint64_t hits_of(const std::string& rules, const std::string& words);
@@ -201,7 +206,8 @@ struct NatPathNames {
     frame::IpAddress dut_server_address, server_address;
     frame::Endpoint service;                  // 198.51.100.10:53
     std::vector<frame::IpAddress> endpoints;  // the two of the service, both the server's
-    std::string vxlan = "vx";                 // of the tunnel: VNI 42, UDP 4789
+    std::string client_shortcut = "c1", server_shortcut = "s1";
+    std::string vxlan = "vx";  // of the tunnel: VNI 42, UDP 4789
     frame::IpAddress client_inner, server_inner;
 };
 
@@ -219,8 +225,12 @@ class NatPath {
     Status add_neighbour();
     // Has each endpoint of the TCP service in its state.
     Status add_endpoints();
+    // A link of the client and the server beside the DUT. Nothing takes it but what passes by.
+    Status add_shortcut();
     // What `iptables-save --counters` says of the DUT.
     Result<std::string> counted_rules() const;
+    // Packets to the client that the DUT's rule for INVALID ones counted.
+    Result<std::uint64_t> invalid_hits() const;
     // Packets that the service's rule counted: of DNAT the first ones of flows, of REJECT all.
     Result<std::uint64_t> service_hits() const;
     // Of the tunnel, since configure(): messages of ICMP that the DUT's rule dropped, and fragments
@@ -240,6 +250,7 @@ class NatPath {
     NatPathNames names_;
     std::unique_ptr<Namespaces> namespaces_;
     bool has_tunnel_ = false;
+    bool has_shortcut_ = false;
     std::string client_ports_;  // as the kernel gave them
 };
 

@@ -341,7 +341,7 @@ const char* role_text(const Cell& cell) {
     switch (cell.role) {
         case Cell::Role::kCure: return " (cure)";
         case Cell::Role::kDemonstration:
-            return " (demonstration of the tool: PASS means that it shows what it must)";
+            return " (demonstration: PASS means that it shows what it must)";
         case Cell::Role::kMatrix:
         case Cell::Role::kControl: return "";
     }

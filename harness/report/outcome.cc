@@ -74,7 +74,7 @@ std::string message_of(const Case& one) {
     return one.role == Role::kControl
                ? "a control shows the failure, so the scenario proves nothing: " + cell.reason
            : one.role == Role::kDemonstration
-               ? "the tool's own demonstration does not show what it must: " + cell.reason
+               ? "a demonstration does not show what it must: " + cell.reason
                : cell.reason;
 }
 

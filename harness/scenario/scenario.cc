@@ -99,6 +99,13 @@ const std::vector<Scenario>& all_scenarios() {
          pmtu_blackhole_cells,
          {},
          Scenario::When::kAsked},
+        {"invalid-rst",
+         "Segments that are forwarded untranslated, and the RSTs that answer them",
+         lab::Role::kNatPath,
+         run_invalid_rst,
+         invalid_rst_cells,
+         {},
+         Scenario::When::kAsked},
     };
     return scenarios;
 }

@@ -131,6 +131,8 @@ Result<verdict::ScenarioResult> run_snat_exhaustion(Context& context);
 std::vector<std::string> snat_exhaustion_cells();
 Result<verdict::ScenarioResult> run_pmtu_blackhole(Context& context);
 std::vector<std::string> pmtu_blackhole_cells();
+Result<verdict::ScenarioResult> run_invalid_rst(Context& context);
+std::vector<std::string> invalid_rst_cells();
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario

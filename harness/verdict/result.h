@@ -81,8 +81,8 @@ struct Cell {
         kMatrix,   // a point of the matrix: FAIL speaks against the system
         kControl,  // lacks the cause: FAIL means that the measurement proves nothing
         kCure,     // has the cause and the cure: FAIL means that the cure was not shown
-        // Of the tool itself (its fault hook, a wire that stands for a broken NIC): PASS means that
-        // it shows what it must, whatever that is. Never a fault of the system.
+        // Of the tool itself (its fault hook, a wire that stands for a broken NIC), or of what a cure
+        // breaks: PASS means that it shows what it must, whatever that is. Never a fault of the system.
         kDemonstration,
     };
     std::string id;  // "vx-on.udpcsum.masquerade.eth0-off"

@@ -125,13 +125,18 @@ BOOST_AUTO_TEST_CASE(connects_and_what_came_of_them_come_back_as_they_were) {
                                 .count = 70'000,
                                 .per_second = 0.5,
                                 .closes_first = Closer::kClient,
-                                .timeout = milliseconds(7)};
+                                .timeout = milliseconds(7),
+                                .asks_after = milliseconds(5)};
     const auto options = connects_from_json(sent(connects_to_json(asked)));
     BOOST_REQUIRE(options);
     BOOST_TEST((options->server == asked.server && options->count == asked.count &&
                 options->per_second == asked.per_second &&
-                options->closes_first == asked.closes_first && options->timeout == asked.timeout));
+                options->closes_first == asked.closes_first && options->timeout == asked.timeout &&
+                options->asks_after == asked.asks_after));
     json request = connects_to_json(asked);
+    request["closes_first"] = "nobody";
+    BOOST_TEST((connects_from_json(request).error().code == ErrorCode::kBadInput));
+    request = connects_to_json(asked);
     request["count"] = 100'001;
     BOOST_TEST((connects_from_json(request).error().code == ErrorCode::kBadInput));
     request = connects_to_json(asked);
@@ -139,7 +144,7 @@ BOOST_AUTO_TEST_CASE(connects_and_what_came_of_them_come_back_as_they_were) {
     BOOST_TEST((connects_from_json(request).error().code == ErrorCode::kBadInput));
 
     ConnectsReport report{.seconds = 2.5, .worst_late_ms = 1.25, .left_open = 4};
-    report.connects = {{1763692000123456789, 40'001, 0, 0.75}, {5, 0, 110, 10'000, "hello"}};
+    report.connects = {{1763692000123456789, 40'001, 0, 0.75}, {5, 0, 110, 10'000, "hello", 104}};
     const ConnectsReport back = connects_report_from_json(sent(connects_report_to_json(report)));
     BOOST_TEST((back.connects == report.connects));
     BOOST_TEST((back.seconds == 2.5 && back.worst_late_ms == 1.25 && back.left_open == 4));

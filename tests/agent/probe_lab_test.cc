@@ -168,6 +168,39 @@ BOOST_AUTO_TEST_CASE(connects_are_timed_and_closed_by_the_side_that_was_asked_fo
         left[0] = now[0];
         left[1] = now[1];
     }
+    require(server->start_closing_server({.listen = endpoint("198.18.77.2:5009"),
+                                          .closes_first = Closer::kServerAsked,
+                                          .greeting = "hello"}));
+    const auto asked = client->tcp_connects({.server = endpoint("198.18.77.2:5009"),
+                                             .count = 5,
+                                             .closes_first = Closer::kServerAsked,
+                                             .asks_after = milliseconds(300)});
+    BOOST_REQUIRE(asked);
+    BOOST_TEST(asked->seconds >= 0.3);
+    BOOST_TEST(asked->left_open == 0U);
+    for (const Connect& each : asked->connects) {
+        BOOST_TEST(each.said == "hellohello");
+        BOOST_TEST(each.end == 0);
+    }
+    // What asks after the connection was reset is told so; what is not answered stays open.
+    run_in(lab.b,
+           "iptables -A INPUT -p tcp --dport 5009 --tcp-flags PSH PSH -j REJECT "
+           "--reject-with tcp-reset");
+    const auto reset = client->tcp_connects(
+        {.server = endpoint("198.18.77.2:5009"), .count = 1, .closes_first = Closer::kServerAsked});
+    BOOST_REQUIRE(reset);
+    BOOST_TEST(reset->connects[0].error == 0);
+    BOOST_TEST(reset->connects[0].said == "hello");
+    BOOST_TEST(reset->connects[0].end == ECONNRESET);
+    run_in(lab.b, "iptables -R INPUT 1 -p tcp --dport 5009 --tcp-flags PSH PSH -j DROP");
+    const auto unanswered = client->tcp_connects({.server = endpoint("198.18.77.2:5009"),
+                                                  .count = 1,
+                                                  .closes_first = Closer::kServerAsked,
+                                                  .timeout = milliseconds(300)});
+    BOOST_REQUIRE(unanswered);
+    BOOST_TEST(unanswered->connects[0].end == ETIMEDOUT);
+    BOOST_TEST(unanswered->left_open == 1U);
+
     const auto refused = client->tcp_connects({.server = endpoint("198.18.77.2:9"), .count = 2});
     BOOST_REQUIRE(refused);
     BOOST_TEST(refused->connects[1].error == ECONNREFUSED);

@@ -118,6 +118,19 @@ BOOST_AUTO_TEST_CASE(the_nat_path_translates_as_asked) {
                    "-s 198.18.0.1/24 -d 198.18.0.1/24 -p udp -j MASQUERADE\n"));
 }
 
+BOOST_AUTO_TEST_CASE(the_nat_path_counts_or_drops_what_is_invalid_and_lets_answers_pass_by) {
+    using Invalid = NatPathOptions::Invalid;
+    const NatPathNames names = nat_path_names("1a2b");
+    const std::string rule = "-A FORWARD -o d0 -p tcp -m conntrack --ctstate INVALID -j ";
+    BOOST_TEST(!has(nat_path_rules(names, {}), "INVALID"));
+    BOOST_TEST(has(nat_path_rules(names, {.invalid = Invalid::kCounted}), rule + "ACCEPT\n"));
+    BOOST_TEST(has(nat_path_rules(names, {.invalid = Invalid::kDropped}), rule + "DROP\n"));
+    BOOST_TEST(nat_path_route_of_answers(names, {}).commands ==
+               "route replace 198.18.0.2/32 via 203.0.113.1\n");
+    BOOST_TEST(nat_path_route_of_answers(names, {.answers_pass_by = true}).commands ==
+               "route replace 198.18.0.2/32 dev s1\n");
+}
+
 BOOST_AUTO_TEST_CASE(the_nat_path_names_endpoints_as_kube_proxy_does) {
     const NatPathNames names = nat_path_names("1a2b");
     const auto closed = endpoints_that(EndpointState::kClosed);

@@ -22,6 +22,7 @@ const std::string kEndpoint = "stale-endpoint";
 const std::string kTable = "table-full";
 const std::string kExhaustion = "snat-exhaustion";
 const std::string kPmtu = "pmtu-blackhole";
+const std::string kInvalid = "invalid-rst";
 
 void nothing_false(const json& scenario) {
     for (const std::string& claim : contradictions(scenario, {})) {
@@ -436,4 +437,59 @@ BOOST_AUTO_TEST_CASE(a_hop_that_loses_most_packets_is_not_too_small) {
              "dut",
              "iptables -t mangle -A FORWARD -m statistic --mode random --probability 0.8 -j DROP"),
          "rule-drop");
+}
+
+BOOST_AUTO_TEST_CASE(segments_that_are_forwarded_untranslated_are_found_named_and_cured) {
+    const json scenario = reproduced(kInvalid);
+    for (const char* id : {"ahead", "ahead.after-cure"}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["cause"] == kInvalid, id);
+        BOOST_TEST(measure(cell, "connects") == 8, id);
+        for (const char* each : {"broken", "reset", "segments", "untranslated", "by_segment"}) {
+            BOOST_TEST(measure(cell, each) == 8, id << ": " << each);
+        }
+        BOOST_TEST(measure(cell, "invalid") >= 8, id);
+        BOOST_TEST(measure(cell, "answered") >= 8, id);
+    }
+    for (const char* id : {"control.no-segment", "control.in-window", "cure.be-liberal",
+                           "cure.drop-invalid", "control.one-way", "be-liberal.one-way"}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["verdict"] == "PASS", id);
+        BOOST_TEST(measure(cell, "broken") == 0, id);
+        BOOST_TEST(measure(cell, "untranslated") == 0, id);
+    }
+    BOOST_TEST(measure(cell_named(scenario, "cure.drop-invalid"), "invalid") == 8);
+    const json& breaks = cell_named(scenario, "drop-invalid.one-way");
+    BOOST_TEST(breaks["role"] == "demonstration");
+    BOOST_TEST(measure(breaks, "broken") == 8);
+    const std::string cure = scenario["cure"];
+    BOOST_TEST(cure.find("8 of 8 broke with it") != std::string::npos, cure);
+}
+
+BOOST_AUTO_TEST_CASE(resets_of_a_server_have_another_cause) {
+    trap(kInvalid, "ahead", "control.no-segment",
+         command("server",
+                 "iptables -A INPUT -p tcp --dport 8080 --tcp-flags PSH PSH -j REJECT "
+                 "--reject-with tcp-reset"),
+         "server-reset");
+}
+
+BOOST_AUTO_TEST_CASE(questions_that_a_filter_drops_have_another_cause) {
+    trap(
+        kInvalid, "ahead", "control.no-segment",
+        command("dut", "iptables -t mangle -A PREROUTING -i d0 -p tcp --tcp-flags PSH PSH -j DROP"),
+        "");
+}
+
+BOOST_AUTO_TEST_CASE(segments_of_flows_that_somebody_flushes_have_another_cause) {
+    trap(
+        kInvalid, "ahead", "control.in-window",
+        [](Planter& lab) {
+            lab.wait_for_namespace("server", "s0");
+            while (lab.going_on()) {
+                lab.try_in("dut", "conntrack -F");
+                std::this_thread::sleep_for(20ms);
+            }
+        },
+        "lost-entry");
 }

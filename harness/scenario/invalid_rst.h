@@ -1,0 +1,68 @@
+// invalid-rst: a segment that conntrack calls INVALID is not translated back, and the client resets
+// the connection. Measuring and concluding are apart: invalid_rst.cc runs cells,
+// invalid_rst_conclude.cc makes verdicts of plain values.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/scenario/concluded.h"
+
+namespace pathproof::scenario {
+
+struct SegmentCell {
+    std::string id;
+    std::string label;  // in charts
+    verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
+    // A segment more of the endpoint in each open connection: none, one from far ahead of the window,
+    // an ACK once more, a copy of data that the client has acknowledged.
+    enum class Sends : std::uint8_t {
+        kNothing,
+        kAhead,
+        kInWindow,
+        kLateCopy
+    } sends = Sends::kAhead;
+    bool be_liberal = false;  // nf_conntrack_tcp_be_liberal
+    bool drops = false;       // the DUT drops what is INVALID
+    // Connections to the endpoint itself, whose answers pass by the DUT: what a cure breaks there.
+    bool one_way = false;
+    bool again = false;  // the first cell, after its cures were taken away
+};
+
+struct SegmentValues {
+    std::vector<std::string> objections;  // why it is no result; empty when it is one
+    std::string be_liberal;               // nf_conntrack_tcp_be_liberal as read back
+    std::uint64_t connects = 0;
+    std::uint64_t segments = 0;  // put on the wire, one in each open connection
+    std::uint64_t invalid =
+        0;  // packets to the client that the DUT's rule for INVALID ones counted
+    std::uint64_t untranslated =
+        0;                       // segments that came to the client from the endpoint's own address
+    std::uint64_t answered = 0;  // RSTs of the client to the endpoint's own address
+    // Connections that did not come to their end, and of them those that were reset.
+    std::uint64_t broken = 0;
+    std::uint64_t reset = 0;
+    // Broken connections, each in one place: with an untranslated segment and the client's RST, with a
+    // RST of the server's without either, with an untranslated segment of a flow that conntrack had
+    // no entry of.
+    std::uint64_t by_segment = 0;
+    std::uint64_t by_server = 0;
+    std::uint64_t by_lost_entry = 0;
+
+    // Of by_segment no more than the rule counted.
+    std::uint64_t proven() const { return std::min(by_segment, invalid); }
+    std::uint64_t unexplained() const { return broken - proven() - by_server - by_lost_entry; }
+};
+
+using MeasuredSegmentCell = Measurement<SegmentCell, SegmentValues>;
+
+// In the order in which they run.
+std::vector<SegmentCell> segment_cells();
+
+verdict::Cell conclude(const SegmentCell& what, const SegmentValues& seen);
+// The whole scenario but for its id and duration. Cells that were not run are missing.
+verdict::ScenarioResult conclude(const std::vector<MeasuredSegmentCell>& cells);
+
+}  // namespace pathproof::scenario
