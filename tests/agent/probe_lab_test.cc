@@ -186,8 +186,10 @@ BOOST_AUTO_TEST_CASE(connects_are_timed_and_closed_by_the_side_that_was_asked_fo
     run_in(lab.b,
            "iptables -A INPUT -p tcp --dport 5009 --tcp-flags PSH PSH -j REJECT "
            "--reject-with tcp-reset");
-    const auto reset = client->tcp_connects(
-        {.server = endpoint("198.18.77.2:5009"), .count = 1, .closes_first = Closer::kServerAsked});
+    const auto reset = client->tcp_connects({.server = endpoint("198.18.77.2:5009"),
+                                             .count = 1,
+                                             .closes_first = Closer::kServerAsked,
+                                             .asks_after = milliseconds(200)});
     BOOST_REQUIRE(reset);
     BOOST_TEST(reset->connects[0].error == 0);
     BOOST_TEST(reset->connects[0].said == "hello");
