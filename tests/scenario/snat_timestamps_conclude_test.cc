@@ -108,9 +108,8 @@ BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     BOOST_TEST(result.cure_shown);
     BOOST_TEST(has(result.headline, "MASQUERADE --random-fully into 256 ports"), result.headline);
     BOOST_TEST(has(result.headline, "MASQUERADE into 256 ports"), result.headline);
-    BOOST_TEST(
-        has(result.headline, "kept the client's port in 8000 of 8000 entries: none of 8000"),
-        result.headline);
+    BOOST_TEST(has(result.headline, "kept the client's port in 8000 of 8000 entries: none of 8000"),
+               result.headline);
     BOOST_TEST(has(result.cause, "PAWSTimewait rose by 440"), result.cause);
     BOOST_TEST(has(result.cure, "tcp_timestamps=2"), result.cure);
     BOOST_TEST((cell(result, "small-range.random-fully").cause == "stale-timestamp"));
