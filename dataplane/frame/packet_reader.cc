@@ -397,6 +397,15 @@ class PacketReader {
 
 }  // namespace
 
+bool may_carry_ip(Bytes frame) noexcept {
+    const auto header = view<rte_ether_hdr>(frame, 0);
+    if (!header) {
+        return true;
+    }
+    const std::uint16_t type = host(header->ether_type);
+    return type == RTE_ETHER_TYPE_IPV4 || type == RTE_ETHER_TYPE_IPV6 || is_vlan(type);
+}
+
 void read_packet(Bytes frame, std::uint32_t offset, PacketView& packet) noexcept {
     PacketReader(frame, offset, packet).read();
 }

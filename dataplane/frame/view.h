@@ -122,5 +122,8 @@ FrameView parse_frame(Bytes frame, const TunnelPorts& tunnels) noexcept;
 // The same with UDP to a port in `vxlan_ports` (host order) read as VXLAN (RFC 7348), and no other
 // tunnel.
 FrameView parse_frame(Bytes frame, std::span<const std::uint16_t> vxlan_ports) noexcept;
+// By its EtherType alone, at a few cycles: false of ARP, LLDP, LACP and the like, of which a view
+// would have an Ethernet header and nothing else.
+bool may_carry_ip(Bytes frame) noexcept;
 
 }  // namespace pathproof::frame

@@ -109,6 +109,7 @@ struct TrackedIntake::Impl {
     [[gnu::noinline]] void take_bad(Bytes bytes, std::size_t port, std::uint64_t now_ns) noexcept;
     [[gnu::noinline]] void take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::size_t port,
                                          std::uint64_t now_ns) noexcept;
+    void take_packetless(Bytes bytes) noexcept;
     [[gnu::noinline]] void enter_odd(Tracked tracked, Arrival arrival) noexcept;
     [[gnu::noinline]] void count_other(Bytes bytes, const Innermost* packet) noexcept;
     void mark(Anomaly::Kind kind) noexcept;
@@ -308,6 +309,10 @@ void TrackedIntake::Impl::take_bad(Bytes bytes, std::size_t port, std::uint64_t 
 void TrackedIntake::Impl::take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::size_t port,
                                         std::uint64_t now_ns) noexcept {
     ++uncommon;
+    if (!frame::may_carry_ip(bytes)) {
+        take_packetless(bytes);
+        return;
+    }
     const frame::FrameView view = frame::parse_frame(bytes, plan.tunnel_ports);
     const judge::FrameVerdict verdict = judge::verify(bytes, view);
     ClaimTally::add(verdict, mbuf.ol_flags, mbuf.packet_type, totals);
@@ -326,6 +331,12 @@ void TrackedIntake::Impl::take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::
         static_cast<void>(take_good(bytes, *packet, now_ns));
         return;
     }
+    take_packetless(bytes);
+}
+
+// Has no packet that could carry a stamp: only a frame that was sent and lost its packet's type on
+// the way would be one of the run.
+void TrackedIntake::Impl::take_packetless(Bytes bytes) noexcept {
     if (!sent || !sent->has_length(bytes.size()) || !take_changed(bytes, nullptr)) {
         ++totals.received.other_traffic;
     }

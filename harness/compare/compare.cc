@@ -256,30 +256,50 @@ bool is_volatile(const Fact& fact) {
     });
 }
 
-using Facts = std::map<std::pair<std::string, std::string>, std::string>;
+// What a device, the kernel, ... is made of: its facts by their names.
+using Facts = std::map<std::string, std::string>;
+using Subjects = std::map<std::string, Facts>;
 
-Facts facts_of(const RunResult& run) {
-    Facts facts;
+Subjects subjects_of(const RunResult& run) {
+    Subjects subjects;
     for (const FactGroup& group : run.environment) {
+        // "Profile veth against eth0: nothing missing": what it came to is a fact of it.
+        const std::string title = without_run_ids(group.title);
+        const std::size_t colon = title.find(": ");
+        Facts& facts = subjects[title.substr(0, colon)];
+        if (colon != std::string::npos) {
+            facts["in short"] = title.substr(colon + 2);
+        }
         for (const Fact& fact : group.facts) {
             if (!is_volatile(fact)) {
-                facts[{without_run_ids(group.title), fact.name}] = in_words(fact);
+                facts[fact.name] = in_words(fact);
             }
         }
     }
-    const auto of_run = [&](const char* what, const std::string& value) {
-        facts[{"Run", what}] = value;
+    const auto of_run = [&](const std::string& what, const std::string& value) {
+        subjects["Run"][what] = value;
     };
     of_run("command", run.repeat_command.substr(0, run.repeat_command.find(" --seed ")));
     of_run("lab", run.lab);
     of_run("profile", run.profile);
     of_run("pathproof", run.version);
     of_run("seed", std::to_string(run.seed));
-    for (const ScenarioResult& scenario : run.scenarios) {
-        of_run(("cells asked for of " + scenario.id).c_str(),
-               scenario.part.empty() ? "all" : scenario.part);
+    return subjects;
+}
+
+void compare_facts(const std::string& where, const Facts& was, const Facts& is,
+                   std::vector<Difference>& found) {
+    const auto value = [](const Facts& facts, const std::string& name) {
+        const auto at = facts.find(name);
+        return at == facts.end() ? std::string("not recorded") : at->second;
+    };
+    Facts all = was;
+    all.insert(is.begin(), is.end());
+    for (const auto& [name, either] : all) {
+        if (const std::string old = value(was, name), present = value(is, name); old != present) {
+            found.push_back({where, name, old, present});
+        }
     }
-    return facts;
 }
 
 // What is likeliest to change how packets are carried comes first.
@@ -346,18 +366,33 @@ std::string not_comparable(const RunResult& before, const RunResult& now) {
 }
 
 std::vector<Difference> differences(const RunResult& before, const RunResult& now) {
-    const Facts was = facts_of(before);
-    const Facts is = facts_of(now);
+    const Subjects was = subjects_of(before);
+    const Subjects is = subjects_of(now);
     std::vector<Difference> found;
-    const auto value = [](const Facts& facts, const auto& key) {
-        const auto at = facts.find(key);
-        return at == facts.end() ? std::string("not recorded") : at->second;
-    };
-    Facts all = was;
+    Subjects all = was;
     all.insert(is.begin(), is.end());
-    for (const auto& [key, either] : all) {
-        if (const std::string old = value(was, key), present = value(is, key); old != present) {
-            found.push_back({key.first, key.second, old, present});
+    for (const auto& [where, either] : all) {
+        const auto old = was.find(where);
+        const auto present = is.find(where);
+        if (old != was.end() && present != is.end()) {
+            compare_facts(where, old->second, present->second, found);
+        } else {
+            // The device of a scenario that only one run has, say: one line, not one a feature.
+            const auto count = [](const Subjects& subjects, auto at) {
+                return at == subjects.end() ? std::string("none")
+                                            : std::to_string(at->second.size());
+            };
+            found.push_back({where, "facts recorded", count(was, old), count(is, present)});
+        }
+    }
+    for (const ScenarioResult& scenario : now.scenarios) {
+        const ScenarioResult* old = scenario_of(before, scenario.id);
+        if (old != nullptr && old->part != scenario.part) {
+            const auto part = [](const std::string& cells) {
+                return cells.empty() ? "all" : cells;
+            };
+            found.push_back(
+                {"Run", "cells asked for of " + scenario.id, part(old->part), part(scenario.part)});
         }
     }
     std::ranges::stable_sort(found, {}, rank);

@@ -275,6 +275,43 @@ BOOST_AUTO_TEST_CASE(candidates_are_what_differs_and_the_kernel_comes_first) {
     BOOST_TEST(compare::exit_code(found) == 0);
 }
 
+// One run had a scenario more, with a device of its own: that is one line, not one a feature.
+BOOST_AUTO_TEST_CASE(a_device_of_one_run_alone_is_one_difference) {
+    RunResult other = run();
+    other.environment.erase(other.environment.begin() + 1);
+    const auto found = differences(run(), other);
+    BOOST_REQUIRE(found.size() == 1u);
+    BOOST_TEST(found[0].where == "DUT device pp-RUN-vx");
+    BOOST_TEST(found[0].before == "3");
+    BOOST_TEST(found[0].now == "none");
+}
+
+// What a profile came to stands in its title; the features that changed are named all the same.
+BOOST_AUTO_TEST_CASE(a_profile_that_fits_no_more_is_compared_feature_by_feature) {
+    RunResult fits = run();
+    RunResult lacks = run();
+    const auto profile = [](const char* title, const char* tso) {
+        return FactGroup{title, {{"tso", tso, Fact::Status::kRead, "profile"}}};
+    };
+    fits.environment.push_back(profile("Profile p against eth0: nothing missing", "ok"));
+    lacks.environment.push_back(profile("Profile p against eth0: 1 missing", "missing"));
+    const auto found = differences(fits, lacks);
+    BOOST_REQUIRE(found.size() == 2u);
+    BOOST_TEST(found[0].where == "Profile p against eth0");
+    BOOST_TEST(found[0].now == "1 missing");
+    BOOST_TEST(found[1].what == "tso");
+}
+
+BOOST_AUTO_TEST_CASE(other_cells_that_were_asked_for_are_a_difference_of_the_run) {
+    RunResult part = run();
+    part.scenarios[0].part = "cell-1*";
+    const auto found = differences(run(), part);
+    BOOST_REQUIRE(found.size() == 1u);
+    BOOST_TEST(found[0].what == "cells asked for of matrix");
+    BOOST_TEST(found[0].before == "all");
+    BOOST_TEST(found[0].now == "cell-1*");
+}
+
 BOOST_AUTO_TEST_CASE(a_figure_changed_only_where_the_intervals_do_not_touch) {
     RunResult now = run();
     cell_of(now, "cell-0").measures[0] = share("lost_share", "lost", 520, 1000);

@@ -274,4 +274,22 @@ BOOST_AUTO_TEST_CASE(random_bytes_behind_valid_starts_never_lead_outside) {
     }
 }
 
+// Of all types: what the look at the type alone passes by is what reading finds nothing in.
+BOOST_AUTO_TEST_CASE(a_type_that_carries_no_ip_leaves_nothing_to_read) {
+    raw::Octets content(46, 0x45);
+    unsigned carriers = 0;
+    for (unsigned type = 0; type <= 0xffff; ++type) {
+        const auto frame = raw::ethernet(static_cast<std::uint16_t>(type), content);
+        if (may_carry_ip(frame)) {
+            ++carriers;
+            continue;
+        }
+        const FrameView view = parsed(frame);
+        BOOST_REQUIRE((view.outer.network == Network::kNone && view.outer.vlans == 0 &&
+                       view.malformed == Malformed::kNone && !view.has_inner));
+    }
+    BOOST_TEST(carriers == 5u);                          // IPv4, IPv6 and three kinds of VLAN tags
+    BOOST_TEST(may_carry_ip(Bytes(content).first(13)));  // too short: malformed, says the reader
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -141,6 +141,37 @@ frame::FrameSpec spec(const char* from, const char* to) {
     return made;
 }
 
+// What others send on the same wire: an ARP request each, of the shortest length.
+void run_strangers() {
+    auto source = FrameSource::make({.spec = spec("198.18.0.1:10000", "203.0.113.2:53"),
+                                     .mix = {{.traffic = frame::TrafficClass::kDnsA}}});
+    const IntakePlan plan{.expects = IntakePlan::Expects::kFrames};
+    auto intake = TrackedIntake::make(plan);
+    if (!source || !intake) {
+        give_up(source ? intake.error().message : source.error().message);
+    }
+    Buffers buffers;
+    const auto become_arp = [&] {
+        for (rte_mbuf* mbuf : buffers.pointers) {
+            auto* const bytes = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
+            bytes[12] = 0x08;
+            bytes[13] = 0x06;
+            mbuf->pkt_len = 60;
+            mbuf->data_len = 60;
+        }
+    };
+    const Cycles nothing = measure(*source, buffers, [&](std::uint64_t) { become_arp(); });
+    const Cycles all = measure(*source, buffers, [&](std::uint64_t now_ns) {
+        become_arp();
+        intake->take(buffers.pointers, 0, now_ns);
+    });
+    if (intake->totals().received.other_traffic != kBurst * kRounds) {
+        give_up("ARP of others was not counted as other traffic");
+    }
+    fmt::print("{:26} {:5} bytes  all {:6.1f} (median +{:.1f})\n", "ARP of others", 60,
+               all.low - nothing.low, all.median - all.low);
+}
+
 SourcePlan plain(std::uint16_t bytes = 0) {
     SourcePlan plan;
     plan.spec = spec("198.18.0.1:10000", "203.0.113.2:53");
@@ -187,5 +218,6 @@ int main() {
     for (const Lane& lane : lanes) {
         run(lane);
     }
+    run_strangers();
     return 0;
 }
