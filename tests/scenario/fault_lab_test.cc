@@ -104,9 +104,10 @@ BOOST_AUTO_TEST_CASE(ctrl_c_puts_the_machine_back_and_keeps_a_report_that_says_i
 BOOST_AUTO_TEST_CASE(after_kill_9_of_the_controller_restore_puts_the_machine_back) {
     const MachineState before = MachineState::read();
     const Scratch scratch;
-    Background run({"qualify", "--only", "dns-race", "--out", scratch.path() + "/report"},
-                   scratch.path() + "/log");
     // In the cell whose sysctl is changed outside any namespace.
+    Background run({"repro", "dns-race", "--cells", "control.same-tuple.list-of-one", "--out",
+                    scratch.path() + "/report"},
+                   scratch.path() + "/log");
     run.wait_for("list-of-one");
     std::this_thread::sleep_for(200ms);
     kill(run.pid(), SIGKILL);

@@ -110,12 +110,11 @@ BOOST_AUTO_TEST_CASE(vxlan_checksum_finds_names_and_cures_the_stale_outer_checks
 
 BOOST_AUTO_TEST_CASE(an_outside_referee_finds_exactly_the_wrong_checksums_that_the_report_names) {
     const Scratch out;
-    pathproof_run({"repro", "vxlan-checksum", "--out", out.path()});
+    const std::string id = "vx-tx-on.udpcsum.masquerade.eth0-tx-off";
+    pathproof_run({"repro", "vxlan-checksum", "--cells", id, "--out", out.path()});
     const json report = report_of(out.path());
-    const json& cell = cell_named(scenario_named(report, "vxlan-checksum"),
-                                  "vx-tx-on.udpcsum.masquerade.eth0-tx-off");
-    const std::string capture =
-        out.path() + "/evidence/vx-tx-on.udpcsum.masquerade.eth0-tx-off.pcapng";
+    const json& cell = cell_named(scenario_named(report, "vxlan-checksum"), id);
+    const std::string capture = out.path() + "/evidence/" + id + ".pcapng";
     BOOST_REQUIRE(std::filesystem::exists(capture));
     const auto verdicts = process::run_checked(
         {"tshark", "-r", capture, "-o", "udp.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE",
