@@ -18,7 +18,6 @@ namespace {
 // As many as a sane sender writes (RFC 8200 section 4.1 lists seven); more are not followed, so
 // that offsets of headers always fit 16 bits.
 constexpr int kMostExtensionHeaders = 8;
-constexpr std::uint16_t kVlanTypes[] = {RTE_ETHER_TYPE_VLAN, RTE_ETHER_TYPE_QINQ, 0x9100};
 
 std::uint16_t host(rte_be16_t value) {
     return __builtin_bswap16(value);
@@ -32,10 +31,6 @@ IpAddress ipv6_address(const void* bytes) {
     IpAddress address{.family = Family::kIpv6, .bytes = {}};
     std::memcpy(address.bytes.data(), bytes, 16);
     return address;
-}
-
-bool is_vlan(std::uint16_t type) {
-    return std::ranges::find(kVlanTypes, type) != std::end(kVlanTypes);
 }
 
 // Reads the layers of one Ethernet frame, each step only if the one before found its header.
@@ -396,15 +391,6 @@ class PacketReader {
 };
 
 }  // namespace
-
-bool may_carry_ip(Bytes frame) noexcept {
-    const auto header = view<rte_ether_hdr>(frame, 0);
-    if (!header) {
-        return true;
-    }
-    const std::uint16_t type = host(header->ether_type);
-    return type == RTE_ETHER_TYPE_IPV4 || type == RTE_ETHER_TYPE_IPV6 || is_vlan(type);
-}
 
 void read_packet(Bytes frame, std::uint32_t offset, PacketView& packet) noexcept {
     PacketReader(frame, offset, packet).read();

@@ -122,8 +122,20 @@ FrameView parse_frame(Bytes frame, const TunnelPorts& tunnels) noexcept;
 // The same with UDP to a port in `vxlan_ports` (host order) read as VXLAN (RFC 7348), and no other
 // tunnel.
 FrameView parse_frame(Bytes frame, std::span<const std::uint16_t> vxlan_ports) noexcept;
+// An EtherType of a VLAN tag: IEEE 802.1Q, 802.1ad, and what was there before that.
+constexpr bool is_vlan(std::uint16_t type) noexcept {
+    return type == 0x8100 || type == 0x88a8 || type == 0x9100;
+}
 // By its EtherType alone, at a few cycles: false of ARP, LLDP, LACP and the like, of which a view
 // would have an Ethernet header and nothing else.
-bool may_carry_ip(Bytes frame) noexcept;
+inline bool may_carry_ip(Bytes frame) noexcept {
+    constexpr std::size_t kType = 12;
+    constexpr std::size_t kEthernet = 14;
+    if (frame.size() < kEthernet) {
+        return true;
+    }
+    const auto type = static_cast<std::uint16_t>(frame[kType] << 8 | frame[kType + 1]);
+    return type == 0x0800 || type == 0x86dd || is_vlan(type);
+}
 
 }  // namespace pathproof::frame

@@ -164,7 +164,12 @@ void TrackedIntake::Impl::take(const rte_mbuf& mbuf, std::size_t port,
     }
     judge::QuickFrame frame;
     if (!quick.judge(bytes, frame)) [[unlikely]] {
-        take_uncommon(bytes, mbuf, port, now_ns);
+        ++uncommon;
+        if (frame::may_carry_ip(bytes)) {
+            take_uncommon(bytes, mbuf, port, now_ns);
+        } else {
+            take_packetless(bytes);
+        }
         return;
     }
     claims.add(frame.code, mbuf.ol_flags, mbuf.packet_type, totals);
@@ -308,11 +313,6 @@ void TrackedIntake::Impl::take_bad(Bytes bytes, std::size_t port, std::uint64_t 
 
 void TrackedIntake::Impl::take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::size_t port,
                                         std::uint64_t now_ns) noexcept {
-    ++uncommon;
-    if (!frame::may_carry_ip(bytes)) {
-        take_packetless(bytes);
-        return;
-    }
     const frame::FrameView view = frame::parse_frame(bytes, plan.tunnel_ports);
     const judge::FrameVerdict verdict = judge::verify(bytes, view);
     ClaimTally::add(verdict, mbuf.ol_flags, mbuf.packet_type, totals);
