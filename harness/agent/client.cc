@@ -101,8 +101,12 @@ Result<std::unique_ptr<Client>> Client::greeted(Result<std::unique_ptr<Client>> 
 }
 
 Status Client::greet() {
+    return greet(kStartTime);
+}
+
+Status Client::greet(milliseconds patience) {
     const auto hello =
-        TRY(decode(impl_->rpc.call("hello", json::object(), kStartTime), who(), hello_from_json));
+        TRY(decode(impl_->rpc.call("hello", json::object(), patience), who(), hello_from_json));
     if (!hello) {
         return fail(ErrorCode::kFailed, "{} answered, but it is no pathproof agent", who());
     }
@@ -182,6 +186,15 @@ Result<std::unique_ptr<Client>> Client::start_command(const std::vector<std::str
     return greeted(start(argv, {.at_our_death = SIGTERM}, "agent behind '" + join(argv) + "'"));
 }
 
+Result<std::unique_ptr<Client>> Client::start_behind(const std::vector<std::string>& argv,
+                                                     const std::string& netns,
+                                                     const std::string& who,
+                                                     milliseconds patience) {
+    auto client = TRY(start(argv, {.netns = netns, .cpus = {}, .keep_errors = true}, who));
+    TRY(client->greet(patience));
+    return client;
+}
+
 const std::string& Client::who() const {
     return impl_->rpc.who();
 }
@@ -203,8 +216,10 @@ Result<std::vector<FeatureChange>> Client::set_features(
 }
 
 Status Client::request_features(const std::string& device,
-                                const std::vector<std::pair<std::string, bool>>& wanted) {
-    return impl_->tell("request_features", {{"device", device}, {"features", wanted}});
+                                const std::vector<std::pair<std::string, bool>>& wanted,
+                                KeptBy kept) {
+    return impl_->tell(kept == KeptBy::kItsHost ? "request_features_kept" : "request_features",
+                       {{"device", device}, {"features", wanted}});
 }
 
 Result<DeviceInfo> Client::device(const std::string& device) {
@@ -214,9 +229,13 @@ Result<DeviceInfo> Client::device(const std::string& device) {
 }
 
 Result<FeatureTrial> Client::try_feature(const std::string& device, const std::string& name,
-                                         bool on) {
-    return impl_->ask<FeatureTrial>("try_feature",
+                                         bool on, KeptBy kept) {
+    return impl_->ask<FeatureTrial>(kept == KeptBy::kItsHost ? "try_feature_kept" : "try_feature",
                                     {{"device", device}, {"name", name}, {"on", on}});
+}
+
+Result<std::string> Client::xdp_program(const std::string& device) {
+    return impl_->ask<std::string>("xdp_program", {{"device", device}});
 }
 
 Result<SendReport> Client::send_frames(const std::string& device,

@@ -65,12 +65,29 @@ struct FeatureTrial {
     std::vector<FeatureChange> along;  // other features that changed with it
 };
 
+// Where a change of features is written down, so that it is undone whatever becomes of us.
+enum class KeptBy : std::uint8_t {
+    kCaller,
+    kItsHost,  // in the journal of the agent's host, as apply()
+};
+
+// Where a device sits on the PCI bus, as sysfs has it: "0x8086".
+struct PciIds {
+    std::string vendor;
+    std::string device;
+    std::string subsystem_vendor;
+    std::string subsystem_device;
+    bool operator==(const PciIds&) const = default;
+};
+
 struct DeviceInfo {
     std::string name;
     std::string driver;
     std::string driver_version;
     std::string firmware;
     std::string bus;
+    std::string srcversion;  // of the driver's module; empty: it has none, or is built in
+    std::optional<PciIds> pci = std::nullopt;
     frame::MacAddress mac;
     std::optional<frame::MacAddress> permanent_mac;  // as burnt in; virtual devices have none
     std::uint32_t mtu = 0;
@@ -205,6 +222,8 @@ struct PathEvents {
     std::string untraced;  // why `drops` holds nothing; empty when it does
     std::vector<drops::Outage> outages;
     std::int64_t began_ns = 0;  // CLOCK_REALTIME
+    // That all CPUs of the host dropped from full backlogs (/proc/net/softnet_stat).
+    std::uint64_t backlog = 0;
 };
 
 class Client {
@@ -221,6 +240,12 @@ class Client {
     // way in (kNotPermitted, with ssh's words), a host that cannot run it (kNotSupported).
     static Result<std::unique_ptr<Client>> start_over_ssh(const process::SshHost& host,
                                                           const std::string& program);
+    // Starts a program with an agent behind its standard input and output that answers within
+    // `patience`: a virtual machine. It runs in that namespace and is killed with us.
+    static Result<std::unique_ptr<Client>> start_behind(const std::vector<std::string>& argv,
+                                                        const std::string& netns,
+                                                        const std::string& who,
+                                                        milliseconds patience);
     ~Client();
 
     const Hello& hello() const;
@@ -235,11 +260,15 @@ class Client {
     Result<std::vector<FeatureChange>> set_features(
         const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted);
     // One feature, to see what the device makes of it: refusals and side effects are results.
-    Result<FeatureTrial> try_feature(const std::string& device, const std::string& name, bool on);
+    Result<FeatureTrial> try_feature(const std::string& device, const std::string& name, bool on,
+                                     KeptBy kept = KeptBy::kCaller);
     // What is requested of features, whether or not the device can have them so (ethtool.h).
     Status request_features(const std::string& device,
-                            const std::vector<std::pair<std::string, bool>>& wanted);
+                            const std::vector<std::pair<std::string, bool>>& wanted,
+                            KeptBy kept = KeptBy::kCaller);
     Result<DeviceInfo> device(const std::string& device);
+    // "prog 12 (xdp_drop)"; empty: no XDP program is attached.
+    Result<std::string> xdp_program(const std::string& device);
 
     // Frames with exact offload metadata through packet sockets (offload_frames.h).
     Result<SendReport> send_frames(const std::string& device,
@@ -308,6 +337,7 @@ class Client {
                                                          const std::string& why);
     static Result<std::unique_ptr<Client>> greeted(Result<std::unique_ptr<Client>> client);
     Status greet();
+    Status greet(milliseconds patience);
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

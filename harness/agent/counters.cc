@@ -2,7 +2,9 @@
 
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <sstream>
 
 #include "dataplane/base/file.h"
 
@@ -188,6 +190,19 @@ CounterSet delta(const CounterSet& before, const CounterSet& after) {
         }
     }
     return grown;
+}
+
+std::uint64_t backlog_drops() {
+    std::ifstream file("/proc/net/softnet_stat");
+    std::uint64_t dropped = 0;
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream words(line);
+        std::uint64_t processed = 0;
+        std::uint64_t of_cpu = 0;
+        words >> std::hex >> processed >> of_cpu;
+        dropped += of_cpu;
+    }
+    return dropped;
 }
 
 }  // namespace pathproof::agent

@@ -40,4 +40,7 @@ CounterSet parse_neighbour_table(std::string_view text);
 // namespaces share and only the first one can read.
 Result<CounterSet> read_limits(const std::string& proc_net = CounterSource{}.proc_net);
 
+// Packets that all CPUs of this machine dropped from full backlogs until now.
+std::uint64_t backlog_drops();
+
 }  // namespace pathproof::agent

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <optional>
 
@@ -286,6 +287,24 @@ void read_driver(Device& device, DeviceInfo& info) {
     info.bus = text(command->bus_info, sizeof command->bus_info);
 }
 
+// The first word of a file of sysfs; empty: there is none.
+std::string sysfs_word(const std::string& path) {
+    std::ifstream file(path);
+    std::string word;
+    file >> word;
+    return word;
+}
+
+void read_sysfs(DeviceInfo& info) {
+    info.srcversion = sysfs_word("/sys/module/" + info.driver + "/srcversion");
+    const std::string pci = "/sys/bus/pci/devices/" + info.bus + "/";
+    PciIds ids{sysfs_word(pci + "vendor"), sysfs_word(pci + "device"),
+               sysfs_word(pci + "subsystem_vendor"), sysfs_word(pci + "subsystem_device")};
+    if (!info.bus.empty() && info.bus.find('/') == std::string::npos && !ids.vendor.empty()) {
+        info.pci = std::move(ids);
+    }
+}
+
 void read_link(Device& device, DeviceInfo& info) {
     ethtool_value link{.cmd = ETHTOOL_GLINK, .data = 0};
     info.link_up = device.ethtool(&link) >= 0 && link.data != 0;
@@ -415,6 +434,7 @@ Result<DeviceInfo> read_device(const std::string& name) {
     DeviceInfo info;
     info.name = name;
     read_driver(device, info);
+    read_sysfs(info);
     read_link(device, info);
     read_addresses(device, info);
     TRY(read_statistics(device, info));

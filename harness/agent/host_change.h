@@ -10,7 +10,7 @@ namespace pathproof::agent {
 
 struct HostChange {
     enum class Kind {
-        kIp,  // a command of ip(8), which `undo` undoes; seen from `device`
+        kIp,  // a command of ip(8), which `undo` undoes; seen from `device`; empty: undone now
         // "net.ipv4.ip_forward" is to be `value`; empty: as it was found. One of "net.core" that
         // the namespace does not have is the host's.
         kSysctl,

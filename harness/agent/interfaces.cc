@@ -2,7 +2,10 @@
 
 #include <net/if.h>
 
+#include <nlohmann/json.hpp>
+
 #include "harness/agent/feature_names.h"
+#include "harness/process/program.h"
 
 namespace pathproof::agent {
 
@@ -26,6 +29,18 @@ Status require_interface(const std::string& name) {
     return fail(ErrorCode::kNotFound,
                 "network device '{}' does not exist here; 'ip link' lists the devices{}", name,
                 did_you_mean(name, interface_names()));
+}
+
+Result<std::string> read_xdp_program(const std::string& name) {
+    const std::string text =
+        TRY(process::run_checked({"ip", "-details", "-json", "link", "show", "dev", name}));
+    using nlohmann::json;
+    const json links = json::parse(text, nullptr, false);
+    const json xdp = links.is_array() && !links.empty() ? links[0].value("xdp", json()) : json();
+    const json prog = xdp.is_object() ? xdp.value("prog", json()) : json();
+    return prog.is_object() ? fmt::format("prog {} ({})", prog.value("id", 0),
+                                          prog.value("name", "without a name"))
+                            : "";
 }
 
 }  // namespace pathproof::agent

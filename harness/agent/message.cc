@@ -99,6 +99,7 @@ json device_to_json(const DeviceInfo& info) {
                 {"driver_version", info.driver_version},
                 {"firmware", info.firmware},
                 {"bus", info.bus},
+                {"srcversion", info.srcversion},
                 {"mac", frame::to_string(info.mac)},
                 {"mtu", info.mtu},
                 {"link_up", info.link_up},
@@ -107,6 +108,10 @@ json device_to_json(const DeviceInfo& info) {
                 {"statistics", info.statistics}};
     if (info.permanent_mac) {
         out["permanent_mac"] = frame::to_string(*info.permanent_mac);
+    }
+    if (info.pci) {
+        out["pci"] = {info.pci->vendor, info.pci->device, info.pci->subsystem_vendor,
+                      info.pci->subsystem_device};
     }
     return out;
 }
@@ -118,6 +123,11 @@ Result<DeviceInfo> device_from_json(const json& in) {
     info.driver_version = in.at("driver_version").get<std::string>();
     info.firmware = in.at("firmware").get<std::string>();
     info.bus = in.at("bus").get<std::string>();
+    info.srcversion = in.at("srcversion").get<std::string>();
+    if (in.contains("pci")) {
+        const auto ids = in["pci"].get<std::array<std::string, 4>>();
+        info.pci = PciIds{ids[0], ids[1], ids[2], ids[3]};
+    }
     info.mtu = in.at("mtu").get<std::uint32_t>();
     info.link_up = in.at("link_up").get<bool>();
     info.speed_mbps = in.at("speed_mbps").get<std::int64_t>();
@@ -143,7 +153,10 @@ netfilter::EventLog event_log_from_json(const json& in) {
 
 // Of the drops only what is counted: not the last few one by one.
 json path_events_to_json(const PathEvents& seen) {
-    json out{{"untraced", seen.untraced}, {"lost", seen.drops.lost}, {"began_ns", seen.began_ns}};
+    json out{{"untraced", seen.untraced},
+             {"lost", seen.drops.lost},
+             {"began_ns", seen.began_ns},
+             {"backlog", seen.backlog}};
     for (const drops::DropCount& count : seen.drops.counts) {
         out["drops"].push_back({count.reason, count.location, count.protocol,
                                 static_cast<int>(count.flow), count.packets});
@@ -156,7 +169,8 @@ json path_events_to_json(const PathEvents& seen) {
 
 PathEvents path_events_from_json(const json& in) {
     PathEvents seen{.untraced = in.at("untraced").get<std::string>(),
-                    .began_ns = in.at("began_ns").get<std::int64_t>()};
+                    .began_ns = in.at("began_ns").get<std::int64_t>(),
+                    .backlog = in.at("backlog").get<std::uint64_t>()};
     seen.drops.scope = drops::Scope::kNamespace;
     seen.drops.lost = in.at("lost").get<std::uint64_t>();
     for (const json& count : in.value("drops", json::array())) {

@@ -53,18 +53,13 @@ int take_build_id(dl_phdr_info* object, std::size_t /*size*/, void* id) {
     return 1;
 }
 
-struct Objects {
-    std::string loader;
-    std::vector<std::string> paths;  // of it and the libraries
-};
-
 int take_object(dl_phdr_info* object, std::size_t /*size*/, void* objects) {
-    auto& found = *static_cast<Objects*>(objects);
+    auto& found = *static_cast<ProgramObjects*>(objects);
     const std::string path = object->dlpi_name;
     if (path.starts_with('/')) {
         found.paths.push_back(path);
         if (object->dlpi_addr == getauxval(AT_BASE)) {
-            found.loader = path.substr(path.rfind('/') + 1);
+            found.loader = path;
         }
     }
     return 0;
@@ -95,12 +90,17 @@ const std::string& build_id() {
     return kId;
 }
 
-Result<ProgramCopy> copy_of_program() {
-    Objects objects;
+Result<ProgramObjects> objects_of_program() {
+    ProgramObjects objects;
     dl_iterate_phdr(take_object, &objects);
     if (objects.loader.empty()) {
         return fail(ErrorCode::kNotSupported, "it has no dynamic loader");
     }
+    return objects;
+}
+
+Result<ProgramCopy> copy_of_program() {
+    const ProgramObjects objects = TRY(objects_of_program());
     std::vector<std::string> command{"tar", "-chPf", "-", "--mode=u+rwx", "--transform=s,.*/,,",
                                      // Also when its file was replaced meanwhile.
                                      fmt::format("/proc/{}/exe", getpid())};
@@ -111,7 +111,7 @@ Result<ProgramCopy> copy_of_program() {
     uname(&host);
     const std::string script =
         fmt::format(kScript, fmt::format("{} {}", host.sysname, host.machine), kRecord,
-                    archive.size() / kRecord, objects.loader);
+                    archive.size() / kRecord, objects.loader.substr(objects.loader.rfind('/') + 1));
     return ProgramCopy{.command = fmt::format("sh -c '{}'", script), .archive = std::move(archive)};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "dataplane/base/result.h"
 
@@ -10,6 +11,14 @@ namespace pathproof::agent {
 
 // The GNU build id of the running program; empty: it has none.
 const std::string& build_id();
+
+// The files that the running program is made of, beside its own.
+struct ProgramObjects {
+    std::string loader;
+    std::vector<std::string> paths;  // of the loader and the shared libraries
+};
+// Errors: a static program.
+Result<ProgramObjects> objects_of_program();
 
 struct ProgramCopy {
     // For a shell there: takes the archive from its standard input, unpacks it into a new folder of

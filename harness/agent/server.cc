@@ -16,6 +16,7 @@
 #include "harness/agent/dns_server.h"
 #include "harness/agent/ethtool.h"
 #include "harness/agent/feature_trial.h"
+#include "harness/agent/interfaces.h"
 #include "harness/agent/message.h"
 #include "harness/agent/offload_frames.h"
 #include "harness/agent/offload_message.h"
@@ -78,6 +79,8 @@ void add_device_operations(RpcServer& server) {
         return answer(
             try_feature(text_of(args, "device"), text_of(args, "name"), args.at("on").get<bool>()));
     });
+    server.on("xdp_program",
+              [](const json& args) { return answer(read_xdp_program(text_of(args, "device"))); });
     server.on("device", [](const json& args) -> Result<json> {
         const DeviceInfo info = TRY(read_device(text_of(args, "device")));
         return device_to_json(info);
@@ -311,6 +314,7 @@ class PathWatch {
         }
         links_ = TRY(drops::LinkWatch::start());
         began_ns_ = realtime_ns();
+        backlog_ = backlog_drops();
         auto tracer = drops::DropTracer::start({});
         untraced_ = tracer ? "" : tracer.error().message;
         tracer_ = tracer ? std::move(*tracer) : nullptr;
@@ -329,6 +333,7 @@ class PathWatch {
             seen.untraced = seen.drops.scope_reason;
         }
         seen.outages = links_->stop();
+        seen.backlog = backlog_drops() - backlog_;
         tracer_.reset();
         links_.reset();
         return path_events_to_json(seen);
@@ -339,6 +344,7 @@ class PathWatch {
     std::unique_ptr<drops::LinkWatch> links_;
     std::string untraced_;
     std::int64_t began_ns_ = 0;
+    std::uint64_t backlog_ = 0;
 };
 
 }  // namespace

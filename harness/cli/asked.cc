@@ -108,7 +108,7 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
         return pass_on(taken.error());
     }
     // Of another lab's device the one that its driver says.
-    const bool own = asked.command == "qualify" && !session.device;
+    const bool own = asked.command == "qualify" && !session.device && session.place->duts().empty();
     const std::string named = asked.profile.empty() && own ? "veth" : asked.profile;
     if (!named.empty()) {
         session.profile = TRY(profile::find_profile(profile::profile_directory(), named));
@@ -150,6 +150,22 @@ void add_run_options(CLI::App& command, verdict::RunOptions& asked) {
         for (const scenario::OptionRow& row : scenario.options) {
             add_scenario_option(command, row, asked.of_scenarios);
         }
+    }
+    // Together with the lab they are one text, which a report keeps and `rerun` reads.
+    for (const auto& [name, help] :
+         {std::pair{"nic", "the guest's NICs, separated by commas, or all (default: e1000e)"},
+          {"kernel", "the guest's kernel, a bzImage (default: one is found)"},
+          {"modules", "the folder with the modules of --kernel"},
+          {"module", "a .ko file in the place of the NIC's driver"}}) {
+        const std::string key = name;
+        command
+            .add_option_function<std::string>(
+                "--" + key,
+                [&asked, key](const std::string& value) {
+                    asked.lab = lab_with(asked.lab, key, value);
+                },
+                help)
+            ->group("Lab qemu");
     }
     command.add_flag("--no-hugepages", asked.no_hugepages, "do not reserve hugepages");
 }

@@ -4,6 +4,7 @@
 #include "harness/cli/arguments.h"
 #include "harness/cli/bench_program.h"
 #include "harness/cli/commands.h"
+#include "harness/guest/init.h"
 #include "harness/process/streams.h"
 
 namespace {
@@ -41,6 +42,9 @@ int run_command_line(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (pathproof::guest::is_init(argv[0])) {
+        pathproof::guest::run_init();
+    }
     pathproof::process::hold_standard_streams();
     return pathproof::process::exit_code_of(run_command_line(argc, argv));
 }

@@ -187,6 +187,7 @@ Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable, agent:
         TRY(tester::choose_port(far.interface, far.netns, {}, plan_of(cable.port_plan)));
     constexpr std::uint32_t kStandardPacket = 1500;
     scenario::TruthDevice device{.netns = cable.netns,
+                                 .host = cable.host,
                                  .name = cable.name,
                                  .tester_netns = far.netns,
                                  .tester_port = port,
@@ -197,7 +198,7 @@ Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable, agent:
         device.tester_port.pool_mbufs = tester::kLongFrameMbufs;
         device.longest_packet = std::min<std::uint32_t>(9000, far_info.mtu);
     }
-    const port::Evidence evidence = offload::class_of_device(info.driver, info.bus);
+    const port::Evidence evidence = offload::class_of_device(info);
     return DeviceChoice{
         std::move(device), evidence,
         offload::evidence_note(evidence, fmt::format("{} ({})", cable.name, info.driver))};

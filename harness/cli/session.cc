@@ -8,8 +8,10 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <random>
+#include <sstream>
 
 #include "dataplane/base/clock.h"
 #include "dataplane/port/cpus.h"
@@ -200,6 +202,35 @@ class Run {
     scenario::Measured measured_;
 };
 
+// What lab_with() put together. Values may have commas: what follows one and is no option goes on.
+std::pair<std::string, lab::GuestOptions> split_lab(const std::string& text) {
+    lab::GuestOptions guest;
+    const std::map<std::string, std::string*> options{{"nic", &guest.nic},
+                                                      {"kernel", &guest.kernel},
+                                                      {"modules", &guest.modules},
+                                                      {"module", &guest.module}};
+    std::size_t begin = std::string::npos;
+    for (const auto& [key, value] : options) {
+        begin = std::min(begin, text.find(fmt::format(":{}=", key)));
+    }
+    if (begin == std::string::npos) {
+        return {text, guest};
+    }
+    std::string* last = nullptr;
+    std::istringstream parts(text.substr(begin + 1));
+    for (std::string part; std::getline(parts, part, ',');) {
+        const std::size_t equals = part.find('=');
+        const auto option = options.find(part.substr(0, equals));
+        if (equals != std::string::npos && option != options.end()) {
+            last = option->second;
+            *last = part.substr(equals + 1);
+        } else {
+            *last += "," + part;
+        }
+    }
+    return {text.substr(0, begin), guest};
+}
+
 // On the NAT path all hosts are of the kernel.
 bool any_uses_ports(const std::vector<const scenario::Scenario*>& scenarios) {
     return std::ranges::any_of(scenarios, [](const scenario::Scenario* scenario) {
@@ -258,8 +289,15 @@ void add_lab_option(CLI::App& command, std::string& lab) {
         ->capture_default_str();
 }
 
+std::string lab_with(const std::string& lab, const std::string& key, const std::string& value) {
+    const bool first = split_lab(lab).first == lab;
+    return fmt::format("{}{}{}={}", lab, first ? ":" : ",", key, value);
+}
+
 Status take_lab(const std::string& name, SessionOptions& session) {
-    session.place = TRY(lab::open_lab(name));
+    const auto [lab, guest] = split_lab(name);
+    session.place = TRY(lab::open_lab(lab, guest));
+    session.evidence_note = session.place->evidence_note();
     session.lab = session.place->name();
     const std::shared_ptr<agent::Client> dut = session.place->dut();
     if (dut && !dut->hello().copied.empty()) {

@@ -54,6 +54,8 @@ int conclude(const verdict::RunResult& result, const std::string& out_dir, int e
 
 // --lab
 void add_lab_option(CLI::App& command, std::string& lab);
+// The same lab with an option more: "qemu:nic=e1000e,rtl8139,kernel=bzImage".
+std::string lab_with(const std::string& lab, const std::string& key, const std::string& value);
 // Has the session run on the lab that `--lab` names: a file's devices are looked at, and what the
 // report may say follows from them. Errors: those of open_lab(), and of the devices.
 Status take_lab(const std::string& name, SessionOptions& session);

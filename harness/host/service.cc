@@ -10,6 +10,9 @@
 #include <optional>
 #include <thread>
 
+#include "harness/agent/ethtool.h"
+#include "harness/agent/feature_trial.h"
+#include "harness/agent/offload_message.h"
 #include "harness/agent/server.h"
 #include "harness/lab/host_apply.h"
 #include "harness/lab/journal.h"
@@ -23,6 +26,8 @@ namespace {
 
 using nlohmann::json;
 using std::chrono::steady_clock;
+
+using Wanted = std::vector<std::pair<std::string, bool>>;
 
 constexpr std::chrono::seconds kLongestSilence{20};
 constexpr int kStopped = 3;
@@ -50,6 +55,24 @@ class Host {
         TRY(open_journal());
         const Status made = lab::apply(changes, *journal_);
         return made ? Result<json>(json()) : pass_on(made.error());
+    }
+
+    // What `make` does to features, as apply().
+    Result<json> keep_features(const json& args, const Wanted& wanted,
+                               const std::function<Result<json>(const std::string&)>& make) {
+        const auto device = args.at("device").get<std::string>();
+        const std::lock_guard lock(mutex_);
+        heard_ = steady_clock::now();
+        if (!alone_.empty()) {
+            return fail(ErrorCode::kUnavailable, "{}", alone_);
+        }
+        TRY(open_journal());
+        json made;
+        TRY(journal_->change_features("", device, wanted, [&]() -> Status {
+            made = TRY(make(device));
+            return {};
+        }));
+        return made;
     }
 
     Result<json> put_back() {
@@ -143,6 +166,22 @@ void serve(int input, int output) {
     agent::serve(input, output, [&](process::RpcServer& server) {
         server.on("apply", [&](const json& args) { return host.apply(args); });
         server.on("put_back", [&](const json&) { return host.put_back(); });
+        server.on("try_feature_kept", [&](const json& args) {
+            const auto name = args.at("name").get<std::string>();
+            const bool on = args.at("on").get<bool>();
+            return host.keep_features(
+                args, {{name, on}}, [&](const std::string& device) -> Result<json> {
+                    const agent::FeatureTrial trial = TRY(agent::try_feature(device, name, on));
+                    return json(trial);
+                });
+        });
+        server.on("request_features_kept", [&](const json& args) {
+            const auto wanted = args.at("features").get<Wanted>();
+            return host.keep_features(args, wanted, [&](const std::string& device) -> Result<json> {
+                TRY(agent::request_features(device, wanted));
+                return json();
+            });
+        });
         server.on("beat", [&](const json&) { return host.beat(); });
     });
     host.finish();

@@ -3,11 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <iterator>
-#include <mutex>
-#include <thread>
 
+#include "harness/lab/dut_agent.h"
 #include "harness/lab/lab.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/plan.h"
@@ -20,56 +17,6 @@ using agent::HostChange;
 using frame::IpAddress;
 using ChangeKind = HostChange::Kind;
 using Allowed = HostChange::Allowed;
-
-// The agent puts its host back when it hears nothing for 20 s.
-constexpr std::chrono::seconds kBetweenBeats{5};
-
-// The agent on the DUT, which hears of us all the time.
-class DutAgent {
-  public:
-    explicit DutAgent(std::shared_ptr<agent::Client> agent)
-        : agent_(std::move(agent)), beats_([this] { beat(); }) {}
-    DutAgent(const DutAgent&) = delete;
-    DutAgent& operator=(const DutAgent&) = delete;
-    ~DutAgent() {
-        {
-            const std::lock_guard lock(mutex_);
-            ending_ = true;
-        }
-        ended_.notify_all();
-        beats_.join();
-    }
-
-    const std::shared_ptr<agent::Client>& agent() const { return agent_; }
-    // What it could not put back, and what others changed, is kept for the end.
-    void put_back() {
-        auto put = agent_->put_back();
-        if (put) {
-            std::ranges::move(*put, std::back_inserter(left_));
-        } else if (outcome_) {
-            outcome_ = pass_on(put.error());
-        }
-    }
-    Result<std::vector<std::string>> outcome() const {
-        return outcome_ ? Result<std::vector<std::string>>(left_) : pass_on(outcome_.error());
-    }
-
-  private:
-    void beat() {
-        std::unique_lock lock(mutex_);
-        while (!ended_.wait_for(lock, kBetweenBeats, [this] { return ending_; })) {
-            static_cast<void>(agent_->beat());  // one that is gone is told of by the next question
-        }
-    }
-
-    std::shared_ptr<agent::Client> agent_;
-    Status outcome_;
-    std::vector<std::string> left_;
-    std::mutex mutex_;
-    std::condition_variable ended_;
-    bool ending_ = false;
-    std::thread beats_;
-};
 
 // A tester port and the DUT's device at the other end of its cable.
 struct Cable {
@@ -347,11 +294,7 @@ class FileLab final : public Lab {
                 return "it takes a client and a server that are hosts of the kernel, and a lab "
                        "file "
                        "has ports of the tester there";
-            case Role::kDevice:
-                return file_.dut.kind == Dut::Kind::kNetns
-                           ? ""
-                           : "a device is judged in a network namespace of this machine, not over "
-                             "SSH, in this version";
+            case Role::kDevice: return "";
         }
         return "";
     }
@@ -375,8 +318,13 @@ class FileLab final : public Lab {
         std::vector<CabledDevice> devices;
         for (const DutDevice& device : file_.dut.devices) {
             const auto port = std::ranges::find(file_.ports, device.port, &TesterPort::name);
-            devices.push_back({file_.dut.where, device.name, file_.tester_netns, port->device,
-                               device.addresses, port->addresses});
+            devices.push_back({.netns = other_host().empty() ? file_.dut.where : "",
+                               .host = other_host(),
+                               .name = device.name,
+                               .tester_netns = file_.tester_netns,
+                               .tester_port = port->device,
+                               .device_plan = device.addresses,
+                               .port_plan = port->addresses});
         }
         return devices;
     }

@@ -33,6 +33,9 @@ bool is_learned(const HostChange& change) {
 }
 
 Status change_ip(const HostChange& change, Journal& journal) {
+    if (change.value.empty()) {
+        return journal.undo_ip(change.undo);
+    }
     Status made = run(change, change.value, journal);
     if (says_exists(made) && is_learned(change)) {
         const std::string replace =

@@ -40,9 +40,14 @@ struct Row {
     Result<std::unique_ptr<Lab>> (*make)(const std::string& name);
 };
 
+constexpr const char* kQemu = "qemu";
+
 constexpr std::array kRows{
     Row{"veth", "built in: namespaces, veth and vxlan devices of this kernel",
         [](const std::string& name) { return name == "veth"; }, make_veth_lab},
+    Row{kQemu, "kernel drivers on NICs that QEMU emulates: --nic",
+        [](const std::string& name) { return name == kQemu; },
+        [](const std::string& /*name*/) { return make_qemu_lab({}); }},
     Row{"net.config",
         "the environment of the kernel's selftests: NETIF, LOCAL_V4, REMOTE_TYPE, ...",
         [](const std::string& name) {
@@ -55,7 +60,14 @@ constexpr std::array kRows{
 
 }  // namespace
 
-Result<std::unique_ptr<Lab>> open_lab(const std::string& name) {
+Result<std::unique_ptr<Lab>> open_lab(const std::string& name, const GuestOptions& guest) {
+    if (name == kQemu) {
+        return make_qemu_lab(guest);
+    }
+    if (guest != GuestOptions{}) {
+        return fail(ErrorCode::kBadInput,
+                    "--nic, --kernel, --modules and --module are of the lab {}", kQemu);
+    }
     for (const Row& row : kRows) {
         if (row.is_meant(name)) {
             return row.make(name);

@@ -4,9 +4,11 @@
 // A lab is a row of `labs()`.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/result.h"
@@ -26,12 +28,33 @@ enum class Role {
 // Names of a device and of the tester's port as users give them; netns empty: ours.
 struct CabledDevice {
     std::string netns;
+    std::string host = "";  // another machine; empty: this one
     std::string name;
     std::string tester_netns;
     std::string tester_port;
     // The addresses that both may have; nothing: those of the networks that are set apart for tests.
     std::optional<std::vector<Prefix>> device_plan = std::nullopt;
     std::optional<std::vector<Prefix>> port_plan = std::nullopt;
+};
+
+// Whether what a device leaves undone is finished behind it.
+enum class Finish : std::uint8_t {
+    kAsItsDriverIs,  // of a virtual driver by its receiver, of hardware by itself
+    kByItself,
+    kBehindIt,
+};
+
+// A DUT that is made when it is its turn, and gone when this dies.
+class MadeDut {
+  public:
+    virtual ~MadeDut() = default;
+    virtual std::shared_ptr<agent::Client> agent() const = 0;
+    virtual CabledDevice device() const = 0;
+    virtual Finish finish() const = 0;
+    // What it is made of, for the report: name and value.
+    virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
+    // What it said so far, for people who look for why it failed.
+    virtual std::string log() const = 0;
 };
 
 class Lab {
@@ -54,16 +77,38 @@ class Lab {
     // Those of the DUT, the one that is judged first. None: they are made when the lab is built.
     virtual std::vector<CabledDevice> devices() const = 0;
 
+    // Names of DUTs that offload-truth makes one after another, in place of devices(): see make_dut().
+    virtual std::vector<std::string> duts() const { return {}; }
+    // kNotSupported: it cannot be had here, and why; kUnavailable: it did not come up.
+    virtual Result<std::unique_ptr<MadeDut>> make_dut(const std::string& name,
+                                                      Journal& /*journal*/) {
+        return fail(ErrorCode::kNotSupported, "this lab makes no {}", name);
+    }
+    // What a run on it may and may not say; empty: as its devices are.
+    virtual std::string evidence_note() const { return ""; }
+
     // Undoes what is changed on its hosts, reads it back, and ends their agents. Gives what others
     // changed since.
     virtual Result<std::vector<std::string>> put_back() = 0;
 };
 
+// Of the lab qemu; empty: its own choice.
+struct GuestOptions {
+    std::string nic;      // names, or "all"
+    std::string kernel;   // bzImage
+    std::string modules;  // its folder
+    std::string module;   // a file in the place of the NIC's driver
+    bool operator==(const GuestOptions&) const = default;
+};
+
 // The lab that `--lab` names. Errors: no such lab, a file that is wrong, a device that must not be
 // touched (kBadInput); a host that cannot be reached (kNotSupported, kUnavailable).
-Result<std::unique_ptr<Lab>> open_lab(const std::string& name);
+Result<std::unique_ptr<Lab>> open_lab(const std::string& name, const GuestOptions& guest = {});
 // What `--lab` takes, a line each, for help texts.
 std::vector<std::string> labs();
+
+// Guests of QEMU, each with one emulated NIC: real drivers without hardware.
+Result<std::unique_ptr<Lab>> make_qemu_lab(const GuestOptions& guest);
 
 // A lab that a TOML file describes, or the net.config of the kernel's selftests for network drivers
 // (tools/testing/selftests/drivers/net/README.rst), whose variables may be in our environment too:

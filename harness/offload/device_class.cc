@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
 
 namespace pathproof::offload {
 namespace {
@@ -16,31 +14,21 @@ constexpr std::array<std::string_view, 8> kParavirtual = {
 
 // An emulated NIC carries the subsystem vendor of its hypervisor: Red Hat (QEMU), VMware,
 // Microsoft.
-bool is_emulated(const std::string& pci_folder) {
-    std::ifstream file(pci_folder + "/subsystem_vendor");
-    std::string vendor;
-    file >> vendor;
-    return vendor == "0x1af4" || vendor == "0x15ad" || vendor == "0x1414";
-}
-
-bool exists(const std::string& path) {
-    std::error_code ignored;
-    return std::filesystem::exists(path, ignored);
+bool is_emulated(const agent::PciIds& pci) {
+    return pci.subsystem_vendor == "0x1af4" || pci.subsystem_vendor == "0x15ad" ||
+           pci.subsystem_vendor == "0x1414";
 }
 
 }  // namespace
 
-port::Evidence class_of_device(const std::string& driver, const std::string& bus,
-                               const std::string& sys) {
-    if (bus.empty() || std::ranges::find(kParavirtual, driver) != kParavirtual.end()) {
+port::Evidence class_of_device(const agent::DeviceInfo& info) {
+    if (info.bus.empty() || std::ranges::find(kParavirtual, info.driver) != kParavirtual.end()) {
         return port::Evidence::kVirtual;
     }
-    const std::string pci = sys + "/bus/pci/devices/" + bus;
-    const bool on_pci = bus.find('/') == std::string::npos && exists(pci + "/vendor");
     // usb_make_path() words it "usb-0000:00:14.0-1".
-    const bool on_usb = bus.starts_with("usb-");
-    return on_usb || (on_pci && !is_emulated(pci)) ? port::Evidence::kPhysical
-                                                   : port::Evidence::kVirtual;
+    const bool on_usb = info.bus.starts_with("usb-");
+    return on_usb || (info.pci && !is_emulated(*info.pci)) ? port::Evidence::kPhysical
+                                                           : port::Evidence::kVirtual;
 }
 
 port::Evidence class_of_ports(port::Evidence device, port::Evidence far) {

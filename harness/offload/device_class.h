@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "dataplane/port/port.h"
+#include "harness/agent/client.h"
 
 namespace pathproof::offload {
 
-// Of a device of the kernel, by what ETHTOOL_GDRVINFO says of it. Physical: on a PCI or USB bus
-// with a driver of hardware, and not emulated by a hypervisor. `sys`: where sysfs is.
-port::Evidence class_of_device(const std::string& driver, const std::string& bus,
-                               const std::string& sys = "/sys");
+// Of a device of the kernel. Physical: on a PCI or USB bus with a driver of hardware, and not
+// emulated by a hypervisor.
+port::Evidence class_of_device(const agent::DeviceInfo& info);
 
 // Of two cabled DPDK ports: the weaker of the two.
 port::Evidence class_of_ports(port::Evidence device, port::Evidence far);

@@ -27,6 +27,15 @@ Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string&
     group.facts.push_back(read_fact("driver version", info.driver_version, "ETHTOOL_GDRVINFO"));
     group.facts.push_back(read_fact("firmware", info.firmware, "ETHTOOL_GDRVINFO"));
     group.facts.push_back(read_fact("bus", info.bus, "ETHTOOL_GDRVINFO"));
+    group.facts.push_back(
+        read_fact("driver srcversion", info.srcversion, "/sys/module/DRIVER/srcversion"));
+    const auto pci = info.pci.value_or(agent::PciIds{});
+    group.facts.push_back(
+        read_fact("PCI ids",
+                  info.pci ? fmt::format("{}:{}, subsystem {}:{}", pci.vendor, pci.device,
+                                         pci.subsystem_vendor, pci.subsystem_device)
+                           : "",
+                  "sysfs"));
     group.facts.push_back(read_fact("MTU", fmt::format("{}", info.mtu), "SIOCGIFMTU"));
     group.facts.push_back(read_fact("link", info.link_up ? "up" : "down", "ETHTOOL_GLINK"));
     group.facts.push_back(

@@ -10,14 +10,15 @@
 // each, and what the kernel counts.
 
 #include <fmt/ranges.h>
-#include <sys/utsname.h>
 
 #include <algorithm>
 #include <chrono>
+#include <sstream>
 
 #include "harness/lab/topology.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth_duts.h"
 #include "harness/scenario/offload_truth_path.h"
 #include "harness/scenario/offload_truth_receive.h"
 #include "harness/scenario/offload_truth_segments.h"
@@ -76,19 +77,24 @@ Status allow_super_frames(TruthBench& bench) {
     return set ? Status() : Status(pass_on(set.error()));
 }
 
-std::string kernel_release() {
-    utsname names{};
-    uname(&names);
-    return names.release;
+// "6.1.0" of "Linux 6.1.0 x86_64".
+std::string kernel_release(const agent::Hello& hello) {
+    std::istringstream words(hello.kernel);
+    std::string system, release;
+    words >> system >> release;
+    return release;
 }
 
 // What is known of the device from outside: its profile, and whether its frames leave the machine.
-Status add_knowledge(const Context& context, TruthRun& run) {
+Status add_knowledge(const Context& context, lab::Finish finish, TruthRun& run) {
     const std::string folder = profile::profile_directory();
     run.errata = TRY(profile::load_errata(folder));
     const auto all = TRY(profile::load_all(folder));
     auto own = profile::matching_profile(all, {.kernel_driver = run.driver});
-    run.wire = own && own->evidence_class == "virtual" ? WireKind::kMemory : WireKind::kCable;
+    const bool in_memory =
+        finish == lab::Finish::kBehindIt ||
+        (finish == lab::Finish::kAsItsDriverIs && own && own->evidence_class == "virtual");
+    run.wire = in_memory ? WireKind::kMemory : WireKind::kCable;
     run.profile = context.profile;
     if (!run.profile && own) {
         run.profile = std::move(*own);
@@ -316,13 +322,12 @@ Cell path_cell(const PathFacts& path) {
 }
 
 // With the device's offloads off, those of both directions.
-Status prove(Context& context, TruthBench& bench, const Plan& plan, FeatureSwitch& features,
+Status prove(const Context& context, TruthBench& bench, const Plan& plan, FeatureSwitch& features,
              TruthRun& run) {
     const auto off = features.set({Setting::Kind::kAllOff, ""});
-    auto received =
-        TRY(off ? FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
-                                      bench.device().name, receive_features(features.as_found()))
-                : Result<FeatureSwitch>(pass_on(off.error())));
+    auto received = TRY(off ? FeatureSwitch::take(bench.host(), bench.device().name,
+                                                  receive_features(features.as_found()))
+                            : Result<FeatureSwitch>(pass_on(off.error())));
     const auto quiet = received.set({Setting::Kind::kAllOff, ""});
     const Status proven = quiet ? prove_path(bench, plan.maker, plan.set,
                                              receive_rows(context, bench), run.values.path)
@@ -333,16 +338,19 @@ Status prove(Context& context, TruthBench& bench, const Plan& plan, FeatureSwitc
 
 Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& plan,
                               const PathFacts& path, verdict::ScenarioResult& result) {
-    TruthRun run{.driver = bench.info().driver, .kernel = kernel_release(), .set = &plan.set};
+    TruthRun run{.driver = bench.info().driver,
+                 .kernel = kernel_release(bench.dut().hello()),
+                 .set = &plan.set};
+    const std::string& where =
+        bench.device().host.empty() ? bench.device().netns : bench.device().host;
     run.device = fmt::format("{} ({}{}{})", bench.device().name, run.driver,
-                             bench.device().netns.empty() ? "" : " in ", bench.device().netns);
-    TRY(add_knowledge(context, run));
+                             where.empty() ? "" : " in ", where);
+    TRY(add_knowledge(context, bench.device().finish, run));
     run.values.device = run.device;
     run.values.path = path;
     auto features = TRY(bench.dut().features(bench.device().name));
     run.varied = varied_features(plan.set, features);
-    auto switches = TRY(FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
-                                            bench.device().name, run.varied));
+    auto switches = TRY(FeatureSwitch::take(bench.host(), bench.device().name, run.varied));
     run.as_found = switches.as_found();
     run.left_out = left_out_of(bench, plan.set);
     context.progress.step("path");
@@ -369,18 +377,19 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
 }
 
 Status describe(Context& context, TruthBench& bench) {
-    auto facts =
-        TRY(device_facts(bench.dut(), bench.device().name,
-                         "DUT device " + bench.device().name + " of the offload truth table"));
+    auto facts = TRY(device_facts(
+        bench.dut(), bench.device().name,
+        fmt::format("DUT device {}{}{} of the offload truth table", bench.device().name,
+                    bench.device().label.empty() ? "" : " of ", bench.device().host)));
     context.measured.know(std::move(facts));
     context.measured.know(
         port_facts({bench.tester_port()}, "Tester port of the offload truth table"));
     return {};
 }
 
-Status run_on(Context& context, const TruthDevice& device, lab::Overlay* overlay,
-              verdict::ScenarioResult& result) {
-    auto bench = TRY(TruthBench::open(context, device));
+Status run_on(Context& context, const TruthDevice& device, std::shared_ptr<agent::Client> dut,
+              lab::Overlay* overlay, verdict::ScenarioResult& result) {
+    auto bench = TRY(TruthBench::open(context, device, std::move(dut)));
     if (overlay != nullptr) {
         TRY(allow_super_frames(*bench));
     }
@@ -389,7 +398,10 @@ Status run_on(Context& context, const TruthDevice& device, lab::Overlay* overlay
     const agent::DeviceInfo& info = bench->info();
     PathFacts path{.to_tester = {},
                    .to_device = {},
-                   .device = {.name = device.name, .netns = device.netns, .mtu = info.mtu},
+                   .device = {.name = device.name,
+                              .netns = device.netns,
+                              .host = device.host,
+                              .mtu = info.mtu},
                    .far = far.end()};
     const std::uint32_t longest =
         std::min({info.mtu, device.longest_packet, path.far.mtu == 0 ? info.mtu : path.far.mtu});
@@ -415,6 +427,63 @@ Status run_on(Context& context, const TruthDevice& device, lab::Overlay* overlay
     return judged;
 }
 
+TruthDevice device_of(const lab::MadeDut& dut, const std::string& name) {
+    const lab::CabledDevice cabled = dut.device();
+    return {.netns = cabled.netns,
+            .host = cabled.host,
+            .name = cabled.name,
+            .tester_netns = cabled.tester_netns,
+            .tester_port = {.name = cabled.tester_port,
+                            .device = tester::af_packet_device_for_long_frames(cabled.tester_port),
+                            .pool_mbufs = tester::kLongFrameMbufs},
+            .finish = dut.finish(),
+            .label = name};
+}
+
+verdict::FactGroup facts_of(const lab::MadeDut& dut) {
+    verdict::FactGroup group{.title = "DUT: " + dut.device().host, .facts = {}};
+    for (const auto& [name, value] : dut.facts()) {
+        group.facts.push_back({name, value, verdict::Fact::Status::kRead, "the lab"});
+    }
+    return group;
+}
+
+// One DUT, from its start to its end. What kept it from being judged is a cell.
+Result<DutResult> run_on_dut(Context& context, const std::string& name) {
+    DutResult one{.name = name, .result = {.id = "offload-truth"}};
+    context.progress.begin(fmt::format("offload-truth of {}", name), 1);
+    context.progress.step(name + ".boot");
+    auto dut = context.lab.make_dut(name, context.journal);
+    const Status judged =
+        dut ? run_on(context, device_of(**dut, name), (*dut)->agent(), nullptr, one.result)
+            : Status(pass_on(dut.error()));
+    if (dut) {
+        context.measured.know(facts_of(**dut));
+    }
+    if (!judged && !context.journal.is_open()) {
+        return pass_on(judged.error());
+    }
+    if (!judged) {
+        one.failure = unjudged_cell(judged.error(), dut ? (*dut)->log() : "");
+        if (dut && one.failure->verdict == CellVerdict::kError) {
+            one.failure->evidence =
+                TRY(keep_evidence(context.options.out_dir, name + ".console.txt",
+                                  "what the guest's kernel said", (*dut)->log()));
+        }
+    }
+    return one;
+}
+
+Status run_on_duts(Context& context, verdict::ScenarioResult& result) {
+    std::vector<DutResult> all;
+    for (const std::string& name : context.lab.duts()) {
+        auto one = TRY(run_on_dut(context, name));
+        all.push_back(std::move(one));
+    }
+    conclude_duts(std::move(all), result);
+    return {};
+}
+
 }  // namespace
 
 Result<verdict::ScenarioResult> run_offload_truth(Context& context) {
@@ -426,10 +495,12 @@ Result<verdict::ScenarioResult> run_offload_truth(Context& context) {
         "Is every frame on the wire right, and everything true that is said of received ones, "
         "whichever of the device's offloads are on or off?";
     if (context.options.device) {
-        TRY(run_on(context, *context.options.device, nullptr, result));
+        TRY(run_on(context, *context.options.device, nullptr, nullptr, result));
+    } else if (!context.lab.duts().empty()) {
+        TRY(run_on_duts(context, result));
     } else {
         auto built = TRY(build_lab(context));
-        TRY(run_on(context, built.device, built.overlay.get(), result));
+        TRY(run_on(context, built.device, nullptr, built.overlay.get(), result));
     }
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

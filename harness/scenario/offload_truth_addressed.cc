@@ -29,8 +29,8 @@ IpAddress AddressedDevice::tester(Family family) {
     return address_of(family, 2);
 }
 
-Result<AddressedDevice> AddressedDevice::take(lab::Journal& journal, const TruthDevice& device) {
-    AddressedDevice taken(journal, device);
+Result<AddressedDevice> AddressedDevice::take(const TruthHost& host, const std::string& device) {
+    AddressedDevice taken(host, device);
     const Status v4 =
         taken.add_address(Family::kIpv4, frame::to_string(own(Family::kIpv4)) + "/30");
     // Duplicate address detection would wait a second, and nobody else is on this cable.
@@ -45,9 +45,9 @@ Result<AddressedDevice> AddressedDevice::take(lab::Journal& journal, const Truth
 }
 
 AddressedDevice::AddressedDevice(AddressedDevice&& other) noexcept
-    : journal_(std::exchange(other.journal_, nullptr)),
+    : host_(other.host_),
       device_(std::move(other.device_)),
-      undo_(std::move(other.undo_)),
+      undo_(std::exchange(other.undo_, {})),
       why_no_v4_(std::move(other.why_no_v4_)),
       why_no_v6_(std::move(other.why_no_v6_)) {}
 
@@ -56,12 +56,9 @@ AddressedDevice::~AddressedDevice() {
 }
 
 void AddressedDevice::put_back() {
-    if (journal_ == nullptr) {
-        return;
-    }
     for (const std::string& undo : std::ranges::reverse_view(undo_)) {
         // What fails here stays in the journal, which tries again and tells.
-        static_cast<void>(journal_->undo_ip(undo));
+        static_cast<void>(host_.undo_ip(device_, undo));
     }
     undo_.clear();
 }
@@ -70,8 +67,9 @@ const std::string& AddressedDevice::why_not(Family family) const {
     return family == Family::kIpv4 ? why_no_v4_ : why_no_v6_;
 }
 
-Status AddressedDevice::change(const std::string& change, const std::string& undo) {
-    const Status changed = journal_->change_ip(device_.netns, device_.name, change, undo);
+Status AddressedDevice::change(const std::string& change, const std::string& undo,
+                               const std::string& of) {
+    const Status changed = host_.change_ip(of.empty() ? device_ : of, change, undo);
     if (changed) {
         undo_.push_back(undo);
     }
@@ -80,8 +78,8 @@ Status AddressedDevice::change(const std::string& change, const std::string& und
 
 Status AddressedDevice::add_address(Family family, const std::string& prefix) {
     const char* nodad = family == Family::kIpv6 ? " nodad" : "";
-    return change(fmt::format("address add {} dev {}{}", prefix, device_.name, nodad),
-                  fmt::format("address delete {} dev {}", prefix, device_.name));
+    return change(fmt::format("address add {} dev {}{}", prefix, device_, nodad),
+                  fmt::format("address delete {} dev {}", prefix, device_));
 }
 
 }  // namespace pathproof::scenario

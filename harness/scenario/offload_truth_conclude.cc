@@ -161,7 +161,8 @@ std::vector<const WrongValue*> leading(const std::vector<WrongValue>& wrong) {
 }  // namespace
 
 std::string PathEnd::command(const std::string& words) const {
-    return fmt::format("`{}{}`", netns.empty() ? "" : "ip netns exec " + netns + " ", words);
+    return fmt::format("`{}{}`{}", netns.empty() ? "" : "ip netns exec " + netns + " ", words,
+                       host.empty() ? "" : " on " + host);
 }
 
 std::string drop_sentence(const PathDrop& drop) {

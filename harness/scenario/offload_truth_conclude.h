@@ -27,6 +27,7 @@ struct PathCount {
 struct PathEnd {
     std::string name;
     std::string netns;                 // empty: ours
+    std::string host = "";             // another machine; empty: this one
     std::uint32_t mtu = 0;             // 0: not known
     std::vector<std::string> merging;  // its features that join received frames and are on
     std::string xdp;                   // an XDP program on it: "prog 12 (xdp_drop)"

@@ -228,10 +228,12 @@ Status look_again(TruthBench& bench, const CountedKind& kind, std::uint64_t seed
     if (first.observed == Observed::kRight && of_driver.observed != Observed::kWrong) {
         return {};
     }
-    DropWatch watch({PathEnd{.name = bench.device().name, .netns = bench.device().netns}});
+    DropWatch watch(
+        bench.dut(),
+        {.name = bench.device().name, .netns = bench.device().netns, .host = bench.device().host});
     KindCount again;
     TRY(count_kind(bench, kind, seed, again));
-    const std::vector<PathDrop> drops = watch.stop();
+    const std::vector<PathDrop> drops = TRY(watch.stop());
     const Observation second = observation_of(again, kind);
     if (second.observed != Observed::kRight && !drops.empty()) {
         again.hidden = drop_sentence(drops.front());

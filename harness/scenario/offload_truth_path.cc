@@ -1,13 +1,11 @@
 #include "harness/scenario/offload_truth_path.h"
 
 #include <algorithm>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <utility>
 
 #include "dataplane/frame/template.h"
+#include "harness/agent/counters.h"
 #include "harness/offload/kernel_rx.h"
-#include "harness/process/program.h"
 #include "harness/tester/port_choice.h"
 
 namespace pathproof::scenario {
@@ -36,17 +34,9 @@ std::vector<std::string> known_merging(const std::vector<agent::Feature>& featur
     return names;
 }
 
-// "prog 12 (xdp_drop)", of `ip -details -json link show`; empty: none is attached.
-std::string xdp_of(const std::string& netns, const std::string& device) {
-    const auto text = process::run_checked(
-        {"ip", "-details", "-json", "link", "show", "dev", device}, {.netns = netns});
-    const auto links = nlohmann::json::parse(text ? *text : "", nullptr, false);
-    const auto xdp = links.is_array() && !links.empty() ? links[0].value("xdp", nlohmann::json())
-                                                        : nlohmann::json();
-    const auto prog = xdp.is_object() ? xdp.value("prog", nlohmann::json()) : nlohmann::json();
-    return prog.is_object() ? fmt::format("prog {} ({})", prog.value("id", 0),
-                                          prog.value("name", "without a name"))
-                            : "";
+// What `ip` does not tell, for want of it, say, is no program.
+std::string xdp_of(agent::Client& host, const std::string& device) {
+    return host.xdp_program(device).value_or("");
 }
 
 // A datagram whose IP packet has so many bytes.
@@ -239,8 +229,8 @@ Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
         return pass_on(info ? before.error() : info.error());
     }
     far.end_.mtu = info->mtu;
-    far.end_.xdp = xdp_of(far.end_.netns, far.end_.name);
-    auto features = TRY(FeatureSwitch::take(journal, *far.agent_, far.end_.netns, far.end_.name,
+    far.end_.xdp = xdp_of(*far.agent_, far.end_.name);
+    auto features = TRY(FeatureSwitch::take({journal, far.end_.netns, *far.agent_}, far.end_.name,
                                             known_merging(*before)));
     far.features_ = std::make_unique<FeatureSwitch>(std::move(features));
     const auto taken = TRY(far.features_->set({Setting::Kind::kAllOff, ""}));
@@ -273,61 +263,79 @@ Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest) {
 
 Status prove_path(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
                   const offload::RowSettings& received, PathFacts& path) {
-    path.device.xdp = xdp_of(path.device.netns, path.device.name);
-    DropWatch watch({path.device, path.far});
-    const std::uint64_t backlog = backlog_drops();
+    path.device.xdp = xdp_of(bench.dut(), path.device.name);
+    DropWatch watch(bench.dut(), path.device, path.far);
     Status proven = prove_sent(bench, maker, set, path);
     if (proven && !path.to_tester.silent()) {
         proven = prove_received(bench, received, path);
     }
-    path.drops = watch.stop();
-    path.backlog = backlog_drops() - backlog;
+    auto drops = watch.stop();
+    if (!drops) {
+        return proven ? Status(pass_on(drops.error())) : proven;
+    }
+    path.drops = std::move(*drops);
+    path.backlog = watch.backlog();
     return proven;
 }
 
-DropWatch::DropWatch(std::vector<PathEnd> ends) : ends_(std::move(ends)) {
-    if (ends_.size() > 1 && ends_[0].netns == ends_[1].netns) {
-        ends_.pop_back();
+DropWatch::DropWatch(agent::Client& dut, PathEnd device, const PathEnd& far)
+    : dut_(dut), device_(std::move(device)) {
+    if (const Status started = dut.start_path_watch(); !started) {
+        why_not_ = started.error().message;
+        return;
     }
-    for (const PathEnd& end : ends_) {
-        auto tracer = drops::DropTracer::start({.netns = end.netns});
-        if (!tracer) {
-            why_not_ = tracer.error().message;
-            continue;
-        }
-        tracers_.push_back(std::move(*tracer));
+    watched_ = true;
+    // The far end is this machine's; a DPDK port on hardware is nobody's namespace.
+    if (!device_.host.empty()) {
+        backlog_before_ = agent::backlog_drops();
+    }
+    if (far.name.empty() || (device_.host.empty() && device_.netns == far.netns)) {
+        return;
+    }
+    auto tracer = drops::DropTracer::start({.netns = far.netns});
+    if (tracer) {
+        far_ = far;
+        tracer_ = std::move(*tracer);
+    } else {
+        why_not_ = tracer.error().message;
     }
 }
 
-std::vector<PathDrop> DropWatch::stop() {
+DropWatch::~DropWatch() {
+    if (watched_) {
+        static_cast<void>(dut_.stop_path_watch());  // an agent that is gone watches no more
+    }
+}
+
+Result<std::vector<PathDrop>> DropWatch::stop() {
     std::vector<PathDrop> all;
-    for (std::size_t i = 0; i < tracers_.size() && why_not_.empty(); ++i) {
-        const drops::DropSummary summary = tracers_[i]->stop();
-        if (summary.scope != drops::Scope::kNamespace) {
-            why_not_ = summary.scope_reason;
-            break;
-        }
+    if (!std::exchange(watched_, false)) {
+        return all;
+    }
+    const auto add = [&](const drops::DropSummary& summary, const PathEnd& end) {
         for (const drops::DropCount& count : summary.counts) {
             if (!is_of_a_checksum(count.reason)) {
-                all.push_back({count.reason, count.location, ends_[i], count.packets});
+                all.push_back({count.reason, count.location, end, count.packets});
             }
         }
+    };
+    const agent::PathEvents seen = TRY(dut_.stop_path_watch());
+    backlog_ = seen.backlog + (device_.host.empty() ? 0 : agent::backlog_drops() - backlog_before_);
+    why_not_ = why_not_.empty() ? seen.untraced : why_not_;
+    add(seen.drops, device_);
+    if (tracer_) {
+        const drops::DropSummary summary = tracer_->stop();
+        if (summary.scope == drops::Scope::kNamespace) {
+            add(summary, far_);
+        } else {
+            why_not_ = summary.scope_reason;
+        }
+    }
+    if (!why_not_.empty()) {
+        all.clear();
     }
     std::ranges::stable_sort(all, std::greater<>(), &PathDrop::packets);
     return all;
-}
-
-std::uint64_t backlog_drops() {
-    std::ifstream file("/proc/net/softnet_stat");
-    std::uint64_t dropped = 0;
-    for (std::string line; std::getline(file, line);) {
-        std::istringstream words(line);
-        std::uint64_t processed = 0;
-        std::uint64_t of_cpu = 0;
-        words >> std::hex >> processed >> of_cpu;
-        dropped += of_cpu;
-    }
-    return dropped;
 }
 
 }  // namespace pathproof::scenario

@@ -41,21 +41,29 @@ Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest);
 Status prove_path(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
                   const offload::RowSettings& received, PathFacts& path);
 
-// What the kernel drops in both namespaces while this lives, for reasons that are no checksum's.
+// What the kernels of both ends drop while this lives, for reasons that are no checksum's. The
+// device's end is watched by its agent.
 class DropWatch {
   public:
-    explicit DropWatch(std::vector<PathEnd> ends);
+    DropWatch(agent::Client& dut, PathEnd device, const PathEnd& far = {});
+    DropWatch(const DropWatch&) = delete;
+    DropWatch& operator=(const DropWatch&) = delete;
+    ~DropWatch();
     // Most packets first. Nothing where the kernel's drops cannot be read: why_not() says why.
-    std::vector<PathDrop> stop();
+    Result<std::vector<PathDrop>> stop();
     const std::string& why_not() const { return why_not_; }
+    // Packets that CPUs dropped from full backlogs meanwhile.
+    std::uint64_t backlog() const { return backlog_; }
 
   private:
-    std::vector<PathEnd> ends_;
-    std::vector<std::unique_ptr<drops::DropTracer>> tracers_;
+    agent::Client& dut_;
+    PathEnd device_;
+    PathEnd far_;
+    std::unique_ptr<drops::DropTracer> tracer_;
+    bool watched_ = false;
+    std::uint64_t backlog_before_ = 0;
+    std::uint64_t backlog_ = 0;
     std::string why_not_;
 };
-
-// Packets that all CPUs of this machine dropped from full backlogs until now.
-std::uint64_t backlog_drops();
 
 }  // namespace pathproof::scenario

@@ -443,7 +443,7 @@ void add_values(const ReceiveRun& received, const std::vector<Cell>& counter_cel
 Result<ReceiveRun> run_settings(Context& context, TruthBench& bench, const TruthRun& run,
                                 FeatureSwitch& features) {
     ReceiveRun received{.as_found = features.as_found()};
-    auto addressed = AddressedDevice::take(context.journal, bench.device());
+    auto addressed = AddressedDevice::take(bench.host(), bench.device().name);
     if (!addressed) {
         received.why_not_counted = addressed.error().message;
     }
@@ -464,8 +464,8 @@ std::size_t receive_steps(const std::vector<agent::Feature>& features) {
 
 Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
                      verdict::ScenarioResult& result) {
-    auto features = TRY(FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
-                                            bench.device().name, receive_features(run.as_found)));
+    auto features =
+        TRY(FeatureSwitch::take(bench.host(), bench.device().name, receive_features(run.as_found)));
     const auto received = run_settings(context, bench, run, features);
     const auto left = features.put_back();
     if (!received || !left) {

@@ -104,14 +104,18 @@ Status make_tunnels(AddressedDevice& addressed, const TruthDevice& device) {
                               feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum"),
                           fmt::format("link delete {}", feature.device))
                     : made;
-        made = made
-                   ? lab::run_ip(device.netns,
-                                 fmt::format("link set {0} up\naddress add {1}/30 dev {0}\n"
-                                             "neigh add {2} lladdr 02:00:00:00:00:03 nud permanent "
-                                             "dev {0}\n",
-                                             feature.device, frame::to_string(feature.address()),
-                                             frame::to_string(feature.far())))
-                   : made;
+        const std::string address =
+            fmt::format("{}/30 dev {}", frame::to_string(feature.address()), feature.device);
+        const std::string far = frame::to_string(feature.far());
+        for (const auto& [change, undo] :
+             {std::pair{fmt::format("link set {} up", feature.device),
+                        fmt::format("link set dev {} down", feature.device)},
+              {"address add " + address, "address delete " + address},
+              {fmt::format("neigh add {} lladdr 02:00:00:00:00:03 nud permanent dev {}", far,
+                           feature.device),
+               fmt::format("neigh delete {} dev {}", far, feature.device)}}) {
+            made = made ? addressed.change(change, undo, feature.device) : made;
+        }
     }
     return made;
 }
@@ -281,7 +285,7 @@ Result<SettingTaken> set_state(Bench& at, const Feature& feature, State state) {
     if (!taken || state != State::kSoftware) {
         return taken;
     }
-    const auto without = at.bench.dut().try_feature(at.bench.device().name, kChecksums, false);
+    const auto without = at.bench.host().try_feature(at.bench.device().name, kChecksums, false);
     auto features = at.bench.dut().features(at.bench.device().name);
     if (!without || !features) {
         return pass_on(without ? features.error() : without.error());
@@ -370,7 +374,7 @@ Status judge_tunnel_segments(Context& context, TruthBench& bench, TruthRun& run,
     verdict::TruthTable table{.title = "Super-frames in a VXLAN tunnel of the kernel",
                               .device = run.device + " below a vxlan device",
                               .conditions = {kKindNames.begin(), kKindNames.end()}};
-    auto addressed = AddressedDevice::take(context.journal, bench.device());
+    auto addressed = AddressedDevice::take(bench.host(), bench.device().name);
     std::string no_address =
         addressed ? addressed->why_not(Family::kIpv4) : addressed.error().message;
     if (bench.device().longest_packet < kLeastPacket) {
@@ -382,8 +386,7 @@ Status judge_tunnel_segments(Context& context, TruthBench& bench, TruthRun& run,
         result.truth_tables.push_back(std::move(table));
         return {};
     }
-    auto features = TRY(FeatureSwitch::take(context.journal, bench.dut(), bench.device().netns,
-                                            bench.device().name,
+    auto features = TRY(FeatureSwitch::take(bench.host(), bench.device().name,
                                             {kFeatures[0].name, kFeatures[1].name, kChecksums}));
     Bench at{context, bench, run, features, result, table};
     const Status judged = judge_all(at);

@@ -105,22 +105,19 @@ std::vector<std::string> receive_features(const std::vector<Feature>& features) 
     return names;
 }
 
-Result<FeatureSwitch> FeatureSwitch::take(lab::Journal& journal, agent::Client& dut,
-                                          const std::string& netns, const std::string& device,
+Result<FeatureSwitch> FeatureSwitch::take(const TruthHost& host, const std::string& device,
                                           std::vector<std::string> varied) {
-    FeatureSwitch taken(journal, dut, netns, device);
-    taken.as_found_ = TRY(dut.features(device));
+    FeatureSwitch taken(host, device);
+    taken.as_found_ = TRY(host.agent().features(device));
     std::ranges::stable_sort(varied, {}, rank);
     taken.varied_ = std::move(varied);
     return taken;
 }
 
 Status FeatureSwitch::try_one(const std::string& feature, bool on, SettingTaken& taken) {
-    return journal_->change_features(netns_, device_, {{feature, on}}, [&]() -> Status {
-        auto trial = TRY(dut_->try_feature(device_, feature, on));
-        taken.trials.push_back(std::move(trial));
-        return {};
-    });
+    auto trial = TRY(host_.try_feature(device_, feature, on));
+    taken.trials.push_back(std::move(trial));
+    return {};
 }
 
 Status FeatureSwitch::try_all(bool on, const std::string& except, SettingTaken& taken) {
@@ -150,12 +147,12 @@ Result<SettingTaken> FeatureSwitch::set(const Setting& setting) {
     if (!tried) {
         return pass_on(tried.error());
     }
-    taken.features = TRY(dut_->features(device_));
+    taken.features = TRY(host_.agent().features(device_));
     return taken;
 }
 
 Status FeatureSwitch::look_again(SettingTaken& taken) {
-    const auto now = TRY(dut_->features(device_));
+    const auto now = TRY(host_.agent().features(device_));
     for (const Feature& then : taken.features) {
         const Feature* feature = find_feature(now, then.name);
         if (feature != nullptr && feature->active != then.active) {
@@ -167,7 +164,7 @@ Status FeatureSwitch::look_again(SettingTaken& taken) {
 
 Result<std::vector<agent::FeatureChange>> FeatureSwitch::put_back() {
     std::vector<std::pair<std::string, bool>> wanted;
-    const auto now = TRY(dut_->features(device_));
+    const auto now = TRY(host_.agent().features(device_));
     for (const Feature& found : as_found_) {
         const Feature* feature = find_feature(now, found.name);
         if (may_change(found) && feature != nullptr && *feature != found) {
@@ -175,10 +172,8 @@ Result<std::vector<agent::FeatureChange>> FeatureSwitch::put_back() {
         }
     }
     // A device that does not take them is found out below, by what it has afterwards.
-    TRY(wanted.empty() ? Status() : journal_->change_features(netns_, device_, wanted, [&] {
-        return dut_->request_features(device_, wanted);
-    }));
-    const auto after = TRY(dut_->features(device_));
+    TRY(wanted.empty() ? Status() : host_.request_features(device_, wanted));
+    const auto after = TRY(host_.agent().features(device_));
     std::vector<agent::FeatureChange> left;
     for (const Feature& found : as_found_) {
         const Feature* feature = find_feature(after, found.name);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "harness/agent/client.h"
-#include "harness/lab/journal.h"
 #include "harness/scenario/scenario.h"
+#include "harness/scenario/truth_host.h"
 
 namespace pathproof::scenario {
 
@@ -37,9 +37,7 @@ struct SettingTaken {
 
 class FeatureSwitch {
   public:
-    // Each change goes through the journal.
-    static Result<FeatureSwitch> take(lab::Journal& journal, agent::Client& dut,
-                                      const std::string& netns, const std::string& device,
+    static Result<FeatureSwitch> take(const TruthHost& host, const std::string& device,
                                       std::vector<std::string> varied);
 
     // From the state as it was found.
@@ -52,14 +50,12 @@ class FeatureSwitch {
     const std::vector<agent::Feature>& as_found() const { return as_found_; }
 
   private:
-    FeatureSwitch(lab::Journal& journal, agent::Client& dut, std::string netns, std::string device)
-        : journal_(&journal), dut_(&dut), netns_(std::move(netns)), device_(std::move(device)) {}
+    FeatureSwitch(TruthHost host, std::string device)
+        : host_(std::move(host)), device_(std::move(device)) {}
     Status try_all(bool on, const std::string& except, SettingTaken& taken);
     Status try_one(const std::string& feature, bool on, SettingTaken& taken);
 
-    lab::Journal* journal_;
-    agent::Client* dut_;
-    std::string netns_;
+    TruthHost host_;
     std::string device_;
     std::vector<std::string> varied_;
     std::vector<agent::Feature> as_found_;

@@ -165,6 +165,10 @@ void add_feature_rows(const TruthRun& run, const std::string& name, verdict::Tru
     row.offload = name;
     row.expected = expectation_of(run, name);
     row.advertised = advertised(run.as_found, name);
+    if (!feature->active && feature->never_changed) {
+        // The kernel did it in its place.
+        row.observed.assign(kConditions, {.note = "not offered"});
+    }
     add_sentence(row.finding, disagreement(run, name));
     table.rows.push_back(std::move(row));
     for (const Setting::Kind kind : {Setting::Kind::kOneOff, Setting::Kind::kOneOn}) {

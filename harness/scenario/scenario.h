@@ -21,11 +21,14 @@ namespace pathproof::scenario {
 
 // A device whose offloads are judged, and the tester's port at the far end of its cable.
 struct TruthDevice {
-    std::string netns;  // empty: ours
+    std::string netns;      // empty: ours
+    std::string host = "";  // another machine, by the name that its user gave it; empty: this one
     std::string name;
     std::string tester_netns;
     tester::PortRequest tester_port;
     std::uint32_t longest_packet = 9000;  // bytes, that the tester's port takes whole
+    lab::Finish finish = lab::Finish::kAsItsDriverIs;
+    std::string label = {};  // of evidence, where one run judges several; empty: it is the only one
 };
 
 // An option of a scenario: the command line and the report learn of it from the scenario's row.

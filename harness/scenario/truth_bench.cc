@@ -76,13 +76,16 @@ void TesterTally::operator+=(const TesterTally& other) {
     strays += other.strays;
 }
 
-Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const TruthDevice& device) {
+Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const TruthDevice& device,
+                                                     std::shared_ptr<agent::Client> dut) {
     std::unique_ptr<TruthBench> bench(new TruthBench);
     bench->device_ = device;
-    bench->dut_ = context.lab.dut();
+    bench->dut_ = dut ? std::move(dut) : context.lab.dut();
     if (!bench->dut_) {
         bench->dut_ = TRY(agent::Client::start_in_netns(device.netns));
     }
+    bench->host_ = device.host.empty() ? TruthHost(context.journal, device.netns, *bench->dut_)
+                                       : TruthHost(*bench->dut_);
     bench->info_ = TRY(bench->dut_->device(device.name));
     const auto start_tester = [&]() -> Status {
         bench->tester_ = TRY(tester::Client::start({.netns = device.tester_netns,
@@ -138,9 +141,10 @@ Result<traffic::Recording> TruthBench::record(std::uint64_t expected,
 }
 
 Result<std::vector<verdict::EvidenceFile>> TruthBench::keep(const std::string& out_dir,
-                                                            const std::string& name,
+                                                            const std::string& cell,
                                                             const std::vector<FrameBytes>& frames,
                                                             const std::string& explanation) {
+    const std::string name = device_.label.empty() ? cell : device_.label + "." + cell;
     auto files = keep_evidence(out_dir, name + ".txt",
                                "what is wrong in these frames, field by field", explanation);
     if (!files || out_dir.empty() || frames.empty()) {

@@ -5,12 +5,14 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "dataplane/matrix/probe.h"
 #include "harness/agent/client.h"
 #include "harness/scenario/scenario.h"
+#include "harness/scenario/truth_host.h"
 #include "harness/tester/client.h"
 
 namespace pathproof::scenario {
@@ -41,9 +43,12 @@ struct Pace {
 class TruthBench {
   public:
     // Starts the agent and the tester.
-    static Result<std::unique_ptr<TruthBench>> open(Context& context, const TruthDevice& device);
+    // `dut`: the agent on the device's host; null: that of the lab, or one that is started for it.
+    static Result<std::unique_ptr<TruthBench>> open(Context& context, const TruthDevice& device,
+                                                    std::shared_ptr<agent::Client> dut);
 
     agent::Client& dut() { return *dut_; }
+    const TruthHost& host() const { return *host_; }
     const TruthDevice& device() const { return device_; }
     const agent::DeviceInfo& info() const { return info_; }
     const port::PortInfo& tester_port() const { return tester_->ports().front(); }
@@ -76,6 +81,7 @@ class TruthBench {
     TruthBench() = default;
     TruthDevice device_;
     std::shared_ptr<agent::Client> dut_;
+    std::optional<TruthHost> host_;
     agent::DeviceInfo info_;
     std::unique_ptr<tester::Client> tester_;
     Pace pace_;

@@ -1,11 +1,7 @@
 // Whether a truth table may speak of hardware.
 #include "harness/offload/device_class.h"
 
-#include <unistd.h>
-
 #include <boost/test/unit_test.hpp>
-#include <filesystem>
-#include <fstream>
 
 using namespace pathproof;
 using namespace pathproof::offload;
@@ -13,28 +9,15 @@ using port::Evidence;
 
 namespace {
 
-// A sysfs of two PCI functions: 0000:3b:00.0 of hardware, 0000:00:03.0 of QEMU.
-class Sysfs {
-  public:
-    Sysfs() {
-        char path[] = "/tmp/pathproof-sysfs-XXXXXX";
-        BOOST_REQUIRE(mkdtemp(path) != nullptr);
-        path_ = path;
-        add("0000:3b:00.0", "0x8086", "0x8086");
-        add("0000:00:03.0", "0x8086", "0x1af4");
+agent::DeviceInfo device(const char* driver, const char* bus, const char* subsystem = nullptr) {
+    agent::DeviceInfo info;
+    info.driver = driver;
+    info.bus = bus;
+    if (subsystem != nullptr) {
+        info.pci = agent::PciIds{"0x8086", "0x100e", subsystem, "0x0001"};
     }
-    ~Sysfs() { std::filesystem::remove_all(path_); }
-    const std::string& path() const { return path_; }
-
-  private:
-    void add(const std::string& address, const char* vendor, const char* subsystem) {
-        const std::string folder = path_ + "/bus/pci/devices/" + address;
-        std::filesystem::create_directories(folder);
-        std::ofstream(folder + "/vendor") << vendor << "\n";
-        std::ofstream(folder + "/subsystem_vendor") << subsystem << "\n";
-    }
-    std::string path_;
-};
+    return info;
+}
 
 bool is(Evidence seen, Evidence expected) {
     return seen == expected;
@@ -45,18 +28,15 @@ bool is(Evidence seen, Evidence expected) {
 BOOST_AUTO_TEST_SUITE(device_class, *boost::unit_test::label("unit"))
 
 BOOST_AUTO_TEST_CASE(only_a_driver_of_hardware_on_a_bus_is_physical) {
-    const Sysfs sysfs;
-    const auto seen = [&](const char* driver, const char* bus) {
-        return class_of_device(driver, bus, sysfs.path());
-    };
-    BOOST_TEST(is(seen("ixgbe", "0000:3b:00.0"), Evidence::kPhysical));
+    const auto seen = [&](const auto&... what) { return class_of_device(device(what...)); };
+    BOOST_TEST(is(seen("ixgbe", "0000:3b:00.0", "0x8086"), Evidence::kPhysical));
     BOOST_TEST(is(seen("r8152", "usb-0000:00:14.0-1"), Evidence::kPhysical));
-    BOOST_TEST(is(seen("e1000", "0000:00:03.0"), Evidence::kVirtual));
+    BOOST_TEST(is(seen("e1000", "0000:00:03.0", "0x1af4"), Evidence::kVirtual));
     BOOST_TEST(is(seen("ixgbe", "0000:99:00.0"), Evidence::kVirtual));
     BOOST_TEST(is(seen("veth", ""), Evidence::kVirtual));
     BOOST_TEST(is(seen("tun", "tap"), Evidence::kVirtual));
     for (const char* driver : {"virtio_net", "vmxnet3", "hv_netvsc"}) {
-        BOOST_TEST(is(seen(driver, "0000:3b:00.0"), Evidence::kVirtual), driver);
+        BOOST_TEST(is(seen(driver, "0000:3b:00.0", "0x8086"), Evidence::kVirtual), driver);
     }
 }
 

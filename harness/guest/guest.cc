@@ -1,0 +1,160 @@
+#include "harness/guest/guest.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "harness/guest/image.h"
+#include "harness/guest/init.h"
+#include "harness/guest/qmp.h"
+#include "harness/process/program.h"
+
+namespace pathproof::guest {
+namespace {
+
+using namespace std::chrono_literals;
+
+// TCG on a busy machine takes its time; one that panics or ends is told of at once.
+constexpr auto kBootTime = 180s;
+constexpr auto kLinkTime = 30s;
+constexpr std::size_t kLastBytes = 1200;
+
+// A file without a name: nothing of it is left, whoever is killed.
+Result<Fd> memory_file(const char* name, const std::string& content) {
+    Fd file(memfd_create(name, MFD_CLOEXEC));
+    for (std::size_t written = 0; file && written < content.size();) {
+        const ssize_t part = write(file.get(), content.data() + written, content.size() - written);
+        if (part <= 0) {
+            file.reset();
+            break;
+        }
+        written += static_cast<std::size_t>(part);
+    }
+    return file ? Result<Fd>(std::move(file))
+                : fail(ErrorCode::kFailed, "memory for the guest's {}: {}", name,
+                       std::strerror(errno));
+}
+
+std::string path_of(const Fd& file) {
+    return fmt::format("/proc/{}/fd/{}", getpid(), file.get());
+}
+
+// -cpu max without 57-bit addresses: TCG walks a page table less.
+std::vector<std::string> command_of(const GuestPlan& plan, const std::string& image,
+                                    const std::string& console, const std::string& monitor) {
+    const std::string nic =
+        fmt::format("{},netdev=cable,romfile=,mac=02:70:70:01:0a:01", plan.nic.device);
+    return {kQemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-name",
+            "pathproof", "-accel", "tcg,thread=multi", "-cpu", "max,la57=off", "-smp", "1", "-m",
+            "512", "-kernel", plan.kernel.image, "-initrd", image, "-append",
+            // The NIC keeps the name that the kernel gives it.
+            "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off quiet", "-serial",
+            "file:" + console, "-chardev", "stdio,id=agent,signal=off", "-device",
+            "virtio-serial-pci", "-device",
+            fmt::format("virtserialport,chardev=agent,name={}", kPortName), "-chardev",
+            fmt::format("socket,id=monitor,path={},abstract=on,server=on,wait=off", monitor),
+            "-mon", "chardev=monitor,mode=control", "-netdev",
+            fmt::format("tap,id=cable,ifname={},script=no,downscript=no,vnet_hdr={}", kTap,
+                        plan.nic.vnet_header ? "on" : "off"),
+            "-device", nic};
+}
+
+std::string printable(std::string text) {
+    std::erase_if(text, [](char each) {
+        return (static_cast<unsigned char>(each) < 0x20 && each != '\n') || each == '\x7f';
+    });
+    return text;
+}
+
+// A NIC needs a moment to find its link, an emulated one too.
+Status wait_for_link(agent::Client& agent) {
+    const auto until = std::chrono::steady_clock::now() + kLinkTime;
+    for (;; std::this_thread::sleep_for(200ms)) {
+        const auto info = TRY(agent.device(kDevice));
+        if (info.link_up) {
+            return {};
+        }
+        if (std::chrono::steady_clock::now() > until) {
+            return fail(ErrorCode::kUnavailable, "its NIC ({}) has no link after {} s", info.driver,
+                        kLinkTime.count());
+        }
+    }
+}
+
+}  // namespace
+
+Status check_qemu() {
+    const auto version = process::run_program({kQemu, "--version"});
+    return version && version->exit_status == 0
+               ? Status()
+               : fail(ErrorCode::kNotFound,
+                      "the lab qemu takes {}: install the package qemu-system-x86", kQemu);
+}
+
+Status check_replacement(const Kernel& kernel, const Nic& nic, const std::string& file) {
+    const auto made = make_image(kernel, {.module = nic.module, .replacement = file});
+    return made ? Status() : pass_on(made.error());
+}
+
+Result<std::unique_ptr<Guest>> Guest::boot(const GuestPlan& plan) {
+    const auto image =
+        TRY(make_image(plan.kernel, {.module = plan.nic.module, .replacement = plan.replacement}));
+    const auto archive = TRY(memory_file("initramfs", image.archive));
+    std::unique_ptr<Guest> guest(new Guest);
+    guest->netns_ = plan.netns;
+    guest->without_ = image.without;
+    guest->monitor_ = "pathproof-" + plan.netns;
+    guest->console_ = TRY(memory_file("console", ""));
+    const auto began = std::chrono::steady_clock::now();
+    auto agent = agent::Client::start_behind(
+        command_of(plan, path_of(archive), path_of(guest->console_), guest->monitor_), plan.netns,
+        "the guest with " + plan.nic.name, kBootTime);
+    if (!agent) {
+        return fail(ErrorCode::kUnavailable, "{}; the last lines of its console: {}",
+                    agent.error().message, guest->last_lines());
+    }
+    guest->agent_ = std::move(*agent);
+    if (const Status linked = wait_for_link(*guest->agent_); !linked) {
+        return fail(ErrorCode::kUnavailable,
+                    "the guest with {}: {}; the last lines of its console: {}", plan.nic.name,
+                    linked.error().message, guest->last_lines());
+    }
+    guest->boot_seconds_ =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return guest;
+}
+
+Guest::~Guest() {
+    if (auto monitor = Qmp::connect(netns_, monitor_); agent_ && monitor) {
+        // One that does not go is killed.
+        static_cast<void>(monitor->execute("quit", nlohmann::json::object(), 1s));
+    }
+}
+
+std::string Guest::console() const {
+    std::string text;
+    char part[4096];
+    for (ssize_t got = 0;
+         (got = pread(console_.get(), part, sizeof part, static_cast<off_t>(text.size()))) > 0;) {
+        text.append(part, static_cast<std::size_t>(got));
+    }
+    return printable(std::move(text));
+}
+
+std::string Guest::last_lines() const {
+    std::string text = console();
+    if (text.size() > kLastBytes) {
+        text.erase(0, text.find('\n', text.size() - kLastBytes) + 1);
+    }
+    while (!text.empty() && text.back() == '\n') {
+        text.pop_back();
+    }
+    return text.empty() ? "(nothing)" : text;
+}
+
+}  // namespace pathproof::guest

@@ -1,0 +1,61 @@
+// A guest of QEMU: a Linux kernel with one emulated NIC, our agent inside, and the host's end of the
+// NIC's cable as a tap device of a network namespace.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/file.h"
+#include "dataplane/base/result.h"
+#include "harness/agent/client.h"
+#include "harness/guest/kernel.h"
+#include "harness/guest/nics.h"
+
+namespace pathproof::guest {
+
+inline constexpr const char* kQemu = "qemu-system-x86_64";
+inline constexpr const char* kTap = "tap0";     // the tester's end of the cable
+inline constexpr const char* kDevice = "eth0";  // the guest's
+
+// kNotFound: there is none, and its package.
+Status check_qemu();
+
+// kBadInput: the file is no module in the place of this NIC's driver.
+Status check_replacement(const Kernel& kernel, const Nic& nic, const std::string& file);
+
+struct GuestPlan {
+    Kernel kernel;
+    Nic nic;
+    std::string replacement;  // a file for the driver's module; empty: the kernel's own
+    std::string netns;        // named; QEMU runs in it
+};
+
+class Guest {
+  public:
+    // Boots it and waits for its agent. Errors: the kernel has no driver of the NIC (kNotSupported);
+    // it did not come up, or has no NIC or no link, with the console's last lines (kUnavailable).
+    static Result<std::unique_ptr<Guest>> boot(const GuestPlan& plan);
+    // Off, and its tap with it.
+    ~Guest();
+
+    const std::shared_ptr<agent::Client>& agent() const { return agent_; }
+    double boot_seconds() const { return boot_seconds_; }
+    // All that its kernel and QEMU said so far.
+    std::string console() const;
+    // Modules that this kernel has not, without which a part is not tested.
+    const std::vector<std::string>& without() const { return without_; }
+    // The end of it, for a sentence.
+    std::string last_lines() const;
+
+  private:
+    Guest() = default;
+    std::string netns_;
+    std::string monitor_;  // the name of QEMU's socket
+    Fd console_;
+    std::shared_ptr<agent::Client> agent_;
+    std::vector<std::string> without_;
+    double boot_seconds_ = 0;
+};
+
+}  // namespace pathproof::guest

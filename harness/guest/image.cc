@@ -1,0 +1,145 @@
+#include "harness/guest/image.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "dataplane/base/file.h"
+#include "harness/agent/program_copy.h"
+#include "harness/guest/cpio.h"
+#include "harness/guest/init.h"
+#include "harness/guest/modules.h"
+#include "harness/process/program.h"
+
+namespace pathproof::guest {
+namespace {
+
+// The agent's port, and what it stands on.
+constexpr std::array kNeeded = {"virtio_pci", "virtio_console"};
+// Without these a part is not tested, and says so.
+constexpr std::array kWanted = {"af_packet", "ipv6", "vxlan"};
+// What the agent runs.
+constexpr std::array kPrograms = {"ip"};
+
+std::string find_program(const std::string& name) {
+    for (const char* folder : {"/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/"}) {
+        if (access((folder + name).c_str(), X_OK) == 0) {
+            return folder + name;
+        }
+    }
+    return "";
+}
+
+Status add_file(const std::string& from, const std::string& path, CpioWriter& image) {
+    const auto bytes = TRY(read_file(from));
+    image.file(path, bytes, 0755);
+    return {};
+}
+
+// The libraries of another program, as the loader finds them.
+Status add_program(const std::string& name, const std::string& loader, CpioWriter& image) {
+    const std::string path = find_program(name);
+    if (path.empty()) {
+        return fail(ErrorCode::kNotFound, "a guest takes the program '{}', which is not here",
+                    name);
+    }
+    TRY(add_file(path, "/usr/sbin/" + name, image));
+    const auto listed = TRY(process::run_checked({loader, "--list", path}));
+    std::istringstream words(listed);
+    for (std::string word; words >> word;) {
+        if (word.starts_with('/')) {
+            TRY(add_file(word, word, image));
+        }
+    }
+    return {};
+}
+
+// Modules in the order in which they are loaded.
+class ModuleList {
+  public:
+    ModuleList(const Kernel& kernel, ModuleIndex index, CpioWriter& image)
+        : folder_(kernel.modules), index_(std::move(index)), image_(image) {}
+
+    // `replacement`: the file in the place of its own.
+    Status add(const std::string& name, const std::string& replacement = "") {
+        const auto files = TRY(index_.files_of(name));
+        for (const std::string& file : files) {
+            const std::string own = module_name(file);
+            const bool replaced = !replacement.empty() && &file == &files.back();
+            const auto bytes = TRY(read_module(replaced ? replacement : folder_ + "/" + file));
+            const std::string path = std::string(kModuleFolder) + "/" + own + ".ko";
+            if (std::ranges::find(paths_, path) == paths_.end()) {
+                image_.file(path, bytes);
+                paths_.push_back(path);
+            }
+        }
+        return {};
+    }
+    std::string text() const {
+        std::string lines;
+        for (const std::string& path : paths_) {
+            lines += path + "\n";
+        }
+        return lines;
+    }
+
+  private:
+    std::string folder_;
+    ModuleIndex index_;
+    CpioWriter& image_;
+    std::vector<std::string> paths_;
+};
+
+}  // namespace
+
+Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan) {
+    const auto index = TRY(ModuleIndex::read(kernel.modules));
+    if (const auto driver = index.files_of(plan.module); !driver) {
+        return fail(ErrorCode::kNotSupported,
+                    "{} ({}) has no driver {}; a kernel of another flavour may (--kernel)",
+                    kernel.release, kernel.origin, plan.module);
+    }
+    if (!plan.replacement.empty()) {
+        if (module_name(plan.replacement) != module_name(plan.module + ".ko")) {
+            return fail(ErrorCode::kBadInput, "--module {} is not the driver of this NIC, {}.ko",
+                        plan.replacement, plan.module);
+        }
+        if (index.is_built_in(plan.module)) {
+            return fail(ErrorCode::kBadInput, "--module {}: {} is built into {}", plan.replacement,
+                        plan.module, kernel.release);
+        }
+    }
+    Image made;
+    CpioWriter image;
+    const auto objects = TRY(agent::objects_of_program());
+    TRY(add_file(fmt::format("/proc/{}/exe", getpid()), "/init", image));
+    for (const std::string& path : objects.paths) {
+        TRY(add_file(path, path, image));
+    }
+    for (const char* program : kPrograms) {
+        TRY(add_program(program, objects.loader, image));
+    }
+    for (const char* folder : {"/proc", "/sys", "/dev", "/run", "/tmp"}) {
+        image.folder(folder);
+    }
+    image.character_device("/dev/console", 5, 1);
+    ModuleList modules(kernel, index, image);
+    for (const char* name : kNeeded) {
+        TRY(modules.add(name));
+    }
+    for (const char* name : kWanted) {
+        if (!index.files_of(name)) {
+            made.without.emplace_back(name);
+            continue;
+        }
+        TRY(modules.add(name));
+    }
+    TRY(modules.add(plan.module, plan.replacement));
+    image.file(kModuleList, modules.text());
+    made.archive = image.finish();
+    return made;
+}
+
+}  // namespace pathproof::guest

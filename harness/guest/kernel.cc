@@ -1,0 +1,181 @@
+#include "harness/guest/kernel.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include "dataplane/base/file.h"
+#include "harness/process/program.h"
+
+namespace pathproof::guest {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr const char* kRemedy =
+    "give one with --kernel bzImage --modules DIR, or have apt find Debian's package "
+    "linux-image-amd64 ('apt-get update')";
+
+bool is_there(const std::string& path) {
+    return access(path.c_str(), R_OK) == 0;
+}
+
+// The folder of this release at or below `folder`; empty: there is none.
+std::string modules_in(const std::string& folder, const std::string& release) {
+    for (const std::string& place :
+         {folder, folder + "/" + release, folder + "/lib/modules/" + release,
+          folder + "/usr/lib/modules/" + release}) {
+        if (is_there(place + "/modules.dep") || is_there(place + "/modules.order")) {
+            return place;
+        }
+    }
+    return "";
+}
+
+// A package's files have no modules.dep: that is made when it is installed.
+Status index_modules(const std::string& root, const std::string& release) {
+    const auto made = process::run_checked({"depmod", "-b", root, release}, {.timeout = 120s});
+    return made ? Status() : pass_on(made.error());
+}
+
+Result<Kernel> kernel_at(const std::string& image, const std::string& modules,
+                         const std::string& origin) {
+    const auto bytes = TRY(read_file(image));
+    const auto release = TRY(release_of_image(bytes, image));
+    const std::string folder = modules_in(modules, release);
+    if (folder.empty()) {
+        return fail(ErrorCode::kNotFound, "{} has no modules of {}, the kernel in {}", modules,
+                    release, image);
+    }
+    if (!is_there(folder + "/modules.dep")) {
+        return fail(ErrorCode::kNotFound, "{} has no modules.dep: 'depmod -b ROOT {}' makes it",
+                    folder, release);
+    }
+    return Kernel{image, folder, release, origin};
+}
+
+std::string cache_folder() {
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    const char* home = std::getenv("HOME");
+    const std::string base = cache != nullptr && *cache == '/' ? cache
+                             : home != nullptr && *home == '/' ? home + std::string("/.cache")
+                                                               : "/var/cache";
+    return base + "/pathproof/kernels";
+}
+
+// Downloads and unpacks it beside its place, where it appears whole.
+Status fetch(const std::string& package, const std::string& folder, const std::string& place) {
+    std::error_code wrong;
+    fs::create_directories(folder, wrong);
+    std::string work = folder + "/unfinished-XXXXXX";
+    if (mkdtemp(work.data()) == nullptr) {
+        return fail(ErrorCode::kFailed, "make a folder in {}; is there room?", folder);
+    }
+    const auto unpack = [&]() -> Status {
+        TRY(process::run_checked(
+            {"sh", "-c", "cd \"$0\" && apt-get -q -o APT::Sandbox::User=root download \"$1\"", work,
+             package},
+            {.timeout = 300s}));
+        TRY(process::run_checked(
+            {"sh", "-c", "cd \"$0\" && dpkg-deb -x *.deb root && rm -- *.deb", work},
+            {.timeout = 300s}));
+        // Packages of later releases have their files below /usr alone.
+        if (!fs::exists(work + "/root/lib")) {
+            fs::create_directory_symlink("usr/lib", work + "/root/lib", wrong);
+        }
+        for (const auto& each : fs::directory_iterator(work + "/root/lib/modules", wrong)) {
+            TRY(index_modules(work + "/root", each.path().filename()));
+        }
+        fs::rename(work + "/root", place, wrong);
+        return wrong && !fs::exists(place)
+                   ? Status(fail(ErrorCode::kFailed, "keep {}: {}", place, wrong.message()))
+                   : Status();
+    };
+    const Status done = unpack();
+    fs::remove_all(work, wrong);
+    return done;
+}
+
+Result<Kernel> debian_kernel() {
+    const auto meta = process::run_checked(
+        {"apt-cache", "--no-all-versions", "show", "linux-image-amd64"}, {.timeout = 60s});
+    const std::string package = kernel_package_of(control_field(meta.value_or(""), "Depends"));
+    if (package.empty()) {
+        return fail(ErrorCode::kNotFound, "there is no kernel for a guest here: {}", kRemedy);
+    }
+    const auto own = TRY(process::run_checked({"apt-cache", "--no-all-versions", "show", package},
+                                              {.timeout = 60s}));
+    const std::string folder = cache_folder();
+    const std::string place = folder + "/" + package + "_" + control_field(own, "Version");
+    if (!is_there(place)) {
+        if (const Status fetched = fetch(package, folder, place); !fetched) {
+            return fail(fetched.error(), "{} cannot be had ({})", package, kRemedy);
+        }
+    }
+    const std::string release = package.substr(sizeof "linux-image-" - 1);
+    return kernel_at(place + "/boot/vmlinuz-" + release, place, "Debian's " + package);
+}
+
+}  // namespace
+
+std::string control_field(std::string_view text, std::string_view name) {
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const std::string_view line = text.substr(begin, end - begin);
+        if (line.empty()) {
+            break;
+        }
+        if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':') {
+            const std::size_t value = line.find_first_not_of(' ', name.size() + 1);
+            return value == line.npos ? "" : std::string(line.substr(value));
+        }
+        begin = end + 1;
+    }
+    return "";
+}
+
+std::string kernel_package_of(std::string_view depends) {
+    const std::size_t begin = depends.find("linux-image-");
+    if (begin == depends.npos) {
+        return "";
+    }
+    const std::string_view rest = depends.substr(begin);
+    return std::string(rest.substr(0, rest.find_first_of(" ,|(")));
+}
+
+Result<std::string> release_of_image(std::string_view image, const std::string& path) {
+    constexpr std::size_t kMagic = 0x202;
+    constexpr std::size_t kVersion = 0x20e;  // its place, less 0x200
+    if (image.size() < 0x400 || image.substr(kMagic, 4) != "HdrS") {
+        return fail(ErrorCode::kBadInput, "{} is no Linux kernel image (bzImage)", path);
+    }
+    const std::size_t at = 0x200 + (static_cast<unsigned char>(image[kVersion]) |
+                                    static_cast<unsigned char>(image[kVersion + 1]) << 8);
+    const std::string_view text = at < image.size() ? image.substr(at, 256) : "";
+    const std::size_t end = text.find_first_of(std::string_view(" \0", 2));
+    if (end == 0 || end == text.npos) {
+        return fail(ErrorCode::kBadInput, "{} does not say which kernel it is", path);
+    }
+    return std::string(text.substr(0, end));
+}
+
+Result<Kernel> find_kernel(const std::string& image, const std::string& modules) {
+    if (image.empty() != modules.empty()) {
+        return fail(ErrorCode::kBadInput,
+                    "--kernel and --modules belong together: a kernel runs its own modules alone");
+    }
+    if (!image.empty()) {
+        return kernel_at(image, modules, "as given");
+    }
+    utsname names{};
+    uname(&names);
+    const std::string release = names.release;
+    auto own = kernel_at("/boot/vmlinuz-" + release, "/lib/modules/" + release, "this host's");
+    return own ? own : debian_kernel();
+}
+
+}  // namespace pathproof::guest

@@ -1,0 +1,42 @@
+#include "harness/guest/nics.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace pathproof::guest {
+
+const std::vector<Nic>& all_nics() {
+    static const std::vector<Nic> kNics = {
+        {"e1000", "e1000", "e1000"},
+        {"e1000e", "e1000e", "e1000e"},
+        {"vmxnet3", "vmxnet3", "vmxnet3"},
+        {"rtl8139", "rtl8139", "8139cp"},
+        {"virtio-net", "virtio-net-pci", "virtio_net"},
+        {"virtio-net-vnet", "virtio-net-pci", "virtio_net", true},
+    };
+    return kNics;
+}
+
+Result<std::vector<Nic>> parse_nics(const std::string& list) {
+    if (list == "all") {
+        return all_nics();
+    }
+    std::vector<Nic> chosen;
+    std::istringstream words(list);
+    for (std::string word; std::getline(words, word, ',');) {
+        const auto found = std::ranges::find(all_nics(), word, &Nic::name);
+        if (found == all_nics().end()) {
+            std::vector<std::string> names;
+            std::ranges::transform(all_nics(), std::back_inserter(names), &Nic::name);
+            return fail(ErrorCode::kBadInput, "unknown --nic '{}'; there are: all, {}", word,
+                        fmt::join(names, ", "));
+        }
+        chosen.push_back(*found);
+    }
+    return chosen.empty() ? Result<std::vector<Nic>>(fail(ErrorCode::kBadInput, "--nic is empty"))
+                          : chosen;
+}
+
+}  // namespace pathproof::guest

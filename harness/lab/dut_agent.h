@@ -1,0 +1,40 @@
+// The agent on a DUT that hears of us all the time: it puts its host back when it hears nothing for
+// 20 s.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/agent/client.h"
+
+namespace pathproof::lab {
+
+class DutAgent {
+  public:
+    explicit DutAgent(std::shared_ptr<agent::Client> agent);
+    DutAgent(const DutAgent&) = delete;
+    DutAgent& operator=(const DutAgent&) = delete;
+    ~DutAgent();
+
+    const std::shared_ptr<agent::Client>& agent() const { return agent_; }
+    // What it could not put back, and what others changed, is kept for the end.
+    void put_back();
+    Result<std::vector<std::string>> outcome() const;
+
+  private:
+    void beat();
+
+    std::shared_ptr<agent::Client> agent_;
+    Status outcome_;
+    std::vector<std::string> left_;
+    std::mutex mutex_;
+    std::condition_variable ended_;
+    bool ending_ = false;
+    std::thread beats_;
+};
+
+}  // namespace pathproof::lab
