@@ -112,7 +112,8 @@ static void take_own_files(const struct lookup* lookup, int out, size_t index) {
         cannot(out, index, "no files of its own can be had in", "/tmp");
     }
     if (mount("/tmp/resolv.conf", "/etc/resolv.conf", NULL, MS_BIND, NULL) != 0) {
-        cannot(out, index, "in a mount namespace of its own this file cannot be replaced:",
+        cannot(out, index,
+               "in a mount namespace of its own this file cannot be replaced (there must be one):",
                "/etc/resolv.conf");
     }
     /* Without them the C library takes what we would say. */
@@ -120,8 +121,10 @@ static void take_own_files(const struct lookup* lookup, int out, size_t index) {
                                             {"/tmp/nsswitch.conf", "/etc/nsswitch.conf"}};
     for (int i = 0; i < 2; ++i) {
         if (mount(others[i][0], others[i][1], NULL, MS_BIND, NULL) != 0 && errno != ENOENT) {
-            cannot(out, index, "in a mount namespace of its own this file cannot be replaced:",
-                   others[i][1]);
+            cannot(
+                out, index,
+                "in a mount namespace of its own this file cannot be replaced (there must be one):",
+                others[i][1]);
         }
     }
     /* A cache in between (nscd) would answer in the place of the resolver. */

@@ -5,8 +5,10 @@
 #include <array>
 #include <future>
 #include <map>
+#include <thread>
 
 #include "harness/process/netns.h"
+#include "harness/process/program.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -27,12 +29,27 @@ std::vector<DnsOnWire> dns_of(const agent::Capture& capture, bool responses) {
     return messages;
 }
 
+// AI_ADDRCONFIG counts a link-local address once no other host can have it (DAD, RFC 4862). A client
+// without IPv6 has none.
+Status wait_for_link_local(const std::string& netns, const std::string& device) {
+    for (int tenths = 0; tenths < 30; ++tenths) {
+        const auto settled = TRY(process::run_checked(
+            {"ip", "-6", "-o", "address", "show", "dev", device, "-tentative"}, {.netns = netns}));
+        if (!settled.empty()) {
+            break;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<ResolverHosts> ResolverHosts::open(Context& context) {
     ResolverHosts hosts;
     hosts.hosts_ = TRY(NatPathHosts::open(context));
     TRY(hosts.hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
+    TRY(wait_for_link_local(hosts.hosts_.names().client, hosts.hosts_.names().client_device));
     // A name of the hosts file: nothing is sent.
     const resolver::Lookup trial{.name = "localhost", .resolv_conf = "nameserver 127.0.0.1\n"};
     const auto glibc =
