@@ -8,10 +8,13 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/frame/dns.h"
 #include "harness/agent/listener.h"
 #include "harness/agent/reactor.h"
@@ -28,6 +31,7 @@ constexpr std::size_t kMostDatagram = 4096;
 constexpr std::size_t kMostAnswer = 65535;
 constexpr int kDatagramsPerTurn = 64;
 constexpr std::size_t kControlBytes = 256;
+constexpr std::size_t kMostLogged = 1'000'000;
 
 // A datagram with where it came from, and the control message that makes the answer leave from the
 // address it was sent to.
@@ -98,8 +102,42 @@ void send_answer(int socket, Datagram& question, Bytes& answer) {
     sendmsg(socket, &header, 0);
 }
 
+// What becomes of a query: neither an answer nor withheld where it is no query.
+struct Reply {
+    Bytes message;
+    bool withheld = false;
+};
+
+// A rule with its name read.
+struct ReadyRule {
+    frame::DnsName name;
+    DnsRule rule;
+};
+
+// Names, types, and how many queries of them are still to be left unanswered.
+struct LossLeft {
+    frame::DnsName name;
+    std::uint16_t type = 0;
+    std::uint32_t left = 0;
+};
+
+// Where a CNAME of ours leads: nobody answers for it (RFC 6761 section 6.4).
+const frame::DnsName& outside() {
+    static const frame::DnsName name =
+        frame::DnsName::from_text("elsewhere.invalid").value_or(frame::DnsName());
+    return name;
+}
+
+// Two records are promised, and the first breaks off.
+void spoil(Bytes& message) {
+    constexpr std::size_t kAnswersAt = 7;  // the low byte of ANCOUNT
+    message[kAnswersAt] = 2;
+    message.insert(message.end(), {0xc0, 0x0c, 0x00});
+}
+
 struct Connection {
     Fd socket;
+    frame::Endpoint peer;
     Bytes in;
     Bytes out;
     std::size_t unanswered = 0;
@@ -110,14 +148,24 @@ struct Connection {
 
 struct DnsServer::Impl {
     DnsServerOptions options;
+    DnsRules given;
     frame::Endpoint endpoint;
     Fd udp;
     Fd tcp;
+    std::vector<ReadyRule> rules;
+    std::vector<LossLeft> losses;
+    std::chrono::steady_clock::time_point began;
+    std::mutex log_mutex;
+    std::vector<DnsQueryRecord> log;
     std::map<int, std::shared_ptr<Connection>> connections;
     std::unique_ptr<Reactor> reactor;  // the last: callbacks use the members until it ends
 
     Status bind_both();
-    Bytes answer(std::span<const std::uint8_t> query, std::size_t most_bytes) const;
+    Status take_rules();
+    const DnsRule* rule_for(const frame::DnsQuestion& question) const;
+    bool loses(const frame::DnsQuestion& question);
+    Reply answer(std::span<const std::uint8_t> query, std::size_t most_bytes,
+                 const frame::Endpoint& client, bool by_tcp);
     void serve_udp();
     void serve_connection(const std::shared_ptr<Connection>& connection);
     void read_connection(Connection& connection);
@@ -145,7 +193,43 @@ Status DnsServer::Impl::bind_both() {
     return pass_on(last);
 }
 
-Bytes DnsServer::Impl::answer(std::span<const std::uint8_t> query, std::size_t most_bytes) const {
+Status DnsServer::Impl::take_rules() {
+    for (const DnsRule& rule : given.rules) {
+        const frame::DnsName name = TRY(frame::DnsName::from_text(rule.name));
+        rules.push_back({name, rule});
+    }
+    for (const DnsLoss& loss : given.losses) {
+        const frame::DnsName name = TRY(frame::DnsName::from_text(loss.name));
+        losses.push_back({name, loss.type, loss.first});
+    }
+    began = std::chrono::steady_clock::now();
+    return {};
+}
+
+const DnsRule* DnsServer::Impl::rule_for(const frame::DnsQuestion& question) const {
+    const auto age = std::chrono::steady_clock::now() - began;
+    for (const auto& [name, rule] : rules) {
+        if ((rule.type == 0 || rule.type == question.type) && age >= rule.from &&
+            (rule.until.count() == 0 || age < rule.until) && question.name.is_under(name)) {
+            return &rule;
+        }
+    }
+    return nullptr;
+}
+
+bool DnsServer::Impl::loses(const frame::DnsQuestion& question) {
+    for (LossLeft& loss : losses) {
+        if (loss.left != 0 && loss.type == question.type && loss.name == question.name) {
+            --loss.left;
+            return true;
+        }
+    }
+    return false;
+}
+
+Reply DnsServer::Impl::answer(std::span<const std::uint8_t> query, std::size_t most_bytes,
+                              const frame::Endpoint& client, bool by_tcp) {
+    const std::int64_t now = realtime_ns();
     frame::DnsReader reader(query);
     const frame::DnsHeader& header = reader.header();
     if (reader.defect() != frame::DnsDefect::kNone || header.response) {
@@ -155,20 +239,46 @@ Bytes DnsServer::Impl::answer(std::span<const std::uint8_t> query, std::size_t m
     if (!question) {
         return {};
     }
+    const DnsRule* rule = rule_for(*question);
+    const bool withheld =
+        loses(*question) || (rule != nullptr && rule->says == DnsRule::Says::kNothing);
     std::vector<frame::IpAddress> addresses;
-    for (const frame::IpAddress& address : {options.address, options.address6}) {
+    for (const frame::IpAddress& address : {rule == nullptr ? options.address : rule->address,
+                                            rule == nullptr ? options.address6 : rule->address6}) {
         if (!is_unspecified(address)) {
             addresses.push_back(address);
         }
     }
     frame::DnsAnswer content;
-    content.rcode = header.opcode == 0 ? frame::Rcode::kNoError : frame::Rcode::kNotImp;
+    content.rcode = header.opcode != 0 ? frame::Rcode::kNotImp
+                    : rule != nullptr  ? static_cast<frame::Rcode>(rule->rcode)
+                                       : frame::Rcode::kNoError;
     const bool of_internet = header.opcode == 0 && question->query_class == frame::kDnsClassIn;
     content.addresses = of_internet ? std::span<const frame::IpAddress>(addresses)
                                     : std::span<const frame::IpAddress>();
+    content.cname = rule != nullptr && rule->cname && of_internet ? &outside() : nullptr;
+    if (given.keep_log) {
+        const std::lock_guard lock(log_mutex);
+        if (log.size() < kMostLogged) {
+            log.push_back({.time_ns = now,
+                           .client = client,
+                           .tcp = by_tcp,
+                           .id = header.id,
+                           .name = question->name.to_text(),
+                           .type = question->type,
+                           .answered = !withheld,
+                           .rcode = static_cast<std::uint8_t>(content.rcode)});
+        }
+    }
+    if (withheld) {
+        return {.message = {}, .withheld = true};
+    }
     Bytes message(most_bytes);
     message.resize(frame::write_answer(message, query, content));
-    return message;
+    if (rule != nullptr && rule->says == DnsRule::Says::kRubbish && !message.empty()) {
+        spoil(message);
+    }
+    return {.message = std::move(message)};
 }
 
 void DnsServer::Impl::serve_udp() {
@@ -177,7 +287,9 @@ void DnsServer::Impl::serve_udp() {
         if (!question) {
             return;
         }
-        Bytes message = answer(question->message, kMostUdpAnswer);
+        Bytes message =
+            answer(question->message, kMostUdpAnswer, to_endpoint(question->peer.storage), false)
+                .message;
         if (message.empty()) {
             continue;
         }
@@ -235,8 +347,12 @@ void DnsServer::Impl::take_queries(const std::shared_ptr<Connection>& connection
         if (in.size() - begin - 2 < length) {
             break;
         }
-        Bytes message = answer({in.data() + begin + 2, length}, kMostAnswer);
+        auto [message, withheld] =
+            answer({in.data() + begin + 2, length}, kMostAnswer, connection->peer, true);
         begin += 2 + length;
+        if (withheld) {
+            continue;
+        }
         if (message.empty()) {
             close(*connection);  // not DNS: nothing sensible can follow
             return;
@@ -309,10 +425,18 @@ const frame::Endpoint& DnsServer::endpoint() const {
     return impl_->endpoint;
 }
 
-Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& options) {
+std::vector<DnsQueryRecord> DnsServer::take_log() {
+    const std::lock_guard lock(impl_->log_mutex);
+    return std::exchange(impl_->log, {});
+}
+
+Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& options,
+                                                    const DnsRules& rules) {
     std::unique_ptr<DnsServer> server(new DnsServer());
     Impl& impl = *server->impl_;
     impl.options = options;
+    impl.given = rules;
+    TRY(impl.take_rules());
     if (const Status bound = impl.bind_both(); !bound) {
         return fail(bound.error(), "DNS server");
     }
@@ -323,6 +447,11 @@ Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& opti
             const int descriptor = socket.get();
             auto connection = std::make_shared<Connection>();
             connection->socket = std::move(socket);
+            SocketAddress peer;
+            peer.length = sizeof peer.storage;
+            if (getpeername(descriptor, peer.raw(), &peer.length) == 0) {
+                connection->peer = to_endpoint(peer.storage);
+            }
             if (impl.reactor->watch(descriptor, EPOLLIN,
                                     [&impl, connection] { impl.serve_connection(connection); })) {
                 impl.connections[descriptor] = connection;

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "harness/scenario/calibration_result.h"
+#include "harness/scenario/search_path.h"
+#include "harness/scenario/split_answer.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -104,6 +106,20 @@ const std::vector<Scenario>& all_scenarios() {
          lab::Role::kNatPath,
          run_invalid_rst,
          invalid_rst_cells,
+         {},
+         Scenario::When::kAsked},
+        {"search-path",
+         "Lookups that a search list multiplies, and each loss with them",
+         lab::Role::kNatPath,
+         run_search_path,
+         search_path_cells,
+         {},
+         Scenario::When::kAsked},
+        {"split-answer",
+         "Searches that end where A and AAAA are answered differently",
+         lab::Role::kNatPath,
+         run_split_answer,
+         split_answer_cells,
          {},
          Scenario::When::kAsked},
     };

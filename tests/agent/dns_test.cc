@@ -134,6 +134,115 @@ BOOST_AUTO_TEST_CASE(both_answers_come_over_udp_and_tcp_and_both_address_familie
     }
 }
 
+namespace {
+
+std::unique_ptr<DnsServer> server_with(const std::vector<DnsRule>& rules,
+                                       const std::vector<DnsLoss>& losses = {}) {
+    auto server = DnsServer::start({.listen = endpoint("127.0.0.1:0"),
+                                    .address = ip("203.0.113.5"),
+                                    .rules = rules,
+                                    .losses = losses,
+                                    .keep_log = true});
+    BOOST_REQUIRE_MESSAGE(server, server.error().message);
+    return std::move(*server);
+}
+
+// The message that comes; empty where none does within 200 ms.
+Bytes answer_for(const DnsServer& server, std::uint16_t type, const std::string& name = kName) {
+    const Fd client = connected(server.endpoint(), SOCK_DGRAM);
+    Bytes query(512);
+    query.resize(frame::write_query(
+        query, {.id = 7, .name = frame::DnsName::from_text(name).value(), .type = type}));
+    BOOST_REQUIRE(send(client.get(), query.data(), query.size(), 0) > 0);
+    if (nothing_comes(client.get(), 200)) {
+        return {};
+    }
+    Bytes answer(512);
+    answer.resize(static_cast<std::size_t>(recv(client.get(), answer.data(), answer.size(), 0)));
+    return answer;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_first_rule_that_fits_says_what_a_name_gets) {
+    const auto server = server_with(
+        {{.name = "pod.test", .type = 28, .cname = true},
+         {.name = "test", .rcode = 3},
+         {.name = "late.example", .address = ip("203.0.113.7"), .from = std::chrono::hours(1)},
+         {.name = "early.example", .rcode = 5, .until = std::chrono::hours(1)}});
+    const Bytes cname = answer_for(*server, 28);
+    frame::DnsReader aaaa(cname);
+    const auto record = aaaa.next_record();
+    BOOST_REQUIRE(record.has_value());
+    BOOST_TEST((record->type == frame::kDnsTypeCname && aaaa.header().rcode == 0));
+    BOOST_TEST(!aaaa.next_record());
+    const auto rcode = [&](std::uint16_t type, const std::string& name) {
+        const Bytes answer = answer_for(*server, type, name);
+        return static_cast<int>(frame::DnsReader(answer).header().rcode);
+    };
+    BOOST_TEST(rcode(1, "pod.test") == 3);
+    BOOST_TEST(rcode(28, "other.test") == 3);
+    BOOST_TEST(rcode(1, "early.example") == 5);
+    // No rule: the address of the server.
+    const Bytes plain = answer_for(*server, 1, "late.example");
+    frame::DnsReader data(plain);
+    const auto address = data.next_record();
+    BOOST_REQUIRE(address.has_value());
+    BOOST_TEST((address->address() == ip("203.0.113.5")));
+}
+
+BOOST_AUTO_TEST_CASE(so_many_queries_of_a_name_and_type_get_no_answer_and_the_log_tells) {
+    const auto server = server_with({}, {{.name = "POD.test", .type = 1, .first = 2}});
+    BOOST_TEST(answer_for(*server, 1).empty());
+    BOOST_TEST(!answer_for(*server, 28).empty());
+    BOOST_TEST(!answer_for(*server, 1, "a.pod.test").empty());
+    BOOST_TEST(answer_for(*server, 1).empty());
+    BOOST_TEST(!answer_for(*server, 1).empty());
+    std::string log;
+    for (const DnsQueryRecord& each : server->take_log()) {
+        BOOST_TEST((each.id == 7 && !each.tcp && each.client.port != 0));
+        log += each.name + (each.type == 1 ? " A " : " AAAA ") + (each.answered ? "+ " : "- ");
+    }
+    BOOST_TEST(log == "pod.test A - pod.test AAAA + a.pod.test A + pod.test A - pod.test A + ");
+    BOOST_TEST(server->take_log().empty());
+}
+
+BOOST_AUTO_TEST_CASE(rubbish_has_id_and_question_and_breaks_off) {
+    const auto server = server_with({{.name = ".", .says = DnsRule::Says::kRubbish}});
+    const Bytes message = answer_for(*server, 1);
+    frame::DnsReader reader(message);
+    BOOST_TEST(reader.header().id == 7);
+    BOOST_TEST(reader.next_question().has_value());
+    while (reader.next_record()) {
+    }
+    BOOST_TEST((reader.defect() == frame::DnsDefect::kShort));
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_is_withheld_over_tcp_leaves_the_connection_open) {
+    const auto server = server_with({}, {{.name = kName, .type = 1}});
+    const Fd client = connected(server->endpoint(), SOCK_STREAM);
+    Bytes both = prefixed(make_query(1, 1));
+    const Bytes second = prefixed(make_query(2, 28));
+    both.insert(both.end(), second.begin(), second.end());
+    BOOST_REQUIRE(send(client.get(), both.data(), both.size(), MSG_NOSIGNAL) > 0);
+    const Bytes answer = read_message(client.get());
+    BOOST_REQUIRE(!answer.empty());
+    BOOST_TEST(frame::DnsReader(answer).header().id == 2);
+    BOOST_TEST(nothing_comes(client.get(), 50));
+    const auto log = server->take_log();
+    BOOST_REQUIRE(log.size() == 2U);
+    BOOST_TEST((log[0].tcp && !log[0].answered && log[1].answered));
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_of_a_name_that_is_none_is_refused) {
+    for (const DnsRules& rules : {DnsRules{.rules = {{.name = "a..b"}}},
+                                  DnsRules{.losses = {{.name = "a..b", .type = 1}}}}) {
+        const auto server = DnsServer::start({.listen = endpoint("127.0.0.1:0")}, rules);
+        BOOST_REQUIRE(!server);
+        BOOST_TEST((server.error().code == ErrorCode::kBadInput));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(the_addresses_are_those_of_the_server) {
     const auto server = server_at("127.0.0.1:0");
     const Fd client = connected(server->endpoint(), SOCK_DGRAM);

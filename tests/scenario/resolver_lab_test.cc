@@ -1,0 +1,224 @@
+// search-path and split-answer with the resolvers of this host, run as a user runs them; and their
+// symptoms by other causes, planted while they run, which must not be given their cause. The suite `few`
+// is the shortest that shows it.
+#define BOOST_TEST_MODULE resolver_lab
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <fstream>
+#include <thread>
+
+#include "tests/scenario/traps.h"
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kPath = "search-path";
+const std::string kSplit = "split-answer";
+
+std::string file_bytes(const char* path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Reproduced and cured; the machine's own resolv.conf and all else is as it was.
+json reproduced(const std::string& id, const std::string& cells) {
+    const MachineState before = MachineState::read();
+    const std::string own = file_bytes("/etc/resolv.conf");
+    const Scratch out;
+    std::vector<std::string> words{"repro", id, "--out", out.path(), "--json"};
+    if (!cells.empty()) {
+        words.insert(words.end(), {"--cells", cells});
+    }
+    const auto run = pathproof_run(words);
+    BOOST_TEST_MESSAGE(run.err);
+    BOOST_TEST(run.exit_status == 0);
+    const json scenario = scenario_named(json::parse(run.out), id);
+    BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
+    BOOST_TEST(scenario["cure_shown"] == true, scenario["cure"]);
+    BOOST_TEST(scenario["unexplained"] == 0);
+    for (const std::string& claim : contradictions(scenario, {})) {
+        BOOST_TEST(false, claim);
+    }
+    BOOST_TEST(MachineState::read() == before);
+    BOOST_TEST(file_bytes("/etc/resolv.conf") == own);
+    return scenario;
+}
+
+// A cell and a control with a trap beside them: nothing is concluded, and the control names the other
+// cause.
+void trap(const std::string& id, const std::string& matrix, const std::string& control,
+          const std::function<void(Planter&)>& plant, const std::string& cause) {
+    const Sprung run =
+        spring({.arguments = {"repro", id, "--cells", matrix + "," + control}, .plant = plant});
+    BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
+    for (const std::string& trouble : run.troubles) {
+        BOOST_TEST(false, trouble);
+    }
+    const json& scenario = run.scenario(id);
+    BOOST_TEST_MESSAGE(scenario["headline"]);
+    BOOST_TEST(run.exit_status == 3);
+    BOOST_TEST(scenario["verdict"] == "INCONCLUSIVE", scenario["headline"]);
+    BOOST_TEST(scenario["cause"] == "");
+    for (const std::string& claim : contradictions(scenario, {})) {
+        BOOST_TEST(false, claim);
+    }
+    BOOST_TEST(cell_named(scenario, control)["cause"] == cause, scenario["headline"]);
+}
+
+// Run in a namespace of the lab before the first lookup.
+auto command(const std::string& role, const std::string& text) {
+    return [role, text](Planter& lab) {
+        lab.wait_for_namespace("server", "s0");
+        lab.in(role, text);
+    };
+}
+
+// Another server in the place of ours.
+auto stranger(const std::string& options) {
+    return [options](Planter& lab) {
+        lab.wait_for_namespace("server", "s0");
+        lab.in("server",
+               "iptables -t nat -A PREROUTING -p udp --dport 53 -j REDIRECT --to-ports 5353");
+        lab.in("server",
+               "timeout 15 dnsmasq --conf-file=/dev/null --pid-file= --user=root --no-resolv "
+               "--no-hosts --port=5353 -k " +
+                   options + " >/dev/null 2>&1 &");
+        while (lab.going_on()) {
+            std::this_thread::sleep_for(50ms);
+        }
+    };
+}
+
+const char* const kEveryFortieth = " -m statistic --mode nth --every 40 --packet 3 -j DROP";
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(few)
+
+BOOST_AUTO_TEST_CASE(a_lost_answer_to_a_name_of_the_list_delays_the_lookup) {
+    const json scenario = reproduced(
+        kPath, "glibc.list-6,control.first-of-list,cure.trailing-dot,glibc.list-6.after-cure");
+    const json& list = cell_named(scenario, "glibc.list-6");
+    BOOST_TEST(list["cause"] == kPath);
+    BOOST_TEST(measure(list, "names") == 7);
+    BOOST_TEST(measure(list, "queries") == 14);
+    BOOST_TEST(measure(list, "fewest_queries") == 14);
+    BOOST_TEST(measure(list, "withheld") == 17);  // 2 % of 60 times 14
+    // A packet there and one back for each query, and the one there of a query without an answer.
+    BOOST_TEST(measure(list, "packets") ==
+               2 * (60 * 14 + measure(list, "resent")) - measure(list, "withheld"));
+    BOOST_TEST(measure(cell_named(scenario, "cure.trailing-dot"), "queries") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_search_ends_where_answers_differ) {
+    const json scenario = reproduced(
+        kSplit, "glibc.nx-cname,glibc.nx-empty,control.nx-nx,cure.trailing-dot,*.after-cure");
+    const json& split = cell_named(scenario, "glibc.nx-cname");
+    BOOST_TEST(split["cause"] == kSplit);
+    BOOST_TEST(measure(split, "queries") == 2);
+    BOOST_TEST(measure(split, "by_split") == 3);
+    BOOST_TEST(cell_named(scenario, "glibc.nx-empty")["verdict"] == "PASS");
+    BOOST_TEST(measure(cell_named(scenario, "control.nx-nx"), "queries") == 8);
+}
+
+BOOST_AUTO_TEST_CASE(a_cache_that_knows_no_name_has_another_cause) {
+    trap(kSplit, "glibc.nx-cname", "control.nx-nx", stranger("--address=/#/"), "foreign-answer");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(all)
+
+BOOST_AUTO_TEST_CASE(each_list_and_option_multiplies_as_computed) {
+    const json scenario = reproduced(kPath, "");
+    for (const auto& [id, queries] : {std::pair{"glibc.list-3", 8},
+                                      {"glibc.list-6", 14},
+                                      {"glibc.list-6.no-aaaa", 7},
+                                      {"musl.list-3", 8},
+                                      {"musl.list-6", 14},
+                                      {"glibc.list-6.single-request-reopen", 14}}) {
+        const json& cell = cell_named(scenario, id);
+        BOOST_TEST(cell["cause"] == kPath, id);
+        BOOST_TEST(measure(cell, "queries") == queries, id);
+        BOOST_TEST(measure(cell, "by_search") + measure(cell, "by_name") == measure(cell, "hit"),
+                   id);
+    }
+    // Losses are drawn anew with each seed: three standard deviations.
+    const json& list = cell_named(scenario, "glibc.list-6");
+    BOOST_TEST(std::abs(measure(list, "hit") - 14.8) < 3 * std::sqrt(60 * 0.247 * 0.753));
+    BOOST_TEST(measure(cell_named(scenario, "musl.list-6.lost-twice"), "resolved") < 30);
+    BOOST_TEST(measure(cell_named(scenario, "glibc.list-6.lost-twice"), "resolved") == 30);
+    for (const char* id : {"control.no-loss", "control.musl.no-loss"}) {
+        BOOST_TEST(measure(cell_named(scenario, id), "hit") == 0, id);
+    }
+    BOOST_TEST(cell_named(scenario, "musl.ndots-1.service-name")["verdict"] == "PASS");
+    BOOST_TEST(cell_named(scenario, "use-vc.lost-answer")["verdict"] == "PASS");
+}
+
+BOOST_AUTO_TEST_CASE(each_pair_of_answers_comes_to_what_it_must) {
+    const json scenario = reproduced(kSplit, "");
+    for (const auto& [id, cause] : {std::pair{"glibc.nx-cname", kSplit},
+                                    {"glibc.cname-nx", kSplit},
+                                    {"glibc.cache-expiry", kSplit},
+                                    {"glibc.nx-cname.single-request", kSplit},
+                                    {"glibc.nx-cname.use-vc", kSplit},
+                                    {"glibc.cname-cname", std::string("nodata-answer")},
+                                    {"musl.empty-empty", std::string("nodata-answer")}}) {
+        BOOST_TEST(cell_named(scenario, id)["cause"] == cause, id);
+    }
+    for (const char* id : {"glibc.empty-empty", "glibc.nx-empty", "musl.nx-cname"}) {
+        BOOST_TEST(cell_named(scenario, id)["verdict"] == "PASS", id);
+    }
+    const json& cache = cell_named(scenario, "glibc.cache-expiry");
+    BOOST_TEST(measure(cache, "failed_for") <= measure(cache, "split_for"));
+    BOOST_TEST(measure(cache, "failed_for") > 0.6 * measure(cache, "split_for"));
+    BOOST_TEST(measure(cache, "resolved") > 0);
+    const json& pairs = scenario["proofs"][0];
+    BOOST_TEST(pairs["rows"].size() == 64U);
+}
+
+BOOST_AUTO_TEST_CASE(answers_that_the_path_loses_have_another_cause) {
+    trap(kPath, "glibc.list-3", "control.no-loss",
+         command("dut",
+                 std::string("iptables -t mangle -A FORWARD -p udp --sport 53") + kEveryFortieth),
+         "answer-lost");
+}
+
+BOOST_AUTO_TEST_CASE(queries_that_the_path_loses_have_another_cause) {
+    trap(kPath, "glibc.list-3", "control.no-loss",
+         command("dut",
+                 std::string("iptables -t mangle -A FORWARD -p udp --dport 53") + kEveryFortieth),
+         "query-lost");
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_path_has_another_cause) {
+    trap(kPath, "glibc.list-3", "control.no-loss",
+         command("dut", "tc qdisc add dev d0 root tbf rate 16kbit burst 400 limit 1000000"),
+         "late-answer");
+}
+
+BOOST_AUTO_TEST_CASE(an_access_list_that_refuses_has_another_cause) {
+    trap(kPath, "glibc.list-3", "control.no-loss", stranger(""), "foreign-answer");
+    trap(kSplit, "glibc.nx-cname", "control.nx-nx", stranger(""), "foreign-answer");
+}
+
+BOOST_AUTO_TEST_CASE(queries_that_a_filter_rejects_have_another_cause) {
+    trap(kSplit, "glibc.nx-cname", "control.nx-nx",
+         command("dut", "iptables -A FORWARD -p udp --dport 53 -j REJECT"), "query-lost");
+}
+
+// Only what uses TCP fails, and what became of it nobody saw.
+BOOST_AUTO_TEST_CASE(a_filter_of_tcp_has_another_cause) {
+    const Sprung run =
+        spring({.arguments = {"repro", kSplit, "--cells", "glibc.nx-cname.use-vc,control.nx-nx"},
+                .plant = command("dut", "iptables -A FORWARD -p tcp --dport 53 -j DROP")});
+    BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
+    BOOST_TEST(run.exit_status == 3);
+    const json& scenario = run.scenario(kSplit);
+    BOOST_TEST(scenario["verdict"] == "INCONCLUSIVE", scenario["headline"]);
+    BOOST_TEST(cell_named(scenario, "control.nx-nx")["verdict"] == "PASS");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
