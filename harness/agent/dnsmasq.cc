@@ -67,6 +67,8 @@ Result<std::string> find_program() {
     return fail(ErrorCode::kNotFound, "dnsmasq is not installed: {}", kInstall);
 }
 
+// A shell is the first process of the PID namespace: it ends with unshare(1), whatever becomes of
+// dnsmasq, which would not once it changes its group (PR_SET_PDEATHSIG).
 std::vector<std::string> command_of(const std::string& program, const DnsmasqOptions& options) {
     std::vector<std::string> argv{
         "unshare",
@@ -74,6 +76,9 @@ std::vector<std::string> command_of(const std::string& program, const DnsmasqOpt
         "--fork",
         "--kill-child",
         "--",
+        "sh",
+        "-c",
+        "\"$0\" \"$@\"; exit $?",
         program,
         "--keep-in-foreground",
         "--conf-file=/dev/null",
@@ -225,12 +230,14 @@ Result<std::unique_ptr<Dnsmasq>> Dnsmasq::start(const DnsmasqOptions& options) {
 DnsmasqReport Dnsmasq::report() {
     DnsmasqReport report;
     std::unique_lock lock(impl_->mutex);
-    for (const Process& main : impl_->pid > 0 ? processes_of(impl_->pid) : std::vector<Process>()) {
-        if (main.parent != impl_->pid) {
+    // unshare(1), the shell, dnsmasq, its workers.
+    const auto group = impl_->pid > 0 ? processes_of(impl_->pid) : std::vector<Process>();
+    const auto shell = std::ranges::find(group, impl_->pid, &Process::parent);
+    for (const Process& main : group) {
+        if (shell == group.end() || main.parent != shell->pid) {
             continue;
         }
         const std::uint64_t before = impl_->lines_ever;
-        const auto group = processes_of(impl_->pid);
         report.workers =
             static_cast<std::uint32_t>(std::ranges::count(group, main.pid, &Process::parent));
         if (kill(main.pid, SIGUSR1) == 0 && impl_->says(lock, before, kServer)) {

@@ -10,7 +10,7 @@ namespace pathproof::agent {
 
 class Dnsmasq {
   public:
-    // Starts the one that is installed and waits until it serves. It is the first process of a PID
+    // Starts the one that is installed and waits until it serves. It runs in a PID
     // namespace of its own, so that its workers end with it, and it ends with this process. Errors:
     // not installed (kNotFound), an option that it does not know (kNotSupported), or its last words.
     static Result<std::unique_ptr<Dnsmasq>> start(const DnsmasqOptions& options);

@@ -69,7 +69,9 @@ struct TcpQueueWatch::Impl {
                 seen.most_waiting = std::max(seen.most_waiting, socket.receive_queue);
                 continue;
             }
-            if (socket.state != TCP_ESTABLISHED && socket.state != TCP_CLOSE_WAIT) {
+            // SYN_RECV: the handshake does not end while the queue is full.
+            if (socket.state != TCP_ESTABLISHED && socket.state != TCP_CLOSE_WAIT &&
+                socket.state != TCP_SYN_RECV) {
                 continue;
             }
             TcpQueue::Connection& connection =

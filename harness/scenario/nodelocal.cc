@@ -27,9 +27,10 @@ namespace {
 using namespace std::chrono_literals;
 using PairAsks = agent::DnsLoadOptions::Asks;
 
-constexpr std::uint32_t kPairs = 2000;
-constexpr double kPairsPerSecond = 2000;
+constexpr std::uint32_t kPairs = 1000;
+constexpr double kPairsPerSecond = 1000;
 constexpr std::uint32_t kFewPairs = 40;
+constexpr double kFewPerSecond = 100;
 // Longer than a hidden entry of a resolved clash lives (NAT_CLASH, 1 s).
 constexpr auto kServerDelay = 1200ms;
 constexpr auto kPairTimeout = 3s;
@@ -134,7 +135,7 @@ class NodelocalBench {
              .name = kName,
              .asks = what.together ? PairAsks::kPairTogether : PairAsks::kPairOneByOne,
              .lookups = what.pairs,
-             .per_second = kPairsPerSecond,
+             .per_second = few ? kFewPerSecond : kPairsPerSecond,
              .timeout = few ? std::chrono::milliseconds(kFewTimeout)
                             : std::chrono::milliseconds(kPairTimeout)});
         const auto capture = hosts_.client->stop_capture();
