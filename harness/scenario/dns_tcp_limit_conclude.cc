@@ -183,12 +183,11 @@ void conclude_reproduced(const Limits& cells, verdict::ScenarioResult& result) {
                               "beyond, at once; its log: \"{}\"",
                               each.cell.id, seen.forward_max, seen.forward_line)
                 : fmt::format(
-                      "{}: dnsmasq serves each TCP connection with a process of its own, and "
-                      "accepts none while all are taken, by idle connections too. {} had up to {} "
-                      "connections open; {}. Of the lookups that failed or were late, {} waited in "
-                      "the queue of that socket or found it full; one by UDP was answered in "
-                      "{:.0f} "
-                      "ms meanwhile{}",
+                      "{}: {} had up to {} connections open; {}. {} lookups that failed or were "
+                      "late "
+                      "waited in the queue of that socket or found it full; one by UDP was "
+                      "answered "
+                      "in {:.0f} ms meanwhile{}",
                       each.cell.id, kStandIn, seen.most_open, workers_text(seen),
                       some_of(seen.harm.by_queue, seen.harmed()), seen.udp_ms,
                       seen.freed_answered
@@ -210,7 +209,12 @@ void conclude_reproduced(const Limits& cells, verdict::ScenarioResult& result) {
         result.before_cell = result.after_cell = "";
     }
     result.headline = in_a_row(found, "; ") + ".";
-    result.cause = in_a_row(causes, ". ") + ".";
+    result.cause = (told.contains(TcpLimitLoad::kIdle) || told.contains(TcpLimitLoad::kBurst)
+                        ? "dnsmasq serves each TCP connection with a process of its own, and "
+                          "accepts none while "
+                          "all are taken, by idle connections too. "
+                        : "") +
+                   in_a_row(causes, ". ") + ".";
     result.cure = in_a_row(cures, "; ");
 }
 
@@ -233,9 +237,18 @@ TcpLimitHarm tell_harm(const agent::DnsLoadReport& load, const agent::ForwarderR
     const auto failed = [](const agent::ForwarderTry& each) {
         return each.outcome == Failed::kTimedOut || each.outcome == Failed::kGivenUp;
     };
-    const auto not_connected = static_cast<std::uint64_t>(std::ranges::count_if(
-        forwarder.tries,
-        [&](const agent::ForwarderTry& each) { return failed(each) && !each.connected; }));
+    const auto place = [&](const agent::ForwarderTry& each) {
+        return std::ranges::find(queue.connections, frame::Endpoint{from, each.port},
+                                 &agent::TcpQueue::Connection::peer);
+    };
+    // Of which the server's host has nothing: a full queue drops the SYN, or the ACK that ends the
+    // handshake where SYN cookies took the place of an entry. Each raises ListenOverflows.
+    const auto unseen = [&](const agent::ForwarderTry& each) {
+        return failed(each) && (!each.connected || place(each) == queue.connections.end());
+    };
+    const bool full =
+        overflows != 0 &&
+        overflows >= static_cast<std::uint64_t>(std::ranges::count_if(forwarder.tries, unseen));
     // A connection whose query was not looked at: for the larger part of the try it waited.
     const auto waited = [&](const agent::ForwarderTry& each,
                             const agent::TcpQueue::Connection& connection) {
@@ -259,15 +272,10 @@ TcpLimitHarm tell_harm(const agent::DnsLoadReport& load, const agent::ForwarderR
                 met.by_answer += lookup.rcode != 0 ? 1 : 0;
             } else if (each.outcome == Failed::kRefused) {
                 ++met.by_refusal;
-            } else if (failed(each) && !each.connected) {
-                ++(overflows >= not_connected ? met.by_queue : met.not_connected);
+            } else if (unseen(each)) {
+                ++(full ? met.by_queue : !each.connected ? met.not_connected : met.unexplained);
             } else if (failed(each)) {
-                const auto at =
-                    std::ranges::find(queue.connections, frame::Endpoint{from, each.port},
-                                      &agent::TcpQueue::Connection::peer);
-                ++(at == queue.connections.end() ? met.unexplained
-                   : waited(each, *at)           ? met.by_queue
-                                                 : met.by_server);
+                ++(waited(each, *place(each)) ? met.by_queue : met.by_server);
             }
         }
         // One by itself: what is not the queue's first.

@@ -246,6 +246,11 @@ BOOST_AUTO_TEST_CASE(a_lookup_is_joined_to_where_its_tries_were) {
     BOOST_TEST(one.harm().not_connected == 1U);
     one.overflows = 1;
     BOOST_TEST(one.harm().by_queue == 1U);
+    // Connected by a SYN cookie, and the queue was full.
+    one = {};
+    one.queue.connections.clear();
+    one.overflows = 1;
+    BOOST_TEST(one.harm().by_queue == 1U);
     // The server's own error, and a connection that was refused.
     one = {};
     one.forwarder.tries[0].outcome = LimitTry::kAnswered;
