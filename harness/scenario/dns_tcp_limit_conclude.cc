@@ -71,6 +71,20 @@ std::string workers_text(const TcpLimitValues& seen) {
     return in_a_row(clauses);
 }
 
+std::string held_text(const TcpLimitValues& seen) {
+    Clauses clauses;
+    tell(clauses, seen.most_open, "{} had up to {} connections open", kStandIn, seen.most_open);
+    clauses.push_back(workers_text(seen));
+    clauses.push_back(
+        fmt::format("{} lookups that failed or were late waited in the queue of that "
+                    "socket or found it full",
+                    some_of(seen.harm.by_queue, seen.harmed())));
+    clauses.push_back(fmt::format("one by UDP was answered in {:.1f} ms meanwhile", seen.udp_ms));
+    tell(clauses, seen.freed_answered ? 1 : 0,
+         "one that waited was answered {:.1f} ms after the connections had ended", seen.freed_ms);
+    return in_a_row(clauses, "; ");
+}
+
 void add_measures(const TcpLimitCell& what, const TcpLimitValues& seen, verdict::Cell& cell) {
     const auto lookups = [](const char* name, const char* label, std::uint64_t value) {
         return count_of(name, label, value, "lookups");
@@ -182,19 +196,7 @@ void conclude_reproduced(const Limits& cells, verdict::ScenarioResult& result) {
                 ? fmt::format("{}: dnsmasq forwards {} queries at a time and refuses what comes "
                               "beyond, at once; its log: \"{}\"",
                               each.cell.id, seen.forward_max, seen.forward_line)
-                : fmt::format(
-                      "{}: {} had up to {} connections open; {}. {} lookups that failed or were "
-                      "late "
-                      "waited in the queue of that socket or found it full; one by UDP was "
-                      "answered "
-                      "in {:.0f} ms meanwhile{}",
-                      each.cell.id, kStandIn, seen.most_open, workers_text(seen),
-                      some_of(seen.harm.by_queue, seen.harmed()), seen.udp_ms,
-                      seen.freed_answered
-                          ? fmt::format("; one that waited was answered {:.0f} ms after the "
-                                        "connections had ended",
-                                        seen.freed_ms)
-                          : ""));
+                : each.cell.id + ": " + held_text(seen));
         cures.push_back(tell_cures(cells, each.what().load, result.cure_shown));
         result.before_cell = result.before_cell.empty() ? each.cell.id : result.before_cell;
         const auto* cure = first_of(cells, [&](const ConcludedLimit& other) {

@@ -82,7 +82,8 @@ std::string not_past_conntrack(const NodelocalValues& seen) {
          seen.client_entries);
     tell(clauses, seen.service_hits, "the service's rule counted {} packets", seen.service_hits);
     tell(clauses, seen.raw_hits < 2 * seen.pairs ? 1 : 0,
-         "the raw rules counted {} packets of {} pairs", seen.raw_hits, seen.pairs);
+         "the raw rules counted {} packets that {} pairs make",
+         some_of(seen.raw_hits, 2 * seen.pairs), seen.pairs);
     tell(clauses, raced(seen) ? 1 : 0, "{}", clash_text(seen));
     return in_a_row(clauses);
 }
@@ -273,12 +274,16 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredNodelocalCell>& measu
                  ? harm_text(told.seen())
                  : fmt::format("all {} pairs were answered, though they race", told.seen().pairs)) +
             ".";
+        Clauses tracked;
+        tell(tracked, told.seen().client_entries, "{} entries of the clients' lookups in conntrack",
+             told.seen().client_entries);
+        tell(tracked, told.seen().service_hits, "the service's rule counted {} packets",
+             told.seen().service_hits);
         result.cause = fmt::format(
             "A and AAAA of one socket pass conntrack's lookup at the same moment; both find no "
-            "entry, and each draws an endpoint: {}. {}: conntrack had {} entries of the clients' "
-            "lookups, and the service's rule counted {} packets.",
-            clash_text(told.seen()), told.cell.id, told.seen().client_entries,
-            told.seen().service_hits);
+            "entry, and each draws an endpoint: {}. {}: {}.",
+            clash_text(told.seen()), told.cell.id,
+            tracked.empty() ? "of its lookups nothing was counted" : in_a_row(tracked));
         tell_cure(cells, result);
         result.before_cell = result.cure_shown ? told.cell.id : "";
     } else {
