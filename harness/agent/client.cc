@@ -350,6 +350,42 @@ Status Client::stop_servers() {
     return impl_->tell("stop_servers", json::object());
 }
 
+Status Client::start_dnsmasq(const DnsmasqOptions& options) {
+    return impl_->tell("start_dnsmasq", dnsmasq_to_json(options), kStartTime);
+}
+
+Result<DnsmasqReport> Client::dnsmasq_report() {
+    return decode(impl_->rpc.call("dnsmasq_report", json::object(), kAnswerTime), who(),
+                  dnsmasq_report_from_json);
+}
+
+Status Client::stop_dnsmasq() {
+    return impl_->tell("stop_dnsmasq", json::object());
+}
+
+Status Client::start_forwarder(const ForwarderOptions& options) {
+    return impl_->tell("start_forwarder", forwarder_to_json(options));
+}
+
+Result<ForwarderReport> Client::stop_forwarder() {
+    return decode(impl_->rpc.call("stop_forwarder", json::object(), kAnswerTime), who(),
+                  forwarder_report_from_json);
+}
+
+Status Client::start_tcp_queue(const frame::Endpoint& listener) {
+    return impl_->tell("start_tcp_queue", {{"listener", frame::to_string(listener)}});
+}
+
+Result<TcpQueue> Client::stop_tcp_queue() {
+    return TRY(decode(impl_->rpc.call("stop_tcp_queue", json::object(), kAnswerTime), who(),
+                      tcp_queue_from_json));
+}
+
+Result<DnsLoadReport> Client::dns_load(const DnsLoadOptions& options) {
+    return decode(impl_->rpc.call("dns_load", load_to_json(options), options.timeout + kBulkTime),
+                  who(), load_report_from_json);
+}
+
 Result<ProbeResult> Client::ping(const PingOptions& options) {
     const milliseconds longest = options.interval * options.count + options.timeout;
     return impl_->ask<ProbeResult>("ping", ping_to_json(options), longest + kAnswerTime);

@@ -190,6 +190,113 @@ struct ConnectsReport {
     std::uint64_t left_open = 0;    // connected, and the server did not close in time
 };
 
+// dnsmasq(8) as a DNS server on port 53 of these addresses; it reads no file of its host.
+struct DnsmasqOptions {
+    std::vector<frame::IpAddress> addresses;
+    frame::Endpoint upstream;
+    std::uint32_t cache_size = 0;
+    std::uint32_t max_tcp_connections =
+        0;                              // --max-tcp-connections, new in 2.90; 0: as it comes, 20
+    std::uint32_t dns_forward_max = 0;  // 0: as it comes, 150
+};
+
+// Of its processes for TCP.
+struct DnsmasqWorkers {
+    std::uint32_t in_use = 0;
+    std::uint32_t highest = 0;
+    std::uint32_t most = 0;  // that it starts
+    bool operator==(const DnsmasqWorkers&) const = default;
+};
+
+struct DnsmasqReport {
+    std::string ended;                   // how, with its last line; empty: it runs
+    std::uint32_t workers = 0;           // its child processes
+    std::optional<DnsmasqWorkers> said;  // by itself
+    std::vector<std::string> log;        // the last lines
+};
+
+// The queue of a listening TCP socket, looked at every 10 ms.
+struct TcpQueue {
+    struct Connection {
+        frame::Endpoint peer;
+        // CLOCK_REALTIME of the looks that saw it so; 0: none did.
+        std::int64_t first_waiting_ns = 0;
+        std::int64_t last_waiting_ns = 0;
+        std::int64_t accepted_ns = 0;
+        bool operator==(const Connection&) const = default;
+    };
+    std::vector<Connection> connections;
+    std::uint32_t most_waiting = 0;  // the socket's Recv-Q
+    std::uint64_t looks = 0;
+};
+
+// A forwarder that stands in for CoreDNS (forwarder.h).
+struct ForwarderOptions {
+    frame::Endpoint listen;  // UDP
+    frame::Endpoint upstream;
+    bool prefer_udp = false;     // UDP to the upstream, too
+    std::uint32_t max_idle = 0;  // connections that are kept when they are idle; 0: all
+};
+
+struct ForwarderTry {
+    enum class Outcome : std::uint8_t {
+        kOpen,      // not at its end when the forwarder was stopped
+        kAnswered,  //
+        kTimedOut,  // sent, and no answer in 2 s
+        kGivenUp,   // the whole query's 5 s were over
+        kRefused,   // refused, reset, closed, or no DNS
+    };
+    std::uint32_t query = 0;        // in the order in which they came
+    std::uint16_t client_port = 0;  // that it came from
+    std::uint16_t port = 0;         // of the connection
+    std::int64_t start_ns = 0;      // CLOCK_REALTIME
+    std::int64_t end_ns = 0;
+    bool connected = false;
+    Outcome outcome = Outcome::kOpen;
+    bool operator==(const ForwarderTry&) const = default;
+};
+
+struct ForwarderReport {
+    std::uint32_t queries = 0;
+    std::uint32_t answered = 0;
+    std::uint32_t servfail = 0;
+    std::uint32_t dials = 0;
+    std::uint32_t most_open = 0;  // connections at a time
+    std::uint32_t idle = 0;       // of them idle in the end
+    std::string refusal;          // the last one
+    std::vector<ForwarderTry> tries;
+};
+
+// Lookups over UDP, each from a socket of its own.
+struct DnsLoadOptions {
+    enum class Asks : std::uint8_t {
+        kA,
+        kPairOneByOne,  // A, then AAAA
+        kPairTogether,  // by two threads on one socket at the same moment
+    };
+    frame::Endpoint server;
+    std::string name;
+    bool own_names = false;  // each asks for one of its own below it (frame::sequence_name)
+    Asks asks = Asks::kA;
+    std::uint32_t lookups = 1;
+    double per_second = 0;  // 0: at once
+    milliseconds timeout{5000};
+};
+
+struct DnsLoadReport {
+    struct Lookup {
+        std::uint16_t port = 0;
+        std::int64_t start_ns = 0;  // CLOCK_REALTIME
+        std::uint8_t asked = 0;
+        std::uint8_t answered = 0;
+        std::uint8_t rcode = 0;   // of an answer that has one other than NOERROR
+        std::int32_t error = 0;   // errno that an ICMP message brought
+        double milliseconds = 0;  // to its last answer
+        bool operator==(const Lookup&) const = default;
+    };
+    std::vector<Lookup> lookups;
+};
+
 // Conntrack entries to keep; unset fields match everything.
 struct ConntrackFilter {
     std::optional<std::uint8_t> protocol;
@@ -321,12 +428,22 @@ class Client {
     Status start_transfer_server(const frame::Endpoint& listen);
     Status start_closing_server(const ClosingServerOptions& options);
     Status stop_servers();
+    // kNotFound where dnsmasq is not installed, kNotSupported where it lacks an option.
+    Status start_dnsmasq(const DnsmasqOptions& options);
+    Result<DnsmasqReport> dnsmasq_report();
+    Status stop_dnsmasq();
+    Status start_forwarder(const ForwarderOptions& options);
+    Result<ForwarderReport> stop_forwarder();
+    // One listening socket at a time.
+    Status start_tcp_queue(const frame::Endpoint& listener);
+    Result<TcpQueue> stop_tcp_queue();
 
     // Probes. An error means that the probe could not be made; a probe that failed is a value.
     Result<ProbeResult> ping(const PingOptions& options);
     Result<ProbeResult> dns_lookup(const DnsLookupOptions& options);
     Result<ProbeResult> tcp_transfer(const TransferOptions& options);
     Result<ConnectsReport> tcp_connects(const ConnectsOptions& options);
+    Result<DnsLoadReport> dns_load(const DnsLoadOptions& options);
 
   private:
     Client();

@@ -1,6 +1,5 @@
 #include "harness/agent/connects.h"
 
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,20 +17,10 @@ namespace {
 
 using ConnectClock = std::chrono::steady_clock;
 
-constexpr rlim_t kDescriptors = 16'384;
 constexpr std::size_t kMostSaid = 64;
 constexpr int kLookAgainMs = 1;  // for the next moment to connect at
 constexpr std::chrono::milliseconds kLookForLate{100};
 constexpr char kQuestion[] = "ask\n";
-
-// Slow connections stay open while others are made: the usual 1024 descriptors are few.
-void allow_descriptors() {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < kDescriptors) {
-        limit.rlim_cur = std::min(kDescriptors, limit.rlim_max);
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
 
 class Connects {
   public:

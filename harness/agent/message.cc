@@ -11,6 +11,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kMostMilliseconds = 3'600'000;
 constexpr std::uint32_t kMostConnects = 100'000;
+constexpr std::uint32_t kMostLookups = 12'000;  // a descriptor each
 
 // A duration of at most an hour; negative or longer ones are mistakes of the caller.
 Result<milliseconds> duration(const json& in, const char* key) {
@@ -338,6 +339,177 @@ ConnectsReport connects_report_from_json(const json& in) {
                                    .milliseconds = each.at(3).get<double>(),
                                    .said = each.at(4).get<std::string>(),
                                    .end = each.at(5).get<std::int32_t>()});
+    }
+    return report;
+}
+
+json dnsmasq_to_json(const DnsmasqOptions& options) {
+    json addresses = json::array();
+    for (const frame::IpAddress& each : options.addresses) {
+        addresses.push_back(frame::to_string(each));
+    }
+    return {{"addresses", std::move(addresses)},
+            {"upstream", frame::to_string(options.upstream)},
+            {"cache_size", options.cache_size},
+            {"max_tcp_connections", options.max_tcp_connections},
+            {"dns_forward_max", options.dns_forward_max}};
+}
+
+Result<DnsmasqOptions> dnsmasq_from_json(const json& in) {
+    DnsmasqOptions options{.addresses = {},
+                           .upstream = {},
+                           .cache_size = in.at("cache_size").get<std::uint32_t>(),
+                           .max_tcp_connections = in.at("max_tcp_connections").get<std::uint32_t>(),
+                           .dns_forward_max = in.at("dns_forward_max").get<std::uint32_t>()};
+    for (const json& each : in.at("addresses")) {
+        options.addresses.push_back(TRY(frame::parse_ip(each.get<std::string>())));
+    }
+    options.upstream = TRY(endpoint(in, "upstream"));
+    return options;
+}
+
+json dnsmasq_report_to_json(const DnsmasqReport& report) {
+    json out{{"ended", report.ended}, {"workers", report.workers}, {"log", report.log}};
+    if (report.said) {
+        out["said"] = {report.said->in_use, report.said->highest, report.said->most};
+    }
+    return out;
+}
+
+DnsmasqReport dnsmasq_report_from_json(const json& in) {
+    DnsmasqReport report{.ended = in.at("ended").get<std::string>(),
+                         .workers = in.at("workers").get<std::uint32_t>(),
+                         .said = std::nullopt,
+                         .log = in.at("log").get<std::vector<std::string>>()};
+    if (in.contains("said")) {
+        const auto said = in["said"].get<std::array<std::uint32_t, 3>>();
+        report.said = {.in_use = said[0], .highest = said[1], .most = said[2]};
+    }
+    return report;
+}
+
+json tcp_queue_to_json(const TcpQueue& queue) {
+    json connections = json::array();
+    for (const TcpQueue::Connection& each : queue.connections) {
+        connections.push_back({frame::to_string(each.peer), each.first_waiting_ns,
+                               each.last_waiting_ns, each.accepted_ns});
+    }
+    return {{"connections", std::move(connections)},
+            {"most_waiting", queue.most_waiting},
+            {"looks", queue.looks}};
+}
+
+Result<TcpQueue> tcp_queue_from_json(const json& in) {
+    TcpQueue queue{.connections = {},
+                   .most_waiting = in.at("most_waiting").get<std::uint32_t>(),
+                   .looks = in.at("looks").get<std::uint64_t>()};
+    for (const json& each : in.at("connections")) {
+        const auto peer = TRY(frame::parse_endpoint(each.at(0).get<std::string>()));
+        queue.connections.push_back({.peer = peer,
+                                     .first_waiting_ns = each.at(1).get<std::int64_t>(),
+                                     .last_waiting_ns = each.at(2).get<std::int64_t>(),
+                                     .accepted_ns = each.at(3).get<std::int64_t>()});
+    }
+    return queue;
+}
+
+json forwarder_to_json(const ForwarderOptions& options) {
+    return {{"listen", frame::to_string(options.listen)},
+            {"upstream", frame::to_string(options.upstream)},
+            {"prefer_udp", options.prefer_udp},
+            {"max_idle", options.max_idle}};
+}
+
+Result<ForwarderOptions> forwarder_from_json(const json& in) {
+    const auto listen = TRY(endpoint(in, "listen"));
+    const auto upstream = TRY(endpoint(in, "upstream"));
+    return ForwarderOptions{.listen = listen,
+                            .upstream = upstream,
+                            .prefer_udp = in.at("prefer_udp").get<bool>(),
+                            .max_idle = in.at("max_idle").get<std::uint32_t>()};
+}
+
+json forwarder_report_to_json(const ForwarderReport& report) {
+    json tries = json::array();
+    for (const ForwarderTry& each : report.tries) {
+        tries.push_back({each.query, each.client_port, each.port, each.start_ns, each.end_ns,
+                         each.connected, static_cast<int>(each.outcome)});
+    }
+    return {{"queries", report.queries},     {"answered", report.answered},
+            {"servfail", report.servfail},   {"dials", report.dials},
+            {"most_open", report.most_open}, {"idle", report.idle},
+            {"refusal", report.refusal},     {"tries", std::move(tries)}};
+}
+
+ForwarderReport forwarder_report_from_json(const json& in) {
+    ForwarderReport report{.queries = in.at("queries").get<std::uint32_t>(),
+                           .answered = in.at("answered").get<std::uint32_t>(),
+                           .servfail = in.at("servfail").get<std::uint32_t>(),
+                           .dials = in.at("dials").get<std::uint32_t>(),
+                           .most_open = in.at("most_open").get<std::uint32_t>(),
+                           .idle = in.at("idle").get<std::uint32_t>(),
+                           .refusal = in.at("refusal").get<std::string>(),
+                           .tries = {}};
+    for (const json& each : in.at("tries")) {
+        report.tries.push_back(
+            {.query = each.at(0).get<std::uint32_t>(),
+             .client_port = each.at(1).get<std::uint16_t>(),
+             .port = each.at(2).get<std::uint16_t>(),
+             .start_ns = each.at(3).get<std::int64_t>(),
+             .end_ns = each.at(4).get<std::int64_t>(),
+             .connected = each.at(5).get<bool>(),
+             .outcome = static_cast<ForwarderTry::Outcome>(each.at(6).get<std::uint8_t>())});
+    }
+    return report;
+}
+
+json load_to_json(const DnsLoadOptions& options) {
+    return {{"server", frame::to_string(options.server)},
+            {"name", options.name},
+            {"own_names", options.own_names},
+            {"asks", static_cast<int>(options.asks)},
+            {"lookups", options.lookups},
+            {"per_second", options.per_second},
+            {"timeout_ms", options.timeout.count()}};
+}
+
+Result<DnsLoadOptions> load_from_json(const json& in) {
+    const auto server = TRY(endpoint(in, "server"));
+    const auto timeout = TRY(duration(in, "timeout_ms"));
+    DnsLoadOptions options{.server = server,
+                           .name = in.at("name").get<std::string>(),
+                           .own_names = in.at("own_names").get<bool>(),
+                           .asks = static_cast<DnsLoadOptions::Asks>(in.at("asks").get<int>()),
+                           .lookups = in.at("lookups").get<std::uint32_t>(),
+                           .per_second = in.at("per_second").get<double>(),
+                           .timeout = timeout};
+    if (options.lookups > kMostLookups || !(options.per_second >= 0)) {
+        return fail(ErrorCode::kBadInput, "{} lookups at {} a second: allowed are up to {}",
+                    options.lookups, options.per_second, kMostLookups);
+    }
+    return options;
+}
+
+// Each lookup an array: there are thousands.
+json load_report_to_json(const DnsLoadReport& report) {
+    json lookups = json::array();
+    for (const DnsLoadReport::Lookup& each : report.lookups) {
+        lookups.push_back({each.port, each.start_ns, each.asked, each.answered, each.rcode,
+                           each.error, each.milliseconds});
+    }
+    return {{"lookups", std::move(lookups)}};
+}
+
+DnsLoadReport load_report_from_json(const json& in) {
+    DnsLoadReport report;
+    for (const json& each : in.at("lookups")) {
+        report.lookups.push_back({.port = each.at(0).get<std::uint16_t>(),
+                                  .start_ns = each.at(1).get<std::int64_t>(),
+                                  .asked = each.at(2).get<std::uint8_t>(),
+                                  .answered = each.at(3).get<std::uint8_t>(),
+                                  .rcode = each.at(4).get<std::uint8_t>(),
+                                  .error = each.at(5).get<std::int32_t>(),
+                                  .milliseconds = each.at(6).get<double>()});
     }
     return report;
 }

@@ -24,6 +24,15 @@ netfilter::EventLog event_log_from_json(const nlohmann::json& in);
 nlohmann::json connects_report_to_json(const ConnectsReport& report);
 ConnectsReport connects_report_from_json(const nlohmann::json& in);
 
+nlohmann::json dnsmasq_report_to_json(const DnsmasqReport& report);
+DnsmasqReport dnsmasq_report_from_json(const nlohmann::json& in);
+nlohmann::json tcp_queue_to_json(const TcpQueue& queue);
+Result<TcpQueue> tcp_queue_from_json(const nlohmann::json& in);
+nlohmann::json forwarder_report_to_json(const ForwarderReport& report);
+ForwarderReport forwarder_report_from_json(const nlohmann::json& in);
+nlohmann::json load_report_to_json(const DnsLoadReport& report);
+DnsLoadReport load_report_from_json(const nlohmann::json& in);
+
 nlohmann::json path_events_to_json(const PathEvents& seen);
 PathEvents path_events_from_json(const nlohmann::json& in);
 
@@ -41,6 +50,12 @@ nlohmann::json closing_server_to_json(const ClosingServerOptions& options);
 Result<ClosingServerOptions> closing_server_from_json(const nlohmann::json& in);
 nlohmann::json connects_to_json(const ConnectsOptions& options);
 Result<ConnectsOptions> connects_from_json(const nlohmann::json& in);
+nlohmann::json dnsmasq_to_json(const DnsmasqOptions& options);
+Result<DnsmasqOptions> dnsmasq_from_json(const nlohmann::json& in);
+nlohmann::json forwarder_to_json(const ForwarderOptions& options);
+Result<ForwarderOptions> forwarder_from_json(const nlohmann::json& in);
+nlohmann::json load_to_json(const DnsLoadOptions& options);
+Result<DnsLoadOptions> load_from_json(const nlohmann::json& in);
 nlohmann::json fill_to_json(const ConntrackFill& what);
 Result<ConntrackFill> fill_from_json(const nlohmann::json& in);
 nlohmann::json filter_to_json(const ConntrackFilter& filter);

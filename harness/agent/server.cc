@@ -13,16 +13,20 @@
 #include "harness/agent/connects.h"
 #include "harness/agent/counters.h"
 #include "harness/agent/dns_client.h"
+#include "harness/agent/dns_load.h"
 #include "harness/agent/dns_server.h"
+#include "harness/agent/dnsmasq.h"
 #include "harness/agent/ethtool.h"
 #include "harness/agent/feature_trial.h"
 #include "harness/agent/interfaces.h"
+#include "harness/agent/forwarder.h"
 #include "harness/agent/message.h"
 #include "harness/agent/offload_frames.h"
 #include "harness/agent/offload_message.h"
 #include "harness/agent/ping.h"
 #include "harness/agent/program_copy.h"
 #include "harness/agent/sysctl.h"
+#include "harness/agent/tcp_queue.h"
 #include "harness/agent/transfer.h"
 #include "harness/drops/tracer.h"
 #include "harness/netfilter/create.h"
@@ -110,6 +114,11 @@ void add_probes(RpcServer& server) {
         const auto options = connects_from_json(args);
         const auto report = TRY(options ? tcp_connects(*options) : pass_on(options.error()));
         return connects_report_to_json(report);
+    });
+    server.on("dns_load", [](const json& args) -> Result<json> {
+        const auto options = TRY(load_from_json(args));
+        const auto report = TRY(dns_load(options));
+        return load_report_to_json(report);
     });
 }
 
@@ -209,6 +218,69 @@ class Servers {
 
     std::mutex mutex_;
     std::vector<std::shared_ptr<void>> running_;
+};
+
+// What a DNS server and a forwarder before it are looked at with: one of each at a time.
+class DnsPath {
+  public:
+    void add_operations(RpcServer& server) {
+        server.on("start_dnsmasq", [this](const json& args) -> Result<json> {
+            const auto options = TRY(dnsmasq_from_json(args));
+            return start(dnsmasq_, Dnsmasq::start, options, "dnsmasq");
+        });
+        server.on("dnsmasq_report", [this](const json&) -> Result<json> {
+            const std::lock_guard lock(mutex_);
+            return dnsmasq_ ? Result<json>(dnsmasq_report_to_json(dnsmasq_->report()))
+                            : fail(ErrorCode::kUnavailable, "no dnsmasq was started");
+        });
+        server.on("stop_dnsmasq", [this](const json&) -> Result<json> {
+            const std::lock_guard lock(mutex_);
+            dnsmasq_.reset();
+            return json();
+        });
+        server.on("start_forwarder", [this](const json& args) -> Result<json> {
+            const auto options = TRY(forwarder_from_json(args));
+            return start(forwarder_, Forwarder::start, options, "a forwarder");
+        });
+        server.on("stop_forwarder", [this](const json&) {
+            return stop(forwarder_, forwarder_report_to_json, "no forwarder was started");
+        });
+        server.on("start_tcp_queue", [this](const json& args) -> Result<json> {
+            const auto listener = TRY(frame::parse_endpoint(text_of(args, "listener")));
+            return start(queue_, TcpQueueWatch::start, listener, "a watch of a queue");
+        });
+        server.on("stop_tcp_queue", [this](const json&) {
+            return stop(queue_, tcp_queue_to_json, "no queue is being watched");
+        });
+    }
+
+  private:
+    template <typename Part, typename Start, typename Options>
+    Result<json> start(std::unique_ptr<Part>& part, const Start& start, const Options& options,
+                       const char* what) {
+        const std::lock_guard lock(mutex_);
+        if (part) {
+            return fail(ErrorCode::kUnavailable, "{} runs already; stop that first", what);
+        }
+        part = TRY(start(options));
+        return json();
+    }
+
+    template <typename Part, typename ToJson>
+    Result<json> stop(std::unique_ptr<Part>& part, const ToJson& to_json, const char* none) {
+        const std::lock_guard lock(mutex_);
+        if (!part) {
+            return fail(ErrorCode::kUnavailable, "{}", none);
+        }
+        json report = to_json(part->stop());
+        part.reset();
+        return report;
+    }
+
+    std::mutex mutex_;
+    std::unique_ptr<Dnsmasq> dnsmasq_;
+    std::unique_ptr<Forwarder> forwarder_;
+    std::unique_ptr<TcpQueueWatch> queue_;
 };
 
 netfilter::Filter to_filter(const ConntrackFilter& wanted) {
@@ -351,6 +423,7 @@ class PathWatch {
 
 void serve(int input, int output, const std::function<void(process::RpcServer&)>& more) {
     Servers servers;
+    DnsPath dns_path;
     Conntrack conntrack;
     OffloadFrames offload_frames;
     PathWatch path_watch;
@@ -370,6 +443,7 @@ void serve(int input, int output, const std::function<void(process::RpcServer&)>
     add_kernel_operations(server);
     add_probes(server);
     servers.add_operations(server);
+    dns_path.add_operations(server);
     conntrack.add_operations(server);
     offload_frames.add_operations(server);
     path_watch.add_operations(server);

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -111,6 +112,15 @@ int connect_before(int socket, const frame::Endpoint& server, const Deadline& de
     socklen_t length = sizeof reason;
     getsockopt(socket, SOL_SOCKET, SO_ERROR, &reason, &length);
     return reason;
+}
+
+void allow_descriptors() {
+    constexpr rlim_t kDescriptors = 16'384;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < kDescriptors) {
+        limit.rlim_cur = std::min(kDescriptors, limit.rlim_max);
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 std::string describe_errno(int number) {

@@ -51,6 +51,10 @@ Result<Fd> open_socket(int family, int type, int protocol);
 // refusal.
 int connect_before(int socket, const frame::Endpoint& server, const Deadline& deadline);
 
+// Allows this process 16384 descriptors, or as many as it may have: slow connections stay open while
+// others are made, and the usual 1024 are few.
+void allow_descriptors();
+
 // What a user reads for an errno of a connection or a send: "connection refused".
 std::string describe_errno(int number);
 

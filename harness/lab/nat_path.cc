@@ -110,16 +110,52 @@ Status NatPath::add_endpoints() {
     return set_sysctls(names_.dut, {{"net.ipv4.icmp_ratelimit", "0"}});
 }
 
-std::uint64_t hits_of(const std::string& rules, const std::string& words) {
+Result<std::string> NatPath::set_node_cache(const std::optional<NodeCacheRules>& rules) {
+    TRY(load_rules(names_.dut, node_cache_rules(names_, rules)));
+    if (has_node_cache_) {
+        TRY(run_ip(names_.dut, "link delete " + names_.node_cache_device + "\n"));
+    }
+    has_node_cache_ = rules.has_value();
+    if (!rules) {
+        return std::string();
+    }
+    const Status dummy = run_ip(names_.dut, node_cache_device(names_, "dummy"));
+    if (dummy || dummy.error().code != ErrorCode::kKernelLacks) {
+        TRY(Status(dummy));
+        return std::string("dummy");
+    }
+    TRY(run_ip(names_.dut, node_cache_device(names_, "bridge")));
+    return std::string("bridge without ports");
+}
+
+namespace {
+
+// Of lines that begin so and have the words: the sum of what they counted.
+std::uint64_t counted(const std::string& rules, const std::string& begin,
+                      const std::string& words) {
     std::uint64_t hits = 0;
     std::istringstream lines(rules);
     for (std::string line; std::getline(lines, line);) {
-        // "[12:624] -A FORWARD -d 198.51.100.10/32 -p udp ..."
-        if (line.starts_with('[') && (line + " ").find(words + " ") != std::string::npos) {
-            hits += std::strtoull(line.c_str() + 1, nullptr, 10);
+        if (line.starts_with(begin) && (line + " ").find(words) != std::string::npos) {
+            hits += std::strtoull(line.c_str() + line.find('[') + 1, nullptr, 10);
         }
     }
     return hits;
+}
+
+}  // namespace
+
+std::uint64_t hits_of(const std::string& rules, const std::string& words) {
+    return counted(rules, "[",
+                   words + " ");  // "[12:624] -A FORWARD -d 198.51.100.10/32 -p udp ..."
+}
+
+std::uint64_t policy_hits_of(const std::string& rules, const std::string& chain) {
+    return counted(rules, ":" + chain + " ", "[");  // ":INPUT DROP [12:624]"
+}
+
+Status NatPath::set_node_cache_rules(const NodeCacheRules& rules) {
+    return load_rules(names_.dut, node_cache_rules(names_, rules));
 }
 
 Result<std::string> NatPath::counted_rules() const {

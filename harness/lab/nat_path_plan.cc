@@ -54,6 +54,7 @@ NatPathNames nat_path_names(const std::string& run_id) {
     names.service = {frame::IpAddress::v4(0xc633640a), 53};  // 198.51.100.10:53
     names.web_service = {names.service.address, 80};
     names.endpoints = backend_addresses(2);
+    names.node_cache = frame::IpAddress::v4(0xa9fe140a);    // 169.254.20.10
     names.client_inner = frame::IpAddress::v4(0xc6130001);  // 198.19.0.1
     names.server_inner = frame::IpAddress::v4(0xc6130002);
     return names;
@@ -183,6 +184,67 @@ std::string nat_path_endpoint_filter(EndpointState state) {
     return rules + "COMMIT\n";
 }
 
+std::string node_cache_device(const NatPathNames& names, const std::string& type) {
+    return fmt::format(
+        "link add {0} type {1}\naddress add {2}/32 dev {0}\naddress add {3}/32 dev {0}\n"
+        "link set {0} up\n",
+        names.node_cache_device, type, to_string(names.node_cache),
+        to_string(names.service.address));
+}
+
+std::string node_cache_rules(const NatPathNames& names,
+                             const std::optional<NodeCacheRules>& rules) {
+    constexpr const char* kSkip = "-m comment --comment \"NodeLocal DNS Cache: skip conntrack\"";
+    constexpr const char* kAllow =
+        "-m comment --comment \"NodeLocal DNS Cache: allow DNS traffic\"";
+    std::string raw;
+    std::string filter;
+    // Each is prepended: the last comes first.
+    const auto prepend = [](std::string& chain, std::string rule) { chain.insert(0, rule + "\n"); };
+    for (const frame::IpAddress& address : {names.node_cache, names.service.address}) {
+        if (!rules) {
+            break;
+        }
+        const std::string to = fmt::format("-d {}/32", to_string(address));
+        const std::string from = fmt::format("-s {}/32", to_string(address));
+        const auto skip = [&](const char* chain, const std::string& match) {
+            if (rules->notrack) {
+                prepend(raw, fmt::format("-A {} {} {} -j NOTRACK", chain, match, kSkip));
+            }
+        };
+        const auto allow = [&](const char* chain, const std::string& match) {
+            if (rules->accept) {
+                prepend(filter, fmt::format("-A {} {} {} -j ACCEPT", chain, match, kAllow));
+            }
+        };
+        for (const char* protocol : {"tcp", "udp"}) {
+            const std::string query =
+                fmt::format("{} -p {} -m {} --dport 53", to, protocol, protocol);
+            const std::string answer =
+                fmt::format("{} -p {} -m {} --sport 53", from, protocol, protocol);
+            skip("PREROUTING", query);
+            allow("INPUT", query);
+            skip("OUTPUT", answer);
+            allow("OUTPUT", answer);
+            skip("OUTPUT", query);
+        }
+        // Its health check.
+        skip("OUTPUT", to + " -p tcp -m tcp --dport 8080");
+        skip("OUTPUT", from + " -p tcp -m tcp --sport 8080");
+    }
+    const bool by_state = rules && rules->input_by_state;
+    return "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n" + raw +
+           fmt::format(
+               "COMMIT\n*filter\n:INPUT {} [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT "
+               "[0:0]\n",
+               by_state ? "DROP" : "ACCEPT") +
+           filter +
+           (by_state ? "-A INPUT -i lo -j ACCEPT\n"
+                       "-A INPUT -m conntrack --ctstate NEW,RELATED,ESTABLISHED -j ACCEPT\n"
+                     : "") +
+           "COMMIT\n";
+}
+
 std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options) {
     std::string rules =
         "*nat\n"
@@ -217,9 +279,15 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
         rules += fmt::format("-A PATH-SERVICES {}DNAT --to-destination {}:{}\n", to_service,
                              to_string(endpoint), names.service.port);
     }
+    if (!options.web_endpoints.empty() || !options.dns_endpoints.empty()) {
+        rules += ":KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES\n";
+    }
+    if (!options.dns_endpoints.empty()) {
+        rules +=
+            kube_service_rules(names.service, "udp", options.dns_endpoints, names.service.port);
+    }
     if (!options.web_endpoints.empty()) {
-        rules += ":KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES\n" +
-                 kube_service_rules(names.web_service, "tcp", options.web_endpoints, kEndpointPort);
+        rules += kube_service_rules(names.web_service, "tcp", options.web_endpoints, kEndpointPort);
     }
     rules += "COMMIT\n";
     if (options.service != PathService::kNone || options.tunnel ||

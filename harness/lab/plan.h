@@ -69,6 +69,9 @@ std::string kube_service_rules(const frame::Endpoint& service, const std::string
                                std::uint16_t backend_port);
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
 std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options);
+// Of the DUT with NodeLocal DNSCache, or without it: raw and filter.
+std::string node_cache_rules(const NatPathNames& names, const std::optional<NodeCacheRules>& rules);
+std::string node_cache_device(const NatPathNames& names, const std::string& type);
 // Of a VTEP of the NAT path: raw and mangle.
 std::string tunnel_rules(const NatPathNames& names, const TunnelOptions& options);
 

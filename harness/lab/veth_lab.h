@@ -166,6 +166,8 @@ struct NatPathOptions {
     bool hairpin = false;  // MASQUERADE of UDP from the client's network back to it
     // What the rules of the other service, TCP, name, in kube-proxy's layout; empty: no such service.
     std::vector<frame::IpAddress> web_endpoints = {};
+    // The same of the service on UDP, in place of `service`'s one rule.
+    std::vector<frame::IpAddress> dns_endpoints = {};
     unsigned udp_timeout_s = 30;  // nf_conntrack_udp_timeout of the DUT, and that of streams
     enum class Flows { kForget, kKeep } flows = Flows::kForget;  // what conntrack has of before
     bool be_liberal = false;  // nf_conntrack_tcp_be_liberal of the DUT
@@ -188,11 +190,23 @@ inline constexpr unsigned kEndpointsOfState = 8;
 inline constexpr std::uint16_t kEndpointPort = 8080;
 std::vector<frame::IpAddress> endpoints_that(EndpointState state);  // 203.0.113.16 + 16 * state
 
+// What NodeLocal DNSCache has on a node, in its own words (kubernetes/dns, cmd/node-cache): for its
+// address and for the service's, of UDP and TCP.
+struct NodeCacheRules {
+    bool notrack = true;  // raw: queries and answers are not tracked
+    bool accept = true;   // filter: and accepted
+    // The node's INPUT policy is DROP, and it accepts what conntrack knows alone.
+    bool input_by_state = false;
+};
+
 inline constexpr const char* kBridgeFilter = "net.bridge.bridge-nf-call-iptables";
 inline constexpr const char* kBeLiberal = "net.netfilter.nf_conntrack_tcp_be_liberal";
 
 // Packets that the rules with these words have counted, in what `iptables-save --counters` printed.
 std::uint64_t hits_of(const std::string& rules, const std::string& words);
+
+// The same of the policies of the chains of that name.
+std::uint64_t policy_hits_of(const std::string& rules, const std::string& chain);
 
 struct NatPathNames {
     std::string client, dut, server;  // network namespaces
@@ -207,6 +221,8 @@ struct NatPathNames {
     frame::Endpoint service;                  // 198.51.100.10:53
     std::vector<frame::IpAddress> endpoints;  // the two of the service, both the server's
     std::string client_shortcut = "c1", server_shortcut = "s1";
+    frame::IpAddress node_cache;  // 169.254.20.10
+    std::string node_cache_device = "nodelocaldns";
     std::string vxlan = "vx";  // of the tunnel: VNI 42, UDP 4789
     frame::IpAddress client_inner, server_inner;
 };
@@ -227,6 +243,12 @@ class NatPath {
     Status add_endpoints();
     // A link of the client and the server beside the DUT. Nothing takes it but what passes by.
     Status add_shortcut();
+    // Makes the device of NodeLocal DNSCache on the DUT, with both addresses, and its rules; or takes
+    // them away. Gives what the device is: "dummy", or where the kernel lacks that "bridge without
+    // ports"; empty: none.
+    Result<std::string> set_node_cache(const std::optional<NodeCacheRules>& rules);
+    // The rules alone: the device stays.
+    Status set_node_cache_rules(const NodeCacheRules& rules);
     // What `iptables-save --counters` says of the DUT.
     Result<std::string> counted_rules() const;
     // Packets to the client that the DUT's rule for INVALID ones counted.
@@ -251,6 +273,7 @@ class NatPath {
     std::unique_ptr<Namespaces> namespaces_;
     bool has_tunnel_ = false;
     bool has_shortcut_ = false;
+    bool has_node_cache_ = false;
     std::string client_ports_;  // as the kernel gave them
 };
 

@@ -122,6 +122,20 @@ const std::vector<Scenario>& all_scenarios() {
          split_answer_cells,
          {},
          Scenario::When::kAsked},
+        {"dns-tcp-limit",
+         "DNS over TCP through a server with few workers",
+         lab::Role::kNatPath,
+         run_dns_tcp_limit,
+         dns_tcp_limit_cells,
+         {},
+         Scenario::When::kAsked},
+        {"nodelocal",
+         "NodeLocal DNSCache as the cure of the race inside conntrack",
+         lab::Role::kNatPath,
+         run_nodelocal,
+         nodelocal_cells,
+         {},
+         Scenario::When::kAsked},
     };
     return scenarios;
 }

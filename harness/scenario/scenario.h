@@ -136,6 +136,10 @@ Result<verdict::ScenarioResult> run_pmtu_blackhole(Context& context);
 std::vector<std::string> pmtu_blackhole_cells();
 Result<verdict::ScenarioResult> run_invalid_rst(Context& context);
 std::vector<std::string> invalid_rst_cells();
+Result<verdict::ScenarioResult> run_dns_tcp_limit(Context& context);
+std::vector<std::string> dns_tcp_limit_cells();
+Result<verdict::ScenarioResult> run_nodelocal(Context& context);
+std::vector<std::string> nodelocal_cells();
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario

@@ -115,6 +115,84 @@ BOOST_AUTO_TEST_CASE(an_event_log_comes_back_as_it_was) {
     BOOST_TEST((back.events[1].kind == netfilter::EventKind::kDestroy));
 }
 
+BOOST_AUTO_TEST_CASE(what_is_asked_of_a_dns_path_and_what_it_says_come_back_as_they_were) {
+    const DnsmasqOptions dnsmasq{.addresses = {ip("203.0.113.2"), ip("169.254.20.10")},
+                                 .upstream = endpoint("127.0.0.1:10053"),
+                                 .cache_size = 7,
+                                 .max_tcp_connections = 200,
+                                 .dns_forward_max = 1500};
+    const auto started = dnsmasq_from_json(sent(dnsmasq_to_json(dnsmasq)));
+    BOOST_REQUIRE(started.has_value());
+    BOOST_TEST((started->addresses == dnsmasq.addresses));
+    BOOST_TEST((started->upstream == dnsmasq.upstream));
+    BOOST_TEST(started->cache_size == 7U);
+    BOOST_TEST(started->max_tcp_connections == 200U);
+    BOOST_TEST(started->dns_forward_max == 1500U);
+    const DnsmasqReport said{.ended = "dnsmasq ended (exit status 2): no",
+                             .workers = 20,
+                             .said = DnsmasqWorkers{.in_use = 20, .highest = 20, .most = 20},
+                             .log = {"one", "two"}};
+    const auto told = dnsmasq_report_from_json(sent(dnsmasq_report_to_json(said)));
+    BOOST_TEST((told.ended == said.ended && told.workers == said.workers &&
+                told.said == said.said && told.log == said.log));
+    BOOST_TEST(!dnsmasq_report_from_json(sent(dnsmasq_report_to_json({}))).said.has_value());
+
+    const auto forwards =
+        forwarder_from_json(sent(forwarder_to_json({.listen = endpoint("198.18.0.1:53"),
+                                                    .upstream = endpoint("203.0.113.2:53"),
+                                                    .prefer_udp = true,
+                                                    .max_idle = 10})));
+    BOOST_REQUIRE(forwards.has_value());
+    BOOST_TEST((forwards->listen == endpoint("198.18.0.1:53")));
+    BOOST_TEST((forwards->upstream == endpoint("203.0.113.2:53")));
+    BOOST_TEST(forwards->prefer_udp);
+    BOOST_TEST(forwards->max_idle == 10U);
+    const ForwarderReport did{
+        .queries = 1,
+        .answered = 2,
+        .servfail = 3,
+        .dials = 4,
+        .most_open = 5,
+        .idle = 6,
+        .refusal = "connection refused",
+        .tries = {{1, 40'001, 50'001, 7, 8, true, ForwarderTry::Outcome::kGivenUp}}};
+    const auto back = forwarder_report_from_json(sent(forwarder_report_to_json(did)));
+    BOOST_TEST((back.queries == 1 && back.answered == 2 && back.servfail == 3 && back.dials == 4 &&
+                back.most_open == 5 && back.idle == 6 && back.refusal == did.refusal));
+    BOOST_TEST((back.tries == did.tries));
+
+    const TcpQueue queue{
+        .connections = {{endpoint("198.18.0.1:50001"), 1, 2, 3}}, .most_waiting = 33, .looks = 9};
+    const auto queued = tcp_queue_from_json(sent(tcp_queue_to_json(queue)));
+    BOOST_REQUIRE(queued.has_value());
+    BOOST_TEST((queued->connections == queue.connections));
+    BOOST_TEST(queued->most_waiting == 33U);
+    BOOST_TEST(queued->looks == 9U);
+
+    const DnsLoadOptions asked{.server = endpoint("198.18.0.1:53"),
+                               .name = "svc.test",
+                               .own_names = true,
+                               .asks = DnsLoadOptions::Asks::kPairTogether,
+                               .lookups = 80,
+                               .per_second = 0.5,
+                               .timeout = milliseconds(7)};
+    const auto load = load_from_json(sent(load_to_json(asked)));
+    BOOST_REQUIRE(load.has_value());
+    BOOST_TEST((load->server == asked.server && load->name == asked.name && load->own_names &&
+                load->asks == asked.asks && load->lookups == 80 && load->per_second == 0.5 &&
+                load->timeout == asked.timeout));
+    json request = load_to_json(asked);
+    request["lookups"] = 12'001;
+    BOOST_TEST((load_from_json(request).error().code == ErrorCode::kBadInput));
+    request = load_to_json(asked);
+    request["per_second"] = -1;
+    BOOST_TEST((load_from_json(request).error().code == ErrorCode::kBadInput));
+    DnsLoadReport report;
+    report.lookups = {{40'001, 1763692000123456789, 2, 1, 5, 111, 0.75}};
+    BOOST_TEST(
+        (load_report_from_json(sent(load_report_to_json(report))).lookups == report.lookups));
+}
+
 BOOST_AUTO_TEST_CASE(connects_and_what_came_of_them_come_back_as_they_were) {
     const auto server = closing_server_from_json(sent(closing_server_to_json(
         {.listen = endpoint("203.0.113.2:80"), .closes_first = Closer::kClient})));

@@ -1,0 +1,13 @@
+// Many DNS lookups over UDP at once or at a rate, each from a socket of its own.
+#pragma once
+
+#include "dataplane/base/result.h"
+#include "harness/agent/client.h"
+
+namespace pathproof::agent {
+
+// An error means that none could be made; a lookup without an answer is a value. What could not be
+// begun in twice the time that the rate says is left out.
+Result<DnsLoadReport> dns_load(const DnsLoadOptions& options);
+
+}  // namespace pathproof::agent

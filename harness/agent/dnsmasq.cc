@@ -1,0 +1,254 @@
+#include "harness/agent/dnsmasq.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <thread>
+
+#include "harness/process/child.h"
+#include "harness/process/program.h"
+
+namespace pathproof::agent {
+namespace {
+
+constexpr std::size_t kMostLines = 400;
+constexpr milliseconds kStartsWithin{10'000};
+constexpr milliseconds kSaysWithin{2'000};
+constexpr const char* kInstall = "install the package dnsmasq-base";
+constexpr const char* kWorkers = "child processes for TCP requests: in use ";
+// The last line of its answer to SIGUSR1 that every version has.
+constexpr const char* kServer = ": queries sent ";
+
+struct Process {
+    pid_t pid = 0;
+    pid_t parent = 0;
+};
+
+// Of one process group (setpgid(2) of the one that was started).
+std::vector<Process> processes_of(pid_t group) {
+    std::vector<Process> found;
+    std::error_code gone;
+    for (const auto& folder : std::filesystem::directory_iterator("/proc", gone)) {
+        const pid_t pid = std::atoi(folder.path().filename().c_str());
+        if (pid == 0) {
+            continue;
+        }
+        std::ifstream file(folder.path() / "stat");
+        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        const std::size_t end = text.rfind(')');  // of the command's name, which may hold any
+        Process process{.pid = pid};
+        pid_t own = 0;
+        if (end != std::string::npos &&
+            std::sscanf(text.c_str() + end + 1, " %*c %d %d", &process.parent, &own) == 2 &&
+            own == group) {
+            found.push_back(process);
+        }
+    }
+    return found;
+}
+
+Result<std::string> find_program() {
+    for (const char* folder :
+         {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}) {
+        const std::string path = std::string(folder) + "/dnsmasq";
+        if (access(path.c_str(), X_OK) == 0) {
+            return path;
+        }
+    }
+    return fail(ErrorCode::kNotFound, "dnsmasq is not installed: {}", kInstall);
+}
+
+// A shell is the first process of the PID namespace: it ends with unshare(1), whatever becomes of
+// dnsmasq, which would not once it changes its group (PR_SET_PDEATHSIG).
+std::vector<std::string> command_of(const std::string& program, const DnsmasqOptions& options) {
+    std::vector<std::string> argv{
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--",
+        "sh",
+        "-c",
+        "\"$0\" \"$@\"; exit $?",
+        program,
+        "--keep-in-foreground",
+        "--conf-file=/dev/null",
+        "--user=root",
+        "--pid-file=",
+        "--log-facility=-",
+        "--no-resolv",
+        "--no-hosts",
+        "--bind-interfaces",
+        "--port=53",
+        fmt::format("--cache-size={}", options.cache_size),
+        fmt::format("--server={}#{}", to_string(options.upstream.address), options.upstream.port)};
+    for (const frame::IpAddress& address : options.addresses) {
+        argv.push_back("--listen-address=" + to_string(address));
+    }
+    if (options.max_tcp_connections != 0) {
+        argv.push_back(fmt::format("--max-tcp-connections={}", options.max_tcp_connections));
+    }
+    if (options.dns_forward_max != 0) {
+        argv.push_back(fmt::format("--dns-forward-max={}", options.dns_forward_max));
+    }
+    return argv;
+}
+
+bool line_has(const std::string& line, const char* words) {
+    return line.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+std::optional<DnsmasqWorkers> workers_said(const std::vector<std::string>& log) {
+    for (auto line = log.rbegin(); line != log.rend(); ++line) {
+        const std::size_t at = line->find(kWorkers);
+        DnsmasqWorkers said;
+        if (at != std::string::npos &&
+            std::sscanf(line->c_str() + at,
+                        "child processes for TCP requests: in use %u, highest since last SIGUSR1 "
+                        "%u, max allowed %u",
+                        &said.in_use, &said.highest, &said.most) == 3) {
+            return said;
+        }
+    }
+    return std::nullopt;
+}
+
+struct Dnsmasq::Impl {
+    std::mutex mutex;  // of all below
+    std::condition_variable news;
+    std::deque<std::string> lines;
+    std::uint64_t lines_ever = 0;
+    bool serves = false;
+    std::string ended;  // how; empty: it runs
+    pid_t pid = -1;     // of unshare(1): the leader of its process group
+    std::thread keeper;
+
+    // The thread that forks: the child dies with it (process::Child).
+    void keep(const std::vector<std::string>& argv) {
+        auto child = process::Child::start(argv, {.keep_errors = true});
+        {
+            const std::lock_guard lock(mutex);
+            pid = child ? child->pid() : -1;
+            ended = child ? "" : child.error().message;
+        }
+        std::string rest;
+        char chunk[4096];
+        for (ssize_t got = 1; child && got > 0;) {
+            got = read(child->errors(), chunk, sizeof chunk);
+            rest.append(chunk, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+            take_lines(rest);
+        }
+        {
+            const std::lock_guard lock(mutex);
+            pid = -1;  // nobody may kill what has its number next
+        }
+        const std::string how = child ? child->stop() : "";
+        const std::lock_guard lock(mutex);
+        ended = child ? how : ended;
+        news.notify_all();
+    }
+
+    void take_lines(std::string& text) {
+        const std::lock_guard lock(mutex);
+        for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
+            lines.push_back(text.substr(0, end));
+            serves |= line_has(lines.back(), "started, version");
+            ++lines_ever;
+            text.erase(0, end + 1);
+        }
+        while (lines.size() > kMostLines) {
+            lines.pop_front();
+        }
+        news.notify_all();
+    }
+
+    std::string last_line() const { return lines.empty() ? "it said nothing" : lines.back(); }
+
+    // True once a line after the first `before` ones has the words.
+    bool says(std::unique_lock<std::mutex>& lock, std::uint64_t before, const char* words) {
+        return news.wait_for(lock, kSaysWithin, [&] {
+            const std::uint64_t fresh = std::min<std::uint64_t>(lines_ever - before, lines.size());
+            return !ended.empty() ||
+                   std::any_of(lines.end() - static_cast<std::ptrdiff_t>(fresh), lines.end(),
+                               [&](const std::string& line) { return line_has(line, words); });
+        });
+    }
+};
+
+Dnsmasq::Dnsmasq() : impl_(std::make_unique<Impl>()) {}
+
+Dnsmasq::~Dnsmasq() {
+    {
+        const std::lock_guard lock(impl_->mutex);
+        if (impl_->pid > 0) {
+            kill(impl_->pid, SIGKILL);
+        }
+    }
+    if (impl_->keeper.joinable()) {
+        impl_->keeper.join();
+    }
+}
+
+Result<std::unique_ptr<Dnsmasq>> Dnsmasq::start(const DnsmasqOptions& options) {
+    const std::string program = TRY(find_program());
+    if (options.max_tcp_connections != 0) {
+        const auto help = TRY(process::run_program({program, "--help"}));
+        if (!line_has(help.out + help.err, "--max-tcp-connections")) {
+            return fail(ErrorCode::kNotSupported,
+                        "this dnsmasq does not know --max-tcp-connections, which is new in 2.90");
+        }
+    }
+    std::unique_ptr<Dnsmasq> dnsmasq(new Dnsmasq);
+    Impl& impl = *dnsmasq->impl_;
+    impl.keeper = std::thread([&impl, argv = command_of(program, options)] { impl.keep(argv); });
+    std::unique_lock lock(impl.mutex);
+    impl.news.wait_for(lock, kStartsWithin, [&] { return impl.serves || !impl.ended.empty(); });
+    if (!impl.ended.empty()) {
+        return fail(ErrorCode::kUnavailable, "dnsmasq ended ({}): {}", impl.ended,
+                    impl.last_line());
+    }
+    if (!impl.serves) {
+        const std::string last = impl.last_line();
+        lock.unlock();
+        return fail(ErrorCode::kUnavailable, "dnsmasq did not come to serve within {} s: {}",
+                    kStartsWithin.count() / 1000, last);
+    }
+    return dnsmasq;
+}
+
+DnsmasqReport Dnsmasq::report() {
+    DnsmasqReport report;
+    std::unique_lock lock(impl_->mutex);
+    // unshare(1), the shell, dnsmasq, its workers.
+    const auto group = impl_->pid > 0 ? processes_of(impl_->pid) : std::vector<Process>();
+    const auto shell = std::ranges::find(group, impl_->pid, &Process::parent);
+    for (const Process& main : group) {
+        if (shell == group.end() || main.parent != shell->pid) {
+            continue;
+        }
+        const std::uint64_t before = impl_->lines_ever;
+        report.workers =
+            static_cast<std::uint32_t>(std::ranges::count(group, main.pid, &Process::parent));
+        if (kill(main.pid, SIGUSR1) == 0 && impl_->says(lock, before, kServer)) {
+            report.said = workers_said({impl_->lines.begin(), impl_->lines.end()});
+        }
+    }
+    report.log = {impl_->lines.begin(), impl_->lines.end()};
+    if (!impl_->ended.empty()) {
+        report.ended = fmt::format("dnsmasq ended ({}): {}", impl_->ended, impl_->last_line());
+    }
+    return report;
+}
+
+}  // namespace pathproof::agent

@@ -1,0 +1,126 @@
+#include "harness/agent/tcp_queue.h"
+
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <thread>
+
+#include "dataplane/base/clock.h"
+
+namespace pathproof::agent {
+namespace {
+
+constexpr const char* kTable = "/proc/thread-self/net/tcp";
+constexpr milliseconds kLookEvery{10};
+
+std::string read_table() {
+    std::ifstream file(kTable);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The kernel prints the address as a number of its own byte order.
+frame::IpAddress as_printed(unsigned number) {
+    return frame::IpAddress::v4(__builtin_bswap32(number));
+}
+
+}  // namespace
+
+std::vector<TcpSocket> tcp_sockets(std::string_view text) {
+    std::vector<TcpSocket> sockets;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string line(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+        unsigned local = 0, peer = 0, local_port = 0, peer_port = 0, state = 0, receive = 0;
+        unsigned long inode = 0;
+        if (std::sscanf(line.c_str(),
+                        " %*d: %8x:%4x %8x:%4x %2x %*8x:%8x %*2x:%*8x %*8x %*d %*d %lu", &local,
+                        &local_port, &peer, &peer_port, &state, &receive, &inode) == 7) {
+            sockets.push_back({{as_printed(local), static_cast<std::uint16_t>(local_port)},
+                               {as_printed(peer), static_cast<std::uint16_t>(peer_port)},
+                               state,
+                               receive,
+                               inode});
+        }
+    }
+    return sockets;
+}
+
+struct TcpQueueWatch::Impl {
+    frame::Endpoint listener;
+    std::map<frame::Endpoint, TcpQueue::Connection> connections;
+    TcpQueue seen;
+    std::atomic<bool> leaving = false;
+    std::thread looker;
+
+    void look() {
+        const std::int64_t now = realtime_ns();
+        ++seen.looks;
+        for (const TcpSocket& socket : tcp_sockets(read_table())) {
+            if (socket.local != listener) {
+                continue;
+            }
+            if (socket.state == TCP_LISTEN) {
+                seen.most_waiting = std::max(seen.most_waiting, socket.receive_queue);
+                continue;
+            }
+            // SYN_RECV: the handshake does not end while the queue is full.
+            if (socket.state != TCP_ESTABLISHED && socket.state != TCP_CLOSE_WAIT &&
+                socket.state != TCP_SYN_RECV) {
+                continue;
+            }
+            TcpQueue::Connection& connection =
+                connections.try_emplace(socket.peer, TcpQueue::Connection{.peer = socket.peer})
+                    .first->second;
+            if (socket.inode == 0) {
+                connection.first_waiting_ns =
+                    connection.first_waiting_ns == 0 ? now : connection.first_waiting_ns;
+                connection.last_waiting_ns = now;
+            } else if (connection.accepted_ns == 0) {
+                connection.accepted_ns = now;
+            }
+        }
+    }
+};
+
+TcpQueueWatch::TcpQueueWatch() : impl_(std::make_unique<Impl>()) {}
+
+TcpQueueWatch::~TcpQueueWatch() {
+    impl_->leaving = true;
+    if (impl_->looker.joinable()) {
+        impl_->looker.join();
+    }
+}
+
+Result<std::unique_ptr<TcpQueueWatch>> TcpQueueWatch::start(const frame::Endpoint& listener) {
+    if (read_table().empty()) {
+        return fail(ErrorCode::kKernelLacks, "{} is not there", kTable);
+    }
+    std::unique_ptr<TcpQueueWatch> watch(new TcpQueueWatch);
+    Impl& impl = *watch->impl_;
+    impl.listener = listener;
+    impl.looker = std::thread([&impl] {
+        for (; !impl.leaving; std::this_thread::sleep_for(kLookEvery)) {
+            impl.look();
+        }
+    });
+    return watch;
+}
+
+TcpQueue TcpQueueWatch::stop() {
+    impl_->leaving = true;
+    if (impl_->looker.joinable()) {
+        impl_->looker.join();
+    }
+    for (const auto& [peer, connection] : impl_->connections) {
+        impl_->seen.connections.push_back(connection);
+    }
+    return impl_->seen;
+}
+
+}  // namespace pathproof::agent

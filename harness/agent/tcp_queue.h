@@ -1,0 +1,38 @@
+// The queue of a listening TCP socket, looked at again and again: which connections wait there until
+// they are accepted.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/agent/client.h"
+
+namespace pathproof::agent {
+
+// A line of /proc/net/tcp: IPv4.
+struct TcpSocket {
+    frame::Endpoint local;
+    frame::Endpoint peer;
+    unsigned state = 0;               // TCP_ESTABLISHED ... (netinet/tcp.h)
+    std::uint32_t receive_queue = 0;  // of a listening socket: connections that wait
+    std::uint64_t inode = 0;          // 0: no process holds it
+};
+// Lines that are none are passed over.
+std::vector<TcpSocket> tcp_sockets(std::string_view text);
+
+// From start() to stop(), in the network namespace of the thread that starts it.
+class TcpQueueWatch {
+  public:
+    static Result<std::unique_ptr<TcpQueueWatch>> start(const frame::Endpoint& listener);
+    ~TcpQueueWatch();
+    TcpQueue stop();
+
+  private:
+    TcpQueueWatch();
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pathproof::agent

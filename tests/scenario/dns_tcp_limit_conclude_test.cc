@@ -1,0 +1,343 @@
+// What is said of dns-tcp-limit, from plain values.
+#include <boost/test/unit_test.hpp>
+#include <functional>
+
+#include "harness/scenario/dns_tcp_limit.h"
+#include "tests/scenario/path_conclusions.h"
+
+using namespace pathproof;
+using namespace pathproof::scenario;
+using namespace conclusions;
+using LimitRole = verdict::Cell::Role;
+using LimitTry = agent::ForwarderTry::Outcome;
+
+namespace {
+
+// The machine this was written on.
+TcpLimitValues limit_as_usual(const TcpLimitCell& what) {
+    TcpLimitValues seen{.lookups = what.names, .answered = what.names, .slowest_ms = 210};
+    seen.udp_answered = true;
+    seen.udp_ms = 201;
+    const bool fails = what.role == LimitRole::kMatrix;
+    if (what.load == TcpLimitLoad::kForward) {
+        if (fails) {
+            seen.answered = 150;
+            seen.refused = what.names - 150;
+            seen.forward_max = 150;
+            seen.forward_line = "Maximum number of concurrent DNS queries reached (max: 150)";
+        }
+        return seen;
+    }
+    seen.workers = fails ? 20 : 15;
+    seen.in_use = seen.workers;
+    seen.most_workers = 20;
+    if (what.load == TcpLimitLoad::kIdle) {
+        seen.lookups = 1;
+        seen.answered = fails ? 0 : 1;
+        seen.unanswered = seen.harm.by_queue = fails ? 1 : 0;
+        seen.freed = seen.freed_answered = fails && !what.again;
+        seen.freed_ms = 405;
+    } else if (fails) {
+        seen.answered = 20;
+        seen.late = 20;
+        seen.servfail = 40;
+        seen.harm.by_queue = 60;
+        seen.most_waiting = 33;
+        seen.overflows = 120;
+        seen.most_open = 80;
+    }
+    return seen;
+}
+
+verdict::ScenarioResult limit_with(const std::string& id,
+                                   const std::function<void(TcpLimitValues&)>& change) {
+    std::vector<MeasuredTcpLimitCell> cells;
+    for (const TcpLimitCell& what : dns_tcp_limit_plan()) {
+        cells.push_back({.what = what, .seen = limit_as_usual(what), .evidence = {}});
+        if (what.id == id || id == "*") {
+            change(cells.back().seen);
+        }
+    }
+    return conclude(cells);
+}
+
+// Of a burst: everything fails for that.
+auto harmed_by(std::uint64_t TcpLimitHarm::*what) {
+    return [what](TcpLimitValues& seen) {
+        seen.answered = 0;
+        seen.servfail = seen.lookups;
+        seen.late = 0;
+        seen.harm = {};
+        seen.harm.*what = seen.lookups;
+    };
+}
+
+// One lookup from port 1, whose try from port 5 ended in 2 s without an answer.
+struct OneLookup {
+    agent::DnsLoadReport load;
+    agent::ForwarderReport forwarder;
+    agent::TcpQueue queue;
+    std::uint64_t overflows = 0;
+
+    OneLookup() {
+        load.lookups = {{.port = 1, .start_ns = 0, .asked = 1, .answered = 1, .rcode = 2}};
+        forwarder.tries = {{.client_port = 1,
+                            .port = 5,
+                            .start_ns = 100,
+                            .end_ns = 2'000'000'100,
+                            .connected = true,
+                            .outcome = LimitTry::kTimedOut}};
+        queue.connections = {{.peer = {frame::IpAddress::v4(1), 5},
+                              .first_waiting_ns = 200,
+                              .last_waiting_ns = 2'000'000'000}};
+    }
+    TcpLimitHarm harm() const {
+        return tell_harm(load, forwarder, queue, frame::IpAddress::v4(1), overflows);
+    }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(dns_tcp_limit_conclude)
+
+BOOST_AUTO_TEST_CASE(what_this_machine_shows_is_reproduced_named_and_cured) {
+    const auto result = limit_with("", [](TcpLimitValues&) {});
+    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
+    BOOST_TEST(result.cure_shown, result.cure);
+    BOOST_TEST(has(result.headline, "burst-80: 60 of 80 lookups"), result.headline);
+    BOOST_TEST(has(result.headline, "forward-200: 50 of 200 lookups"), result.headline);
+    BOOST_TEST(has(result.cause, "in use 20, ... max allowed 20"), result.cause);
+    BOOST_TEST(has(result.cause, "stand-in for CoreDNS"), result.cause);
+    BOOST_TEST(has(result.cause, "answered 405.0 ms after the connections had ended"), result.cause);
+    BOOST_TEST(has(result.cause, "reached (max: 150)"), result.cause);
+    BOOST_TEST(has(result.cure, "--max-tcp-connections=200` (new in 2.90)"), result.cure);
+    BOOST_TEST(cell(result, "burst-80").cause == "worker-limit");
+    BOOST_TEST(cell(result, "idle-20").cause == "worker-limit");
+    BOOST_TEST(cell(result, "forward-200").cause == "forward-max");
+    BOOST_TEST(result.before_cell == "idle-20");
+    BOOST_TEST(result.after_cell == "cure.idle-20.max-idle");
+    // The stand-in is named where it was.
+    for (const auto* cells : {&result.cells, &result.controls}) {
+        for (const Cell& each : *cells) {
+            BOOST_TEST((each.toggles[1].second == "none" ||
+                        has(each.toggles[1].second, "stand-in for CoreDNS")),
+                       each.id);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_control_that_shows_it_proves_nothing) {
+    for (const TcpLimitCell& what : dns_tcp_limit_plan()) {
+        if (what.role == LimitRole::kControl) {
+            inconclusive(limit_with(what.id,
+                                    [](TcpLimitValues& seen) {
+                                        --seen.answered;
+                                        ++seen.unanswered;
+                                        seen.harm.by_queue = 1;
+                                        seen.in_use = seen.workers = 20;
+                                    }),
+                         what.id);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_cure_that_fails_or_a_failure_that_does_not_come_back_is_not_shown) {
+    const auto fails = limit_with("cure.burst-80.more-workers", [](TcpLimitValues& seen) {
+        seen.answered = 79;
+        seen.late = seen.harm.by_server = 1;
+    });
+    BOOST_TEST((fails.verdict == ScenarioVerdict::kReproduced));
+    BOOST_TEST(!fails.cure_shown);
+    BOOST_TEST(has(fails.cure, "not shown: 1 of 80"), fails.cure);
+    for (const char* id : {"idle-20.after-cure", "burst-80.after-cure", "forward-200.after-cure"}) {
+        const auto gone = limit_with(id, [](TcpLimitValues& seen) {
+            seen.answered = seen.lookups;
+            seen.late = seen.servfail = seen.refused = seen.unanswered = 0;
+            seen.harm = {};
+        });
+        BOOST_TEST(!gone.cure_shown, id);
+        BOOST_TEST(has(gone.cure, "was not seen again"), gone.cure);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_option_that_this_dnsmasq_lacks_is_skipped_and_the_other_cure_shown) {
+    const auto result = limit_with("cure.burst-80.more-workers", [](TcpLimitValues& seen) {
+        seen = {};
+        seen.skipped = "this dnsmasq does not know --max-tcp-connections, which is new in 2.90";
+    });
+    BOOST_TEST((cell(result, "cure.burst-80.more-workers").verdict == verdict::CellVerdict::kSkip));
+    BOOST_TEST(result.cure_shown, result.cure);
+    BOOST_TEST(has(result.cure, "new in 2.90"), result.cure);
+}
+
+BOOST_AUTO_TEST_CASE(where_all_is_answered_nothing_is_reproduced) {
+    std::vector<MeasuredTcpLimitCell> cells;
+    for (const TcpLimitCell& what : dns_tcp_limit_plan()) {
+        TcpLimitCell harmless = what;
+        harmless.role = LimitRole::kControl;
+        cells.push_back({.what = what, .seen = limit_as_usual(harmless), .evidence = {}});
+    }
+    const auto result = conclude(cells);
+    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
+    BOOST_TEST(result.cause.empty());
+}
+
+// Traps: the same symptom by another cause.
+BOOST_AUTO_TEST_CASE(other_causes_are_named_and_never_given_this_one) {
+    const std::vector<std::pair<std::string, std::function<void(TcpLimitValues&)>>> traps = {
+        {"server-slow", harmed_by(&TcpLimitHarm::by_server)},
+        {"server-error", harmed_by(&TcpLimitHarm::by_answer)},
+        {"syn-lost", harmed_by(&TcpLimitHarm::not_connected)},
+        {"connection-refused", harmed_by(&TcpLimitHarm::by_refusal)},
+        {"not-accepting",
+         [](TcpLimitValues& seen) {
+             harmed_by (&TcpLimitHarm::by_queue)(seen);
+             seen.in_use.reset();
+             seen.workers = 3;
+         }},
+        {"not-serving",
+         [](TcpLimitValues& seen) {
+             harmed_by (&TcpLimitHarm::by_queue)(seen);
+             seen.udp_answered = false;
+         }},
+    };
+    for (const auto& [cause, change] : traps) {
+        const auto result = limit_with("burst-80", change);
+        inconclusive(result, "burst-80");
+        BOOST_TEST(cell(result, "burst-80").cause == cause);
+    }
+    const auto unexplained = limit_with("burst-80", harmed_by(&TcpLimitHarm::unexplained));
+    inconclusive(unexplained, "nothing tells why of 80");
+    BOOST_TEST(unexplained.unexplained == 80U);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_refused_without_a_word_of_a_limit_has_another_cause) {
+    const auto silent = limit_with("forward-200", [](TcpLimitValues& seen) {
+        seen.forward_max = 0;
+        seen.forward_line = "";
+    });
+    inconclusive(silent, "says nothing of too many queries");
+    BOOST_TEST(cell(silent, "forward-200").cause == "refused");
+    const auto lost = limit_with("forward-200", [](TcpLimitValues& seen) {
+        seen.answered = 140;
+        seen.unanswered = 10;
+    });
+    BOOST_TEST(cell(lost, "forward-200").cause == "lost");
+    BOOST_TEST(lost.unexplained == 60U);
+}
+
+BOOST_AUTO_TEST_CASE(a_lookup_is_joined_to_where_its_tries_were) {
+    OneLookup one;
+    BOOST_TEST(one.harm().by_queue == 1U);
+    // Accepted late in the try, and early in it.
+    one.queue.connections[0].accepted_ns = 1'900'000'000;
+    BOOST_TEST(one.harm().by_queue == 1U);
+    one.queue.connections[0].accepted_ns = 300;
+    BOOST_TEST(one.harm().by_server == 1U);
+    one.queue.connections[0] = {.peer = {frame::IpAddress::v4(1), 5}, .accepted_ns = 200};
+    BOOST_TEST(one.harm().by_server == 1U);
+    // Another host's connection from that port is none of it.
+    one = {};
+    one.queue.connections[0].peer.address = frame::IpAddress::v4(2);
+    BOOST_TEST(one.harm().unexplained == 1U);
+    // Not connected: the queue was full, or it was not.
+    one = {};
+    one.forwarder.tries[0].connected = false;
+    BOOST_TEST(one.harm().not_connected == 1U);
+    one.overflows = 1;
+    BOOST_TEST(one.harm().by_queue == 1U);
+    // Connected by a SYN cookie, and the queue was full.
+    one = {};
+    one.queue.connections.clear();
+    one.overflows = 1;
+    BOOST_TEST(one.harm().by_queue == 1U);
+    // The server's own error, and a connection that was refused.
+    one = {};
+    one.forwarder.tries[0].outcome = LimitTry::kAnswered;
+    BOOST_TEST(one.harm().by_answer == 1U);
+    one.forwarder.tries[0].outcome = LimitTry::kRefused;
+    BOOST_TEST(one.harm().by_refusal == 1U);
+    // One bad try of another kind spoils it; no try at all tells nothing.
+    one = {};
+    one.forwarder.tries.push_back(one.forwarder.tries[0]);
+    one.forwarder.tries[1].port = 6;
+    BOOST_TEST(one.harm().unexplained == 1U);
+    one.forwarder.tries.clear();
+    BOOST_TEST(one.harm().unexplained == 1U);
+    // In time and late.
+    one = {};
+    one.load.lookups[0].rcode = 0;
+    BOOST_TEST(one.harm().all() == 0U);
+    one.load.lookups[0].milliseconds = 2210;
+    BOOST_TEST(one.harm().by_queue == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
+    inconclusive(limit_with("burst-80",
+                            [](TcpLimitValues& seen) {
+                                seen.objections = {"dnsmasq ended (signal 9 (Killed)): last words"};
+                            }),
+                 "last words");
+    inconclusive(conclude(std::vector<MeasuredTcpLimitCell>{}), "nothing was measured");
+    inconclusive(conclude({{.what = dns_tcp_limit_plan()[1], .seen = {}, .evidence = {}}}),
+                 "no lookup was made");
+}
+
+BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
+    ten_thousand({{"REFUSED", {"refused"}},
+                  {"with an error", {"servfail", "by_answer"}},
+                  {"not at all", {"unanswered"}},
+                  {"child processes of dnsmasq", {"workers"}},
+                  {"Recv-Q of its socket", {"most_waiting"}},
+                  {"ListenOverflows rose", {"overflows"}},
+                  {"waited in the queue of", {"by_queue"}},
+                  {"did not answer", {"by_server", "by_queue"}},
+                  {"the server itself answered", {"by_answer"}},
+                  {"no connection came about", {"not_connected"}},
+                  {"after the connections had ended", {"freed"}},
+                  {"nothing tells why", {"unexplained"}}},
+                 [](Dice& dice) {
+                     std::vector<MeasuredTcpLimitCell> cells;
+                     for (const TcpLimitCell& what : dns_tcp_limit_plan()) {
+                         TcpLimitValues seen = limit_as_usual(what);
+                         if (dice.one_in(9)) {
+                             seen.lookups = dice.up_to(80);
+                             seen.answered = dice.up_to(seen.lookups);
+                             std::uint64_t left = seen.lookups - seen.answered;
+                             for (auto part : {&TcpLimitValues::late, &TcpLimitValues::servfail,
+                                               &TcpLimitValues::refused}) {
+                                 seen.*part = dice.up_to(left);
+                                 left -= seen.*part;
+                             }
+                             seen.unanswered = left;
+                             left = seen.harmed();
+                             seen.harm = {};
+                             for (auto part : {&TcpLimitHarm::by_queue, &TcpLimitHarm::by_server,
+                                               &TcpLimitHarm::by_answer, &TcpLimitHarm::by_refusal,
+                                               &TcpLimitHarm::not_connected}) {
+                                 seen.harm.*part = dice.up_to(left);
+                                 left -= seen.harm.*part;
+                             }
+                             seen.harm.unexplained = left;
+                             seen.workers = dice.up_to(21);
+                             seen.most_waiting = dice.up_to(33);
+                             seen.overflows = dice.up_to(33);
+                             if (dice.one_in(2)) {
+                                 seen.in_use = dice.up_to(20);
+                             }
+                             seen.udp_answered = !dice.one_in(4);
+                             seen.forward_max = dice.up_to(150);
+                             seen.forward_line = seen.forward_max != 0 ? "Maximum number" : "";
+                         }
+                         if (dice.one_in(40)) {
+                             seen.objections = {"dnsmasq ended"};
+                         }
+                         if (!dice.one_in(12)) {
+                             cells.push_back({.what = what, .seen = seen, .evidence = {}});
+                         }
+                     }
+                     return conclude(cells);
+                 });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
