@@ -148,7 +148,8 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
     for (std::size_t i = 0; i < lookups.size(); ++i) {
         by_label[first_label(lookups[i].lookup.name)] = i;
     }
-    for (QueryTrail& query : join_queries(dns_of(*at_dut, false), log, dns_of(*at_client, true))) {
+    for (QueryTrail& query : join_queries(names.server_address, dns_of(*at_dut, false), log,
+                                          dns_of(*at_client, true))) {
         if (const auto own = by_label.find(first_label(query.name)); own != by_label.end()) {
             trails[own->second].queries.push_back(std::move(query));
         }

@@ -44,6 +44,9 @@ std::optional<DnsOnWire> dns_on_wire(const agent::CapturedFrame& frame) {
 }
 
 QueryFate fate_of(const QueryTrail& query, double patience_ms) {
+    if (query.elsewhere) {
+        return QueryFate::kElsewhere;
+    }
     if (query.came && (!query.taken || !query.answered || query.came_rcode != query.rcode)) {
         return QueryFate::kForeign;
     }
@@ -63,6 +66,7 @@ std::string strange_fate(const std::vector<QueryTrail>& queries, double patience
             case QueryFate::kAnswerLost: return "answer-lost";
             case QueryFate::kLate: return "late-answer";
             case QueryFate::kForeign: return "foreign-answer";
+            case QueryFate::kElsewhere: return "other-server";
         }
     }
     return "";
@@ -75,10 +79,12 @@ std::string fate_text(const std::string& strange_fate) {
            : strange_fate == "late-answer" ? "answers came later than the resolver waits"
            : strange_fate == "foreign-answer"
                ? "answers came to the client that the server did not give"
-               : "";
+           : strange_fate == "other-server" ? "the client asked another server than this lab's"
+                                            : "";
 }
 
-std::vector<QueryTrail> join_queries(const std::vector<DnsOnWire>& queries,
+std::vector<QueryTrail> join_queries(const frame::IpAddress& server,
+                                     const std::vector<DnsOnWire>& queries,
                                      const std::vector<agent::DnsQueryRecord>& log,
                                      const std::vector<DnsOnWire>& answers) {
     std::vector<QueryTrail> trails;
@@ -87,7 +93,7 @@ std::vector<QueryTrail> join_queries(const std::vector<DnsOnWire>& queries,
                           .type = query.type,
                           .id = query.id,
                           .client = query.client,
-                          .asked = query.server,
+                          .elsewhere = !(query.server.address == server),
                           .sent_ns = query.time_ns});
     }
     for (const agent::DnsQueryRecord& record : log) {

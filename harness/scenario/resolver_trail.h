@@ -30,8 +30,9 @@ struct QueryTrail {
     std::string name;
     std::uint16_t type = 0;
     std::uint16_t id = 0;
-    frame::Endpoint client, asked;
-    bool tcp = false;  // of these only the server tells, and its answer counts as come
+    frame::Endpoint client;
+    bool elsewhere = false;  // sent to another server than ours
+    bool tcp = false;        // of these only the server tells, and its answer counts as come
     std::int64_t sent_ns = 0;
     bool taken = false;  // by the server
     bool answered = false;
@@ -49,17 +50,19 @@ enum class QueryFate : std::uint8_t {
     kAnswerLost,  // the server answered, and no answer came
     kLate,        // the answer came when the resolver did not wait any more
     kForeign,     // an answer came that the server did not give
+    kElsewhere,   // the client asked another server, whatever came of it
 };
 QueryFate fate_of(const QueryTrail& query, double patience_ms);
-// "query-lost", "answer-lost", "late-answer", "foreign-answer": of the first query whose fate is neither
-// of the first two; empty: of none.
+// "query-lost", "answer-lost", "late-answer", "foreign-answer", "other-server": of the first query whose
+// fate is neither of the first two; empty: of none.
 std::string strange_fate(const std::vector<QueryTrail>& queries, double patience_ms);
 // "the server did not take a query that left the client".
 std::string fate_text(const std::string& strange_fate);
 
 // Joins by client's port, id, name and type, each record to the latest sending before it that has none
-// yet. In the order of sending.
-std::vector<QueryTrail> join_queries(const std::vector<DnsOnWire>& queries,
+// yet. In the order of sending. `server` is ours.
+std::vector<QueryTrail> join_queries(const frame::IpAddress& server,
+                                     const std::vector<DnsOnWire>& queries,
                                      const std::vector<agent::DnsQueryRecord>& log,
                                      const std::vector<DnsOnWire>& answers);
 

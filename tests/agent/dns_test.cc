@@ -138,11 +138,9 @@ namespace {
 
 std::unique_ptr<DnsServer> server_with(const std::vector<DnsRule>& rules,
                                        const std::vector<DnsLoss>& losses = {}) {
-    auto server = DnsServer::start({.listen = endpoint("127.0.0.1:0"),
-                                    .address = ip("203.0.113.5"),
-                                    .rules = rules,
-                                    .losses = losses,
-                                    .keep_log = true});
+    auto server =
+        DnsServer::start({.listen = endpoint("127.0.0.1:0"), .address = ip("203.0.113.5")},
+                         {.rules = rules, .losses = losses, .keep_log = true});
     BOOST_REQUIRE_MESSAGE(server, server.error().message);
     return std::move(*server);
 }

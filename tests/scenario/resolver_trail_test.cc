@@ -44,27 +44,37 @@ QueryFate only_fate(const std::vector<QueryTrail>& trails) {
 BOOST_AUTO_TEST_SUITE(resolver_trail)
 
 BOOST_AUTO_TEST_CASE(each_fate_of_a_query_has_its_name) {
-    BOOST_TEST((only_fate(join_queries({on_wire(0, false)}, {at_server(1, true)},
+    BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {at_server(1, true)},
                                        {on_wire(2, true)})) == QueryFate::kAnswered));
-    BOOST_TEST((only_fate(join_queries({on_wire(0, false)}, {at_server(1, false)}, {})) ==
-                QueryFate::kWithheld));
-    BOOST_TEST((only_fate(join_queries({on_wire(0, false)}, {}, {})) == QueryFate::kQueryLost));
-    BOOST_TEST((only_fate(join_queries({on_wire(0, false)}, {at_server(1, true)}, {})) ==
-                QueryFate::kAnswerLost));
-    BOOST_TEST((only_fate(join_queries({on_wire(0, false)}, {at_server(1, true)},
+    BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {at_server(1, false)},
+                                       {})) == QueryFate::kWithheld));
+    BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {}, {})) ==
+                QueryFate::kQueryLost));
+    BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {at_server(1, true)},
+                                       {})) == QueryFate::kAnswerLost));
+    BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {at_server(1, true)},
                                        {on_wire(6000, true)})) == QueryFate::kLate));
     // A stranger answers what the server never saw, or other than it, or in the place of silence.
-    BOOST_TEST((only_fate(join_queries({on_wire(0, false)}, {}, {on_wire(2, true, 5)})) ==
-                QueryFate::kForeign));
-    BOOST_TEST((only_fate(join_queries({on_wire(0, false)}, {at_server(1, true)},
+    BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {},
+                                       {on_wire(2, true, 5)})) == QueryFate::kForeign));
+    BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {at_server(1, true)},
                                        {on_wire(2, true, 3)})) == QueryFate::kForeign));
-    BOOST_TEST((only_fate(join_queries({on_wire(0, false)}, {at_server(1, false)},
+    BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {at_server(1, false)},
                                        {on_wire(2, true)})) == QueryFate::kForeign));
+}
+
+// As where the client's resolv.conf names another one.
+BOOST_AUTO_TEST_CASE(a_query_to_another_server_is_told_from_a_lost_one) {
+    DnsOnWire elsewhere = on_wire(0, false);
+    elsewhere.server = frame::parse_endpoint("198.51.100.53:53").value();
+    const auto trails = join_queries(kServer.address, {elsewhere}, {}, {on_wire(2, true, 3)});
+    BOOST_TEST((only_fate(trails) == QueryFate::kElsewhere));
+    BOOST_TEST(strange_fate(trails, 4500) == "other-server");
 }
 
 BOOST_AUTO_TEST_CASE(a_query_that_is_sent_again_has_two_ways) {
     const auto trails =
-        join_queries({on_wire(0, false), on_wire(5000, false)},
+        join_queries(kServer.address, {on_wire(0, false), on_wire(5000, false)},
                      {at_server(1, false), at_server(5001, true)}, {on_wire(5002, true)});
     BOOST_REQUIRE(trails.size() == 2U);
     BOOST_TEST((fate_of(trails[0], 4500) == QueryFate::kWithheld));
@@ -72,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_query_that_is_sent_again_has_two_ways) {
     BOOST_TEST(trails[1].came_after_ms == 2.0);
     BOOST_TEST(strange_fate(trails, 4500) == "");
     // The first was lost on its way: what the server took is the second.
-    const auto lost = join_queries({on_wire(0, false), on_wire(5000, false)},
+    const auto lost = join_queries(kServer.address, {on_wire(0, false), on_wire(5000, false)},
                                    {at_server(5001, true)}, {on_wire(5002, true)});
     BOOST_TEST((fate_of(lost[0], 4500) == QueryFate::kQueryLost));
     BOOST_TEST((fate_of(lost[1], 4500) == QueryFate::kAnswered));
@@ -82,8 +92,9 @@ BOOST_AUTO_TEST_CASE(a_query_that_is_sent_again_has_two_ways) {
 BOOST_AUTO_TEST_CASE(messages_of_other_names_and_over_tcp_do_not_mix) {
     agent::DnsQueryRecord tcp = at_server(3, true, 3);
     tcp.tcp = true;
-    const auto trails = join_queries({on_wire(0, false), on_wire(1, false, 0, "n2.example.com")},
-                                     {tcp}, {on_wire(2, true, 0, "n2.example.com")});
+    const auto trails =
+        join_queries(kServer.address, {on_wire(0, false), on_wire(1, false, 0, "n2.example.com")},
+                     {tcp}, {on_wire(2, true, 0, "n2.example.com")});
     BOOST_REQUIRE(trails.size() == 3U);
     BOOST_TEST((fate_of(trails[0], 4500) == QueryFate::kQueryLost));
     BOOST_TEST((fate_of(trails[1], 4500) == QueryFate::kForeign));
