@@ -108,7 +108,8 @@ BOOST_AUTO_TEST_CASE(what_this_machine_shows_is_reproduced_named_and_cured) {
     BOOST_TEST(has(result.headline, "forward-200: 50 of 200 lookups"), result.headline);
     BOOST_TEST(has(result.cause, "in use 20, ... max allowed 20"), result.cause);
     BOOST_TEST(has(result.cause, "stand-in for CoreDNS"), result.cause);
-    BOOST_TEST(has(result.cause, "answered 405.0 ms after the connections had ended"), result.cause);
+    BOOST_TEST(has(result.cause, "answered 405.0 ms after the connections had ended"),
+               result.cause);
     BOOST_TEST(has(result.cause, "reached (max: 150)"), result.cause);
     BOOST_TEST(has(result.cure, "--max-tcp-connections=200` (new in 2.90)"), result.cure);
     BOOST_TEST(cell(result, "burst-80").cause == "worker-limit");

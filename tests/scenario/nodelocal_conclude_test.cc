@@ -112,7 +112,8 @@ BOOST_AUTO_TEST_CASE(a_cure_that_does_not_go_past_conntrack_is_not_shown) {
              {"1 entries of the clients' lookups",
               [](NodelocalValues& seen) { seen.client_entries = 1; }},
              {"the service's rule counted 1", [](NodelocalValues& seen) { seen.service_hits = 1; }},
-             {"the raw rules counted 1999 of 2000", [](NodelocalValues& seen) { seen.raw_hits = 1999; }},
+             {"the raw rules counted 1999 of 2000",
+              [](NodelocalValues& seen) { seen.raw_hits = 1999; }},
              {"clash_resolve rose by 2", [](NodelocalValues& seen) { seen.clash_resolve = 2; }},
              {"999 of 1000", [](NodelocalValues& seen) { seen.answered = 1; }}}) {
         const auto result = node_with("cure.service-address", change);
