@@ -1,3 +1,4 @@
+#include "harness/lab/kube_proxy.h"
 #include "harness/lab/plan.h"
 
 namespace pathproof::lab {
@@ -80,10 +81,6 @@ std::string dut_commands(const NatBoxNames& names) {
     return commands + server_side(names) + carrier(names);
 }
 
-std::string endpoint_chain(const std::string& protocol, std::size_t index) {
-    return fmt::format("KUBE-SEP-{}-{}", protocol, index);
-}
-
 std::string snat_rules(const NatBoxNames& names, Snat snat) {
     switch (snat) {
         case Snat::kNone: return "";
@@ -98,30 +95,6 @@ std::string snat_rules(const NatBoxNames& names, Snat snat) {
 }
 
 }  // namespace
-
-std::string kube_service_rules(const frame::Endpoint& service_port, const std::string& protocol,
-                               const std::vector<IpAddress>& backends, std::uint16_t backend_port) {
-    const std::string service = "KUBE-SVC-" + protocol;
-    std::string rules = fmt::format(":{} - [0:0]\n", service);
-    for (std::size_t i = 0; i < backends.size(); ++i) {
-        rules += fmt::format(":{} - [0:0]\n", endpoint_chain(protocol, i));
-    }
-    rules += fmt::format("-A KUBE-SERVICES -d {}/32 -p {} -m {} --dport {} -j {}\n",
-                         to_string(service_port.address), protocol, protocol, service_port.port,
-                         service);
-    for (std::size_t i = 0; i < backends.size(); ++i) {
-        const std::size_t left = backends.size() - i;
-        const std::string chance =
-            left == 1 ? ""
-                      : fmt::format("-m statistic --mode random --probability {:.10f} ",
-                                    1.0 / static_cast<double>(left));
-        rules += fmt::format("-A {} {}-j {}\n", service, chance, endpoint_chain(protocol, i));
-        rules += fmt::format("-A {} -p {} -m {} -j DNAT --to-destination {}:{}\n",
-                             endpoint_chain(protocol, i), protocol, protocol,
-                             to_string(backends[i]), backend_port);
-    }
-    return rules;
-}
 
 std::vector<IpAddress> backend_addresses(unsigned count) {
     std::vector<IpAddress> backends;
@@ -192,6 +165,16 @@ std::vector<Script> nat_box_scripts(const NatBoxNames& names) {
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options) {
     const std::vector<IpAddress> backends(names.servers.begin(),
                                           names.servers.begin() + options.backends);
+    const auto dns = [&](const char* port, const char* protocol) {
+        return KubeService{.name = "kube-dns",
+                           .port = port,
+                           .protocol = protocol,
+                           .address = names.service,
+                           .endpoints = backends,
+                           .endpoint_port = names.service.port,
+                           .name_space = "kube-system",
+                           .pods = ""};
+    };
     return "*nat\n"
            ":PREROUTING ACCEPT [0:0]\n"
            ":INPUT ACCEPT [0:0]\n"
@@ -201,9 +184,8 @@ std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options
            ":KUBE-POSTROUTING - [0:0]\n"
            "-A PREROUTING -j KUBE-SERVICES\n"
            "-A POSTROUTING -j KUBE-POSTROUTING\n" +
-           kube_service_rules(names.service, "udp", backends, names.service.port) +
-           kube_service_rules(names.service, "tcp", backends, names.service.port) +
-           snat_rules(names, options.snat) + "COMMIT\n";
+           kube_marks() + kube_service_rules(dns("dns", "udp")) +
+           kube_service_rules(dns("dns-tcp", "tcp")) + snat_rules(names, options.snat) + "COMMIT\n";
 }
 
 }  // namespace pathproof::lab

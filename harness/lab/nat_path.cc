@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "harness/lab/kube_proxy.h"
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
 #include "harness/lab/undo.h"
@@ -11,6 +12,8 @@
 
 namespace pathproof::lab {
 namespace {
+
+using frame::Family;
 
 constexpr const char* kLocalPorts = "net.ipv4.ip_local_port_range";
 
@@ -22,8 +25,10 @@ Status build_path(const NatPathNames& names, Namespaces& namespaces) {
 }
 
 // With what each rule of iptables has counted.
-Result<std::string> rules_of(const std::string& netns) {
-    return process::run_checked({"iptables-save", "--counters"}, {.netns = netns});
+Result<std::string> rules_of(const std::string& netns, frame::Family family = Family::kIpv4) {
+    return process::run_checked(
+        {family == Family::kIpv4 ? "iptables-save" : "ip6tables-save", "--counters"},
+        {.netns = netns});
 }
 
 }  // namespace
@@ -34,6 +39,7 @@ NatPath::~NatPath() = default;
 Result<std::unique_ptr<NatPath>> NatPath::build(Journal& journal) {
     std::unique_ptr<NatPath> lab(new NatPath);
     lab->names_ = nat_path_names(journal.run_id());
+    lab->names6_ = nat_path_names(journal.run_id(), Family::kIpv6);
     lab->namespaces_ = std::make_unique<Namespaces>(journal);
     if (const Status built = build_path(lab->names_, *lab->namespaces_); !built) {
         return fail(built.error(), "build the nat-path lab");
@@ -49,7 +55,8 @@ Result<std::unique_ptr<NatPath>> NatPath::build(Journal& journal) {
 }
 
 Status NatPath::configure(const NatPathOptions& options) {
-    TRY(load_rules(names_.dut, nat_path_rules(names_, options)));
+    TRY(load_rules(names_.dut, nat_path_rules(names(options.family), options), options.family));
+    TRY(load_proxy_table(options));
     const PortRange& ports = options.client_ports;
     const Status set = set_sysctls(
         names_.client,
@@ -65,6 +72,17 @@ Status NatPath::configure(const NatPathOptions& options) {
     TRY(timed && options.tunnel ? make_tunnel(*options.tunnel) : timed);
     TRY(has_shortcut_ ? run_ip({nat_path_route_of_answers(names_, options)}) : Status());
     return options.flows == NatPathOptions::Flows::kForget ? flush_conntrack(names_.dut) : timed;
+}
+
+Status NatPath::load_proxy_table(const NatPathOptions& options) {
+    const bool wanted = options.proxy == NatPathOptions::Proxy::kNftables;
+    if (!wanted && !has_proxy_table_) {
+        return {};
+    }
+    TRY(load_nft(names_.dut, kube_nft_no_table(Family::kIpv4) + kube_nft_no_table(Family::kIpv6)));
+    has_proxy_table_ = wanted;
+    return wanted ? load_nft(names_.dut, nat_path_proxy_table(names(options.family), options))
+                  : Status();
 }
 
 Status NatPath::make_tunnel(const TunnelOptions& options) {
@@ -102,12 +120,42 @@ Status NatPath::add_shortcut() {
     return {};
 }
 
+Status NatPath::add_ipv6() {
+    for (const auto& [netns, devices] :
+         {std::pair{names_.client, std::vector{names_.client_device}},
+          {names_.dut, {names_.dut_client_device, names_.dut_server_device}},
+          {names_.server, {names_.server_device}}}) {
+        // Without duplicate address detection neighbours can be asked at once.
+        Sysctls values{{"net.ipv6.conf.all.accept_dad", "0"}};
+        for (const std::string& device : devices) {
+            values.emplace_back("net.ipv6.conf." + device + ".accept_dad", "0");
+        }
+        values.emplace_back("net.ipv6.conf.default.disable_ipv6", "0");
+        values.emplace_back("net.ipv6.conf.all.disable_ipv6", "0");
+        if (const Status on = set_sysctls(netns, values); !on) {
+            return fail(ErrorCode::kKernelLacks, "IPv6 is not there ({})", on.error().message);
+        }
+    }
+    TRY(set_sysctls(names_.dut, {{"net.ipv6.conf.all.forwarding", "1"}}));
+    TRY(run_ip(nat_path_ipv6_scripts(names6_)));
+    has_ipv6_ = true;
+    return {};
+}
+
 Status NatPath::add_endpoints() {
-    TRY(run_ip(nat_path_endpoint_scripts(names_)));
-    TRY(load_rules(names_.server, nat_path_endpoint_filter(EndpointState::kSilent)));
-    TRY(load_rules(names_.dut, nat_path_endpoint_filter(EndpointState::kRejected)));
+    for (const Family family : {Family::kIpv4, Family::kIpv6}) {
+        if (family == Family::kIpv6 && !has_ipv6_) {
+            continue;
+        }
+        TRY(run_ip(nat_path_endpoint_scripts(names(family))));
+        TRY(load_rules(names_.server, nat_path_endpoint_filter(EndpointState::kSilent, family),
+                       family));
+        TRY(load_rules(names_.dut, nat_path_endpoint_filter(EndpointState::kRejected, family),
+                       family));
+    }
     // A client is told of each connect that is rejected, not of one a second.
-    return set_sysctls(names_.dut, {{"net.ipv4.icmp_ratelimit", "0"}});
+    TRY(set_sysctls(names_.dut, {{"net.ipv4.icmp_ratelimit", "0"}}));
+    return has_ipv6_ ? set_sysctls(names_.dut, {{"net.ipv6.icmp.ratelimit", "0"}}) : Status();
 }
 
 Result<std::string> NatPath::set_node_cache(const std::optional<NodeCacheRules>& rules) {
@@ -158,13 +206,44 @@ Status NatPath::set_node_cache_rules(const NodeCacheRules& rules) {
     return load_rules(names_.dut, node_cache_rules(names_, rules));
 }
 
-Result<std::string> NatPath::counted_rules() const {
-    return rules_of(names_.dut);
+std::uint64_t nft_hits_of(const std::string& table, const std::string& words) {
+    constexpr std::string_view kCounter = "counter packets ";
+    std::uint64_t hits = 0;
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+        // "meta l4proto tcp counter packets 12 bytes 624 dnat to 203.0.113.16:8080"
+        if (const std::size_t at = line.find(kCounter);
+            at != std::string::npos && line.ends_with(words)) {
+            hits += std::strtoull(line.c_str() + at + kCounter.size(), nullptr, 10);
+        }
+    }
+    return hits;
 }
 
-Result<std::uint64_t> NatPath::service_hits() const {
-    const auto rules = TRY(counted_rules());
-    return hits_of(rules, " -d " + to_string(names_.service.address) + "/32");
+Result<std::string> NatPath::counted_rules(Family family) const {
+    return rules_of(names_.dut, family);
+}
+
+Result<std::vector<std::uint64_t>> NatPath::endpoint_hits(const NatPathOptions& options) const {
+    const bool nft = options.proxy == NatPathOptions::Proxy::kNftables;
+    const auto rules = TRY(
+        nft ? process::run_checked({"nft", "list", "table",
+                                    options.family == Family::kIpv4 ? "ip" : "ip6", "kube-proxy"},
+                                   {.netns = names_.dut})
+            : counted_rules(options.family));
+    std::vector<std::uint64_t> hits;
+    for (const frame::IpAddress& address : options.web_endpoints) {
+        const std::string to = to_string(frame::Endpoint{address, kEndpointPort});
+        hits.push_back(nft ? nft_hits_of(rules, " dnat to " + to)
+                           : hits_of(rules, " --to-destination " + to));
+    }
+    return hits;
+}
+
+Result<std::uint64_t> NatPath::service_hits(Family family) const {
+    const auto rules = TRY(counted_rules(family));
+    return hits_of(rules, " -d " + to_string(names(family).service.address) +
+                              (family == Family::kIpv4 ? "/32" : "/128"));
 }
 
 Result<std::uint64_t> NatPath::invalid_hits() const {
@@ -184,21 +263,18 @@ Result<std::uint64_t> NatPath::fragments_dropped() const {
     return hits_of(at_client, " -f -j DROP") + hits_of(at_server, " -f -j DROP");
 }
 
-std::vector<std::string> NatPath::forget_command(std::size_t endpoint) const {
+std::vector<std::string> NatPath::forget_command(std::size_t endpoint, Family family) const {
+    const NatPathNames& of = names(family);
     return {"conntrack",
             "-D",
             "-p",
             "udp",
             "--orig-dst",
-            to_string(names_.service.address),
+            to_string(of.service.address),
             "--orig-port-dst",
-            std::to_string(names_.service.port),
+            std::to_string(of.service.port),
             "--reply-src",
-            to_string(names_.endpoints.at(endpoint))};
-}
-
-Result<std::uint64_t> NatPath::forget(std::size_t endpoint) {
-    return forget(forget_command(endpoint));
+            to_string(of.endpoints.at(endpoint))};
 }
 
 Result<std::uint64_t> NatPath::forget(const std::vector<std::string>& command) {

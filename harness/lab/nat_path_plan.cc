@@ -1,3 +1,4 @@
+#include "harness/lab/kube_proxy.h"
 #include "harness/lab/plan.h"
 
 namespace pathproof::lab {
@@ -25,22 +26,67 @@ std::string invalid_rules(const NatPathNames& names, const NatPathOptions& optio
     return options.invalid == PathInvalid::kNoRule ? "" : rules;
 }
 
+// An address of the IPv6 network that stands for an IPv4 one.
+frame::IpAddress v6(std::uint16_t network, std::uint16_t host) {
+    frame::IpAddress address{.family = frame::Family::kIpv6};
+    // 2001:db8:network::host
+    address.bytes = {0x20,
+                     0x01,
+                     0x0d,
+                     0xb8,
+                     static_cast<std::uint8_t>(network >> 8),
+                     static_cast<std::uint8_t>(network)};
+    return address.plus(host);
+}
+
+std::string host_prefix(const frame::IpAddress& address) {
+    return to_string(address) + (address.family == frame::Family::kIpv4 ? "/32" : "/128");
+}
+
+bool is_v6(const NatPathNames& names) {
+    return names.client_address.family == frame::Family::kIpv6;
+}
+
+KubeService web_service(const NatPathNames& names, const NatPathOptions& options) {
+    return {.name = "web",
+            .port = "http",
+            .protocol = "tcp",
+            .address = names.web_service,
+            .endpoints = options.web_endpoints,
+            .endpoint_port = kEndpointPort,
+            .pods = to_string(names.dut_client_address) + (is_v6(names) ? "/64" : "/24")};
+}
+
+KubeService dns_service(const NatPathNames& names, const NatPathOptions& options) {
+    return {.name = "kube-dns",
+            .port = "dns",
+            .protocol = "udp",
+            .address = names.service,
+            .endpoints = options.dns_endpoints,
+            .endpoint_port = names.service.port,
+            .name_space = "kube-system",
+            .pods = ""};
+}
+
 constexpr std::uint32_t kFirstEndpoint = 0xcb007110;  // 203.0.113.16
+constexpr std::uint16_t kClientSide6 = 0x18, kServerSide6 = 0x113, kServices6 = 0x100;
 constexpr EndpointState kHeldStates[] = {EndpointState::kServes, EndpointState::kClosed,
                                          EndpointState::kSilent, EndpointState::kStranger};
 
 }  // namespace
 
-std::vector<frame::IpAddress> endpoints_that(EndpointState state) {
+std::vector<frame::IpAddress> endpoints_that(EndpointState state, frame::Family family) {
     std::vector<frame::IpAddress> addresses;
+    const frame::IpAddress first = family == frame::Family::kIpv4
+                                       ? frame::IpAddress::v4(kFirstEndpoint)
+                                       : v6(kServerSide6, 16);
     for (std::uint32_t i = 0; i < kEndpointsOfState; ++i) {
-        addresses.push_back(
-            frame::IpAddress::v4(kFirstEndpoint + 16 * static_cast<std::uint32_t>(state) + i));
+        addresses.push_back(first.plus(16 * static_cast<std::uint32_t>(state) + i));
     }
     return addresses;
 }
 
-NatPathNames nat_path_names(const std::string& run_id) {
+NatPathNames nat_path_names(const std::string& run_id, frame::Family family) {
     NatPathNames names;
     names.client = "pp-" + run_id + "-client";
     names.dut = "pp-" + run_id + "-dut";
@@ -57,6 +103,14 @@ NatPathNames nat_path_names(const std::string& run_id) {
     names.node_cache = frame::IpAddress::v4(0xa9fe140a);    // 169.254.20.10
     names.client_inner = frame::IpAddress::v4(0xc6130001);  // 198.19.0.1
     names.server_inner = frame::IpAddress::v4(0xc6130002);
+    if (family == frame::Family::kIpv6) {
+        names.dut_client_address = v6(kClientSide6, 1);  // 2001:db8:18::1
+        names.client_address = v6(kClientSide6, 2);
+        names.dut_server_address = v6(kServerSide6, 1);  // 2001:db8:113::1
+        names.server_address = v6(kServerSide6, 2);
+        names.service.address = names.web_service.address = v6(kServices6, 10);
+        names.endpoints = {v6(kServerSide6, 2), v6(kServerSide6, 3)};
+    }
     return names;
 }
 
@@ -161,25 +215,45 @@ Script nat_path_route_of_answers(const NatPathNames& names, const NatPathOptions
                 "\n"};
 }
 
+std::vector<Script> nat_path_ipv6_scripts(const NatPathNames& names) {
+    // Without duplicate address detection an address can be used at once.
+    const auto host = [](const std::string& device, const frame::IpAddress& address) {
+        return fmt::format("address add {}/64 dev {} nodad\n", to_string(address), device);
+    };
+    const auto route = [](const frame::IpAddress& by) {
+        return fmt::format("route add ::/0 via {}\n", to_string(by));
+    };
+    return {{names.dut, host(names.dut_client_device, names.dut_client_address) +
+                            host(names.dut_server_device, names.dut_server_address) +
+                            fmt::format("route add {} via {}\n", to_string(names.service.address),
+                                        to_string(names.server_address))},
+            {names.client,
+             host(names.client_device, names.client_address) + route(names.dut_client_address)},
+            {names.server, host(names.server_device, names.server_address) +
+                               host(names.server_device, names.endpoints[1]) +
+                               route(names.dut_server_address)}};
+}
+
 std::vector<Script> nat_path_endpoint_scripts(const NatPathNames& names) {
     std::string held;
     for (const EndpointState state : kHeldStates) {
-        for (const frame::IpAddress& address : endpoints_that(state)) {
-            held +=
-                fmt::format("address add {}/32 dev {}\n", to_string(address), names.server_device);
+        for (const frame::IpAddress& address : endpoints_that(state, names.client_address.family)) {
+            held += fmt::format("address add {} dev {}{}\n", host_prefix(address),
+                                names.server_device, is_v6(names) ? " nodad" : "");
         }
     }
     return {{names.server, held}};
 }
 
-std::string nat_path_endpoint_filter(EndpointState state) {
+std::string nat_path_endpoint_filter(EndpointState state, frame::Family family) {
     std::string rules = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n";
-    for (const frame::IpAddress& address : endpoints_that(state)) {
+    for (const frame::IpAddress& address : endpoints_that(state, family)) {
         rules += fmt::format(
-            "-A {} -d {}/32 -j {}\n", state == EndpointState::kSilent ? "INPUT" : "FORWARD",
-            to_string(address),
-            state == EndpointState::kSilent ? "DROP"
-                                            : "REJECT --reject-with icmp-host-unreachable");
+            "-A {} -d {} -j {}\n", state == EndpointState::kSilent ? "INPUT" : "FORWARD",
+            host_prefix(address),
+            state == EndpointState::kSilent  ? "DROP"
+            : family == frame::Family::kIpv4 ? "REJECT --reject-with icmp-host-unreachable"
+                                             : "REJECT --reject-with icmp6-addr-unreachable");
     }
     return rules + "COMMIT\n";
 }
@@ -269,32 +343,43 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
                              to_string(names.dut_client_address));
     }
     const std::string to_service =
-        fmt::format("-d {}/32 -p udp -m udp --dport {} -j ", to_string(names.service.address),
+        fmt::format("-d {} -p udp -m udp --dport {} -j ", host_prefix(names.service.address),
                     names.service.port);
     if (options.service != PathService::kNone && options.service != PathService::kNoEndpoint) {
         const frame::IpAddress& endpoint =
             options.service == PathService::kNeighbour
                 ? names.neighbour_address
                 : names.endpoints[options.service == PathService::kFirst ? 0 : 1];
-        rules += fmt::format("-A PATH-SERVICES {}DNAT --to-destination {}:{}\n", to_service,
-                             to_string(endpoint), names.service.port);
+        rules += fmt::format("-A PATH-SERVICES {}DNAT --to-destination {}\n", to_service,
+                             to_string(frame::Endpoint{endpoint, names.service.port}));
     }
-    if (!options.web_endpoints.empty() || !options.dns_endpoints.empty()) {
-        rules += ":KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES\n";
+    const bool web =
+        !options.web_endpoints.empty() && options.proxy == NatPathOptions::Proxy::kIptables;
+    if (web || !options.dns_endpoints.empty()) {
+        rules +=
+            ":KUBE-SERVICES - [0:0]\n:KUBE-POSTROUTING - [0:0]\n"
+            "-A PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\n"
+            "-A POSTROUTING -m comment --comment \"kubernetes postrouting rules\" -j "
+            "KUBE-POSTROUTING\n"
+            "-A KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN\n"
+            "-A KUBE-POSTROUTING -j MARK --xor-mark 0x4000\n"
+            "-A KUBE-POSTROUTING -m comment --comment \"kubernetes service traffic requiring "
+            "SNAT\" -j MASQUERADE --random-fully\n" +
+            kube_marks();
     }
     if (!options.dns_endpoints.empty()) {
-        rules +=
-            kube_service_rules(names.service, "udp", options.dns_endpoints, names.service.port);
+        rules += kube_service_rules(dns_service(names, options));
     }
-    if (!options.web_endpoints.empty()) {
-        rules += kube_service_rules(names.web_service, "tcp", options.web_endpoints, kEndpointPort);
+    if (web) {
+        rules += kube_service_rules(web_service(names, options));
     }
     rules += "COMMIT\n";
     if (options.service != PathService::kNone || options.tunnel ||
         options.invalid != PathInvalid::kNoRule) {
         rules += "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n" +
                  (options.service == PathService::kNoEndpoint
-                      ? "-A FORWARD " + to_service + "REJECT --reject-with icmp-port-unreachable\n"
+                      ? "-A FORWARD " + to_service + "REJECT --reject-with " +
+                            (is_v6(names) ? "icmp6" : "icmp") + "-port-unreachable\n"
                       : std::string()) +
                  (options.tunnel && !options.tunnel->icmp
                       ? "-A OUTPUT -p icmp -m icmp --icmp-type 3/4 -j DROP\n"
@@ -302,6 +387,12 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
                  invalid_rules(names, options) + "COMMIT\n";
     }
     return rules;
+}
+
+std::string nat_path_proxy_table(const NatPathNames& names, const NatPathOptions& options) {
+    return options.web_endpoints.empty() || options.proxy == NatPathOptions::Proxy::kIptables
+               ? kube_nft_no_table(options.family)
+               : kube_nft_table(web_service(names, options));
 }
 
 }  // namespace pathproof::lab

@@ -26,7 +26,7 @@ OverlayNames overlay_names(const std::string& run_id);
 NatBoxNames nat_box_names(const std::string& run_id);
 std::vector<std::string> namespaces_of(const OverlayNames& names);
 std::vector<std::string> namespaces_of(const NatBoxNames& names);
-NatPathNames nat_path_names(const std::string& run_id);
+NatPathNames nat_path_names(const std::string& run_id, frame::Family family = frame::Family::kIpv4);
 std::vector<std::string> namespaces_of(const NatPathNames& names);
 // 203.0.113.2 and the ones after it.
 std::vector<frame::IpAddress> backend_addresses(unsigned count);
@@ -51,8 +51,11 @@ std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names);
 // Of add_endpoints(), and the rules that make the silent ones (of the server) and the rejected ones (of
 // the DUT).
 std::vector<Script> nat_path_endpoint_scripts(const NatPathNames& names);
-std::string nat_path_endpoint_filter(EndpointState state);
+std::string nat_path_endpoint_filter(EndpointState state,
+                                     frame::Family family = frame::Family::kIpv4);
 std::vector<Script> nat_path_scripts(const NatPathNames& names);
+// Of add_ipv6(), for links that are up, and names of IPv6.
+std::vector<Script> nat_path_ipv6_scripts(const NatPathNames& names);
 std::string nat_path_shortcut_link(const NatPathNames& names);
 std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names);
 // The server's route to the client.
@@ -62,16 +65,14 @@ std::vector<Script> tunnel_scripts(const NatPathNames& names, const TunnelOption
 
 // Texts for iptables-restore, which replaces each table as a whole.
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options);
-// The chains of one service port as kube-proxy lays them: SERVICES -> SVC -> one SEP, each equally
-// likely.
-std::string kube_service_rules(const frame::Endpoint& service, const std::string& protocol,
-                               const std::vector<frame::IpAddress>& backends,
-                               std::uint16_t backend_port);
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
+// With the names of the options' family.
 std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options);
 // Of the DUT with NodeLocal DNSCache, or without it: raw and filter.
 std::string node_cache_rules(const NatPathNames& names, const std::optional<NodeCacheRules>& rules);
 std::string node_cache_device(const NatPathNames& names, const std::string& type);
+// Of kube-proxy's nftables mode, for `nft -f -`.
+std::string nat_path_proxy_table(const NatPathNames& names, const NatPathOptions& options);
 // Of a VTEP of the NAT path: raw and mangle.
 std::string tunnel_rules(const NatPathNames& names, const TunnelOptions& options);
 

@@ -54,18 +54,49 @@ Status run_ip(const std::vector<Script>& scripts) {
     return {};
 }
 
-Status load_rules(const std::string& netns, const std::string& rules) {
-    const auto ran =
-        TRY(process::run_program({"iptables-restore"}, {.netns = netns, .input = rules}));
+Status load_rules(const std::string& netns, const std::string& rules, frame::Family family) {
+    const std::string program =
+        family == frame::Family::kIpv4 ? "iptables-restore" : "ip6tables-restore";
+    const auto ran = TRY(process::run_program({program}, {.netns = netns, .input = rules}));
     if (ran.exit_status == 0) {
         return {};
     }
     const bool lacking = ran.err.find("missing kernel module") != std::string::npos ||
                          ran.err.find("not supported") != std::string::npos;
     return fail(lacking ? ErrorCode::kKernelLacks : ErrorCode::kFailed,
-                "iptables-restore in namespace '{}' failed{}: {}", netns,
+                "{} in namespace '{}' failed{}: {}", program, netns,
                 lacking ? " (the kernel lacks a netfilter feature that the lab's rules need)" : "",
                 ran.err);
+}
+
+Status load_nft(const std::string& netns, const std::string& text) {
+    const auto nft = [&](std::vector<std::string> words, const std::string& input) {
+        words.insert(words.begin(), "nft");
+        return process::run_program(words, {.netns = netns, .input = input});
+    };
+    const auto ran = nft({"-f", "-"}, text);
+    if (!ran) {
+        return fail(ErrorCode::kKernelLacks, "{}; install nftables", ran.error().message);
+    }
+    if (ran->exit_status == 0) {
+        return {};
+    }
+    // Which part it is that the kernel lacks is found by asking for each alone (-c: it changes nothing).
+    for (const auto& [module, rule] :
+         {std::pair{"nf_tables", ""},
+          {"nft_chain_nat", "chain t { type nat hook prerouting priority 0; }"},
+          {"nft_ct", "chain c { ct state new accept; }"},
+          {"nft_numgen", "chain c { numgen random mod 2 0 accept; }"},
+          {"nft_nat", "chain t { type nat hook prerouting priority 0; dnat to 192.0.2.1; }"},
+          {"nft_masq", "chain t { type nat hook postrouting priority 0; masquerade; }"}}) {
+        const auto tried =
+            TRY(nft({"-c", "-f", "-"}, fmt::format("table ip probe {{\n{}\n}}\n", rule)));
+        if (tried.exit_status != 0) {
+            return fail(ErrorCode::kKernelLacks, "the kernel lacks the module {}: {}", module,
+                        tried.err);
+        }
+    }
+    return fail(ErrorCode::kFailed, "'nft -f -' in namespace '{}' failed: {}", netns, ran->err);
 }
 
 Status flush_conntrack(const std::string& netns) {

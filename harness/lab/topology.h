@@ -34,9 +34,14 @@ class Namespaces {
 Status run_ip(const std::string& netns, const std::string& commands);
 Status run_ip(const std::vector<Script>& scripts);
 
-// iptables-restore with these tables in a namespace. kKernelLacks when the kernel lacks what a
-// rule needs.
-Status load_rules(const std::string& netns, const std::string& rules);
+// iptables-restore (or ip6tables-restore) with these tables in a namespace. kKernelLacks when the
+// kernel lacks what a rule needs.
+Status load_rules(const std::string& netns, const std::string& rules,
+                  frame::Family family = frame::Family::kIpv4);
+
+// `nft -f -` with this text in a namespace. kKernelLacks, with the module's name, when the kernel
+// lacks what it needs, and without nft.
+Status load_nft(const std::string& netns, const std::string& text);
 
 // Forgets all connections of a namespace, the hidden entries of resolved clashes too.
 Status flush_conntrack(const std::string& netns);

@@ -164,10 +164,13 @@ struct NatPathOptions {
     // neighbour, or REJECT for want of one.
     enum class Service { kNone, kFirst, kSecond, kNoEndpoint, kNeighbour } service = Service::kNone;
     bool hairpin = false;  // MASQUERADE of UDP from the client's network back to it
-    // What the rules of the other service, TCP, name, in kube-proxy's layout; empty: no such service.
+    // What the rules of the other service, TCP, name, in the layout of kube-proxy's mode; empty: no
+    // such service.
     std::vector<frame::IpAddress> web_endpoints = {};
     // The same of the service on UDP, in place of `service`'s one rule.
     std::vector<frame::IpAddress> dns_endpoints = {};
+    enum class Proxy { kIptables, kNftables } proxy = Proxy::kIptables;
+    frame::Family family = frame::Family::kIpv4;  // of both services and of what is masqueraded
     unsigned udp_timeout_s = 30;  // nf_conntrack_udp_timeout of the DUT, and that of streams
     enum class Flows { kForget, kKeep } flows = Flows::kForget;  // what conntrack has of before
     bool be_liberal = false;  // nf_conntrack_tcp_be_liberal of the DUT
@@ -188,7 +191,9 @@ enum class EndpointState : std::uint8_t {
 };
 inline constexpr unsigned kEndpointsOfState = 8;
 inline constexpr std::uint16_t kEndpointPort = 8080;
-std::vector<frame::IpAddress> endpoints_that(EndpointState state);  // 203.0.113.16 + 16 * state
+// 203.0.113.16 + 16 * state; 2001:db8:113::10 + 16 * state.
+std::vector<frame::IpAddress> endpoints_that(EndpointState state,
+                                             frame::Family family = frame::Family::kIpv4);
 
 // What NodeLocal DNSCache has on a node, in its own words (kubernetes/dns, cmd/node-cache): for its
 // address and for the service's, of UDP and TCP.
@@ -204,6 +209,8 @@ inline constexpr const char* kBeLiberal = "net.netfilter.nf_conntrack_tcp_be_lib
 
 // Packets that the rules with these words have counted, in what `iptables-save --counters` printed.
 std::uint64_t hits_of(const std::string& rules, const std::string& words);
+// The same of the rules that end with these words, in what `nft list table` printed.
+std::uint64_t nft_hits_of(const std::string& table, const std::string& words);
 
 // The same of the policies of the chains of that name.
 std::uint64_t policy_hits_of(const std::string& rules, const std::string& chain);
@@ -233,13 +240,19 @@ class NatPath {
     static Result<std::unique_ptr<NatPath>> build(Journal& journal);
     ~NatPath();  // deletes the namespaces and ends what runs in them (unless the journal was kept)
     const NatPathNames& names() const { return names_; }
+    // With the addresses of that family.
+    const NatPathNames& names(frame::Family family) const {
+        return family == frame::Family::kIpv4 ? names_ : names6_;
+    }
     // Replaces the DUT's nat table, and with a service or a tunnel its filter table; sets the
     // sysctls of both and flushes conntrack, as the options say. With a tunnel it makes that anew.
     Status configure(const NatPathOptions& options);
     // A second host on the client's network, on one bridge of the DUT with the client. kKernelLacks
     // without br_netfilter.
     Status add_neighbour();
-    // Has each endpoint of the TCP service in its state.
+    // IPv6 addresses and routes beside those of IPv4. kKernelLacks without IPv6.
+    Status add_ipv6();
+    // Has each endpoint of the TCP service in its state, of each family that there is.
     Status add_endpoints();
     // A link of the client and the server beside the DUT. Nothing takes it but what passes by.
     Status add_shortcut();
@@ -250,26 +263,32 @@ class NatPath {
     // The rules alone: the device stays.
     Status set_node_cache_rules(const NodeCacheRules& rules);
     // What `iptables-save --counters` says of the DUT.
-    Result<std::string> counted_rules() const;
+    Result<std::string> counted_rules(frame::Family family = frame::Family::kIpv4) const;
+    // What the rule of each endpoint of the TCP service counted, as it was configured.
+    Result<std::vector<std::uint64_t>> endpoint_hits(const NatPathOptions& options) const;
     // Packets to the client that the DUT's rule for INVALID ones counted.
     Result<std::uint64_t> invalid_hits() const;
     // Packets that the service's rule counted: of DNAT the first ones of flows, of REJECT all.
-    Result<std::uint64_t> service_hits() const;
+    Result<std::uint64_t> service_hits(frame::Family family = frame::Family::kIpv4) const;
     // Of the tunnel, since configure(): messages of ICMP that the DUT's rule dropped, and fragments
     // that those of the VTEPs did.
     Result<std::uint64_t> icmp_dropped() const;
     Result<std::uint64_t> fragments_dropped() const;
     // What forgets the flows of the service that go to one of its endpoints, and no others; does it
     // and gives how many they were. kNotSupported without conntrack-tools.
-    std::vector<std::string> forget_command(std::size_t endpoint) const;
-    Result<std::uint64_t> forget(std::size_t endpoint);
+    std::vector<std::string> forget_command(std::size_t endpoint,
+                                            frame::Family family = frame::Family::kIpv4) const;
     // The same with another command of conntrack(8).
     Result<std::uint64_t> forget(const std::vector<std::string>& command);
 
   private:
     NatPath();
     Status make_tunnel(const TunnelOptions& options);
+    Status load_proxy_table(const NatPathOptions& options);
     NatPathNames names_;
+    NatPathNames names6_;
+    bool has_ipv6_ = false;
+    bool has_proxy_table_ = false;
     std::unique_ptr<Namespaces> namespaces_;
     bool has_tunnel_ = false;
     bool has_shortcut_ = false;

@@ -328,7 +328,8 @@ FlowConclusion FlowStory::conclude_end() const {
 }
 
 // Counters are of all flows: one that rose by less than this flow's packets does not explain it.
-FlowConclusion FlowStory::conclude_never_made(const std::vector<drops::DropCount>* drops) const {
+FlowConclusion FlowStory::conclude_never_made(const std::vector<drops::DropCount>* drops,
+                                              const std::function<bool()>& as_known) const {
     const std::uint64_t packets = std::max({forth_.in, forth_.out, back_.in, back_.out});
     const std::string seen = packets_text();
     const std::uint64_t not_inserted = rose("insert_failed");
@@ -339,19 +340,21 @@ FlowConclusion FlowStory::conclude_never_made(const std::vector<drops::DropCount
     const auto never = [&](FlowAnswer answer, const std::string& why) {
         return FlowConclusion{answer, fmt::format("No entry was made: {}; {}.", why, seen), {}};
     };
-    if (no_room >= packets && table.maximum != 0 && table.entries >= table.maximum) {
+    const bool rose_enough = std::max({rose("drop"), not_inserted, invalid}) >= packets;
+    const bool told = rose_enough && as_known();
+    if (told && no_room >= packets && table.maximum != 0 && table.entries >= table.maximum) {
         return never(FlowAnswer::kTableFull,
                      fmt::format("the table is full ({} of {} entries), and {} dropped for it "
                                  "meanwhile",
                                  table.entries, table.maximum, plural(no_room, "packet")));
     }
-    if (not_inserted >= packets) {
+    if (told && not_inserted >= packets) {
         return never(FlowAnswer::kNotInserted,
                      fmt::format("{} refused at confirmation meanwhile (insert_failed): a clash "
                                  "that could not be resolved, or no free port for NAT",
                                  plural(not_inserted, "packet")));
     }
-    if (invalid >= packets) {
+    if (told && invalid >= packets) {
         return never(FlowAnswer::kInvalid,
                      fmt::format("{} taken for invalid meanwhile", plural(invalid, "packet")));
     }
@@ -372,7 +375,11 @@ FlowConclusion FlowStory::conclude_never_made(const std::vector<drops::DropCount
                                  "confirmed (NETFILTER_DROP at {})",
                                  plural(dropped, "packet"), where));
     }
-    std::string text = "No entry was made, and nothing that is counted explains it";
+    std::string text =
+        !rose_enough || told
+            ? "No entry was made, and nothing that is counted explains it"
+            : "No entry was made, and what the counters count on this kernel is not known (inspect "
+              "stats)";
     for (const auto& [name, value] : {std::pair{"invalid", invalid},
                                       {"insert_failed", not_inserted},
                                       {"drop", no_room},
@@ -389,7 +396,8 @@ FlowConclusion FlowStory::conclude_never_made(const std::vector<drops::DropCount
     return {FlowAnswer::kUntracked, text, {}};
 }
 
-FlowConclusion FlowStory::conclude(const std::vector<drops::DropCount>* drops) const {
+FlowConclusion FlowStory::conclude(const std::vector<drops::DropCount>* drops,
+                                   const std::function<bool()>& as_known) const {
     FlowConclusion conclusion;
     if (end_) {
         conclusion = conclude_end();
@@ -404,7 +412,7 @@ FlowConclusion FlowStory::conclude(const std::vector<drops::DropCount>* drops) c
                       "flows that are gone.",
                       {}};
     } else {
-        conclusion = conclude_never_made(drops);
+        conclusion = conclude_never_made(drops, as_known);
     }
     if (!hidden_.empty()) {
         conclusion.text += fmt::format(

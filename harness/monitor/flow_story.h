@@ -80,7 +80,11 @@ class FlowStory {
     // The entry is gone, and a look has been taken since.
     bool over() const { return end_ && looked_since_end_; }
     // `drops`: what the kernel dropped in the namespace meanwhile; nothing where it cannot be read.
-    FlowConclusion conclude(const std::vector<drops::DropCount>* drops) const;
+    // `as_known`: whether insert_failed, drop and invalid count on this kernel what they did so far;
+    // asked where they would decide.
+    FlowConclusion conclude(
+        const std::vector<drops::DropCount>* drops,
+        const std::function<bool()>& as_known = [] { return true; }) const;
 
   private:
     struct End {
@@ -105,7 +109,8 @@ class FlowStory {
     std::uint64_t rose(const char* counter) const;
     std::uint64_t rose_at_end(const char* counter) const;
     FlowConclusion conclude_end() const;
-    FlowConclusion conclude_never_made(const std::vector<drops::DropCount>* drops) const;
+    FlowConclusion conclude_never_made(const std::vector<drops::DropCount>* drops,
+                                       const std::function<bool()>& as_known) const;
     std::string packets_text() const;
     void note_deletion(const netfilter::Event& event);
 

@@ -58,6 +58,13 @@ std::size_t put_entry(void* at, const NewEntry& entry) {
     return MNL_ALIGN(message.nlmsg_len);
 }
 
+std::uint32_t all_parts(const Tuple& tuple) {
+    const std::uint32_t rest = !tuple.icmp                        ? part::kPorts
+                               : tuple.protocol == IPPROTO_ICMPV6 ? part::kIcmpv6
+                                                                  : part::kIcmp;
+    return part::kAddresses | part::kProtocol | rest;
+}
+
 // Requests carry no NLM_F_ACK: the kernel answers those only that it refuses.
 Status read_refusal(int socket) {
     std::array<std::byte, 8192> buffer;
@@ -109,6 +116,21 @@ Status create_entries(const std::string& netns, std::uint64_t count,
         used = 0;
     }
     return {};
+}
+
+Status create_entry(Socket& socket, const Entry& entry) {
+    alignas(nlmsghdr) char buffer[4096];
+    const bool ipv4 = entry.original.source.address.family == frame::Family::kIpv4;
+    nlmsghdr& request =
+        begin_request(buffer, IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK,
+                      ipv4 ? AF_INET : AF_INET6);
+    put_tuple(request, CTA_TUPLE_ORIG, entry.original, all_parts(entry.original));
+    put_tuple(request, CTA_TUPLE_REPLY, entry.reply, all_parts(entry.reply));
+    mnl_attr_put_u32(&request, CTA_TIMEOUT, htonl(600));
+    mnl_attr_put_u32(&request, CTA_MARK, htonl(entry.mark));
+    mnl_attr_put_u32(&request, CTA_STATUS, htonl(entry.status));
+    mnl_attr_put_u16(&request, CTA_ZONE, htons(entry.zone));
+    return socket.request(request, [](const nlmsghdr&) { return Next::kContinue; });
 }
 
 }  // namespace pathproof::netfilter

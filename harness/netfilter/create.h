@@ -31,4 +31,8 @@ struct NewEntry {
 Status create_entries(const std::string& netns, std::uint64_t count,
                       const std::function<NewEntry(std::uint64_t)>& entry);
 
+// Makes one entry with both of its tuples, its mark, zone and status, and waits for the answer.
+class Socket;
+Status create_entry(Socket& socket, const Entry& entry);
+
 }  // namespace pathproof::netfilter

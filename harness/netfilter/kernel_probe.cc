@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "harness/netfilter/create.h"
 #include "harness/netfilter/names.h"
 #include "harness/netfilter/parse.h"
 #include "harness/netfilter/socket.h"
@@ -52,29 +53,6 @@ Tuple inverse(const Tuple& tuple) {
         reply.icmp->type = reply.icmp->type == 8 ? 0 : 129;  // the echo's reply
     }
     return reply;
-}
-
-std::uint32_t all_parts(const Tuple& tuple) {
-    const std::uint32_t rest = !tuple.icmp                        ? part::kPorts
-                               : tuple.protocol == IPPROTO_ICMPV6 ? part::kIcmpv6
-                                                                  : part::kIcmp;
-    return part::kAddresses | part::kProtocol | rest;
-}
-
-Status insert(Socket& socket, const Entry& entry) {
-    alignas(nlmsghdr) char buffer[4096];
-    const bool ipv4 = entry.original.source.address.family == frame::Family::kIpv4;
-    nlmsghdr& request =
-        begin_request(buffer, IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK,
-                      ipv4 ? AF_INET : AF_INET6);
-    put_tuple(request, CTA_TUPLE_ORIG, entry.original, all_parts(entry.original));
-    const Tuple reply = inverse(entry.original);
-    put_tuple(request, CTA_TUPLE_REPLY, reply, all_parts(reply));
-    mnl_attr_put_u32(&request, CTA_TIMEOUT, htonl(600));
-    mnl_attr_put_u32(&request, CTA_MARK, htonl(entry.mark));
-    mnl_attr_put_u32(&request, CTA_STATUS, htonl(entry.status));
-    mnl_attr_put_u16(&request, CTA_ZONE, htons(entry.zone));
-    return socket.request(request, [](const nlmsghdr&) { return Next::kContinue; });
 }
 
 // The entries that the kernel gives for a filter; nothing when it refuses.
@@ -163,8 +141,9 @@ KernelFilterSupport try_all(const Clauses& wanted) {
     if (!socket) {
         return support;
     }
-    for (const Entry& entry : specimens()) {
-        if (!insert(*socket, entry)) {
+    for (Entry entry : specimens()) {
+        entry.reply = inverse(entry.original);
+        if (!create_entry(*socket, entry)) {
             return support;
         }
     }

@@ -25,7 +25,7 @@ namespace {
 using BridgeService = lab::NatPathOptions::Service;
 
 constexpr unsigned kLookups = 5;  // all at once
-constexpr agent::milliseconds kLookupTimeout{3000};
+constexpr agent::milliseconds kLookupTimeout{2000};
 
 class BridgeBench {
   public:

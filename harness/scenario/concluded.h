@@ -148,6 +148,9 @@ Clauses hindrances(const Cells& cells, const Own& own) {
     Clauses clauses;
     for (const auto& each : cells) {
         const verdict::Cell& cell = each.cell;
+        if (cell.verdict == verdict::CellVerdict::kSkip) {
+            continue;
+        }
         if (cell.verdict == verdict::CellVerdict::kError) {
             clauses.push_back(fmt::format("{} could not be measured ({})", cell.id, cell.reason));
         } else if (each.is(CellRole::kControl) && !each.passes()) {
@@ -156,8 +159,10 @@ Clauses hindrances(const Cells& cells, const Own& own) {
             clauses.push_back(fmt::format("{}: {}", cell.id, cell.reason));
         }
     }
-    if (clauses.empty() &&
-        first_of(cells, [](const auto& each) { return each.is(CellRole::kMatrix); }) == nullptr) {
+    if (clauses.empty() && first_of(cells, [](const auto& each) {
+                               return each.is(CellRole::kMatrix) &&
+                                      each.cell.verdict != verdict::CellVerdict::kSkip;
+                           }) == nullptr) {
         clauses.push_back(cells.empty() ? "nothing was measured"
                                         : "no cell without a cure was run beside the controls");
     }

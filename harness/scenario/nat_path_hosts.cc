@@ -11,4 +11,12 @@ Result<NatPathHosts> NatPathHosts::open(Context& context) {
     return hosts;
 }
 
+Result<std::string> NatPathHosts::add_ipv6() {
+    const Status added = lab->add_ipv6();
+    if (!added && added.error().code != ErrorCode::kKernelLacks) {
+        return pass_on(added.error());
+    }
+    return added ? "" : added.error().message;
+}
+
 }  // namespace pathproof::scenario

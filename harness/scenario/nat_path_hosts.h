@@ -12,6 +12,9 @@ namespace pathproof::scenario {
 struct NatPathHosts {
     static Result<NatPathHosts> open(Context& context);
 
+    // IPv6 on all three. Gives what the kernel lacks for it; empty: nothing.
+    Result<std::string> add_ipv6();
+
     const lab::NatPathNames& names() const { return lab->names(); }
 
     std::unique_ptr<lab::NatPath> lab;

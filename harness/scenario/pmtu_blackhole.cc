@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 
 #include <chrono>
+#include <future>
 
 #include "harness/scenario/flow_timeline.h"
 #include "harness/scenario/measures.h"
@@ -110,7 +111,11 @@ class PmtuBench {
         auto recorder = TRY(FlowRecorder::start(
             what.again, hosts_.names(),
             {.protocol = IPPROTO_UDP, .original_destination_port = kVxlanPortOfTunnel}));
+        // Side by side: what is too large for the hop is waited for in both.
+        auto sizes = std::async(std::launch::async,
+                                [&] { return seen.ping ? find_sizes(what, seen) : Status(); });
         const auto large = TRY(transfer(60'000));
+        TRY(sizes.get());
         const auto record = TRY(recorder.stop());
         if (!large.ok) {
             cell.timeline =
@@ -122,7 +127,7 @@ class PmtuBench {
         seen.small = small.ok;
         seen.large = large.ok;
         seen.acknowledged = large.received;
-        return seen.ping ? find_sizes(what, seen) : Status();
+        return {};
     }
 
     NatPathHosts hosts_;

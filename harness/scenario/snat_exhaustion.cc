@@ -22,6 +22,7 @@ constexpr lab::PortRange kRange{30'000, 38'191};
 constexpr std::uint32_t kRangePorts = kRange.last - kRange.first + 1;
 // Of the client: none of the range, so that no flow keeps its own.
 constexpr std::uint32_t kFirstClientPort = 40'000;
+constexpr std::uint32_t kLastClientPort = 65'535;
 constexpr std::uint16_t kSinkPort = 9000;
 constexpr std::uint32_t kBatch = 64;  // flows, between two looks at the table
 constexpr std::uint32_t kFlowsOfCure = 512;
@@ -33,6 +34,7 @@ class ExhaustionBench {
     static Result<std::unique_ptr<ExhaustionBench>> open(Context& context) {
         std::unique_ptr<ExhaustionBench> bench(new ExhaustionBench(context));
         bench->hosts_ = TRY(NatPathHosts::open(context));
+        bench->lacks_ipv6_ = TRY(bench->hosts_.add_ipv6());
         return bench;
     }
 
@@ -40,7 +42,9 @@ class ExhaustionBench {
     MeasuredExhaustionCell measure(const ExhaustionCell& what) {
         MeasuredExhaustionCell cell{.what = what};
         flows_text_.clear();
-        if (const Status made = run(what, cell); !made) {
+        if (what.family == frame::Family::kIpv6 && !lacks_ipv6_.empty()) {
+            cell.seen.lacks = lacks_ipv6_;
+        } else if (const Status made = run(what, cell); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
         if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".failed.txt",
@@ -54,16 +58,17 @@ class ExhaustionBench {
   private:
     explicit ExhaustionBench(Context& context) : context_(context) {}
 
-    Status configure(lab::PortRange ports, lab::NatPathOptions::Flows flows) {
+    Status configure(frame::Family family, lab::PortRange ports, lab::NatPathOptions::Flows flows) {
         return hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kMasquerade,
                                       .snat_protocol = "udp",
                                       .snat_ports = ports,
+                                      .family = family,
                                       .udp_timeout_s = 600,
                                       .flows = flows});
     }
 
     // Sends new flows until that many entries are there, or so many flows were sent.
-    Status send_until(std::uint64_t entries, std::uint32_t most) {
+    Status send_until(const lab::NatPathNames& names, std::uint64_t entries, std::uint32_t most) {
         for (std::uint32_t sent = 0; sent < most;) {
             const auto table = TRY(hosts_.dut->conntrack_table());
             if (table.entries >= entries) {
@@ -72,8 +77,8 @@ class ExhaustionBench {
             const auto batch = static_cast<std::uint16_t>(
                 std::min<std::uint64_t>({kBatch, entries - table.entries, most - sent}));
             const auto report = TRY(hosts_.client->send_datagrams(
-                {.source = {hosts_.names().client_address, static_cast<std::uint16_t>(next_)},
-                 .destination = {hosts_.names().server_address, kSinkPort},
+                {.source = {names.client_address, static_cast<std::uint16_t>(next_)},
+                 .destination = {names.server_address, kSinkPort},
                  .payloads = {{0x70, 0x70}},
                  .source_ports = batch}));
             if (report.sent != batch) {
@@ -109,27 +114,35 @@ class ExhaustionBench {
 
     Status run(const ExhaustionCell& what, MeasuredExhaustionCell& cell) {
         ExhaustionValues& seen = cell.seen;
-        next_ = kFirstClientPort;
+        const lab::NatPathNames& names = hosts_.lab->names(what.family);
         seen.ports = kRangePorts;
-        TRY(configure(kRange, lab::NatPathOptions::Flows::kForget));
         const std::uint64_t begin = kRangePorts * what.from / 100;
-        TRY(send_until(begin, kMostForEach * static_cast<std::uint32_t>(begin)));
-        std::vector<bool> used = TRY(ports_in_use());
+        // What the cells before filled is filled on, for as long as the client has ports for it.
+        std::vector<bool> used;
+        if (filled_ == what.family && next_ + kMostForEach * kRangePorts / 2 < kLastClientPort) {
+            used = TRY(ports_in_use());
+        }
+        if (used.empty() || count(used) > begin + kRangePorts / 100 * (what.all_ports ? 3 : 0)) {
+            next_ = kFirstClientPort;
+            TRY(configure(what.family, kRange, lab::NatPathOptions::Flows::kForget));
+        }
+        filled_.reset();
+        TRY(send_until(names, begin, kMostForEach * static_cast<std::uint32_t>(begin)));
+        used = TRY(ports_in_use());
         seen.used_before = count(used);
         if (what.all_ports) {
-            TRY(configure({}, lab::NatPathOptions::Flows::kKeep));
+            TRY(configure(what.family, {}, lab::NatPathOptions::Flows::kKeep));
         }
         const std::uint64_t end = kRangePorts * what.to / 100;
         const std::uint64_t wanted = what.all_ports ? seen.used_before + kFlowsOfCure : end;
         const std::uint32_t first = next_;
-        auto recorder = TRY(
-            FlowRecorder::start(what.again, hosts_.names(),
-                                {.protocol = IPPROTO_UDP, .original_destination_port = kSinkPort}));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, names, {.protocol = IPPROTO_UDP, .original_destination_port = kSinkPort}));
         TRY(hosts_.dut->start_events({.protocol = IPPROTO_UDP,
                                       .original_destination_port = kSinkPort,
                                       .births_only = true}));
         const auto watched = watch_path(hosts_, kSinkPort, [&] {
-            return send_until(wanted,
+            return send_until(names, wanted,
                               kMostForEach * static_cast<std::uint32_t>(wanted - seen.used_before));
         });
         const auto log = TRY(hosts_.dut->stop_events());
@@ -141,10 +154,13 @@ class ExhaustionBench {
         const std::uint16_t failed = judge(what, first, log.events, used, seen);
         if (failed != 0) {
             cell.timeline = flow_timeline(what.id + ": one flow that got no entry", record,
-                                          {IPPROTO_UDP, {hosts_.names().client_address, failed}});
+                                          {IPPROTO_UDP, {names.client_address, failed}});
         }
         const auto after = TRY(ports_in_use());
         seen.used_after = count(after);
+        if (!what.all_ports) {
+            filled_ = what.family;
+        }
         return {};
     }
 
@@ -179,6 +195,9 @@ class ExhaustionBench {
 
     Context& context_;
     NatPathHosts hosts_;
+    std::string lacks_ipv6_;
+    std::optional<frame::Family>
+        filled_;  // the range holds flows of the cell before, and no others
     std::uint32_t next_ = kFirstClientPort;
     std::string flows_text_;
 };
@@ -195,7 +214,6 @@ std::vector<ExhaustionCell> snat_exhaustion_plan() {
                          .from = from,
                          .to = to});
     }
-    cells.push_back({.id = "control.all-ports", .label = "all ports", .all_ports = true});
     cells.push_back(
         {.id = "cure.all-ports", .label = "cure: all ports", .from = 97, .all_ports = true});
     cells.push_back({.id = "fill-99.after-cure",
@@ -203,6 +221,16 @@ std::vector<ExhaustionCell> snat_exhaustion_plan() {
                      .from = 97,
                      .to = 99,
                      .again = true});
+    cells.push_back({.id = "control.all-ports", .label = "all ports", .all_ports = true});
+    cells.push_back({.id = "ipv6.fill-99",
+                     .label = "IPv6, 97 to 99 % in use",
+                     .from = 97,
+                     .to = 99,
+                     .family = frame::Family::kIpv6});
+    cells.push_back({.id = "control.ipv6.all-ports",
+                     .label = "IPv6, all ports",
+                     .all_ports = true,
+                     .family = frame::Family::kIpv6});
     return with_roles(std::move(cells));
 }
 
@@ -214,7 +242,8 @@ Result<verdict::ScenarioResult> run_snat_exhaustion(Context& context) {
     auto result =
         TRY(run_cells<ExhaustionBench>(context, "snat-exhaustion", snat_exhaustion_plan()));
     result.title = "SNAT into few ports: the search for a free one is given up";
-    result.question = "Do flows through SNAT get a port for as long as one is free?";
+    result.question =
+        "Do flows through SNAT get a port for as long as one is free (IPv4 and IPv6)?";
     return result;
 }
 

@@ -1,6 +1,6 @@
 // snat-exhaustion: flows fail for want of a port behind SNAT though ports are free, for the kernel
 // gives its search up. Measuring and concluding are apart: snat_exhaustion.cc runs cells,
-// snat_exhaustion_conclude.cc makes verdicts of plain values. IPv4.
+// snat_exhaustion_conclude.cc makes verdicts of plain values.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,12 @@ struct ExhaustionCell {
     unsigned to = 10;        // and after them
     bool all_ports = false;  // MASQUERADE takes any port for the flows that are judged
     bool again = false;      // after the cure was taken away
+    frame::Family family = frame::Family::kIpv4;
 };
 
 struct ExhaustionValues {
     std::vector<std::string> objections;  // why it is no result; empty when it is one
+    std::string lacks;                    // what this machine has not, and the cell takes
     std::uint64_t ports = 0;              // of the range
     std::uint64_t used_before = 0, used_after = 0;
     std::uint64_t flows = 0;        // a datagram each

@@ -167,11 +167,15 @@ verdict::Cell conclude(const ExhaustionCell& what, const ExhaustionValues& seen)
         .toggles = {{"ports in use",
                      fmt::format("{} %{}", what.from,
                                  what.all_ports ? "" : fmt::format(" to {} %", what.to))},
-                    {"ports after NAT", what.all_ports ? "all" : fmt::format("{}", seen.ports)}},
+                    {"ports after NAT", what.all_ports ? "all" : fmt::format("{}", seen.ports)},
+                    {"IP", what.family == frame::Family::kIpv4 ? "4" : "6"}},
         .role = what.role,
         .verdict = CellVerdict::kPass};
     add_measures(seen, cell);
     const auto end = ending(cell);
+    if (!seen.lacks.empty()) {
+        return end(CellVerdict::kSkip, "", seen.lacks);
+    }
     if (!seen.objections.empty()) {
         return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
     }

@@ -1,7 +1,7 @@
 // A share of the connections to a service fails for as long as its rules name endpoints that are dead.
 //
-// Set:  kube-proxy's chains for a service, in iptables: each endpoint with the same chance; of those
-//       that they name some are dead, each way that an endpoint can be.
+// Set:  kube-proxy's chains for a service, of its iptables or its nftables mode: each endpoint with
+//       the same chance; of those that they name some are dead, each way that an endpoint can be.
 // Sent: short TCP connections to the service at a rate.
 // Seen: how each ended, which endpoint conntrack's entry or event of it names, what each endpoint's
 //       DNAT rule counted.
@@ -22,10 +22,13 @@ namespace pathproof::scenario {
 namespace {
 
 using lab::EndpointState;
+using Proxy = lab::NatPathOptions::Proxy;
+using frame::Family;
 
 constexpr std::uint32_t kEndpointConnects = 400;
 constexpr double kEndpointConnectsPerSecond = 400;
-constexpr agent::milliseconds kEndpointTimeout{5000};
+// Longer than a neighbour is looked for (3 s, net.ipv4.neigh.default.mcast_solicit).
+constexpr agent::milliseconds kEndpointTimeout{3500};
 constexpr const char* kService = "service";
 constexpr const char* kStranger = "stranger";
 
@@ -44,17 +47,24 @@ class EndpointBench {
   public:
     static Result<std::unique_ptr<EndpointBench>> open(Context& context) {
         NatPathHosts hosts = TRY(NatPathHosts::open(context));
+        const std::string lacks_ipv6 = TRY(hosts.add_ipv6());
         TRY(hosts.lab->add_endpoints());
         // What the kernel lacks for such rules is known before any cell.
         TRY(hosts.lab->configure({.web_endpoints = lab::endpoints_that(EndpointState::kServes)}));
         for (const auto& [state, says] :
              {std::pair{EndpointState::kServes, kService}, {EndpointState::kStranger, kStranger}}) {
-            for (const frame::IpAddress& address : lab::endpoints_that(state)) {
-                TRY(hosts.server->start_closing_server(
-                    {.listen = {address, lab::kEndpointPort}, .greeting = says}));
+            for (const Family family : {Family::kIpv4, Family::kIpv6}) {
+                for (const frame::IpAddress& address : lab::endpoints_that(state, family)) {
+                    if (family == Family::kIpv4 || lacks_ipv6.empty()) {
+                        TRY(hosts.server->start_closing_server(
+                            {.listen = {address, lab::kEndpointPort}, .greeting = says}));
+                    }
+                }
             }
         }
-        return std::unique_ptr<EndpointBench>(new EndpointBench(context, std::move(hosts)));
+        std::unique_ptr<EndpointBench> bench(new EndpointBench(context, std::move(hosts)));
+        bench->lacks_ipv6_ = lacks_ipv6;
+        return bench;
     }
 
     // What keeps a cell from being measured, such as an agent that died, is an objection in it.
@@ -62,7 +72,8 @@ class EndpointBench {
         MeasuredEndpointCell cell{.what = what};
         std::string lines;
         if (const Status made = run(what, cell, lines); !made) {
-            cell.seen.objections.push_back(made.error().message);
+            const bool lacks = made.error().code == ErrorCode::kKernelLacks;
+            (lacks ? cell.seen.lacks : cell.seen.objections.emplace_back()) = made.error().message;
         }
         if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".failed-connects.txt",
                                       "every connect that failed, a line each", lines)) {
@@ -77,19 +88,28 @@ class EndpointBench {
 
     Status run(const EndpointCell& what, MeasuredEndpointCell& cell, std::string& lines) {
         EndpointValues& seen = cell.seen;
-        std::vector<frame::IpAddress> named = lab::endpoints_that(EndpointState::kServes);
-        named.resize(what.serving);
-        for (unsigned i = 0; i < what.dead; ++i) {
-            named.push_back(lab::endpoints_that(what.dead_as).at(i));
+        if (what.family == Family::kIpv6 && !lacks_ipv6_.empty()) {
+            return fail(ErrorCode::kKernelLacks, "{}", lacks_ipv6_);
         }
-        const frame::Endpoint& service = hosts_.names().web_service;
-        TRY(hosts_.lab->configure(
-            {.snat = lab::NatBoxOptions::Snat::kNone, .web_endpoints = named}));
+        std::vector<EndpointState> states(what.serving, EndpointState::kServes);
+        states.insert(states.end(), what.dead.begin(), what.dead.end());
+        std::vector<frame::IpAddress> named;
+        std::map<EndpointState, std::size_t> used;
+        for (const EndpointState state : states) {
+            named.push_back(lab::endpoints_that(state, what.family).at(used[state]++));
+        }
+        const lab::NatPathNames& names = hosts_.lab->names(what.family);
+        const frame::Endpoint& service = names.web_service;
+        const lab::NatPathOptions options{.snat = lab::NatBoxOptions::Snat::kNone,
+                                          .web_endpoints = named,
+                                          .proxy = what.proxy,
+                                          .family = what.family};
+        TRY(hosts_.lab->configure(options));
         TRY(hosts_.dut->start_events({.protocol = IPPROTO_TCP,
                                       .original_destination_port = service.port,
                                       .births_only = true}));
         auto recorder = TRY(FlowRecorder::start(
-            what.again, hosts_.names(),
+            what.again, names,
             {.protocol = IPPROTO_TCP, .original_destination_port = service.port}));
         const auto report = hosts_.client->tcp_connects({.server = service,
                                                          .count = kEndpointConnects,
@@ -97,9 +117,9 @@ class EndpointBench {
                                                          .timeout = kEndpointTimeout});
         const auto log = hosts_.dut->stop_events();
         const auto record = TRY(recorder.stop());
-        const auto rules = hosts_.lab->counted_rules();
-        if (!report || !log || !rules) {
-            return pass_on(!report ? report.error() : !log ? log.error() : rules.error());
+        const auto hits = hosts_.lab->endpoint_hits(options);
+        if (!report || !log || !hits) {
+            return pass_on(!report ? report.error() : !log ? log.error() : hits.error());
         }
         if (log->overruns != 0) {
             seen.objections.push_back(
@@ -107,11 +127,7 @@ class EndpointBench {
         }
         for (std::size_t i = 0; i < named.size(); ++i) {
             seen.endpoints.push_back(
-                {.address = to_string(named[i]),
-                 .dead = i >= what.serving,
-                 .hits =
-                     lab::hits_of(*rules, fmt::format(" --to-destination {}:{}",
-                                                      to_string(named[i]), lab::kEndpointPort))});
+                {.address = to_string(named[i]), .state = states[i], .hits = (*hits)[i]});
         }
         std::map<std::uint16_t, std::string> backends;  // by the client's port: the last
         for (const netfilter::Event& event : log->events) {
@@ -121,9 +137,8 @@ class EndpointBench {
         for (const agent::Connect& connect : report->connects) {
             take(connect, backends[connect.port], seen, lines);
             if (!cell.timeline && end_of(connect) != ConnectEnd::kServed) {
-                cell.timeline =
-                    flow_timeline(what.id + ": one connect that failed", record,
-                                  {IPPROTO_TCP, {hosts_.names().client_address, connect.port}});
+                cell.timeline = flow_timeline(what.id + ": one connect that failed", record,
+                                              {IPPROTO_TCP, {names.client_address, connect.port}});
             }
         }
         return {};
@@ -150,21 +165,44 @@ class EndpointBench {
 
     Context& context_;
     NatPathHosts hosts_;
+    std::string lacks_ipv6_;
 };
 
 }  // namespace
 
 std::vector<EndpointCell> endpoint_cells() {
-    return with_roles<EndpointCell>({
-        {.id = "dead.nobody", .label = "nobody there", .dead_as = EndpointState::kNobody},
+    const std::vector<EndpointState> each_way = {EndpointState::kNobody, EndpointState::kClosed,
+                                                 EndpointState::kSilent, EndpointState::kStranger,
+                                                 EndpointState::kRejected};
+    const std::vector<EndpointState> none;
+    std::vector<EndpointCell> cells = with_roles<EndpointCell>({
         {.id = "dead.closed", .label = "port closed"},
-        {.id = "dead.silent", .label = "silent", .dead_as = EndpointState::kSilent},
-        {.id = "dead.stranger", .label = "a stranger", .dead_as = EndpointState::kStranger},
-        {.id = "dead.rejected", .label = "rejected", .dead_as = EndpointState::kRejected},
-        {.id = "control.all-alive", .label = "control: all alive", .serving = 8, .dead = 0},
-        {.id = "cure.rules-of-the-living", .label = "cure: rules anew", .dead = 0},
+        {.id = "dead.each-way", .label = "each way", .serving = 5, .dead = each_way},
+        {.id = "control.all-alive", .label = "control: all alive", .serving = 8, .dead = none},
+        {.id = "cure.rules-of-the-living", .label = "cure: rules anew", .dead = none},
         {.id = "dead.closed.after-cure", .label = "after the cure", .again = true},
+        {.id = "nft.dead.each-way", .label = "nftables, each way", .serving = 5, .dead = each_way},
+        {.id = "control.nft.all-alive",
+         .label = "control: nftables, all alive",
+         .serving = 8,
+         .dead = none},
+        {.id = "cure.nft.rules-of-the-living",
+         .label = "cure: nftables, rules anew",
+         .serving = 5,
+         .dead = none},
+        {.id = "ipv6.dead.each-way", .label = "IPv6, each way", .serving = 5, .dead = each_way},
+        {.id = "control.ipv6.all-alive",
+         .label = "control: IPv6, all alive",
+         .serving = 8,
+         .dead = none},
+        {.id = "nft.ipv6.dead.closed", .label = "nftables, IPv6, port closed"},
     });
+    for (EndpointCell& cell : cells) {
+        const auto has = [&](const char* word) { return cell.id.find(word) != std::string::npos; };
+        cell.proxy = has("nft.") ? Proxy::kNftables : Proxy::kIptables;
+        cell.family = has("ipv6.") ? Family::kIpv6 : Family::kIpv4;
+    }
+    return cells;
 }
 
 std::vector<std::string> stale_endpoint_cells() {

@@ -17,12 +17,14 @@ struct EndpointCell {
     std::string id;
     std::string label;  // in charts
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
-    lab::EndpointState dead_as = lab::EndpointState::kClosed;
-    unsigned serving = 6;  // endpoints that the rules name, of which
-    unsigned dead = 2;     // these are dead
-    bool again = false;    // a cell of before, after its cure was taken away
+    // Endpoints that the rules name: those that serve, and what the dead ones are.
+    unsigned serving = 6;
+    std::vector<lab::EndpointState> dead = std::vector(2, lab::EndpointState::kClosed);
+    bool again = false;  // a cell of before, after its cure was taken away
+    lab::NatPathOptions::Proxy proxy = lab::NatPathOptions::Proxy::kIptables;
+    frame::Family family = frame::Family::kIpv4;
 
-    unsigned named() const { return serving + dead; }
+    std::size_t named() const { return serving + dead.size(); }
 };
 
 // Of one connect.
@@ -38,7 +40,8 @@ inline constexpr std::size_t kConnectEnds = 6;
 
 struct EndpointTally {
     std::string address;
-    bool dead = false;
+    lab::EndpointState state = lab::EndpointState::kServes;
+    bool dead() const { return state != lab::EndpointState::kServes; }
     std::uint64_t hits = 0;    // of its DNAT rule
     std::uint64_t flows = 0;   // connects whose entry or event goes to it
     std::uint64_t failed = 0;  // of them
@@ -46,6 +49,7 @@ struct EndpointTally {
 
 struct EndpointValues {
     std::vector<std::string> objections;  // why it is no result; empty when it is one
+    std::string lacks;                    // what this machine has not, and the cell takes
     std::vector<EndpointTally> endpoints;
     std::uint64_t ends[kConnectEnds] = {};
     std::uint64_t failed_without_entry = 0;  // that neither an entry nor an event names

@@ -14,6 +14,8 @@ using verdict::CellVerdict;
 using ConcludedEndpoints = ConcludedCell<MeasuredEndpointCell>;
 using EndpointRuns = std::vector<ConcludedEndpoints>;
 
+using Proxy = lab::NatPathOptions::Proxy;
+
 const char* dead_text(EndpointState state) {
     switch (state) {
         case EndpointState::kServes: return "served";
@@ -26,6 +28,16 @@ const char* dead_text(EndpointState state) {
     return "";
 }
 
+std::string dead_texts(const EndpointCell& what) {
+    Clauses texts;
+    for (const EndpointState state : what.dead) {
+        if (std::ranges::find(texts, dead_text(state)) == texts.end()) {
+            texts.emplace_back(dead_text(state));
+        }
+    }
+    return texts.empty() ? "-" : in_a_row(texts);
+}
+
 template <typename Value>
 std::uint64_t sum_over(const EndpointValues& seen, const Value& value) {
     return std::accumulate(
@@ -34,7 +46,7 @@ std::uint64_t sum_over(const EndpointValues& seen, const Value& value) {
 }
 
 std::uint64_t dead_flows(const EndpointValues& seen) {
-    return sum_over(seen, [](const EndpointTally& each) { return each.dead ? each.flows : 0; });
+    return sum_over(seen, [](const EndpointTally& each) { return each.dead() ? each.flows : 0; });
 }
 
 std::string failed_text(const EndpointValues& seen) {
@@ -109,7 +121,7 @@ void add_tallies(const ConcludedEndpoints& each, verdict::ScenarioResult& result
         .columns = {"endpoint", "state", "its rule counted", "flows in conntrack", "failed"},
         .conclusion = failed_text(each.seen()) + ": " + joined_text(each.seen()) + "."};
     for (const EndpointTally& tally : each.seen().endpoints) {
-        proof.rows.push_back({tally.address, tally.dead ? dead_text(each.what().dead_as) : "serves",
+        proof.rows.push_back({tally.address, tally.dead() ? dead_text(tally.state) : "serves",
                               std::to_string(tally.hits), std::to_string(tally.flows),
                               std::to_string(tally.failed)});
     }
@@ -131,7 +143,7 @@ void conclude_found(const EndpointRuns& cells, const ConcludedEndpoints& first,
     }
     const auto& [what, seen, evidence, timeline] = *first.measured;
     const auto [low, high] = binomial_band(
-        seen.connects(), static_cast<double>(what.dead) / static_cast<double>(what.named()));
+        seen.connects(), static_cast<double>(what.dead.size()) / static_cast<double>(what.named()));
     result.verdict = verdict::ScenarioVerdict::kReproduced;
     result.headline = in_a_row(found, "; ") + ".";
     Clauses joined;
@@ -142,7 +154,7 @@ void conclude_found(const EndpointRuns& cells, const ConcludedEndpoints& first,
         "The service's rules give each new connection one of the endpoints that they name, whether "
         "or not it lives. In {} they name {}, of which {} are dead: {} of {} connects must fail "
         "(99.9 %), and {} did. The failed ones of all cells went to dead endpoints: {}.",
-        first.cell.id, what.named(), what.dead, band_text(low, high), seen.connects(),
+        first.cell.id, what.named(), what.dead.size(), band_text(low, high), seen.connects(),
         seen.failed(), in_a_row(joined));
     tell_cure(cells, first, result);
 }
@@ -154,16 +166,16 @@ std::uint64_t EndpointValues::connects() const {
 }
 
 std::uint64_t EndpointValues::by_entry() const {
-    return sum_over(*this, [](const EndpointTally& each) { return each.dead ? each.failed : 0; });
+    return sum_over(*this, [](const EndpointTally& each) { return each.dead() ? each.failed : 0; });
 }
 
 std::uint64_t EndpointValues::at_serving() const {
-    return sum_over(*this, [](const EndpointTally& each) { return each.dead ? 0 : each.failed; });
+    return sum_over(*this, [](const EndpointTally& each) { return each.dead() ? 0 : each.failed; });
 }
 
 std::uint64_t EndpointValues::by_counter() const {
     return std::min(failed_without_entry, sum_over(*this, [](const EndpointTally& each) {
-                        return each.dead && each.hits > each.flows ? each.hits - each.flows : 0;
+                        return each.dead() && each.hits > each.flows ? each.hits - each.flows : 0;
                     }));
 }
 
@@ -194,17 +206,21 @@ std::pair<std::uint64_t, std::uint64_t> binomial_band(std::uint64_t trials, doub
 }
 
 verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
-    verdict::Cell cell{.id = what.id,
-                       .toggles = {{"endpoints in the rules", std::to_string(what.named())},
-                                   {"of them dead", std::to_string(what.dead)},
-                                   {"dead how", what.dead == 0 ? "-" : dead_text(what.dead_as)}},
-                       .role = what.role,
-                       .verdict = CellVerdict::kPass};
+    verdict::Cell cell{
+        .id = what.id,
+        .toggles = {{"endpoints in the rules", std::to_string(what.named())},
+                    {"of them dead", std::to_string(what.dead.size())},
+                    {"dead how", dead_texts(what)},
+                    {"kube-proxy's mode", what.proxy == Proxy::kIptables ? "iptables" : "nftables"},
+                    {"IP", what.family == frame::Family::kIpv4 ? "4" : "6"}},
+        .role = what.role,
+        .verdict = CellVerdict::kPass};
     const auto connects = [](const char* name, const char* label, std::uint64_t value) {
         return count_of(name, label, value, "connects");
     };
-    const double chance =
-        what.named() == 0 ? 0 : static_cast<double>(what.dead) / static_cast<double>(what.named());
+    const double chance = what.named() == 0 ? 0
+                                            : static_cast<double>(what.dead.size()) /
+                                                  static_cast<double>(what.named());
     const auto [low, high] = binomial_band(seen.connects(), chance);
     cell.measures = {
         connects("connects", "connects to the service", seen.connects()),
@@ -224,6 +240,9 @@ verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
         connects(verdict::kUnexplained, "of them to nobody knows whom", seen.unexplained()),
     };
     const auto end = ending(cell);
+    if (!seen.lacks.empty()) {
+        return end(CellVerdict::kSkip, "", seen.lacks);
+    }
     if (!seen.objections.empty()) {
         return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
     }
@@ -250,7 +269,7 @@ verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
     if (seen.failed() < low || seen.failed() > high) {
         return end(CellVerdict::kInconclusive, "",
                    fmt::format("{}; with {} of {} endpoints dead {} must fail (99.9 %)", reason,
-                               what.dead, what.named(), band_text(low, high)));
+                               what.dead.size(), what.named(), band_text(low, high)));
     }
     return end(CellVerdict::kFail, "stale-endpoint", reason);
 }
@@ -259,8 +278,8 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredEndpointCell>& measur
     verdict::ScenarioResult result{
         .title = "A share of connections fails: the rules still name endpoints that are dead",
         .question =
-            "Does each connection to a service reach an endpoint that serves (IPv4, "
-            "kube-proxy's iptables layout)?"};
+            "Does each connection to a service reach an endpoint that serves (IPv4 and IPv6, "
+            "kube-proxy's iptables and nftables modes)?"};
     verdict::Chart chart{
         .title = "Connects to the service that failed", .unit = "%", .maximum = 100};
     EndpointRuns cells = conclude_each(measured);

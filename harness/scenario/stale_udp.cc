@@ -41,13 +41,17 @@ class StaleUdpBench {
   public:
     static Result<std::unique_ptr<StaleUdpBench>> open(Context& context) {
         NatPathHosts hosts = TRY(NatPathHosts::open(context));
-        return std::unique_ptr<StaleUdpBench>(new StaleUdpBench(context, std::move(hosts)));
+        std::unique_ptr<StaleUdpBench> bench(new StaleUdpBench(context, std::move(hosts)));
+        bench->lacks_ipv6_ = TRY(bench->hosts_.add_ipv6());
+        return bench;
     }
 
     // What keeps a cell from being measured, such as an agent that died, is an objection in it.
     MeasuredStaleUdpCell measure(const StaleUdpCell& what) {
         MeasuredStaleUdpCell cell{.what = what};
-        if (const Status made = run(what, cell); !made) {
+        if (what.family == frame::Family::kIpv6 && !lacks_ipv6_.empty()) {
+            cell.seen.lacks = lacks_ipv6_;
+        } else if (const Status made = run(what, cell); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
         if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".entries.json",
@@ -65,17 +69,18 @@ class StaleUdpBench {
     Status configure(const StaleUdpCell& what, StaleService service, StaleFlows flows) {
         lab::NatPathOptions options{
             .snat = lab::NatBoxOptions::Snat::kNone, .service = service, .flows = flows};
+        options.family = what.family;
         options.udp_timeout_s =
             what.then == AfterChange::kSilent ? kShortTimeout_s : options.udp_timeout_s;
         return hosts_.lab->configure(options);
     }
 
-    Status send(std::uint16_t port, unsigned datagrams) {
+    static Status send(agent::Client& client, const lab::NatPathNames& names, std::uint16_t port,
+                       unsigned datagrams) {
         for (unsigned i = 0; i < datagrams; ++i) {
-            const auto sent =
-                TRY(hosts_.client->send_datagrams({.source = {hosts_.names().client_address, port},
-                                                   .destination = hosts_.names().service,
-                                                   .payloads = {{0x70, 0x70}}}));
+            const auto sent = TRY(client.send_datagrams({.source = {names.client_address, port},
+                                                         .destination = names.service,
+                                                         .payloads = {{0x70, 0x70}}}));
             if (!sent.refusals.empty()) {
                 return fail(ErrorCode::kFailed, "the client's kernel refused a datagram: {}",
                             sent.refusals.front().reason);
@@ -86,10 +91,10 @@ class StaleUdpBench {
     }
 
     // Sends, and counts where the datagrams of that port come out: at each endpoint.
-    Result<std::vector<std::uint64_t>> follow(std::uint16_t port, unsigned datagrams) {
-        const lab::NatPathNames& names = hosts_.names();
+    Result<std::vector<std::uint64_t>> follow(const lab::NatPathNames& names, std::uint16_t port,
+                                              unsigned datagrams) {
         TRY(hosts_.server->start_capture({.device = names.server_device}));
-        const Status sent = send(port, datagrams);
+        const Status sent = send(*hosts_.client, names, port, datagrams);
         const auto capture = hosts_.server->stop_capture();
         if (!sent || !capture) {
             return pass_on(sent ? capture.error() : sent.error());
@@ -108,15 +113,16 @@ class StaleUdpBench {
     }
 
     // The entry of that source port to the service; nothing where there is none.
-    Result<std::optional<netfilter::Entry>> entry_of(std::uint16_t port) {
+    Result<std::optional<netfilter::Entry>> entry_of(const lab::NatPathNames& names,
+                                                     std::uint16_t port) {
         const auto entries = TRY(hosts_.dut->conntrack_dump(
-            {.protocol = IPPROTO_UDP, .original_destination_port = hosts_.names().service.port}));
+            {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
         entries_text_.clear();
         std::optional<netfilter::Entry> found;
         for (const netfilter::Entry& entry : entries) {
             entries_text_ += nlohmann::json(entry).dump() + "\n";
             if (entry.original.source.port == port &&
-                entry.original.destination.address == hosts_.names().service.address) {
+                entry.original.destination.address == names.service.address) {
                 found = entry;
             }
         }
@@ -129,36 +135,37 @@ class StaleUdpBench {
 
     Status run(const StaleUdpCell& what, MeasuredStaleUdpCell& cell) {
         StaleUdpValues& seen = cell.seen;
-        const lab::NatPathNames& names = hosts_.names();
+        const lab::NatPathNames& names = hosts_.lab->names(what.family);
         const auto port = static_cast<std::uint16_t>(kFirstSourcePort + runs_++);
         const auto bystander = static_cast<std::uint16_t>(port + kBystander);
         TRY(configure(what, StaleService::kFirst, StaleFlows::kForget));
-        const auto before = TRY(follow(port, kDatagramsBefore));
+        const auto before = TRY(follow(names, port, kDatagramsBefore));
         seen.sent_before = kDatagramsBefore;
         seen.reached_before = before[0];
-        const auto old_entry = TRY(entry_of(port));
+        const auto old_entry = TRY(entry_of(names, port));
         auto recorder = TRY(FlowRecorder::start(
             what.again, names,
             {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
         TRY(configure(what, what.changed_to, StaleFlows::kKeep));
         // A flow to the endpoint that serves: the cure must leave it alone.
         if (what.then == AfterChange::kForgets) {
-            TRY(send(bystander, 1));
-            seen.deleted = TRY(hosts_.lab->forget(0));
-            seen.cure_command = fmt::format("{}", fmt::join(hosts_.lab->forget_command(0), " "));
+            TRY(send(*hosts_.client, names, bystander, 1));
+            const auto command = hosts_.lab->forget_command(0, what.family);
+            seen.deleted = TRY(hosts_.lab->forget(command));
+            seen.cure_command = fmt::format("{}", fmt::join(command, " "));
         }
         if (what.then == AfterChange::kSilent) {
             std::this_thread::sleep_for(kSilence);
         }
-        const auto hits_before = hosts_.lab->service_hits();
+        const auto hits_before = hosts_.lab->service_hits(what.family);
         const auto own = what.then == AfterChange::kNewFlow
                              ? static_cast<std::uint16_t>(port + kOtherFlow)
                              : port;
-        const auto after = follow(own, kDatagramsAfter);
-        const auto entry = entry_of(own);
-        const auto hits = hosts_.lab->service_hits();
+        const auto after = follow(names, own, kDatagramsAfter);
+        const auto entry = entry_of(names, own);
+        const auto hits = hosts_.lab->service_hits(what.family);
         const auto other = what.then == AfterChange::kForgets
-                               ? entry_of(bystander)
+                               ? entry_of(names, bystander)
                                : Result<std::optional<netfilter::Entry>>(std::nullopt);
         const auto error = [](const auto& result) -> const Error* {
             return result ? nullptr : &result.error();
@@ -197,6 +204,7 @@ class StaleUdpBench {
 
     Context& context_;
     NatPathHosts hosts_;
+    std::string lacks_ipv6_;
     std::string entries_text_;
     std::uint16_t runs_ = 0;
 };
@@ -217,6 +225,13 @@ std::vector<StaleUdpCell> stale_udp_plan() {
         {.id = "control.silence", .label = "control: silence", .then = AfterChange::kSilent},
         {.id = "cure.delete-entry", .label = "cure: entry deleted", .then = AfterChange::kForgets},
         {.id = "other-endpoint.after-cure", .label = "after the cure", .again = true},
+        {.id = "ipv6.other-endpoint",
+         .label = "IPv6, another endpoint",
+         .family = frame::Family::kIpv6},
+        {.id = "control.ipv6.new-flow",
+         .label = "control: IPv6, a new flow",
+         .then = AfterChange::kNewFlow,
+         .family = frame::Family::kIpv6},
     });
 }
 

@@ -28,12 +28,14 @@ struct StaleUdpCell {
     lab::NatPathOptions::Service changed_to = lab::NatPathOptions::Service::kSecond;
     AfterChange then = AfterChange::kGoesOn;
     bool again = false;  // the first cell, after its cure was taken away
+    frame::Family family = frame::Family::kIpv4;
 
     bool has_endpoint() const { return changed_to == lab::NatPathOptions::Service::kSecond; }
 };
 
 struct StaleUdpValues {
-    std::vector<std::string> objections;                // why it is no result; empty when it is one
+    std::vector<std::string> objections;  // why it is no result; empty when it is one
+    std::string lacks;                    // what this machine has not, and the cell takes
     std::uint64_t sent_before = 0, reached_before = 0;  // before the rules were changed
     // Datagrams after it, by where they came out.
     std::uint64_t sent = 0;

@@ -121,11 +121,15 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
     verdict::Cell cell{.id = what.id,
                        .toggles = {{"service then", what.has_endpoint() ? "another endpoint"
                                                                         : "no endpoint: REJECT"},
-                                   {"sender", then_text(what.then)}},
+                                   {"sender", then_text(what.then)},
+                                   {"IP", what.family == frame::Family::kIpv4 ? "4" : "6"}},
                        .role = what.role,
                        .verdict = CellVerdict::kPass};
     add_measures(seen, cell);
     const auto end = ending(cell);
+    if (!seen.lacks.empty()) {
+        return end(CellVerdict::kSkip, "", seen.lacks);
+    }
     if (!seen.objections.empty()) {
         return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
     }
@@ -166,7 +170,9 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
 verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& measured) {
     verdict::ScenarioResult result{
         .title = "UDP to an endpoint that is gone: its conntrack entry outlives it",
-        .question = "Does a UDP flow follow its service when the service's endpoint changes?"};
+        .question =
+            "Does a UDP flow follow its service when the service's endpoint changes (IPv4 and "
+            "IPv6)?"};
     verdict::Chart chart{
         .title = "Datagrams that went to an endpoint that is gone", .unit = "%", .maximum = 100};
     for (const auto& [what, seen, evidence, timeline] : measured) {

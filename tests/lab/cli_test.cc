@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(the_commands_that_lab_up_prints_work) {
     BOOST_REQUIRE(at != std::string::npos);
     const std::string command = up.out.substr(at + 5, up.out.find('\n', at) - at - 5);
     const std::string rules = shell("", command);
-    BOOST_TEST(contains(rules, "KUBE-SEP-udp-2"));
+    BOOST_TEST(contains(rules, "KUBE-SVC-TCOU7JCQXEZGVUNU"));
     BOOST_TEST(contains(rules, "random-fully"));
     const std::size_t down = up.out.find("lab down ") + 9;
     BOOST_TEST(run({"lab", "down", up.out.substr(down, 4)}).exit_status == 0);

@@ -34,7 +34,7 @@ std::vector<double> shares(unsigned backends) {
     double still_here = 1;
     std::string line;
     while (std::getline(lines, line)) {
-        if (!line.starts_with("-A KUBE-SVC-udp ")) {
+        if (!line.starts_with("-A KUBE-SVC-TCOU7JCQXEZGVUNU ")) {  // kube-system/kube-dns:dns, UDP
             continue;
         }
         const std::string key = "--probability ";
@@ -78,12 +78,11 @@ BOOST_AUTO_TEST_CASE(each_backend_gets_an_equal_share) {
 
 BOOST_AUTO_TEST_CASE(each_endpoint_chain_translates_to_its_own_backend) {
     const std::string rules = rules_with(3);
-    BOOST_TEST(
-        has(rules, "-A KUBE-SEP-udp-0 -p udp -m udp -j DNAT --to-destination 203.0.113.2:53\n"));
-    BOOST_TEST(
-        has(rules, "-A KUBE-SEP-udp-2 -p udp -m udp -j DNAT --to-destination 203.0.113.4:53\n"));
-    BOOST_TEST(
-        has(rules, "-A KUBE-SEP-tcp-1 -p tcp -m tcp -j DNAT --to-destination 203.0.113.3:53\n"));
+    for (const char* end : {"-p udp -m udp -j DNAT --to-destination 203.0.113.2:53\n",
+                            "-p udp -m udp -j DNAT --to-destination 203.0.113.4:53\n",
+                            "-p tcp -m tcp -j DNAT --to-destination 203.0.113.3:53\n"}) {
+        BOOST_TEST(has(rules, end), end);
+    }
     BOOST_TEST(count(rules, "DNAT") == 6U);
     BOOST_TEST(count(rules, "COMMIT") == 1U);
 }
@@ -138,18 +137,47 @@ BOOST_AUTO_TEST_CASE(the_nat_path_names_endpoints_as_kube_proxy_does) {
         names,
         {.web_endpoints = {endpoints_that(EndpointState::kServes)[0], closed[0], closed[7]}});
     for (const char* line :
-         {"-A PREROUTING -j KUBE-SERVICES\n",
-          "-A KUBE-SERVICES -d 198.51.100.10/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-tcp\n",
-          "-A KUBE-SVC-tcp -m statistic --mode random --probability 0.3333333333 -j "
-          "KUBE-SEP-tcp-0\n",
-          "-A KUBE-SVC-tcp -j KUBE-SEP-tcp-2\n",
-          "-A KUBE-SEP-tcp-1 -p tcp -m tcp -j DNAT --to-destination 203.0.113.48:8080\n",
-          "-A KUBE-SEP-tcp-2 -p tcp -m tcp -j DNAT --to-destination 203.0.113.55:8080\n"}) {
+         {"-j KUBE-SERVICES\n", "--probability 0.3333333333 -j KUBE-SEP-",
+          "\"default/web:http cluster IP\" -d 198.51.100.10/32 -p tcp -m tcp --dport 80 ! -s "
+          "198.18.0.1/24 -j KUBE-MARK-MASQ\n",
+          "-p tcp -m tcp -j DNAT --to-destination 203.0.113.48:8080\n",
+          "-p tcp -m tcp -j DNAT --to-destination 203.0.113.55:8080\n"}) {
         BOOST_TEST(has(rules, line), line);
     }
     BOOST_TEST(!has(nat_path_rules(names, {}), "KUBE"));
     BOOST_TEST(has(nat_path_endpoint_filter(EndpointState::kSilent),
                    "-A INPUT -d 203.0.113.64/32 -j DROP\n"));
+}
+
+BOOST_AUTO_TEST_CASE(the_nat_path_has_the_same_of_ipv6_and_of_nftables) {
+    const frame::Family v6 = frame::Family::kIpv6;
+    const NatPathNames names = nat_path_names("1a2b", v6);
+    NatPathOptions options{.service = NatPathOptions::Service::kSecond, .family = v6};
+    BOOST_TEST(has(nat_path_rules(names, options),
+                   " -d 2001:db8:100::a/128 -p udp -m udp --dport 53 -j DNAT --to-destination "
+                   "[2001:db8:113::3]:53\n"));
+    options.service = NatPathOptions::Service::kNoEndpoint;
+    BOOST_TEST(has(nat_path_rules(names, options), "--reject-with icmp6-port-unreachable\n"));
+    options.web_endpoints = endpoints_that(EndpointState::kClosed, v6);
+    BOOST_TEST(has(nat_path_rules(names, options), "--to-destination [2001:db8:113::30]:8080\n"));
+    BOOST_TEST(!has(nat_path_proxy_table(names, options), "{"));
+    options.proxy = NatPathOptions::Proxy::kNftables;
+    BOOST_TEST(!has(nat_path_rules(names, options), "KUBE"));
+    BOOST_TEST(has(nat_path_proxy_table(names, options), "dnat to [2001:db8:113::37]:8080;\n"));
+    BOOST_TEST(has(nat_path_endpoint_filter(EndpointState::kRejected, v6),
+                   "-A FORWARD -d 2001:db8:113::60/128 -j REJECT"));
+    const std::string commands = all_commands(nat_path_ipv6_scripts(names));
+    BOOST_TEST(has(commands, "address add 2001:db8:18::2/64 dev c0 nodad\n"));
+    BOOST_TEST(has(commands, "route add ::/0 via 2001:db8:113::1\n"));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_rule_of_nft_has_counted_is_read_from_its_line) {
+    const std::string table =
+        "meta l4proto tcp counter packets 12 bytes 624 dnat to 203.0.113.16:8080\n"
+        "meta l4proto tcp counter packets 3 bytes 9 dnat to 203.0.113.16:80\n"
+        "dnat to 203.0.113.16:8080\n";
+    BOOST_TEST(nft_hits_of(table, " dnat to 203.0.113.16:8080") == 12U);
+    BOOST_TEST(nft_hits_of(table, " dnat to 203.0.113.17:8080") == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_rule_has_counted_is_read_from_its_line) {

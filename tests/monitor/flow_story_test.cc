@@ -313,6 +313,19 @@ BOOST_AUTO_TEST_CASE(an_entry_that_is_never_made_has_its_reason) {
     BOOST_TEST(has(passed, "packets dropped by netfilter +1"));
 }
 
+BOOST_AUTO_TEST_CASE(counters_whose_meaning_is_not_known_are_no_reason) {
+    for (const char* counter : {"invalid", "insert_failed", "drop"}) {
+        Told told;
+        told.look(0);
+        told.packet(1);
+        told.look(2, std::nullopt, {{counter, 2}}, {.entries = 1000, .maximum = 1000});
+        const FlowConclusion conclusion = told.story->conclude(nullptr, [] { return false; });
+        BOOST_TEST((conclusion.answer == FlowAnswer::kUntracked), counter);
+        BOOST_TEST(has(conclusion, "on this kernel is not known"), conclusion.text);
+        BOOST_TEST(has(conclusion, fmt::format("{} +2", counter).c_str()), conclusion.text);
+    }
+}
+
 // The counters are of all flows of the namespace.
 BOOST_AUTO_TEST_CASE(counters_that_rose_by_less_than_its_packets_are_no_reason) {
     for (const char* counter : {"invalid", "insert_failed", "drop"}) {

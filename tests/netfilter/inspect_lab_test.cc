@@ -192,7 +192,8 @@ BOOST_AUTO_TEST_CASE(stats_prints_counters_and_their_meaning) {
     const auto text = inspect("stats --netns " + space.name());
     BOOST_TEST(text.exit_status == 0);
     BOOST_TEST(text.out.starts_with(space.run("conntrack -S")));
-    BOOST_TEST(text.out.find("insert_failed ") != std::string::npos);
+    BOOST_TEST(text.out.find("measured here: +1 with a packet refused for a clash") !=
+               std::string::npos);
     const auto lines =
         json_lines(inspect("stats --json --interval 0.1 --count 1 --netns " + space.name()).out);
     BOOST_REQUIRE(lines.size() >= 3U);

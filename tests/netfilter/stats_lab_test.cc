@@ -2,6 +2,7 @@
 #include <regex>
 #include <sstream>
 
+#include "harness/netfilter/planted.h"
 #include "harness/netfilter/stats.h"
 #include "harness/netfilter/text.h"
 #include "tests/netfilter/lab_namespace.h"
@@ -43,4 +44,21 @@ BOOST_AUTO_TEST_CASE(the_table_size_is_what_conntrack_counts) {
     BOOST_TEST(std::to_string(size->entries) + "\n" == space.run("conntrack -C"));
     BOOST_TEST(std::to_string(size->maximum) + "\n" ==
                space.run("sysctl -n net.netfilter.nf_conntrack_max"));
+}
+
+// The kernel that runs the tests is one of those whose counters were read.
+BOOST_AUTO_TEST_CASE(packets_are_planted_beside_the_namespace_that_asks) {
+    const lab::Namespace space("plant");
+    const auto before = cpu_stats(space.name());
+    const auto planted = plant_packets();
+    BOOST_REQUIRE_MESSAGE(planted, planted.error().message);
+    BOOST_TEST(planted->refused.value("insert_failed") == 1U);
+    BOOST_TEST(planted->refused.value("drop") == 1U);
+    BOOST_TEST(planted->invalid.value("invalid") == 1U);
+    BOOST_TEST(counts_as_known(*planted));
+    const auto after = cpu_stats(space.name());
+    BOOST_REQUIRE(before && after);
+    for (const char* counter : {"insert_failed", "drop", "invalid", "clash_resolve"}) {
+        BOOST_TEST(total(delta(*before, *after), counter) == 0U, counter);
+    }
 }

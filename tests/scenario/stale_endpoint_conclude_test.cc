@@ -33,13 +33,14 @@ EndpointValues as_usual(const EndpointCell& what) {
     EndpointValues seen;
     for (unsigned i = 0; i < what.named(); ++i) {
         const bool dead = i >= what.serving;
-        const bool tracked = !dead || what.dead_as != EndpointState::kRejected;
+        const EndpointState state = dead ? what.dead[i - what.serving] : EndpointState::kServes;
+        const bool tracked = state != EndpointState::kRejected;
         seen.endpoints.push_back({.address = "203.0.113." + std::to_string(16 + i),
-                                  .dead = dead,
+                                  .state = state,
                                   .hits = 50,
                                   .flows = tracked ? 50U : 0U,
                                   .failed = dead && tracked ? 50U : 0U});
-        ends(seen, dead ? end_as(what.dead_as) : ConnectEnd::kServed) += 50;
+        ends(seen, dead ? end_as(state) : ConnectEnd::kServed) += 50;
         seen.failed_without_entry += tracked ? 0 : 50;
     }
     return seen;
@@ -81,17 +82,19 @@ BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     const auto result = with("", [](EndpointValues&) {});
     BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
     BOOST_TEST(result.cure_shown);
-    BOOST_TEST(has(result.headline, "dead.silent: 100 of 400 connects failed (100 timed out)"),
+    BOOST_TEST(has(result.headline,
+                   "nft.dead.each-way: 250 of 500 connects failed (50 refused, 50 timed out, 100 "
+                   "unreachable, 50 answered by a stranger)"),
                result.headline);
     BOOST_TEST(has(result.cause, "they name 8, of which 2 are dead"), result.cause);
-    BOOST_TEST(has(result.cause, "400 by conntrack's entry or event, 100 by the counter"),
+    BOOST_TEST(has(result.cause, "800 by conntrack's entry or event, 150 by the counter"),
                result.cause);
     BOOST_TEST(has(result.cure, "none of 300 connects failed, with the old rules again 100 of 400"),
                result.cure);
-    BOOST_TEST(cell(result, "dead.rejected").cause == "stale-endpoint");
-    BOOST_TEST(sum_of(cell(result, "dead.rejected"), {"by_counter"}) == 100);
+    BOOST_TEST(cell(result, "ipv6.dead.each-way").cause == "stale-endpoint");
+    BOOST_TEST(sum_of(cell(result, "ipv6.dead.each-way"), {"by_counter"}) == 50);
     BOOST_TEST(result.proofs.size() == 5U);
-    BOOST_TEST(result.before_cell == "dead.nobody");
+    BOOST_TEST(result.before_cell == "dead.closed");
     BOOST_TEST(result.after_cell == "cure.rules-of-the-living");
 }
 
@@ -107,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
     BOOST_TEST(!result.cure_shown);
     BOOST_TEST(has(result.cure, "not shown: 3 of 300 connects failed"), result.cure);
     const auto gone = with("dead.closed.after-cure", [](EndpointValues& seen) {
-        seen = as_usual({.serving = 8, .dead = 0});
+        seen = as_usual({.serving = 8, .dead = {}});
     });
     BOOST_TEST(!gone.cure_shown);
     BOOST_TEST(has(gone.cure, "was not seen again"), gone.cure);
@@ -115,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
 
 BOOST_AUTO_TEST_CASE(where_every_connect_is_served_nothing_is_reproduced) {
     const auto result =
-        with("*", [](EndpointValues& seen) { seen = as_usual({.serving = 8, .dead = 0}); });
+        with("*", [](EndpointValues& seen) { seen = as_usual({.serving = 8, .dead = {}}); });
     BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
     BOOST_TEST(result.cause.empty());
     BOOST_TEST(result.cure.empty());
@@ -143,8 +146,8 @@ BOOST_AUTO_TEST_CASE(a_filter_before_the_rules_is_unexplained) {
 BOOST_AUTO_TEST_CASE(a_share_outside_of_the_band_does_not_fit_the_rules) {
     const auto result = with("dead.closed", [](EndpointValues& seen) {
         for (EndpointTally& each : seen.endpoints) {
-            each.flows = each.hits = each.dead ? 100 : 100 / 3;
-            each.failed = each.dead ? 100 : 0;
+            each.flows = each.hits = each.dead() ? 100 : 100 / 3;
+            each.failed = each.dead() ? 100 : 0;
         }
         ends(seen, ConnectEnd::kRefused) = 200;
         ends(seen, ConnectEnd::kServed) = 200;
@@ -153,21 +156,40 @@ BOOST_AUTO_TEST_CASE(a_share_outside_of_the_band_does_not_fit_the_rules) {
 }
 
 BOOST_AUTO_TEST_CASE(an_endpoint_that_serves_is_not_dead) {
-    inconclusive(with("dead.silent",
+    inconclusive(with("dead.closed",
                       [](EndpointValues& seen) {
                           seen.endpoints[7].failed = 10;
-                          ends(seen, ConnectEnd::kTimedOut) -= 40;
+                          ends(seen, ConnectEnd::kRefused) -= 40;
                           ends(seen, ConnectEnd::kServed) += 40;
                       }),
                  "40 connects were served by endpoints that should be dead");
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
-    inconclusive(
-        with("dead.nobody", [](EndpointValues& seen) { seen.objections = {"ended by signal 9"}; }),
-        "ended by signal 9");
+    inconclusive(with("dead.each-way",
+                      [](EndpointValues& seen) { seen.objections = {"ended by signal 9"}; }),
+                 "ended by signal 9");
     inconclusive(conclude(std::vector<MeasuredEndpointCell>{}), "nothing was measured");
     inconclusive(conclude({{.what = endpoint_cells()[0]}}), "no connection was made");
+}
+
+BOOST_AUTO_TEST_CASE(cells_that_take_what_is_not_there_are_skipped_and_the_others_tell) {
+    const std::string why = "the kernel lacks the module nft_numgen";
+    std::vector<MeasuredEndpointCell> cells;
+    for (const EndpointCell& what : endpoint_cells()) {
+        const bool nft = what.proxy == lab::NatPathOptions::Proxy::kNftables;
+        cells.push_back(
+            {.what = what, .seen = nft ? EndpointValues{.lacks = why} : as_usual(what)});
+    }
+    const auto result = conclude(cells);
+    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
+    BOOST_TEST(result.cure_shown);
+    BOOST_TEST((cell(result, "nft.dead.each-way").verdict == verdict::CellVerdict::kSkip));
+    BOOST_TEST(cell(result, "nft.dead.each-way").reason == why);
+    for (MeasuredEndpointCell& each : cells) {
+        each.seen = {.lacks = why};
+    }
+    inconclusive(conclude(cells), "no cell without a cure was run beside the controls");
 }
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {

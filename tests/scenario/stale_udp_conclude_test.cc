@@ -63,12 +63,12 @@ BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     BOOST_TEST(result.cure_shown);
     BOOST_TEST(has(result.headline, "no-endpoint: 15 of 15"), result.headline);
     BOOST_TEST(has(result.headline, "REJECT counted none"), result.headline);
-    BOOST_TEST(has(result.cause, "30 packets counted"), result.cause);
+    BOOST_TEST(has(result.cause, "45 packets counted"), result.cause);
     BOOST_TEST(has(result.cure, "`conntrack -D -p udp --orig-dst 198.51.100.10`"), result.cure);
     BOOST_TEST(cell(result, "other-endpoint").cause == "stale-entry");
     BOOST_TEST(result.before_cell == "other-endpoint");
     BOOST_TEST(result.after_cell == "cure.delete-entry");
-    BOOST_TEST(result.controls.size() == 3U);
+    BOOST_TEST(result.controls.size() == 4U);
 }
 
 BOOST_AUTO_TEST_CASE(a_control_that_shows_it_proves_nothing) {

@@ -12,6 +12,7 @@
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
 #include "harness/cli/seconds.h"
+#include "harness/netfilter/planted.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::cli::inspect {
@@ -77,6 +78,12 @@ json tell_limits(const agent::CounterSet& counters, std::string& lines) {
     return values;
 }
 
+std::vector<CounterMeaning> meanings_here(const CpuStats& stats) {
+    std::vector<CounterMeaning> meanings = counter_meanings(stats, running_kernel_release());
+    put_measured(meanings, planted_packets());
+    return meanings;
+}
+
 void put_meanings(Output& output, const std::vector<CpuStats>& stats, const TableSize& table,
                   const agent::CounterSet& limits, const StatsOptions& options) {
     const std::string release = running_kernel_release();
@@ -84,7 +91,7 @@ void put_meanings(Output& output, const std::vector<CpuStats>& stats, const Tabl
     json totals = json::object();
     std::string lines =
         fmt::format("\n{:<15} {:>10}  meaning on Linux {}\n", "counter", "all CPUs", release);
-    for (const CounterMeaning& meaning : counter_meanings(stats.front(), release)) {
+    for (const CounterMeaning& meaning : meanings_here(stats.front())) {
         const std::uint64_t sum = total(stats, meaning.counter);
         const bool known = !meaning.text.empty();
         meanings[meaning.counter] = known ? json(meaning.text) : json();
@@ -124,8 +131,7 @@ class Changes {
         for (const CpuStats& cpu : change_) {
             put(output, cpu, Format::kText);
         }
-        for (const CounterMeaning& meaning :
-             counter_meanings(change_.front(), running_kernel_release())) {
+        for (const CounterMeaning& meaning : meanings_here(change_.front())) {
             const std::uint64_t sum = total(change_, meaning.counter);
             if (sum > 0) {
                 output.line() += fmt::format("{:<15} {:>10} {:>12.1f}/s  {}", meaning.counter,
@@ -231,6 +237,10 @@ void add_stats(CLI::App& inspect, Command& chosen) {
                                 ->check(number_in(kShortestSample, kLongestInterval));
     app->get_option("--duration")->needs(interval);
     app->get_option("--count")->needs(interval);
+    app->footer(
+        "Changes nothing: it reads counters. What insert_failed, drop and invalid count is "
+        "measured "
+        "with two packets in a network namespace made for it.");
     app->callback([&chosen, options] { chosen = [options] { return run_stats(*options); }; });
 }
 

@@ -12,6 +12,7 @@
 #include "harness/monitor/flow_story.h"
 #include "harness/monitor/flow_tap.h"
 #include "harness/netfilter/lookup.h"
+#include "harness/netfilter/planted.h"
 #include "harness/netfilter/stats.h"
 #include "harness/netfilter/unheard_flows.h"
 #include "harness/netfilter/watcher.h"
@@ -45,7 +46,10 @@ class Why {
         const bool counted = tracer_ != nullptr;
         const std::vector<drops::DropCount> dropped =
             counted ? tracer_->stop().counts : std::vector<drops::DropCount>{};
-        const auto conclusion = story_->conclude(counted ? &dropped : nullptr);
+        const auto conclusion = story_->conclude(counted ? &dropped : nullptr, [] {
+            const auto& planted = planted_packets();
+            return planted && counts_as_known(*planted);
+        });
         if (options_.common.json) {
             put_json(output_, {{"answer", monitor::name(conclusion.answer)},
                                {"text", conclusion.text},
@@ -154,7 +158,8 @@ void add_why(CLI::App& inspect, Command& chosen) {
                     "as one of its packets has it: 'udp 10.0.0.5:40000 10.96.0.10:53', "
                     "'icmp 10.0.0.5 10.0.0.9 id=7'")
         ->required();
-    app->add_option("--zone", options->zone, "conntrack zone of the flow (default: none)");
+    app->add_option("--zone", options->zone, "conntrack zone of the flow (default: none)")
+        ->check(CLI::Range(0, 65'535));
     app->add_option("--duration", options->duration_s,
                     "end after so many seconds, although the entry is there, or none came")
         ->check(kAboveZero);
