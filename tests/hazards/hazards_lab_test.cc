@@ -51,7 +51,7 @@ Said inspect(const std::string& arguments, const std::string& path = "") {
         const json value = json::parse(line);
         if (value.contains("hazard")) {
             said.hazards[value["hazard"]] = value;
-        } else if (value.contains("unread")) {
+        } else if (value.contains("why")) {
             said.unread.push_back(value);
         }
     }
@@ -62,8 +62,8 @@ Said inspect(const std::string& arguments, const std::string& path = "") {
 std::string state_of(const Namespace& space) {
     std::string state;
     for (const char* command :
-         {"iptables-save", "ip6tables-save", "nft -a list ruleset", "ip -d link show",
-          "ip address show", "ip route show table all", "cat /proc/net/ip_tables_names",
+         {"iptables-save", "ip6tables-save", "nft -a list ruleset", "ip -4 address show",
+          "ip -4 route show table all", "ip -4 rule show", "cat /proc/net/ip_tables_names",
           "cat /proc/net/ip6_tables_names", "sysctl -a --pattern ^net"}) {
         std::istringstream lines(space.run(command));
         for (std::string line; std::getline(lines, line);) {
