@@ -16,5 +16,6 @@ void add_export(CLI::App& inspect, Command& chosen);
 void add_clashes(CLI::App& inspect, Command& chosen);
 void add_backends(CLI::App& inspect, Command& chosen);
 void add_why(CLI::App& inspect, Command& chosen);
+void add_hazards(CLI::App& inspect, Command& chosen);
 
 }  // namespace pathproof::cli::inspect

@@ -1,0 +1,108 @@
+// pathproof inspect hazards: which known failures the rules, devices and sysctls of a host invite.
+#include "harness/hazards/hazards.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/inspect/commands.h"
+#include "harness/cli/inspect/output.h"
+#include "harness/process/foreign.h"
+
+namespace pathproof::cli::inspect {
+namespace {
+
+using hazards::Findings;
+using hazards::Hazard;
+using nlohmann::json;
+
+constexpr int kFound = 1;
+constexpr std::size_t kShown = 5;  // pieces of evidence of one hazard; --json has all
+
+json json_of(const Hazard& hazard) {
+    json evidence = json::array();
+    for (const auto& [where, text] : hazard.evidence) {
+        evidence.push_back({{"where", where}, {"text", text}});
+    }
+    return {{"hazard", hazard.id},
+            {"what", hazard.what},
+            {"evidence", evidence},
+            {"remedy", hazard.remedy},
+            {"scenario", hazard.scenario.empty() ? json() : json(hazard.scenario)},
+            {"side_effect", hazard.side_effect}};
+}
+
+void put_text(Output& output, const Hazard& hazard) {
+    output.line() += fmt::format(
+        "{}{}\n  {}\n", hazard.id,
+        hazard.scenario.empty() ? "" : fmt::format("  (pathproof repro {})", hazard.scenario),
+        hazard.what);
+    for (std::size_t i = 0; i < std::min(hazard.evidence.size(), kShown); ++i) {
+        const auto& [where, text] = hazard.evidence[i];
+        output.line() +=
+            fmt::format("  found        {}: {}\n", where, process::without_controls(text));
+    }
+    if (hazard.evidence.size() > kShown) {
+        output.line() += fmt::format("  found        {} more (--json has all)\n",
+                                     hazard.evidence.size() - kShown);
+    }
+    output.line() +=
+        fmt::format("  remedy       {}\n  side effect  {}\n", hazard.remedy, hazard.side_effect);
+    output.end_line();
+}
+
+int run_hazards(const CommonOptions& options) {
+    const auto facts = hazards::read_facts(options.netns);
+    if (!facts) {
+        return complain(facts.error());
+    }
+    const Findings findings = hazards::find_hazards(*facts);
+    Output output;
+    for (const Hazard& hazard : findings.hazards) {
+        options.json ? put_json(output, json_of(hazard)) : put_text(output, hazard);
+    }
+    for (const auto& [what, why] : findings.unread) {
+        if (options.json) {
+            put_json(output, {{"unread", what}, {"why", why}});
+        } else {
+            output.line() +=
+                fmt::format("not read: {}: {}\n", what, process::without_controls(why));
+        }
+    }
+    const std::size_t found = findings.hazards.size();
+    if (options.json) {
+        put_json(output, {{"hazards", found},
+                          {"unread", findings.unread.size()},
+                          {"looked_for", hazards::known_hazards()}});
+    } else if (findings.unread.empty()) {
+        output.line() +=
+            fmt::format("{} of {} known hazards found\n", found, hazards::known_hazards().size());
+    } else {
+        output.line() += fmt::format(
+            "{} known hazards found; there may be more, for not all could be read\n", found);
+    }
+    output.flush();
+    return found != 0 ? kFound : findings.unread.empty() ? kDone : kIncomplete;
+}
+
+}  // namespace
+
+void add_hazards(CLI::App& inspect, Command& chosen) {
+    const auto options = std::make_shared<CommonOptions>();
+    CLI::App* app = inspect.add_subcommand("hazards",
+                                           "known failures that the rules, devices and sysctls of "
+                                           "a host invite, with the rule that has "
+                                           "them; reads only, changes nothing");
+    add_common(*app, *options);
+    app->footer(
+        "Reads the rules of nftables and of both forms of iptables, IPv4 and IPv6, sysctls, "
+        "devices, "
+        "addresses and routes. Nothing is sent, loaded or changed.\n"
+        "Exit status: 0 none found, 1 found, 2 wrong usage, 3 none found but something could not "
+        "be "
+        "read, which is named.");
+    app->callback([&chosen, options] { chosen = [options] { return run_hazards(*options); }; });
+}
+
+}  // namespace pathproof::cli::inspect

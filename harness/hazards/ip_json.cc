@@ -1,0 +1,161 @@
+// The JSON of ip(8).
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/hazards/facts.h"
+#include "harness/process/foreign.h"
+
+namespace pathproof::hazards {
+namespace {
+
+using nlohmann::json;
+
+const json kNone;
+
+const json& part(const json& whole, const char* key) {
+    if (!whole.is_object()) {
+        return kNone;
+    }
+    const auto found = whole.find(key);
+    return found == whole.end() ? kNone : *found;
+}
+
+std::string text_of(const json& value) {
+    return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::uint64_t number_of(const json& value) {
+    return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+}
+
+bool is_true(const json& value) {
+    return value.is_boolean() ? value.get<bool>() : number_of(value) != 0;
+}
+
+Result<json> list_of(std::string_view text, const char* command) {
+    json list = process::parse_foreign(text);
+    // Nothing to show is shown as nothing, or as an empty list.
+    if (list.is_null() && text.find_first_not_of(" \n") == std::string_view::npos) {
+        return json::array();
+    }
+    if (!list.is_array()) {
+        return fail(ErrorCode::kBadInput, "`{}` printed no list of JSON", command);
+    }
+    return list;
+}
+
+Device device_of(const json& link) {
+    const json& info = part(link, "linkinfo");
+    const json& data = part(info, "info_data");
+    const json& flags = part(link, "flags");
+    Device device{.name = text_of(part(link, "ifname")),
+                  .kind = text_of(part(info, "info_kind")),
+                  .master = text_of(part(link, "master")),
+                  .mtu = static_cast<std::uint32_t>(number_of(part(link, "mtu")))};
+    for (const json& flag : flags.is_array() ? flags : json::array()) {
+        device.promiscuous |= flag == "PROMISC";
+    }
+    if (const json& hairpin = part(part(info, "info_slave_data"), "hairpin"); !hairpin.is_null()) {
+        device.hairpin = is_true(hairpin);
+    }
+    device.calls_iptables = is_true(part(data, "nf_call_iptables"));
+    device.below = text_of(part(data, "link"));
+    for (const char* key : {"local", "local6"}) {
+        if (const auto local = frame::parse_ip(text_of(part(data, key))); local) {
+            device.local = *local;
+        }
+    }
+    for (const char* key : {"remote", "remote6", "group", "group6"}) {
+        if (const auto remote = frame::parse_ip(text_of(part(data, key))); remote) {
+            device.remotes.push_back(*remote);
+        }
+    }
+    device.port = static_cast<std::uint16_t>(number_of(part(data, "port")));
+    device.udp_checksum = is_true(part(data, "udp_csum"));
+    return device;
+}
+
+}  // namespace
+
+Result<std::vector<Device>> parse_devices(std::string_view links, std::string_view addresses,
+                                          std::string_view fdb) {
+    const json list = TRY(list_of(links, "ip -d -j link show"));
+    const json with_addresses = TRY(list_of(addresses, "ip -j address show"));
+    const json forwarding = TRY(list_of(fdb, "bridge -j fdb show"));
+    std::vector<Device> devices;
+    for (const json& link : list) {
+        if (!text_of(part(link, "ifname")).empty()) {
+            devices.push_back(device_of(link));
+        }
+    }
+    for (const json& link : with_addresses) {
+        const auto device =
+            std::ranges::find(devices, text_of(part(link, "ifname")), &Device::name);
+        const json& own = part(link, "addr_info");
+        for (const json& one : own.is_array() ? own : json::array()) {
+            const auto address = frame::parse_ip(text_of(part(one, "local")));
+            const auto length = static_cast<unsigned>(number_of(part(one, "prefixlen")));
+            if (device == devices.end() || !address) {
+                continue;
+            }
+            if (const auto network = prefix_range(*address, length); network) {
+                device->addresses.push_back({*address, *network});
+            }
+        }
+    }
+    for (const json& entry : forwarding) {
+        const auto device =
+            std::ranges::find(devices, text_of(part(entry, "ifname")), &Device::name);
+        const auto remote = frame::parse_ip(text_of(part(entry, "dst")));
+        if (device != devices.end() && remote) {
+            device->remotes.push_back(*remote);
+        }
+    }
+    return devices;
+}
+
+Result<std::vector<Route>> parse_routes(std::string_view text) {
+    const json list = TRY(list_of(text, "ip -j route show table all"));
+    std::vector<Route> routes;
+    for (const json& one : list) {
+        const std::string type = text_of(part(one, "type"));
+        const std::string to = text_of(part(one, "dst"));
+        Route route{.is_default = to == "default"};
+        if (const std::string table = text_of(part(one, "table")); !table.empty()) {
+            route.table = table;
+        }
+        if (!type.empty() && type != "unicast") {
+            continue;
+        }
+        if (const auto range = parse_range(route.is_default ? "0.0.0.0/0" : to); range) {
+            route.to = *range;
+        } else {
+            continue;
+        }
+        if (const std::string device = text_of(part(one, "dev")); !device.empty()) {
+            route.devices.push_back(device);
+        }
+        const json& hops = part(one, "nexthops");
+        for (const json& hop : hops.is_array() ? hops : json::array()) {
+            const std::string device = text_of(part(hop, "dev"));
+            if (!device.empty() &&
+                std::ranges::find(route.devices, device) == route.devices.end()) {
+                route.devices.push_back(device);
+            }
+        }
+        if (!route.devices.empty()) {
+            routes.push_back(std::move(route));
+        }
+    }
+    return routes;
+}
+
+Result<unsigned> parse_routing_rules(std::string_view text) {
+    const json list = TRY(list_of(text, "ip -j rule show"));
+    return static_cast<unsigned>(std::ranges::count_if(list, [](const json& rule) {
+        const std::uint64_t priority = number_of(part(rule, "priority"));
+        return priority != 0 && priority != 32766 && priority != 32767;
+    }));
+}
+
+}  // namespace pathproof::hazards

@@ -1,0 +1,356 @@
+// The format of iptables-save(8): "*table", ":CHAIN POLICY [packets:bytes]", "-A CHAIN ...",
+// "COMMIT".
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <tuple>
+#include <unordered_map>
+
+#include "harness/hazards/ruleset.h"
+
+namespace pathproof::hazards {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// As iptables-restore takes a line apart: blanks, and quotes in which a backslash escapes.
+Words words_of(std::string_view line) {
+    Words words;
+    std::string word;
+    bool quoted = false, open = false;
+    for (std::size_t at = 0; at < line.size(); ++at) {
+        const char letter = line[at];
+        if (quoted && letter == '\\' && at + 1 < line.size()) {
+            word += line[++at];
+        } else if (letter == '"') {
+            quoted = !quoted;
+            open = true;
+        } else if (letter == ' ' && !quoted) {
+            if (open) {
+                words.push_back(std::move(word));
+            }
+            word.clear();
+            open = false;
+        } else {
+            word += letter;
+            open = true;
+        }
+    }
+    if (open) {
+        words.push_back(std::move(word));
+    }
+    return words;
+}
+
+std::vector<std::string> split(const std::string& list) {
+    std::vector<std::string> parts;
+    for (std::size_t begin = 0; begin <= list.size();) {
+        const std::size_t end = std::min(list.find(',', begin), list.size());
+        parts.push_back(list.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return parts;
+}
+
+std::string lower(std::string text) {
+    std::ranges::transform(text, text.begin(), [](char letter) {
+        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+    });
+    return text;
+}
+
+// "0x4000/0x4000", "0x4000".
+std::pair<std::uint32_t, std::uint32_t> mark_of(const std::string& text) {
+    const std::size_t slash = text.find('/');
+    const auto number = [](const std::string& digits) {
+        return static_cast<std::uint32_t>(std::strtoul(digits.c_str(), nullptr, 0));
+    };
+    return {number(text.substr(0, slash)),
+            slash == std::string::npos ? 0xffffffffU : number(text.substr(slash + 1))};
+}
+
+std::optional<std::uint16_t> port_of(const std::string& text) {
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+    return error == std::errc() && end == text.data() + text.size()
+               ? std::optional<std::uint16_t>(port)
+               : std::nullopt;
+}
+
+void add_ports(Condition& condition, const std::string& list) {
+    for (const std::string& part : split(list)) {
+        const std::size_t colon = part.find(':');
+        const auto first = port_of(part.substr(0, colon));
+        const auto last = colon == std::string::npos ? first : port_of(part.substr(colon + 1));
+        if (!first || !last) {
+            condition.field = Field::kOther;  // a service's name: iptables-save prints numbers
+        } else {
+            condition.ports.emplace_back(*first, *last);
+        }
+    }
+}
+
+std::string protocol_name(const std::string& text) {
+    return text == "6" ? "tcp" : text == "17" ? "udp" : text == "1" ? "icmp" : lower(text);
+}
+
+struct Known {
+    const char* option;
+    Field field;
+};
+constexpr Known kKnown[] = {
+    {"-s", Field::kSource},
+    {"-d", Field::kDestination},
+    {"-p", Field::kProtocol},
+    {"-i", Field::kIn},
+    {"-o", Field::kOut},
+    {"--dport", Field::kDestinationPort},
+    {"--sport", Field::kSourcePort},
+    {"--dports", Field::kDestinationPort},
+    {"--sports", Field::kSourcePort},
+    {"--ctstate", Field::kState},
+    {"--state", Field::kState},
+    {"--mark", Field::kMark},
+    {"--mode", Field::kRandom},
+    {"--dst-type", Field::kDestinationType},
+    {"--src-range", Field::kSource},
+    {"--dst-range", Field::kDestination},
+};
+// These matches say nothing without their options.
+constexpr const char* kSilent[] = {"tcp",       "udp",       "sctp", "comment",
+                                   "conntrack", "state",     "mark", "addrtype",
+                                   "multiport", "statistic", "set",  "iprange"};
+
+// Where a rule is read; each step takes what it knows.
+struct Reader {
+    const Words& words;
+    std::size_t at;
+    Rule& rule;
+
+    std::string next() { return at < words.size() ? words[at++] : std::string(); }
+
+    void add(Field field, bool negated, const std::string& value) {
+        Condition condition{.field = field, .negated = negated};
+        switch (field) {
+            case Field::kSource:
+            case Field::kDestination:
+                if (const auto range = parse_range(value); range) {
+                    condition.addresses.push_back(*range);
+                } else {
+                    condition.field = Field::kOther;
+                }
+                break;
+            case Field::kProtocol: condition.words = {protocol_name(value)}; break;
+            case Field::kIn:
+            case Field::kOut: condition.words = {value}; break;
+            case Field::kSourcePort:
+            case Field::kDestinationPort: add_ports(condition, value); break;
+            case Field::kState:
+            case Field::kDestinationType: condition.words = split(lower(value)); break;
+            case Field::kMark: std::tie(condition.mark, condition.mask) = mark_of(value); break;
+            case Field::kRandom:
+                condition.field = value == "random" ? Field::kRandom : Field::kOther;
+                break;
+            case Field::kOther: break;
+        }
+        rule.conditions.push_back(std::move(condition));
+    }
+
+    void add_set(bool negated) {
+        const std::string set = next(), direction = next();
+        rule.conditions.push_back({.field = direction == "src"   ? Field::kSource
+                                            : direction == "dst" ? Field::kDestination
+                                                                 : Field::kOther,
+                                   .negated = negated,
+                                   .set = set});
+    }
+
+    // One option of a match. What is not known may hold or not, and its values are passed over.
+    void take_match(bool negated) {
+        const std::string option = next();
+        const auto* known =
+            std::ranges::find_if(kKnown, [&](const Known& each) { return option == each.option; });
+        if (known != std::end(kKnown)) {
+            return add(known->field, negated, next());
+        }
+        if (option == "-m") {
+            const std::string match = next();
+            if (std::ranges::find(kSilent, match) == std::end(kSilent)) {
+                rule.conditions.push_back({});
+            }
+        } else if (option == "--match-set") {
+            add_set(negated);
+        } else if (option == "--comment") {
+            next();
+        } else if (option.starts_with("-")) {
+            // Beside "--mode random": its probability.
+            if (option != "--probability") {
+                rule.conditions.push_back({});
+            }
+        }
+    }
+
+    void set_mark(const std::string& value, bool exclusive) {
+        const auto [mark, mask] = mark_of(value);
+        rule.action = Action::kSetMark;
+        rule.targets.clear();
+        rule.flipped = mark;
+        // --set-mark: (mark & ~mask) | value.
+        rule.cleared = exclusive ? mask : mask | mark;
+    }
+
+    void take_target(const std::string& target) {
+        static const std::pair<const char*, Action> kTargets[] = {
+            {"ACCEPT", Action::kAccept}, {"DROP", Action::kDrop},
+            {"REJECT", Action::kDrop},   {"RETURN", Action::kReturn},
+            {"SNAT", Action::kSnat},     {"MASQUERADE", Action::kMasquerade},
+            {"DNAT", Action::kDnat},     {"NOTRACK", Action::kNotrack},
+        };
+        const auto* known =
+            std::ranges::find_if(kTargets, [&](const auto& each) { return target == each.first; });
+        if (known != std::end(kTargets)) {
+            rule.action = known->second;
+        } else {
+            rule.action = Action::kJump;  // of a chain of that name, where there is one
+            rule.targets = {target};
+        }
+        while (at < words.size()) {
+            const std::string option = next();
+            if (option == "--random" || option == "--random-fully") {
+                rule.random = true;
+            } else if (option == "--to-destination" || option == "--to-source") {
+                const std::string to = next();
+                if (const auto end = frame::parse_endpoint(to); end) {
+                    rule.to = end->address;
+                } else if (const auto range = parse_range(to.substr(0, to.find(':'))); range) {
+                    rule.to = range->first;
+                } else if (const auto address = frame::parse_ip(to); address) {
+                    rule.to = *address;
+                }
+            } else if (option == "--set-xmark" || option == "--set-mark") {
+                set_mark(next(), option == "--set-xmark");
+            } else if (option == "--notrack") {
+                rule.action = Action::kNotrack;
+                rule.targets.clear();
+            }
+        }
+    }
+
+    void take_all() {
+        while (at < words.size()) {
+            if (words[at] == "-j" || words[at] == "-g") {
+                const bool goes = words[at++] == "-g";
+                take_target(next());
+                rule.action = goes && rule.action == Action::kJump ? Action::kGoto : rule.action;
+                return;
+            }
+            const bool negated = words[at] == "!";
+            at += negated ? 1 : 0;
+            take_match(negated);
+        }
+    }
+};
+
+std::string hook_of(const std::string& chain) {
+    static const char* const kHooks[] = {"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"};
+    return std::ranges::find(kHooks, chain) != std::end(kHooks) ? lower(chain) : "";
+}
+
+class SaveReader {
+  public:
+    SaveReader(Origin origin, std::string family) : origin_(origin), family_(std::move(family)) {}
+
+    Status take(const std::string& line) {
+        ++number_;
+        if (line.empty()) {
+            return {};
+        }
+        if (line.starts_with('#')) {
+            // "# Table `nat' is incompatible, use 'nft' tool."
+            const std::size_t begin = line.find('`'), end = line.find('\'');
+            if (begin < end && end != std::string::npos &&
+                line.find("incompatible") != std::string::npos) {
+                rules_.incompatible.push_back(family_ + " " +
+                                              line.substr(begin + 1, end - begin - 1));
+            }
+            return {};
+        }
+        if (line.starts_with('*')) {
+            table_ = line.substr(1);
+            rules_.tables.push_back(family_ + " " + table_);
+            return {};
+        }
+        if (line == "COMMIT") {
+            table_.clear();
+            return {};
+        }
+        if (table_.empty()) {
+            return wrong("stands in no table");
+        }
+        // "[12:624] -A ..." with counters.
+        const std::size_t begin = line.starts_with('[') ? line.find("] ") : std::string::npos;
+        const std::string rest = begin == std::string::npos ? line : line.substr(begin + 2);
+        const Words words = words_of(rest);
+        if (rest.starts_with(':') && !words.empty()) {
+            chain(words[0].substr(1)).drops = words.size() > 1 && words[1] == "DROP";
+            return {};
+        }
+        if (words.size() < 2 || words[0] != "-A") {
+            return wrong("is neither a table, a chain nor a rule");
+        }
+        Chain& in = chain(words[1]);
+        Rule rule{.origin = origin_,
+                  .family = family_,
+                  .table = table_,
+                  .chain = words[1],
+                  .number = static_cast<unsigned>(in.rules.size() + 1),
+                  .text = rest};
+        Reader{words, 2, rule}.take_all();
+        in.rules.push_back(std::move(rule));
+        return {};
+    }
+
+    Ruleset finish() { return std::move(rules_); }
+
+  private:
+    Status wrong(const char* why) const {
+        return fail(ErrorCode::kBadInput, "{} of {}, line {}: this {}",
+                    family_ == "ip" ? "iptables-save" : "ip6tables-save", name(origin_), number_,
+                    why);
+    }
+
+    Chain& chain(const std::string& name) {
+        const auto [found, is_new] = places_.try_emplace(table_ + " " + name, rules_.chains.size());
+        if (!is_new) {
+            return rules_.chains[found->second];
+        }
+        rules_.chains.push_back({.origin = origin_,
+                                 .family = family_,
+                                 .table = table_,
+                                 .name = name,
+                                 .hook = hook_of(name),
+                                 .type = table_ == "nat" ? "nat" : "filter"});
+        return rules_.chains.back();
+    }
+
+    Origin origin_;
+    std::string family_, table_;
+    Ruleset rules_;
+    std::unordered_map<std::string, std::size_t> places_;  // of chains
+    std::size_t number_ = 0;
+};
+
+}  // namespace
+
+Result<Ruleset> parse_iptables_save(std::string_view text, Origin origin,
+                                    const std::string& family) {
+    SaveReader reader(origin, family);
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        TRY(reader.take(std::string(text.substr(0, end))));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return reader.finish();
+}
+
+}  // namespace pathproof::hazards

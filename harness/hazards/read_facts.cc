@@ -1,0 +1,241 @@
+// Reading only: `nft list`, `iptables-save` (the legacy one shows the tables that are there and loads
+// none), `ip ... show`, files below /proc/sys and one ioctl that asks for features.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "dataplane/base/file.h"
+#include "harness/agent/counters.h"
+#include "harness/agent/ethtool.h"
+#include "harness/agent/sysctl.h"
+#include "harness/hazards/facts.h"
+#include "harness/process/netns.h"
+#include "harness/process/program.h"
+
+namespace pathproof::hazards {
+namespace {
+
+struct Tool {
+    const char* package;
+    std::vector<std::string> command;
+    bool is_needed = true;  // else what it would show may not be there at all
+};
+
+class FactReader {
+  public:
+    explicit FactReader(std::string netns) : netns_(std::move(netns)) {}
+
+    Result<Facts> read() {
+        TRY(process::in_netns(netns_, [&]() -> Status {
+            read_kernel();
+            return {};
+        }));
+        read_iptables(Origin::kIptablesNft, "ip", "iptables-nft-save");
+        read_iptables(Origin::kIptablesNft, "ip6", "ip6tables-nft-save");
+        read_nft();
+        read_legacy("ip", "iptables-legacy-save", ip_tables_);
+        read_legacy("ip6", "ip6tables-legacy-save", ip6_tables_);
+        read_devices();
+        return std::move(facts_);
+    }
+
+  private:
+    void miss(const std::string& what, const std::string& why) {
+        facts_.unread.push_back({what, why});
+    }
+
+    // What it printed; nothing where that could not be had, which is noted under `what`.
+    std::optional<std::string> ask(const std::string& what, const Tool& tool) {
+        const auto ran = process::run_program(tool.command, {.netns = netns_});
+        if (!ran) {
+            unstarted_ =
+                fmt::format("{}; it is in the package {}", ran.error().message, tool.package);
+            if (tool.is_needed) {
+                miss(what, unstarted_);
+            }
+            return std::nullopt;
+        }
+        if (ran->exit_status != 0) {
+            miss(what, fmt::format("`{}` ended with {}: {}", fmt::join(tool.command, " "),
+                                   ran->exit_status, ran->err.substr(0, ran->err.find('\n'))));
+            return std::nullopt;
+        }
+        return ran->out;
+    }
+
+    void take(const std::string& what, Result<Ruleset> rules) {
+        if (!rules) {
+            return miss(what, rules.error().message);
+        }
+        std::ranges::move(rules->chains, std::back_inserter(facts_.rules.chains));
+        std::ranges::move(rules->incompatible, std::back_inserter(facts_.rules.incompatible));
+        std::ranges::move(rules->tables, std::back_inserter(facts_.rules.tables));
+    }
+
+    void read_iptables(Origin origin, const char* family, const char* command) {
+        const std::string what = fmt::format("{} rules of {}", family, name(origin));
+        const bool is_legacy = origin == Origin::kIptablesLegacy;
+        if (const auto text = ask(what, {"iptables", {command}, is_legacy}); text) {
+            take(what, parse_iptables_save(*text, origin, family));
+        }
+    }
+
+    // Nobody has tables of the legacy form in most namespaces, and then its program is not missed.
+    void read_legacy(const char* family, const char* command,
+                     const std::optional<std::string>& tables) {
+        if (tables && !tables->empty()) {
+            read_iptables(Origin::kIptablesLegacy, family, command);
+        }
+    }
+
+    // Tables that iptables-nft wrote were read by its own program: of some of their matches nft's JSON
+    // has names only.
+    void read_nft() {
+        const std::string what = "rules of nftables";
+        const auto list = ask(what, {"nftables", {"nft", "-j", "list", "tables"}});
+        if (!list) {
+            return;
+        }
+        const auto tables = parse_nft_tables(*list);
+        if (!tables) {
+            return miss(what, tables.error().message);
+        }
+        const std::vector<std::string> known = facts_.rules.tables;
+        const std::vector<std::string> incompatible = facts_.rules.incompatible;
+        for (const auto& [family, name] : *tables) {
+            const std::string table = family + " " + name;
+            if (std::ranges::find(known, table) == known.end() ||
+                std::ranges::find(incompatible, table) != incompatible.end()) {
+                read_table(family, name);
+            }
+        }
+    }
+
+    void read_table(const std::string& family, const std::string& table) {
+        const std::string what = fmt::format("nftables' table {} {}", family, table);
+        const auto list = [&](const char* form) {
+            return ask(what, {"nftables", {"nft", form, "list", "table", family, table}});
+        };
+        const auto json = list("-j");
+        const auto texts = json ? list("-a") : std::nullopt;
+        if (!texts) {
+            return;
+        }
+        take(what, parse_nft(*json, *texts));
+        if (json->find("\"xt\":") != std::string::npos) {
+            miss(what, "it holds rules of iptables-nft, which its own program did not show" +
+                           (unstarted_.empty() ? "" : ": " + unstarted_));
+        }
+    }
+
+    void read_devices() {
+        const std::string what = "devices";
+        const auto links = ask(what, {"iproute2", {"ip", "-d", "-j", "link", "show"}});
+        const auto addresses = ask("addresses", {"iproute2", {"ip", "-j", "address", "show"}});
+        const auto fdb = ask("forwarding databases", {"iproute2", {"bridge", "-j", "fdb", "show"}});
+        if (links && addresses) {
+            auto devices = parse_devices(*links, *addresses, fdb.value_or(""));
+            if (!devices) {
+                miss(what, devices.error().message);
+            } else {
+                facts_.devices = std::move(*devices);
+                read_features();
+            }
+        }
+        read_routes();
+    }
+
+    void read_routes() {
+        for (const char* family : {"-4", "-6"}) {
+            const std::string what = fmt::format("routes of IPv{}", family + 1);
+            const auto text =
+                ask(what, {"iproute2", {"ip", family, "-j", "route", "show", "table", "all"}});
+            auto routes = text ? parse_routes(*text) : Result<std::vector<Route>>();
+            if (!routes) {
+                miss(what, routes.error().message);
+            } else {
+                std::ranges::move(*routes, std::back_inserter(facts_.routes));
+            }
+        }
+        const auto text = ask("routing rules", {"iproute2", {"ip", "-j", "rule", "show"}});
+        const auto rules = text ? parse_routing_rules(*text) : Result<unsigned>(0);
+        if (!rules) {
+            return miss("routing rules", rules.error().message);
+        }
+        facts_.routing_rules = *rules;
+    }
+
+    void read_features() {
+        for (Device& device : facts_.devices) {
+            if (device.kind != "vxlan") {
+                continue;
+            }
+            const Status entered = process::in_netns(netns_, [&]() -> Status {
+                const auto features = TRY(agent::read_features(device.name));
+                for (const agent::Feature& feature : features) {
+                    if (feature.name == "tx-checksum-ip-generic") {
+                        device.tx_checksum = feature.active;
+                    }
+                }
+                return {};
+            });
+            if (!entered) {
+                miss("offloads of " + device.name, entered.error().message);
+            }
+        }
+    }
+
+    // In the namespace.
+    void read_kernel() {
+        for (const char* sysctl :
+             {"net.ipv4.tcp_timestamps", "net.netfilter.nf_conntrack_tcp_be_liberal",
+              "net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"}) {
+            read_sysctl(sysctl);
+        }
+        std::error_code none;
+        for (const auto& entry :
+             std::filesystem::directory_iterator("/proc/sys/net/ipv4/conf", none)) {
+            read_sysctl("net.ipv4.conf." + entry.path().filename().string() + ".rp_filter");
+        }
+        if (const auto counters = agent::read_counters(); counters) {
+            const auto found = counters->find("TcpExt.IPReversePathFilter");
+            if (found != counters->end()) {
+                facts_.counters.insert(*found);
+            }
+        }
+        ip_tables_ = read_names("ip_tables_names");
+        ip6_tables_ = read_names("ip6_tables_names");
+    }
+
+    void read_sysctl(const std::string& name) {
+        const auto value = agent::read_sysctl(name);
+        if (value) {
+            facts_.sysctls[name] = *value;
+        } else if (value.error().code != ErrorCode::kNotFound &&
+                   value.error().code != ErrorCode::kKernelLacks) {
+            miss("sysctl " + name, value.error().message);
+        }
+    }
+
+    std::optional<std::string> read_names(const std::string& file) {
+        const auto names = read_file("/proc/thread-self/net/" + file);
+        if (!names && names.error().code != ErrorCode::kNotFound) {
+            miss("tables of iptables (legacy)", names.error().message);
+        }
+        return names ? std::optional<std::string>(*names) : std::nullopt;
+    }
+
+    std::string netns_;
+    Facts facts_;
+    std::string unstarted_;  // the program that could not be started last, and why
+    std::optional<std::string> ip_tables_, ip6_tables_;  // nothing: the kernel has no legacy form
+};
+
+}  // namespace
+
+Result<Facts> read_facts(const std::string& netns) {
+    return FactReader(netns).read();
+}
+
+}  // namespace pathproof::hazards

@@ -1,0 +1,127 @@
+// A host's rules of netfilter as plain values, whatever wrote them: iptables in its nf_tables or its
+// legacy form, or nft itself. What a rule asks of a packet is known field by field as far as the
+// hazards need it; all else is a condition that may hold or not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/frame/address.h"
+
+namespace pathproof::hazards {
+
+enum class Origin : std::uint8_t { kIptablesNft, kIptablesLegacy, kNftables };
+const char* name(Origin origin);  // "iptables (nf_tables)", "iptables (legacy)", "nftables"
+
+// From the first to the last of them.
+struct AddressRange {
+    frame::IpAddress first;
+    frame::IpAddress last;
+    bool contains(const frame::IpAddress& address) const {
+        return first <= address && address <= last;
+    }
+    bool operator==(const AddressRange&) const = default;
+};
+// "10.244.0.0/16", "10.244.1.2", "10.0.0.1-10.0.0.9", and the same of IPv6.
+Result<AddressRange> parse_range(std::string_view text);
+Result<AddressRange> prefix_range(const frame::IpAddress& address, unsigned length);
+
+// What a condition looks at.
+enum class Field : std::uint8_t {
+    kSource,
+    kDestination,
+    kProtocol,  // words: "udp"
+    kSourcePort,
+    kDestinationPort,
+    kIn,  // words: devices; one that ends in '+' or '*' stands for all that begin so
+    kOut,
+    kMark,
+    kState,            // words: conntrack's states in lower case, "untracked" too
+    kDestinationType,  // words: "local"
+    kRandom,           // chance decides
+    kOther,            // may hold or not
+};
+
+struct Condition {
+    Field field = Field::kOther;
+    bool negated = false;
+    std::vector<AddressRange> addresses = {};
+    std::vector<std::pair<std::uint16_t, std::uint16_t>> ports = {};
+    std::vector<std::string> words = {};
+    std::uint32_t mark = 0, mask = 0xffffffff;
+    std::string set = "";  // of addresses whose content is not known
+};
+
+enum class Action : std::uint8_t {
+    kNone,  // goes on with the next rule
+    kAccept,
+    kDrop,  // or rejects
+    kReturn,
+    kJump,
+    kGoto,
+    kMasquerade,
+    kSnat,
+    kDnat,
+    kNotrack,
+    kSetMark,
+};
+
+struct Rule {
+    Origin origin = Origin::kIptablesNft;
+    std::string family;  // "ip", "ip6", "inet", "bridge"
+    std::string table, chain;
+    unsigned number = 0;       // in its chain, from 1
+    std::uint64_t handle = 0;  // of nftables; 0: none
+    std::string text;          // as the program prints it
+    std::vector<Condition> conditions = {};
+    Action action = Action::kNone;
+    std::vector<std::string> targets = {};  // chains of kJump and kGoto: one of them is taken
+    bool draws = false;                     // chance takes the target
+    // Of kMasquerade and kSnat: a port by chance, from the first on. Since Linux 5.0 the kernel
+    // treats --random and --random-fully alike.
+    bool random = false;
+    std::optional<frame::IpAddress> to = std::nullopt;  // of kDnat and kSnat
+    // Of kSetMark: mark = (mark & ~cleared) ^ flipped.
+    std::uint32_t cleared = 0, flipped = 0;
+};
+
+struct Chain {
+    Origin origin = Origin::kIptablesNft;
+    std::string family, table, name;
+    std::string hook = "";  // "prerouting", "input", ...; empty: not a base chain
+    std::string type = "";  // "nat", "filter", "route"
+    bool drops = false;     // its policy
+    std::vector<Rule> rules = {};
+};
+
+struct Ruleset {
+    std::vector<Chain> chains;
+    // Tables that iptables-save could not show ("incompatible"): "ip nat".
+    std::vector<std::string> incompatible = {};
+    // All that iptables-save has shown, likewise.
+    std::vector<std::string> tables = {};
+};
+
+// What `iptables-save` or `ip6tables-save` printed. `family`: "ip" or "ip6". kBadInput with the line
+// for what it never prints.
+Result<Ruleset> parse_iptables_save(std::string_view text, Origin origin,
+                                    const std::string& family);
+
+// What `nft -j list table FAMILY NAME` printed, of one table or of several. `texts` is what the same
+// printed with -a in place of -j: where that has a rule's handle, the rule's text is taken from there,
+// else it is JSON. kBadInput where it is no such JSON.
+Result<Ruleset> parse_nft(std::string_view json, std::string_view texts);
+
+// A table of nftables: "ip", "nat".
+struct Table {
+    std::string family, name;
+};
+// What `nft -j list tables` printed.
+Result<std::vector<Table>> parse_nft_tables(std::string_view json);
+
+}  // namespace pathproof::hazards

@@ -1,0 +1,56 @@
+// The way of one packet through the chains of a hook. What is not known of the packet, or of a rule,
+// may be so or not: both ways are gone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/hazards/ruleset.h"
+
+namespace pathproof::hazards {
+
+// Empty: not known.
+struct Packet {
+    std::optional<frame::IpAddress> source = {}, destination = {};
+    std::string protocol = "";
+    std::optional<std::uint16_t> source_port = {}, destination_port = {};
+    std::string in = "", out = "";
+    std::string state = "";
+    std::optional<bool> to_local = {};  // the destination is an address of the host
+    std::uint32_t mark = 0;
+    bool operator==(const Packet&) const = default;
+};
+
+struct Ending {
+    enum class Kind : std::uint8_t { kAccept, kDrop, kNat } kind = Kind::kAccept;
+    const Rule* rule = nullptr;  // null: the chain's policy
+    Packet packet;               // with what the rules on the way have set, or say of it
+    bool certain = true;         // no rule on its way was one that may be or not
+    std::string doubt;           // the first set whose content is not known, that decided
+};
+
+class Walker {
+  public:
+    // The rules must outlive it.
+    explicit Walker(const Ruleset& rules);
+
+    // Base chains of a hook: those of "ip" also see what is in "inet". `type`: "nat", "filter".
+    std::vector<const Chain*> bases(const std::string& hook, const std::string& family,
+                                    const std::string& type) const;
+    // Null for none.
+    const Chain* find(const Rule& from, const std::string& chain) const;
+    // Rules that a packet of that hook may meet, in the order in which it does.
+    std::vector<const Rule*> reachable(const Chain& base) const;
+    // Never empty. A ruleset that has no end (a hundred thousand rules on one way) ends in an
+    // acceptance that is not certain.
+    std::vector<Ending> walk(const Chain& base, const Packet& packet) const;
+
+  private:
+    const Ruleset& rules_;
+    std::unordered_map<std::string, const Chain*> chains_;
+};
+
+}  // namespace pathproof::hazards

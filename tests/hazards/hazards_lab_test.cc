@@ -1,0 +1,188 @@
+#define BOOST_TEST_MODULE hazards lab
+// `pathproof inspect hazards` on the running kernel, with the real plug-ins of CNI.
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/process/program.h"
+#include "tests/netfilter/lab_namespace.h"
+
+using namespace pathproof;
+using netfilter::lab::Namespace;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kPlugIns = "/usr/lib/cni";
+
+// Meson takes exit status 77 for a skipped test.
+struct NeedsRoot {
+    NeedsRoot() {
+        if (geteuid() != 0) {
+            std::puts("skipped: network namespaces need root");
+            std::exit(77);
+        }
+    }
+};
+
+struct Said {
+    int exit_status = 0;
+    std::map<std::string, json> hazards;  // by their ids
+    std::vector<json> unread;
+    std::string out, err;
+};
+
+Said inspect(const std::string& arguments, const std::string& path = "") {
+    const char* const binary = std::getenv("PATHPROOF");
+    BOOST_REQUIRE(binary != nullptr);
+    const auto ran =
+        process::run_program({"/bin/sh", "-c",
+                              fmt::format("{} exec {} inspect hazards {}",
+                                          path.empty() ? "" : "PATH=" + path, binary, arguments)});
+    BOOST_REQUIRE_MESSAGE(ran, ran.error().message);
+    Said said{.exit_status = ran->exit_status, .out = ran->out, .err = ran->err};
+    std::istringstream lines(ran->out);
+    for (std::string line; std::getline(lines, line) && line.starts_with('{');) {
+        const json value = json::parse(line);
+        if (value.contains("hazard")) {
+            said.hazards[value["hazard"]] = value;
+        } else if (value.contains("why")) {
+            said.unread.push_back(value);
+        }
+    }
+    return said;
+}
+
+// All that a command which only reads might change.
+std::string state_of(const Namespace& space) {
+    std::string state;
+    for (const char* command :
+         {"iptables-save", "ip6tables-save", "nft -a list ruleset", "ip -4 address show",
+          "ip -4 route show table all", "ip -4 rule show", "cat /proc/net/ip_tables_names",
+          "cat /proc/net/ip6_tables_names", "sysctl -a --pattern ^net"}) {
+        std::istringstream lines(space.run(command));
+        for (std::string line; std::getline(lines, line);) {
+            // Times and what counts by itself.
+            state += line.starts_with('#') || line.find("nf_conntrack_count") != std::string::npos
+                         ? ""
+                         : line + "\n";
+        }
+    }
+    return state;
+}
+
+// A pod that the plug-ins bridge and portmap attach to the namespace as to a node.
+void attach(const Namespace& node, const std::string& pod, const std::string& data) {
+    const std::string config =
+        R"({"name":"net","cniVersion":"1.0.0","type":"bridge","bridge":"cni0","isGateway":true,)"
+        R"("ipMasq":true,"ipam":{"type":"host-local","subnet":"198.18.9.0/24","dataDir":")" +
+        data + R"("}})";
+    node.run({"sh", "-c",
+              fmt::format("CNI_COMMAND=ADD CNI_CONTAINERID={0} CNI_NETNS=/run/netns/{0} "
+                          "CNI_IFNAME=eth0 CNI_PATH={1} {1}/bridge <<'END'\n{2}\nEND",
+                          pod, kPlugIns, config)});
+}
+
+}  // namespace
+
+BOOST_TEST_GLOBAL_CONFIGURATION(NeedsRoot);
+
+BOOST_AUTO_TEST_CASE(what_the_real_plug_in_writes_is_found_and_nothing_is_changed) {
+    BOOST_REQUIRE_MESSAGE(std::filesystem::exists(std::string(kPlugIns) + "/bridge"),
+                          "install containernetworking-plugins");
+    const std::string data =
+        std::filesystem::temp_directory_path() / fmt::format("pathproof-hazards-{}", getpid());
+    {
+        const Namespace node("node"), pod("pod");
+        attach(node, pod.name(), data);
+        const std::string before = state_of(node);
+        const Said said = inspect("--json --netns " + node.name());
+        BOOST_TEST(said.exit_status == 1);
+        BOOST_TEST(said.unread.empty());
+        BOOST_REQUIRE_EQUAL(said.hazards.size(), 1U);
+        const json& race = said.hazards.at("snat-race");
+        BOOST_TEST(race["scenario"] == "snat-race");
+        BOOST_REQUIRE_EQUAL(race["evidence"].size(), 1U);
+        const std::string rule = race["evidence"][0]["text"];
+        // The very line that iptables-save prints.
+        BOOST_TEST(rule.ends_with("-j MASQUERADE"));
+        BOOST_TEST(node.run("iptables-save").find(rule + "\n") != std::string::npos);
+        BOOST_TEST(state_of(node) == before);
+    }
+    std::filesystem::remove_all(data);
+}
+
+BOOST_AUTO_TEST_CASE(rules_of_all_three_kinds_are_read) {
+    const Namespace space("kinds");
+    BOOST_TEST(inspect("--netns " + space.name()).exit_status == 0);
+    space.run("iptables-nft -t nat -A POSTROUTING -o one -j MASQUERADE");
+    space.run("iptables-legacy -t nat -A POSTROUTING -o two -j MASQUERADE");
+    space.run("ip6tables-legacy -t nat -A POSTROUTING -o three -j MASQUERADE");
+    space.run(std::vector<std::string>{
+        "nft",
+        "add table inet own; add chain inet own post { type nat hook postrouting priority "
+        "100; }; add rule inet own post oifname four masquerade"});
+    const Said said = inspect("--json --netns " + space.name());
+    BOOST_TEST(said.exit_status == 1);
+    std::string all;
+    for (const json& each : said.hazards.at("snat-race")["evidence"]) {
+        all += each["where"].get<std::string>() + ": " + each["text"].get<std::string>() + "\n";
+    }
+    BOOST_TEST(all.find("ip, iptables (nf_tables): -A POSTROUTING -o one -j MASQ") !=
+               std::string::npos);
+    BOOST_TEST(all.find("ip, iptables (legacy): -A POSTROUTING -o two -j MASQ") !=
+               std::string::npos);
+    BOOST_TEST(all.find("ip6, iptables (legacy): -A POSTROUTING -o three -j MASQ") !=
+               std::string::npos);
+    BOOST_TEST(all.find("inet, nftables: oifname \"four\" masquerade") != std::string::npos);
+    const Said text = inspect("--netns " + space.name());
+    BOOST_TEST(text.out.find("side effect  where the server closes first") != std::string::npos);
+    BOOST_TEST(text.out.find("1 of 11 known hazards found") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_device_and_a_sysctl_are_evidence_too) {
+    const Namespace space("vxlan");
+    space.run("ip link add u0 type veth peer name u1");
+    space.run("ip address add 198.18.8.1/24 dev u0");
+    space.run("ip link set u0 up");
+    space.run("ip link set u1 up");
+    space.run(
+        "ip link add vx type vxlan id 7 local 198.18.8.1 remote 198.18.8.2 dstport 4789 dev u0");
+    space.run(
+        "iptables -t nat -A POSTROUTING -o u0 -p udp --dport 4789 -j MASQUERADE --random-fully");
+    const Said said = inspect("--json --netns " + space.name());
+    BOOST_REQUIRE(said.hazards.contains("vxlan-checksum"));
+    BOOST_TEST(said.hazards.at("vxlan-checksum")["evidence"][1]["where"] == "device vx");
+    space.run("ethtool -K vx tx-checksum-ip-generic off");
+    BOOST_TEST(!inspect("--json --netns " + space.name()).hazards.contains("vxlan-checksum"));
+    space.run("ip link set u0 mtu 1400");
+    const Said mtu = inspect("--json --netns " + space.name());
+    BOOST_REQUIRE(mtu.hazards.contains("pmtu-blackhole"));
+    BOOST_TEST(mtu.hazards.at("pmtu-blackhole")["evidence"][0]["text"] ==
+               "MTU 1450; u0 of MTU 1400 leaves 1350");
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_said_and_is_no_clean_bill) {
+    const Namespace space("blind");
+    // Folders of programs are PATH and the sbin folders: a file system without them is what hides them.
+    const auto ran = process::run_program(
+        {"unshare", "--mount", "sh", "-c",
+         fmt::format("mount --bind /dev/null \"$(readlink -f /usr/sbin/nft)\" && exec {} inspect "
+                     "hazards --netns {}",
+                     std::getenv("PATHPROOF"), space.name())});
+    BOOST_REQUIRE_MESSAGE(ran, ran.error().message);
+    BOOST_TEST(ran->exit_status == 3);
+    BOOST_TEST(ran->out.find("not read: rules of nftables: ") != std::string::npos);
+    BOOST_TEST(ran->out.find("not all could be read") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_namespace_that_is_not_there_is_refused) {
+    const Said said = inspect("--netns pp-none");
+    BOOST_TEST(said.exit_status == 2);
+    BOOST_TEST(said.err.find("pp-none") != std::string::npos);
+}

@@ -1,0 +1,277 @@
+#define BOOST_TEST_MODULE hazards
+#include "harness/hazards/hazards.h"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/hazards/fixture.h"
+
+using namespace pathproof;
+using namespace pathproof::hazards;
+using fixture::Host;
+
+namespace {
+
+constexpr const char* kTimestamps = "net.ipv4.tcp_timestamps";
+constexpr const char* kBridge = "net.bridge.bridge-nf-call-iptables";
+
+bool has(Host& host, const std::string& id) {
+    return (" " + host.ids() + " ").find(" " + id + " ") != std::string::npos;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(hosts_have_the_hazards_that_their_rules_make) {
+    BOOST_TEST(Host("bridge").ids() == "snat-race");
+    BOOST_TEST(Host("kube").ids() == "snat-timestamps dns-race");
+    BOOST_TEST(Host("kubeold").ids() == "snat-timestamps invalid-rst vxlan-checksum dns-race");
+    BOOST_TEST(Host("kubeafter").ids() == "snat-race snat-timestamps hairpin-accept");
+    BOOST_TEST(Host("flannelmtu").ids() == "snat-timestamps pmtu-blackhole hairpin-mode");
+    BOOST_TEST(Host("nft").ids() == "snat-timestamps dns-race");
+}
+
+BOOST_AUTO_TEST_CASE(clean_hosts_have_none) {
+    for (const char* host : {"kubeclean", "flannel"}) {
+        Host clean(host);
+        BOOST_TEST(clean.ids() == "");
+        BOOST_TEST(clean.find().unread.empty());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(each_hazard_has_all_that_a_reader_needs) {
+    for (const char* name : {"bridge", "kube", "kubeold", "kubeafter", "flannelmtu", "nft"}) {
+        for (const Hazard& hazard : Host(name).find().hazards) {
+            const auto known = known_hazards();
+            BOOST_TEST(std::ranges::count(known, hazard.id) == 1);
+            BOOST_TEST((!hazard.evidence.empty() && !hazard.what.empty() &&
+                        !hazard.remedy.empty() && !hazard.side_effect.empty()));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_cure_of_snat_race_names_what_it_breaks) {
+    for (const Hazard& hazard : Host("bridge").find().hazards) {
+        BOOST_TEST(hazard.remedy.find("--random-fully") != std::string::npos);
+        BOOST_TEST(hazard.side_effect.find("snat-timestamps") != std::string::npos);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_rule_is_named) {
+    const Evidence plain = Host("bridge").evidence("snat-race");
+    BOOST_TEST(plain.where == "nat CNI-HOSTPORT-MASQ rule 1, ip, iptables (nf_tables)");
+    BOOST_TEST(plain.text == "-A CNI-HOSTPORT-MASQ -m mark --mark 0x2000/0x2000 -j MASQUERADE");
+    BOOST_TEST(Host("kubeafter").evidence("hairpin-accept").text.ends_with("-j ACCEPT"));
+    const Evidence drawn = Host("nft").evidence("dns-race");
+    BOOST_TEST(drawn.where ==
+               "kube-proxy service-X-kube-system/kube-dns/udp/dns handle 20, ip, nftables");
+    BOOST_TEST(drawn.text.starts_with("numgen random mod 2 vmap"));
+}
+
+BOOST_AUTO_TEST_CASE(a_plain_masquerade_that_no_packet_meets_is_none) {
+    Host host("bridge");
+    // Nobody jumps there any more.
+    host.replace("-A POSTROUTING", "-A UNUSED");
+    BOOST_TEST(host.ids() == "");
+    Host icmp("kubeclean");
+    icmp.replace("COMMIT\n", "-A POSTROUTING -p icmp -j MASQUERADE\nCOMMIT\n");
+    BOOST_TEST(icmp.ids() == "");
+    Host plain("kubeclean");
+    plain.replace("MASQUERADE --random-fully", "MASQUERADE");
+    BOOST_TEST(plain.ids() == "snat-race");
+}
+
+BOOST_AUTO_TEST_CASE(random_ports_are_a_hazard_of_timestamps_alone) {
+    Host host("kubeclean");
+    host.facts.sysctls[kTimestamps] = "1";
+    BOOST_TEST(host.ids() == "snat-timestamps");
+    host.facts.sysctls[kTimestamps] = "0";  // sequence numbers are compared then
+    BOOST_TEST(host.ids() == "snat-timestamps");
+    Host udp("kubeclean");
+    udp.facts.sysctls[kTimestamps] = "1";
+    udp.replace("-j MASQUERADE --random-fully", "-p udp -j MASQUERADE --random-fully");
+    BOOST_TEST(udp.ids() == "");
+}
+
+BOOST_AUTO_TEST_CASE(invalid_segments_that_somebody_else_drops_are_none) {
+    Host without("kubeclean");
+    without.replace("-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP\n", "");
+    BOOST_TEST(without.ids() == "invalid-rst");
+    without.facts.sysctls["net.netfilter.nf_conntrack_tcp_be_liberal"] = "1";
+    BOOST_TEST(without.ids() == "");
+    Host elsewhere("kubeclean");
+    elsewhere.replace("-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP",
+                      "-A FORWARD -m conntrack --ctstate INVALID -j DROP");
+    BOOST_TEST(elsewhere.ids() == "");
+    // One that drops some of them only is no such rule.
+    Host some("kubeclean");
+    some.replace("--ctstate INVALID -j DROP", "--ctstate INVALID -i eth7 -j DROP");
+    BOOST_TEST(some.ids() == "invalid-rst");
+    Host nft("nft");
+    nft.facts.sysctls[kTimestamps] = "2";
+    nft.replace("\"right\": \"invalid\"", "\"right\": \"untracked\"");
+    BOOST_TEST(nft.ids() == "invalid-rst dns-race");
+}
+
+BOOST_AUTO_TEST_CASE(a_bridge_that_does_not_ask_is_one_where_client_and_endpoint_are_on_it) {
+    Host host("kubeclean");
+    host.facts.sysctls[kBridge] = "0";
+    BOOST_TEST(host.ids() == "bridge-unnat");
+    host.facts.sysctls.erase(kBridge);  // br_netfilter is not loaded
+    BOOST_TEST(host.ids() == "bridge-unnat");
+    BOOST_TEST(host.find().hazards[0].evidence.back().text.find("not loaded") != std::string::npos);
+    host.device("cni0").calls_iptables = true;
+    BOOST_TEST(host.ids() == "");
+    // Endpoints on another node; one pod alone; all of it masqueraded.
+    Host far("flannel");
+    far.facts.sysctls[kBridge] = "0";
+    BOOST_TEST(far.ids() == "");
+    Host alone("kubeafter");
+    alone.facts.sysctls[kBridge] = "0";
+    BOOST_TEST(!has(alone, "bridge-unnat"));
+    Host masqueraded("kubeclean");
+    masqueraded.facts.sysctls[kBridge] = "0";
+    masqueraded.replace("-A KUBE-POSTROUTING -m mark !",
+                        "-A POSTROUTING -s 10.244.1.0/24 -d 10.244.1.0/24 -j MASQUERADE "
+                        "--random-fully\n-A KUBE-POSTROUTING -m mark !");
+    BOOST_TEST(masqueraded.ids() == "");
+}
+
+BOOST_AUTO_TEST_CASE(mtus_are_held_against_what_the_tunnel_leaves) {
+    Host host("flannelmtu");
+    std::vector<std::string> devices;
+    for (const Hazard& hazard : host.find().hazards) {
+        for (const Evidence& each : hazard.evidence) {
+            if (hazard.id == "pmtu-blackhole") {
+                devices.push_back(each.where);
+                BOOST_TEST(hazard.remedy.find("at most 1350 ") != std::string::npos);
+            }
+        }
+    }
+    BOOST_TEST((devices == std::vector<std::string>{"device flannel.1", "device cni0"}));
+    // A bridge without pods, and one without a tunnel, may have what they like.
+    Host other("flannel");
+    other.facts.devices.push_back({.name = "docker0", .kind = "bridge", .mtu = 1500});
+    BOOST_TEST(other.ids() == "");
+    other.device("cni0").mtu = 1451;
+    BOOST_TEST(other.ids() == "pmtu-blackhole");
+    BOOST_TEST(!has(*std::make_unique<Host>("bridge"), "pmtu-blackhole"));
+}
+
+BOOST_AUTO_TEST_CASE(a_strict_reverse_path_is_one_where_there_are_two_ways) {
+    Host host("kubeclean");
+    auto& sysctls = host.facts.sysctls;
+    sysctls["net.ipv4.conf.all.rp_filter"] = "0";
+    sysctls["net.ipv4.conf.u0.rp_filter"] = "1";
+    BOOST_TEST(host.ids() == "");  // one way
+    Route second = host.facts.routes.front();
+    BOOST_REQUIRE(second.is_default);
+    second.devices = {"eth9"};
+    host.facts.routes.push_back(second);
+    BOOST_TEST(host.ids() == "rp-filter");
+    BOOST_TEST(host.evidence("rp-filter").where == "sysctl net.ipv4.conf.u0.rp_filter");
+    sysctls["net.ipv4.conf.all.rp_filter"] = "2";  // the larger holds: loose
+    BOOST_TEST(host.ids() == "");
+    sysctls["net.ipv4.conf.all.rp_filter"] = "0";
+    host.facts.routes.back().table = "100";  // nothing looks there
+    BOOST_TEST(host.ids() == "");
+    host.facts.routing_rules = 1;
+    BOOST_TEST(host.ids() == "rp-filter");
+}
+
+BOOST_AUTO_TEST_CASE(outer_packets_are_translated_by_rules_that_can_take_them) {
+    Host old("kubeold");
+    const Evidence by_mark = old.evidence("vxlan-checksum");
+    BOOST_TEST(by_mark.text.find("--mark 0x4000/0x4000 -j MASQUERADE") != std::string::npos);
+    old.device("flannel.1").tx_checksum = false;
+    BOOST_TEST(!has(old, "vxlan-checksum"));
+    old.device("flannel.1").tx_checksum = true;
+    old.device("flannel.1").udp_checksum = false;
+    BOOST_TEST(!has(old, "vxlan-checksum"));
+    const auto with = [](const std::string& rule) {
+        Host host("flannel");
+        host.replace("-A POSTROUTING -m comment --comment \"flanneld masq\"",
+                     rule + "\n-A POSTROUTING -m comment --comment \"flanneld masq\"");
+        return has(host, "vxlan-checksum");
+    };
+    BOOST_TEST(with("-A POSTROUTING -o u0 -j MASQUERADE --random-fully"));
+    BOOST_TEST(with("-A POSTROUTING -p udp --dport 8472 -j MASQUERADE --random-fully"));
+    BOOST_TEST(!with("-A POSTROUTING -p udp --dport 4789 -j MASQUERADE --random-fully"));
+    BOOST_TEST(!with("-A POSTROUTING -p tcp -o u0 -j MASQUERADE --random-fully"));
+    BOOST_TEST(!with("-A POSTROUTING -s 10.244.0.0/16 -o u0 -j MASQUERADE --random-fully"));
+    BOOST_TEST(!with("-A POSTROUTING -o eth5 -j MASQUERADE --random-fully"));
+    BOOST_TEST(
+        !with("-A POSTROUTING -p udp --dport 8472 -j RETURN\n"
+              "-A POSTROUTING -o u0 -j MASQUERADE --random-fully"));
+}
+
+BOOST_AUTO_TEST_CASE(a_set_that_decides_and_is_not_known_is_said) {
+    Host host("calico");
+    const Findings findings = host.find();
+    BOOST_TEST(findings.hazards.empty());
+    BOOST_REQUIRE_EQUAL(findings.unread.size(), 1U);
+    BOOST_TEST(findings.unread[0].what == "set cali40masq-ipam-pools");
+    host.facts.sysctls[kTimestamps] = "1";
+    BOOST_TEST(host.ids() == "snat-timestamps");
+}
+
+BOOST_AUTO_TEST_CASE(hairpin_needs_kube_proxys_rule_first_and_ports_that_send_back) {
+    Host host("kubeafter");
+    BOOST_TEST(has(host, "hairpin-accept"));
+    Host other("kubeafter");  // the accepted network is not the pods'
+    other.replace("-d 10.244.1.0/24 -m comment", "-d 10.9.0.0/24 -m comment");
+    BOOST_TEST(!has(other, "hairpin-accept"));
+    Host ports("flannelmtu");
+    BOOST_TEST(ports.evidence("hairpin-mode").text == "hairpin off, a port of cni0");
+    ports.device("cni0").promiscuous = true;
+    BOOST_TEST(!has(ports, "hairpin-mode"));
+    Host bridged("flannelmtu");
+    bridged.facts.sysctls[kBridge] = "0";
+    BOOST_TEST(!has(bridged, "hairpin-mode"));
+}
+
+BOOST_AUTO_TEST_CASE(a_udp_service_that_draws_is_one_unless_its_packets_are_not_tracked) {
+    // The TCP service of this host draws too, and its UDP service has one endpoint.
+    BOOST_TEST(!has(*std::make_unique<Host>("kubeclean"), "dns-race"));
+    Host untracked("kube");
+    const std::string raw =
+        "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n"
+        "-A PREROUTING -d 10.96.0.10/32 -p udp -m udp --dport 53 -j NOTRACK\n"
+        "COMMIT\n";
+    untracked.rules += raw;
+    BOOST_TEST(!has(untracked, "dns-race"));
+    Host other("kube");
+    other.rules += raw;
+    other.replace("-d 10.96.0.10/32 -p udp -m udp --dport 53 -j NOTRACK",
+                  "-d 10.96.0.11/32 -p udp -m udp --dport 53 -j NOTRACK");
+    BOOST_TEST(has(other, "dns-race"));
+}
+
+BOOST_AUTO_TEST_CASE(untracked_packets_that_a_policy_drops_are_found) {
+    const std::string raw =
+        "*raw\n:PREROUTING ACCEPT [0:0]\n"
+        "-A PREROUTING -d 198.18.0.1/32 -p udp -m udp --dport 53 -j NOTRACK\n"
+        "COMMIT\n*filter\n:INPUT ";
+    const std::string by_state =
+        " [0:0]\n-A INPUT -m conntrack --ctstate RELATED,ESTABLISHED,NEW "
+        "-j ACCEPT\n";
+    const auto ids = [&](const std::string& filter) {
+        Host host("kubeclean");
+        host.rules += raw + filter + "COMMIT\n";
+        // The first chain of a name counts: that of this table.
+        host.replace(":INPUT ACCEPT [0:0]\n:FORWARD", ":FORWARD");
+        return host.ids();
+    };
+    BOOST_TEST(ids("DROP" + by_state) == "notrack-accept");
+    BOOST_TEST(ids("ACCEPT" + by_state) == "");
+    BOOST_TEST(ids("DROP" + by_state +
+                   "-A INPUT -d 198.18.0.1/32 -p udp -m udp --dport 53 -j ACCEPT\n") == "");
+    BOOST_TEST(ids("DROP" + by_state + "-A INPUT -m conntrack --ctstate UNTRACKED -j ACCEPT\n") ==
+               "");
+    BOOST_TEST(ids("ACCEPT" + by_state + "-A INPUT -j REJECT\n") == "notrack-accept");
+}
+
+BOOST_AUTO_TEST_CASE(what_was_not_read_is_handed_on) {
+    Host host("kubeclean");
+    host.facts.unread.push_back({"devices", "because"});
+    BOOST_TEST(host.find().unread.size() == 1U);
+}

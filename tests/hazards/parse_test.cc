@@ -1,0 +1,97 @@
+#include <boost/test/unit_test.hpp>
+
+#include "tests/hazards/fixture.h"
+
+using namespace pathproof;
+using namespace pathproof::hazards;
+
+namespace {
+
+Rule rule_of(const std::string& text) {
+    const auto rules = parse_iptables_save(
+        "*nat\n:POSTROUTING ACCEPT [0:0]\n" + text + "\nCOMMIT\n", Origin::kIptablesLegacy, "ip");
+    BOOST_REQUIRE_MESSAGE(rules, rules.error().message);
+    BOOST_REQUIRE(!rules->chains[0].rules.empty());
+    return rules->chains[0].rules[0];
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_saved_rule_is_taken_apart) {
+    const Rule rule = rule_of(
+        "[7:420] -A POSTROUTING ! -s 10.0.0.0/8 -p udp -m multiport --dports 53,100:200 -m comment "
+        "--comment \"name: \\\"a b\\\" -j DROP\" -j MASQUERADE --to-ports 1-2 --random-fully");
+    BOOST_TEST((rule.action == Action::kMasquerade && rule.random));
+    BOOST_REQUIRE_EQUAL(rule.conditions.size(), 3U);
+    BOOST_TEST((rule.conditions[0].field == Field::kSource && rule.conditions[0].negated));
+    BOOST_TEST(rule.conditions[1].words[0] == "udp");
+    BOOST_TEST((rule.conditions[2].ports ==
+                std::vector<std::pair<std::uint16_t, std::uint16_t>>{{53, 53}, {100, 200}}));
+    BOOST_TEST(rule.text.starts_with("-A POSTROUTING ! -s"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_known_of_a_rule_may_hold_or_not) {
+    const Rule rule = rule_of("-A POSTROUTING -m hashlimit --hashlimit-upto 3/sec -j ACCEPT");
+    BOOST_TEST((rule.conditions.front().field == Field::kOther));
+}
+
+BOOST_AUTO_TEST_CASE(marks_are_set_as_their_options_say) {
+    const Rule either = rule_of("-A POSTROUTING -j MARK --set-xmark 0x4000/0x4000");
+    BOOST_TEST((either.action == Action::kSetMark && either.cleared == 0x4000U &&
+                either.flipped == 0x4000U));
+    BOOST_TEST(rule_of("-A POSTROUTING -j MARK --set-xmark 0x4000/0x0").cleared == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(text_that_iptables_save_never_prints_is_refused_with_its_line) {
+    const auto refused = [](const std::string& text) {
+        const auto rules = parse_iptables_save(text, Origin::kIptablesNft, "ip");
+        return rules ? "" : rules.error().message;
+    };
+    BOOST_TEST(refused("-A INPUT -j DROP\n").find("line 1: this stands in no table") !=
+               std::string::npos);
+    BOOST_TEST(refused("*nat\nhello\n").find("line 2") != std::string::npos);
+    const auto rules = parse_iptables_save("# Table `nat' is incompatible, use 'nft' tool.\n",
+                                           Origin::kIptablesNft, "ip6");
+    BOOST_TEST((rules->incompatible == std::vector<std::string>{"ip6 nat"}));
+}
+
+BOOST_AUTO_TEST_CASE(json_that_is_not_nfts_is_refused) {
+    BOOST_TEST(!parse_nft("{}", ""));
+    BOOST_TEST(!parse_nft("no", ""));
+    BOOST_TEST(
+        !parse_nft(R"({"nftables":[{"rule":{"family":"ip","table":"t","chain":"c"}}]})", ""));
+    BOOST_TEST(parse_nft(R"({"nftables":[]})", "").has_value());
+    BOOST_TEST(!parse_nft_tables("[]"));
+    const auto tables = parse_nft_tables(fixture::file("nft", "nft.json"));
+    BOOST_TEST((tables->size() == 1U && (*tables)[0].name == "kube-proxy"));
+}
+
+BOOST_AUTO_TEST_CASE(networks_are_ranges) {
+    const auto net = parse_range("10.244.0.0/14");
+    BOOST_TEST(to_string(net->last) == "10.247.255.255");
+    BOOST_TEST(to_string(parse_range("2001:db8::/33")->last) ==
+               "2001:db8:7fff:ffff:ffff:ffff:ffff:ffff");
+    for (const char* bad : {"", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", "-", "a-b"}) {
+        BOOST_TEST(!parse_range(bad));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(devices_and_routes_are_read_from_ips_json) {
+    const auto devices = parse_devices(fixture::file("flannel", "links.json"),
+                                       fixture::file("flannel", "addresses.json"),
+                                       fixture::file("flannel", "fdb.json"));
+    const auto tunnel = std::ranges::find(*devices, "flannel.1", &Device::name);
+    BOOST_REQUIRE(tunnel != devices->end());
+    BOOST_TEST((tunnel->kind == "vxlan" && tunnel->port == 8472 && tunnel->udp_checksum &&
+                tunnel->below == "u0" && tunnel->mtu == 1450));
+    BOOST_TEST(to_string(tunnel->addresses[0].address) == "10.244.1.0");
+    BOOST_TEST((tunnel->remotes == std::vector{*frame::parse_ip("198.18.0.2")}));
+    BOOST_TEST(!parse_devices("{}", "[]", "[]"));
+    BOOST_TEST(parse_routes("")->empty());
+    BOOST_TEST(!parse_routes("default via"));
+    const auto routes = parse_routes(
+        R"([{"dst":"default","nexthops":[{"dev":"a"},{"dev":"b"}]},{"type":"local","dst":"1.2.3.4","dev":"lo"}])");
+    BOOST_TEST((routes->size() == 1U && (*routes)[0].devices.size() == 2U));
+    BOOST_TEST(*parse_routing_rules(R"([{"priority":0},{"priority":100},{"priority":32766}])") ==
+               1U);
+}
