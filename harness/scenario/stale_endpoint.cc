@@ -129,19 +129,38 @@ class EndpointBench {
             seen.endpoints.push_back(
                 {.address = to_string(named[i]), .state = states[i], .hits = (*hits)[i]});
         }
-        std::map<std::uint16_t, std::string> backends;  // by the client's port: the last
-        for (const netfilter::Event& event : log->events) {
-            backends[event.entry.original.source.port] =
-                to_string(event.entry.reply.source.address);
-        }
-        for (const agent::Connect& connect : report->connects) {
-            take(connect, backends[connect.port], seen, lines);
+        const std::vector<std::string> backends = backends_of(report->connects, log->events);
+        for (std::size_t i = 0; i < report->connects.size(); ++i) {
+            const agent::Connect& connect = report->connects[i];
+            take(connect, backends[i], seen, lines);
             if (!cell.timeline && end_of(connect) != ConnectEnd::kServed) {
                 cell.timeline = flow_timeline(what.id + ": one connect that failed", record,
                                               {IPPROTO_TCP, {names.client_address, connect.port}});
             }
         }
         return {};
+    }
+
+    // Of each connect, by the entries of its port. A port that failed is free again at once: an entry
+    // is of the last connect from its port that began before it.
+    static std::vector<std::string> backends_of(const std::vector<agent::Connect>& connects,
+                                                const std::vector<netfilter::Event>& births) {
+        std::map<std::pair<std::uint16_t, std::int64_t>, std::size_t> began;
+        for (std::size_t i = 0; i < connects.size(); ++i) {
+            began[{connects[i].port, connects[i].start_ns}] = i;
+        }
+        std::vector<std::string> backends(connects.size());
+        for (const netfilter::Event& event : births) {
+            const std::uint16_t port = event.entry.original.source.port;
+            const std::int64_t time_ns = event.kernel_time_ns
+                                             ? static_cast<std::int64_t>(*event.kernel_time_ns)
+                                             : event.time_ns;
+            const auto after = began.upper_bound({port, time_ns});
+            if (after != began.begin() && std::prev(after)->first.first == port) {
+                backends[std::prev(after)->second] = to_string(event.entry.reply.source.address);
+            }
+        }
+        return backends;
     }
 
     static void take(const agent::Connect& connect, const std::string& backend,
