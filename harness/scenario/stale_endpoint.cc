@@ -193,6 +193,9 @@ std::vector<EndpointCell> endpoint_cells() {
     const std::vector<EndpointState> each_way = {EndpointState::kNobody, EndpointState::kClosed,
                                                  EndpointState::kSilent, EndpointState::kStranger,
                                                  EndpointState::kRejected};
+    // What is rejected over IPv6 is sent again and given another endpoint: the error comes while the
+    // connect is under way, and then ends nothing (tcp_v6_err).
+    const std::vector<EndpointState> each_way6(each_way.begin(), each_way.end() - 1);
     const std::vector<EndpointState> none;
     std::vector<EndpointCell> cells = with_roles<EndpointCell>({
         {.id = "dead.closed", .label = "port closed"},
@@ -209,7 +212,7 @@ std::vector<EndpointCell> endpoint_cells() {
          .label = "cure: nftables, rules anew",
          .serving = 5,
          .dead = none},
-        {.id = "ipv6.dead.each-way", .label = "IPv6, each way", .serving = 5, .dead = each_way},
+        {.id = "ipv6.dead.each-way", .label = "IPv6, each way", .serving = 4, .dead = each_way6},
         {.id = "control.ipv6.all-alive",
          .label = "control: IPv6, all alive",
          .serving = 8,

@@ -87,12 +87,12 @@ BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
                    "unreachable, 50 answered by a stranger)"),
                result.headline);
     BOOST_TEST(has(result.cause, "they name 8, of which 2 are dead"), result.cause);
-    BOOST_TEST(has(result.cause, "800 by conntrack's entry or event, 150 by the counter"),
+    BOOST_TEST(has(result.cause, "800 by conntrack's entry or event, 100 by the counter"),
                result.cause);
     BOOST_TEST(has(result.cure, "none of 300 connects failed, with the old rules again 100 of 400"),
                result.cure);
     BOOST_TEST(cell(result, "ipv6.dead.each-way").cause == "stale-endpoint");
-    BOOST_TEST(sum_of(cell(result, "ipv6.dead.each-way"), {"by_counter"}) == 50);
+    BOOST_TEST(sum_of(cell(result, "nft.dead.each-way"), {"by_counter"}) == 50);
     BOOST_TEST(result.proofs.size() == 5U);
     BOOST_TEST(result.before_cell == "dead.closed");
     BOOST_TEST(result.after_cell == "cure.rules-of-the-living");
