@@ -307,7 +307,10 @@ void read_sysfs(DeviceInfo& info) {
 
 void read_link(Device& device, DeviceInfo& info) {
     ethtool_value link{.cmd = ETHTOOL_GLINK, .data = 0};
-    info.link_up = device.ethtool(&link) >= 0 && link.data != 0;
+    const auto flags = device.ask(SIOCGIFFLAGS);
+    // A carrier alone is not enough: the kernel's queues open up to a second later (linkwatch).
+    info.link_up = device.ethtool(&link) >= 0 && link.data != 0 && flags &&
+                   (flags->ifr_flags & IFF_RUNNING) != 0;
     // The first call, without room for link modes, answers with minus the number of words they
     // take; this handshake is described beside struct ethtool_link_settings.
     Command<ethtool_link_settings> probe(ETHTOOL_GLINKSETTINGS, 0);

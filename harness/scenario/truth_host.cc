@@ -1,5 +1,8 @@
 #include "harness/scenario/truth_host.h"
 
+#include <chrono>
+#include <thread>
+
 namespace pathproof::scenario {
 
 using agent::HostChange;
@@ -7,24 +10,42 @@ using agent::KeptBy;
 
 Result<agent::FeatureTrial> TruthHost::try_feature(const std::string& device,
                                                    const std::string& name, bool on) const {
-    if (journal_ == nullptr) {
-        return agent_->try_feature(device, name, on, KeptBy::kItsHost);
-    }
     agent::FeatureTrial trial;
-    TRY(journal_->change_features(netns_, device, {{name, on}}, [&]() -> Status {
-        trial = TRY(agent_->try_feature(device, name, on));
-        return {};
-    }));
+    if (journal_ == nullptr) {
+        trial = TRY(agent_->try_feature(device, name, on, KeptBy::kItsHost));
+    } else {
+        TRY(journal_->change_features(netns_, device, {{name, on}}, [&]() -> Status {
+            trial = TRY(agent_->try_feature(device, name, on));
+            return {};
+        }));
+    }
+    TRY(wait_for_link(device, name));
     return trial;
 }
 
 Status TruthHost::request_features(const std::string& device,
                                    const std::vector<std::pair<std::string, bool>>& wanted) const {
-    if (journal_ == nullptr) {
-        return agent_->request_features(device, wanted, KeptBy::kItsHost);
+    TRY(journal_ == nullptr ? agent_->request_features(device, wanted, KeptBy::kItsHost)
+                            : journal_->change_features(netns_, device, wanted, [&] {
+                                  return agent_->request_features(device, wanted);
+                              }));
+    return wait_for_link(device, "its features");
+}
+
+Status TruthHost::wait_for_link(const std::string& device, const std::string& changed) const {
+    constexpr std::chrono::seconds kPatience{20};
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(50))) {
+        const auto info = TRY(agent_->device(device));
+        if (info.link_up) {
+            return {};
+        }
+        if (std::chrono::steady_clock::now() > until) {
+            return fail(ErrorCode::kUnavailable,
+                        "{} lost its link when {} was set, and had none for {} s", device, changed,
+                        kPatience.count());
+        }
     }
-    return journal_->change_features(netns_, device, wanted,
-                                     [&] { return agent_->request_features(device, wanted); });
 }
 
 Status TruthHost::change_ip(const std::string& device, const std::string& change,

@@ -20,7 +20,7 @@ class TruthHost {
     explicit TruthHost(agent::Client& agent) : agent_(&agent) {}
 
     agent::Client& agent() const { return *agent_; }
-    // As agent::Client has them.
+    // As agent::Client has them. Both wait for the link: drivers of NICs reset them for a feature.
     Result<agent::FeatureTrial> try_feature(const std::string& device, const std::string& name,
                                             bool on) const;
     Status request_features(const std::string& device,
@@ -31,6 +31,8 @@ class TruthHost {
     Status undo_ip(const std::string& device, const std::string& undo) const;
 
   private:
+    Status wait_for_link(const std::string& device, const std::string& changed) const;
+
     lab::Journal* journal_ = nullptr;
     std::string netns_;
     agent::Client* agent_;

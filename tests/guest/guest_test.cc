@@ -79,8 +79,8 @@ BOOST_AUTO_TEST_CASE(an_archive_is_what_cpio_unpacks) {
     const auto listed = process::run_program({"busybox", "cpio", "-tv"}, {.input = archive});
     BOOST_REQUIRE_MESSAGE(listed, why(listed));
     BOOST_TEST(listed->exit_status == 0, listed->err);
-    for (const char* line : {"drwxr-xr-x", "crw-------", "5,", "lib/modules/odd.ko", "4099",
-                             "-rwxr-xr-x", "bin -> usr/bin"}) {
+    for (const char* line : {"drwxr-xr-x", "crw-------", "lib/modules/odd.ko", "4099", "-rwxr-xr-x",
+                             "bin -> usr/bin"}) {
         BOOST_TEST(says(listed->out, line), line << " in\n" << listed->out);
     }
     const auto unpacked = process::run_checked(
