@@ -22,10 +22,11 @@ constexpr std::size_t kLastBytes = 800;
 int urgency_of(Observed observed) {
     switch (observed) {
         case Observed::kWrong: return 5;
-        case Observed::kRefused: return 4;
-        case Observed::kByDesign: return 3;
-        case Observed::kNoClaim: return 2;
-        case Observed::kRight: return 1;
+        case Observed::kByDesign: return 4;
+        case Observed::kNoClaim: return 3;
+        case Observed::kRight: return 2;
+        // Some kinds of frames the kernel refuses for any device.
+        case Observed::kRefused: return 1;
         case Observed::kNotTested: break;
     }
     return 0;
@@ -63,7 +64,7 @@ Observation observation_of(const DutResult& dut, const TruthRow& check) {
         }
     }
     return {.observed = Observed::kNotTested,
-            .note = dut.failure ? dut.failure->reason : "not a row of this driver"};
+            .note = dut.failure ? dut.failure->reason : "not offered"};
 }
 
 std::string end_of(const std::string& log) {

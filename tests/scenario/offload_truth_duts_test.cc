@@ -130,6 +130,7 @@ BOOST_AUTO_TEST_CASE(side_by_side_stands_the_worst_of_each_and_what_is_not_offer
     const DutResult two_ways =
         dut("a", ScenarioVerdict::kDefectFound, CellVerdict::kFail,
             {row("x", "on", {seen(Observed::kRight), seen(Observed::kWrong, 10, 3)}),
+             row("z", "on", {seen(Observed::kRight), seen(Observed::kRefused, 0)}),
              row("y", "off [fixed]", {seen(Observed::kRight)})});
     const auto table = side_by_side({two_ways, sound("b"), failed("c", ErrorCode::kFailed)});
     BOOST_TEST(table.conditions.size() == 3u);
@@ -141,6 +142,7 @@ BOOST_AUTO_TEST_CASE(side_by_side_stands_the_worst_of_each_and_what_is_not_offer
     BOOST_TEST((of("x", 0).observed == Observed::kWrong));
     BOOST_TEST(of("x", 0).frames == 20u);
     BOOST_TEST(of("x", 0).wrong == 3u);
+    BOOST_TEST((of("z", 0).observed == Observed::kRight));
     // Whatever the frames were: it is not the device's doing.
     BOOST_TEST((of("y", 0).observed == Observed::kNotTested));
     BOOST_TEST(of("y", 0).note == "not offered");
