@@ -33,6 +33,7 @@ constexpr auto kPatience = 10s;
         words.push_back(const_cast<char*>(word.c_str()));
     }
     words.push_back(nullptr);
+    std::signal(SIGHUP, SIG_DFL);  // one that a test started with nohup ignores
     execv(words[0], words.data());
     _exit(99);
 }
