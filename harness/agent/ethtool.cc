@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "harness/agent/feature_names.h"
 #include "harness/agent/interfaces.h"
@@ -305,12 +307,25 @@ void read_sysfs(DeviceInfo& info) {
     }
 }
 
+// With a carrier the kernel opens a device's queues up to a second later (linkwatch), and drops what
+// is sent before.
+void wait_for_queues(Device& device) {
+    constexpr auto kEach = std::chrono::milliseconds(20);
+    for (auto left = std::chrono::milliseconds(2'000); left.count() > 0; left -= kEach) {
+        const auto flags = device.ask(SIOCGIFFLAGS);
+        if (!flags || (flags->ifr_flags & IFF_UP) == 0 || (flags->ifr_flags & IFF_RUNNING) != 0) {
+            return;
+        }
+        std::this_thread::sleep_for(kEach);
+    }
+}
+
 void read_link(Device& device, DeviceInfo& info) {
     ethtool_value link{.cmd = ETHTOOL_GLINK, .data = 0};
-    const auto flags = device.ask(SIOCGIFFLAGS);
-    // A carrier alone is not enough: the kernel's queues open up to a second later (linkwatch).
-    info.link_up = device.ethtool(&link) >= 0 && link.data != 0 && flags &&
-                   (flags->ifr_flags & IFF_RUNNING) != 0;
+    info.link_up = device.ethtool(&link) >= 0 && link.data != 0;
+    if (info.link_up) {
+        wait_for_queues(device);
+    }
     // The first call, without room for link modes, answers with minus the number of words they
     // take; this handshake is described beside struct ethtool_link_settings.
     Command<ethtool_link_settings> probe(ETHTOOL_GLINKSETTINGS, 0);
