@@ -104,8 +104,11 @@ Result<RunLock> RunLock::take(const std::string& directory, const std::string& c
     return fail(ErrorCode::kUnavailable, "{} comes and goes; try again", path);
 }
 
-std::string host_lock_directory(const std::string& directory, std::uint64_t netns) {
-    return fmt::format("{}/host-{}", directory, netns);
+Result<RunLock> RunLock::take_host(const std::string& directory, std::uint64_t netns,
+                                   const std::string& command_line) {
+    RunLock lock = TRY(take(fmt::format("{}/host-{}", directory, netns), command_line));
+    lock.around_ = directory;
+    return lock;
 }
 
 void remove_stale_host_locks(const std::string& directory) {
@@ -123,12 +126,18 @@ void remove_stale_host_locks(const std::string& directory) {
 }
 
 RunLock::RunLock(RunLock&& other) noexcept
-    : file_(std::move(other.file_)), directory_(std::move(other.directory_)) {}
+    : file_(std::move(other.file_)),
+      directory_(std::move(other.directory_)),
+      around_(std::move(other.around_)) {}
 
 RunLock::~RunLock() {
     if (file_) {
         unlink(lock_path(directory_).c_str());
-        rmdir(directory_.c_str());  // fails while journals are in it, as it should
+        // Fails while anything else is in them, as it should.
+        rmdir(directory_.c_str());
+        if (!around_.empty()) {
+            rmdir(around_.c_str());
+        }
     }
 }
 

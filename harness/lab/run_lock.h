@@ -16,11 +16,17 @@ class RunLock {
     // the command line of the holder.
     static Result<RunLock> take(const std::string& directory, const std::string& command_line);
 
+    // Of the agent in the network namespace with that inode, in a folder of its own in `directory`:
+    // one controller at a time has a host.
+    static Result<RunLock> take_host(const std::string& directory, std::uint64_t netns,
+                                     const std::string& command_line);
+
     RunLock(RunLock&& other) noexcept;
     RunLock& operator=(RunLock&&) = delete;
     RunLock(const RunLock&) = delete;
     RunLock& operator=(const RunLock&) = delete;
-    // Removes the file, and the folder when nothing else is in it.
+    // Removes the file, and the folders when nothing else is in them: the last one out does, be it
+    // an agent that ends after its controller.
     ~RunLock();
 
   private:
@@ -29,10 +35,9 @@ class RunLock {
 
     Fd file_;
     std::string directory_;
+    std::string around_;  // of an agent's: the folder that its own is in
 };
 
-// Of the agent in the network namespace with that inode: one controller at a time has a host.
-std::string host_lock_directory(const std::string& directory, std::uint64_t netns);
 // Takes away the locks of agents that were killed.
 void remove_stale_host_locks(const std::string& directory);
 

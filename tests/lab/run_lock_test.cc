@@ -50,4 +50,19 @@ BOOST_AUTO_TEST_CASE(a_stale_lock_file_of_a_dead_run_holds_nobody_up) {
     BOOST_TEST(folder.read("run/lock") == "pid " + std::to_string(getpid()) + ", 'pathproof'\n");
 }
 
+BOOST_AUTO_TEST_CASE(an_agent_that_ends_after_its_controller_leaves_no_folder) {
+    const TempFolder folder;
+    const std::string run = folder.path() + "/run";
+    auto controller = std::make_optional(RunLock::take(run, "pathproof qualify"));
+    auto agent = std::make_optional(RunLock::take_host(run, 4026532000, "pathproof agent"));
+    auto other = std::make_optional(RunLock::take_host(run, 4026532001, "pathproof agent"));
+    BOOST_REQUIRE((*controller && *agent && *other));
+    BOOST_TEST(!RunLock::take_host(run, 4026532000, "pathproof agent"));
+    controller.reset();
+    agent.reset();
+    BOOST_TEST(folder.has("run/host-4026532001/lock"));
+    other.reset();
+    BOOST_TEST(!folder.has("run"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
