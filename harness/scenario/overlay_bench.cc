@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint16_t kTransferPort = 5001;
 constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint64_t kTransferBytes = 1'000'000;
+// A SYN is sent again after 1 s: each probe that fails had two packets or more to fail with.
+constexpr std::chrono::milliseconds kProbeTimeout{2000};
 
 std::uint64_t value_in(const agent::CounterSet& set, const std::string& counter) {
     const auto found = set.find(counter);
@@ -175,14 +177,20 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
     agent::Client& pod = *pod_a_;
     auto ping = std::async(std::launch::async, [&] { return pod.ping({.destination = peer}); });
     auto dns_udp = std::async(std::launch::async, [&] {
-        return pod.dns_lookup({.server = {peer, kDnsPort}, .name = "service.pathproof.test"});
+        return pod.dns_lookup({.server = {peer, kDnsPort},
+                               .name = "service.pathproof.test",
+                               .timeout = kProbeTimeout});
     });
     auto dns_tcp = std::async(std::launch::async, [&] {
-        return pod.dns_lookup(
-            {.server = {peer, kDnsPort}, .name = "service.pathproof.test", .tcp = true});
+        return pod.dns_lookup({.server = {peer, kDnsPort},
+                               .name = "service.pathproof.test",
+                               .tcp = true,
+                               .timeout = kProbeTimeout});
     });
     auto transfer = std::async(std::launch::async, [&] {
-        return pod.tcp_transfer({.server = {peer, kTransferPort}, .bytes = kTransferBytes});
+        return pod.tcp_transfer({.server = {peer, kTransferPort},
+                                 .bytes = kTransferBytes,
+                                 .timeout = kProbeTimeout});
     });
     const Result<agent::ProbeResult> outcomes[] = {ping.get(), dns_udp.get(), dns_tcp.get(),
                                                    transfer.get()};

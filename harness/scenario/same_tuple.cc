@@ -179,7 +179,7 @@ Result<traffic::PairPlan> SameTuple::plan_of(const Case& which,
             plan.pairs = std::min(pairs_, kFewPairs);
             plan.departure = traffic::Departure::kInTurn;
             plan.skew = std::chrono::milliseconds(2);
-            plan.pairs_per_second = 200;
+            plan.pairs_per_second = 400;
             return plan;
         case Way::kOneOuterPort: return bench_.carried_plan(pairs_, kFirstOuter, kFirstOuter);
         case Way::kCarried: break;
