@@ -108,7 +108,7 @@ int complain(const Error& error) {
     return exit_code(error.code);
 }
 
-int run_chosen(CLI::App& app, Command& chosen, int argc, char** argv) {
+std::optional<int> read_arguments(CLI::App& app, int argc, const char* const* argv) {
     check_numbers(app);
     if (const Status sound = check_arguments(argc, argv); !sound) {
         return complain(sound.error());
@@ -129,6 +129,13 @@ int run_chosen(CLI::App& app, Command& chosen, int argc, char** argv) {
                    "pathproof: {:.500}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",
                    wrong.what());
         return 2;
+    }
+    return {};
+}
+
+int run_chosen(CLI::App& app, Command& chosen, int argc, char** argv) {
+    if (const auto ended = read_arguments(app, argc, argv)) {
+        return *ended;
     }
     return chosen ? chosen() : 2;
 }

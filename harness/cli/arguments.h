@@ -1,6 +1,8 @@
 // The reading of a command line, the same for every command and program.
 #pragma once
 
+#include <optional>
+
 #include "harness/cli/commands.h"
 
 namespace pathproof::cli {
@@ -11,5 +13,9 @@ namespace pathproof::cli {
 // numbers with a sign, octal or hexadecimal, and numbers that are not finite. Gives the exit code:
 // 0 for help, 2 for what cannot be read, with a sentence on stderr.
 int run_chosen(CLI::App& app, Command& chosen, int argc, char** argv);
+
+// The first half of it: nothing is run. No value: the command line is sound. Else the exit code, as
+// above; what is wrong with it was said.
+std::optional<int> read_arguments(CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace pathproof::cli

@@ -154,7 +154,7 @@ void add_run_options(CLI::App& command, verdict::RunOptions& asked) {
     // Together with the lab they are one text, which a report keeps and `rerun` reads.
     for (const auto& [name, help] :
          {std::pair{"nic", "the guest's NICs, separated by commas, or all (default: e1000e)"},
-          {"kernel", "the guest's kernel, a bzImage (default: one is found)"},
+          {"kernel", "the guest's kernel: a bzImage, or Debian's linux-image-... (default: one is found)"},
           {"modules", "the folder with the modules of --kernel"},
           {"module", "a .ko file in the place of the NIC's driver"}}) {
         const std::string key = name;

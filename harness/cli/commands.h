@@ -29,8 +29,12 @@ void add_baseline(CLI::App& app, Command& chosen);
 void add_compare(CLI::App& app, Command& chosen);
 void add_rerun(CLI::App& app, Command& chosen);
 void add_restore(CLI::App& app, Command& chosen);
+void add_guest(CLI::App& app, Command& chosen);
 void add_agent(CLI::App& app, Command& chosen);   // started by us inside a DUT
 void add_tester(CLI::App& app, Command& chosen);  // started by us in the tester's namespace
+
+// All of them, in the order of the help.
+void add_commands(CLI::App& app, Command& chosen);
 
 // Prints the sentence on stderr and gives the exit code of the contract: 2 for input that is wrong,
 // refused or missing (nothing was changed), 3 for a run that could not be completed.

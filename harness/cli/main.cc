@@ -19,23 +19,7 @@ int run_command_line(int argc, char** argv) {
     app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
     app.require_subcommand(1);
     Command chosen;
-    add_qualify(app, chosen);
-    add_repro(app, chosen);
-    add_inspect(app, chosen);
-    add_offload(app, chosen);
-    add_generate(app, chosen);
-    add_respond(app, chosen);
-    add_wire(app, chosen);
-    add_search(app, chosen);
-    add_lab(app, chosen);
-    add_profile(app, chosen);
-    app.add_subcommand("bench", "Measure pathproof beside the usual tools, in this run");
-    add_compare(app, chosen);
-    add_rerun(app, chosen);
-    add_baseline(app, chosen);
-    add_restore(app, chosen);
-    add_agent(app, chosen);
-    add_tester(app, chosen);
+    add_commands(app, chosen);
     return run_chosen(app, chosen, argc, argv);
 }
 

@@ -18,6 +18,7 @@
 #include "dataplane/port/port.h"
 #include "harness/cli/offload_check.h"
 #include "harness/cli/progress.h"
+#include "harness/guest/program.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
@@ -49,6 +50,15 @@ verdict::FactGroup dut_facts(const agent::Hello& hello) {
                       said("pathproof", hello.version)}};
 }
 
+// A command line with the guest that it was run in.
+std::string typed_in_guest(const std::string& command) {
+    constexpr std::string_view kProgram = "pathproof ";
+    const std::string guest = guest::guest_of_this_program();
+    return guest.empty() || !command.starts_with(kProgram)
+               ? command
+               : fmt::format("{}{} {}", kProgram, guest, command.substr(kProgram.size()));
+}
+
 // Steps are told to what keeps the cells, too.
 class ToldProgress : public StderrProgress {
   public:
@@ -66,10 +76,11 @@ class ToldProgress : public StderrProgress {
 class Run {
   public:
     explicit Run(const SessionOptions& options) : options_(options) {
-        result_.command = options.command;
+        result_.command = typed_in_guest(options.command);
         result_.options = options.asked;
         result_.seed = options.seed;
-        result_.repeat_command = fmt::format("{} --seed {}", options.repeat_command, options.seed);
+        result_.repeat_command =
+            typed_in_guest(fmt::format("{} --seed {}", options.repeat_command, options.seed));
         result_.lab = options.lab;
         result_.profile = options.profile ? options.profile->id : "";
         result_.version = PATHPROOF_VERSION;
@@ -81,6 +92,10 @@ class Run {
                                       "overlay's nodes, a software wire in place of NICs. "
                                       "The kernel under test is real; this says something of its "
                                       "software path, nothing of any hardware.";
+        if (const std::string guest = guest::guest_of_this_program(); !guest.empty()) {
+            result_.evidence_note +=
+                " It ran in a guest of QEMU, whose times are those of an emulated machine.";
+        }
     }
 
     scenario::Measured& measured() { return measured_; }

@@ -1,11 +1,8 @@
 #include "harness/guest/guest.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -22,27 +19,6 @@ using namespace std::chrono_literals;
 // TCG on a busy machine takes its time; one that panics or ends is told of at once.
 constexpr auto kBootTime = 180s;
 constexpr auto kLinkTime = 30s;
-constexpr std::size_t kLastBytes = 1200;
-
-// A file without a name: nothing of it is left, whoever is killed.
-Result<Fd> memory_file(const char* name, const std::string& content) {
-    Fd file(memfd_create(name, MFD_CLOEXEC));
-    for (std::size_t written = 0; file && written < content.size();) {
-        const ssize_t part = write(file.get(), content.data() + written, content.size() - written);
-        if (part <= 0) {
-            file.reset();
-            break;
-        }
-        written += static_cast<std::size_t>(part);
-    }
-    return file ? Result<Fd>(std::move(file))
-                : fail(ErrorCode::kFailed, "memory for the guest's {}: {}", name,
-                       std::strerror(errno));
-}
-
-std::string path_of(const Fd& file) {
-    return fmt::format("/proc/{}/fd/{}", getpid(), file.get());
-}
 
 // -cpu max without 57-bit addresses: TCG walks a page table less.
 std::vector<std::string> command_of(const GuestPlan& plan, const std::string& image,
@@ -62,13 +38,6 @@ std::vector<std::string> command_of(const GuestPlan& plan, const std::string& im
             fmt::format("tap,id=cable,ifname={},script=no,downscript=no,vnet_hdr={}", kTap,
                         plan.nic.vnet_header ? "on" : "off"),
             "-device", nic};
-}
-
-std::string printable(std::string text) {
-    std::erase_if(text, [](char each) {
-        return (static_cast<unsigned char>(each) < 0x20 && each != '\n') || each == '\x7f';
-    });
-    return text;
 }
 
 // A NIC needs a moment to find its link, an emulated one too.
@@ -104,15 +73,15 @@ Status check_replacement(const Kernel& kernel, const Nic& nic, const std::string
 Result<std::unique_ptr<Guest>> Guest::boot(const GuestPlan& plan) {
     const auto image =
         TRY(make_image(plan.kernel, {.module = plan.nic.module, .replacement = plan.replacement}));
-    const auto archive = TRY(memory_file("initramfs", image.archive));
+    const auto archive = TRY(MemoryFile::make("initramfs", image.archive));
     std::unique_ptr<Guest> guest(new Guest);
     guest->netns_ = plan.netns;
     guest->without_ = image.without;
     guest->monitor_ = "pathproof-" + plan.netns;
-    guest->console_ = TRY(memory_file("console", ""));
+    guest->console_.emplace(TRY(MemoryFile::make("console", "")));
     const auto began = std::chrono::steady_clock::now();
     auto agent = agent::Client::start_behind(
-        command_of(plan, path_of(archive), path_of(guest->console_), guest->monitor_), plan.netns,
+        command_of(plan, archive.path(), guest->console_->path(), guest->monitor_), plan.netns,
         "the guest with " + plan.nic.name, kBootTime);
     if (!agent) {
         return fail(ErrorCode::kUnavailable, "{}; the last lines of its console: {}",
@@ -137,24 +106,11 @@ Guest::~Guest() {
 }
 
 std::string Guest::console() const {
-    std::string text;
-    char part[4096];
-    for (ssize_t got = 0;
-         (got = pread(console_.get(), part, sizeof part, static_cast<off_t>(text.size()))) > 0;) {
-        text.append(part, static_cast<std::size_t>(got));
-    }
-    return printable(std::move(text));
+    return console_->text();
 }
 
 std::string Guest::last_lines() const {
-    std::string text = console();
-    if (text.size() > kLastBytes) {
-        text.erase(0, text.find('\n', text.size() - kLastBytes) + 1);
-    }
-    while (!text.empty() && text.back() == '\n') {
-        text.pop_back();
-    }
-    return text.empty() ? "(nothing)" : text;
+    return guest::last_lines(console());
 }
 
 }  // namespace pathproof::guest

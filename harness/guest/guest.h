@@ -3,13 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 #include "harness/agent/client.h"
 #include "harness/guest/kernel.h"
+#include "harness/guest/memory_file.h"
 #include "harness/guest/nics.h"
 
 namespace pathproof::guest {
@@ -52,7 +53,7 @@ class Guest {
     Guest() = default;
     std::string netns_;
     std::string monitor_;  // the name of QEMU's socket
-    Fd console_;
+    std::optional<MemoryFile> console_;
     std::shared_ptr<agent::Client> agent_;
     std::vector<std::string> without_;
     double boot_seconds_ = 0;

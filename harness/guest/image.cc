@@ -11,6 +11,7 @@
 #include "harness/guest/cpio.h"
 #include "harness/guest/init.h"
 #include "harness/guest/modules.h"
+#include "harness/guest/program_init.h"
 #include "harness/process/program.h"
 
 namespace pathproof::guest {
@@ -18,6 +19,9 @@ namespace {
 
 // The agent's port, and what it stands on.
 constexpr std::array kNeeded = {"virtio_pci", "virtio_console"};
+// The port of a program's output, and its root folder.
+constexpr std::array kForPrograms = {"virtio_pci", "virtio_console", "9pnet_virtio", "9p",
+                                     "overlay"};
 // Without these a part is not tested, and says so.
 constexpr std::array kWanted = {"af_packet", "ipv6", "vxlan"};
 // What the agent runs.
@@ -92,7 +96,37 @@ class ModuleList {
     std::vector<std::string> paths_;
 };
 
+// This program as /init, with its libraries, and the folders of a root. Gives the loader's path.
+Result<std::string> add_init(CpioWriter& image) {
+    auto objects = TRY(agent::objects_of_program());
+    TRY(add_file(fmt::format("/proc/{}/exe", getpid()), kInit, image));
+    for (const std::string& path : objects.paths) {
+        TRY(add_file(path, path, image));
+    }
+    for (const char* folder : {"/proc", "/sys", "/dev", "/run", "/tmp"}) {
+        image.folder(folder);
+    }
+    image.character_device("/dev/console", 5, 1);
+    return std::move(objects.loader);
+}
+
 }  // namespace
+
+Result<std::string> make_program_image(const Kernel& kernel, const std::string& program) {
+    CpioWriter image;
+    TRY(add_init(image));
+    ModuleList modules(kernel, TRY(ModuleIndex::read(kernel.modules)), image);
+    for (const char* name : kForPrograms) {
+        if (const Status added = modules.add(name); !added) {
+            return fail(ErrorCode::kNotSupported,
+                        "{} ({}) cannot run a program of this machine's: {}", kernel.release,
+                        kernel.origin, added.error().message);
+        }
+    }
+    image.file(kModuleList, modules.text());
+    image.file(kProgramFile, program);
+    return image.finish();
+}
 
 Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan) {
     const auto index = TRY(ModuleIndex::read(kernel.modules));
@@ -113,18 +147,10 @@ Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan) {
     }
     Image made;
     CpioWriter image;
-    const auto objects = TRY(agent::objects_of_program());
-    TRY(add_file(fmt::format("/proc/{}/exe", getpid()), "/init", image));
-    for (const std::string& path : objects.paths) {
-        TRY(add_file(path, path, image));
-    }
+    const auto loader = TRY(add_init(image));
     for (const char* program : kPrograms) {
-        TRY(add_program(program, objects.loader, image));
+        TRY(add_program(program, loader, image));
     }
-    for (const char* folder : {"/proc", "/sys", "/dev", "/run", "/tmp"}) {
-        image.folder(folder);
-    }
-    image.character_device("/dev/console", 5, 1);
     ModuleList modules(kernel, index, image);
     for (const char* name : kNeeded) {
         TRY(modules.add(name));

@@ -25,4 +25,8 @@ struct Image {
 // is no module of this NIC's driver.
 Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan);
 
+// Of a guest that runs one command: `program` is what kProgramFile holds (program_init.h).
+// kNotSupported: this kernel has no virtio-9p or no overlay file system.
+Result<std::string> make_program_image(const Kernel& kernel, const std::string& program);
+
 }  // namespace pathproof::guest

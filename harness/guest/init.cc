@@ -21,49 +21,25 @@
 
 #include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
+#include "harness/guest/init_steps.h"
+#include "harness/guest/program_init.h"
 
 namespace pathproof::guest {
 namespace {
 
 namespace fs = std::filesystem;
 
-void say(const std::string& sentence) {
-    // The kernel's own messages and ours in one order.
-    const Fd log(open("/dev/kmsg", O_WRONLY | O_CLOEXEC));
-    const std::string line = "<3>pathproof: " + sentence + "\n";
-    if (!log || write(log.get(), line.data(), line.size()) < 0) {
-        dprintf(STDERR_FILENO, "%s", line.c_str() + 3);
-    }
-}
-
-[[noreturn]] void go_off(const std::string& why) {
-    say(why);
-    sync();
-    usleep(300'000);  // the console is slow
-    reboot(LINUX_REBOOT_CMD_POWER_OFF);
-    for (;;) {
-        pause();
-    }
-}
-
-void mount_or_off(const char* type, const char* place) {
-    if (mount(type, place, type, 0, nullptr) != 0 && errno != EBUSY) {
-        go_off(fmt::format("mount {}: {}", place, std::strerror(errno)));
-    }
-}
-
 void set(const std::string& sysctl, const char* value) {
     std::ofstream("/proc/sys/" + sysctl) << value;  // one that this kernel has not is not needed
 }
 
-void load(const std::string& path) {
-    const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) {
-        go_off(fmt::format("module {}: {}", path, std::strerror(errno)));
-    }
-    if (syscall(SYS_finit_module, file.get(), "", 0) != 0 && errno != EEXIST) {
-        go_off(
-            fmt::format("the kernel does not take the module {}: {}", path, std::strerror(errno)));
+// Before the driver: without frames of the kernel's own on the wire.
+void silence_ipv6() {
+    for (const char* which : {"all", "default"}) {
+        const std::string ipv6 = fmt::format("net/ipv6/conf/{}/", which);
+        set(ipv6 + "accept_ra", "0");
+        set(ipv6 + "router_solicitations", "0");
+        set(ipv6 + "addr_gen_mode", "1");
     }
 }
 
@@ -79,23 +55,6 @@ void raise_links() {
             say(fmt::format("{} does not come up: {}", request.ifr_name, std::strerror(errno)));
         }
     }
-}
-
-// "/dev/vport1p1": devtmpfs makes it a moment after the driver.
-std::string agent_port() {
-    for (int tries = 0; tries < 1000; ++tries) {
-        std::error_code none;
-        for (const auto& entry : fs::directory_iterator("/sys/class/virtio-ports", none)) {
-            std::string name;
-            std::ifstream(entry.path() / "name") >> name;
-            const std::string device = "/dev/" + entry.path().filename().string();
-            if (name == kPortName && fs::exists(device)) {
-                return device;
-            }
-        }
-        usleep(10'000);
-    }
-    go_off("there is no virtio-serial port for the agent");
 }
 
 pid_t start_agent(const std::string& port) {
@@ -122,24 +81,23 @@ bool is_init(const char* program) {
 }
 
 void run_init() {
-    mount_or_off("devtmpfs", "/dev");
-    mount_or_off("proc", "/proc");
-    mount_or_off("sysfs", "/sys");
-    mount_or_off("tmpfs", "/run");
-    mount_or_off("tmpfs", "/tmp");
+    mount_or_off("devtmpfs", "/dev", "devtmpfs");
+    mount_or_off("proc", "/proc", "proc");
+    mount_or_off("sysfs", "/sys", "sysfs");
+    mount_or_off("tmpfs", "/run", "tmpfs");
+    mount_or_off("tmpfs", "/tmp", "tmpfs");
     std::ifstream list(kModuleList);
     for (std::string path; std::getline(list, path);) {
-        // Before the driver: without frames of the kernel's own on the wire.
-        for (const char* which : {"all", "default"}) {
-            const std::string ipv6 = fmt::format("net/ipv6/conf/{}/", which);
-            set(ipv6 + "accept_ra", "0");
-            set(ipv6 + "router_solicitations", "0");
-            set(ipv6 + "addr_gen_mode", "1");
+        if (!has_program()) {
+            silence_ipv6();
         }
-        load(path);
+        load_module(path);
+    }
+    if (has_program()) {
+        run_program_of_guest();
     }
     raise_links();
-    const pid_t agent = start_agent(agent_port());
+    const pid_t agent = start_agent(port_named(kPortName));
     int state = 0;
     for (pid_t ended = 0; ended != agent;) {
         ended = wait(&state);

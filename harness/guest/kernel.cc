@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
+constexpr std::string_view kPackagePrefix = "linux-image-";
 constexpr const char* kRemedy =
     "give one with --kernel bzImage --modules DIR, or have apt find Debian's package "
     "linux-image-amd64 ('apt-get update')";
@@ -100,12 +102,16 @@ Status fetch(const std::string& package, const std::string& folder, const std::s
     return done;
 }
 
-Result<Kernel> debian_kernel() {
-    const auto meta = process::run_checked(
-        {"apt-cache", "--no-all-versions", "show", "linux-image-amd64"}, {.timeout = 60s});
-    const std::string package = kernel_package_of(control_field(meta.value_or(""), "Depends"));
+// `name`: of a package with a kernel, or of one that depends on the newest of its line.
+Result<Kernel> debian_kernel(const std::string& name) {
+    const auto shown =
+        process::run_checked({"apt-cache", "--no-all-versions", "show", name}, {.timeout = 60s});
+    const std::string newest = kernel_package_of(control_field(shown.value_or(""), "Depends"));
+    const std::string package =
+        newest.empty() ? control_field(shown.value_or(""), "Package") : newest;
     if (package.empty()) {
-        return fail(ErrorCode::kNotFound, "there is no kernel for a guest here: {}", kRemedy);
+        return fail(ErrorCode::kNotFound, "there is no kernel for a guest here, no package {}: {}",
+                    name, kRemedy);
     }
     const auto own = TRY(process::run_checked({"apt-cache", "--no-all-versions", "show", package},
                                               {.timeout = 60s}));
@@ -116,7 +122,7 @@ Result<Kernel> debian_kernel() {
             return fail(fetched.error(), "{} cannot be had ({})", package, kRemedy);
         }
     }
-    const std::string release = package.substr(sizeof "linux-image-" - 1);
+    const std::string release = package.substr(kPackagePrefix.size());
     return kernel_at(place + "/boot/vmlinuz-" + release, place, "Debian's " + package);
 }
 
@@ -139,7 +145,7 @@ std::string control_field(std::string_view text, std::string_view name) {
 }
 
 std::string kernel_package_of(std::string_view depends) {
-    const std::size_t begin = depends.find("linux-image-");
+    const std::size_t begin = depends.find(kPackagePrefix);
     if (begin == depends.npos) {
         return "";
     }
@@ -163,10 +169,21 @@ Result<std::string> release_of_image(std::string_view image, const std::string& 
     return std::string(text.substr(0, end));
 }
 
+bool is_kernel_package(std::string_view name) {
+    return name.starts_with(kPackagePrefix) && std::ranges::all_of(name, [](char each) {
+               return (each >= 'a' && each <= 'z') || (each >= '0' && each <= '9') ||
+                      std::string_view(".+-").find(each) != std::string_view::npos;
+           });
+}
+
 Result<Kernel> find_kernel(const std::string& image, const std::string& modules) {
+    if (modules.empty() && is_kernel_package(image)) {
+        return debian_kernel(image);
+    }
     if (image.empty() != modules.empty()) {
         return fail(ErrorCode::kBadInput,
-                    "--kernel and --modules belong together: a kernel runs its own modules alone");
+                    "--kernel and --modules belong together, for a kernel runs its own modules "
+                    "alone; or --kernel names a package of Debian's, linux-image-...");
     }
     if (!image.empty()) {
         return kernel_at(image, modules, "as given");
@@ -175,7 +192,7 @@ Result<Kernel> find_kernel(const std::string& image, const std::string& modules)
     uname(&names);
     const std::string release = names.release;
     auto own = kernel_at("/boot/vmlinuz-" + release, "/lib/modules/" + release, "this host's");
-    return own ? own : debian_kernel();
+    return own ? own : debian_kernel("linux-image-amd64");
 }
 
 }  // namespace pathproof::guest

@@ -19,7 +19,11 @@ struct Kernel {
 // kBadInput: it is none.
 Result<std::string> release_of_image(std::string_view image, const std::string& path);
 
-// `image` and `modules` (its folder, or one that has lib/modules/RELEASE) are given together. Neither:
+// Whether it can be the name of a package of Debian's with a kernel: "linux-image-6.12-amd64".
+bool is_kernel_package(std::string_view name);
+
+// `image` and `modules` (its folder, or one that has lib/modules/RELEASE) are given together, or `image`
+// names a package of Debian's, which is had as the default one is. Neither:
 // this host's own where image and modules can be read, else Debian's package linux-image-amd64, which
 // is downloaded by apt-get into a cache and unpacked there, never installed. kNotFound: there is no
 // kernel to be had, and what to do.

@@ -12,7 +12,9 @@
 #include "harness/guest/kernel.h"
 #include "harness/guest/modules.h"
 #include "harness/guest/nics.h"
+#include "harness/guest/program_init.h"
 #include "harness/guest/qmp.h"
+#include "harness/guest/relay.h"
 #include "harness/process/program.h"
 
 using namespace pathproof;
@@ -186,6 +188,45 @@ BOOST_AUTO_TEST_CASE(nics_are_named_or_refused) {
     }
     BOOST_TEST(!parse_nics(""));
     BOOST_TEST(std::ranges::count(all_nics(), true, &Nic::vnet_header) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(frames_come_whole_however_they_are_cut_and_noise_is_no_frame) {
+    const std::string long_one(70'000, 'y');
+    const std::string all =
+        relay_frame(Relayed::kOutput, "out") + relay_frame(Relayed::kErrors, long_one) +
+        relay_frame(Relayed::kOutput, "") + relay_frame(Relayed::kExit, std::string(1, '\3'));
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, all.size()}) {
+        RelayReader reader;
+        std::vector<std::pair<Relayed, std::string>> seen;
+        for (std::size_t at = 0; at < all.size(); at += piece) {
+            const Status fed = reader.feed(
+                std::string_view(all).substr(at, piece),
+                [&](Relayed kind, std::string_view bytes) { seen.emplace_back(kind, bytes); });
+            BOOST_TEST(fed.has_value());
+        }
+        BOOST_REQUIRE(seen.size() == 4U);
+        BOOST_TEST((seen[0] == std::pair{Relayed::kOutput, std::string("out")}));
+        BOOST_TEST((seen[1] == std::pair{Relayed::kErrors, long_one}));
+        BOOST_TEST((seen[3] == std::pair{Relayed::kExit, std::string(1, '\3')}));
+    }
+    const auto ignore = [](Relayed, std::string_view) {};
+    BOOST_TEST(!RelayReader().feed("nonsense", ignore));
+    BOOST_TEST(!RelayReader().feed(std::string("o\xff\xff\xff\xff", 5), ignore));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_is_told_to_the_guest_as_it_is) {
+    const Program program{.path = "/usr/bin/pathproof",
+                          .words = {"pathproof", "repro", "it's"},
+                          .folder = "/root",
+                          .environment = {"HOME=/root"},
+                          .writable = {"/root", "/a b"}};
+    const auto read = program_of(to_json(program));
+    BOOST_REQUIRE(read);
+    BOOST_TEST(read->words == program.words);
+    BOOST_TEST(read->writable == program.writable);
+    BOOST_TEST(read->path == program.path);
+    BOOST_TEST(!program_of("{}"));
+    BOOST_TEST(!program_of("["));
 }
 
 BOOST_AUTO_TEST_CASE(events_and_greetings_are_no_answers) {

@@ -1,0 +1,17 @@
+// What the first process of any guest does. A step that fails is said on the console, and the guest
+// goes off.
+#pragma once
+
+#include <string>
+
+namespace pathproof::guest {
+
+void say(const std::string& sentence);  // on the console
+[[noreturn]] void go_off(const std::string& why);
+void mount_or_off(const std::string& what, const std::string& place, const char* type,
+                  unsigned long flags = 0, const std::string& options = "");
+void load_module(const std::string& path);
+// "/dev/vport1p1", the port of that name.
+std::string port_named(const char* name);
+
+}  // namespace pathproof::guest

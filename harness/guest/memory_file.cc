@@ -1,0 +1,58 @@
+#include "harness/guest/memory_file.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace pathproof::guest {
+namespace {
+
+constexpr std::size_t kLastBytes = 1200;
+
+}  // namespace
+
+Result<MemoryFile> MemoryFile::make(const char* name, std::string_view content) {
+    Fd file(memfd_create(name, MFD_CLOEXEC));
+    for (std::size_t written = 0; file && written < content.size();) {
+        const ssize_t part = write(file.get(), content.data() + written, content.size() - written);
+        if (part <= 0) {
+            file.reset();
+            break;
+        }
+        written += static_cast<std::size_t>(part);
+    }
+    return file ? Result<MemoryFile>(MemoryFile(std::move(file)))
+                : fail(ErrorCode::kFailed, "memory for the guest's {}: {}", name,
+                       std::strerror(errno));
+}
+
+std::string MemoryFile::path() const {
+    return fmt::format("/proc/{}/fd/{}", getpid(), file_.get());
+}
+
+std::string MemoryFile::text() const {
+    std::string text;
+    char part[4096];
+    for (ssize_t got = 0;
+         (got = pread(file_.get(), part, sizeof part, static_cast<off_t>(text.size()))) > 0;) {
+        text.append(part, static_cast<std::size_t>(got));
+    }
+    std::erase_if(text, [](char each) {
+        return (static_cast<unsigned char>(each) < 0x20 && each != '\n') || each == '\x7f';
+    });
+    return text;
+}
+
+std::string last_lines(std::string text) {
+    if (text.size() > kLastBytes) {
+        text.erase(0, text.find('\n', text.size() - kLastBytes) + 1);
+    }
+    while (!text.empty() && text.back() == '\n') {
+        text.pop_back();
+    }
+    return text.empty() ? "(nothing)" : text;
+}
+
+}  // namespace pathproof::guest

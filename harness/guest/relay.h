@@ -1,0 +1,34 @@
+// What a guest's program says and how it ends, on one virtio-serial port: frames of a kind (one byte),
+// a length (four bytes, little-endian) and so many bytes. Towards the guest go the numbers of signals,
+// a byte each.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::guest {
+
+enum class Relayed : char {
+    kOutput = 'o',  // of its standard output
+    kErrors = 'e',
+    kExit = 'x',  // its exit status as a byte; the last frame
+};
+
+std::string relay_frame(Relayed kind, std::string_view bytes);
+
+class RelayReader {
+  public:
+    using Take = std::function<void(Relayed kind, std::string_view bytes)>;
+
+    // Gives the frames that are whole by now to `take`. kFailed: these bytes are no frames.
+    Status feed(std::string_view bytes, const Take& take);
+
+  private:
+    std::string waiting_;
+};
+
+}  // namespace pathproof::guest
