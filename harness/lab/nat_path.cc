@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
@@ -57,6 +59,7 @@ Result<std::unique_ptr<NatPath>> NatPath::build(Journal& journal) {
 Status NatPath::configure(const NatPathOptions& options) {
     TRY(load_rules(names_.dut, nat_path_rules(names(options.family), options), options.family));
     TRY(load_proxy_table(options));
+    TRY(load_ipvs(options));
     const PortRange& ports = options.client_ports;
     const Status set = set_sysctls(
         names_.client,
@@ -83,6 +86,67 @@ Status NatPath::load_proxy_table(const NatPathOptions& options) {
     has_proxy_table_ = wanted;
     return wanted ? load_nft(names_.dut, nat_path_proxy_table(names(options.family), options))
                   : Status();
+}
+
+// Its endpoint changes as kube-proxy changes it for UDP: the new one is added, the old one is deleted.
+Status NatPath::load_ipvs(const NatPathOptions& options) {
+    const auto ipvs = [&](std::vector<std::string> words) -> Status {
+        words.insert(words.begin(), "ipvsadm");
+        TRY(process::run_checked(words, {.netns = names_.dut}));
+        return {};
+    };
+    const std::string service = to_string(names_.service);
+    const auto at = [&](std::size_t endpoint) {
+        return to_string(frame::Endpoint{names_.endpoints.at(endpoint), names_.service.port});
+    };
+    if (options.proxy != NatPathOptions::Proxy::kIpvs) {
+        if (ipvs_endpoint_) {
+            ipvs_endpoint_.reset();
+            TRY(ipvs({"-C"}));
+            return run_ip(names_.dut, "link delete " + names_.ipvs_device + "\n");
+        }
+        return {};
+    }
+    const std::size_t wanted = options.service == NatPathOptions::Service::kSecond ? 1 : 0;
+    if (!ipvs_endpoint_) {
+        TRY(run_ip(names_.dut, fmt::format("link add {0} type dummy\naddress add {1}/32 dev {0}\n",
+                                           names_.ipvs_device, to_string(names_.service.address))));
+        TRY(ipvs({"-A", "-u", service, "-s", "rr"}));
+    }
+    if (ipvs_endpoint_ != wanted) {
+        TRY(ipvs({"-a", "-u", service, "-r", at(wanted), "-m"}));
+        TRY(ipvs_endpoint_ ? ipvs({"-d", "-u", service, "-r", at(*ipvs_endpoint_)}) : Status());
+        ipvs_endpoint_ = wanted;
+    }
+    return set_sysctls(
+        names_.dut, {{"net.ipv4.vs.conntrack", "1"},
+                     {"net.ipv4.vs.expire_nodest_conn", options.ipvs_expires_nodest ? "1" : "0"}});
+}
+
+std::string NatPath::lacks_ipvs() const {
+    const auto asked = process::run_program({"ipvsadm", "-L", "-n"}, {.netns = names_.dut});
+    return !asked || asked->exit_status == 127 ? "install the package ipvsadm"
+           : asked->exit_status != 0           ? "this kernel has no IPVS (module ip_vs)"
+                                               : "";
+}
+
+Result<std::string> NatPath::ipvs_connection(std::uint16_t source_port) const {
+    const auto text =
+        TRY(process::run_checked({"ipvsadm", "-L", "-c", "-n"}, {.netns = names_.dut}));
+    const std::string source = to_string(frame::Endpoint{names_.client_address, source_port});
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        // "UDP 04:58  UDP         198.18.0.2:40000   198.51.100.10:53   203.0.113.2:53"
+        std::istringstream words(line);
+        std::vector<std::string> all;
+        for (std::string word; words >> word;) {
+            all.push_back(word);
+        }
+        if (all.size() == 6 && all[3] == source && all[4] == to_string(names_.service)) {
+            return fmt::format("{}", fmt::join(all, " "));
+        }
+    }
+    return std::string();
 }
 
 Status NatPath::make_tunnel(const TunnelOptions& options) {

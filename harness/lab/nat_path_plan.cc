@@ -345,7 +345,8 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
     const std::string to_service =
         fmt::format("-d {} -p udp -m udp --dport {} -j ", host_prefix(names.service.address),
                     names.service.port);
-    if (options.service != PathService::kNone && options.service != PathService::kNoEndpoint) {
+    if (options.service != PathService::kNone && options.service != PathService::kNoEndpoint &&
+        options.proxy != NatPathOptions::Proxy::kIpvs) {
         const frame::IpAddress& endpoint =
             options.service == PathService::kNeighbour
                 ? names.neighbour_address
@@ -390,7 +391,7 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
 }
 
 std::string nat_path_proxy_table(const NatPathNames& names, const NatPathOptions& options) {
-    return options.web_endpoints.empty() || options.proxy == NatPathOptions::Proxy::kIptables
+    return options.web_endpoints.empty() || options.proxy != NatPathOptions::Proxy::kNftables
                ? kube_nft_no_table(options.family)
                : kube_nft_table(web_service(names, options));
 }

@@ -169,7 +169,10 @@ struct NatPathOptions {
     std::vector<frame::IpAddress> web_endpoints = {};
     // The same of the service on UDP, in place of `service`'s one rule.
     std::vector<frame::IpAddress> dns_endpoints = {};
-    enum class Proxy { kIptables, kNftables } proxy = Proxy::kIptables;
+    // kIpvs: of `service`, first or second endpoint, as kube-proxy's IPVS mode has it; IPv4.
+    enum class Proxy { kIptables, kNftables, kIpvs } proxy = Proxy::kIptables;
+    // net.ipv4.vs.expire_nodest_conn, which kube-proxy sets and the kernel does not.
+    bool ipvs_expires_nodest = false;
     frame::Family family = frame::Family::kIpv4;  // of both services and of what is masqueraded
     unsigned udp_timeout_s = 30;  // nf_conntrack_udp_timeout of the DUT, and that of streams
     enum class Flows { kForget, kKeep } flows = Flows::kForget;  // what conntrack has of before
@@ -230,7 +233,8 @@ struct NatPathNames {
     std::string client_shortcut = "c1", server_shortcut = "s1";
     frame::IpAddress node_cache;  // 169.254.20.10
     std::string node_cache_device = "nodelocaldns";
-    std::string vxlan = "vx";  // of the tunnel: VNI 42, UDP 4789
+    std::string ipvs_device = "kube-ipvs0";  // has the address of the service
+    std::string vxlan = "vx";                // of the tunnel: VNI 42, UDP 4789
     frame::IpAddress client_inner, server_inner;
 };
 
@@ -254,6 +258,10 @@ class NatPath {
     Status add_ipv6();
     // Has each endpoint of the TCP service in its state, of each family that there is.
     Status add_endpoints();
+    // Why Proxy::kIpvs cannot be had; empty: it can.
+    std::string lacks_ipvs() const;
+    // The line of `ipvsadm -L -c -n` of that source port; empty: IPVS has no such connection.
+    Result<std::string> ipvs_connection(std::uint16_t source_port) const;
     // A link of the client and the server beside the DUT. Nothing takes it but what passes by.
     Status add_shortcut();
     // Makes the device of NodeLocal DNSCache on the DUT, with both addresses, and its rules; or takes
@@ -285,6 +293,7 @@ class NatPath {
     NatPath();
     Status make_tunnel(const TunnelOptions& options);
     Status load_proxy_table(const NatPathOptions& options);
+    Status load_ipvs(const NatPathOptions& options);
     NatPathNames names_;
     NatPathNames names6_;
     bool has_ipv6_ = false;
@@ -293,7 +302,8 @@ class NatPath {
     bool has_tunnel_ = false;
     bool has_shortcut_ = false;
     bool has_node_cache_ = false;
-    std::string client_ports_;  // as the kernel gave them
+    std::optional<std::size_t> ipvs_endpoint_;  // of the service; nothing: IPVS has none
+    std::string client_ports_;                  // as the kernel gave them
 };
 
 }  // namespace pathproof::lab

@@ -2,7 +2,7 @@
 //
 // Set:  a client, a DUT that translates a service's address to an endpoint, a server with both
 //       endpoints; the service's rules are changed while the client sends: to the other endpoint, or
-//       to REJECT for want of one.
+//       to REJECT for want of one. The same with IPVS in the place of rules, where the kernel has it.
 // Sent: a datagram every 100 ms from one port, or another.
 // Seen: where each comes out; the flow's entry and what the service's rule counted.
 
@@ -36,6 +36,7 @@ constexpr auto kSilence = 3s;
 constexpr std::uint16_t kFirstSourcePort = 40'000;
 constexpr std::uint16_t kOtherFlow = 1000;  // source ports further
 constexpr std::uint16_t kBystander = 2000;
+constexpr auto kIpvs = lab::NatPathOptions::Proxy::kIpvs;
 
 class StaleUdpBench {
   public:
@@ -43,6 +44,7 @@ class StaleUdpBench {
         NatPathHosts hosts = TRY(NatPathHosts::open(context));
         std::unique_ptr<StaleUdpBench> bench(new StaleUdpBench(context, std::move(hosts)));
         bench->lacks_ipv6_ = TRY(bench->hosts_.add_ipv6());
+        bench->lacks_ipvs_ = bench->hosts_.lab->lacks_ipvs();
         return bench;
     }
 
@@ -51,6 +53,8 @@ class StaleUdpBench {
         MeasuredStaleUdpCell cell{.what = what};
         if (what.family == frame::Family::kIpv6 && !lacks_ipv6_.empty()) {
             cell.seen.lacks = lacks_ipv6_;
+        } else if (what.by_ipvs() && !lacks_ipvs_.empty()) {
+            cell.seen.lacks = lacks_ipvs_;
         } else if (const Status made = run(what, cell); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
@@ -70,6 +74,8 @@ class StaleUdpBench {
         lab::NatPathOptions options{
             .snat = lab::NatBoxOptions::Snat::kNone, .service = service, .flows = flows};
         options.family = what.family;
+        options.proxy = what.proxy;
+        options.ipvs_expires_nodest = what.expires_nodest;
         options.udp_timeout_s =
             what.then == AfterChange::kSilent ? kShortTimeout_s : options.udp_timeout_s;
         return hosts_.lab->configure(options);
@@ -185,6 +191,11 @@ class StaleUdpBench {
         seen.rule_hits = *hits - *hits_before;
         seen.rejected = what.has_endpoint() ? 0 : seen.rule_hits;
         seen.bystander = other->has_value();
+        if (what.by_ipvs()) {
+            seen.ipvs_connection = TRY(hosts_.lab->ipvs_connection(own));
+            seen.ipvs_to_gone = seen.ipvs_connection.ends_with(
+                " " + to_string(frame::Endpoint{names.endpoints[0], names.service.port}));
+        }
         if (*entry && (*entry)->reply.source.address == names.endpoints[0]) {
             const bool same = old_entry && old_entry->id == (*entry)->id;
             seen.entry = true;
@@ -205,6 +216,7 @@ class StaleUdpBench {
     Context& context_;
     NatPathHosts hosts_;
     std::string lacks_ipv6_;
+    std::string lacks_ipvs_;
     std::string entries_text_;
     std::uint16_t runs_ = 0;
 };
@@ -232,6 +244,19 @@ std::vector<StaleUdpCell> stale_udp_plan() {
          .label = "control: IPv6, a new flow",
          .then = AfterChange::kNewFlow,
          .family = frame::Family::kIpv6},
+        {.id = "ipvs.other-endpoint", .label = "IPVS, another endpoint", .proxy = kIpvs},
+        {.id = "control.ipvs.new-flow",
+         .label = "control: IPVS, a new flow",
+         .then = AfterChange::kNewFlow,
+         .proxy = kIpvs},
+        {.id = "cure.ipvs.expire-nodest",
+         .label = "cure: expire_nodest_conn=1",
+         .proxy = kIpvs,
+         .expires_nodest = true},
+        {.id = "ipvs.other-endpoint.after-cure",
+         .label = "IPVS, after the cure",
+         .again = true,
+         .proxy = kIpvs},
     });
 }
 

@@ -29,7 +29,10 @@ struct StaleUdpCell {
     AfterChange then = AfterChange::kGoesOn;
     bool again = false;  // the first cell, after its cure was taken away
     frame::Family family = frame::Family::kIpv4;
+    lab::NatPathOptions::Proxy proxy = lab::NatPathOptions::Proxy::kIptables;
+    bool expires_nodest = false;  // net.ipv4.vs.expire_nodest_conn
 
+    bool by_ipvs() const { return proxy == lab::NatPathOptions::Proxy::kIpvs; }
     bool has_endpoint() const { return changed_to == lab::NatPathOptions::Service::kSecond; }
 };
 
@@ -49,6 +52,9 @@ struct StaleUdpValues {
     std::uint64_t entry_packets = 0;    // by which it grew after the change
     std::uint32_t entry_timeout_s = 0;  // that it had left
     std::string entry_text;
+    // IPVS's connection of the flow at the end, and whether it goes to the endpoint that is gone.
+    std::string ipvs_connection;
+    bool ipvs_to_gone = false;
     std::uint64_t deleted = 0;  // entries, by the cure
     bool bystander = false;     // an entry of another flow was there in the end
     std::string cure_command;

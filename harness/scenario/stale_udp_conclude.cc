@@ -19,7 +19,20 @@ std::uint64_t unexplained_in(const StaleUdpValues& seen) {
     return seen.to_gone != 0 && !by_entry(seen) ? seen.to_gone : 0;
 }
 
+// Datagrams that IPVS's connection explains: it waits for the endpoint that is gone to come back.
+bool by_ipvs(const StaleUdpCell& what, const StaleUdpValues& seen) {
+    return what.by_ipvs() && seen.ipvs_to_gone && seen.to_new == 0;
+}
+
+std::uint64_t harmed_datagrams(const StaleUdpCell& what, const StaleUdpValues& seen) {
+    return what.by_ipvs() ? seen.lost() : seen.to_gone;
+}
+
 std::string gone_text(const StaleUdpCell& what, const StaleUdpValues& seen) {
+    if (what.by_ipvs() && seen.to_gone == 0) {
+        return fmt::format("{} datagrams after the change came out nowhere",
+                           some_of(seen.lost(), seen.sent));
+    }
     return fmt::format(
         "{} datagrams after the change went to the endpoint that is gone, {}",
         some_of(seen.to_gone, seen.sent),
@@ -56,40 +69,77 @@ void add_measures(const StaleUdpValues& seen, verdict::Cell& cell) {
                  seen.entry_packets),
         count_of("entry_timeout", "seconds that the old entry has left", seen.entry_timeout_s, "s"),
         count_of("deleted", "entries deleted by the cure", seen.deleted),
+        count_of("ipvs_to_gone", "connections of IPVS to the endpoint that is gone",
+                 seen.ipvs_to_gone ? 1 : 0),
         count_of(verdict::kUnexplained, "to the endpoint that is gone, and no entry tells why",
                  unexplained_in(seen), "datagrams"),
     };
 }
 
 bool harmed(const ConcludedStale& each) {
-    return each.cell.verdict == CellVerdict::kFail && each.cell.cause == "stale-entry";
+    return each.cell.verdict == CellVerdict::kFail &&
+           (each.cell.cause == "stale-entry" || each.cell.cause == "ipvs-nodest");
 }
 
-// Sets the cure and whether it was shown.
-void tell_cure(const Stales& cells, verdict::ScenarioResult& result) {
-    const ConcludedStale* cure =
-        first_of(cells, [](const auto& each) { return each.is(CellRole::kCure); });
-    const ConcludedStale* again =
-        first_of(cells, [](const auto& each) { return each.what().again && harmed(each); });
-    const std::string name = cure == nullptr || cure->seen().cure_command.empty()
+// A cure of one way that a service is served, as it was tried in this run.
+struct TriedCure {
+    std::string text;
+    bool shown = false;
+    std::string cell;
+};
+
+TriedCure tried_cure(const Stales& cells, bool by_ipvs) {
+    const ConcludedStale* cure = first_of(cells, [&](const auto& each) {
+        return each.is(CellRole::kCure) && each.what().by_ipvs() == by_ipvs;
+    });
+    const ConcludedStale* again = first_of(cells, [&](const auto& each) {
+        return each.what().again && each.what().by_ipvs() == by_ipvs && harmed(each);
+    });
+    const std::string name = by_ipvs ? "`sysctl -w net.ipv4.vs.expire_nodest_conn=1`"
+                             : cure == nullptr || cure->seen().cure_command.empty()
                                  ? "delete the flow's entry"
                                  : "`" + cure->seen().cure_command + "`";
-    result.cure_shown = cure != nullptr && cure->passes() && again != nullptr;
-    if (!result.cure_shown) {
-        result.cure =
-            fmt::format("{} ({})", name,
-                        cure == nullptr  ? "not tried in this run"
-                        : cure->passes() ? "not shown: without it the failure was not seen again"
-                                         : "not shown: " + cure->cell.reason);
-        return;
+    if (cure == nullptr || !cure->passes() || again == nullptr) {
+        return {.text = fmt::format("{} ({})", name,
+                                    cure == nullptr ? "not tried in this run"
+                                    : cure->passes()
+                                        ? "not shown: without it the failure was not seen again"
+                                        : "not shown: " + cure->cell.reason)};
     }
-    result.after_cell = cure->cell.id;
-    result.cure = fmt::format(
-        "{} on the DUT, for each endpoint that is gone ({} deleted, the entry of another flow "
-        "stayed; then {} datagrams reached the endpoint that serves; without it again {} the one "
-        "that is gone)",
-        name, cure->seen().deleted, some_of(cure->seen().to_new, cure->seen().sent),
-        some_of(again->seen().to_gone, again->seen().sent));
+    const StaleUdpValues& seen = cure->seen();
+    const std::string then = fmt::format("{} datagrams reached the endpoint that serves",
+                                         some_of(seen.to_new, seen.sent));
+    const StaleUdpValues& without = again->seen();
+    return {
+        .text = by_ipvs
+                    ? fmt::format("{} on the DUT (then {}{}; without it again {} came out nowhere)",
+                                  name, then,
+                                  seen.lost() == 0 ? ""
+                                                   : ", and the one that ended the old connection "
+                                                     "was lost",
+                                  some_of(without.lost(), without.sent))
+                    : fmt::format("{} on the DUT, for each endpoint that is gone ({} deleted, the "
+                                  "entry of another flow stayed; then {}; without it again {} the "
+                                  "one that is gone)",
+                                  name, seen.deleted, then, some_of(without.to_gone, without.sent)),
+        .shown = true,
+        .cell = cure->cell.id};
+}
+
+// Sets the cure and whether it was shown, for each way that failed.
+void tell_cure(const Stales& cells, bool by_rules, bool by_ipvs, verdict::ScenarioResult& result) {
+    result.cure_shown = true;
+    Clauses texts;
+    for (const auto& [failed, ipvs] : {std::pair{by_rules, false}, {by_ipvs, true}}) {
+        if (failed) {
+            const TriedCure cure = tried_cure(cells, ipvs);
+            texts.push_back(cure.text);
+            result.cure_shown = result.cure_shown && cure.shown;
+            result.after_cell = result.after_cell.empty() ? cure.cell : result.after_cell;
+        }
+    }
+    result.after_cell = result.cure_shown ? result.after_cell : "";
+    result.cure = in_a_row(texts, "; for IPVS ");
 }
 
 void conclude_reproduced(const Stales& cells, const ConcludedStale& first,
@@ -97,21 +147,42 @@ void conclude_reproduced(const Stales& cells, const ConcludedStale& first,
     result.verdict = verdict::ScenarioVerdict::kReproduced;
     std::uint64_t packets = 0;
     std::uint64_t gone = 0;
+    std::uint64_t nowhere = 0;
+    const ConcludedStale* dnat = nullptr;
+    const ConcludedStale* ipvs = nullptr;
     Clauses found;
     for (const ConcludedStale& each : cells) {
         if (harmed(each) && each.is(CellRole::kMatrix) && (!each.what().again || &each == &first)) {
             found.push_back(each.cell.id + ": " + gone_text(each.what(), each.seen()));
+            if (each.what().by_ipvs()) {
+                nowhere += each.seen().lost();
+                ipvs = ipvs == nullptr ? &each : ipvs;
+                continue;
+            }
             packets += each.seen().entry_packets;
             gone += each.seen().to_gone;
+            dnat = dnat == nullptr ? &each : dnat;
         }
     }
     result.headline = in_a_row(found, "; ") + ".";
-    result.cause = fmt::format(
-        "DNAT rules are asked for the first packet of a flow alone. The flow's entry of conntrack "
-        "goes to an endpoint that the service's rules do not name any more, and each datagram "
-        "renews it: {} of them, {} packets counted by the entries after the change. {}: \"{}\".",
-        gone, packets, first.cell.id, first.seen().entry_text);
-    tell_cure(cells, result);
+    Clauses causes;
+    if (dnat != nullptr) {
+        causes.push_back(fmt::format(
+            "DNAT rules are asked for the first packet of a flow alone. The flow's entry of "
+            "conntrack goes to an endpoint that the service's rules do not name any more, and each "
+            "datagram renews it: {} of them, {} packets counted by the entries after the change. "
+            "{}: \"{}\".",
+            gone, packets, dnat->cell.id, dnat->seen().entry_text));
+    }
+    if (ipvs != nullptr) {
+        causes.push_back(fmt::format(
+            "IPVS keeps the connection of a flow to an endpoint that was deleted, and with "
+            "expire_nodest_conn=0 it drops what comes for it: {} datagrams came out nowhere. {}: "
+            "\"{}\".",
+            nowhere, ipvs->cell.id, ipvs->seen().ipvs_connection));
+    }
+    result.cause = in_a_row(causes, " ");
+    tell_cure(cells, dnat != nullptr, ipvs != nullptr, result);
     result.before_cell = result.cure_shown ? first.cell.id : "";
 }
 
@@ -122,7 +193,8 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
                        .toggles = {{"service then", what.has_endpoint() ? "another endpoint"
                                                                         : "no endpoint: REJECT"},
                                    {"sender", then_text(what.then)},
-                                   {"IP", what.family == frame::Family::kIpv4 ? "4" : "6"}},
+                                   {"IP", what.family == frame::Family::kIpv4 ? "4" : "6"},
+                                   {"service by", what.by_ipvs() ? "IPVS" : "DNAT rules"}},
                        .role = what.role,
                        .verdict = CellVerdict::kPass};
     add_measures(seen, cell);
@@ -146,6 +218,9 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
         return end(CellVerdict::kInconclusive, "",
                    gone_text(what, seen) + ", and no entry of conntrack tells why");
     }
+    if (seen.to_gone != 0 && what.by_ipvs()) {
+        return end(CellVerdict::kFail, "still-served", gone_text(what, seen));
+    }
     if (seen.to_gone != 0) {
         // Where the entry is new it was the rules that sent it there.
         return end(CellVerdict::kFail, seen.entry_is_new ? "stale-rules" : "stale-entry",
@@ -154,7 +229,14 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
                                                  : "the entry from before it was renewed by each",
                                seen.entry_text));
     }
-    if (seen.lost() != 0) {
+    if (seen.lost() != 0 && by_ipvs(what, seen)) {
+        return end(CellVerdict::kFail, "ipvs-nodest",
+                   fmt::format("{}; IPVS keeps the flow's connection to the endpoint that is gone: "
+                               "\"{}\"",
+                               gone_text(what, seen), seen.ipvs_connection));
+    }
+    // The one that ended IPVS's old connection.
+    if (seen.lost() != 0 && !(what.expires_nodest && seen.lost() == 1 && !seen.ipvs_to_gone)) {
         return end(CellVerdict::kFail, "lost",
                    fmt::format("{} of {} datagrams after the change came out nowhere", seen.lost(),
                                seen.sent));
@@ -178,7 +260,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& measur
     for (const auto& [what, seen, evidence, timeline] : measured) {
         result.unexplained += unexplained_in(seen);
         if (seen.sent != 0 && !what.again) {
-            chart.bars.push_back(harm_bar(what.label, seen.to_gone, seen.sent));
+            chart.bars.push_back(harm_bar(what.label, harmed_datagrams(what, seen), seen.sent));
         }
     }
     Stales cells = conclude_each(measured);
