@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <sstream>
+#include <utility>
 
 #include "harness/lab/kube_proxy.h"
 #include "harness/lab/plan.h"
@@ -88,38 +90,60 @@ Status NatPath::load_proxy_table(const NatPathOptions& options) {
                   : Status();
 }
 
-// Its endpoint changes as kube-proxy changes it for UDP: the new one is added, the old one is deleted.
+std::set<NatPath::IpvsRoute> NatPath::ipvs_routes(const NatPathOptions& options) const {
+    std::set<IpvsRoute> routes;
+    if (options.proxy != NatPathOptions::Proxy::kIpvs) {
+        return routes;
+    }
+    if (options.service != NatPathOptions::Service::kNone) {
+        const bool second = options.service == NatPathOptions::Service::kSecond;
+        routes.emplace(
+            "-u", to_string(names_.service),
+            to_string(frame::Endpoint{names_.endpoints.at(second ? 1 : 0), names_.service.port}));
+    }
+    for (const frame::IpAddress& endpoint : options.web_endpoints) {
+        routes.emplace("-t", to_string(names_.web_service),
+                       to_string(frame::Endpoint{endpoint, kEndpointPort}));
+    }
+    return routes;
+}
+
+// Endpoints change as kube-proxy changes them for UDP: new ones are added, old ones deleted.
 Status NatPath::load_ipvs(const NatPathOptions& options) {
     const auto ipvs = [&](std::vector<std::string> words) -> Status {
         words.insert(words.begin(), "ipvsadm");
         TRY(process::run_checked(words, {.netns = names_.dut}));
         return {};
     };
-    const std::string service = to_string(names_.service);
-    const auto at = [&](std::size_t endpoint) {
-        return to_string(frame::Endpoint{names_.endpoints.at(endpoint), names_.service.port});
-    };
-    if (options.proxy != NatPathOptions::Proxy::kIpvs) {
-        if (ipvs_endpoint_) {
-            ipvs_endpoint_.reset();
-            TRY(ipvs({"-C"}));
-            return run_ip(names_.dut, "link delete " + names_.ipvs_device + "\n");
-        }
-        return {};
+    const std::set<IpvsRoute> wanted = ipvs_routes(options);
+    const std::set<IpvsRoute> before = std::exchange(ipvs_routes_, wanted);
+    if (wanted.empty()) {
+        TRY(before.empty() ? Status() : ipvs({"-C"}));
+        return before.empty() ? Status()
+                              : run_ip(names_.dut, "link delete " + names_.ipvs_device + "\n");
     }
-    const std::size_t wanted = options.service == NatPathOptions::Service::kSecond ? 1 : 0;
-    if (!ipvs_endpoint_) {
+    if (before.empty()) {
         TRY(run_ip(names_.dut, fmt::format("link add {0} type dummy\naddress add {1}/32 dev {0}\n",
                                            names_.ipvs_device, to_string(names_.service.address))));
-        TRY(ipvs({"-A", "-u", service, "-s", "rr"}));
     }
-    if (ipvs_endpoint_ != wanted) {
-        TRY(ipvs({"-a", "-u", service, "-r", at(wanted), "-m"}));
-        TRY(ipvs_endpoint_ ? ipvs({"-d", "-u", service, "-r", at(*ipvs_endpoint_)}) : Status());
-        ipvs_endpoint_ = wanted;
+    const auto serves = [](const std::set<IpvsRoute>& routes, const std::string& protocol) {
+        return std::ranges::any_of(
+            routes, [&](const IpvsRoute& route) { return std::get<0>(route) == protocol; });
+    };
+    for (const auto& [protocol, service, endpoint] : wanted) {
+        TRY(serves(before, protocol) ? Status() : ipvs({"-A", protocol, service, "-s", "rr"}));
+        TRY(before.contains({protocol, service, endpoint})
+                ? Status()
+                : ipvs({"-a", protocol, service, "-r", endpoint, "-m"}));
+    }
+    for (const auto& [protocol, service, endpoint] : before) {
+        TRY(wanted.contains({protocol, service, endpoint})
+                ? Status()
+                : ipvs({"-d", protocol, service, "-r", endpoint}));
     }
     return set_sysctls(
         names_.dut, {{"net.ipv4.vs.conntrack", "1"},
+                     {"net.ipv4.vs.conn_reuse_mode", std::to_string(options.ipvs_reuse_mode)},
                      {"net.ipv4.vs.expire_nodest_conn", options.ipvs_expires_nodest ? "1" : "0"}});
 }
 
@@ -130,23 +154,30 @@ std::string NatPath::lacks_ipvs() const {
                                                : "";
 }
 
-Result<std::string> NatPath::ipvs_connection(std::uint16_t source_port) const {
+Result<std::vector<std::string>> NatPath::ipvs_connections() const {
     const auto text =
         TRY(process::run_checked({"ipvsadm", "-L", "-c", "-n"}, {.netns = names_.dut}));
-    const std::string source = to_string(frame::Endpoint{names_.client_address, source_port});
+    std::vector<std::string> connections;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-        // "UDP 04:58  UDP         198.18.0.2:40000   198.51.100.10:53   203.0.113.2:53"
         std::istringstream words(line);
-        std::vector<std::string> all;
-        for (std::string word; words >> word;) {
-            all.push_back(word);
-        }
-        if (all.size() == 6 && all[3] == source && all[4] == to_string(names_.service)) {
-            return fmt::format("{}", fmt::join(all, " "));
+        const std::vector<std::string> all{std::istream_iterator<std::string>(words), {}};
+        if (all.size() == 6) {
+            connections.push_back(fmt::format("{}", fmt::join(all, " ")));
         }
     }
-    return std::string();
+    return connections;
+}
+
+Result<std::string> NatPath::ipvs_connection(std::uint16_t source_port) const {
+    const std::string ends =
+        fmt::format(" {} {} ", to_string(frame::Endpoint{names_.client_address, source_port}),
+                    to_string(names_.service));
+    const auto connections = TRY(ipvs_connections());
+    const auto found = std::ranges::find_if(connections, [&](const std::string& line) {
+        return line.starts_with("UDP ") && line.find(ends) != std::string::npos;
+    });
+    return found == connections.end() ? std::string() : *found;
 }
 
 Status NatPath::make_tunnel(const TunnelOptions& options) {

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "dataplane/base/result.h"
@@ -169,10 +171,12 @@ struct NatPathOptions {
     std::vector<frame::IpAddress> web_endpoints = {};
     // The same of the service on UDP, in place of `service`'s one rule.
     std::vector<frame::IpAddress> dns_endpoints = {};
-    // kIpvs: of `service`, first or second endpoint, as kube-proxy's IPVS mode has it; IPv4.
+    // kIpvs: of `service`, first or second endpoint, and of `web_endpoints`, as kube-proxy's IPVS mode
+    // has them; IPv4.
     enum class Proxy { kIptables, kNftables, kIpvs } proxy = Proxy::kIptables;
     // net.ipv4.vs.expire_nodest_conn, which kube-proxy sets and the kernel does not.
     bool ipvs_expires_nodest = false;
+    unsigned ipvs_reuse_mode = 1;                 // net.ipv4.vs.conn_reuse_mode
     frame::Family family = frame::Family::kIpv4;  // of both services and of what is masqueraded
     unsigned udp_timeout_s = 30;  // nf_conntrack_udp_timeout of the DUT, and that of streams
     enum class Flows { kForget, kKeep } flows = Flows::kForget;  // what conntrack has of before
@@ -260,7 +264,10 @@ class NatPath {
     Status add_endpoints();
     // Why Proxy::kIpvs cannot be had; empty: it can.
     std::string lacks_ipvs() const;
-    // The line of `ipvsadm -L -c -n` of that source port; empty: IPVS has no such connection.
+    // The lines of `ipvsadm -L -c -n`, a space between the words: "UDP 04:58 UDP 198.18.0.2:40000
+    // 198.51.100.10:53 203.0.113.2:53".
+    Result<std::vector<std::string>> ipvs_connections() const;
+    // That of the service on UDP and that source port; empty: IPVS has no such connection.
     Result<std::string> ipvs_connection(std::uint16_t source_port) const;
     // A link of the client and the server beside the DUT. Nothing takes it but what passes by.
     Status add_shortcut();
@@ -302,8 +309,11 @@ class NatPath {
     bool has_tunnel_ = false;
     bool has_shortcut_ = false;
     bool has_node_cache_ = false;
-    std::optional<std::size_t> ipvs_endpoint_;  // of the service; nothing: IPVS has none
-    std::string client_ports_;                  // as the kernel gave them
+    // Of IPVS: protocol (ipvsadm's option), service and endpoint.
+    using IpvsRoute = std::tuple<std::string, std::string, std::string>;
+    std::set<IpvsRoute> ipvs_routes_;
+    std::set<IpvsRoute> ipvs_routes(const NatPathOptions& options) const;
+    std::string client_ports_;  // as the kernel gave them
 };
 
 }  // namespace pathproof::lab

@@ -124,6 +124,8 @@ Result<verdict::ScenarioResult> run_snat_timestamps(Context& context);
 std::vector<std::string> snat_timestamps_cells();
 Result<verdict::ScenarioResult> run_stale_udp(Context& context);
 std::vector<std::string> stale_udp_cells();
+Result<verdict::ScenarioResult> run_ipvs_reuse(Context& context);
+std::vector<std::string> ipvs_reuse_cells();
 Result<verdict::ScenarioResult> run_bridge_unnat(Context& context);
 std::vector<std::string> bridge_unnat_cells();
 Result<verdict::ScenarioResult> run_stale_endpoint(Context& context);

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_with_a_sentence_and_nothing_is_changed
         {"repro", "no-such-scenario"},
         "vxlan-checksum, dns-race, snat-race, offload-truth, snat-timestamps, stale-udp, "
         "bridge-unnat, stale-endpoint, table-full, snat-exhaustion, pmtu-blackhole, "
-        "invalid-rst, search-path, split-answer, dns-tcp-limit, nodelocal");
+        "invalid-rst, ipvs-reuse, search-path, split-answer, dns-tcp-limit, nodelocal");
     expect_refusal({"qualify", "--only", "dns-race,nonsense", "--out", out},
                    "unknown scenario 'nonsense'");
     expect_refusal({"qualify", "--lab", "no-such-lab", "--out", out}, "unknown lab 'no-such-lab'");
