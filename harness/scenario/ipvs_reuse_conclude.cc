@@ -104,9 +104,9 @@ verdict::Cell conclude(const ReuseCell& what, const ReuseValues& seen) {
     if (seen.slow != 0) {
         return end(
             CellVerdict::kFail, "slow",
-            fmt::format("{}; of {} the first SYN came to the DUT from a port used before and "
+            fmt::format("{}; the first SYN of {} came to the DUT from a port used before and "
                         "did not leave it",
-                        slow_text(seen), seen.swallowed));
+                        slow_text(seen), some_of(seen.swallowed, seen.slow)));
     }
     return cell;
 }

@@ -74,10 +74,10 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_does_not_is_not_accused) {
 BOOST_AUTO_TEST_CASE(connects_that_are_slow_for_another_reason_are_not_given_this_cause) {
     // Lost behind the DUT, or of a slow server: each SYN left it.
     inconclusive(with("reuse", [](ReuseValues& seen) { seen.swallowed = 0; }),
-                 "of 0 the first SYN came to the DUT");
+                 "the first SYN of none of 190 came to the DUT");
     // Some of them.
     const auto some = with("reuse", [](ReuseValues& seen) { seen.swallowed = 150; });
-    inconclusive(some, "of 150 the first SYN came to the DUT");
+    inconclusive(some, "the first SYN of 150 of 190 came to the DUT");
     BOOST_TEST(some.unexplained == 40U);
     // Ports that were never used before are slow too.
     inconclusive(with("control.other-ports", [](ReuseValues& seen) { seen.slow = 30; }),
