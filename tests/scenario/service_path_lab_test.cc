@@ -95,16 +95,18 @@ auto rule(const std::string& target) {
     return command("dut", "iptables -t mangle -A FORWARD -p tcp --syn " + target);
 }
 
-// The server's, again and again.
-void link_that_goes_down(Planter& lab) {
-    lab.wait_for_namespace("server", "s0");
-    while (lab.going_on()) {
-        for (const char* state : {"down", "up"}) {
-            (void)pathproof::process::run_program(
-                {"ip", "-n", lab.name_of("server"), "link", "set", "s0", state});
-            std::this_thread::sleep_for(*state == 'd' ? 200ms : 100ms);
+// The server's, again and again from that scenario's first cell on.
+auto link_that_goes_down(const std::string& scenario) {
+    return [scenario](Planter& lab) {
+        lab.wait_for_step(scenario + " 1/");
+        while (lab.going_on()) {
+            for (const char* state : {"down", "up"}) {
+                (void)pathproof::process::run_program(
+                    {"ip", "-n", lab.name_of("server"), "link", "set", "s0", state});
+                std::this_thread::sleep_for(*state == 'd' ? 200ms : 100ms);
+            }
         }
-    }
+    };
 }
 
 const std::string kFew = "small-range.random-fully";
@@ -422,7 +424,7 @@ BOOST_AUTO_TEST_CASE(new_flows_that_the_server_does_not_take_have_no_cause_of_th
 }
 
 BOOST_AUTO_TEST_CASE(new_flows_over_a_link_that_is_down_have_another_cause) {
-    trap(kTable, "unanswered", "control.half.unanswered", link_that_goes_down, "link-down");
+    trap(kTable, "unanswered", "control.half.unanswered", link_that_goes_down(kTable), "link-down");
 }
 
 BOOST_AUTO_TEST_CASE(a_search_for_ports_that_is_given_up_is_found_named_and_cured) {
@@ -455,7 +457,8 @@ BOOST_AUTO_TEST_CASE(flows_that_are_not_tracked_have_another_cause_than_ports) {
 }
 
 BOOST_AUTO_TEST_CASE(flows_over_a_link_that_goes_down_have_another_cause_than_ports) {
-    trap(kExhaustion, "fill-99", "control.empty-range", link_that_goes_down, "link-down");
+    trap(kExhaustion, "fill-99", "control.empty-range", link_that_goes_down(kExhaustion),
+         "link-down");
 }
 
 BOOST_AUTO_TEST_CASE(a_hop_that_swallows_large_packets_is_found_named_and_cured) {
