@@ -34,7 +34,10 @@ constexpr const char* kStranger = "stranger";
 
 ConnectEnd end_of(const agent::Connect& connect) {
     switch (connect.error) {
-        case 0: return connect.said == kService ? ConnectEnd::kServed : ConnectEnd::kStranger;
+        case 0:
+            return connect.said == kService ? ConnectEnd::kServed
+                   : connect.said.empty()   ? ConnectEnd::kNothing
+                                            : ConnectEnd::kStranger;
         case ECONNREFUSED: return ConnectEnd::kRefused;
         case ETIMEDOUT: return ConnectEnd::kTimedOut;
         case EHOSTUNREACH:

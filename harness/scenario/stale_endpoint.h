@@ -35,8 +35,9 @@ enum class ConnectEnd : std::uint8_t {
     kUnreachable,
     kStranger,  // connected, and what answered is not the service
     kOther,     // another error
+    kNothing,   // connected, and nothing was said in time: no dead endpoint's doing
 };
-inline constexpr std::size_t kConnectEnds = 6;
+inline constexpr std::size_t kConnectEnds = 7;
 
 struct EndpointTally {
     std::string address;

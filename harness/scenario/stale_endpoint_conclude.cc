@@ -60,6 +60,8 @@ std::string failed_text(const EndpointValues& seen) {
          seen.count(ConnectEnd::kStranger));
     tell(ends, seen.count(ConnectEnd::kOther), "{} with another error",
          seen.count(ConnectEnd::kOther));
+    tell(ends, seen.count(ConnectEnd::kNothing), "{} connected and told nothing in time",
+         seen.count(ConnectEnd::kNothing));
     return fmt::format("{} connects failed{}", some_of(seen.failed(), seen.connects()),
                        ends.empty() ? "" : " (" + in_a_row(ends) + ")");
 }
@@ -232,6 +234,8 @@ verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
         connects("timed_out", "of them timed out", seen.count(ConnectEnd::kTimedOut)),
         connects("unreachable", "of them unreachable", seen.count(ConnectEnd::kUnreachable)),
         connects("stranger", "of them answered by a stranger", seen.count(ConnectEnd::kStranger)),
+        connects("nothing_said", "of them connected and told nothing in time",
+                 seen.count(ConnectEnd::kNothing)),
         connects("other_error", "of them with another error", seen.count(ConnectEnd::kOther)),
         connects("by_entry", "of them to a dead endpoint, by entry or event", seen.by_entry()),
         connects("by_counter", "of them to a dead endpoint, by its rule's count",
@@ -257,7 +261,7 @@ verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
         return cell;
     }
     const std::string reason = failed_text(seen) + ": " + joined_text(seen);
-    if (seen.unexplained() != 0) {
+    if (seen.unexplained() != 0 || seen.count(ConnectEnd::kNothing) != 0) {
         return end(CellVerdict::kInconclusive, "", reason);
     }
     if (seen.at_serving() != 0) {

@@ -143,6 +143,20 @@ BOOST_AUTO_TEST_CASE(a_filter_before_the_rules_is_unexplained) {
     BOOST_TEST(result.unexplained == 400U);
 }
 
+// An endpoint that is short of CPU time has accepted, and says its word too late.
+BOOST_AUTO_TEST_CASE(endpoints_that_tell_nothing_in_time_are_no_strangers) {
+    for (const char* id : {"dead.closed", "control.all-alive"}) {
+        const auto result = with(id, [](EndpointValues& seen) {
+            ends(seen, ConnectEnd::kServed) -= 20;
+            ends(seen, ConnectEnd::kNothing) += 20;
+            seen.endpoints.front().failed += 20;
+        });
+        inconclusive(result, "20 connected and told nothing in time");
+        BOOST_TEST(!has(cell(result, "control.all-alive").reason, "stranger"));
+        BOOST_TEST(cell(result, id).cause.empty());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_share_outside_of_the_band_does_not_fit_the_rules) {
     const auto result = with("dead.closed", [](EndpointValues& seen) {
         for (EndpointTally& each : seen.endpoints) {
