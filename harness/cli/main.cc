@@ -34,6 +34,7 @@ int run_command_line(int argc, char** argv) {
     add_rerun(app, chosen);
     add_baseline(app, chosen);
     add_restore(app, chosen);
+    add_k8s(app, chosen);
     add_agent(app, chosen);
     add_tester(app, chosen);
     return run_chosen(app, chosen, argc, argv);
