@@ -139,15 +139,19 @@ struct ClientOptions {
     bool json = false;
 };
 
+std::chrono::milliseconds milliseconds_of(double seconds) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(nanoseconds_of(seconds));
+}
+
 // Until one query is answered.
 Status wait_for_server(DnsLoadOptions options, double wait_s) {
     options.asks = DnsLoadOptions::Asks::kA;
     options.lookups = 1;
-    options.timeout = 500ms;
     const auto deadline = Clock::now() + nanoseconds_of(wait_s);
+    options.timeout = std::min(options.timeout, milliseconds_of(std::max(wait_s, 0.001)));
     std::string last = "silence";
     do {
-        const auto next = Clock::now() + options.timeout;
+        const auto next = Clock::now() + 500ms;
         const auto asked = agent::dns_load(options);
         if (asked && asked->lookups[0].answered > 0) {
             return {};
@@ -199,8 +203,7 @@ int run_client(const ClientOptions& typed) {
                                  .asks = DnsLoadOptions::Asks::kPairTogether,
                                  .lookups = typed.pairs,
                                  .per_second = typed.rate,
-                                 .timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
-                                     nanoseconds_of(typed.timeout_s))};
+                                 .timeout = milliseconds_of(typed.timeout_s)};
     if (const auto waited = wait_for_server(options, typed.wait_s); !waited) {
         return complain(waited.error());
     }

@@ -73,8 +73,9 @@ std::string text_of(const PairFigures& figures) {
             return text + fmt::format("none lost: at most {:.3g} % fail (95 %)", high * 100);
         default: break;
     }
-    return text + fmt::format("incomplete: {} pairs were not sent, for want of a CPU in time",
-                              figures.asked_for - figures.sent);
+    return text +
+           fmt::format("incomplete: {} pairs were not sent: it was stopped, or had no CPU in time",
+                       figures.asked_for - figures.sent);
 }
 
 }  // namespace pathproof::kubernetes

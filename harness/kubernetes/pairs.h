@@ -12,7 +12,7 @@ namespace pathproof::kubernetes {
 
 struct PairFigures {
     std::uint64_t asked_for = 0;
-    std::uint64_t sent = 0;          // the rest was left out for want of a CPU
+    std::uint64_t sent = 0;          // the rest was left out: stopped, or no CPU in time
     std::uint64_t both = 0;          // answered in time and without an error code
     std::uint64_t one = 0;           // one answer of two came
     std::uint64_t none = 0;          // none came, and nothing said why
