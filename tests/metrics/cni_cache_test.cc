@@ -116,8 +116,9 @@ BOOST_AUTO_TEST_CASE(of_two_files_for_one_address_the_newer_one_counts) {
         return cached(fmt::format(R"([["K8S_POD_NAMESPACE","shop"],["K8S_POD_NAME","{}"]])", name),
                       kResult);
     };
-    folder.put("k8s-a-eth0", named("new"));
-    folder.put("k8s-b-eth0", named("old"), 60);
+    // The order of a folder is that of the names, of their making, or the reverse: the newest is in the middle.
+    folder.put("k8s-a-eth0", named("old"), 60);
+    folder.put("k8s-b-eth0", named("new"));
     folder.put("k8s-c-eth0", named("older"), 120);
     const auto cache = read_cni_cache(folder.path());
     BOOST_REQUIRE_MESSAGE(cache, cache.error().message);
