@@ -14,6 +14,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/frame/dns.h"
 #include "harness/agent/socket.h"
+#include "harness/process/stop.h"
 
 namespace pathproof::agent {
 namespace {
@@ -146,6 +147,10 @@ class Load {
         }
         const auto begin = LoadClock::now();
         for (std::size_t i = 0; i < open_.size(); ++i) {
+            if (process::stopping()) {
+                left_out_from_ = i;
+                break;
+            }
             if (options_.per_second > 0) {
                 // On a busy machine both threads seldom run: the rest is left out.
                 if (milliseconds_since(begin) >

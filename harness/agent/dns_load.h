@@ -7,7 +7,7 @@
 namespace pathproof::agent {
 
 // An error means that none could be made; a lookup without an answer is a value. What could not be
-// begun in twice the time that the rate says is left out.
+// begun in twice the time that the rate says, or before a stop (process::stopping), is left out.
 Result<DnsLoadReport> dns_load(const DnsLoadOptions& options);
 
 }  // namespace pathproof::agent

@@ -21,6 +21,7 @@ void add_commands(CLI::App& app, Command& chosen) {
     add_baseline(app, chosen);
     add_restore(app, chosen);
     add_guest(app, chosen);
+    add_k8s(app, chosen);
     add_agent(app, chosen);
     add_tester(app, chosen);
 }

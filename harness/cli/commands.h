@@ -30,6 +30,7 @@ void add_compare(CLI::App& app, Command& chosen);
 void add_rerun(CLI::App& app, Command& chosen);
 void add_restore(CLI::App& app, Command& chosen);
 void add_guest(CLI::App& app, Command& chosen);
+void add_k8s(CLI::App& app, Command& chosen);
 void add_agent(CLI::App& app, Command& chosen);   // started by us inside a DUT
 void add_tester(CLI::App& app, Command& chosen);  // started by us in the tester's namespace
 

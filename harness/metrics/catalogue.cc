@@ -41,7 +41,9 @@ const Family kLateAnswers{
     "Answers that came after the entry that would have translated them: seen as new flows from a "
     "backend. after_clash: whether that entry was a hidden one that was found."};
 const Family kBackendFlows{"pathproof_backend_flows", Type::kCounter, "",
-                           "Flows of a service to one of its backends."};
+                           "Flows of a service to one of its backends. With --cni-cache the "
+                           "backends that are pods of this node have the labels "
+                           "backend_namespace and backend_pod as well."};
 const Family kBackendEntries{"pathproof_backend_entries", Type::kGauge, "",
                              "Flows of a backend that are in the table now."};
 const Family kBackendJudged{"pathproof_backend_judged_flows", Type::kGauge, "",
@@ -64,6 +66,22 @@ const Family kBackendState{"pathproof_backend_state", Type::kStateSet, "",
 const Family kBackendsLeftOut{
     "pathproof_backends_left_out", Type::kGauge, "",
     "Backends with fewer flows than those listed: the number of listed ones is bounded."};
+const Family kPodFlows{"pathproof_pod_flows", Type::kCounter, "",
+                       "Flows that the pod began, since it is known (--cni-cache)."};
+const Family kPodUnanswered{"pathproof_pod_unanswered_flows", Type::kCounter, "",
+                            "Flows of the pod that ended without any answer."};
+const Family kPodClashes{"pathproof_pod_clashes", Type::kCounter, "",
+                         "Hidden entries of resolved clashes (NAT_CLASH) of the pod's flows."};
+const Family kPodLateAnswers{
+    "pathproof_pod_late_answers", Type::kCounter, "",
+    "Answers to the pod that came after the entry that would have translated them."};
+const Family kPodsLeftOut{
+    "pathproof_pods_left_out", Type::kGauge, "",
+    "Pods with fewer flows than those listed: the number of listed ones is bounded."};
+const Family kCniCacheUp{"pathproof_cni_cache_up", Type::kGauge, "",
+                         "1 while the cache of CNI results can be read; 0: no pod is known."};
+const Family kCniCacheUnreadable{"pathproof_cni_cache_unreadable_files", Type::kGauge, "",
+                                 "Files of the cache of CNI results that no pod was read from."};
 const Family kRefusalsWatched{
     "pathproof_refusals_watched", Type::kGauge, "",
     "1: refusals are told from silence; 0: a backend named dead may be one that refuses."};
@@ -99,6 +117,7 @@ Family conntrack_counter(const std::string& counter, const std::string& meaning)
 std::vector<Documented> catalogue() {
     using namespace family;
     const std::string backend = "service, protocol, backend";
+    const std::string pod = "pod_namespace, pod_name";
     Family counter = conntrack_counter("COUNTER",
                                        "one metric for each counter of this kernel, "
                                        "such as insert_failed, drop, clash_resolve.");
@@ -128,6 +147,13 @@ std::vector<Documented> catalogue() {
         {kBackendAnswer, backend},
         {kBackendState, backend + ", pathproof_backend_state"},
         {kBackendsLeftOut, ""},
+        {kPodFlows, pod},
+        {kPodUnanswered, pod},
+        {kPodClashes, pod},
+        {kPodLateAnswers, pod},
+        {kPodsLeftOut, ""},
+        {kCniCacheUp, ""},
+        {kCniCacheUnreadable, ""},
         {kRefusalsWatched, ""},
         {kDropsAvailable, ""},
         {kDrops, "reason, scope"},

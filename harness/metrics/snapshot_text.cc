@@ -16,9 +16,24 @@ using monitor::ServiceHealth;
 using monitor::Snapshot;
 
 struct ListedBackend {
-    Labels labels;  // netns, service, protocol, backend
+    Labels labels;  // netns, service, protocol, backend; of a known pod its namespace and name too
     const BackendHealth* health = nullptr;
 };
+
+struct ListedPod {
+    Labels labels;  // netns, pod_namespace, pod_name
+    monitor::PodCounts counts;
+};
+
+// Those with most flows stay, the others are counted.
+template <typename Listed, typename Flows>
+std::size_t leave_out(std::vector<Listed>& all, std::size_t most, Flows flows) {
+    std::stable_sort(all.begin(), all.end(),
+                     [&](const Listed& a, const Listed& b) { return flows(a) > flows(b); });
+    const std::size_t left_out = all.size() > most ? all.size() - most : 0;
+    all.resize(all.size() - left_out);
+    return left_out;
+}
 
 const std::vector<std::string_view> kStates = {"healthy",  "slow", "lossy",
                                                "refusing", "dead", "too_few"};
@@ -42,6 +57,7 @@ class Writer {
         : snapshots_(snapshots), text_(options.dialect) {
         for (const Snapshot& snapshot : snapshots) {
             list_backends(snapshot, options.most_backends);
+            list_pods(snapshot, options.most_pods);
         }
     }
 
@@ -52,6 +68,7 @@ class Writer {
         write_events();
         write_clashes();
         write_backends();
+        write_pods();
         write_drops();
         return text_.finish();
     }
@@ -160,21 +177,42 @@ class Writer {
         for (const ServiceHealth& service : snapshot.backends.services) {
             for (const BackendHealth& backend : service.backends) {
                 const std::string protocol(netfilter::protocol_name(service.protocol));
-                all.push_back(
-                    {.labels = {netns_of(snapshot),
-                                {.name = "service", .value = frame::to_string(service.address)},
-                                {.name = "protocol", .value = protocol},
-                                {.name = "backend", .value = frame::to_string(backend.address)}},
-                     .health = &backend});
+                Labels labels{netns_of(snapshot),
+                              {.name = "service", .value = frame::to_string(service.address)},
+                              {.name = "protocol", .value = protocol},
+                              {.name = "backend", .value = frame::to_string(backend.address)}};
+                if (const monitor::Pod* const pod = pod_of(snapshot, backend.address.address)) {
+                    labels.push_back({.name = "backend_namespace", .value = pod->pod_namespace});
+                    labels.push_back({.name = "backend_pod", .value = pod->name});
+                }
+                all.push_back({.labels = std::move(labels), .health = &backend});
             }
         }
-        std::stable_sort(all.begin(), all.end(),
-                         [](const ListedBackend& a, const ListedBackend& b) {
-                             return a.health->flows > b.health->flows;
-                         });
-        left_out_.push_back(all.size() > most ? all.size() - most : 0);
-        all.resize(std::min(all.size(), most));
+        left_out_.push_back(
+            leave_out(all, most, [](const ListedBackend& one) { return one.health->flows; }));
         std::move(all.begin(), all.end(), std::back_inserter(backends_));
+    }
+
+    static const monitor::Pod* pod_of(const Snapshot& snapshot, const frame::IpAddress& address) {
+        if (!snapshot.known_pods) {
+            return nullptr;
+        }
+        const auto& known = snapshot.known_pods->addresses;
+        const auto pod = known.find(address);
+        return pod == known.end() ? nullptr : &pod->second;
+    }
+
+    void list_pods(const Snapshot& snapshot, std::size_t most) {
+        std::vector<ListedPod> all;
+        for (const auto& [pod, counts] : snapshot.pods) {
+            all.push_back({.labels = {netns_of(snapshot),
+                                      {.name = "pod_namespace", .value = pod.pod_namespace},
+                                      {.name = "pod_name", .value = pod.name}},
+                           .counts = counts});
+        }
+        pods_left_out_.push_back(
+            leave_out(all, most, [](const ListedPod& one) { return one.counts.flows; }));
+        std::move(all.begin(), all.end(), std::back_inserter(pods_));
     }
 
     // One sample for each backend listed.
@@ -230,6 +268,37 @@ class Writer {
         });
     }
 
+    void each_pod(const Family& family, std::uint64_t monitor::PodCounts::*count) {
+        text_.begin(family);
+        for (const ListedPod& pod : pods_) {
+            text_.sample(pod.labels, pod.counts.*count);
+        }
+    }
+
+    // One sample for each namespace whose pods somebody told of.
+    template <typename Value>
+    void each_with_pods(const Family& family, Value value) {
+        text_.begin(family);
+        for (std::size_t i = 0; i < snapshots_.size(); ++i) {
+            if (snapshots_[i].known_pods) {
+                text_.sample({netns_of(snapshots_[i])}, std::uint64_t{value(i)});
+            }
+        }
+    }
+
+    void write_pods() {
+        each_pod(family::kPodFlows, &monitor::PodCounts::flows);
+        each_pod(family::kPodUnanswered, &monitor::PodCounts::unanswered);
+        each_pod(family::kPodClashes, &monitor::PodCounts::clashes);
+        each_pod(family::kPodLateAnswers, &monitor::PodCounts::late_answers);
+        each_with_pods(family::kPodsLeftOut, [this](std::size_t i) { return pods_left_out_[i]; });
+        each_with_pods(family::kCniCacheUp, [this](std::size_t i) {
+            return std::size_t{snapshots_[i].known_pods->readable};
+        });
+        each_with_pods(family::kCniCacheUnreadable,
+                       [this](std::size_t i) { return snapshots_[i].known_pods->unreadable; });
+    }
+
     // One sample for each namespace whose drops are counted, of what `value` gives for them.
     template <typename Value>
     void each_traced(const Family& family, Value value) {
@@ -273,6 +342,8 @@ class Writer {
     Exposition text_;
     std::vector<ListedBackend> backends_;
     std::vector<std::size_t> left_out_;  // of each snapshot
+    std::vector<ListedPod> pods_;
+    std::vector<std::size_t> pods_left_out_;  // of each snapshot
 };
 
 }  // namespace

@@ -119,12 +119,18 @@ struct Monitor::Impl {
 
     netfilter::ClashSink clash_sink() {
         const auto keep = [this](const netfilter::Clash& clash) { last_clashes.put(clash); };
-        return {.found = keep,
+        return {.found =
+                    [this](const netfilter::Clash& clash) {
+                        last_clashes.put(clash);
+                        pods.take_clash(clash);
+                    },
                 .settled = keep,
                 .destroyed = keep,
-                .late_answer = [this](const netfilter::LateAnswer& late) {
-                    last_late_answers.put(late);
-                }};
+                .late_answer =
+                    [this](const netfilter::LateAnswer& late) {
+                        last_late_answers.put(late);
+                        pods.take_late_answer(late);
+                    }};
     }
 
     Status begin() {
@@ -218,6 +224,7 @@ struct Monitor::Impl {
         }
         ++count_of(event.kind);
         totals.missed += event.missed ? 1 : 0;
+        pods.take(event);
         if (options.backends == Part::kFollow) {
             backends.take(event);
         }
@@ -297,6 +304,8 @@ struct Monitor::Impl {
                        .last_clashes = last_clashes.all(),
                        .last_late_answers = last_late_answers.all(),
                        .backends = backends.report(now_ns),
+                       .known_pods = pods.known(),
+                       .pods = pods.counts(),
                        .drops = std::move(dropped),
                        .drops_missing = drops_missing,
                        .failure = failure};
@@ -331,6 +340,7 @@ struct Monitor::Impl {
     Last<netfilter::Gap> last_gaps;
     netfilter::ClashTracker clashes;
     BackendTable backends;
+    PodTable pods;
     std::optional<Clock::time_point> seeds_until;
     std::int64_t refusals_drained_ns = 0;
     EventTotals totals;
@@ -352,6 +362,11 @@ Result<std::unique_ptr<Monitor>> Monitor::start(const MonitorOptions& options) {
     monitor->impl_ = std::make_unique<Impl>(options);
     TRY(monitor->impl_->begin());
     return monitor;
+}
+
+void Monitor::know_pods(KnownPods known) {
+    const std::scoped_lock lock(impl_->mutex);
+    impl_->pods.know(std::move(known));
 }
 
 Snapshot Monitor::snapshot() const {

@@ -38,6 +38,9 @@ class Monitor {
     Monitor& operator=(const Monitor&) = delete;
     ~Monitor();
 
+    // Whose flows are counted by pod from now on (PodTable::know). From any thread.
+    void know_pods(KnownPods known);
+
     // May be called from any thread; waits for at most a batch of events to be taken in.
     Snapshot snapshot() const;
 

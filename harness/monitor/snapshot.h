@@ -9,6 +9,7 @@
 
 #include "harness/drops/summary.h"
 #include "harness/monitor/backend.h"
+#include "harness/monitor/pods.h"
 #include "harness/netfilter/clashes.h"
 #include "harness/netfilter/stats.h"
 
@@ -67,6 +68,9 @@ struct Snapshot {
     std::vector<netfilter::LateAnswer> last_late_answers;  // the last few, newest first
 
     BackendReport backends;
+
+    std::optional<KnownPods> known_pods;  // as Monitor::know_pods() had them last
+    std::map<Pod, PodCounts> pods;        // each of them
 
     std::optional<drops::DropSummary> drops;
     std::string drops_missing;  // without `drops`: why, in one sentence; empty: not asked for

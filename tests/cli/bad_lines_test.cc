@@ -59,6 +59,7 @@ const std::vector<Words> kBases = {
     {"profile", "check", "pp-none0"},
     {"profile", "probe", "pp-none0"},
     {"profile", "errata", "list"},
+    {"k8s", "manifest", "--only", "none-such"},
     {"bench", "--only", "none-such"},
     {"bench", "inspect", "--only", "none-such"},
     {"bench", "dataplane", "--only", "none-such"},

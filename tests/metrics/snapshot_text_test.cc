@@ -46,6 +46,13 @@ Snapshot snapshot(const std::string& netns) {
                       .protocol = 17,
                       .backends = {backend("198.18.9.2:53", 30, BackendVerdict::kHealthy),
                                    backend("198.18.9.3:53", 20, BackendVerdict::kDead)}}};
+    snapshot.known_pods =
+        monitor::KnownPods{.addresses = {{frame::parse_ip("198.18.9.3").value(),
+                                          {.pod_namespace = "kube-system", .name = "coredns-1"}}},
+                           .unreadable = 2};
+    snapshot.pods = {{{.pod_namespace = "kube-system", .name = "coredns-1"},
+                      {.flows = 40, .unanswered = 7, .clashes = 2, .late_answers = 1}},
+                     {{.pod_namespace = "shop", .name = "web-1"}, {.flows = 41}}};
     snapshot.drops = drops::DropSummary{
         .scope = drops::Scope::kNamespace,
         .drops = 33,
@@ -81,7 +88,9 @@ std::size_t count(const std::string& lines, const std::string& words) {
 BOOST_AUTO_TEST_CASE(every_figure_of_a_snapshot_is_exported) {
     const std::string lines = read_back({snapshot("n")}, {});
     const std::string backend =
-        "{netns=n,service=198.18.9.10:53,protocol=udp,backend=198.18.9.3:53";
+        "{netns=n,service=198.18.9.10:53,protocol=udp,backend=198.18.9.3:53,"
+        "backend_namespace=kube-system,backend_pod=coredns-1";
+    const std::string pod = "{netns=n,pod_namespace=kube-system,pod_name=coredns-1} ";
     for (
         const std::string& line : {
             std::string("pathproof_kernel info pathproof_kernel_info {release=6.18.44} 1"),
@@ -119,6 +128,14 @@ BOOST_AUTO_TEST_CASE(every_figure_of_a_snapshot_is_exported) {
                         "pathproof_conntrack_late_answers_total {netns=n,after_clash=no} 1"),
             "pathproof_backend_flows counter pathproof_backend_flows_total " + backend + "} 20",
             "pathproof_backend_entries gauge pathproof_backend_entries " + backend + "} 4",
+            "pathproof_pod_flows counter pathproof_pod_flows_total " + pod + "40",
+            "pathproof_pod_unanswered_flows counter pathproof_pod_unanswered_flows_total " + pod +
+                "7",
+            "pathproof_pod_clashes counter pathproof_pod_clashes_total " + pod + "2",
+            "pathproof_pod_late_answers counter pathproof_pod_late_answers_total " + pod + "1",
+            std::string("pathproof_cni_cache_up gauge pathproof_cni_cache_up {netns=n} 1"),
+            std::string("pathproof_cni_cache_unreadable_files gauge "
+                        "pathproof_cni_cache_unreadable_files {netns=n} 2"),
             "pathproof_backend_refused_flows gauge pathproof_backend_refused_flows " + backend +
                 "} 5",
             "pathproof_backend_unanswered_ratio gauge pathproof_backend_unanswered_ratio " +
@@ -169,6 +186,25 @@ BOOST_AUTO_TEST_CASE(the_number_of_backends_listed_is_bounded_and_the_rest_is_co
     BOOST_TEST(count(lines, "backend=198.18.9.2:53} 30\n") == 1U, lines);
     BOOST_TEST(
         has(lines, "pathproof_backends_left_out gauge pathproof_backends_left_out {netns=n} 1"));
+}
+
+BOOST_AUTO_TEST_CASE(only_a_backend_whose_pod_is_known_has_its_name) {
+    const std::string lines = read_back({snapshot("n")}, {});
+    BOOST_TEST(count(lines, "backend=198.18.9.2:53} 30\n") == 1U, lines);
+    Snapshot untold = snapshot("n");
+    untold.known_pods.reset();
+    untold.pods.clear();
+    const std::string without = read_back({untold}, {});
+    BOOST_TEST(count(without, "backend_pod") == 0U, without);
+    BOOST_TEST(count(without, "pathproof_pod") == 0U, without);
+    BOOST_TEST(count(without, "pathproof_cni_cache") == 0U, without);
+}
+
+BOOST_AUTO_TEST_CASE(the_number_of_pods_listed_is_bounded_and_the_rest_is_counted) {
+    const std::string lines = read_back({snapshot("n")}, {.most_pods = 1});
+    BOOST_TEST(count(lines, "pathproof_pod_flows_total") == 1U);
+    BOOST_TEST(count(lines, "pod_name=web-1} 41\n") == 1U, lines);
+    BOOST_TEST(has(lines, "pathproof_pods_left_out gauge pathproof_pods_left_out {netns=n} 1"));
 }
 
 BOOST_AUTO_TEST_CASE(a_share_of_nothing_is_no_figure) {

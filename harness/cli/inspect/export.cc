@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "dataplane/base/new_file.h"
 #include "harness/cli/generate/number_checks.h"
@@ -11,6 +12,7 @@
 #include "harness/cli/inspect/output.h"
 #include "harness/cli/seconds.h"
 #include "harness/metrics/catalogue.h"
+#include "harness/metrics/cni_cache.h"
 #include "harness/metrics/http_server.h"
 #include "harness/metrics/snapshot_text.h"
 #include "harness/monitor/monitor.h"
@@ -21,6 +23,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Monitors = std::vector<std::unique_ptr<monitor::Monitor>>;
 
+// A pod that came just now has flows that are not counted.
+constexpr auto kReadCacheEvery = std::chrono::seconds(2);
 constexpr const char* kDefaultListen = "127.0.0.1:9816";
 
 struct ExportOptions {
@@ -30,6 +34,7 @@ struct ExportOptions {
     std::string format;
     double interval_s = 15;
     std::optional<double> duration_s;
+    std::string cni_cache;
     bool no_drops = false;
     bool help_metrics = false;
 };
@@ -74,6 +79,12 @@ class Complaints {
     }
     bool any_failure() const { return !failed_.empty(); }
 
+    void say_once(const std::string& sentence) {
+        if (!sentence.empty() && others_.insert(sentence).second) {
+            fmt::print(stderr, "pathproof: {}\n", sentence);
+        }
+    }
+
   private:
     static void say(const monitor::Snapshot& snapshot, const std::string& sentence,
                     std::map<std::string, std::string>& said) {
@@ -86,7 +97,20 @@ class Complaints {
     std::map<std::string, std::string> unheard_;
     std::map<std::string, std::string> missing_;
     std::map<std::string, std::string> failed_;
+    std::set<std::string> others_;
 };
+
+// A cache that goes away later, or a file in it that is none, is said and does not end the export.
+void tell_pods(const Monitors& monitors, const Result<metrics::CniCache>& cache,
+               Complaints& complaints) {
+    complaints.say_once(cache ? cache->trouble : cache.error().message);
+    const monitor::KnownPods known =
+        cache ? monitor::KnownPods{.addresses = cache->addresses, .unreadable = cache->unreadable}
+              : monitor::KnownPods{.readable = false};
+    for (const auto& monitor : monitors) {
+        monitor->know_pods(known);
+    }
+}
 
 Result<std::unique_ptr<metrics::HttpServer>> serve(const Monitors& monitors,
                                                    const std::string& listen) {
@@ -123,21 +147,30 @@ Status follow(const Monitors& monitors, const ExportOptions& options, metrics::D
     const auto deadline = Limits{.duration_s = options.duration_s, .count = {}}.deadline();
     const auto interval = nanoseconds_of(options.interval_s);
     auto next = Clock::now();
+    auto next_cache = options.cni_cache.empty() ? Clock::time_point::max() : next;
     for (;;) {
+        const auto now = Clock::now();
+        const bool over = process::stopping() || now >= deadline;
         complaints.check(monitors);
-        if (!options.file.empty()) {
+        if (now >= next_cache) {
+            tell_pods(monitors, metrics::read_cni_cache(options.cni_cache), complaints);
+            next_cache = now + kReadCacheEvery;
+        }
+        if (over || now >= next) {
+            next += interval;
             // The node exporter runs as a user of its own.
-            if (auto written =
-                    replace_file(options.file, text_of(monitors, dialect), Readers::kEverybody);
+            if (auto written = options.file.empty()
+                                   ? Status()
+                                   : replace_file(options.file, text_of(monitors, dialect),
+                                                  Readers::kEverybody);
                 !written) {
                 return fail(written.error(), "--file");
             }
         }
-        if (process::stopping() || Clock::now() >= deadline) {
+        if (over) {
             return {};
         }
-        next += interval;
-        process::sleep_until(std::min(next, deadline));
+        process::sleep_until(std::min({next, next_cache, deadline}));
     }
 }
 
@@ -157,6 +190,15 @@ int run_export(const ExportOptions& options) {
     if (!monitors) {
         return complain(monitors.error());
     }
+    Complaints complaints;
+    if (!options.cni_cache.empty()) {
+        // The first time a cache that is not there is a wrong option.
+        const auto cache = metrics::read_cni_cache(options.cni_cache);
+        if (!cache) {
+            return complain({cache.error().code, "--cni-cache: " + cache.error().message});
+        }
+        tell_pods(*monitors, cache, complaints);
+    }
     std::unique_ptr<metrics::HttpServer> server;
     if (options.listen || options.file.empty()) {
         auto started = serve(*monitors, options.listen.value_or(kDefaultListen));
@@ -165,7 +207,6 @@ int run_export(const ExportOptions& options) {
         }
         server = std::move(*started);
     }
-    Complaints complaints;
     if (auto followed = follow(*monitors, options, *dialect, complaints); !followed) {
         return complain(followed.error());
     }
@@ -199,6 +240,9 @@ void add_export(CLI::App& inspect, Command& chosen) {
     app->add_option("--duration", options->duration_s,
                     "end after so many seconds (default: when interrupted)")
         ->check(number_in(kShortestInterval, kLongestDuration));
+    app->add_option("--cni-cache", options->cni_cache,
+                    "folder of CNI results, such as /var/lib/cni/results: backends and flows get "
+                    "the namespaces and names of this node's pods");
     app->add_flag("--no-drops", options->no_drops,
                   "do not listen to the kernel's drops (skb:kfree_skb)");
     app->add_flag("--help-metrics", options->help_metrics,

@@ -1,0 +1,299 @@
+// pathproof k8s: the manifests of deploy/kubernetes, and the DNS server and client of their Jobs.
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/frame/dns.h"
+#include "harness/agent/dns_load.h"
+#include "harness/agent/dns_server.h"
+#include "harness/agent/socket.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/generate/number_checks.h"
+#include "harness/cli/inspect/output.h"
+#include "harness/cli/seconds.h"
+#include "harness/kubernetes/manifest.h"
+#include "harness/kubernetes/pairs.h"
+
+namespace pathproof::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using agent::DnsLoadOptions;
+using inspect::Output;
+using kubernetes::ManifestFile;
+using kubernetes::ManifestOptions;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+struct TypedManifest {
+    std::optional<std::string> client_node, server_node, image, name_space;
+    std::vector<std::string> allow, only;
+};
+
+Result<ManifestOptions> options_of(const TypedManifest& typed) {
+    ManifestOptions options;
+    for (const auto& [option, value] : {std::pair{"--client-node", &typed.client_node},
+                                        {"--server-node", &typed.server_node},
+                                        {"--image", &typed.image},
+                                        {"--namespace", &typed.name_space}}) {
+        if (*value) {
+            options.values.emplace_back(option, **value);
+        }
+    }
+    for (const std::string& what : typed.allow) {
+        if (what != "drops") {
+            return fail(ErrorCode::kBadInput, "--allow '{}': what can be allowed is drops", what);
+        }
+        options.allow_drops = true;
+    }
+    TRY(kubernetes::check(options));
+    return options;
+}
+
+// Those that are wanted: all, or what --only names.
+Result<std::vector<ManifestFile>> files_of(const TypedManifest& typed) {
+    std::vector<ManifestFile> files;
+    std::vector<std::string> left = typed.only;
+    for (const ManifestFile& file : kubernetes::manifest_files()) {
+        if (typed.only.empty() || std::erase(left, file.name) > 0) {
+            files.push_back(file);
+        }
+    }
+    if (!left.empty()) {
+        return fail(ErrorCode::kBadInput,
+                    "--only '{}': there are namespace, jobs, exporter, servicemonitor, dashboard",
+                    left[0]);
+    }
+    const bool jobs =
+        typed.only.empty() || std::ranges::find(typed.only, "jobs") != typed.only.end();
+    if (jobs && (!typed.client_node || !typed.server_node)) {
+        return fail(ErrorCode::kBadInput,
+                    "the Jobs take --client-node and --server-node, names of `kubectl get nodes`; "
+                    "--only the others takes none");
+    }
+    return files;
+}
+
+int run_manifest(const TypedManifest& typed) {
+    const auto options = options_of(typed);
+    const auto files = files_of(typed);
+    if (!options || !files) {
+        return complain(!options ? options.error() : files.error());
+    }
+    Output output;
+    for (const ManifestFile& file : *files) {
+        output.line() += kubernetes::fill_in(file.text, *options);
+    }
+    output.flush();
+    return kDone;
+}
+
+struct ServerOptions {
+    std::string address;
+    std::uint16_t port = 5300;
+    double delay_ms = 0;
+    std::optional<double> duration_s;
+};
+
+int run_server(const ServerOptions& options) {
+    const auto address = frame::parse_ip(options.address);
+    if (!address) {
+        return complain(address.error());
+    }
+    process::stop_on_signals();
+    const auto server = agent::DnsServer::start(
+        {.listen = {.address = *address, .port = options.port},
+         .address = *frame::parse_ip("192.0.2.1"),
+         .address6 = *frame::parse_ip("2001:db8::1"),
+         .delay = std::chrono::milliseconds(static_cast<std::int64_t>(options.delay_ms))},
+        {.keep_log = true});
+    if (!server) {
+        return complain(server.error());
+    }
+    fmt::print(stderr, "pathproof: answering DNS queries at {}\n",
+               frame::to_string((*server)->endpoint()));
+    std::size_t queries = 0;
+    const auto deadline = inspect::Limits{.duration_s = options.duration_s, .count = {}}.deadline();
+    for (bool over = false; !over; queries += (*server)->take_log().size()) {
+        process::sleep_until(std::min(Clock::now() + 100ms, deadline));
+        over = process::stopping() || Clock::now() >= deadline;
+    }
+    Output output;
+    output.line() += fmt::format("{} queries answered", queries);
+    output.end_line();
+    output.flush();
+    return queries > 0 ? kDone : kIncomplete;
+}
+
+struct ClientOptions {
+    std::string server;
+    std::uint16_t port = 53;
+    std::string name = "pair.pathproof.test";
+    std::uint32_t pairs = 3000;
+    double rate = 500;
+    double timeout_s = 2;
+    double wait_s = 60;
+    bool json = false;
+};
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(nanoseconds_of(seconds));
+}
+
+// Until one query is answered.
+Status wait_for_server(DnsLoadOptions options, double wait_s) {
+    options.asks = DnsLoadOptions::Asks::kA;
+    options.lookups = 1;
+    const auto deadline = Clock::now() + nanoseconds_of(wait_s);
+    options.timeout = std::min(options.timeout, milliseconds_of(std::max(wait_s, 0.001)));
+    std::string last = "silence";
+    do {
+        const auto next = Clock::now() + 500ms;
+        const auto asked = agent::dns_load(options);
+        if (asked && asked->lookups[0].answered > 0) {
+            return {};
+        }
+        last = !asked                         ? asked.error().message
+               : asked->lookups[0].error != 0 ? agent::describe_errno(asked->lookups[0].error)
+                                              : last;
+        process::sleep_until(std::min(next, deadline));
+    } while (Clock::now() < deadline && !process::stopping());
+    return fail(ErrorCode::kUnavailable,
+                "no answer from {} in {} s ({}): no server is there, or nothing gets there and "
+                "back; no pair was sent",
+                frame::to_string(options.server), wait_s, last);
+}
+
+json json_of(const kubernetes::PairFigures& figures, const frame::Endpoint& server) {
+    json failed = json::array();
+    for (const auto& lookup : figures.failed) {
+        failed.push_back({{"port", lookup.port},
+                          {"start_ns", lookup.start_ns},
+                          {"answered", lookup.answered},
+                          {"rcode", lookup.rcode},
+                          {"errno", lookup.error}});
+    }
+    return {{"server", frame::to_string(server)},
+            {"asked_for", figures.asked_for},
+            {"sent", figures.sent},
+            {"both", figures.both},
+            {"one", figures.one},
+            {"none", figures.none},
+            {"refused", figures.refused},
+            {"errors", figures.errors},
+            {"failed_share", {figures.failed_share.low, figures.failed_share.high}},
+            {"median_ms", figures.median_ms},
+            {"p99_ms", figures.p99_ms},
+            {"slowest_ms", figures.slowest_ms},
+            {"failed", failed}};
+}
+
+int run_client(const ClientOptions& typed) {
+    const auto server = frame::parse_ip(typed.server);
+    const auto name = frame::DnsName::from_text(typed.name);
+    if (!server || !name) {
+        return complain(!server ? server.error() : name.error());
+    }
+    process::stop_on_signals();
+    const DnsLoadOptions options{.server = {.address = *server, .port = typed.port},
+                                 .name = typed.name,
+                                 .asks = DnsLoadOptions::Asks::kPairTogether,
+                                 .lookups = typed.pairs,
+                                 .per_second = typed.rate,
+                                 .timeout = milliseconds_of(typed.timeout_s)};
+    if (const auto waited = wait_for_server(options, typed.wait_s); !waited) {
+        return complain(waited.error());
+    }
+    const auto report = agent::dns_load(options);
+    if (!report) {
+        return complain(report.error());
+    }
+    const auto figures = kubernetes::judge_pairs(*report, typed.pairs);
+    Output output;
+    output.line() +=
+        typed.json ? json_of(figures, options.server).dump() : kubernetes::text_of(figures);
+    output.end_line();
+    output.flush();
+    return kubernetes::exit_code_of(figures);
+}
+
+void add_manifest(CLI::App& k8s, Command& chosen) {
+    const auto typed = std::make_shared<TypedManifest>();
+    CLI::App* app = k8s.add_subcommand("manifest", "print the manifests, for `kubectl apply -f -`");
+    app->add_option("--client-node", typed->client_node,
+                    "node of the client, and of the inspector beside it");
+    app->add_option("--server-node", typed->server_node, "node of the servers");
+    app->add_option("--image", typed->image, "image with pathproof, nft, iptables and iproute2");
+    app->add_option("--namespace", typed->name_space, "namespace of all of it (pathproof)");
+    app->add_option("--allow", typed->allow,
+                    "what may be changed on a node: drops (the exporter has a BPF program at a "
+                    "tracepoint while it runs)")
+        ->delimiter(',');
+    app->add_option("--only", typed->only,
+                    "some of namespace, jobs, exporter, servicemonitor, dashboard (all)")
+        ->delimiter(',');
+    app->footer("Talks to no cluster. deploy/kubernetes/README.md says what runs and how it ends.");
+    app->callback([&chosen, typed] { chosen = [typed] { return run_manifest(*typed); }; });
+}
+
+void add_server(CLI::App& k8s, Command& chosen) {
+    const auto options = std::make_shared<ServerOptions>();
+    CLI::App* app = k8s.add_subcommand("server", "answer DNS queries for any name, UDP and TCP");
+    app->add_option("address", options->address, "own address: 10.244.1.7, 0.0.0.0 or ::")
+        ->required();
+    app->add_option("--port", options->port, "port")->capture_default_str()->check(kUdpPort);
+    app->add_option("--delay-ms", options->delay_ms,
+                    "answer so much later: a raced query's hidden entry lives for 1000 ms")
+        ->capture_default_str()
+        ->check(number_in(0, 60'000));
+    app->add_option("--duration", options->duration_s, "seconds; without it until interrupted")
+        ->check(kAboveZero);
+    app->footer("Exit status: 0 done, 2 wrong usage or an address in use, 3 no query came.");
+    app->callback([&chosen, options] { chosen = [options] { return run_server(*options); }; });
+}
+
+void add_client(CLI::App& k8s, Command& chosen) {
+    const auto options = std::make_shared<ClientOptions>();
+    CLI::App* app = k8s.add_subcommand(
+        "client", "send A and AAAA queries from one socket at one moment, and count lost ones");
+    app->add_option("server", options->server, "address of the server or of its Service")
+        ->required();
+    app->add_option("--port", options->port, "port")->capture_default_str()->check(kUdpPort);
+    app->add_option("--name", options->name, "asked for; one that the server has")
+        ->capture_default_str();
+    app->add_option("--pairs", options->pairs, "lookups, each from a socket of its own")
+        ->capture_default_str()
+        ->check(whole(1, 10'000));
+    app->add_option("--rate", options->rate, "lookups a second")
+        ->capture_default_str()
+        ->check(number_in(1, 100'000));
+    app->add_option("--timeout", options->timeout_s, "seconds; a later answer counts as lost")
+        ->capture_default_str()
+        ->check(number_in(0.01, 60));
+    app->add_option("--wait", options->wait_s, "seconds to wait for the server's first answer")
+        ->capture_default_str()
+        ->check(number_in(0, 86'400));
+    app->add_flag("--json", options->json, "print the result as one JSON object");
+    app->footer(
+        "Takes no privileges and no DPDK port.\n"
+        "Exit status: 0 no lookup was lost, 1 some were, 2 wrong usage, 3 the server never "
+        "answered "
+        "or not all pairs were sent.");
+    app->callback([&chosen, options] { chosen = [options] { return run_client(*options); }; });
+}
+
+}  // namespace
+
+void add_k8s(CLI::App& app, Command& chosen) {
+    CLI::App* k8s = app.add_subcommand(
+        "k8s", "Manifests for a cluster, and the DNS server and client that their Jobs run");
+    k8s->require_subcommand(1);
+    add_manifest(*k8s, chosen);
+    add_server(*k8s, chosen);
+    add_client(*k8s, chosen);
+}
+
+}  // namespace pathproof::cli

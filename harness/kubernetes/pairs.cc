@@ -1,0 +1,81 @@
+#include "harness/kubernetes/pairs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dataplane/base/exit_code.h"
+#include "harness/verdict/interval.h"
+
+namespace pathproof::kubernetes {
+namespace {
+
+using Lookup = agent::DnsLoadReport::Lookup;
+
+constexpr int kLost = 1;
+
+// Of values in order: the smallest that `share` of them do not exceed.
+double quantile(const std::vector<double>& values, double share) {
+    const double rank = std::ceil(share * static_cast<double>(values.size()));
+    return values.empty() ? 0 : values[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
+}
+
+std::uint64_t& count_of(PairFigures& figures, const Lookup& lookup) {
+    if (lookup.answered == lookup.asked) {
+        return lookup.rcode == 0 ? figures.both : figures.errors;
+    }
+    return lookup.error != 0 ? figures.refused : lookup.answered > 0 ? figures.one : figures.none;
+}
+
+}  // namespace
+
+PairFigures judge_pairs(const agent::DnsLoadReport& report, std::uint64_t asked_for) {
+    PairFigures figures{.asked_for = asked_for, .sent = report.lookups.size()};
+    std::vector<double> times;
+    for (const Lookup& lookup : report.lookups) {
+        std::uint64_t& count = count_of(figures, lookup);
+        ++count;
+        if (&count == &figures.both) {
+            times.push_back(lookup.milliseconds);
+        } else {
+            figures.failed.push_back(lookup);
+        }
+    }
+    std::ranges::sort(times);
+    figures.median_ms = quantile(times, 0.5);
+    figures.p99_ms = quantile(times, 0.99);
+    figures.slowest_ms = quantile(times, 1);
+    figures.failed_share = verdict::fraction_interval(figures.failed.size(), figures.sent);
+    return figures;
+}
+
+int exit_code_of(const PairFigures& figures) {
+    return !figures.failed.empty()                                 ? kLost
+           : figures.sent < figures.asked_for || figures.sent == 0 ? kIncomplete
+                                                                   : kDone;
+}
+
+std::string text_of(const PairFigures& figures) {
+    const std::string text = fmt::format(
+        "{} of {} pairs of A and AAAA queries sent\n"
+        "  both answered    {:>7}   median {:.1f} ms, 99 % {:.1f} ms, slowest {:.1f} ms\n"
+        "  one answered     {:>7}\n"
+        "  none answered    {:>7}\n"
+        "  refused (ICMP)   {:>7}\n"
+        "  with error code  {:>7}\n",
+        figures.sent, figures.asked_for, figures.both, figures.median_ms, figures.p99_ms,
+        figures.slowest_ms, figures.one, figures.none, figures.refused, figures.errors);
+    const auto [low, high] = figures.failed_share;
+    switch (exit_code_of(figures)) {
+        case kLost:
+            return text + fmt::format("lost: {} of {} lookups failed, {:.3g} to {:.3g} % (95 %)",
+                                      figures.failed.size(), figures.sent, low * 100, high * 100);
+        case kDone:
+            return text + fmt::format("none lost: at most {:.3g} % fail (95 %)", high * 100);
+        default: break;
+    }
+    return text +
+           fmt::format("incomplete: {} pairs were not sent: it was stopped, or had no CPU in time",
+                       figures.asked_for - figures.sent);
+}
+
+}  // namespace pathproof::kubernetes

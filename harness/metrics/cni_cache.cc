@@ -1,0 +1,179 @@
+#include "harness/metrics/cni_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/base/new_file.h"
+#include "harness/process/foreign.h"
+
+namespace pathproof::metrics {
+namespace {
+
+using nlohmann::json;
+
+// A node has 110 pods, or some hundreds; a file has one or two thousand bytes.
+constexpr std::size_t kMostFiles = 4096;
+constexpr std::size_t kMostBytes = std::size_t{1} << 18;
+constexpr std::size_t kMostAddresses = 16;
+// RFC 1123, as Kubernetes has it: of namespaces a label, of pods a subdomain.
+constexpr std::size_t kLongestNamespace = 63;
+constexpr std::size_t kLongestName = 253;
+
+const json kNone;
+
+const json& part(const json& whole, const char* key) {
+    if (!whole.is_object()) {
+        return kNone;
+    }
+    const auto found = whole.find(key);
+    return found == whole.end() ? kNone : *found;
+}
+
+// The value of the last argument of that name, as for who reads CNI_ARGS.
+std::string argument(const json& arguments, std::string_view name) {
+    std::string value;
+    for (const json& pair : arguments.is_array() ? arguments : json::array()) {
+        if (pair.is_array() && pair.size() == 2 && pair[0].is_string() && pair[1].is_string() &&
+            pair[0].get_ref<const std::string&>() == name) {
+            value = pair[1].get<std::string>();
+        }
+    }
+    return value;
+}
+
+bool is_name(std::string_view name, std::size_t longest) {
+    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+    return name.size() <= longest && name.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
+Status take_address(CachedPod& cached, const json& text, const char* key) {
+    const std::string whole = text.is_string() ? text.get<std::string>() : std::string();
+    const auto address = frame::parse_ip(whole.substr(0, whole.find('/')));
+    if (!address) {
+        return fail(address.error(), "\"{}\"", key);
+    }
+    if (cached.addresses.size() == kMostAddresses) {
+        return fail(ErrorCode::kBadInput, "\"ips\" has more than {} addresses", kMostAddresses);
+    }
+    cached.addresses.push_back(*address);
+    return {};
+}
+
+ErrorCode code_of(int problem) {
+    return problem == ENOENT ? ErrorCode::kNotFound : file_error_code(problem);
+}
+
+struct CachedFile {
+    timespec changed{};
+    CachedPod cached;
+};
+
+// A file is taken as it is, and never waited for: what is no regular one is none of libcni's.
+Result<CachedFile> read_cached_file(int folder, const std::string& name) {
+    const Fd file(openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat about {};
+    if (!file || fstat(file.get(), &about) != 0) {
+        return fail(code_of(errno), "{}", std::strerror(errno));
+    }
+    if (!S_ISREG(about.st_mode)) {
+        return fail(ErrorCode::kBadInput, "not a regular file");
+    }
+    std::string text;
+    char piece[4096];
+    for (ssize_t got; (got = read(file.get(), piece, sizeof piece)) != 0;) {
+        if (got < 0) {
+            return fail(ErrorCode::kFailed, "{}", std::strerror(errno));
+        }
+        text.append(piece, static_cast<std::size_t>(got));
+        if (text.size() > kMostBytes) {
+            return fail(ErrorCode::kBadInput, "larger than {} bytes", kMostBytes);
+        }
+    }
+    auto cached = TRY(parse_cni_cache(text));
+    return CachedFile{.changed = about.st_mtim, .cached = std::move(cached)};
+}
+
+bool is_older(const CachedFile& one, const CachedFile& other) {
+    return std::pair(one.changed.tv_sec, one.changed.tv_nsec) <
+           std::pair(other.changed.tv_sec, other.changed.tv_nsec);
+}
+
+}  // namespace
+
+Result<CachedPod> parse_cni_cache(std::string_view text) {
+    const json whole = process::parse_foreign(text);
+    if (!whole.is_object()) {
+        return fail(ErrorCode::kBadInput, "not an object of JSON");
+    }
+    if (part(whole, "kind") != "cniCacheV1") {
+        return fail(ErrorCode::kBadInput, "\"kind\" is not \"cniCacheV1\"");
+    }
+    const json& arguments = part(whole, "cniArgs");
+    CachedPod cached{.pod = {.pod_namespace = argument(arguments, "K8S_POD_NAMESPACE"),
+                             .name = argument(arguments, "K8S_POD_NAME")},
+                     .addresses = {}};
+    if (cached.pod.pod_namespace.empty() || cached.pod.name.empty()) {
+        return CachedPod{};
+    }
+    if (!is_name(cached.pod.pod_namespace, kLongestNamespace) ||
+        !is_name(cached.pod.name, kLongestName)) {
+        return fail(ErrorCode::kBadInput,
+                    "\"cniArgs\" has a name of a pod or namespace as Kubernetes gives none");
+    }
+    const json& result = part(whole, "result");
+    const json& ips = part(result, "ips");
+    for (const json& ip : ips.is_array() ? ips : json::array()) {
+        TRY(take_address(cached, part(ip, "address"), "address"));
+    }
+    for (const char* const key : {"ip4", "ip6"}) {
+        if (const json& old = part(part(result, key), "ip"); !old.is_null()) {
+            TRY(take_address(cached, old, key));
+        }
+    }
+    return cached;
+}
+
+Result<CniCache> read_cni_cache(const std::string& folder) {
+    const Fd opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!opened) {
+        return fail(code_of(errno), "the cache of CNI results {}: {}", folder,
+                    std::strerror(errno));
+    }
+    CniCache cache;
+    const auto miss = [&](const std::string& name, const std::string& why) {
+        ++cache.unreadable;
+        cache.trouble = fmt::format("{}/{}: {}", folder, process::without_controls(name), why);
+    };
+    std::vector<CachedFile> files;
+    std::error_code ended;
+    for (std::filesystem::directory_iterator entry(folder, ended), end; !ended && entry != end;
+         entry.increment(ended)) {
+        const std::string name = entry->path().filename().string();
+        if (files.size() == kMostFiles) {
+            miss(name, fmt::format("one of more than {} files", kMostFiles));
+            break;
+        }
+        auto file = read_cached_file(opened.get(), name);
+        if (file) {
+            files.push_back(std::move(*file));
+        } else if (file.error().code != ErrorCode::kNotFound) {
+            miss(name, file.error().message);
+        }
+    }
+    std::ranges::stable_sort(files, is_older);
+    for (const CachedFile& file : files) {
+        for (const frame::IpAddress& address : file.cached.addresses) {
+            cache.addresses[address] = file.cached.pod;
+        }
+    }
+    return cache;
+}
+
+}  // namespace pathproof::metrics
