@@ -22,7 +22,7 @@ bool is_one_of(const std::array<std::string_view, Size>& names, const std::strin
 }
 
 std::string bind_command(const std::string& address) {
-    return fmt::format("modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci {}", address);
+    return fmt::format("pathproof lab bind {}", address);
 }
 
 std::string driver_of(const fs::path& device) {
@@ -96,7 +96,7 @@ Status check_driver(const std::string& address, const fs::path& device,
     }
     return fail(ErrorCode::kNotSupported,
                 "PCI device {} is bound to {}: DPDK cannot have it; '{}' gives it over (its kernel "
-                "interface goes away until it is bound back)",
+                "interface goes away until 'pathproof lab down' gives it back)",
                 address, driver.empty() ? "no driver" : "the kernel's driver " + driver,
                 bind_command(address));
 }

@@ -289,6 +289,10 @@ Status Client::beat() {
     return impl_->tell("beat", json::object());
 }
 
+Result<std::int64_t> Client::clock() {
+    return impl_->ask<std::int64_t>("clock", json::object());
+}
+
 Result<std::string> Client::rps(const std::string& device) {
     return impl_->ask<std::string>("rps", {{"device", device}});
 }

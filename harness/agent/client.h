@@ -14,6 +14,7 @@
 #include "dataplane/frame/address.h"
 #include "harness/agent/host_change.h"
 #include "harness/agent/offload_frames.h"
+#include "harness/agent/pcie.h"
 #include "harness/drops/link_watch.h"
 #include "harness/drops/summary.h"
 #include "harness/netfilter/entry.h"
@@ -88,6 +89,8 @@ struct DeviceInfo {
     std::string bus;
     std::string srcversion;  // of the driver's module; empty: it has none, or is built in
     std::optional<PciIds> pci = std::nullopt;
+    std::optional<PcieLink> pcie = std::nullopt;
+    int numa_node = -1;
     frame::MacAddress mac;
     std::optional<frame::MacAddress> permanent_mac;  // as burnt in; virtual devices have none
     std::uint32_t mtu = 0;
@@ -405,6 +408,8 @@ class Client {
     Result<std::vector<std::string>> put_back();
     // Says that the controller is there.
     Status beat();
+    // CLOCK_REALTIME of its host.
+    Result<std::int64_t> clock();
 
     // conntrack.
     Result<std::vector<netfilter::Entry>> conntrack_dump(const ConntrackFilter& filter = {});

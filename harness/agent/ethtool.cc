@@ -304,6 +304,8 @@ void read_sysfs(DeviceInfo& info) {
                sysfs_word(pci + "subsystem_vendor"), sysfs_word(pci + "subsystem_device")};
     if (!info.bus.empty() && info.bus.find('/') == std::string::npos && !ids.vendor.empty()) {
         info.pci = std::move(ids);
+        info.pcie = read_pcie_link(pci);
+        info.numa_node = read_numa_node(pci);
     }
 }
 

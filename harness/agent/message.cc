@@ -105,6 +105,7 @@ json device_to_json(const DeviceInfo& info) {
                 {"mtu", info.mtu},
                 {"link_up", info.link_up},
                 {"speed_mbps", info.speed_mbps},
+                {"numa_node", info.numa_node},
                 // Pairs, not an object: the order is the driver's, and names may repeat.
                 {"statistics", info.statistics}};
     if (info.permanent_mac) {
@@ -113,6 +114,11 @@ json device_to_json(const DeviceInfo& info) {
     if (info.pci) {
         out["pci"] = {info.pci->vendor, info.pci->device, info.pci->subsystem_vendor,
                       info.pci->subsystem_device};
+    }
+    if (info.pcie) {
+        for (const PcieSpeed& speed : {info.pcie->linked, info.pcie->device, info.pcie->slot}) {
+            out["pcie"].push_back({speed.gt_s, speed.lanes});
+        }
     }
     return out;
 }
@@ -129,6 +135,14 @@ Result<DeviceInfo> device_from_json(const json& in) {
         const auto ids = in["pci"].get<std::array<std::string, 4>>();
         info.pci = PciIds{ids[0], ids[1], ids[2], ids[3]};
     }
+    if (in.contains("pcie")) {
+        const auto told = in["pcie"].get<std::array<std::pair<double, unsigned>, 3>>();
+        const auto speed = [&](std::size_t at) {
+            return PcieSpeed{told[at].first, told[at].second};
+        };
+        info.pcie = PcieLink{speed(0), speed(1), speed(2)};
+    }
+    info.numa_node = in.at("numa_node").get<int>();
     info.mtu = in.at("mtu").get<std::uint32_t>();
     info.link_up = in.at("link_up").get<bool>();
     info.speed_mbps = in.at("speed_mbps").get<std::int64_t>();

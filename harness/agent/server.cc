@@ -93,6 +93,7 @@ void add_device_operations(RpcServer& server) {
 
 void add_kernel_operations(RpcServer& server) {
     server.on("counters", [](const json&) { return answer(read_counters()); });
+    server.on("clock", [](const json&) -> Result<json> { return json(realtime_ns()); });
     server.on("read_sysctl",
               [](const json& args) { return answer(read_sysctl(text_of(args, "name"))); });
     server.on("write_sysctl", [](const json& args) {

@@ -9,9 +9,8 @@
 #include <optional>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/lab_check.h"
 #include "harness/lab/journal.h"
-#include "harness/lab/lab_file.h"
-#include "harness/lab/machine_use.h"
 #include "harness/lab/signals.h"
 #include "harness/lab/veth_lab.h"
 
@@ -234,59 +233,6 @@ int down(const std::optional<std::string>& run_id) {
     return 0;
 }
 
-std::string addresses(const std::vector<lab::Prefix>& prefixes) {
-    std::string text;
-    for (const lab::Prefix& prefix : prefixes) {
-        text += " " + to_string(prefix);
-    }
-    return text.empty() ? " (no address)" : text;
-}
-
-void print_understood(const lab::LabFile& file) {
-    fmt::print("lab '{}'\n", file.name);
-    for (const lab::TesterPort& port : file.ports) {
-        std::string plays;
-        if (port.clients) {
-            plays = fmt::format(", plays clients of {}", to_string(*port.clients));
-        }
-        for (const frame::IpAddress& server : port.servers) {
-            plays += (plays.empty() ? ", plays servers " : ", ") + to_string(server);
-        }
-        const char* kind = port.kind == lab::TesterPort::Kind::kPci    ? "PCI"
-                           : port.kind == lab::TesterPort::Kind::kVdev ? "vdev"
-                                                                       : "device";
-        fmt::print("  tester port {}: {} {}{}{}\n", port.name, kind, port.device,
-                   addresses(port.addresses), plays);
-    }
-    const bool over_ssh = file.dut.kind == lab::Dut::Kind::kSsh;
-    fmt::print("  DUT {} {}\n", over_ssh ? "over ssh:" : "in network namespace", file.dut.where);
-    for (const lab::DutDevice& device : file.dut.devices) {
-        fmt::print("  DUT device {}, on tester port {}:{}\n", device.name, device.port,
-                   addresses(device.addresses));
-    }
-    if (file.hugepages_mib > 0) {
-        fmt::print("  hugepages: {} MiB\n", file.hugepages_mib);
-    }
-}
-
-int check(const std::string& path, bool with_machines) {
-    const auto file = lab::load_lab_file(path);
-    if (!file) {
-        return complain(file.error());
-    }
-    print_understood(*file);
-    if (!with_machines) {
-        return 0;
-    }
-    if (const Status safe = lab::check_machines(*file); !safe) {
-        return complain(safe.error());
-    }
-    fmt::print(
-        "none of these devices carries a default route, an SSH session, a mounted file system or "
-        "another address\n");
-    return 0;
-}
-
 void add_overlay(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<UpOptions>();
     CLI::App* command =
@@ -332,7 +278,7 @@ void add_nat_box(CLI::App& app, Command& chosen) {
 
 void add_lab(CLI::App& app, Command& chosen) {
     CLI::App* command =
-        app.add_subcommand("lab", "Build a lab and leave it up, or check a lab file");
+        app.add_subcommand("lab", "Build a lab and leave it up; write and check lab files");
     command->require_subcommand(1);
 
     CLI::App* up_app = command->add_subcommand("up", "build a lab of namespaces and leave it up");
@@ -351,17 +297,9 @@ void add_lab(CLI::App& app, Command& chosen) {
     list_app->add_flag("--json", *as_json, "one JSON object a line");
     list_app->callback([&chosen, as_json] { chosen = [as_json] { return list(*as_json); }; });
 
-    auto path = std::make_shared<std::string>();
-    auto machines = std::make_shared<bool>(false);
-    CLI::App* check_app = command->add_subcommand("check", "read a lab file and say what it means");
-    check_app->add_option("file", *path, "TOML file")->required();
-    check_app->add_flag(
-        "--machines", *machines,
-        "also look at the devices named, here and on the DUT, and refuse those that "
-        "are needed for something else; changes nothing");
-    check_app->callback([&chosen, path, machines] {
-        chosen = [path, machines] { return check(*path, *machines); };
-    });
+    add_lab_check(*command, chosen);
+    add_lab_init(*command, chosen);
+    add_lab_bind(*command, chosen);
 }
 
 }  // namespace pathproof::cli

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -12,6 +13,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/views.h"
 #include "harness/report/report.h"
+#include "harness/verdict/bisect.h"
 
 namespace pathproof::cli {
 namespace {
@@ -21,6 +23,7 @@ struct QualifyOptions : verdict::RunOptions {
     std::string only;
     std::string out = "report";
     std::string baseline;
+    std::string bisect;  // "SCENARIO/CELL"
     Views views;
     std::uint64_t seed = 0;
 };
@@ -63,6 +66,37 @@ int run_qualify(const QualifyOptions& options) {
     });
 }
 
+// Whatever goes wrong says nothing of what is bisected: git takes other codes for "bad".
+int run_bisect(QualifyOptions options) {
+    const std::size_t slash = std::min(options.bisect.find('/'), options.bisect.size());
+    const std::string scenario = options.bisect.substr(0, slash);
+    const std::string cell = slash < options.bisect.size() ? options.bisect.substr(slash + 1) : "";
+    const auto skip = [](const Error& error) {
+        complain(error);
+        return verdict::kBisectSkip;
+    };
+    options.only = scenario;
+    if (!cell.empty()) {
+        options.cells = {options.bisect};
+    }
+    const auto session = qualify_session(options);
+    if (!session) {
+        return skip(session.error());
+    }
+    const auto result = run_session(*session);
+    if (!result) {
+        return skip(result.error());
+    }
+    const int code = verdict::bisect_code(*result, scenario, cell);
+    const int written = conclude(*result, options.out, code, [&](const std::string&) {
+        fmt::print("{}: {}\n", options.bisect,
+                   code == verdict::kBisectAbsent    ? "absent"
+                   : code == verdict::kBisectPresent ? "present"
+                                                     : "nothing is said of this one");
+    });
+    return written == code ? code : verdict::kBisectSkip;
+}
+
 }  // namespace
 
 void add_qualify(CLI::App& app, Command& chosen) {
@@ -72,16 +106,25 @@ void add_qualify(CLI::App& app, Command& chosen) {
     add_lab_option(*command, options->lab);
     command->add_option("--profile", options->profile,
                         "what the device under test is expected to do (default: by its driver)");
-    command->add_option(
+    CLI::Option* only = command->add_option(
         "--only", options->only,
         "scenarios to run, separated by commas (default: all that the lab can, but for those "
         "that take longer than a minute)");
     command->add_option("--out", options->out, "folder of the report")->capture_default_str();
+    command
+        ->add_option("--bisect", options->bisect,
+                     "SCENARIO or SCENARIO/CELL, for 'git bisect run': exit code 0 where the "
+                     "failure is absent, 1 where it is present, 125 where this cannot be told")
+        ->excludes(only);
     add_baseline_option(*command, options->baseline);
     add_view_options(*command, options->views);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     add_run_options(*command, *options);
-    command->callback([options, &chosen] { chosen = [options] { return run_qualify(*options); }; });
+    command->callback([options, &chosen] {
+        chosen = [options] {
+            return options->bisect.empty() ? run_qualify(*options) : run_bisect(*options);
+        };
+    });
 }
 
 }  // namespace pathproof::cli

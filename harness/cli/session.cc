@@ -352,6 +352,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     }
     const lab::SignalHold hold;
     auto journal = TRY(lab::Journal::open(options.command));
+    TRY(seeded.place->prepare(*journal));
     // Only once this run is certain: a refused one leaves no folder behind.
     if (!seeded.out_dir.empty()) {
         TRY(report::prepare_output(seeded.out_dir));

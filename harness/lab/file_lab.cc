@@ -328,6 +328,7 @@ class FileLab final : public Lab {
         }
         return devices;
     }
+    Status prepare(Journal& journal) override { return bind_ports(file_, journal); }
     Result<std::vector<std::string>> put_back() override {
         dut_->put_back();
         return dut_->outcome();
@@ -357,6 +358,25 @@ Result<std::unique_ptr<Lab>> make_lab(const std::string& path, Result<LabFile> f
 }
 
 }  // namespace
+
+Status bind_ports(const LabFile& file, Journal& journal) {
+    for (const std::string& module : file.modules) {
+        TRY(journal.load_module(module));
+    }
+    for (const TesterPort& port : file.ports) {
+        if (port.kind != TesterPort::Kind::kPci) {
+            continue;
+        }
+        const auto binding = TRY(read_binding(port.device, {}));
+        if (is_shared_driver(binding.driver)) {
+            continue;
+        }
+        if (const Status bound = journal.bind_pci(port.device, port.driver); !bound) {
+            return fail(bound.error(), "tester port '{}'", port.name);
+        }
+    }
+    return {};
+}
 
 Result<std::unique_ptr<Lab>> make_file_lab(const std::string& path) {
     return make_lab(path, load_lab_file(path));

@@ -23,6 +23,7 @@
 #include "harness/lab/device_place.h"
 #include "harness/lab/feature_undo.h"
 #include "harness/lab/host_undo.h"
+#include "harness/lab/kernel_module.h"
 #include "harness/lab/netns_identity.h"
 #include "harness/lab/netns_names.h"
 #include "harness/lab/port_notes.h"
@@ -32,6 +33,7 @@
 #include "harness/lab/topology.h"
 #include "harness/lab/undo.h"
 #include "harness/process/netns.h"
+#include "harness/process/program.h"
 
 namespace pathproof::lab {
 namespace {
@@ -352,6 +354,70 @@ Status Journal::restore_sysctl(const std::string& name) {
     });
     return impl_->undo_now(set == actions.end() ? UndoAction{.kind = Kind::kSysctl, .name = name}
                                                 : UndoAction(*set));
+}
+
+Status Journal::load_module(const std::string& name) {
+    const std::lock_guard lock(impl_->mutex);
+    const auto shown = process::run_program({"modprobe", "--show-depends", name});
+    if (!shown || shown->exit_status != 0) {
+        return shown ? Status(fail(ErrorCode::kKernelLacks, "this kernel has no module {}: {}",
+                                   name, shown->err))
+                     : fail(ErrorCode::kNotFound,
+                            "loading the module {} takes modprobe: install the package kmod", name);
+    }
+    std::vector<UndoAction> notes;
+    for (const std::string& module : modules_to_load(shown->out, impl_->files)) {
+        notes.push_back({.kind = Kind::kModule, .name = module});
+    }
+    if (notes.empty()) {
+        return {};
+    }
+    return change(notes, [&]() -> Status {
+        const auto loaded = process::run_checked({"modprobe", name});
+        return loaded ? Status() : pass_on(loaded.error());
+    });
+}
+
+Status Journal::bind_pci(const std::string& address, UserDriver driver) {
+    constexpr const char* kNoIommu = "vfio/parameters/enable_unsafe_noiommu_mode";
+    const std::lock_guard lock(impl_->mutex);
+    const KernelFiles& files = impl_->files;
+    const PciBinding found = TRY(read_binding(address, files));
+    TRY(check_bindable(address, driver, files));
+    if (found.driver == kernel_name(driver)) {
+        return {};
+    }
+    if (driver == UserDriver::kVfioNoIommu) {
+        const std::string path = files.sys + "/module/" + kNoIommu;
+        const auto now = read_file(path);
+        if (!now) {
+            return fail(
+                ErrorCode::kKernelLacks,
+                "this kernel's vfio cannot do without an IOMMU (CONFIG_VFIO_NOIOMMU): there "
+                "is no {}",
+                path);
+        }
+        TRY(change({{.kind = Kind::kParameter,
+                     .name = kNoIommu,
+                     .value = now->substr(0, now->find('\n')),
+                     .set = "Y"}},
+                   [&] { return write_file(path, "Y\n", 0); }));
+    }
+    const auto netns = TRY(current_netns());
+    const UndoAction note{.kind = Kind::kBinding,
+                          .name = address,
+                          .value = to_string(found),
+                          .set = kernel_name(driver),
+                          .place = to_string(netns),
+                          .device = found.interface};
+    const Status bound = change({note}, [&] { return bind_to(address, driver, files); });
+    if (!bound && is_open()) {
+        const Status back = impl_->undo_now(note);
+        return back ? bound
+                    : fail(ErrorCode::kFailed, "{}; {}", bound.error().message,
+                           back.error().message);
+    }
+    return bound;
 }
 
 Result<std::uint32_t> Journal::reserve_hugepages(std::uint32_t mib) {

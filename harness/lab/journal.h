@@ -27,6 +27,7 @@
 
 #include "dataplane/base/result.h"
 #include "harness/lab/journal_file.h"
+#include "harness/lab/pci_binding.h"
 #include "harness/lab/put_back.h"
 #include "harness/lab/run_lock.h"
 
@@ -69,6 +70,12 @@ class Journal {
     Status load_rules(const std::string& table, const std::string& rules);
     // Receive packet steering of the device's first receive queue, where /sys shows the namespace.
     Status steer(const std::string& device, const std::string& cpu_mask);
+    // Loads a kernel module with what it needs. Undo: those that were not there are taken out. Errors:
+    // this kernel has none; no modprobe(8).
+    Status load_module(const std::string& name);
+    // Gives a PCI device to user space. Undo: its former driver, its interface with name, flags,
+    // addresses and routes. Errors: those of check_bindable(); it is as it was then.
+    Status bind_pci(const std::string& address, UserDriver driver);
     // Has `mib` of 2 MiB hugepages free if the memory allows it (at most half of what is
     // available), and says how many MiB of free hugepages there really are now: that may be less,
     // or more. Undo: the old count, once nobody of ours uses them.

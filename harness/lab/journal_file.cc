@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 using Kind = UndoAction::Kind;
 
-constexpr std::array<std::pair<Kind, const char*>, 8> kKindNames{{
+constexpr std::array<std::pair<Kind, const char*>, 11> kKindNames{{
     {Kind::kNetns, "netns"},
     {Kind::kSysctl, "sysctl"},
     {Kind::kHugepages, "hugepages"},
@@ -21,6 +21,9 @@ constexpr std::array<std::pair<Kind, const char*>, 8> kKindNames{{
     {Kind::kXdp, "xdp"},
     {Kind::kRules, "rules"},
     {Kind::kSteering, "steering"},
+    {Kind::kBinding, "binding"},
+    {Kind::kModule, "module"},
+    {Kind::kParameter, "parameter"},
 }};
 
 const char* kind_name(Kind kind) {
@@ -181,6 +184,9 @@ std::string describe(const UndoAction& action) {
         case Kind::kRules: return fmt::format("iptables table {}", action.name);
         case Kind::kSteering:
             return fmt::format("{}{}: rps_cpus {}", where, action.device, action.value);
+        case Kind::kBinding: return fmt::format("the driver of PCI device {}", action.name);
+        case Kind::kModule: return fmt::format("module {} not loaded", action.name);
+        case Kind::kParameter: return fmt::format("/sys/module/{} = {}", action.name, action.value);
     }
     return {};
 }

@@ -25,6 +25,9 @@ struct UndoAction {
         kXdp,        // a device had no XDP program; `value` tells of ours (port_notes.h)
         kRules,      // the iptables table `name` of the namespace `place` was `value` (host_undo.h)
         kSteering,   // rps_cpus of a device's first receive queue was `value`
+        kBinding,    // the PCI device `name` was bound as `value` says (pci_binding.h)
+        kModule,     // the kernel module `name` was not loaded
+        kParameter,  // the parameter `name` of a module ("vfio/parameters/x") was `value`
     };
     Kind kind = Kind::kNetns;
     std::string name;

@@ -87,6 +87,9 @@ class Lab {
     // What a run on it may and may not say; empty: as its devices are.
     virtual std::string evidence_note() const { return ""; }
 
+    // What this machine must be given before the tester's ports can be opened: drivers, modules.
+    virtual Status prepare(Journal& /*journal*/) { return {}; }
+
     // Undoes what is changed on its hosts, reads it back, and ends their agents. Gives what others
     // changed since.
     virtual Result<std::vector<std::string>> put_back() = 0;
@@ -116,5 +119,9 @@ Result<std::unique_ptr<Lab>> make_qemu_lab(const GuestOptions& guest);
 // REMOTE_ARGS.
 Result<std::unique_ptr<Lab>> make_file_lab(const std::string& path);
 Result<std::unique_ptr<Lab>> make_net_config_lab(const std::string& path);
+
+// Loads the file's modules and binds the tester's PCI ports, as far as they are not yet. Errors: see
+// Journal::load_module(), bind_pci().
+Status bind_ports(const LabFile& file, Journal& journal);
 
 }  // namespace pathproof::lab

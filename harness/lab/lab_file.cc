@@ -164,6 +164,7 @@ class Reader {
     DutDevice device(const toml::table& table, const std::vector<TesterPort>& ports);
     Dut dut(const toml::table& table, const std::vector<TesterPort>& ports);
     std::uint32_t hugepages(const toml::table& root);
+    std::vector<std::string> modules(const toml::table& root);
     LabFile lab(const toml::table& root);
 
     bool clean() const { return wrong_.empty(); }
@@ -231,7 +232,7 @@ std::vector<IpAddress> Reader::servers(const toml::table& table) {
 
 TesterPort Reader::port(const toml::table& table) {
     const std::string of = "[[tester.port]]";
-    only(table, of, {"name", "pci", "vdev", "device", "address", "clients", "servers"});
+    only(table, of, {"name", "pci", "vdev", "device", "driver", "address", "clients", "servers"});
     TesterPort port;
     port.name = text(table, of, "name");
     const auto [device, key] = one_of(table, of, {"pci", "vdev", "device"});
@@ -255,6 +256,15 @@ TesterPort Reader::port(const toml::table& table) {
     }
     if (port.kind == TesterPort::Kind::kKernel && !is_device_name(device)) {
         wrong(where, "'{}' cannot be the name of a network device", device);
+    }
+    if (table.contains("driver")) {
+        const auto driver = parse_user_driver(text(table, of, "driver"));
+        port.driver = driver.value_or(port.driver);
+        if (!driver || port.kind != TesterPort::Kind::kPci) {
+            wrong(table.get("driver")->source(), "{}",
+                  driver ? "'driver' is what a PCI device is bound to: it goes with 'pci'"
+                         : driver.error().message);
+        }
     }
     port.addresses = prefixes(table, of);
     port.clients = clients(table);
@@ -352,6 +362,26 @@ std::uint32_t Reader::hugepages(const toml::table& root) {
     return static_cast<std::uint32_t>(*mib);
 }
 
+std::vector<std::string> Reader::modules(const toml::table& root) {
+    std::vector<std::string> names;
+    const toml::node* node = root.get("modules");
+    const toml::array* list = node == nullptr ? nullptr : node->as_array();
+    if (node != nullptr && list == nullptr) {
+        wrong(node->source(), "'modules' must be a list, as [\"vfio-pci\"]");
+    }
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+        const std::string name = list->get(i)->value_or(std::string());
+        const bool is_name =
+            name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
+        if (name.empty() || name.front() == '-' || !is_name) {
+            wrong(list->get(i)->source(), "'modules' are names of kernel modules, as \"vfio-pci\"");
+        } else {
+            names.push_back(name);
+        }
+    }
+    return names;
+}
+
 std::optional<frame::Endpoint> Reader::service(const toml::table& root) {
     const toml::node* node = root.get("service");
     if (node == nullptr) {
@@ -368,10 +398,11 @@ std::optional<frame::Endpoint> Reader::service(const toml::table& root) {
 }
 
 LabFile Reader::lab(const toml::table& root) {
-    only(root, "a lab file", {"name", "hugepages_mib", "service", "tester", "dut"});
+    only(root, "a lab file", {"name", "hugepages_mib", "modules", "service", "tester", "dut"});
     LabFile lab;
     lab.name = text(root, "the lab file", "name");
     lab.hugepages_mib = hugepages(root);
+    lab.modules = modules(root);
     lab.service = service(root);
     if (const toml::table* tester = table(root, "tester")) {
         only(*tester, "[tester]", {"netns", "port"});

@@ -4,6 +4,7 @@
 //
 //   name = "rack 3, 25G"
 //   hugepages_mib = 1024                       # optional
+//   modules = ["vfio-pci"]                     # optional: what may be loaded on the tester's machine
 //
 //   service = "198.51.100.10:53"               # optional: the Service that clients ask
 //
@@ -14,6 +15,8 @@
 //   name    = "client0"
 //   pci     = "0000:3b:00.0"                   # or:  vdev = "net_af_packet0,iface=ens1f0"
 //                                              # or:  device = "ens1f0"   (of the kernel)
+//   driver  = "vfio-pci"                       # optional, with pci: what it is bound to for a run;
+//                                              # "vfio-noiommu", "uio_pci_generic": without IOMMU
 //   address = ["198.18.0.2/24"]                # the tester's own; may be empty
 //   clients = "198.18.0.0/17"                  # optional: it plays clients of this network, behind
 //                                              # its first address
@@ -43,6 +46,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
+#include "harness/lab/user_driver.h"
 #include "harness/process/ssh.h"
 
 namespace pathproof::lab {
@@ -61,6 +65,7 @@ struct TesterPort {
     std::string name;
     Kind kind = Kind::kPci;
     std::string device;  // "0000:3b:00.0", the whole vdev text for EAL, or the name
+    UserDriver driver = UserDriver::kVfio;  // of a PCI device
     std::vector<Prefix> addresses;
     std::optional<Prefix> clients;
     std::vector<frame::IpAddress> servers;
@@ -92,7 +97,8 @@ std::string to_string(const Dut& dut);
 
 struct LabFile {
     std::string name;
-    std::uint32_t hugepages_mib = 0;  // 0: none are reserved
+    std::uint32_t hugepages_mib = 0;   // 0: none are reserved
+    std::vector<std::string> modules;  // that may be loaded where the tester is
     std::optional<frame::Endpoint> service;
     std::string tester_netns;  // empty: ours
     std::vector<TesterPort> ports;

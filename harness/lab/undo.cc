@@ -15,8 +15,10 @@
 
 #include "harness/lab/device_place.h"
 #include "harness/lab/host_undo.h"
+#include "harness/lab/kernel_module.h"
 #include "harness/lab/netns_identity.h"
 #include "harness/lab/netns_names.h"
+#include "harness/lab/pci_binding.h"
 #include "harness/lab/port_notes.h"
 #include "harness/process/program.h"
 
@@ -287,6 +289,10 @@ Status undo_note(const Note& note, const KernelFiles& files, UndoReport& report)
         case Kind::kXdp: return undo_xdp(note, report);
         case Kind::kRules: return at_netns(note.place, [&] { return undo_rules(note, report); });
         case Kind::kSteering: return undo_steering(note, report);
+        case Kind::kBinding:
+            return at_netns(note.place, [&] { return undo_binding(note, files, report); });
+        case Kind::kModule: return undo_module(note, files, report);
+        case Kind::kParameter: return undo_parameter(note, files, report);
     }
     return {};
 }

@@ -16,6 +16,7 @@ namespace pathproof::lab {
 // Where the kernel's files are; tests put others in their place.
 struct KernelFiles {
     std::string proc = "/proc";
+    std::string sys = "/sys";
 };
 
 // All that a journal says of one thing: how it was found, and what it was set to, oldest first.

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -396,6 +397,16 @@ Findings find_defects(const RowsRun& run, const port::PortInfo& device,
     hold_counters(run, counters, findings);
     std::ranges::stable_sort(findings.defects, std::greater(), &Defect::frames);
     return findings;
+}
+
+std::vector<Defect> take_silences(Findings& findings) {
+    const auto spoken = std::ranges::stable_partition(findings.defects, [](const Defect& defect) {
+        return defect.title != judge::name(judge::RxFault::kUnknownAlways);
+    });
+    std::vector<Defect> silences(std::make_move_iterator(spoken.begin()),
+                                 std::make_move_iterator(spoken.end()));
+    findings.defects.erase(spoken.begin(), spoken.end());
+    return silences;
 }
 
 void explain_by_errata(Findings& findings, const RowsRun& run,

@@ -62,6 +62,10 @@ bool is_cause(const matrix::TxCellResult& result, const matrix::TxFinding& findi
 // "outer.udp" if the receiver does not read that tunnel.
 std::string place_of(const matrix::Row& row, const std::string& layer, const RowsRun& run);
 
+// Takes RX_UNKNOWN_ALWAYS out of what was found. The kernel checks by itself what its device vouches
+// for in no way (CHECKSUM_NONE): that costs CPU, and is no defect of a kernel device.
+std::vector<Defect> take_silences(Findings& findings);
+
 // The promised receive offload that judges a layer of that protocol: "UDP_CKSUM"; empty if none
 // does.
 std::string rx_offload_for(judge::RxLayer layer, judge::Protocol protocol);

@@ -36,6 +36,14 @@ Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string&
                                          pci.subsystem_vendor, pci.subsystem_device)
                            : "",
                   "sysfs"));
+    group.facts.push_back(read_fact(
+        "PCIe link",
+        info.pcie ? fmt::format("{}; the device can {}, its slot {}", to_string(info.pcie->linked),
+                                to_string(info.pcie->device), to_string(info.pcie->slot))
+                  : "",
+        "sysfs"));
+    group.facts.push_back(
+        read_fact("NUMA node", info.numa_node < 0 ? "" : std::to_string(info.numa_node), "sysfs"));
     group.facts.push_back(read_fact("MTU", fmt::format("{}", info.mtu), "SIOCGIFMTU"));
     group.facts.push_back(read_fact("link", info.link_up ? "up" : "down", "ETHTOOL_GLINK"));
     group.facts.push_back(

@@ -130,6 +130,25 @@ std::string nothing_wrong(const TruthValues& values) {
     return text;
 }
 
+// A limitation, and no defect. Of the setting that was measured first: the others are alike.
+void add_unvouched(const TruthValues& values, std::vector<std::string>& sentences) {
+    std::vector<std::string> places;
+    std::uint64_t frames = 0;
+    for (const Unvouched& each : values.unvouched) {
+        if (each.setting == values.unvouched.front().setting && each.frames != 0) {
+            places.push_back(each.place);
+            frames += each.frames;
+        }
+    }
+    if (frames != 0) {
+        sentences.push_back(fmt::format(
+            "A limitation, no defect: with its offloads {} it vouches for none of {} received "
+            "checksums ({}) though rx-checksum is on, and the kernel checks each by itself, which "
+            "costs CPU.",
+            values.unvouched.front().setting, frames, fmt::join(places, ", ")));
+    }
+}
+
 bool is_missing(const WrongValue& wrong) {
     return wrong.wrong != 0 && wrong.title == "MISSING";
 }
@@ -271,6 +290,7 @@ void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result) 
             fmt::format("{} frames were sent to it, good and bad: nothing false was said of any.",
                         values.received));
     }
+    add_unvouched(values, sentences);
     bool doubt = !values.hidden.empty();
     for (const WrongValue& wrong : values.wrong) {
         if (wrong.wrong != 0 && !wrong.confirmed()) {

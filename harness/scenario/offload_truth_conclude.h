@@ -88,6 +88,14 @@ struct WrongValue {
     bool confirmed() const { return wrong != 0 && observations > 1; }
 };
 
+// Checksums of received frames that the device could have vouched for, and vouched for none: the
+// kernel checks them by itself.
+struct Unvouched {
+    std::string setting;
+    std::string place;  // "plain.udp"
+    std::uint64_t frames = 0;
+};
+
 struct TruthValues {
     std::string device;
     PathFacts path;
@@ -96,6 +104,7 @@ struct TruthValues {
     std::uint64_t unfinished = 0;  // of them: by design
     std::uint64_t received = 0;    // frames judged at the device
     std::vector<WrongValue> wrong;
+    std::vector<Unvouched> unvouched;
     std::vector<std::string> hidden;  // what could not be judged, each with who hid it
 };
 

@@ -29,6 +29,7 @@ struct ReceiveOutcome {
     offload::RowsRun run;
     Findings findings;
     std::vector<offload::Defect> once;  // seen once, not confirmed
+    std::vector<offload::Defect> silences;
     KindCounts counts;
     bool counted = false;
 
@@ -46,7 +47,8 @@ bool is_on(const std::vector<agent::Feature>& features, const std::string& name)
     return feature != nullptr && feature->active;
 }
 
-// A NIC with rx-checksum on that never says anything is silent; a virtual device may be.
+// What a NIC with rx-checksum on could vouch for: where it never does, that is said. Of a virtual
+// device nobody expects it.
 port::PortInfo promises_of(const TruthRun& run, const SettingTaken& taken) {
     port::PortInfo device{.name = run.device, .device = run.device, .driver = run.driver};
     if (run.wire == WireKind::kCable && is_on(taken.features, "rx-checksum")) {
@@ -150,6 +152,7 @@ Result<ReceiveOutcome> measure(Context& context, TruthBench& bench, const TruthR
     outcome.run = std::move(receipt.run);
     const port::PortInfo device = promises_of(run, outcome.taken);
     outcome.findings = offload::find_defects(outcome.run, device, {});
+    outcome.silences = offload::take_silences(outcome.findings);
     TRY(confirm_received(context, bench, device, outcome));
     offload::explain_by_errata(outcome.findings, outcome.run, run.errata, device, "");
     if (addressed != nullptr) {
@@ -294,6 +297,11 @@ void describe_row(const TruthRun& run, const ReceiveOutcome& outcome,
             fmt::format("{}: {} frames; {}", defect.signature(), defect.frames, defect.where));
         row.errata.insert(row.errata.end(), defect.errata.begin(), defect.errata.end());
     }
+    for (const offload::Defect& silence : outcome.silences) {
+        sentences.push_back(fmt::format(
+            "vouches for no {} checksum of {}: the kernel checks each by itself, which costs CPU",
+            silence.place, silence.frames));
+    }
     row.finding = fmt::format("{}", fmt::join(sentences, "; "));
 }
 
@@ -408,6 +416,10 @@ void add_values(const ReceiveRun& received, const std::vector<Cell>& counter_cel
     });
     for (const ReceiveOutcome& outcome : received.outcomes) {
         run.values.received += offload::count_received(outcome.run).frames;
+        for (const offload::Defect& silence : outcome.silences) {
+            run.values.unvouched.push_back(
+                {outcome.setting.title(), silence.place, silence.frames});
+        }
         for (const auto* defects : {&outcome.findings.defects, &outcome.once}) {
             for (const offload::Defect& defect : *defects) {
                 const std::uint64_t frames = frames_in(outcome, defect.rows);

@@ -57,6 +57,12 @@ BOOST_AUTO_TEST_CASE(a_device_comes_back_with_statistics_in_their_order) {
     BOOST_TEST((back->mac == info.mac && back->permanent_mac == info.permanent_mac));
     BOOST_TEST((back->statistics == info.statistics));
     BOOST_TEST(back->speed_mbps == -1);
+    BOOST_TEST((!back->pcie && back->numa_node == -1));
+    info.pcie = PcieLink{.linked = {8, 4}, .device = {16, 8}, .slot = {}};
+    info.numa_node = 1;
+    const auto linked = device_from_json(sent(device_to_json(info)));
+    BOOST_TEST((linked->pcie == info.pcie));
+    BOOST_TEST(linked->numa_node == 1);
     info.permanent_mac.reset();
     BOOST_TEST(!device_from_json(sent(device_to_json(info)))->permanent_mac);
 }

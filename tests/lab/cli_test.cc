@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_lab_file_is_understood_or_its_error_is_named) {
         "address = [\"198.18.0.1/24\"]\n";
     folder.write("good.toml", good);
     folder.write("bad.toml", good + "speed = 25\n");
-    const auto understood = run({"lab", "check", folder.path() + "/good.toml"});
+    const auto understood = run({"lab", "check", "--file-only", folder.path() + "/good.toml"});
     BOOST_TEST(understood.exit_status == 0);
     BOOST_TEST(contains(understood.out, "DUT device dev0, on tester port c0: 198.18.0.1/24"));
     const auto wrong = run({"lab", "check", folder.path() + "/bad.toml"});
@@ -128,26 +128,81 @@ BOOST_AUTO_TEST_CASE(a_lab_file_is_understood_or_its_error_is_named) {
     BOOST_TEST(contains(wrong.err, "/bad.toml:11:1: unknown key 'speed'"));
 }
 
-BOOST_AUTO_TEST_CASE(the_devices_of_a_lab_file_are_looked_at_before_they_are_used) {
+BOOST_AUTO_TEST_CASE(a_first_lab_file_is_written_and_what_it_names_is_looked_at) {
     const TempFolder folder;
-    folder.write("lab.toml",
-                 "name = \"bench\"\n[[tester.port]]\nname = \"c0\"\nvdev = \"net_null0\"\n"
-                 "[dut]\nnetns = \"pp-lab-file\"\n[[dut.device]]\nname = \"dev0\"\nport = \"c0\"\n"
-                 "address = [\"198.18.0.1/24\"]\n");
-    const std::vector<std::string> check{"lab", "check", "--machines", folder.path() + "/lab.toml"};
-    BOOST_TEST(contains(run(check).err, "'pp-lab-file' does not exist"));
-    shell("", "ip netns add pp-lab-file");
+    const std::string path = folder.path() + "/lab.toml";
+    const std::vector<std::string> init{"lab",           "init",        path,         "--netns",
+                                        "pp-lab-tester", "--dut-netns", "pp-lab-file"};
+    const std::vector<std::string> check{"lab", "check", path};
+    BOOST_TEST(contains(run(init).err, "'pp-lab-tester' does not exist"));
+    shell("", "ip netns add pp-lab-file; ip netns add pp-lab-tester");
+    BOOST_TEST(contains(run(init).err, "no network device to spare"));
+    BOOST_TEST(!std::filesystem::exists(path));
     shell("pp-lab-file",
-          "ip link add dev0 type veth peer name dev1 && ip link set dev0 up && "
-          "ip link set dev1 up && ip address add 198.18.0.1/24 dev dev0");
-    BOOST_TEST(run(check).exit_status == 0);
-    shell("pp-lab-file", "ip route add default via 198.18.0.2 dev dev0");
+          "for i in 0 1; do ip link add dev$i type veth peer name c$i netns "
+          "pp-lab-tester; ip link set dev$i up; done");
+    shell("pp-lab-tester", "ip link set c0 up; ip link set c1 up");
+    const auto written = run(init);
+    BOOST_TEST(written.exit_status == 0, written.err);
+    const std::string text = folder.read("lab.toml");
+    const auto again = run(init);
+    BOOST_TEST(again.exit_status == 2);
+    BOOST_TEST(contains(again.err, "is never overwritten"), again.err);
+    BOOST_TEST(folder.read("lab.toml") == text);
+    // Right cables.
+    const auto good = run(check);
+    BOOST_TEST(good.exit_status == 0, good.out + good.err);
+    BOOST_TEST(contains(good.out,
+                        "ok    cable of client0 and dev0: cabling: probe frames came "
+                        "through both ways"),
+               good.out);
+    BOOST_TEST(contains(good.out, "ok    tester port server0 (c1): link: up at"), good.out);
+    BOOST_TEST(contains(good.out, "ok    DUT: agent: pathproof"), good.out);
+    // Crossed ones, and one without a link.
+    shell("pp-lab-tester",
+          "ip link set c0 down; ip link set c1 down; ip link set c0 name x; "
+          "ip link set c1 name c0; ip link set x name c1; ip link set c0 up; "
+          "ip link set c1 up");
+    const auto crossed = run(check);
+    BOOST_TEST(crossed.exit_status == 1);
+    BOOST_TEST(contains(crossed.out,
+                        "BAD   cable of client0 and dev0: cabling: probe frames of "
+                        "dev0 were seen at server0 of the tester ports, not at "
+                        "client0"),
+               crossed.out);
+    const auto lines = run({"lab", "check", "--json", path});
+    const json last =
+        json::parse(lines.out.substr(lines.out.rfind('\n', lines.out.size() - 2) + 1));
+    BOOST_TEST(last["outcome"] == "BAD");
+    BOOST_TEST(last["what"] == "cabling");
+    shell("pp-lab-file", "ip link set dev1 down");
+    BOOST_TEST(contains(run(check).out, "BAD   DUT device dev1: link: none"));
+    shell("pp-lab-file", "ip link set dev1 up");
+    // What must not be touched.
+    shell("pp-lab-file",
+          "ip address add 198.18.0.1/24 dev dev0; ip route add default via "
+          "198.18.0.2 dev dev0");
     const auto refused = run(check);
     BOOST_TEST(refused.exit_status == 2);
     BOOST_TEST(contains(refused.err, "dev0 is refused: it carries the default route"));
-    shell("pp-lab-file", "ip route del default && ip address add 203.0.113.7/24 dev dev0");
-    BOOST_TEST(contains(run(check).err, "203.0.113.7/24, which is not in the lab file"));
-    shell("", "ip netns del pp-lab-file; umount /run/netns && rmdir /run/netns");
+    shell("pp-lab-file", "ip route del default && ip address add 192.0.2.7/24 dev dev0");
+    BOOST_TEST(contains(run(check).err, "192.0.2.7/24, which is not in the lab file"));
+    shell("",
+          "ip netns del pp-lab-file; ip netns del pp-lab-tester; umount /run/netns && rmdir "
+          "/run/netns");
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(what_must_not_be_bound_is_refused) {
+    for (const auto& [words, why] :
+         {std::pair{"0000:fe:1f.7", "no PCI device 0000:fe:1f.7"}, {"eth0", "is no PCI address"}}) {
+        const auto refused = run({"lab", "bind", words});
+        BOOST_TEST(refused.exit_status == 2);
+        BOOST_TEST(contains(refused.err, why), refused.err);
+    }
+    BOOST_TEST(contains(run({"lab", "bind", "--driver", "e1000e", "0000:00:01.0"}).err,
+                        "there are vfio-pci"));
+    check_nothing_left();
 }
 
 BOOST_AUTO_TEST_CASE(a_lab_up_killed_at_any_moment_is_put_back_by_restore) {

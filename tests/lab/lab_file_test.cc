@@ -1,6 +1,8 @@
 #include "harness/lab/lab_file.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
 
 using namespace pathproof;
 using namespace pathproof::lab;
@@ -49,8 +51,14 @@ const Wrong kWrong[] = {
     {"name = \"rack 3\"\n", "", "x.toml:1:1: ", "has no 'name'"},
     {"name = \"rack 3\"", "name = \"rack 3", "x.toml:1:", "not TOML"},
     {"hugepages_mib = 1024", "hugepages = 1024", "x.toml:2:1: ",
-     "unknown key 'hugepages' in a lab file; allowed are name, hugepages_mib, service, tester, "
-     "dut"},
+     "unknown key 'hugepages' in a lab file; allowed are name, hugepages_mib, modules, service, "
+     "tester, dut"},
+    {"hugepages_mib = 1024", "modules = \"vfio\"", "x.toml:2:11: ", "must be a list"},
+    {"hugepages_mib = 1024", "modules = [\"../x\"]", "x.toml:2:12: ", "names of kernel modules"},
+    {"pci = \"0000:3b:00.0\"", "pci = \"0000:3b:00.0\"\ndriver = \"igb_uio\"",
+     "x.toml:7:10: ", "there are vfio-pci"},
+    {"vdev = \"net_af", "driver = \"vfio-pci\"\nvdev = \"net_af",
+     "x.toml:11:10: ", "it goes with 'pci'"},
     {"= 1024", "= -1", "x.toml:2:17: ", "0 to 1048576"},
     {"= 1024", "= 1.5", "x.toml:2:17: ", "whole number"},
     {"= 1024", "= \"1024\"", "x.toml:2:17: ", "whole number"},
@@ -178,6 +186,22 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_not_there_is_not_found) {
     BOOST_REQUIRE(!lab);
     BOOST_TEST((lab.error().code == ErrorCode::kNotFound));
     BOOST_TEST(lab.error().message.find("/nowhere/lab.toml") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_example_of_each_nic_is_a_lab_file) {
+    const char* folder = std::getenv("LAB_EXAMPLES");
+    BOOST_REQUIRE_MESSAGE(folder != nullptr, "meson test sets LAB_EXAMPLES");
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        const auto file = load_lab_file(entry.path().string());
+        BOOST_REQUIRE_MESSAGE(file, (file ? "" : file.error().message));
+        BOOST_TEST(file->ports.size() == 3u, entry.path());
+        BOOST_TEST(file->modules.empty() == (entry.path().stem() == "mlx5"), entry.path());
+        const bool protects = entry.path().stem() != "ena";
+        BOOST_TEST((file->ports[0].driver == UserDriver::kVfio) == protects, entry.path());
+        ++files;
+    }
+    BOOST_TEST(files == 6u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -26,7 +26,7 @@ class TempFolder {
     }
 
     const std::string& path() const { return path_; }
-    KernelFiles files() const { return {.proc = path_ + "/proc"}; }
+    KernelFiles files() const { return {.proc = path_ + "/proc", .sys = path_ + "/sys"}; }
 
     void write(const std::string& name, const std::string& text) const {
         const std::filesystem::path file = path_ + "/" + name;

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "harness/offload/defects.h"
 #include "harness/offload/truth.h"
 
 using namespace pathproof;
@@ -46,6 +47,22 @@ BOOST_AUTO_TEST_CASE(silence_is_no_claim_and_never_right) {
     BOOST_TEST((seen.observed == Observed::kNoClaim));
     BOOST_TEST(seen.frames == 30u);
     BOOST_TEST(seen.names.empty());
+}
+
+BOOST_AUTO_TEST_CASE(silence_of_a_device_with_the_offload_is_told_apart_from_its_defects) {
+    const RxRow row = with(plain(30, 0), matrix::RxFindingKind::kNotDelivered, "RX_DROP_BAD", 6);
+    port::PortInfo device;
+    device.rx_offloads = {"UDP_CKSUM", "TCP_CKSUM"};
+    Findings findings = find_defects({.received = {row}}, device, {});
+    BOOST_TEST(findings.defects.size() == 2u);
+    const std::vector<Defect> silences = take_silences(findings);
+    BOOST_REQUIRE(silences.size() == 1u);
+    BOOST_TEST(silences.front().place == "plain.udp");
+    BOOST_TEST(silences.front().frames == 30u);
+    BOOST_REQUIRE(findings.defects.size() == 1u);
+    BOOST_TEST(findings.defects.front().place == "frame");
+    Findings spoken = find_defects({.received = {plain(30, 1)}}, device, {});
+    BOOST_TEST(take_silences(spoken).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_true_claim_is_shown_with_what_was_claimed) {

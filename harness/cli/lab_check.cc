@@ -1,0 +1,429 @@
+#include "harness/cli/lab_check.h"
+
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "dataplane/base/clock.h"
+#include "dataplane/port/cpus.h"
+#include "dataplane/port/numa.h"
+#include "harness/agent/ethtool.h"
+#include "harness/agent/program_copy.h"
+#include "harness/cli/port_journal.h"
+#include "harness/lab/journal.h"
+#include "harness/lab/kernel_module.h"
+#include "harness/lab/lab.h"
+#include "harness/lab/lab_file.h"
+#include "harness/lab/machine_use.h"
+#include "harness/lab/preflight.h"
+#include "harness/lab/privilege.h"
+#include "harness/lab/signals.h"
+#include "harness/process/netns.h"
+#include "harness/tester/client.h"
+#include "harness/tester/port_choice.h"
+
+namespace pathproof::cli {
+namespace {
+
+using lab::Check;
+using lab::LabFile;
+using lab::TesterPort;
+using nlohmann::json;
+using Outcome = Check::Outcome;
+
+constexpr int kProbeFrames = 3;  // of each sender, at each look
+constexpr int kLooks = 3;
+constexpr std::chrono::milliseconds kProbeTime{200};
+constexpr std::uint32_t kPciHugepagesMib = 512;
+
+struct LabCheckOptions {
+    std::string path;
+    bool file_only = false;
+    bool fix = false;
+    bool as_json = false;
+};
+
+std::string addresses_of(const std::vector<lab::Prefix>& prefixes) {
+    std::string text;
+    for (const lab::Prefix& prefix : prefixes) {
+        text += " " + to_string(prefix);
+    }
+    return text.empty() ? " (no address)" : text;
+}
+
+void print_file(const LabFile& file) {
+    fmt::print("lab '{}'\n", file.name);
+    for (const TesterPort& port : file.ports) {
+        std::string plays;
+        if (port.clients) {
+            plays = fmt::format(", plays clients of {}", to_string(*port.clients));
+        }
+        for (const frame::IpAddress& server : port.servers) {
+            plays += (plays.empty() ? ", plays servers " : ", ") + to_string(server);
+        }
+        const char* kind = port.kind == TesterPort::Kind::kPci    ? "PCI"
+                           : port.kind == TesterPort::Kind::kVdev ? "vdev"
+                                                                  : "device";
+        fmt::print("  tester port {}: {} {}{}{}\n", port.name, kind, port.device,
+                   addresses_of(port.addresses), plays);
+    }
+    const bool over_ssh = file.dut.kind == lab::Dut::Kind::kSsh;
+    fmt::print("  DUT {} {}\n", over_ssh ? "over ssh:" : "in network namespace", file.dut.where);
+    for (const lab::DutDevice& device : file.dut.devices) {
+        fmt::print("  DUT device {}, on tester port {}:{}\n", device.name, device.port,
+                   addresses_of(device.addresses));
+    }
+    if (file.hugepages_mib > 0) {
+        fmt::print("  hugepages: {} MiB\n", file.hugepages_mib);
+    }
+    if (!file.modules.empty()) {
+        fmt::print("  may load the modules {}\n", fmt::join(file.modules, ", "));
+    }
+}
+
+bool any_is(const std::vector<Check>& checks, Outcome outcome) {
+    return std::ranges::find(checks, outcome, &Check::outcome) != checks.end();
+}
+
+void add(std::vector<Check>& all, std::vector<Check> more) {
+    std::ranges::move(more, std::back_inserter(all));
+}
+
+lab::PlacedCpus lcores() {
+    lab::PlacedCpus placed{.cpus = port::usable_cpus(2), .nodes = {}};
+    for (const port::PlacedCpu& cpu : port::place(placed.cpus)) {
+        placed.nodes.insert(cpu.node);
+    }
+    return placed;
+}
+
+// Does what is safe, and leaves it so: 'lab down' gives it back.
+Result<std::string> fix(const LabFile& file) {
+    const lab::SignalHold hold;
+    auto journal = TRY(lab::Journal::open("pathproof lab check --fix"));
+    const lab::SignalGuard guard(journal.get(), tell_interrupted);
+    TRY(lab::bind_ports(file, *journal));
+    const bool any_pci = std::ranges::any_of(
+        file.ports, [](const TesterPort& port) { return port.kind == TesterPort::Kind::kPci; });
+    const std::uint32_t wanted = file.hugepages_mib != 0 ? file.hugepages_mib
+                                 : any_pci               ? kPciHugepagesMib
+                                                         : 0;
+    if (wanted != 0) {
+        const auto free = TRY(journal->reserve_hugepages(wanted));
+        static_cast<void>(free);  // the check says how many there are
+    }
+    TRY(journal->keep("what 'lab check --fix' did for " + file.name));
+    return journal->run_id();
+}
+
+Result<agent::DeviceInfo> device_in(const std::string& netns, const std::string& device) {
+    std::optional<agent::DeviceInfo> info;
+    TRY(process::in_netns(netns, [&]() -> Status {
+        info = TRY(agent::read_device(device));
+        return {};
+    }));
+    return *info;
+}
+
+std::vector<Check> check_tester_devices(const LabFile& file, const lab::PlacedCpus& cpus) {
+    std::vector<Check> checks;
+    for (const TesterPort& port : file.ports) {
+        if (const std::string device = port.kernel_device(); !device.empty()) {
+            const std::string of = fmt::format("tester port {} ({})", port.name, device);
+            if (const auto info = device_in(file.tester_netns, device)) {
+                add(checks, lab::check_kernel_device(of, *info));
+                checks.push_back(lab::check_numa(of, info->numa_node, cpus));
+            } else {
+                checks.push_back({Outcome::kBad, of, "device", info.error().message});
+            }
+        }
+    }
+    return checks;
+}
+
+std::vector<Check> check_dut(const LabFile& file, agent::Client& dut) {
+    std::vector<Check> checks{lab::check_agent(dut.hello(), PATHPROOF_VERSION, agent::build_id())};
+    std::vector<lab::ClockTry> tries;
+    for (int i = 0; i < 5; ++i) {
+        const std::int64_t sent = realtime_ns();
+        if (const auto there = dut.clock()) {
+            tries.push_back({sent, *there, realtime_ns()});
+        }
+    }
+    checks.push_back(tries.empty() ? Check{Outcome::kNotLooked, "DUT", "clock", "it told none"}
+                                   : lab::check_clock(lab::best_of(tries)));
+    for (const lab::DutDevice& device : file.dut.devices) {
+        const std::string of = "DUT device " + device.name;
+        const auto info = dut.device(device.name);
+        if (info) {
+            add(checks, lab::check_kernel_device(of, *info));
+        } else {
+            checks.push_back({Outcome::kBad, of, "device", info.error().message});
+        }
+    }
+    return checks;
+}
+
+// The tester's ports are open while this lives.
+struct OpenPorts {
+    std::unique_ptr<lab::Journal> journal;
+    std::unique_ptr<lab::SignalGuard> guard;
+    std::unique_ptr<tester::Client> client;
+};
+
+Result<OpenPorts> open_ports_of(const LabFile& file) {
+    tester::TesterOptions wanted{
+        .netns = file.tester_netns, .ports = {}, .worker_cpus = {port::usable_cpus(2).back()}};
+    for (const TesterPort& port : file.ports) {
+        auto chosen = TRY(tester::choose_port(port.device, file.tester_netns, {}, &port.addresses));
+        wanted.ports.push_back(std::move(chosen));
+        wanted.hugepages |= port.kind == TesterPort::Kind::kPci;
+    }
+    OpenPorts open;
+    open.journal = TRY(port_journal(wanted.ports));
+    open.guard = std::make_unique<lab::SignalGuard>(open.journal.get(), tell_interrupted);
+    TRY(open_noted(open.journal, wanted.ports, wanted.netns, [&]() -> Status {
+        open.client = TRY(tester::Client::start(wanted));
+        return {};
+    }));
+    return open;
+}
+
+template <typename Frames, typename Bytes>
+void see(const Frames& frames, const Bytes& bytes, const std::string& mark, const std::string& at,
+         std::map<std::string, std::set<std::string>>& seen) {
+    for (const auto& frame : frames) {
+        if (const std::string sender = lab::sender_of(bytes(frame), mark); !sender.empty()) {
+            seen[sender].insert(at);
+        }
+    }
+}
+
+// One look at all cables, added to what was seen before.
+Status look(const LabFile& file, agent::Client& dut, tester::Client& tester,
+            const std::string& mark, lab::Sightings& seen) {
+    std::map<std::string, std::vector<agent::OffloadFrame>> of_devices;
+    for (const lab::DutDevice& device : file.dut.devices) {
+        const auto info = TRY(dut.device(device.name));
+        if (info.link_up) {
+            of_devices[device.name].assign(kProbeFrames,
+                                           {lab::probe_frame(info.mac, mark, device.name), {}});
+            seen.of_devices[device.name];
+        }
+    }
+    for (std::size_t p = 0; p < file.ports.size(); ++p) {
+        TRY(tester.start_recording({.port = p}));
+        for (const auto& [device, frames] : of_devices) {
+            const auto sent = dut.send_frames(device, frames);
+            if (!sent) {
+                return pass_on(sent.error());
+            }
+        }
+        const auto recording = TRY(tester.stop_recording({.quiet = kProbeTime}));
+        see(
+            recording.frames, [](const auto& bytes) { return bytes; }, mark, file.ports[p].name,
+            seen.of_devices);
+    }
+    for (const auto& [device, frames] : of_devices) {
+        TRY(dut.start_capture({.device = device}));
+        for (std::size_t p = 0; p < file.ports.size(); ++p) {
+            const auto bytes = lab::probe_frame(tester.ports().at(p).mac, mark, file.ports[p].name);
+            traffic::ExchangePlan plan{.from = p, .to = p, .frames = {}, .quiet = kProbeTime / 4};
+            plan.frames.assign(kProbeFrames, {.bytes = bytes});
+            TRY(tester.exchange(plan));
+            seen.of_ports[file.ports[p].name];
+        }
+        const auto capture = TRY(dut.stop_capture());
+        see(
+            capture.frames, [](const auto& frame) { return frame.bytes; }, mark, device,
+            seen.of_ports);
+    }
+    return {};
+}
+
+Result<std::vector<Check>> look_at_cables(const LabFile& file, agent::Client& dut) {
+    const lab::SignalHold hold;
+    auto open = TRY(open_ports_of(file));
+    lab::Sightings seen;
+    std::vector<Check> checks;
+    for (int i = 0; i < kLooks && (i == 0 || any_is(checks, Outcome::kBad)); ++i) {
+        // Frames of the look before may still be under way.
+        const std::string mark = fmt::format("pathproof-probe-{:08x}", std::random_device{}());
+        TRY(look(file, dut, *open.client, mark, seen));
+        checks = lab::check_cabling(file, seen);
+    }
+    return checks;
+}
+
+std::vector<Check> check_cables(const LabFile& file, agent::Client* dut,
+                                const std::vector<Check>& before) {
+    const auto not_looked = [](const std::string& why) {
+        return std::vector{Check{Outcome::kNotLooked, "all cables", "cabling", why}};
+    };
+    const auto missing = std::ranges::find_if(before, [](const Check& check) {
+        return check.what == "binding" &&
+               (check.outcome == Outcome::kFixable || check.outcome == Outcome::kBad);
+    });
+    if (dut == nullptr) {
+        return not_looked("the DUT has no agent");
+    }
+    if (missing != before.end()) {
+        return not_looked(missing->of + " is not bound");
+    }
+    if (const Status root = lab::needs_root("sending probe frames"); !root) {
+        return not_looked("it takes root");
+    }
+    auto looked = look_at_cables(file, *dut);
+    return looked ? std::move(*looked) : not_looked(looked.error().message);
+}
+
+void print_checks(const std::vector<Check>& checks, bool as_json) {
+    for (const Check& check : checks) {
+        if (as_json) {
+            fmt::print("{}\n", json{{"outcome", name(check.outcome)},
+                                    {"of", check.of},
+                                    {"what", check.what},
+                                    {"found", check.found}}
+                                   .dump(-1, ' ', false, json::error_handler_t::replace));
+        } else {
+            fmt::print("{:<5} {}: {}: {}\n", name(check.outcome), check.of, check.what,
+                       check.found);
+        }
+    }
+}
+
+Result<int> check_all(const LabFile& file, const LabCheckOptions& options) {
+    TRY(lab::check_machines(file));
+    std::vector<Check> checks{{Outcome::kGood, "all devices", "use",
+                               "none carries a default route, an SSH session, a mounted file "
+                               "system or another address"}};
+    const lab::PlacedCpus cpus = lcores();
+    auto machine = lab::check_tester_machine(file, cpus, {});
+    if (options.fix && any_is(machine, Outcome::kFixable)) {
+        const std::string run = TRY(fix(file));
+        fmt::print(stderr, "pathproof: fixed what could be; 'pathproof lab down {}' undoes it\n",
+                   run);
+        machine = lab::check_tester_machine(file, cpus, {});
+    }
+    add(checks, std::move(machine));
+    add(checks, check_tester_devices(file, cpus));
+    auto dut = file.dut.kind == lab::Dut::Kind::kSsh
+                   ? agent::Client::start_over_ssh(file.dut.ssh_host(), file.dut.program)
+                   : agent::Client::start_in_netns(file.dut.where);
+    if (dut) {
+        add(checks, check_dut(file, **dut));
+    } else {
+        checks.push_back({Outcome::kBad, "DUT", "agent", dut.error().message});
+    }
+    add(checks, check_cables(file, dut ? dut->get() : nullptr, checks));
+    print_checks(checks, options.as_json);
+    return any_is(checks, Outcome::kBad) || any_is(checks, Outcome::kFixable) ? 1
+           : any_is(checks, Outcome::kNotLooked)                              ? 3
+                                                                              : 0;
+}
+
+int run_check(const LabCheckOptions& options) {
+    const auto file = lab::load_lab_file(options.path);
+    if (!file) {
+        return complain(file.error());
+    }
+    if (!options.as_json) {
+        print_file(*file);
+    }
+    if (options.file_only) {
+        return 0;
+    }
+    const auto code = check_all(*file, options);
+    return code ? *code : complain(code.error());
+}
+
+struct LabBindOptions {
+    std::vector<std::string> devices;
+    std::string driver = "vfio-pci";
+    std::uint32_t hugepages_mib = kPciHugepagesMib;
+};
+
+Result<std::string> bind(const LabBindOptions& options) {
+    TRY(lab::needs_root("'pathproof lab bind'"));
+    const auto driver = TRY(lab::parse_user_driver(options.driver));
+    for (const std::string& device : options.devices) {
+        if (lab::pci_address(device).empty()) {
+            return fail(ErrorCode::kBadInput,
+                        "'{}' is no PCI address; write it as lspci -D does, for example "
+                        "0000:3b:00.0",
+                        device);
+        }
+        const Status spare = lab::check_touchable(lab::pci_address(device), "");
+        if (!spare && spare.error().code != ErrorCode::kNotFound) {
+            return pass_on(spare.error());
+        }
+    }
+    const lab::SignalHold hold;
+    auto journal = TRY(lab::Journal::open("pathproof lab bind"));
+    const lab::SignalGuard guard(journal.get(), tell_interrupted);
+    if (lab::module_state(lab::kernel_name(driver), {}) == lab::ModuleState::kMissing) {
+        TRY(journal->load_module(lab::kernel_name(driver)));
+    }
+    for (const std::string& device : options.devices) {
+        TRY(journal->bind_pci(lab::pci_address(device), driver));
+    }
+    const auto free = TRY(journal->reserve_hugepages(options.hugepages_mib));
+    TRY(journal->keep("binding"));
+    fmt::print("bound to {}: {}; {} MiB of hugepages are free\n", options.driver,
+               fmt::join(options.devices, ", "), free);
+    return journal->run_id();
+}
+
+int run_bind(const LabBindOptions& options) {
+    const auto run = bind(options);
+    if (!run) {
+        return complain(run.error());
+    }
+    fmt::print("given back by  sudo pathproof lab down {}\n", *run);
+    return 0;
+}
+
+}  // namespace
+
+void add_lab_bind(CLI::App& lab, Command& chosen) {
+    auto options = std::make_shared<LabBindOptions>();
+    CLI::App* command = lab.add_subcommand(
+        "bind",
+        "give PCI network devices to DPDK until 'lab down' gives them back to their drivers, with "
+        "the names, flags, addresses and routes of their interfaces");
+    command->add_option("device", options->devices, "PCI addresses, as 0000:3b:00.0")->required();
+    command
+        ->add_option("--driver", options->driver,
+                     "vfio-pci; or without the protection of an IOMMU: vfio-noiommu, "
+                     "uio_pci_generic")
+        ->capture_default_str();
+    command
+        ->add_option("--hugepages", options->hugepages_mib,
+                     "MiB of hugepages that are to be free, if memory allows")
+        ->capture_default_str();
+    command->callback([&chosen, options] { chosen = [options] { return run_bind(*options); }; });
+}
+
+void add_lab_check(CLI::App& lab, Command& chosen) {
+    auto options = std::make_shared<LabCheckOptions>();
+    CLI::App* command = lab.add_subcommand(
+        "check",
+        "say what a lab file means, and look at all that a run on it takes, one line a thing; "
+        "sends a few probe frames out of each port and device of the file");
+    command->add_option("file", options->path, "TOML file")->required();
+    CLI::Option* only = command->add_flag("--file-only", options->file_only,
+                                          "read the file, and look at no machine");
+    command
+        ->add_flag("--fix", options->fix,
+                   "reserve hugepages, load the file's modules and bind its PCI ports, until 'lab "
+                   "down' gives them back")
+        ->excludes(only);
+    command->add_flag("--json", options->as_json, "one JSON object a line");
+    command->callback([&chosen, options] { chosen = [options] { return run_check(*options); }; });
+}
+
+}  // namespace pathproof::cli

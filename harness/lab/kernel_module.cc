@@ -1,0 +1,91 @@
+#include "harness/lab/kernel_module.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+
+namespace pathproof::lab {
+namespace {
+
+std::string underscored(std::string name) {
+    std::ranges::replace(name, '-', '_');
+    return name;
+}
+
+}  // namespace
+
+ModuleState module_state(const std::string& name, const KernelFiles& files) {
+    std::error_code none;
+    // A driver that is a part of the kernel may have no folder of a module.
+    return std::filesystem::exists(files.sys + "/module/" + underscored(name), none) ||
+                   std::filesystem::exists(files.sys + "/bus/pci/drivers/" + name, none)
+               ? ModuleState::kLoaded
+               : ModuleState::kMissing;
+}
+
+std::vector<std::string> modules_to_load(const std::string& shown, const KernelFiles& files) {
+    std::vector<std::string> names;
+    std::istringstream lines(shown);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        std::string verb, path;
+        if (!(words >> verb >> path) || verb != "insmod") {
+            continue;
+        }
+        const std::string file = path.substr(path.rfind('/') + 1);
+        std::string name = underscored(file.substr(0, file.find(".ko")));
+        if (module_state(name, files) == ModuleState::kMissing) {
+            names.push_back(std::move(name));
+        }
+    }
+    return names;
+}
+
+Status undo_module(const Note& note, const KernelFiles& files, UndoReport& report) {
+    if (module_state(note.name, files) == ModuleState::kMissing) {
+        return {};
+    }
+    if (syscall(SYS_delete_module, note.name.c_str(), O_NONBLOCK) != 0 && errno != ENOENT) {
+        const bool in_use = errno == EWOULDBLOCK || errno == EBUSY;
+        if (!in_use) {
+            return fail(ErrorCode::kFailed, "unload the module {}: {}", note.name,
+                        std::strerror(errno));
+        }
+        report.left_alone.push_back("the module " + note.name +
+                                    " was loaded by this run and is in use by now: left");
+        return {};
+    }
+    report.done.push_back({.kind = UndoAction::Kind::kModule,
+                           .netns = "",
+                           .device = "",
+                           .what = "unloaded the module " + note.name});
+    return {};
+}
+
+Status undo_parameter(const Note& note, const KernelFiles& files, UndoReport& report) {
+    const std::string path = files.sys + "/module/" + note.name;
+    const auto text = read_file(path);
+    const std::string now = text.value_or("").substr(0, text.value_or("").find('\n'));
+    if (!text || now == note.value) {
+        return {};  // its module may be gone
+    }
+    if (!note.is_ours(now)) {
+        report.left_alone.push_back(left_to_others("/sys/module/" + note.name, now));
+        return {};
+    }
+    TRY(write_file(path, note.value + "\n", 0));
+    report.done.push_back(
+        {.kind = UndoAction::Kind::kParameter,
+         .netns = "",
+         .device = "",
+         .what = fmt::format("set /sys/module/{} back to {}", note.name, note.value)});
+    return {};
+}
+
+}  // namespace pathproof::lab
