@@ -78,7 +78,8 @@ Result<verdict::ScenarioResult> run_first_race(Context& context) {
     const auto sending = std::chrono::steady_clock::now();
     std::optional<MeasuredCell> found;
     for (unsigned batch = 0; batch < kMostTries; ++batch) {
-        found = TRY(bench->measure(race_cell(), bench->same_tuple_plan(kPairsAtOnce), Look::kRaceAlone));
+        found = TRY(
+            bench->measure(race_cell(), bench->same_tuple_plan(kPairsAtOnce), Look::kRaceAlone));
         if (found->told || !found->seen.objections.empty() || found->seen.found.harmed() != 0) {
             break;
         }
@@ -91,7 +92,8 @@ Result<verdict::ScenarioResult> run_first_race(Context& context) {
     add_cell(context, race.cells, std::move(*found));
     const RaceCell control = control_cell();
     context.progress.step(control.id);
-    auto beside = TRY(bench->measure(control, bench->one_port_plan(kPairsAtOnce), Look::kRaceAlone));
+    auto beside =
+        TRY(bench->measure(control, bench->one_port_plan(kPairsAtOnce), Look::kRaceAlone));
     add_cell(context, race.cells, std::move(beside));
     verdict::ScenarioResult result = conclude(race);
     result.seconds =

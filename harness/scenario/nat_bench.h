@@ -47,9 +47,9 @@ class NatBench {
                                  Look look = Look::kAll);
     // A point of the exposure map: pairs like those, at once, answered at once.
     Result<MapPoint> point(const traffic::PairPlan& plan);
-    // Of what the kernel drops meanwhile.
+    // Has the way told what the kernel dropped in between.
     Status start_watch();
-    Result<agent::PathEvents> stop_watch();
+    Status stop_watch(MapWay& way);
     // What build() did one after the other, and how long each took.
     const std::vector<std::pair<std::string, std::chrono::milliseconds>>& phases() const {
         return phases_;
@@ -85,6 +85,7 @@ class NatBench {
     std::shared_ptr<agent::Client> dut_;
     std::unique_ptr<tester::Client> tester_;
     std::vector<std::pair<std::string, std::chrono::milliseconds>> phases_;
+    agent::CounterSet counted_;  // when the watch began
     unsigned runs_ = 0;
 };
 

@@ -179,12 +179,15 @@ void take(const agent::Capture& capture, std::uint64_t pairs, MapPoint& point) {
     }
 }
 
-void MapWay::take_drops(const agent::PathEvents& watched) {
+void MapWay::take_drops(const agent::PathEvents& watched, std::uint64_t full_queue) {
     untraced = watched.untraced;
     for (const drops::DropCount& count : watched.drops.counts) {
         if (count.protocol == "ip/udp" && count.reason != join::kWarmUpReason) {
             dropped[count.reason] += count.packets;
         }
+    }
+    if (full_queue != 0) {
+        dropped["full queue of the vxlan device (rx_dropped)"] += full_queue;
     }
     if (watched.backlog != 0) {
         dropped["full backlogs of the host's CPUs"] += watched.backlog;

@@ -57,7 +57,8 @@ struct MapWay {
     std::map<std::string, std::uint64_t> dropped;  // UDP packets by the kernel, by reason
     std::string untraced;                          // why that is not known
 
-    void take_drops(const agent::PathEvents& watched);
+    // `full_queue`: what the vxlan device dropped.
+    void take_drops(const agent::PathEvents& watched, std::uint64_t full_queue);
 };
 
 // Of a real resolver, by capture at the far end.

@@ -27,9 +27,35 @@ const Skew& axis_skew(const MapPoint& point) {
     return point.untimed.empty() ? point.far : point.sent;
 }
 
+std::vector<double> loads_of(const MapWay& way) {
+    std::set<double> loads;
+    for (const MapPoint& point : way.points) {
+        loads.insert(point.offered);
+    }
+    return {loads.begin(), loads.end()};
+}
+
+// The two lowest loads are those of every way, and low ones.
+bool is_high(const MapWay& way, const MapPoint& point) {
+    const std::vector<double> loads = loads_of(way);
+    return loads.size() > 2 && point.offered > loads[1];
+}
+
+// More than the DUT or the tester carries at that moment: what is lost then is a matter of the load,
+// and the share of the others is none of this load's.
+bool is_overload(const MapWay& way, const MapPoint& point) {
+    return is_high(way, point) && point.lost + point.wrong != 0;
+}
+
+// Whether it says how many pairs race.
+bool is_result(const MapWay& way, const MapPoint& point) {
+    return point.objections.empty() && !is_overload(way, point);
+}
+
 // What a way comes to.
 struct WaySums {
-    std::uint64_t points = 0, refused = 0;  // refused: no result
+    std::uint64_t points = 0, refused = 0;              // refused: no result
+    std::uint64_t overloaded = 0, lost_overloaded = 0;  // points, and their queries
     std::uint64_t pairs = 0, raced = 0, insert_failed = 0, lost = 0, wrong = 0, two_backends = 0;
     std::uint64_t dropped = 0;
     const MapPoint* most = nullptr;  // with the largest share
@@ -54,6 +80,11 @@ WaySums sums_of(const MapWay& way) {
             sums.objection = point.objections.front();
             continue;
         }
+        if (is_overload(way, point)) {
+            ++sums.overloaded;
+            sums.lost_overloaded += point.lost + point.wrong;
+            continue;
+        }
         sums.pairs += point.pairs;
         sums.raced += point.raced();
         sums.insert_failed += point.insert_failed;
@@ -73,7 +104,7 @@ WaySums sums_of(const MapWay& way) {
     }
     sums.none_from_ns = INT64_MAX;
     for (const MapPoint& point : way.points) {
-        if (point.objections.empty() && axis_skew(point).middle_ns > raced_up_to) {
+        if (is_result(way, point) && axis_skew(point).middle_ns > raced_up_to) {
             sums.none_from_ns = std::min(sums.none_from_ns, axis_skew(point).middle_ns);
             sums.pairs_from += point.pairs;
         }
@@ -96,14 +127,6 @@ std::string most_text(const WaySums& sums) {
     return fmt::format("{} of {} pairs race {} apart at {}",
                        percent(sums.most->raced(), sums.most->pairs), sums.most->pairs,
                        micros(axis_skew(*sums.most).middle_ns), pairs_a_second(sums.most->offered));
-}
-
-std::vector<double> loads_of(const MapWay& way) {
-    std::set<double> loads;
-    for (const MapPoint& point : way.points) {
-        loads.insert(point.offered);
-    }
-    return {loads.begin(), loads.end()};
 }
 
 verdict::Proof table_of(const MapWay& way) {
@@ -152,7 +175,7 @@ verdict::Chart chart_of(const MapWay& way, const std::vector<ResolverSkew>& reso
     for (const double load : loads_of(way)) {
         verdict::Curve curve{.label = pairs_a_second(load)};
         for (const MapPoint& point : way.points) {
-            if (point.offered == load && point.objections.empty()) {
+            if (point.offered == load && is_result(way, point)) {
                 const verdict::Bar share = verdict::share_bar("", point.raced(), point.pairs,
                                                               verdict::Bar::Kind::kNeutral);
                 curve.points.push_back({static_cast<double>(axis_skew(point).middle_ns) / 1e3,
@@ -160,7 +183,9 @@ verdict::Chart chart_of(const MapWay& way, const std::vector<ResolverSkew>& reso
             }
         }
         std::ranges::sort(curve.points, {}, &verdict::Curve::Point::x);
-        chart.curves.push_back(std::move(curve));
+        if (!curve.points.empty()) {
+            chart.curves.push_back(std::move(curve));
+        }
     }
     for (const ResolverSkew& resolver : resolvers) {
         if (timed && resolver.lacking.empty() && resolver.one_socket != 0) {
@@ -180,7 +205,7 @@ std::string share_near(const MapWay& way, std::int64_t skew_ns) {
         const auto away = [&](const MapPoint& each) {
             return std::abs(axis_skew(each).middle_ns - skew_ns);
         };
-        if (point.offered == lowest && point.objections.empty() &&
+        if (point.offered == lowest && is_result(way, point) &&
             (nearest == nullptr || away(point) < away(*nearest))) {
             nearest = &point;
         }
@@ -237,6 +262,9 @@ verdict::Cell conclude(const MapWay& way) {
         count_of("insert_failed", "conntrack insert_failed", sums.insert_failed),
         count_of("lost", "queries without an answer", sums.lost, "queries"),
         count_of("wrong", "queries with a wrong answer", sums.wrong, "queries"),
+        count_of("overloaded", "points of high loads that were not carried whole", sums.overloaded),
+        count_of("overloaded_lost", "their queries without a right answer", sums.lost_overloaded,
+                 "queries"),
         count_of("dropped", "UDP packets that the kernel dropped", sums.dropped, "packets"),
         count_of(verdict::kUnexplained, "harmed: no cause could be joined", sums.unexplained(),
                  "queries"),
@@ -270,10 +298,16 @@ verdict::Cell conclude(const MapWay& way) {
     if (sums.raced != 0) {
         cell.reason = "exposed, harmless here: " + most_text(sums);
     }
-    if (sums.lost != 0) {
-        cell.reason +=
-            fmt::format("{}{} queries of the highest loads were dropped by the kernel ({})",
-                        cell.reason.empty() ? "" : "; ", sums.lost, drops_text(way));
+    Clauses besides;
+    tell(besides, sums.lost, "{} queries were dropped by the kernel ({})", sums.lost,
+         drops_text(way));
+    tell(besides, sums.overloaded,
+         "{} points of high loads were not carried whole ({} queries without a right answer), and "
+         "are "
+         "left out",
+         sums.overloaded, sums.lost_overloaded);
+    for (const std::string& clause : besides) {
+        cell.reason += (cell.reason.empty() ? "" : "; ") + clause;
     }
     return cell;
 }
@@ -303,8 +337,9 @@ verdict::ScenarioResult conclude(const RaceMap& map) {
                                      : fmt::format(", and none of {} pairs from {} on",
                                                    sums.pairs_from, micros(sums.none_from_ns))));
         }
-        if (!control) {
-            result.charts.push_back(chart_of(way, map.resolvers));
+        if (verdict::Chart chart = chart_of(way, map.resolvers);
+            !control && !chart.curves.empty()) {
+            result.charts.push_back(std::move(chart));
         }
         result.proofs.push_back(table_of(way));
         (control ? result.controls : result.cells).push_back(std::move(cell));

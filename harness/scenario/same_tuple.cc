@@ -302,13 +302,8 @@ Status SameTuple::map(const Case& which, MapWay& way) {
             way.points.push_back(std::move(*point));
         }
     }
-    auto watched = bench_.stop_watch();
-    TRY(std::move(done));
-    if (!watched) {
-        return pass_on(watched.error());
-    }
-    way.take_drops(*watched);
-    return {};
+    const Status watched = bench_.stop_watch(way);
+    return done ? watched : done;
 }
 
 Result<RaceMap> SameTuple::map_all() {

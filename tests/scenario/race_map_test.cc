@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(the_map_says_where_pairs_race_and_from_where_on_none_does) 
     BOOST_TEST((result.verdict == ScenarioVerdict::kExposed));
     BOOST_TEST(
         result.headline ==
-        "Exposure map of 7000 pairs: by two CPUs 80 % of 1000 pairs race 1.0 us apart at 1000 "
+        "Exposure map of 7000 pairs: by two CPUs 80.0 % of 1000 pairs race 1.0 us apart at 1000 "
         "pairs/s, and none of 2000 pairs from 51 us on.");
     BOOST_TEST(result.cells.size() == 1U);
     BOOST_TEST(result.controls.size() == 1U);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(its_chart_has_a_curve_a_load_and_marks_what_was_measured_of
     BOOST_TEST(chart.marks[0].middle == 9.0);
     BOOST_REQUIRE(result.explanation.size() == 2U);
     BOOST_TEST(result.explanation[0].find("60 of 60 lookups") != std::string::npos);
-    BOOST_TEST(result.explanation[0].find("4 % by two CPUs (10 us apart)") != std::string::npos);
+    BOOST_TEST(result.explanation[0].find("4.0 % by two CPUs (10 us apart)") != std::string::npos);
     BOOST_TEST(result.explanation[1] == "Go: not measured (this program starts none).");
 }
 
@@ -150,12 +150,36 @@ BOOST_AUTO_TEST_CASE(lost_queries_take_a_named_drop) {
     BOOST_TEST((result.verdict == ScenarioVerdict::kExposed));
     BOOST_TEST(result.unexplained == 0U);
     BOOST_TEST(result.cells[0].reason.find("5 CPU_BACKLOG") != std::string::npos);
+    // Warm-up frames are the tester's own, and what is not UDP is no query.
+    MapWay way;
+    way.take_drops(
+        {.drops = {.counts = {{.reason = join::kWarmUpReason, .protocol = "ip/udp", .packets = 9},
+                              {.reason = "NO_SOCKET", .protocol = "ip/tcp", .packets = 8},
+                              {.reason = "NO_SOCKET", .protocol = "ip/udp", .packets = 7}}},
+         .backlog = 6},
+        5);
+    BOOST_TEST(way.dropped.size() == 3U);
+    BOOST_TEST(way.dropped["NO_SOCKET"] == 7U);
+    BOOST_TEST(way.dropped["full queue of the vxlan device (rx_dropped)"] == 5U);
     // Refused at insertion they are the race's own.
     map.ways[0].dropped.clear();
     map.ways[0].points[3].insert_failed = 5;
     result = conclude(map);
     BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced));
     BOOST_TEST(result.cells[0].cause == "same-tuple-race");
+}
+
+BOOST_AUTO_TEST_CASE(a_load_that_is_not_carried_whole_is_left_out_and_said) {
+    RaceMap map = a_map();
+    map.ways[0].points.push_back(point_of(64'000, 0, 900));
+    map.ways[0].points.back().lost = 500;
+    const auto result = conclude(map);
+    BOOST_TEST((result.verdict == ScenarioVerdict::kExposed));
+    BOOST_TEST(result.headline.find("80.0 % of 1000 pairs") != std::string::npos);  // not 90
+    BOOST_TEST(result.cells[0].reason.find("1 points of high loads were not carried whole (500 "
+                                           "queries") != std::string::npos);
+    BOOST_TEST(result.charts[0].curves.size() == 2U);
+    BOOST_TEST(result.proofs[0].rows[0][3] == "not carried: 500 queries got no right answer");
 }
 
 BOOST_AUTO_TEST_CASE(points_of_a_starved_tester_are_no_result) {
