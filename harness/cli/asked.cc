@@ -99,7 +99,7 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
             session.scenarios.push_back(&each);
         }
     }
-    TRY(scenario::check_options(session.scenarios, asked.of_scenarios));
+    TRY(scenario::check_options(session.scenarios, asked.of_scenarios, asked.cells));
     TRY(check_patterns(session.scenarios, asked.cells));
     const bool of_device = asked.command == "offload check";
     Status taken = take_lab(of_device ? "veth" : asked.lab, session);

@@ -155,7 +155,7 @@ class Run {
         const scenario::Options asked{.cells = scenario::patterns_for(scenario.id, options_.cells)};
         scenario.part = fmt::format("{}", fmt::join(asked.cells, ","));
         const scenario::Scenario* known = scenario::find_scenario(scenario.id);
-        if (known != nullptr && known->cells != nullptr) {
+        if (known != nullptr && known->cells != nullptr && scenario.planned.empty()) {
             scenario.planned = known->cells();
             std::erase_if(scenario.planned,
                           [&](const std::string& id) { return !asked_for(asked, id); });

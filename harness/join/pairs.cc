@@ -20,8 +20,6 @@ using netfilter::EventKind;
 constexpr std::int64_t kHiddenLifeNs = 1'000'000'000;
 // Between a change of a link and the message about it.
 constexpr std::int64_t kLinkNewsNs = 50'000'000;
-// How the kernel drops the frames that warm the way (traffic/warm_up.h).
-constexpr const char* kWarmUpReason = "IP_INVALID_SOURCE";
 
 // What conntrack said of the flows that one client end point began.
 struct ClientEvents {

@@ -19,6 +19,9 @@
 
 namespace pathproof::join {
 
+// How the kernel drops the frames that warm the way (traffic/warm_up.h).
+inline constexpr const char* kWarmUpReason = "IP_INVALID_SOURCE";
+
 // Why one query did not get its answer in time.
 enum class Fate : std::uint8_t {
     kNone,                // it did

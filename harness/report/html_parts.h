@@ -34,7 +34,7 @@ std::string cell_target(const verdict::ScenarioResult& scenario, const std::stri
 // A failing cell beside the same one cured; empty when the result has no such pair.
 std::string before_after_html(const verdict::ScenarioResult& scenario);
 
-// Bars with whiskers as inline SVG.
+// Bars or curves, with whiskers, as inline SVG.
 std::string chart_html(const verdict::Chart& chart);
 
 // Profile, driver and wire side by side, with links to the cells.

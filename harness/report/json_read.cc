@@ -100,9 +100,26 @@ Bar to_bar(const ordered_json& from) {
                                     : Bar::Kind::kNeutral};
 }
 
+Curve to_curve(const ordered_json& from) {
+    const auto to_point = [](const ordered_json& point) {
+        return Curve::Point{point.at("x"), point.at("y"), to_interval(point.at("interval"))};
+    };
+    return {from.at("label"), list<Curve::Point>(from.at("points"), to_point)};
+}
+
+AxisMark to_mark(const ordered_json& from) {
+    return {from.at("label"), from.at("low"), from.at("middle"), from.at("high")};
+}
+
 Chart to_chart(const ordered_json& from) {
-    return {from.at("title"), from.at("unit"), from.at("maximum"),
-            list<Bar>(from.at("bars"), to_bar)};
+    Chart chart{from.at("title"), from.at("unit"), from.at("maximum"),
+                list<Bar>(from.at("bars"), to_bar)};
+    if (from.contains("curves")) {
+        chart.x_label = from.at("x_label");
+        chart.curves = list<Curve>(from.at("curves"), to_curve);
+        chart.marks = list<AxisMark>(from.at("marks"), to_mark);
+    }
+    return chart;
 }
 
 Observation to_observation(const ordered_json& from) {

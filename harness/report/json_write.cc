@@ -111,11 +111,28 @@ ordered_json of_bar(const Bar& bar) {
             {"kind", kind_name(bar.kind)}};
 }
 
+ordered_json of_curve(const Curve& curve) {
+    const auto of_point = [](const Curve::Point& point) -> ordered_json {
+        return {{"x", point.x}, {"y", point.y}, {"interval", of_interval(point.interval)}};
+    };
+    return {{"label", curve.label}, {"points", list(curve.points, of_point)}};
+}
+
+ordered_json of_mark(const AxisMark& mark) {
+    return {{"label", mark.label}, {"low", mark.low}, {"middle", mark.middle}, {"high", mark.high}};
+}
+
 ordered_json of_chart(const Chart& chart) {
-    return {{"title", chart.title},
-            {"unit", chart.unit},
-            {"maximum", chart.maximum},
-            {"bars", list(chart.bars, of_bar)}};
+    ordered_json out{{"title", chart.title},
+                     {"unit", chart.unit},
+                     {"maximum", chart.maximum},
+                     {"bars", list(chart.bars, of_bar)}};
+    if (!chart.curves.empty()) {
+        out["x_label"] = chart.x_label;
+        out["curves"] = list(chart.curves, of_curve);
+        out["marks"] = list(chart.marks, of_mark);
+    }
+    return out;
 }
 
 ordered_json of_observation(const Observation& observation) {

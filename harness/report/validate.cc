@@ -117,6 +117,13 @@ Status check_charts(const ScenarioResult& scenario) {
             const std::string where = fmt::format("bar '{}' of chart '{}'", bar.label, chart.title);
             TRY(check_interval(where, bar.value, bar.interval));
         }
+        for (const Curve& curve : chart.curves) {
+            for (const Curve::Point& point : curve.points) {
+                TRY(check_interval(
+                    fmt::format("curve '{}' of chart '{}'", curve.label, chart.title), point.y,
+                    point.interval));
+            }
+        }
     }
     return {};
 }

@@ -169,6 +169,23 @@ Clauses hindrances(const Cells& cells, const Own& own) {
     return clauses;
 }
 
+// Whether a cure is shown: a cell with it passes (`after`, or null), none with one fails (`failed`
+// names them), and without it the failure was seen again. If it is not, says of the cure why.
+template <typename Cell>
+bool tell_cure(const std::string& cure, const Cell* after, const Clauses& failed, bool again,
+               verdict::ScenarioResult& result) {
+    result.cure_shown = after != nullptr && failed.empty() && again;
+    result.after_cell = result.cure_shown ? after->cell.id : "";
+    if (!result.cure_shown) {
+        result.cure = fmt::format("{} ({})", cure,
+                                  !failed.empty()    ? "not shown: " + in_a_row(failed, "; ")
+                                  : after == nullptr ? "not tried in this run"
+                                                     : "not shown: without it the failure was not "
+                                                       "seen again");
+    }
+    return result.cure_shown;
+}
+
 // A bar of what should be none.
 inline verdict::Bar harm_bar(const std::string& label, std::uint64_t hits, std::uint64_t trials) {
     return verdict::share_bar(label, hits, trials,

@@ -11,7 +11,9 @@
 #include <chrono>
 #include <span>
 
+#include "harness/scenario/first_race.h"
 #include "harness/scenario/nat_bench.h"
+#include "harness/scenario/race_map.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -69,13 +71,24 @@ std::vector<std::string> dns_race_cells() {
 }
 
 Result<verdict::ScenarioResult> run_dns_race(Context& context) {
-    return run_race(
-        context,
-        {.id = "dns-race",
-         .title = "DNS answers seconds late: A and AAAA race inside conntrack",
-         .question = "Does every query of a pair that leaves one socket together get its answer "
-                     "through the Service's NAT?"},
-        kDnsRace);
+    verdict::ScenarioResult head{
+        .id = "dns-race",
+        .title = "DNS answers seconds late: A and AAAA race inside conntrack",
+        .question =
+            "Does every query of a pair that leaves one socket together get its answer "
+            "through the Service's NAT?"};
+    const bool first = context.options.has("first");
+    if (!first && !context.options.has("map")) {
+        return run_race(context, std::move(head), kDnsRace);
+    }
+    auto result = TRY(first ? run_first_race(context) : run_race_map(context));
+    result.id = std::move(head.id);
+    result.title = std::move(head.title);
+    result.question =
+        first ? "How soon does a pair that leaves one socket together race inside conntrack?"
+              : "How many pairs race inside conntrack, by the time between their queries and the "
+                "load?";
+    return result;
 }
 
 std::vector<std::string> snat_race_cells() {

@@ -9,10 +9,18 @@
 #include "harness/agent/client.h"
 #include "harness/lab/veth_lab.h"
 #include "harness/scenario/race_experiments.h"
+#include "harness/scenario/race_map.h"
 #include "harness/scenario/scenario.h"
 #include "harness/tester/client.h"
 
 namespace pathproof::scenario {
+
+// What is recorded beside the pairs.
+enum class Look : std::uint8_t {
+    kAll,
+    // conntrack's events and counters: what the kernel drops is not told, and nothing is waited for.
+    kRaceAlone,
+};
 
 class NatBench {
   public:
@@ -24,6 +32,8 @@ class NatBench {
     // Both halves in VXLAN, in one burst of one port; the outer source ports are given.
     traffic::PairPlan carried_plan(std::uint64_t pairs, std::uint16_t first_outer,
                                    std::uint16_t second_outer) const;
+    // Both halves in one burst of one port.
+    traffic::PairPlan one_port_plan(std::uint64_t pairs) const;
     // Two clients with different addresses and one source port.
     traffic::PairPlan two_clients_plan(std::uint64_t pairs) const;
 
@@ -33,7 +43,17 @@ class NatBench {
     // frames, or which it had no CPU time for, says nothing of the DUT: it is made again at half
     // the rate, up to three times in all.
     // Keeps the evidence of what is not clean.
-    Result<MeasuredCell> measure(const RaceCell& what, const traffic::PairPlan& plan);
+    Result<MeasuredCell> measure(const RaceCell& what, const traffic::PairPlan& plan,
+                                 Look look = Look::kAll);
+    // A point of the exposure map: pairs like those, at once, answered at once.
+    Result<MapPoint> point(const traffic::PairPlan& plan);
+    // Has the way told what the kernel dropped in between.
+    Status start_watch();
+    Status stop_watch(MapWay& way);
+    // What build() did one after the other, and how long each took.
+    const std::vector<std::pair<std::string, std::chrono::milliseconds>>& phases() const {
+        return phases_;
+    }
 
     // Receive packet steering of the DUT's device; gives the former CPU mask.
     Result<std::string> steer(const std::string& device, const std::string& cpu_mask) {
@@ -54,14 +74,18 @@ class NatBench {
     explicit NatBench(Context& context) : context_(context) {}
     Status open_ports();
     traffic::PairPlan base_plan(std::uint64_t pairs) const;
-    Result<Run> run(const RaceCell& what, const traffic::PairPlan& plan);
-    Status record(const RaceCell& what, Run& run);
+    Result<Run> run(const RaceCell& what, const traffic::PairPlan& plan, Look look);
+    Status record(const RaceCell& what, Look look, Run& run);
+    traffic::ResponderPlan answering(std::chrono::milliseconds delay) const;
+    verdict::Proof tell(const Run& run, std::uint32_t pair) const;
     Status keep_evidence_of(const Run& run, MeasuredCell& cell) const;
 
     Context& context_;
     std::unique_ptr<lab::NatBox> lab_;
     std::shared_ptr<agent::Client> dut_;
     std::unique_ptr<tester::Client> tester_;
+    std::vector<std::pair<std::string, std::chrono::milliseconds>> phases_;
+    agent::CounterSet counted_;  // when the watch began
     unsigned runs_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ struct MeasuredCell {
     RaceCell what;
     RaceValues seen;
     std::vector<verdict::EvidenceFile> evidence;
+    // The first pair whose clash made a hidden entry, packet by packet and entry by entry.
+    std::optional<verdict::Proof> told = std::nullopt;
 };
 
 // Verdict, cause, reason and measures of one cell.
@@ -72,6 +75,9 @@ struct Context;
 // Two packets of one 5-tuple, by two CPUs, by a VXLAN carrier with two outer ports, by list receive
 // on one CPU. Each measures those of its cells that were asked for.
 Result<std::vector<MeasuredCell>> run_same_tuple(Context& context, NatBench& bench);
+// The exposure map of each way in which the first races (race_map.h).
+struct RaceMap;
+Result<RaceMap> map_same_tuple(Context& context, NatBench& bench);
 // Two clients, one source port, one server behind MASQUERADE.
 Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench& bench);
 // Same-tuple pairs whose server answers later than a resolved clash lives.
@@ -81,5 +87,6 @@ Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& be
 std::vector<RaceCell> same_tuple_cells();
 std::vector<RaceCell> snat_collision_cells();
 std::vector<RaceCell> late_answer_cells();
+std::vector<RaceCell> map_cells();
 
 }  // namespace pathproof::scenario

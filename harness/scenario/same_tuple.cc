@@ -9,6 +9,7 @@
 namespace pathproof::scenario {
 namespace {
 
+using namespace std::chrono_literals;
 using Role = RaceCell::Role;
 
 constexpr std::uint64_t kPairs = 5000;
@@ -17,6 +18,16 @@ constexpr std::uint64_t kCalibrationPairs = 200;
 // All of so many ports steer to one CPU of two once in 2048 boots.
 constexpr std::uint16_t kFirstOuter = 5000;
 constexpr std::uint16_t kLastOuter = 5011;
+// Of the map. 100,000 source ports and addresses are far from used up.
+constexpr double kMapLoads[] = {1000, 4000};  // pairs a second
+constexpr double kMostLoad = 1'000'000;
+constexpr std::chrono::microseconds kMapSkews[] = {0us,  1us,  2us,   5us,  10us,
+                                                   20us, 50us, 100us, 200us};
+constexpr double kSecondsOfPoint = 0.25;
+constexpr std::uint64_t kMostPairsOfPoint = 1500;
+// The second query of a pair leaves before the next pair does.
+constexpr double kShareOfPeriod = 0.8;
+constexpr std::chrono::seconds kLongestMap(90);
 constexpr const char* kListReceiveSysctl = "net.core.gro_normal_batch";
 
 struct OuterPorts {
@@ -104,6 +115,20 @@ std::vector<Case> cases() {
     };
 }
 
+// Of the map: the cases that race, and one that does not.
+std::vector<Case> map_cases() {
+    std::vector<Case> all = cases();
+    std::erase_if(all, [](const Case& each) {
+        return each.cell.again || each.cell.role == Role::kCure ||
+               (each.cell.role == Role::kControl && each.way != Way::kOnePort);
+    });
+    for (Case& each : all) {
+        const std::size_t race = each.cell.id.find("same-tuple.");
+        each.cell.id.replace(race, std::string("same-tuple").size(), "map");
+    }
+    return all;
+}
+
 class SameTuple {
   public:
     SameTuple(Context& context, NatBench& bench)
@@ -111,8 +136,13 @@ class SameTuple {
 
     Result<std::vector<MeasuredCell>> run();
 
+    Result<RaceMap> map_all();
+
   private:
     Result<MeasuredCell> measure(const Case& which);
+    Status map(const Case& which, MapWay& way);
+    template <typename Work>
+    Status in_setting(const Case& which, std::vector<std::string>& hindrances, const Work& work);
     Result<traffic::PairPlan> plan_of(const Case& which, std::vector<std::string>& hindrances);
     Result<OuterPorts> ports_of_two_cpus(std::vector<std::string>& hindrances);
     std::string mask_of(Steering steering) const;
@@ -121,6 +151,7 @@ class SameTuple {
     NatBench& bench_;
     const std::uint64_t pairs_;
     OuterPorts ports_;  // of two CPUs, once they are found
+    const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
 std::string SameTuple::mask_of(Steering steering) const {
@@ -143,7 +174,8 @@ Result<OuterPorts> SameTuple::ports_of_two_cpus(std::vector<std::string>& hindra
              {OuterPorts{kFirstOuter, other}, OuterPorts{other, kFirstOuter}}) {
             const auto trial = TRY(
                 bench_.measure({.id = "calibration"},
-                               bench_.carried_plan(kCalibrationPairs, ports.first, ports.second)));
+                               bench_.carried_plan(kCalibrationPairs, ports.first, ports.second),
+                               Look::kRaceAlone));
             ++tried;
             if (trial.seen.clash_resolve > most) {
                 most = trial.seen.clash_resolve;
@@ -165,12 +197,7 @@ Result<traffic::PairPlan> SameTuple::plan_of(const Case& which,
         bench_.same_tuple_plan(which.cell.again ? std::min(pairs_, kFewPairs) : pairs_);
     switch (which.way) {
         case Way::kTwoPorts: return plan;
-        case Way::kOnePort:
-            plan.departure = traffic::Departure::kOneBurst;
-            plan.members[1].port = 0;
-            plan.members[1].source_mac = plan.members[0].source_mac;
-            plan.members[1].destination_mac = plan.members[0].destination_mac;
-            return plan;
+        case Way::kOnePort: return bench_.one_port_plan(plan.pairs);
         case Way::kCarriedToTwoCpus: {
             ports_ = TRY(ports_of_two_cpus(hindrances));
             break;
@@ -187,7 +214,10 @@ Result<traffic::PairPlan> SameTuple::plan_of(const Case& which,
     return bench_.carried_plan(pairs_, ports_.first, ports_.second);
 }
 
-Result<MeasuredCell> SameTuple::measure(const Case& which) {
+// Runs `work` with the case's steering and lists, and looks whether they stayed.
+template <typename Work>
+Status SameTuple::in_setting(const Case& which, std::vector<std::string>& hindrances,
+                             const Work& work) {
     const std::string& underlay = bench_.names().dut_client_devices[0];
     const std::string mask = mask_of(which.steering);
     if (which.steering != Steering::kLeft) {
@@ -196,13 +226,11 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
     if (which.lists_of_one) {
         TRY(bench_.set_sysctl(kListReceiveSysctl, "1"));
     }
-    std::vector<std::string> hindrances;
-    const auto plan = plan_of(which, hindrances);
-    auto measured = plan ? bench_.measure(which.cell, *plan) : pass_on(plan.error());
+    const Status done = work();
     if (which.lists_of_one) {
         TRY(bench_.set_sysctl(kListReceiveSysctl, ""));
     }
-    if (which.steering != Steering::kLeft && measured) {
+    if (which.steering != Steering::kLeft && done) {
         const auto found = TRY(bench_.steer(underlay, "0"));
         if (std::strtoul(found.c_str(), nullptr, 16) != std::strtoul(mask.c_str(), nullptr, 16)) {
             hindrances.push_back(
@@ -210,10 +238,84 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
                             underlay, mask, found));
         }
     }
-    if (measured) {
-        measured->seen.hindrances = std::move(hindrances);
+    return done;
+}
+
+Result<MeasuredCell> SameTuple::measure(const Case& which) {
+    std::vector<std::string> hindrances;
+    std::optional<MeasuredCell> measured;
+    TRY(in_setting(which, hindrances, [&]() -> Status {
+        const auto plan = TRY(plan_of(which, hindrances));
+        measured = TRY(bench_.measure(which.cell, plan));
+        return {};
+    }));
+    measured->seen.hindrances = std::move(hindrances);
+    return std::move(*measured);
+}
+
+// The highest load that is carried whole, then all loads and skews below it.
+Status SameTuple::map(const Case& which, MapWay& way) {
+    traffic::PairPlan plan = TRY(plan_of(which, way.hindrances));
+    const auto one = [&](double load, std::chrono::nanoseconds skew,
+                         std::uint64_t most) -> Result<MapPoint> {
+        plan.pairs_per_second = load;
+        plan.skew = skew;
+        plan.pairs = std::min(most, static_cast<std::uint64_t>(load * kSecondsOfPoint));
+        if (which.way != Way::kTwoPorts && which.way != Way::kOnePort) {
+            plan.departure =
+                skew.count() == 0 ? traffic::Departure::kOneBurst : traffic::Departure::kInTurn;
+        }
+        return bench_.point(plan);
+    };
+    std::vector<double> loads(std::begin(kMapLoads), std::end(kMapLoads));
+    for (double load = 2 * loads.back(); load <= kMostLoad; load *= 2) {
+        const MapPoint trial = TRY(one(load, std::chrono::nanoseconds(0), kMostPairsOfPoint));
+        if (const std::string why = trial.not_carried(); !why.empty()) {
+            way.limit = fmt::format("at {:.0f} pairs/s {}", load, why);
+            break;
+        }
+        way.highest = load;
     }
-    return measured;
+    if (way.highest > 2 * loads.back()) {
+        loads.push_back(way.highest / 2);
+    }
+    if (way.highest != 0) {
+        loads.push_back(way.highest);
+    }
+    TRY(bench_.start_watch());
+    Status done;
+    for (const double load : loads) {
+        for (const std::chrono::nanoseconds skew : kMapSkews) {
+            const bool fits = static_cast<double>(skew.count()) < kShareOfPeriod * 1e9 / load;
+            if (!fits || (skew.count() != 0 && which.cell.role == Role::kControl)) {
+                continue;
+            }
+            if (std::chrono::steady_clock::now() - began_ > kLongestMap) {
+                way.hindrances.push_back("the time for the map was over");
+                break;
+            }
+            auto point = one(load, skew, kMostPairsOfPoint);
+            if (!point) {
+                done = pass_on(point.error());
+                break;
+            }
+            way.points.push_back(std::move(*point));
+        }
+    }
+    const Status watched = bench_.stop_watch(way);
+    return done ? watched : done;
+}
+
+Result<RaceMap> SameTuple::map_all() {
+    RaceMap map;
+    TRY(bench_.configure({.backends = 2}));
+    for (const Case& which : map_cases()) {
+        context_.progress.step(which.cell.id);
+        MapWay way{.what = which.cell};
+        TRY(in_setting(which, way.hindrances, [&] { return this->map(which, way); }));
+        map.ways.push_back(std::move(way));
+    }
+    return map;
 }
 
 Result<std::vector<MeasuredCell>> SameTuple::run() {
@@ -238,6 +340,18 @@ std::vector<RaceCell> same_tuple_cells() {
         cells.push_back(which.cell);
     }
     return cells;
+}
+
+std::vector<RaceCell> map_cells() {
+    std::vector<RaceCell> cells;
+    for (const Case& which : map_cases()) {
+        cells.push_back(which.cell);
+    }
+    return cells;
+}
+
+Result<RaceMap> map_same_tuple(Context& context, NatBench& bench) {
+    return SameTuple(context, bench).map_all();
 }
 
 Result<std::vector<MeasuredCell>> run_same_tuple(Context& context, NatBench& bench) {

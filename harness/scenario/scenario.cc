@@ -31,6 +31,14 @@ const std::vector<Scenario>& all_scenarios() {
         "pairs", "query pairs of each race experiment (0: each its own number)", 50'000};
     static const OptionRow full{
         "full", "all triples of its matrix instead of all pairs (up to two minutes more)", {}};
+    static const OptionRow first{
+        "first", "stop at the first race that is proven, and print it (about a second)", {}, true};
+    static const OptionRow map{"map",
+                               "the share of pairs that race, over their skew and the load, in "
+                               "each way of racing (at most "
+                               "two minutes)",
+                               {},
+                               true};
     static const std::vector<Scenario> scenarios = {
         {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", lab::Role::kOverlay,
          run_vxlan_checksum, vxlan_checksum_cells},
@@ -39,7 +47,7 @@ const std::vector<Scenario>& all_scenarios() {
          lab::Role::kNatBox,
          run_dns_race,
          dns_race_cells,
-         {pairs}},
+         {pairs, first, map}},
         {"snat-race",
          "Clients with one source port colliding behind SNAT",
          lab::Role::kNatBox,
@@ -182,7 +190,9 @@ Status check_cells(const Scenario& scenario, const std::vector<std::string>& pat
 }
 
 Status check_options(const std::vector<const Scenario*>& scenarios,
-                     const verdict::ScenarioOptions& given) {
+                     const verdict::ScenarioOptions& given,
+                     const std::vector<std::string>& patterns) {
+    std::string own;
     for (const auto& [name, value] : given) {
         const OptionRow* row = nullptr;
         for (const Scenario* scenario : scenarios) {
@@ -197,6 +207,11 @@ Status check_options(const std::vector<const Scenario*>& scenarios,
                         row->most ? fmt::format("is a number from 0 to {}", *row->most)
                                   : "is a flag, without a value");
         }
+        if (row->own_cells && (!own.empty() || !patterns.empty())) {
+            return fail(ErrorCode::kBadInput, "--{} runs cells of its own: leave --{} out", name,
+                        own.empty() ? "cells" : own);
+        }
+        own = row->own_cells ? name : own;
     }
     return {};
 }

@@ -36,8 +36,11 @@ struct TruthDevice {
 struct OptionRow {
     const char* name;  // "pairs": --pairs
     const char* help;
-    std::optional<std::uint64_t> most;  // of a number, where 0 is as if it had not been given
-};                                      // nothing: a flag
+    // Of a number, where 0 is as if it had not been given. Nothing: a flag.
+    std::optional<std::uint64_t> most;
+    // It runs cells of its own in the place of the scenario's: without --cells, and one such at a time.
+    bool own_cells = false;
+};
 
 // Of the offload truth table: all pairs of the matrix's dimensions, or all triples and each feature
 // on alone as well.
@@ -108,9 +111,11 @@ verdict::ScenarioResult not_run(const Scenario& scenario, const std::string& why
 // Of patterns of cells ("cure.*", "dns-race/cure.*") those for this scenario, without its name.
 std::vector<std::string> patterns_for(const std::string& scenario,
                                       const std::vector<std::string>& patterns);
-// kBadInput unless each option is of one of these scenarios, and within its range.
+// kBadInput unless each option is of one of these scenarios, within its range, and goes with the others
+// and with the patterns of cells.
 Status check_options(const std::vector<const Scenario*>& scenarios,
-                     const verdict::ScenarioOptions& given);
+                     const verdict::ScenarioOptions& given,
+                     const std::vector<std::string>& patterns);
 // kBadInput unless each pattern matches a cell of the scenario: the sentence names those there are.
 Status check_cells(const Scenario& scenario, const std::vector<std::string>& patterns);
 

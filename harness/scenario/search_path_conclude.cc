@@ -69,16 +69,9 @@ void tell_path_cure(const PathRuns& cells, verdict::ScenarioResult& result) {
     const std::string name =
         "a dot behind the name, or `ndots:2` (dnsConfig.options of the pod), so that the name "
         "itself is asked for first";
-    result.cure_shown = after != nullptr && failed.empty() && again != nullptr;
-    if (!result.cure_shown) {
-        result.cure = fmt::format("{} ({})", name,
-                                  !failed.empty() ? "not shown: " + in_a_row(failed, "; ")
-                                  : after == nullptr
-                                      ? "not tried in this run"
-                                      : "not shown: without it the failure was not seen again");
+    if (!tell_cure(name, after, failed, again != nullptr, result)) {
         return;
     }
-    result.after_cell = after->cell.id;
     result.cure = fmt::format(
         "{}. Seen with as many losses a query: {}; without it again {} lookups waited or failed",
         name, in_a_row(shown, "; "), some_of(again->seen().hit(), again->seen().lookups));

@@ -75,16 +75,9 @@ void tell_split_cure(const SplitRuns& cells, verdict::ScenarioResult& result) {
     const std::string name =
         "a dot behind the name, or `ndots:2` (dnsConfig.options of the pod); in the cache: keep A "
         "and AAAA of one name together";
-    result.cure_shown = after != nullptr && failed.empty() && again != nullptr;
-    if (!result.cure_shown) {
-        result.cure = fmt::format("{} ({})", name,
-                                  !failed.empty() ? "not shown: " + in_a_row(failed, "; ")
-                                  : after == nullptr
-                                      ? "not tried in this run"
-                                      : "not shown: without it the failure was not seen again");
+    if (!tell_cure(name, after, failed, again != nullptr, result)) {
         return;
     }
-    result.after_cell = after->cell.id;
     result.cure =
         fmt::format("{}. Seen to help: {}; without it again {} lookups failed", name,
                     in_a_row(shown), some_of(again->seen().failed(), again->seen().lookups));

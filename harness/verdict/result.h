@@ -124,11 +124,34 @@ struct Bar {
     Kind kind = Kind::kNeutral;
 };
 
+// One line of a chart of curves, by ascending x.
+struct Curve {
+    struct Point {
+        double x = 0;
+        double y = 0;
+        std::optional<Interval> interval;  // of y
+    };
+    std::string label;
+    std::vector<Point> points;
+};
+
+// Something else that was measured on the x axis of curves: where most of it lies, and its middle.
+struct AxisMark {
+    std::string label;
+    double low = 0;
+    double middle = 0;
+    double high = 0;
+};
+
+// Bars, or curves over an x axis from 0 on, which grows as log(1 + x).
 struct Chart {
     std::string title;
-    std::string unit;
-    double maximum = 0;  // of the axis; 0: from the data
+    std::string unit;    // of bars and of curves' y
+    double maximum = 0;  // of that axis; 0: from the data
     std::vector<Bar> bars;
+    std::string x_label = {};  // with its unit
+    std::vector<Curve> curves = {};
+    std::vector<AxisMark> marks = {};
 };
 
 // One line of proof, such as a wrong packet beside the tuple that explains it.
@@ -172,7 +195,7 @@ struct ScenarioResult {
     std::uint64_t unexplained = 0;  // losses or wrong answers that could not be joined to a cause
     std::vector<EvidenceFile> evidence;
     std::vector<std::string> planned =
-        {};  // ids of all cells that were to be run; empty: not known
+        {};  // ids of all cells that were to be run; empty: those of its row, or not known
     std::vector<Repetition> repetitions = {};  // empty: it was run once
     std::size_t kept = 1;  // the repetition that cause, cure, proofs, charts and tables are of
     double seconds = 0;

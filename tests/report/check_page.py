@@ -98,6 +98,9 @@ def check(page_text, run):
                 assert collapsed(field) in text, field
         for bar in (bar for chart in scenario["charts"] for bar in chart["bars"]):
             assert bar["label"] in text
+        for chart in scenario["charts"]:
+            for shown in chart.get("curves", []) + chart.get("marks", []):
+                assert shown["label"] in text
     for fact in (fact for group in run["environment"] for fact in group["facts"]):
         expected = {"read": fact["value"], "absent": "not present", "denied": "permission denied"}
         assert collapsed(f"{fact['name']} {expected[fact['status']]}") in collapsed_facts(page), fact

@@ -96,6 +96,29 @@ BOOST_AUTO_TEST_CASE(before_and_after_falls_back_on_one_toggle_apart) {
     BOOST_TEST(before_after_html({}).empty());
 }
 
+BOOST_AUTO_TEST_CASE(curves_stand_over_an_axis_that_grows_as_the_logarithm) {
+    Chart chart{.title = "t",
+                .unit = "%",
+                .maximum = 100,
+                .x_label = "skew <us>",
+                .curves = {{"1 & 2", {{0, 50, Interval{40, 60}}, {100, 0, std::nullopt}}}},
+                .marks = {{"glibc", 1, 3, 7}}};
+    const std::string html = chart_html(chart);
+    // From the left edge in the middle to the right edge at the bottom.
+    BOOST_TEST(
+        html.find(R"(class="curve look0" x1="0.000%" x2="100.000%" y1="110.0" y2="210.0")") !=
+        std::string::npos);
+    BOOST_TEST(
+        html.find(R"(class="curve thin look0" x1="0.000%" x2="0.000%" y1="130.0" y2="90.0")") !=
+        std::string::npos);
+    // log(4) / log(101), log(2) / log(101), log(8) / log(101)
+    BOOST_TEST(html.find(R"(class="mark" x1="30.038%")") != std::string::npos);
+    BOOST_TEST(html.find(R"(class="range" x1="15.019%" x2="45.057%")") != std::string::npos);
+    BOOST_TEST(html.find("skew &lt;us&gt;") != std::string::npos);
+    BOOST_TEST(html.find("1 &amp; 2") != std::string::npos);
+    BOOST_TEST(occurrences(html, "class=\"fill") == 0);
+}
+
 BOOST_AUTO_TEST_CASE(bars_have_whiskers_only_with_an_interval_and_stay_on_the_axis) {
     Chart chart{.title = "t", .unit = "%", .maximum = 50, .bars = {{.label = "a", .value = 80}}};
     std::string html = chart_html(chart);

@@ -1,4 +1,4 @@
-// dns-tcp-limit and nodelocal on the running kernel, run as a user runs them, with their symptoms by other
+// dns-tcp-limit, nodelocal, and the first race and the map of dns-race on the running kernel, run as a user runs them, with their symptoms by other
 // causes planted beside them. With SHORT_PATHS the few cells that show each.
 #define BOOST_TEST_MODULE dns_path_lab
 #include <boost/test/unit_test.hpp>
@@ -6,6 +6,7 @@
 #include <fstream>
 #include <thread>
 
+#include "harness/netfilter/create.h"
 #include "tests/scenario/traps.h"
 
 using nlohmann::json;
@@ -76,6 +77,21 @@ json run_of(const std::string& id, const std::vector<std::string>& more, int exi
 
 #ifdef SHORT_PATHS
 
+// How long it takes is told, and fails no test: it depends on what else runs.
+BOOST_AUTO_TEST_CASE(the_first_race_comes_with_its_entries_beside_a_control) {
+    const json scenario = run_of("dns-race", {"--first"}, 1);
+    BOOST_TEST(scenario["verdict"] == "EXPOSED", scenario["headline"]);
+    const json& cell = cell_named(scenario, "first.two-cpus");
+    BOOST_TEST(measure(cell, "clash_resolve") > 0);
+    BOOST_TEST(measure(cell, "first_race") > 0);
+    BOOST_TEST_MESSAGE(scenario["headline"]);
+    BOOST_TEST(measure(cell_named(scenario, "control.first.one-cpu"), "clash_resolve") == 0);
+    BOOST_REQUIRE(!scenario["proofs"].empty());
+    const std::string told = scenario["proofs"][0].dump();
+    BOOST_TEST(told.find("conntrack: an entry") != std::string::npos, told);
+    BOOST_TEST(told.find("NAT_CLASH") != std::string::npos, told);
+}
+
 BOOST_AUTO_TEST_CASE(more_connections_than_workers_are_found_and_named) {
     const json scenario =
         run_of(kTcpLimit, {"--cells", "control.burst-15,burst-80,cure.burst-80.more-workers"}, 0);
@@ -101,6 +117,25 @@ BOOST_AUTO_TEST_CASE(a_cache_on_the_node_keeps_lookups_out_of_conntrack) {
 }
 
 #else
+
+BOOST_AUTO_TEST_CASE(the_map_shows_where_pairs_race_and_where_resolvers_are) {
+    const json scenario = run_of("dns-race", {"--map"}, 1);
+    BOOST_TEST(scenario["verdict"] == "EXPOSED", scenario["headline"]);
+    BOOST_TEST(scenario["seconds"] < 120);
+    BOOST_TEST(measure(cell_named(scenario, "control.map.one-cpu"), "raced_share") == 0);
+    BOOST_REQUIRE(scenario["charts"].size() == 4U);
+    for (const json& chart : scenario["charts"]) {
+        BOOST_TEST(chart["curves"].size() >= 2U);
+        BOOST_TEST(chart["x_label"].get<std::string>().find("far port") != std::string::npos);
+        BOOST_REQUIRE(!chart["marks"].empty());
+        BOOST_TEST(chart["marks"][0]["label"] == "glibc");
+        BOOST_TEST(chart["marks"][0]["middle"] > 0);
+    }
+    const std::string resolvers = scenario["explanation"].dump();
+    for (const char* absent : {"Go: not measured", "systemd-resolved: not measured"}) {
+        BOOST_TEST(resolvers.find(absent) != std::string::npos, resolvers);
+    }
+}
 
 BOOST_AUTO_TEST_CASE(the_limits_of_dnsmasq_are_found_named_and_cured) {
     const json scenario = run_of(kTcpLimit, {}, 0);
@@ -196,6 +231,30 @@ BOOST_AUTO_TEST_CASE(answers_from_elsewhere_without_a_clash_are_not_the_race) {
                        "nft 'add table ip trap; add chain ip trap skip { type filter hook "
                        "prerouting priority -300; }; add rule ip trap skip udp sport 53 "
                        "notrack'"));
+}
+
+// The DUT's table is filled with answered flows, again whenever the scenario has emptied it.
+BOOST_AUTO_TEST_CASE(a_table_that_is_really_full_is_not_the_race) {
+    trapped(kNodelocal, "control.one-by-one,no-cache", "control.one-by-one", "table-full",
+            [](Planter& lab) {
+                lab.wait_for_namespace("server", "s0");
+                const std::string dut = lab.name_of("dut");
+                while (lab.going_on()) {
+                    // Up to the entry for which there is no room.
+                    const auto full = pathproof::netfilter::create_entries(
+                        dut, 2'000'000, [](std::uint64_t number) {
+                            const auto host = static_cast<std::uint32_t>(number / 50'000);
+                            return pathproof::netfilter::NewEntry{
+                                .source = {pathproof::frame::IpAddress::v4(0xc6130001 + host),
+                                           static_cast<std::uint16_t>(10'000 + number % 50'000)},
+                                .destination = {pathproof::frame::IpAddress::v4(0xc0000201), 9},
+                                .protocol = 17,
+                                .status = pathproof::netfilter::kAnsweredFlow};
+                        });
+                    BOOST_WARN(!full.has_value());
+                    std::this_thread::sleep_for(20ms);
+                }
+            });
 }
 
 namespace {

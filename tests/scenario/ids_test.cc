@@ -58,18 +58,25 @@ BOOST_AUTO_TEST_CASE(a_pattern_with_a_scenario_before_it_is_for_that_one_alone) 
 
 BOOST_AUTO_TEST_CASE(an_option_is_taken_by_the_scenarios_that_declare_it_within_its_range) {
     const std::vector<const Scenario*> race{find_scenario("dns-race")};
-    BOOST_TEST(check_options(race, {}).has_value());
-    BOOST_TEST(check_options(race, {{"pairs", 50'000}}).has_value());
-    const auto refused = [&](const pathproof::verdict::ScenarioOptions& given) {
-        const auto checked = check_options(race, given);
+    BOOST_TEST(check_options(race, {}, {}).has_value());
+    BOOST_TEST(check_options(race, {{"pairs", 50'000}}, {"cure.*"}).has_value());
+    const auto refused = [&](const pathproof::verdict::ScenarioOptions& given,
+                             const std::vector<std::string>& patterns = {}) {
+        const auto checked = check_options(race, given, patterns);
         return checked ? std::string() : checked.error().message;
     };
     BOOST_TEST(refused({{"pairs", 50'001}}) == "--pairs is a number from 0 to 50000");
     BOOST_TEST(refused({{"pairs", std::nullopt}}) == "--pairs is a number from 0 to 50000");
     BOOST_TEST(refused({{"full", std::nullopt}}) == "--full is of no scenario of this run");
     BOOST_TEST(refused({{"no-such", 1}}) == "--no-such is of no scenario of this run");
+    // One that runs cells of its own goes with no other that does, and with no pattern of cells.
+    BOOST_TEST(refused({{"first", std::nullopt}}) == "");
+    BOOST_TEST(refused({{"first", std::nullopt}}, {"cure.*"}) ==
+               "--first runs cells of its own: leave --cells out");
+    BOOST_TEST(refused({{"first", std::nullopt}, {"map", std::nullopt}}) ==
+               "--map runs cells of its own: leave --first out");
     BOOST_TEST(
-        check_options({find_scenario("offload-truth")}, {{"full", std::nullopt}}).has_value());
+        check_options({find_scenario("offload-truth")}, {{"full", std::nullopt}}, {}).has_value());
     const Options options{.given = {{"pairs", 7}, {"full", std::nullopt}}};
     BOOST_TEST(options.number("pairs", 3) == 7u);
     BOOST_TEST(options.number("other", 3) == 3u);

@@ -204,6 +204,28 @@ BOOST_AUTO_TEST_CASE(an_access_list_that_refuses_has_another_cause) {
     trap(kSplit, "glibc.nx-cname", "control.nx-nx", stranger(""), "foreign-answer");
 }
 
+// It keeps each answer for an hour, whatever its TTL is.
+BOOST_AUTO_TEST_CASE(a_cache_that_lies_about_ttl_has_another_cause) {
+    trap(kSplit, "glibc.cache-expiry", "control.nx-nx",
+         stranger("--server=203.0.113.2 --cache-size=1000 --min-cache-ttl=3600 --neg-ttl=3600"),
+         "foreign-answer");
+}
+
+// A client without IPv6 asks for AAAA all the same, and is told of the search alone.
+BOOST_AUTO_TEST_CASE(a_client_without_ipv6_is_given_no_other_cause) {
+    const Sprung run = spring(
+        {.arguments = {"repro", kSplit, "--cells", "glibc.nx-cname,glibc.nx-empty,control.nx-nx"},
+         .plant = command("client", "sysctl -q -w net.ipv6.conf.all.disable_ipv6=1")});
+    BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
+    const json& scenario = run.scenario(kSplit);
+    for (const std::string& claim : contradictions(scenario, {})) {
+        BOOST_TEST(false, claim);
+    }
+    BOOST_TEST(cell_named(scenario, "control.nx-nx")["verdict"] == "PASS", scenario["headline"]);
+    BOOST_TEST(cell_named(scenario, "glibc.nx-cname")["cause"] == kSplit);
+    BOOST_TEST(cell_named(scenario, "glibc.nx-empty")["verdict"] == "PASS");
+}
+
 BOOST_AUTO_TEST_CASE(queries_that_a_filter_rejects_have_another_cause) {
     trap(kSplit, "glibc.nx-cname", "control.nx-nx",
          command("dut", "iptables -A FORWARD -p udp --dport 53 -j REJECT"), "query-lost");

@@ -1,4 +1,4 @@
-// Each scenario of the service path again and again: how often it is reproduced, whether a control ever
+// dns-race and each scenario of the service path and of resolvers again and again: how often it is reproduced, whether a control ever
 // fails and whether a cause is ever said that is none of its own; once on a machine that is idle, and
 // once beside two processes that take all the CPU they get.
 //
@@ -31,6 +31,11 @@ const std::map<std::string, std::set<std::string>> kOwnCauses = {
     {"snat-exhaustion", {"port-search"}},
     {"pmtu-blackhole", {"fragments-dropped", "icmp-filtered"}},
     {"invalid-rst", {"invalid-rst"}},
+    {"search-path", {"search-path"}},
+    {"split-answer", {"split-answer", "nodata-answer"}},
+    {"dns-tcp-limit", {"worker-limit", "forward-max"}},
+    {"nodelocal", {"conntrack-race"}},
+    {"dns-race", {"late-answer", "same-tuple-race", "same-tuple-race+late-answer"}},
 };
 
 std::string variable(const char* name, const std::string& otherwise) {
