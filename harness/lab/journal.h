@@ -69,6 +69,9 @@ class Journal {
     Status load_rules(const std::string& table, const std::string& rules);
     // Receive packet steering of the device's first receive queue, where /sys shows the namespace.
     Status steer(const std::string& device, const std::string& cpu_mask);
+    // Makes a folder beside the journal and gives its path; one of before by that name is it. Undo:
+    // it is deleted with all that is in it.
+    Result<std::string> make_folder(const std::string& name);
     // Has `mib` of 2 MiB hugepages free if the memory allows it (at most half of what is
     // available), and says how many MiB of free hugepages there really are now: that may be less,
     // or more. Undo: the old count, once nobody of ours uses them.

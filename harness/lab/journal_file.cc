@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 using Kind = UndoAction::Kind;
 
-constexpr std::array<std::pair<Kind, const char*>, 8> kKindNames{{
+constexpr std::array<std::pair<Kind, const char*>, 9> kKindNames{{
     {Kind::kNetns, "netns"},
     {Kind::kSysctl, "sysctl"},
     {Kind::kHugepages, "hugepages"},
@@ -21,6 +21,7 @@ constexpr std::array<std::pair<Kind, const char*>, 8> kKindNames{{
     {Kind::kXdp, "xdp"},
     {Kind::kRules, "rules"},
     {Kind::kSteering, "steering"},
+    {Kind::kFolder, "folder"},
 }};
 
 const char* kind_name(Kind kind) {
@@ -179,6 +180,7 @@ std::string describe(const UndoAction& action) {
         case Kind::kIp: return fmt::format("{}ip {}", where, action.name);
         case Kind::kXdp: return fmt::format("{}{}: no XDP program", where, action.device);
         case Kind::kRules: return fmt::format("iptables table {}", action.name);
+        case Kind::kFolder: return fmt::format("folder {}", action.name);
         case Kind::kSteering:
             return fmt::format("{}{}: rps_cpus {}", where, action.device, action.value);
     }

@@ -25,6 +25,7 @@ struct UndoAction {
         kXdp,        // a device had no XDP program; `value` tells of ours (port_notes.h)
         kRules,      // the iptables table `name` of the namespace `place` was `value` (host_undo.h)
         kSteering,   // rps_cpus of a device's first receive queue was `value`
+        kFolder,     // the folder `name` was not there
     };
     Kind kind = Kind::kNetns;
     std::string name;
