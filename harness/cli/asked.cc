@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <tuple>
 
 #include "harness/cli/offload_check.h"
 
@@ -95,7 +96,7 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
         session.scenarios.push_back(found.front());
     }
     for (const scenario::Scenario& each : scenario::all_scenarios()) {
-        if (asked.scenarios.empty() && each.when == scenario::Scenario::When::kAlways) {
+        if (asked.scenarios.empty() && each.when != scenario::Scenario::When::kAsked) {
             session.scenarios.push_back(&each);
         }
     }
@@ -107,6 +108,10 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
     if (!taken) {
         return pass_on(taken.error());
     }
+    std::erase_if(session.scenarios, [&](const scenario::Scenario* each) {
+        return asked.scenarios.empty() && each->when == scenario::Scenario::When::kOnItsLab &&
+               !session.place->lacks(each->needs).empty();
+    });
     // Of another lab's device the one that its driver says.
     const bool own = asked.command == "qualify" && !session.device && session.place->duts().empty();
     const std::string named = asked.profile.empty() && own ? "veth" : asked.profile;
@@ -152,11 +157,17 @@ void add_run_options(CLI::App& command, verdict::RunOptions& asked) {
         }
     }
     // Together with the lab they are one text, which a report keeps and `rerun` reads.
-    for (const auto& [name, help] :
-         {std::pair{"nic", "the guest's NICs, separated by commas, or all (default: e1000e)"},
-          {"kernel", "the guest's kernel: a bzImage, or Debian's linux-image-... (default: one is found)"},
-          {"modules", "the folder with the modules of --kernel"},
-          {"module", "a .ko file in the place of the NIC's driver"}}) {
+    for (const auto& [lab, name, help] :
+         {std::tuple{"qemu", "nic",
+                     "the guest's NICs, separated by commas, or all (default: e1000e)"},
+          {"qemu", "kernel",
+           "the guest's kernel: a bzImage, or Debian's linux-image-... (default: one is found)"},
+          {"qemu", "modules", "the folder with the modules of --kernel"},
+          {"qemu", "module", "a .ko file in the place of the NIC's driver"},
+          {"cni", "conflist",
+           "the network: bridge, ptp, macvlan, ipvlan, flannel, calico, a conflist file, or one "
+           "for each node: A,B (default: all that are built in)"},
+          {"cni", "plugins", "the folder of the plug-ins (default: /usr/lib/cni)"}}) {
         const std::string key = name;
         command
             .add_option_function<std::string>(
@@ -165,7 +176,7 @@ void add_run_options(CLI::App& command, verdict::RunOptions& asked) {
                     asked.lab = lab_with(asked.lab, key, value);
                 },
                 help)
-            ->group("Lab qemu");
+            ->group(std::string("Lab ") + lab);
     }
     command.add_flag("--no-hugepages", asked.no_hugepages, "do not reserve hugepages");
 }

@@ -218,18 +218,23 @@ class Run {
 };
 
 // What lab_with() put together. Values may have commas: what follows one and is no option goes on.
-std::pair<std::string, lab::GuestOptions> split_lab(const std::string& text) {
-    lab::GuestOptions guest;
-    const std::map<std::string, std::string*> options{{"nic", &guest.nic},
-                                                      {"kernel", &guest.kernel},
-                                                      {"modules", &guest.modules},
-                                                      {"module", &guest.module}};
+struct NamedLab {
+    std::string name;
+    lab::GuestOptions guest = {};
+    lab::CniOptions cni = {};
+};
+NamedLab split_lab(const std::string& text) {
+    NamedLab named{.name = text};
+    const std::map<std::string, std::string*> options{
+        {"nic", &named.guest.nic},         {"kernel", &named.guest.kernel},
+        {"modules", &named.guest.modules}, {"module", &named.guest.module},
+        {"conflist", &named.cni.conflist}, {"plugins", &named.cni.plugins}};
     std::size_t begin = std::string::npos;
     for (const auto& [key, value] : options) {
         begin = std::min(begin, text.find(fmt::format(":{}=", key)));
     }
     if (begin == std::string::npos) {
-        return {text, guest};
+        return named;
     }
     std::string* last = nullptr;
     std::istringstream parts(text.substr(begin + 1));
@@ -243,7 +248,8 @@ std::pair<std::string, lab::GuestOptions> split_lab(const std::string& text) {
             *last += "," + part;
         }
     }
-    return {text.substr(0, begin), guest};
+    named.name = text.substr(0, begin);
+    return named;
 }
 
 // On the NAT path all hosts are of the kernel.
@@ -305,13 +311,13 @@ void add_lab_option(CLI::App& command, std::string& lab) {
 }
 
 std::string lab_with(const std::string& lab, const std::string& key, const std::string& value) {
-    const bool first = split_lab(lab).first == lab;
+    const bool first = split_lab(lab).name == lab;
     return fmt::format("{}{}{}={}", lab, first ? ":" : ",", key, value);
 }
 
 Status take_lab(const std::string& name, SessionOptions& session) {
-    const auto [lab, guest] = split_lab(name);
-    session.place = TRY(lab::open_lab(lab, guest));
+    const NamedLab lab = split_lab(name);
+    session.place = TRY(lab::open_lab(lab.name, lab.guest, lab.cni));
     session.evidence_note = session.place->evidence_note();
     session.lab = session.place->name();
     const std::shared_ptr<agent::Client> dut = session.place->dut();

@@ -295,6 +295,7 @@ class FileLab final : public Lab {
                        "file "
                        "has ports of the tester there";
             case Role::kDevice: return "";
+            case Role::kPods: return "it takes pods that CNI plug-ins attach: --lab cni";
         }
         return "";
     }

@@ -420,6 +420,17 @@ Status Journal::bind_pci(const std::string& address, UserDriver driver) {
     return bound;
 }
 
+Result<std::string> Journal::make_folder(const std::string& name) {
+    const std::string path = fmt::format("{}/{}-{}", impl_->directory, run_id(), name);
+    TRY(change({{.kind = Kind::kFolder, .name = path}}, [&]() -> Status {
+        std::error_code wrong;
+        std::filesystem::create_directories(path, wrong);
+        return wrong ? Status(fail(ErrorCode::kFailed, "make {}: {}", path, wrong.message()))
+                     : Status();
+    }));
+    return path;
+}
+
 Result<std::uint32_t> Journal::reserve_hugepages(std::uint32_t mib) {
     const std::lock_guard lock(impl_->mutex);
     const KernelFiles& files = impl_->files;

@@ -76,6 +76,9 @@ class Journal {
     // Gives a PCI device to user space. Undo: its former driver, its interface with name, flags,
     // addresses and routes. Errors: those of check_bindable(); it is as it was then.
     Status bind_pci(const std::string& address, UserDriver driver);
+    // Makes a folder beside the journal and gives its path; one of before by that name is it. Undo:
+    // it is deleted with all that is in it.
+    Result<std::string> make_folder(const std::string& name);
     // Has `mib` of 2 MiB hugepages free if the memory allows it (at most half of what is
     // available), and says how many MiB of free hugepages there really are now: that may be less,
     // or more. Undo: the old count, once nobody of ours uses them.

@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 using Kind = UndoAction::Kind;
 
-constexpr std::array<std::pair<Kind, const char*>, 11> kKindNames{{
+constexpr std::array<std::pair<Kind, const char*>, 12> kKindNames{{
     {Kind::kNetns, "netns"},
     {Kind::kSysctl, "sysctl"},
     {Kind::kHugepages, "hugepages"},
@@ -24,6 +24,7 @@ constexpr std::array<std::pair<Kind, const char*>, 11> kKindNames{{
     {Kind::kBinding, "binding"},
     {Kind::kModule, "module"},
     {Kind::kParameter, "parameter"},
+    {Kind::kFolder, "folder"},
 }};
 
 const char* kind_name(Kind kind) {
@@ -182,6 +183,7 @@ std::string describe(const UndoAction& action) {
         case Kind::kIp: return fmt::format("{}ip {}", where, action.name);
         case Kind::kXdp: return fmt::format("{}{}: no XDP program", where, action.device);
         case Kind::kRules: return fmt::format("iptables table {}", action.name);
+        case Kind::kFolder: return fmt::format("folder {}", action.name);
         case Kind::kSteering:
             return fmt::format("{}{}: rps_cpus {}", where, action.device, action.value);
         case Kind::kBinding: return fmt::format("the driver of PCI device {}", action.name);

@@ -28,6 +28,7 @@ struct UndoAction {
         kBinding,    // the PCI device `name` was bound as `value` says (pci_binding.h)
         kModule,     // the kernel module `name` was not loaded
         kParameter,  // the parameter `name` of a module ("vfio/parameters/x") was `value`
+        kFolder,     // the folder `name` was not there
     };
     Kind kind = Kind::kNetns;
     std::string name;

@@ -11,7 +11,9 @@ namespace {
 class VethLab final : public Lab {
   public:
     const std::string& name() const override { return name_; }
-    std::string lacks(Role /*role*/) const override { return ""; }
+    std::string lacks(Role role) const override {
+        return role == Role::kPods ? "it takes pods that CNI plug-ins attach: --lab cni" : "";
+    }
     Result<std::unique_ptr<Overlay>> overlay(Journal& journal) override {
         return Overlay::build(journal);
     }
@@ -41,6 +43,7 @@ struct Row {
 };
 
 constexpr const char* kQemu = "qemu";
+constexpr const char* kCni = "cni";
 
 constexpr std::array kRows{
     Row{"veth", "built in: namespaces, veth and vxlan devices of this kernel",
@@ -48,6 +51,9 @@ constexpr std::array kRows{
     Row{kQemu, "kernel drivers on NICs that QEMU emulates: --nic",
         [](const std::string& name) { return name == kQemu; },
         [](const std::string& /*name*/) { return make_qemu_lab({}); }},
+    Row{kCni, "pods that real CNI plug-ins attach to two nodes: --conflist, --plugins",
+        [](const std::string& name) { return name == kCni; },
+        [](const std::string& /*name*/) { return make_cni_lab({}); }},
     Row{"net.config",
         "the environment of the kernel's selftests: NETIF, LOCAL_V4, REMOTE_TYPE, ...",
         [](const std::string& name) {
@@ -60,13 +66,20 @@ constexpr std::array kRows{
 
 }  // namespace
 
-Result<std::unique_ptr<Lab>> open_lab(const std::string& name, const GuestOptions& guest) {
+Result<std::unique_ptr<Lab>> open_lab(const std::string& name, const GuestOptions& guest,
+                                      const CniOptions& cni) {
+    if (name != kCni && cni != CniOptions{}) {
+        return fail(ErrorCode::kBadInput, "--conflist and --plugins are of the lab {}", kCni);
+    }
     if (name == kQemu) {
         return make_qemu_lab(guest);
     }
     if (guest != GuestOptions{}) {
         return fail(ErrorCode::kBadInput,
                     "--nic, --kernel, --modules and --module are of the lab {}", kQemu);
+    }
+    if (name == kCni) {
+        return make_cni_lab(cni);
     }
     for (const Row& row : kRows) {
         if (row.is_meant(name)) {

@@ -14,6 +14,7 @@
 #include "dataplane/base/result.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/lab_file.h"
+#include "harness/lab/pod_nodes.h"
 #include "harness/lab/veth_lab.h"
 
 namespace pathproof::lab {
@@ -23,6 +24,7 @@ enum class Role {
     kNatBox,   // the tester's clients and servers, and a DUT that translates between them
     kNatPath,  // a client and a server of the kernel's own, and a DUT that translates between them
     kDevice,   // a device of the DUT, and a port of the tester at the other end of its cable
+    kPods,     // pods that CNI plug-ins attach, on two nodes with the tester as their cable
 };
 
 // Names of a device and of the tester's port as users give them; netns empty: ours.
@@ -84,6 +86,12 @@ class Lab {
                                                       Journal& /*journal*/) {
         return fail(ErrorCode::kNotSupported, "this lab makes no {}", name);
     }
+    // Names of the networks that pods() can build.
+    virtual std::vector<std::string> pod_chains() const { return {}; }
+    virtual Result<std::unique_ptr<PodNodes>> pods(const std::string& /*chain*/,
+                                                   Journal& /*journal*/) {
+        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kPods));
+    }
     // What a run on it may and may not say; empty: as its devices are.
     virtual std::string evidence_note() const { return ""; }
 
@@ -104,14 +112,26 @@ struct GuestOptions {
     bool operator==(const GuestOptions&) const = default;
 };
 
+// Of the lab cni; empty: all that are built in, Debian's plug-ins.
+struct CniOptions {
+    std::string conflist;  // the name of a built-in network, a file, or one for each node: "A,B"
+    std::string plugins;   // their folder
+    bool operator==(const CniOptions&) const = default;
+};
+
 // The lab that `--lab` names. Errors: no such lab, a file that is wrong, a device that must not be
 // touched (kBadInput); a host that cannot be reached (kNotSupported, kUnavailable).
-Result<std::unique_ptr<Lab>> open_lab(const std::string& name, const GuestOptions& guest = {});
+Result<std::unique_ptr<Lab>> open_lab(const std::string& name, const GuestOptions& guest = {},
+                                      const CniOptions& cni = {});
 // What `--lab` takes, a line each, for help texts.
 std::vector<std::string> labs();
 
 // Guests of QEMU, each with one emulated NIC: real drivers without hardware.
 Result<std::unique_ptr<Lab>> make_qemu_lab(const GuestOptions& guest);
+
+// Pods that real CNI plug-ins attach. kBadInput: a conflist that is wrong, plug-ins that are not there;
+// kNotSupported: one that takes a daemon.
+Result<std::unique_ptr<Lab>> make_cni_lab(const CniOptions& options);
 
 // A lab that a TOML file describes, or the net.config of the kernel's selftests for network drivers
 // (tools/testing/selftests/drivers/net/README.rst), whose variables may be in our environment too:

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -72,6 +73,24 @@ Status undo_netns(const Note& note, UndoReport& report) {
     auto deleted = TRY(delete_netns(note.name));
     if (deleted) {
         report.done.push_back(done(note, std::move(*deleted)));
+    }
+    return {};
+}
+
+// With all that is in it. Only one whose name a run makes up: make_folder().
+Status undo_folder(const Note& note, UndoReport& report) {
+    const std::filesystem::path path(note.name);
+    const std::string name = path.filename().string();
+    if (!path.is_absolute() || path != path.lexically_normal() || name.find('-') != 4) {
+        return fail(ErrorCode::kBadInput, "'{}' is no folder of a run", note.name);
+    }
+    std::error_code wrong;
+    const auto gone = std::filesystem::remove_all(path, wrong);
+    if (wrong) {
+        return fail(ErrorCode::kFailed, "delete {}: {}", note.name, wrong.message());
+    }
+    if (gone > 0) {
+        report.done.push_back(done(note, "deleted folder " + note.name));
     }
     return {};
 }
@@ -293,6 +312,7 @@ Status undo_note(const Note& note, const KernelFiles& files, UndoReport& report)
             return at_netns(note.place, [&] { return undo_binding(note, files, report); });
         case Kind::kModule: return undo_module(note, files, report);
         case Kind::kParameter: return undo_parameter(note, files, report);
+        case Kind::kFolder: return undo_folder(note, report);
     }
     return {};
 }

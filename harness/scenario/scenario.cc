@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "harness/scenario/calibration_result.h"
+#include "harness/scenario/pod_life.h"
+#include "harness/scenario/pod_paths.h"
 #include "harness/scenario/search_path.h"
 #include "harness/scenario/split_answer.h"
 
@@ -39,6 +41,8 @@ const std::vector<Scenario>& all_scenarios() {
                                "two minutes)",
                                {},
                                true};
+    static const OptionRow cycles{
+        "cycles", "pods that are attached and detached in a row (0: each its own number)", 1000};
     static const std::vector<Scenario> scenarios = {
         {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", lab::Role::kOverlay,
          run_vxlan_checksum, vxlan_checksum_cells},
@@ -151,6 +155,27 @@ const std::vector<Scenario>& all_scenarios() {
          nodelocal_cells,
          {},
          Scenario::When::kAsked},
+        {"pod-paths",
+         "Connectivity of pods that CNI plug-ins attached",
+         lab::Role::kPods,
+         run_pod_paths,
+         pod_paths_cells,
+         {},
+         Scenario::When::kOnItsLab},
+        {"pod-residue",
+         "What CNI plug-ins leave behind",
+         lab::Role::kPods,
+         run_pod_residue,
+         pod_residue_cells,
+         {cycles},
+         Scenario::When::kOnItsLab},
+        {"pod-churn",
+         "What pods disturb that come and go",
+         lab::Role::kPods,
+         run_pod_churn,
+         pod_churn_cells,
+         {cycles},
+         Scenario::When::kOnItsLab},
     };
     return scenarios;
 }

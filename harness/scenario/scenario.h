@@ -97,7 +97,8 @@ struct Scenario {
     std::vector<std::string> (*cells)() = nullptr;
     std::vector<OptionRow> options = {};
     // kAsked: longer than a first verdict may take; `qualify` runs it where it is named.
-    enum class When { kAlways, kAsked } when = When::kAlways;
+    // kOnItsLab: where the lab has what it needs, and else nothing is said of it.
+    enum class When { kAlways, kAsked, kOnItsLab } when = When::kAlways;
 };
 
 // All scenarios in the order in which `qualify` runs them.

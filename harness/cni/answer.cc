@@ -1,0 +1,106 @@
+#include "harness/cni/answer.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "harness/process/foreign.h"
+
+namespace pathproof::cni {
+namespace {
+
+using nlohmann::json;
+
+// Empty where the key is missing or holds something else.
+std::string text_at(const json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+Result<PodAddress> read_address(const json& ip) {
+    if (!ip.is_object()) {
+        return fail(ErrorCode::kBadInput, "an entry of 'ips' is no object");
+    }
+    PodAddress address = TRY(parse_pod_address(text_at(ip, "address")));
+    if (const std::string gateway = text_at(ip, "gateway"); !gateway.empty()) {
+        address.gateway = TRY(frame::parse_ip(gateway));
+    }
+    return address;
+}
+
+}  // namespace
+
+std::string to_string(const ErrorObject& error) {
+    return fmt::format("code {}, \"{}\"{}", error.code, error.message,
+                       error.details.empty() ? "" : " (" + error.details + ")");
+}
+
+Result<PodAddress> parse_pod_address(std::string_view text) {
+    const std::size_t slash = text.find('/');
+    PodAddress address;
+    address.address = TRY(frame::parse_ip(text.substr(0, slash)));
+    const unsigned most = address.address.family == frame::Family::kIpv4 ? 32 : 128;
+    const std::string_view length = slash == text.npos ? "" : text.substr(slash + 1);
+    const char* const end = length.data() + length.size();
+    const auto [at, error] = std::from_chars(length.data(), end, address.prefix);
+    if (length.empty() || error != std::errc() || at != end || address.prefix > most) {
+        return fail(ErrorCode::kBadInput, "'{}' is no address with the length of its network",
+                    text);
+    }
+    return address;
+}
+
+Result<Added> parse_added(std::string_view text) {
+    const json result = process::parse_foreign(text);
+    if (!result.is_object()) {
+        return fail(ErrorCode::kBadInput, "what it printed is no JSON object: {}",
+                    process::last_words(text));
+    }
+    Added added{.version = text_at(result, "cniVersion"), .json = result.dump()};
+    if (added.version.empty()) {
+        return fail(ErrorCode::kBadInput, "its result has no cniVersion: {}",
+                    process::last_words(text));
+    }
+    for (const auto& [key, list] : result.items()) {
+        if ((key == "ips" || key == "interfaces") && !list.is_array() && !list.is_null()) {
+            return fail(ErrorCode::kBadInput, "'{}' of its result is no list", key);
+        }
+    }
+    for (const json& ip : result.value("ips", json::array())) {
+        added.addresses.push_back(TRY(read_address(ip)));
+    }
+    for (const json& one : result.value("interfaces", json::array())) {
+        if (!one.is_object()) {
+            return fail(ErrorCode::kBadInput, "an entry of 'interfaces' is no object");
+        }
+        added.interfaces.push_back(
+            {text_at(one, "name"), text_at(one, "mac"), text_at(one, "sandbox")});
+    }
+    return added;
+}
+
+std::optional<ErrorObject> parse_error(std::string_view text) {
+    const json object = process::parse_foreign(text);
+    if (!object.is_object() || !object.contains("code") || !object["code"].is_number_integer()) {
+        return std::nullopt;
+    }
+    return ErrorObject{object["code"].get<int>(), text_at(object, "msg"),
+                       text_at(object, "details")};
+}
+
+Result<std::vector<std::string>> parse_versions(std::string_view text) {
+    const json object = process::parse_foreign(text);
+    if (!object.is_object() || !object.contains("supportedVersions") ||
+        !object["supportedVersions"].is_array()) {
+        return fail(ErrorCode::kBadInput, "it names no supportedVersions: {}",
+                    process::last_words(text));
+    }
+    std::vector<std::string> versions;
+    for (const json& version : object["supportedVersions"]) {
+        if (version.is_string()) {
+            versions.push_back(version.get<std::string>());
+        }
+    }
+    return versions;
+}
+
+}  // namespace pathproof::cni

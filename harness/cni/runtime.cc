@@ -1,0 +1,241 @@
+#include "harness/cni/runtime.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ranges>
+
+#include "harness/process/foreign.h"
+#include "harness/process/program.h"
+
+namespace pathproof::cni {
+namespace {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr int kKilled = 137;  // of timeout(1) with -s KILL
+
+std::string key_of(const Attachment& what) {
+    return what.container_id + " " + what.interface;
+}
+
+// What it wrote, in one line.
+std::string words(const std::string& text) {
+    std::string line = process::without_controls(process::last_words(text));
+    std::ranges::replace(line, '\n', ' ');
+    line.erase(line.find_last_not_of(' ') + 1);
+    return line;
+}
+
+}  // namespace
+
+Status Runtime::check_plugins() const {
+    if (access((options_.plugins + "/.").c_str(), X_OK) != 0) {
+        return fail(ErrorCode::kBadInput,
+                    "there are no CNI plug-ins in {}: install containernetworking-plugins, or name "
+                    "their folder with --plugins",
+                    options_.plugins);
+    }
+    std::vector<std::string> types;
+    for (std::size_t i = 0; i < conflist_.plugins.size(); ++i) {
+        const Plugin& plugin = conflist_.plugins[i];
+        const std::string at = fmt::format("{}: plugins[{}]", conflist_.source, i);
+        const json config = json::parse(plugin.config);
+        for (const std::string& type :
+             {plugin.type, config.value("ipam", json::object()).value("type", std::string())}) {
+            const std::string path = options_.plugins + "/" + type;
+            if (type.empty()) {
+                continue;
+            }
+            if (access(path.c_str(), X_OK) != 0) {
+                return fail(ErrorCode::kBadInput,
+                            "{}: there is no plug-in '{}' in {}; those of Debian are in the "
+                            "package containernetworking-plugins",
+                            at, type, options_.plugins);
+            }
+            const auto ran = process::run_program(
+                {"timeout", "-s", "KILL",
+                 fmt::format("{}", 1e-3 * static_cast<double>(options_.patience.count())), "env",
+                 "CNI_COMMAND=VERSION", path},
+                {.input = json{{"cniVersion", conflist_.version}}.dump(),
+                 .timeout = options_.patience + 5s});
+            if (!ran || ran->exit_status == kKilled) {
+                return fail(ErrorCode::kBadInput, "{}: VERSION of {} did not end within {} ms", at,
+                            path, options_.patience.count());
+            }
+            const auto versions = parse_versions(ran->out);
+            if (!versions) {
+                return fail(ErrorCode::kBadInput, "{}: VERSION of {}: {}", at, path,
+                            versions.error().message);
+            }
+            if (std::ranges::find(*versions, conflist_.version) == versions->end()) {
+                return fail(ErrorCode::kBadInput,
+                            "{}: cniVersion: {} does not speak {}; it speaks up to {}",
+                            conflist_.source, path, conflist_.version,
+                            versions->empty() ? "nothing" : versions->back());
+            }
+        }
+    }
+    return {};
+}
+
+std::string Runtime::input_of(const Plugin& plugin, const Attachment& what,
+                              const std::string& previous) const {
+    json input = json::parse(plugin.config);
+    input["name"] = conflist_.name;
+    input["cniVersion"] = conflist_.version;
+    json runtime = json::object();
+    if (plugin.can("portMappings") && !what.ports.empty()) {
+        for (const PortMapping& port : what.ports) {
+            runtime["portMappings"].push_back({{"hostPort", port.host_port},
+                                               {"containerPort", port.container_port},
+                                               {"protocol", port.protocol}});
+        }
+    }
+    if (plugin.can("bandwidth") && what.bandwidth != 0) {
+        runtime["bandwidth"] = {{"ingressRate", what.bandwidth},
+                                {"ingressBurst", what.bandwidth},
+                                {"egressRate", what.bandwidth},
+                                {"egressBurst", what.bandwidth}};
+    }
+    if (plugin.can("ips") && !what.ips.empty()) {
+        runtime["ips"] = what.ips;
+    }
+    if (!runtime.empty()) {
+        input["runtimeConfig"] = runtime;
+    }
+    if (!previous.empty()) {
+        input["prevResult"] = json::parse(previous);
+    }
+    return input.dump();
+}
+
+Result<Runtime::Said> Runtime::call(const Plugin& plugin, const std::string& command,
+                                    const Attachment& what, const std::string& previous,
+                                    std::chrono::microseconds life) {
+    const auto began = std::chrono::steady_clock::now();
+    // timeout(1) kills the plug-in with what it started, such as its IPAM plug-in.
+    const auto ran = process::run_program(
+        {"timeout", "-s", "KILL", fmt::format("{:.6f}", 1e-6 * static_cast<double>(life.count())),
+         "env", "CNI_COMMAND=" + command, "CNI_CONTAINERID=" + what.container_id,
+         "CNI_NETNS=" + (what.netns.empty() ? "" : "/run/netns/" + what.netns),
+         "CNI_IFNAME=" + what.interface, "CNI_PATH=" + options_.plugins, "CNI_ARGS=" + what.args,
+         options_.plugins + "/" + plugin.type},
+        {.netns = options_.netns,
+         .input = input_of(plugin, what, previous),
+         .timeout = std::chrono::duration_cast<std::chrono::milliseconds>(life) + 5s});
+    calls_.push_back(
+        {plugin.type, command,
+         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began)
+             .count()});
+    if (!ran) {
+        return pass_on(ran.error());
+    }
+    Said said{.ok = ran->exit_status == 0, .killed = ran->exit_status == kKilled, .out = ran->out};
+    if (said.ok) {
+        return said;
+    }
+    const auto error = parse_error(ran->out);
+    said.complaint = fmt::format(
+        "{} of {} in {}: {}{}", command, plugin.type, options_.netns,
+        said.killed ? fmt::format("it did not end within {} ms and was killed", life.count() / 1000)
+        : error     ? to_string(*error)
+                    : fmt::format("exit status {} without an error object; it printed: {}",
+                                  ran->exit_status, words(ran->out)),
+        ran->err.empty() ? "" : "; stderr: " + words(ran->err));
+    return said;
+}
+
+Result<Added> Runtime::take(const Plugin& plugin, const Said& said) const {
+    auto added = parse_added(said.out);
+    if (!added) {
+        return fail(ErrorCode::kFailed, "ADD of {} in {}: {}", plugin.type, options_.netns,
+                    added.error().message);
+    }
+    for (const PodAddress& ip : added->addresses) {
+        if (const std::string why = outside_plan(ip.address); !why.empty()) {
+            return fail(ErrorCode::kFailed, "ADD of {} in {}: {}", plugin.type, options_.netns,
+                        why);
+        }
+    }
+    return added;
+}
+
+Result<Added> Runtime::add(const Attachment& what) {
+    Added added;
+    const auto run = [&]() -> Status {
+        for (const Plugin& plugin : conflist_.plugins) {
+            const Said said = TRY(call(plugin, "ADD", what, added.json, options_.patience));
+            if (!said.ok) {
+                return fail(ErrorCode::kFailed, "{}", said.complaint);
+            }
+            added = TRY(take(plugin, said));
+        }
+        if (added.addresses.empty()) {
+            return fail(ErrorCode::kFailed,
+                        "{}: the pod got no address from the chain: its last plug-in, {}, gave "
+                        "none; does a plug-in have an 'ipam'?",
+                        conflist_.source, conflist_.plugins.back().type);
+        }
+        return {};
+    };
+    if (const Status ran = run(); !ran) {
+        const Status deleted = del(what);
+        return fail(ran.error().code, "{}{}", ran.error().message,
+                    deleted ? "" : "; then " + deleted.error().message);
+    }
+    results_[key_of(what)] = added.json;
+    return added;
+}
+
+Status Runtime::check(const Attachment& what) {
+    const auto known = results_.find(key_of(what));
+    for (const Plugin& plugin : conflist_.plugins) {
+        const Said said =
+            TRY(call(plugin, "CHECK", what, known == results_.end() ? "" : known->second,
+                     options_.patience));
+        if (!said.ok) {
+            return fail(ErrorCode::kFailed, "{}", said.complaint);
+        }
+    }
+    return {};
+}
+
+Status Runtime::del(const Attachment& what) {
+    const auto known = results_.find(key_of(what));
+    const std::string previous = known == results_.end() ? "" : known->second;
+    std::string complaints;
+    // In reverse, and each whatever became of the one before: what is left is to be as little as may
+    // be.
+    for (const Plugin& plugin : conflist_.plugins | std::views::reverse) {
+        const Said said = TRY(call(plugin, "DEL", what, previous, options_.patience));
+        complaints += said.ok ? "" : (complaints.empty() ? "" : "; ") + said.complaint;
+    }
+    results_.erase(key_of(what));
+    return complaints.empty() ? Status() : fail(ErrorCode::kFailed, "{}", complaints);
+}
+
+Result<std::string> Runtime::add_killed_after(const Attachment& what,
+                                              std::chrono::microseconds life) {
+    std::string previous;
+    auto left = life;
+    for (const Plugin& plugin : conflist_.plugins) {
+        const Said said = TRY(call(plugin, "ADD", what, previous, left));
+        if (said.killed) {
+            return plugin.type;
+        }
+        if (!said.ok) {
+            return fail(ErrorCode::kFailed, "{}", said.complaint);
+        }
+        const Added added = TRY(take(plugin, said));
+        previous = added.json;
+        left -= std::min(left - 1us, std::chrono::microseconds(static_cast<std::int64_t>(
+                                         1000 * calls_.back().milliseconds)));
+    }
+    results_[key_of(what)] = previous;
+    return std::string();
+}
+
+}  // namespace pathproof::cni

@@ -1,0 +1,118 @@
+// A lab whose pods are attached by real CNI plug-ins to two nodes, with the tester as their cable.
+
+#include <algorithm>
+
+#include "dataplane/base/file.h"
+#include "harness/lab/lab.h"
+#include "harness/lab/pod_nodes.h"
+
+namespace pathproof::lab {
+namespace {
+
+class CniLab final : public Lab {
+  public:
+    explicit CniLab(std::vector<PodChain> chains) : chains_(std::move(chains)) {}
+
+    const std::string& name() const override { return name_; }
+    std::string lacks(Role role) const override {
+        return role == Role::kPods ? ""
+                                   : "the lab cni has pods that plug-ins attach, and nothing "
+                                     "between them but the plug-ins' own";
+    }
+    Result<std::unique_ptr<Overlay>> overlay(Journal& /*journal*/) override {
+        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kOverlay));
+    }
+    Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) override {
+        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatBox));
+    }
+    Result<std::unique_ptr<NatPath>> nat_path(Journal& /*journal*/) override {
+        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatPath));
+    }
+    std::vector<CabledDevice> devices() const override { return {}; }
+    std::vector<std::string> pod_chains() const override {
+        std::vector<std::string> names;
+        std::ranges::transform(chains_, std::back_inserter(names), &PodChain::name);
+        return names;
+    }
+    Result<std::unique_ptr<PodNodes>> pods(const std::string& chain, Journal& journal) override {
+        return PodNodes::build(journal, *std::ranges::find(chains_, chain, &PodChain::name));
+    }
+    std::string evidence_note() const override {
+        return "Real CNI plug-ins and rules of the running kernel, on network namespaces as nodes "
+               "and a software wire between them: this says something of the plug-ins and of the "
+               "kernel's software path, nothing of any hardware. kube-proxy's and the overlays' "
+               "rules are laid as their programs lay them; the programs themselves are not there.";
+    }
+    Result<std::vector<std::string>> put_back() override { return std::vector<std::string>(); }
+
+  private:
+    std::string name_ = "cni";
+    std::vector<PodChain> chains_;
+};
+
+Result<PodChain> chain_of_files(const std::string& names) {
+    const std::size_t comma = names.find(',');
+    PodChain chain;
+    chain.sources = {names.substr(0, comma), comma == names.npos ? names : names.substr(comma + 1)};
+    for (std::size_t node = 0; node < chain.sources.size(); ++node) {
+        auto text = read_file(chain.sources[node]);
+        if (!text) {
+            return fail(ErrorCode::kBadInput,
+                        "--conflist {}: no such file, and no network of that name is built in: {}",
+                        chain.sources[node], text.error().message);
+        }
+        chain.texts[node] = std::move(*text);
+    }
+    return chain;
+}
+
+// Both nodes' pods would have the same addresses.
+Status check_plan(const PodChain& chain) {
+    const auto a = TRY(conflist_of(chain, 0, "/"));
+    const auto b = TRY(conflist_of(chain, 1, "/"));
+    for (const std::string& subnet : a.subnets) {
+        if (std::ranges::find(b.subnets, subnet) != b.subnets.end()) {
+            return fail(ErrorCode::kBadInput,
+                        "{}: plugins: both nodes would give out the same addresses, {}; write "
+                        "{{{{node}}}} where they differ (\"10.244.{{{{node}}}}.0/24\"), or name a "
+                        "file for each node: --conflist A,B",
+                        a.source, subnet);
+        }
+    }
+    for (const cni::Conflist& conflist : {a, b}) {
+        TRY(cni::Runtime({.plugins = chain.plugins}, conflist).check_plugins());
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Lab>> make_cni_lab(const CniOptions& options) {
+    std::vector<PodChain> chains;
+    const cni::Chain* one = cni::find_chain(options.conflist);
+    if (options.conflist.empty() || one != nullptr) {
+        for (const cni::Chain& chain : cni::built_in_chains()) {
+            const std::string source = fmt::format("built-in {}", chain.name);
+            if (one == nullptr || one == &chain) {
+                chains.push_back({.name = chain.name,
+                                  .overlay = chain.overlay,
+                                  .texts = {chain.conflist, chain.conflist},
+                                  .sources = {source, source}});
+            }
+        }
+    } else {
+        PodChain chain = TRY(chain_of_files(options.conflist));
+        const auto conflist = TRY(conflist_of(chain, 0, "/"));
+        chain.name = conflist.name;
+        const bool on_link = conflist.has("macvlan") || conflist.has("ipvlan");
+        chain.overlay = on_link ? cni::Overlay::kNone : cni::Overlay::kRoutes;
+        chains.push_back(std::move(chain));
+    }
+    for (PodChain& chain : chains) {
+        chain.plugins = options.plugins.empty() ? chain.plugins : options.plugins;
+        TRY(check_plan(chain));
+    }
+    return std::make_unique<CniLab>(std::move(chains));
+}
+
+}  // namespace pathproof::lab

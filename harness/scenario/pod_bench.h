@@ -1,0 +1,61 @@
+// Pods that CNI plug-ins attached to two nodes, an agent on each host, and the tester as the cable.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/agent/client.h"
+#include "harness/lab/pod_nodes.h"
+#include "harness/scenario/scenario.h"
+#include "harness/tester/client.h"
+
+namespace pathproof::scenario {
+
+inline constexpr std::uint16_t kPodDnsPort = 53;
+inline constexpr std::uint16_t kPodTransferPort = 5001;
+inline constexpr std::uint16_t kPodSctpPort = 5002;
+// Of the host ports: so much more.
+inline constexpr std::uint16_t kHostPortOffset = 30'000;
+
+struct PodHost {
+    std::string name;  // "pod a1", "node A", "the outside host"
+    std::string netns;
+    std::string device;  // that its packets come and go by
+    std::unique_ptr<agent::Client> agent;
+};
+
+class PodBench {
+  public:
+    // The nodes and the tester; no pod yet. kKernelLacks: the kernel lacks what the network takes.
+    static Result<std::unique_ptr<PodBench>> open(Context& context, const std::string& chain);
+
+    // Attaches a pod and starts its agent. Errors: those of the plug-ins.
+    Result<lab::Pod*> attach(unsigned node, const std::string& name,
+                             std::vector<cni::PortMapping> ports = {});
+    // Servers for DNS and transfers on each of its addresses.
+    Status serve_on(PodHost& host, const std::vector<frame::IpAddress>& addresses);
+
+    lab::PodNodes& nodes() { return *nodes_; }
+    lab::Pod& pod(const std::string& name) { return *pods_.at(name); }
+    bool has_pod(const std::string& name) const { return pods_.contains(name); }
+    PodHost& host_of(const std::string& pod) { return hosts_.at(pod); }
+    PodHost& node(unsigned number) { return hosts_.at(number == 0 ? "node-a" : "node-b"); }
+    PodHost& outside() { return hosts_.at("outside"); }
+    tester::Client& tester() { return *tester_; }
+    // What the plug-ins, the lab and the hazards say of a node's state, as facts of the run: `compare` names what
+    // differs.
+    Status know_nodes(Context& context, const std::string& prefix);
+
+  private:
+    std::unique_ptr<lab::PodNodes> nodes_;
+    std::map<std::string, std::unique_ptr<lab::Pod>> pods_;
+    std::map<std::string, PodHost> hosts_;
+    std::unique_ptr<tester::Client> tester_;
+};
+
+// "bridge." where a run has several networks, else nothing.
+std::string chain_prefix(const Context& context, const std::string& chain);
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,88 @@
+// pod-residue and pod-churn: what CNI plug-ins leave behind on a node, and what they disturb there.
+// Measuring and concluding are apart: pod_residue.cc and pod_churn.cc run cells, pod_life_conclude.cc
+// makes verdicts of plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/lab/pod_nodes.h"
+#include "harness/scenario/concluded.h"
+
+namespace pathproof::scenario {
+
+enum class PodEvent : std::uint8_t {
+    kFirst,          // the first ADD and DEL of a node
+    kCycles,         // ADD and DEL again and again
+    kDelTwice,       //
+    kDelWithoutAdd,  //
+    kAddKilled,      // ADD, killed in the middle, then DEL
+    kTwoAdds,        // two pods at once, then DEL of both
+    kNetnsGone,      // the pod's namespace goes before DEL
+};
+
+struct PodResidueCell {
+    std::string id;
+    std::string chain;
+    PodEvent event = PodEvent::kFirst;
+    verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
+};
+
+struct PodResidueValues {
+    std::vector<std::string> objections;
+    std::string lacks;                    // what this kernel has not
+    std::vector<std::string> complaints;  // of calls that should have worked
+    std::uint64_t times = 0;              // that the event was made
+    std::uint64_t killed = 0;             // of them, in the middle of a plug-in
+    double milliseconds = 0;              // of all calls of plug-ins
+    // What is there after it and was not before, by kind.
+    lab::NodeState left;
+    // Words that only what belongs to one pod has: its address, its id.
+    std::vector<std::string> of_pods;
+};
+
+using MeasuredPodResidue = Measurement<PodResidueCell, PodResidueValues>;
+
+struct PodChurnCell {
+    std::string id;
+    std::string chain;
+    bool churn = true;  // else the stream alone
+    verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
+};
+
+struct PodChurnValues {
+    std::vector<std::string> objections;
+    std::string lacks;
+    std::uint64_t pods = 0;          // that came and went
+    std::uint64_t sent = 0;          // datagrams of the numbered stream
+    std::uint64_t arrived = 0;       // of them, each once
+    std::uint64_t twice = 0;         //
+    std::uint64_t reordered = 0;     // that came after a later one
+    std::uint64_t longest_loss = 0;  // lost in a row
+    double longest_gap_ms = 0;       // between two that arrived
+    std::uint64_t transfers = 0;     // over TCP beside it
+    std::uint64_t broken = 0;        // of them
+    std::string first_broken;        // what became of it
+    std::uint64_t lost() const { return sent - arrived; }
+};
+
+using MeasuredPodChurn = Measurement<PodChurnCell, PodChurnValues>;
+
+// What of `after` is not in `before`.
+lab::NodeState left_of(const lab::NodeState& before, const lab::NodeState& after);
+
+std::vector<PodResidueCell> pod_residue_plan(const std::string& chain, const std::string& prefix);
+std::vector<PodChurnCell> pod_churn_plan(const std::string& chain, const std::string& prefix);
+
+verdict::Cell conclude(const PodResidueCell& what, const PodResidueValues& seen);
+verdict::Cell conclude(const PodChurnCell& what, const PodChurnValues& seen);
+verdict::ScenarioResult conclude(const std::vector<MeasuredPodResidue>& cells);
+verdict::ScenarioResult conclude(const std::vector<MeasuredPodChurn>& cells);
+
+Result<verdict::ScenarioResult> run_pod_residue(Context& context);
+std::vector<std::string> pod_residue_cells();
+Result<verdict::ScenarioResult> run_pod_churn(Context& context);
+std::vector<std::string> pod_churn_cells();
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,225 @@
+// What the values of the pods' scenarios conclude to: each cause from its own values, and no other.
+#define BOOST_TEST_MODULE pods conclude
+#include <boost/test/unit_test.hpp>
+
+#include "harness/scenario/pod_life.h"
+#include "harness/scenario/pod_paths.h"
+
+using namespace pathproof;
+using namespace pathproof::scenario;
+using verdict::CellVerdict;
+using verdict::ScenarioVerdict;
+
+namespace {
+
+PodPathCell across() {
+    return {.id = "pod-pod.across.tcp.ipv4",
+            .chain = "bridge",
+            .path = PodPath::kAcross,
+            .protocol = PodProtocol::kTcp};
+}
+
+PodPathValues all_well() {
+    PodPathValues seen{.receiver_frames = 12,
+                       .crosses_wire = true,
+                       .wire_frames = 24,
+                       .sources = {"10.244.1.2"},
+                       .expected = {"10.244.1.2"},
+                       .received_at = "pod b1"};
+    for (const char* name : {"small", "mtu", "over"}) {
+        seen.sizes.push_back({name, 1500, true, true, "answered"});
+    }
+    return seen;
+}
+
+// The last size did not come through.
+PodPathValues stops_at(std::size_t sizes, bool arrived = false) {
+    PodPathValues seen = all_well();
+    seen.sizes.resize(sizes);
+    seen.sizes.back().arrived = arrived;
+    seen.sizes.back().answered = false;
+    return seen;
+}
+
+PodPathValues::Hit masquerade() {
+    return {"node A", "nat -A CNI-0011 ! -d 224.0.0.0/4 -j MASQUERADE", 3};
+}
+
+bool has(const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(pods)
+
+BOOST_AUTO_TEST_CASE(a_path_passes_where_all_sizes_come_from_the_right_source) {
+    const auto cell = conclude(across(), all_well());
+    BOOST_TEST((cell.verdict == CellVerdict::kPass), cell.reason);
+    BOOST_TEST(cell.cause == "");
+}
+
+BOOST_AUTO_TEST_CASE(another_source_is_masqueraded_only_where_such_a_rule_counted) {
+    PodPathValues seen = all_well();
+    seen.sources = {"198.18.0.1"};
+    BOOST_TEST(conclude(across(), seen).cause == "other-source");
+    seen.hits = {masquerade()};
+    const auto cell = conclude(across(), seen);
+    BOOST_TEST(cell.cause == "masqueraded");
+    BOOST_TEST(has(cell.reason, "from 198.18.0.1 in place of 10.244.1.2"), cell.reason);
+    BOOST_TEST(has(cell.reason, "of node A counted 3"), cell.reason);
+    // Such a rule alone says nothing.
+    seen.sources = seen.expected;
+    BOOST_TEST((conclude(across(), seen).verdict == CellVerdict::kPass));
+}
+
+BOOST_AUTO_TEST_CASE(each_loss_has_the_cause_that_its_values_name) {
+    PodPathValues seen = stops_at(2);
+    auto cell = conclude(across(), seen);
+    BOOST_TEST(cell.cause == "lost");
+    BOOST_TEST(cell.measures.back().name == verdict::kUnexplained);
+    seen.too_big = 1;
+    BOOST_TEST(conclude(across(), seen).cause == "too-big");
+    // A packet that was refused as too big is no reason for a small one to be lost.
+    seen = stops_at(1);
+    seen.too_big = 1;
+    BOOST_TEST(conclude(across(), seen).cause == "lost");
+    seen.hits = {{"node B", "filter -A FORWARD -s 10.244.1.2/32 -j DROP", 2}};
+    cell = conclude(across(), seen);
+    BOOST_TEST(cell.cause == "dropped-by-rule");
+    BOOST_TEST(has(cell.reason, "-j DROP of node B counted 2"), cell.reason);
+    seen.wire_bad = 4;
+    BOOST_TEST(conclude(across(), seen).cause == "wrong-checksum");
+    seen.wire_lost = 1;
+    BOOST_TEST((conclude(across(), seen).verdict == CellVerdict::kError));
+}
+
+BOOST_AUTO_TEST_CASE(hairpin_is_said_of_a_service_to_itself_alone) {
+    PodPathCell self = across();
+    self.path = PodPath::kServiceSelf;
+    PodPathValues seen = stops_at(1);
+    seen.crosses_wire = false;
+    seen.hairpin = false;
+    BOOST_TEST(conclude(self, seen).cause == "hairpin-off");
+    BOOST_TEST(conclude(across(), seen).cause == "lost");
+    seen.hairpin = true;
+    BOOST_TEST(conclude(self, seen).cause == "lost");
+    seen = stops_at(1, true);
+    seen.hairpin = true;
+    BOOST_TEST(conclude(self, seen).cause == "hairpin-not-masqueraded");
+    seen.hits = {masquerade()};
+    BOOST_TEST(conclude(self, seen).cause == "lost");
+}
+
+BOOST_AUTO_TEST_CASE(what_was_not_seen_on_the_wire_is_no_result) {
+    PodPathValues seen = all_well();
+    seen.wire_frames = 0;
+    BOOST_TEST((conclude(across(), seen).verdict == CellVerdict::kError));
+    seen = all_well();
+    seen.sources.clear();
+    BOOST_TEST((conclude(across(), seen).verdict == CellVerdict::kError));
+    seen.objections = {"the tester died"};
+    BOOST_TEST(has(conclude(across(), seen).reason, "the tester died"));
+}
+
+BOOST_AUTO_TEST_CASE(combinations_that_do_not_exist_have_their_reason) {
+    const PodNetwork all{
+        .ipv6 = true, .passes_nodes = true, .host_ports = true, .masquerades = true};
+    const auto v4 = frame::Family::kIpv4, v6 = frame::Family::kIpv6;
+    BOOST_TEST(absent(all, PodPath::kService, PodProtocol::kIcmp, v4) != "");
+    BOOST_TEST(absent(all, PodPath::kService, PodProtocol::kSctp, v6) == "");
+    BOOST_TEST(absent(all, PodPath::kNodePod, PodProtocol::kSctp, v4) != "");
+    PodNetwork one = all;
+    one.ipv6 = false;
+    BOOST_TEST(absent(one, PodPath::kAcross, PodProtocol::kTcp, v6) != "");
+    one = all;
+    one.passes_nodes = false;
+    BOOST_TEST(absent(one, PodPath::kAcross, PodProtocol::kTcp, v4) == "");
+    BOOST_TEST(absent(one, PodPath::kHostPort, PodProtocol::kTcp, v4) != "");
+    one = all;
+    one.masquerades = false;
+    BOOST_TEST(absent(one, PodPath::kExternal, PodProtocol::kTcp, v4) != "");
+}
+
+BOOST_AUTO_TEST_CASE(the_cure_of_masquerading_is_shown_by_a_network_without_it_alone) {
+    PodPathsMeasured measured;
+    measured.chains = {{"bridge", {.masquerades = true}}};
+    PodPathValues seen = all_well();
+    seen.sources = {"198.18.0.1"};
+    seen.hits = {masquerade()};
+    measured.cells = {{.what = across(), .seen = seen, .evidence = {}}};
+    auto result = conclude(measured);
+    BOOST_TEST((result.verdict == ScenarioVerdict::kDefectFound));
+    BOOST_TEST(has(result.cause, "masqueraded"), result.cause);
+    BOOST_TEST(!result.cure_shown);
+    PodPathCell other = across();
+    other.id = "flannel." + other.id;
+    other.chain = "flannel";
+    measured.chains.push_back({"flannel", {.masquerades = true}});
+    measured.cells.push_back({.what = other, .seen = all_well(), .evidence = {}});
+    result = conclude(measured);
+    BOOST_TEST(result.cure_shown);
+    BOOST_TEST(has(result.cure, "seen in this run: flannel"), result.cure);
+    // Not where something else fails as well.
+    measured.steps = {
+        {.id = "check", .chain = "bridge", .complaints = {"CHECK of portmap: code 1"}}};
+    result = conclude(measured);
+    BOOST_TEST(!result.cure_shown);
+    BOOST_TEST(has(result.cause, "check-failed"), result.cause);
+}
+
+BOOST_AUTO_TEST_CASE(a_plugin_that_the_kernel_lacks_something_for_is_skipped) {
+    PodProtocolStep step{.id = "ipvlan.attach", .chain = "ipvlan", .complaints = {"not supported"}};
+    BOOST_TEST(conclude(step).cause == "add-failed");
+    step.kernel_lacks = true;
+    BOOST_TEST((conclude(step).verdict == CellVerdict::kSkip));
+}
+
+BOOST_AUTO_TEST_CASE(of_the_first_add_only_what_is_of_the_pod_is_left_behind) {
+    PodResidueCell what{.id = "first", .chain = "bridge", .event = PodEvent::kFirst};
+    PodResidueValues seen{.times = 1, .of_pods = {"10.244.1.2/32", "pathproof-a1"}};
+    seen.left.devices = {"cni0: bridge mtu 1500"};
+    seen.left.rules = {"ip nat: chain CNI-HOSTPORT-DNAT"};
+    BOOST_TEST((conclude(what, seen).verdict == CellVerdict::kPass));
+    seen.left.rules.push_back("ip nat: -A POSTROUTING -s 10.244.1.2/32 -j CNI-00");
+    BOOST_TEST(conclude(what, seen).cause == "left-behind");
+    // Later nothing may be left at all.
+    what.event = PodEvent::kCycles;
+    seen.left.rules.clear();
+    BOOST_TEST(conclude(what, seen).cause == "left-behind");
+    seen.left = {};
+    BOOST_TEST((conclude(what, seen).verdict == CellVerdict::kPass));
+    seen.complaints = {"DEL of bridge: code 7"};
+    BOOST_TEST(conclude(what, seen).cause == "refused");
+    what.event = PodEvent::kAddKilled;
+    BOOST_TEST((conclude(what, seen).verdict == CellVerdict::kInconclusive));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_left_counts_as_often_as_it_is_there_more) {
+    lab::NodeState before, after;
+    before.rules = {"a", "b"};
+    after.rules = {"a", "a", "b", "c"};
+    BOOST_TEST((left_of(before, after).rules == std::vector<std::string>{"a", "c"}));
+    BOOST_TEST((left_of(after, before) == lab::NodeState{}));
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_loses_without_pods_beside_it_concludes_nothing) {
+    PodChurnCell quiet{
+        .id = "control.quiet", .chain = "bridge", .churn = false, .role = CellRole::kControl};
+    PodChurnCell churn{.id = "churn", .chain = "bridge"};
+    PodChurnValues well{.pods = 5, .sent = 200, .arrived = 200, .transfers = 9};
+    PodChurnValues lossy{
+        .pods = 5, .sent = 200, .arrived = 190, .longest_loss = 10, .transfers = 9};
+    BOOST_TEST(
+        (conclude(std::vector<MeasuredPodChurn>{{quiet, well, {}}, {churn, well, {}}}).verdict ==
+         ScenarioVerdict::kNoDefectFound));
+    const auto found =
+        conclude(std::vector<MeasuredPodChurn>{{quiet, well, {}}, {churn, lossy, {}}});
+    BOOST_TEST((found.verdict == ScenarioVerdict::kDefectFound));
+    BOOST_TEST(has(found.cause, "10 of 200 datagrams were lost"), found.cause);
+    BOOST_TEST(
+        (conclude(std::vector<MeasuredPodChurn>{{quiet, lossy, {}}, {churn, lossy, {}}}).verdict ==
+         ScenarioVerdict::kInconclusive));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
