@@ -218,7 +218,7 @@ const json& pod_of(const json& workload) {
 }
 
 std::string scraped(const Namespace& node, const std::string& address) {
-    return node.run({"curl", "-s", "--retry", "50", "--retry-delay", "0", "--retry-connrefused",
+    return node.run({"curl", "-s", "--retry", "50", "--retry-delay", "1", "--retry-connrefused",
                      "-H", "Accept: application/openmetrics-text",
                      "http://" + address + ":9816/metrics"});
 }
