@@ -218,7 +218,7 @@ const json& pod_of(const json& workload) {
 }
 
 std::string scraped(const Namespace& node, const std::string& address) {
-    return node.run({"curl", "-s", "--retry", "50", "--retry-delay", "0", "--retry-connrefused",
+    return node.run({"curl", "-s", "--retry", "50", "--retry-delay", "1", "--retry-connrefused",
                      "-H", "Accept: application/openmetrics-text",
                      "http://" + address + ":9816/metrics"});
 }
@@ -445,6 +445,46 @@ BOOST_AUTO_TEST_CASE(a_lookup_that_a_rule_took_is_lost_and_no_other) {
     BOOST_TEST(pairs["failed"].size() + 2 >= dropped, client->out << dropped);
     BOOST_TEST(pairs["failed"].size() <= dropped, client->out << dropped);
     BOOST_TEST(pairs["one"] == pairs["failed"].size());
+}
+
+BOOST_AUTO_TEST_CASE(later_pods_are_known_soon_and_a_cache_that_goes_is_said) {
+    Cluster here;
+    const auto objects = manifests("--only exporter");
+    const json& exporter = pod_of(objects.at("DaemonSet/pathproof-exporter"));
+    Container running(here.folder, exporter, exporter["containers"][0], here.node,
+                      {{"NODE_IP", "198.18.1.1"}});
+    const auto becomes = [&](const std::string& sample, double value) {
+        for (int tries = 0; tries < 100; ++tries) {
+            const std::string lines = metrics::test::parsed(scraped(here.node, "198.18.1.1"),
+                                                            metrics::Dialect::kOpenMetrics);
+            if (value_of(lines, sample) == value) {
+                return true;
+            }
+            usleep(100'000);
+        }
+        return false;
+    };
+    const std::string late =
+        "pathproof_pod_flows_total {netns=,pod_namespace=pathproof,pod_name=late} ";
+    const std::string results = here.folder.path() + "/cni/results";
+    // The runtime has made the file and not written it yet.
+    std::ofstream(results + "/cni0-late-eth0") << "";
+    BOOST_TEST(becomes("pathproof_cni_cache_unreadable_files {netns=} ", 1));
+    const Namespace pod("late");
+    std::filesystem::remove(results + "/cni0-late-eth0");
+    const std::string address =
+        attach(here.folder, here.node, pod, "late", "cni0", "198.18.1.0/24");
+    BOOST_TEST(becomes(late, 0));
+    drops::lab::send_udp(pod.name(), here.at_server1, 5300, 1);
+    BOOST_TEST(becomes(late, 1));
+    std::filesystem::remove_all(results);
+    BOOST_TEST(becomes("pathproof_cni_cache_up {netns=} ", 0));
+    BOOST_TEST(becomes(late, -1));
+    const auto ended = running.stop();
+    BOOST_TEST(ended.exit_status == 0, ended.err);
+    BOOST_TEST(ended.err.find("cni0-late-eth0: not an object of JSON") != std::string::npos,
+               ended.err);
+    BOOST_TEST(ended.err.find(results + ": No such file") != std::string::npos, ended.err);
 }
 
 // A raced query's hidden entry lives for a second: what is answered later comes with the server's own address.

@@ -117,6 +117,8 @@ BOOST_AUTO_TEST_CASE(bad_input_is_answered_with_a_sentence) {
              Case{{"export", "--netns", place.name(), "--file", "/nonexistent/x.prom"},
                   "/nonexistent/x.prom"},
              Case{{"export", "--netns", place.name(), "--format", "xml"}, "--format 'xml'"},
+             Case{{"export", "--netns", place.name(), "--cni-cache", "/nonexistent/results"},
+                  "--cni-cache: the cache of CNI results /nonexistent/results: No such file"},
              Case{{"drops", "--netns", "pp-nowhere"}, "pp-nowhere"},
          }) {
         const auto answer = inspect(wrong.words);
