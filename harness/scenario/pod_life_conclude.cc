@@ -171,8 +171,10 @@ Cell conclude(const PodResidueCell& what, const PodResidueValues& seen) {
             count_of(kind.name, std::string(kind.label) + " left", (seen.left.*kind.lines).size()));
         cell.measures.back().note = fmt::format("{}", fmt::join(seen.left.*kind.lines, "; "));
     }
-    cell.measures.push_back(
-        milliseconds_of("milliseconds", "calls of plug-ins", seen.milliseconds));
+    if (seen.milliseconds > 0) {
+        cell.measures.push_back(
+            milliseconds_of("milliseconds", "calls of plug-ins", seen.milliseconds));
+    }
     if (what.event == PodEvent::kAddKilled) {
         cell.measures.push_back(count_of("killed", "ADDs killed in the middle", seen.killed));
     }
@@ -241,7 +243,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredPodResidue>& cells) {
         cycles_pass |= each.what().event == PodEvent::kCycles && each.passes();
         result.cells.push_back(std::move(each.cell));
     }
-    judge_cells(result, "Nothing is left", "Something is left behind");
+    judge_cells(result, "Nothing is left", "Something is left behind, or a call was refused,");
     if (result.verdict == verdict::ScenarioVerdict::kDefectFound && gone_alone && cycles_pass) {
         result.cure =
             "DEL before the pod's namespace goes (seen in this run: nothing is left by ADD "

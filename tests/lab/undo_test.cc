@@ -55,6 +55,22 @@ BOOST_AUTO_TEST_CASE(of_several_changes_of_one_thing_the_oldest_value_goes_back)
     BOOST_TEST(report.problems.empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_folder_of_a_run_goes_with_all_that_is_in_it_and_no_other_does) {
+    const TempFolder folder;
+    folder.write("1a2b-cni/1/net/lock", "");
+    folder.write("etc/kept", "");
+    const auto at = [&](const std::string& name) {
+        return UndoAction{.kind = Kind::kFolder, .name = folder.path() + "/" + name};
+    };
+    const UndoReport report = undo_content(
+        of_this_boot({at("1a2b-cni"), at("etc"), at("1a2b-cni/../etc")}), folder.files());
+    BOOST_TEST((in_short(report.done) ==
+                std::vector<std::string>{"deleted folder " + folder.path() + "/1a2b-cni"}));
+    BOOST_TEST(report.problems.size() == 2);
+    BOOST_TEST(folder.has("etc/kept"));
+    BOOST_TEST(!folder.has("1a2b-cni"));
+}
+
 BOOST_AUTO_TEST_CASE(what_somebody_else_set_since_is_left_and_said) {
     const TempFolder folder;
     folder.write("proc/sys/net/core/x", "16\n");
