@@ -145,9 +145,10 @@ verdict::Proof table_of(const MapWay& way) {
             const auto at = std::ranges::find_if(way.points, [&](const MapPoint& point) {
                 return point.offered == load && point.asked_ns == skew;
             });
-            row.push_back(at == way.points.end() ? "not sent: longer than a pair's turn"
-                          : !at->objections.empty()
-                              ? "no result"
+            row.push_back(at == way.points.end()    ? "not sent: longer than a pair's turn"
+                          : !at->objections.empty() ? "no result"
+                          : is_overload(way, *at)
+                              ? "not carried: " + at->not_carried()
                               : fmt::format("{} ({} to {})", percent(at->raced(), at->pairs),
                                             micros(axis_skew(*at).low_ns),
                                             micros(axis_skew(*at).high_ns)));
