@@ -136,14 +136,19 @@ std::string image_of(const Kernel& kernel, const PmdPlan& plan) {
     }
     const std::string folder = plugin_folder();
     for (const std::string& plugin : plugins) {
-        const std::string path = lab::shell("", "readlink -f " + folder + "/" + plugin + ".so");
-        add_with_libraries(image, path.substr(0, path.find('\n')), folder + "/" + plugin + ".so");
+        // One file for both names, as on a host: DPDK does not bear a library twice.
+        std::string real = lab::shell("", "readlink -f " + folder + "/" + plugin + ".so");
+        real.erase(real.find('\n'));
+        const std::string name = std::filesystem::path(real).stem();
+        add_with_libraries(image, real, "/lib/x86_64-linux-gnu/" + name);
+        image.link(folder + "/" + plugin + ".so", "/lib/x86_64-linux-gnu/" + name);
     }
     add_modules(image, kernel, plan);
     image.file("/init",
                "#!/bin/busybox sh\n"
                "/bin/busybox --install -s /bin; rm /bin/ip; ln -sf /usr/bin/dash /bin/sh\n"
-               "mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys\n"
+               "chmod 755 /; mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs "
+               "sys /sys\n"
                "mount -t tmpfs run /run; mount -t tmpfs tmp /tmp\n"
                "export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root PATHPROOF_PROFILES=/profiles\n"
                "sh /modules/load\n"
@@ -272,10 +277,18 @@ BOOST_AUTO_TEST_CASE(poll_mode_drivers_carry_traffic_and_the_nics_go_back_as_the
         "ip address add 2001:db8::1/64 dev eth0 nodad; ip link set eth2 mtu 1400\n"
         "ip route add 203.0.113.0/24 via 198.18.0.9\n";
     plan.script += marked("before", settings_of_interfaces());
-    // Killed at several moments, and put back by hand: of a run that came to its end 'lab down' is.
-    plan.script += marked("kills", "for t in 0.5 1 1.5 2 2.5 3 4 5; do " + bind +
-                                       " & p=$!; sleep $t; kill -9 $p; wait $p; pathproof restore; "
-                                       "pathproof lab down; done 2>&1");
+    // Killed when the first is bound, when the fourth has no driver, and when the last is bound.
+    std::string kills;
+    for (const auto& [device, moment] : {std::pair{address_of(0, 0), "= vfio-pci"},
+                                         {address_of(1, 1), "= none"},
+                                         {address_of(2, 1), "= vfio-pci"}}) {
+        kills += fmt::format(
+            "{0} & p=$!; for i in $(seq 3000); do [ \"$(basename "
+            "$(readlink /sys/bus/pci/devices/{1}/driver || echo none))\" {2} ] && break; "
+            "sleep 0.01; done; kill -9 $p; wait $p; pathproof restore; pathproof lab down\n",
+            bind, device, moment);
+    }
+    plan.script += marked("kills", kills);
     plan.script += marked("killed", settings_of_interfaces());
     plan.script += marked("bind", bind + "; echo exit $?");
     for (std::size_t i = 0; i < plan.pmds.size(); ++i) {
@@ -309,6 +322,10 @@ BOOST_AUTO_TEST_CASE(poll_mode_drivers_carry_traffic_and_the_nics_go_back_as_the
     BOOST_TEST(contains(before, "eth0 1500 0x1003 e1000e"), before);
     BOOST_TEST(contains(before, "203.0.113.0/24 via 198.18.0.9"), before);
     BOOST_TEST(part(said, "killed") == before, part(said, "kills"));
+    for (const char* back : {"0000:00:04.0 back to e1000e as eth0, left by run",
+                             "0000:00:07.0 back to vmxnet3 as eth3, left by run"}) {
+        BOOST_TEST(contains(part(said, "kills"), back), part(said, "kills"));
+    }
     BOOST_TEST(contains(part(said, "bind"), "exit 0"), part(said, "bind"));
     for (std::size_t i = 0; i < plan.pmds.size(); ++i) {
         BOOST_TEST_CONTEXT(plan.pmds[i].pmd) {
