@@ -361,6 +361,7 @@ Result<std::string> bind(const LabBindOptions& options) {
         if (!spare && spare.error().code != ErrorCode::kNotFound) {
             return pass_on(spare.error());
         }
+        TRY(lab::read_binding(lab::pci_address(device), {}));
     }
     const lab::SignalHold hold;
     auto journal = TRY(lab::Journal::open("pathproof lab bind"));

@@ -361,6 +361,11 @@ Result<std::unique_ptr<Lab>> make_lab(const std::string& path, Result<LabFile> f
 }  // namespace
 
 Status bind_ports(const LabFile& file, Journal& journal) {
+    for (const TesterPort& port : file.ports) {
+        if (port.kind == TesterPort::Kind::kPci) {
+            TRY(read_binding(port.device, {}));
+        }
+    }
     for (const std::string& module : file.modules) {
         TRY(journal.load_module(module));
     }

@@ -32,6 +32,7 @@
 #include "harness/lab/run_lock.h"
 #include "harness/lab/topology.h"
 #include "harness/lab/undo.h"
+#include "harness/process/foreign.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 
@@ -361,7 +362,7 @@ Status Journal::load_module(const std::string& name) {
     const auto shown = process::run_program({"modprobe", "--show-depends", name});
     if (!shown || shown->exit_status != 0) {
         return shown ? Status(fail(ErrorCode::kKernelLacks, "this kernel has no module {}: {}",
-                                   name, shown->err))
+                                   name, process::last_words(shown->err)))
                      : fail(ErrorCode::kNotFound,
                             "loading the module {} takes modprobe: install the package kmod", name);
     }
