@@ -18,7 +18,7 @@ constexpr std::uint64_t kCalibrationPairs = 200;
 // All of so many ports steer to one CPU of two once in 2048 boots.
 constexpr std::uint16_t kFirstOuter = 5000;
 constexpr std::uint16_t kLastOuter = 5011;
-// Of the map. 100,000 source ports and addresses are far from used up.
+// Of the map.
 constexpr double kMapLoads[] = {1000, 4000};  // pairs a second
 constexpr double kMostLoad = 1'000'000;
 constexpr std::chrono::microseconds kMapSkews[] = {0us,  1us,  2us,   5us,  10us,
