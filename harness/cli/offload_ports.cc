@@ -184,7 +184,9 @@ void print_run(const verdict::RunResult& run, bool as_json) {
         return;
     }
     const verdict::ScenarioResult& scenario = run.scenarios.front();
-    fmt::print("{}\n", truth_text(scenario.truth_tables.front()));
+    if (!scenario.truth_tables.empty()) {  // none of a run that judged nothing
+        fmt::print("{}\n", truth_text(scenario.truth_tables.front()));
+    }
     for (const verdict::Proof& proof : scenario.proofs) {
         fmt::print("{}\n", proof_text(proof));
     }

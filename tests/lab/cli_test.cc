@@ -205,6 +205,15 @@ BOOST_AUTO_TEST_CASE(what_must_not_be_bound_is_refused) {
     check_nothing_left();
 }
 
+BOOST_AUTO_TEST_CASE(a_check_of_two_ports_without_a_cable_judges_nothing_and_says_so) {
+    const auto checked = process::run_program({"unshare", "--net", binary(), "offload", "check",
+                                               "--dpdk", "net_tap0,iface=pa", "--far",
+                                               "net_tap1,iface=pb", "--quick", "--frames", "3"});
+    BOOST_REQUIRE(checked);
+    BOOST_TEST(checked->exit_status == 3, checked->err);
+    BOOST_TEST(contains(checked->out, "the path to it is not proven"), checked->out);
+}
+
 BOOST_AUTO_TEST_CASE(a_lab_up_killed_at_any_moment_is_put_back_by_restore) {
     for (int delay_ms : {2, 8, 15, 25, 35, 50}) {
         Forked up([](const Forked::Say&) { become_lab_up(); });
