@@ -108,9 +108,9 @@ class Host {
         }
         const std::string command = fmt::format("pathproof agent (pid {})", getpid());
         const auto netns = lab::current_netns();
-        auto held = TRY(
-            netns ? lab::RunLock::take_host(lab::journal_directory({}), netns->inode, command)
-                  : pass_on(netns.error()));
+        auto held =
+            TRY(netns ? lab::RunLock::take_host(lab::journal_directory({}), netns->inode, command)
+                      : pass_on(netns.error()));
         auto journal = TRY(lab::Journal::open_unlocked(command));
         lock_.emplace(std::move(held));
         journal_ = std::move(journal);

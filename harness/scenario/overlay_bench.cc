@@ -188,9 +188,8 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
                                .timeout = kProbeTimeout});
     });
     auto transfer = std::async(std::launch::async, [&] {
-        return pod.tcp_transfer({.server = {peer, kTransferPort},
-                                 .bytes = kTransferBytes,
-                                 .timeout = kProbeTimeout});
+        return pod.tcp_transfer(
+            {.server = {peer, kTransferPort}, .bytes = kTransferBytes, .timeout = kProbeTimeout});
     });
     const Result<agent::ProbeResult> outcomes[] = {ping.get(), dns_udp.get(), dns_tcp.get(),
                                                    transfer.get()};

@@ -55,7 +55,8 @@ std::string fact(const json& report, const std::string& group, const std::string
 BOOST_AUTO_TEST_CASE(a_scenario_runs_on_the_guests_kernel_and_its_report_is_ours) {
     const Folder folder;
     const std::string out = folder.path + "/report";
-    const auto run = in_guest({"repro", "stale-udp", "--cells", "ipvs.other-endpoint", "--out", out});
+    const auto run =
+        in_guest({"repro", "stale-udp", "--cells", "ipvs.other-endpoint", "--out", out});
     BOOST_TEST_CONTEXT(run.err << run.out) {
         BOOST_TEST(run.out.find("15 of 15 datagrams after the change came out nowhere") !=
                    std::string::npos);
