@@ -11,6 +11,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/generate/typed_command.h"
 #include "harness/guest/program.h"
+#include "harness/verdict/bisect.h"
 
 namespace pathproof::cli {
 namespace {
@@ -34,6 +35,7 @@ struct GuestOptions {
 struct Inner {
     std::optional<int> ended;
     std::string out;
+    bool bisects = false;  // a guest that does not come up says nothing of what is bisected
 };
 
 Inner read_inner(const std::vector<std::string>& words) {
@@ -47,11 +49,14 @@ Inner read_inner(const std::vector<std::string>& words) {
         argv.push_back(word.c_str());
     }
     Inner inner{.ended = read_arguments(app, static_cast<int>(argv.size()), argv.data()),
-                .out = ""};
+                .out = "",
+                .bisects = false};
     for (const CLI::App* at = &app; !inner.ended && !at->get_subcommands().empty();) {
         at = at->get_subcommands().front();
         const CLI::Option* out = at->get_option_no_throw("--out");
         inner.out = out != nullptr && out->count() == 1 ? out->results().front() : inner.out;
+        const CLI::Option* bisect = at->get_option_no_throw("--bisect");
+        inner.bisects = inner.bisects || (bisect != nullptr && bisect->count() != 0);
     }
     return inner;
 }
@@ -77,6 +82,10 @@ int run_guest(const GuestOptions& options, const std::vector<std::string>& words
     if (inner.ended) {
         return *inner.ended;
     }
+    const auto failed = [&](const Error& error) {
+        const int code = complain(error);
+        return inner.bisects ? verdict::kBisectSkip : code;
+    };
     guest::ProgramPlan plan{
         .words = words, .cpus = options.cpus, .memory_mib = options.memory_mib, .kvm = options.kvm};
     std::vector<std::string> writable = options.writable;
@@ -86,16 +95,16 @@ int run_guest(const GuestOptions& options, const std::vector<std::string>& words
     for (const std::string& path : writable) {
         auto folder = folder_of(path);
         if (!folder) {
-            return complain(folder.error());
+            return failed(folder.error());
         }
         plan.writable.push_back(std::move(*folder));
     }
     if (const Status here = guest::check_qemu(); !here) {
-        return complain(here.error());
+        return failed(here.error());
     }
     auto kernel = guest::find_kernel(options.kernel, options.modules);
     if (!kernel) {
-        return complain(kernel.error());
+        return failed(kernel.error());
     }
     plan.kernel = std::move(*kernel);
     std::vector<std::string> typed = {"guest"};
@@ -110,7 +119,7 @@ int run_guest(const GuestOptions& options, const std::vector<std::string>& words
                plan.kvm ? "KVM" : "TCG", plan.kernel.release, plan.kernel.origin, plan.cpus,
                plan.memory_mib);
     const auto ended = guest::run_in_guest(plan);
-    return ended ? *ended : complain(ended.error());
+    return ended ? *ended : failed(ended.error());
 }
 
 }  // namespace

@@ -82,6 +82,9 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_run_is_said_before_anything_boots) {
     BOOST_TEST(in_guest({}).exit_status == 2);
     BOOST_TEST(in_guest({"--kernel", "/etc/passwd", "--modules", "/", "restore"}).exit_status == 2);
     BOOST_TEST(in_guest({"--kernel", "/etc/passwd", "restore"}).exit_status == 2);
+    BOOST_TEST(in_guest({"--kernel", "/etc/passwd", "--modules", "/", "qualify", "--bisect",
+                         "stale-udp/other-endpoint"})
+                   .exit_status == 125);
     const auto own = in_guest({"--write", "/proc/self", "restore"});
     BOOST_TEST(own.exit_status == 2);
     BOOST_TEST(own.err.find("/proc") != std::string::npos, own.err);
