@@ -121,8 +121,8 @@ class Reader {
         if (const std::string daemon = daemon_of(name); !daemon.empty()) {
             return fail(ErrorCode::kNotSupported,
                         "{}: {}: {} does nothing without {} on the node, and this lab has none; "
-                        "test it on the cluster: `pathproof inspect hazards` and `pathproof "
-                        "inspect` on its nodes, and a lab file with an SSH host",
+                        "test it on the cluster: `pathproof k8s manifest` has a pair of its nodes "
+                        "tested, `pathproof inspect hazards` reads a node's rules",
                         source_, path, name, daemon);
         }
         return name;
