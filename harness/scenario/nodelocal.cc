@@ -29,6 +29,8 @@ using PairAsks = agent::DnsLoadOptions::Asks;
 
 constexpr std::uint32_t kPairs = 1000;
 constexpr double kPairsPerSecond = 1000;
+// Where a socket overflowed, for want of CPU time to read it, the pairs are sent again, slower.
+constexpr double kSlowerPairsPerSecond[] = {kPairsPerSecond, 250, 100};
 constexpr std::uint32_t kFewPairs = 40;
 constexpr double kFewPerSecond = 100;
 // Longer than a hidden entry of a resolved clash lives (NAT_CLASH, 1 s).
@@ -67,8 +69,19 @@ class NodelocalBench {
         MeasuredNodelocalCell cell{.what = what};
         rules_.clear();
         entries_.clear();
-        if (const Status made = run(what, cell); !made) {
-            cell.seen.objections.push_back(made.error().message);
+        for (const double per_second : kSlowerPairsPerSecond) {
+            cell.seen = {};
+            const auto overflowed = run(what, per_second, cell);
+            if (!overflowed) {
+                cell.seen.objections.push_back(overflowed.error().message);
+            } else if (*overflowed != 0 && per_second == kSlowerPairsPerSecond[2]) {
+                cell.seen.objections.push_back(
+                    fmt::format("sockets of the lab overflowed {} times: it was short of CPU time",
+                                *overflowed));
+            }
+            if (!overflowed || *overflowed == 0) {
+                break;
+            }
         }
         for (const auto& [name, description, content] :
              {std::tuple{".rules.txt", "the node's rules with what they counted", &rules_},
@@ -122,10 +135,24 @@ class NodelocalBench {
         return {};
     }
 
-    Status run(const NodelocalCell& what, MeasuredNodelocalCell& cell) {
+    // Datagrams that a socket of one of the hosts had no room for, since they were made.
+    Result<std::uint64_t> overflows() {
+        std::uint64_t all = 0;
+        for (agent::Client* host : {hosts_.client.get(), hosts_.dut.get(), hosts_.server.get()}) {
+            const auto counters = TRY(host->counters());
+            const auto at = counters.find("Udp.RcvbufErrors");
+            all += at == counters.end() ? 0 : at->second;
+        }
+        return all;
+    }
+
+    // Gives how many datagrams overflowed a socket.
+    Result<std::uint64_t> run(const NodelocalCell& what, double per_second,
+                              MeasuredNodelocalCell& cell) {
         NodelocalValues& seen = cell.seen;
         const lab::NatPathNames& names = hosts_.names();
         TRY(set_up(what, seen));
+        const auto overflows_before = TRY(overflows());
         const auto rules_before = TRY(hosts_.lab->counted_rules());
         const auto stats_before = TRY(hosts_.dut->conntrack_stats());
         TRY(hosts_.client->start_capture({.device = names.client_device, .most_bytes = 64}));
@@ -134,8 +161,8 @@ class NodelocalBench {
             {.server = asked(what),
              .name = kName,
              .asks = what.together ? PairAsks::kPairTogether : PairAsks::kPairOneByOne,
-             .lookups = what.pairs,
-             .per_second = few ? kFewPerSecond : kPairsPerSecond,
+             .lookups = std::min(what.pairs, static_cast<std::uint32_t>(5 * per_second)),
+             .per_second = few ? kFewPerSecond : per_second,
              .timeout = few ? std::chrono::milliseconds(kFewTimeout)
                             : std::chrono::milliseconds(kPairTimeout)});
         const auto capture = hosts_.client->stop_capture();
@@ -176,7 +203,7 @@ class NodelocalBench {
         }
         seen.policy_drops =
             lab::policy_hits_of(rules_, "INPUT") - lab::policy_hits_of(rules_before, "INPUT");
-        return {};
+        return TRY(overflows()) - overflows_before;
     }
 
     static void take_load(const agent::DnsLoadReport& load, const agent::Capture& capture,
