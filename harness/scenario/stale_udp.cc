@@ -27,12 +27,12 @@ using namespace std::chrono_literals;
 using StaleService = lab::NatPathOptions::Service;
 using StaleFlows = lab::NatPathOptions::Flows;
 
-constexpr unsigned kDatagramsBefore = 5;
+constexpr unsigned kDatagramsBefore = 3;
 constexpr unsigned kDatagramsAfter = 15;
 constexpr auto kDatagramInterval = 100ms;
 // Of the cell with a silence: entries of conntrack are looked at once a second.
 constexpr unsigned kShortTimeout_s = 1;
-constexpr auto kSilence = 3s;
+constexpr auto kSilence = 2500ms;
 constexpr std::uint16_t kFirstSourcePort = 40'000;
 constexpr std::uint16_t kOtherFlow = 1000;  // source ports further
 constexpr std::uint16_t kBystander = 2000;
