@@ -127,7 +127,6 @@ class ReuseBench {
                 continue;
             }
             ++seen.slow;
-            seen.slow_reused += reused ? 1 : 0;
             const auto early = [&](const Segment& syn) {
                 return syn.source_port == each.port && syn.time_ns >= each.start_ns &&
                        static_cast<double>(syn.time_ns - each.start_ns) < kSecondSynMs / 2 * 1e6;
