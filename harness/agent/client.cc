@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/agent/message.h"
-#include "harness/agent/offload_message.h"
 #include "harness/agent/program_copy.h"
+#include "harness/message/calls.h"
 #include "harness/process/foreign.h"
 #include "harness/process/netns.h"
 #include "harness/process/rpc.h"
@@ -33,31 +33,19 @@ std::string join(const std::vector<std::string>& words) {
 const process::ChildOptions kOverSsh{
     .netns = "", .cpus = {}, .at_our_death = SIGTERM, .keep_errors = true};
 
-// Nothing for what is no agent of ours.
+// Nothing for what is no agent of ours. One of another version may say less.
 std::optional<Hello> hello_from_json(const json& said) {
-    if (!said.is_object() || said.value("agent", json()) != "pathproof") {
-        return std::nullopt;
-    }
-    return Hello{.version = said.value("version", ""),
-                 .build = said.value("build", ""),
-                 .kernel = said.value("kernel", ""),
-                 .cpus = said.value("cpus", 1u),
-                 .copied = ""};
-}
-
-// Turns an answer into a value; one that does not fit is an error, never an exception.
-template <typename Read>
-auto decode(const Result<json>& answered, const std::string& who, const Read& read)
-    -> Result<std::decay_t<decltype(read(json()))>> {
-    if (!answered) {
-        return pass_on(answered.error());
-    }
     try {
-        return read(*answered);
-    } catch (const json::exception& wrong) {
-        return fail(ErrorCode::kFailed,
-                    "{} answered what this version cannot read ({}); are both of one version?", who,
-                    wrong.what());
+        if (said.at("agent") != "pathproof") {
+            return std::nullopt;
+        }
+        return Hello{.version = said.value("version", ""),
+                     .build = said.value("build", ""),
+                     .kernel = said.value("kernel", ""),
+                     .cpus = said.value("cpus", 1u),
+                     .copied = ""};
+    } catch (const json::exception&) {
+        return std::nullopt;
     }
 }
 
@@ -66,15 +54,13 @@ auto decode(const Result<json>& answered, const std::string& who, const Read& re
 struct Client::Impl {
     explicit Impl(process::Child child, std::string who) : rpc(std::move(child), std::move(who)) {}
 
-    template <typename T>
-    Result<T> ask(const char* operation, const json& args, milliseconds timeout = kAnswerTime) {
-        return decode(rpc.call(operation, args, timeout), rpc.who(),
-                      [](const json& answer) { return answer.get<T>(); });
+    template <typename T, typename... Args>
+    Result<T> ask(const char* operation, const Args&... args) {
+        return message::ask<T>(rpc, operation, kAnswerTime, args...);
     }
-
-    Status tell(const char* operation, const json& args, milliseconds timeout = kAnswerTime) {
-        const Result<json> answered = rpc.call(operation, args, timeout);
-        return answered ? Status() : pass_on(answered.error());
+    template <typename T, typename... Args>
+    Result<T> ask_for(milliseconds timeout, const char* operation, const Args&... args) {
+        return message::ask<T>(rpc, operation, timeout, args...);
     }
 
     process::RpcClient rpc;
@@ -105,8 +91,7 @@ Status Client::greet() {
 }
 
 Status Client::greet(milliseconds patience) {
-    const auto hello =
-        TRY(decode(impl_->rpc.call("hello", json::object(), patience), who(), hello_from_json));
+    const auto hello = hello_from_json(TRY(impl_->rpc.call("hello", json::array(), patience)));
     if (!hello) {
         return fail(ErrorCode::kFailed, "{} answered, but it is no pathproof agent", who());
     }
@@ -206,214 +191,194 @@ bool Client::alive() const {
 }
 
 Result<std::vector<Feature>> Client::features(const std::string& device) {
-    return impl_->ask<std::vector<Feature>>("features", {{"device", device}});
+    return impl_->ask<std::vector<Feature>>("features", device);
 }
 
 Result<std::vector<FeatureChange>> Client::set_features(
     const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted) {
-    return impl_->ask<std::vector<FeatureChange>>("set_features",
-                                                  {{"device", device}, {"features", wanted}});
+    return impl_->ask<std::vector<FeatureChange>>("set_features", device, wanted);
 }
 
 Status Client::request_features(const std::string& device,
                                 const std::vector<std::pair<std::string, bool>>& wanted,
                                 KeptBy kept) {
-    return impl_->tell(kept == KeptBy::kItsHost ? "request_features_kept" : "request_features",
-                       {{"device", device}, {"features", wanted}});
+    return impl_->ask<void>(kept == KeptBy::kItsHost ? "request_features_kept" : "request_features",
+                            device, wanted);
 }
 
 Result<DeviceInfo> Client::device(const std::string& device) {
-    const auto info = decode(impl_->rpc.call("device", {{"device", device}}, kAnswerTime), who(),
-                             device_from_json);
-    return info ? *info : Result<DeviceInfo>(pass_on(info.error()));
+    return impl_->ask<DeviceInfo>("device", device);
 }
 
 Result<FeatureTrial> Client::try_feature(const std::string& device, const std::string& name,
                                          bool on, KeptBy kept) {
     return impl_->ask<FeatureTrial>(kept == KeptBy::kItsHost ? "try_feature_kept" : "try_feature",
-                                    {{"device", device}, {"name", name}, {"on", on}});
+                                    device, name, on);
 }
 
 Result<std::string> Client::xdp_program(const std::string& device) {
-    return impl_->ask<std::string>("xdp_program", {{"device", device}});
+    return impl_->ask<std::string>("xdp_program", device);
 }
 
 Result<SendReport> Client::send_frames(const std::string& device,
                                        const std::vector<OffloadFrame>& frames) {
-    return decode(
-        impl_->rpc.call("send_frames", {{"device", device}, {"frames", frames_to_json(frames)}},
-                        kBulkTime),
-        who(), send_report_from_json);
+    return impl_->ask_for<SendReport>(kBulkTime, "send_frames", device, frames);
 }
 
 Status Client::start_capture(const CaptureOptions& options) {
-    return impl_->tell("start_capture", capture_options_to_json(options));
+    return impl_->ask<void>("start_capture", options);
 }
 
 Result<Capture> Client::stop_capture() {
-    const auto capture = decode(impl_->rpc.call("stop_capture", json::object(), kBulkTime), who(),
-                                capture_from_json);
-    return capture ? *capture : Result<Capture>(pass_on(capture.error()));
+    return impl_->ask_for<Capture>(kBulkTime, "stop_capture");
 }
 
 Result<SendReport> Client::send_datagrams(const DatagramOptions& options) {
-    return decode(impl_->rpc.call("send_datagrams", datagrams_to_json(options), kBulkTime), who(),
-                  send_report_from_json);
+    return impl_->ask_for<SendReport>(kBulkTime, "send_datagrams", options);
 }
 
 Result<CounterSet> Client::counters() {
-    return impl_->ask<CounterSet>("counters", json::object());
+    return impl_->ask<CounterSet>("counters");
 }
 
 Result<std::string> Client::read_sysctl(const std::string& name) {
-    return impl_->ask<std::string>("read_sysctl", {{"name", name}});
+    return impl_->ask<std::string>("read_sysctl", name);
 }
 
 Status Client::write_sysctl(const std::string& name, const std::string& value) {
-    return impl_->tell("write_sysctl", {{"name", name}, {"value", value}});
+    return impl_->ask<void>("write_sysctl", name, value);
 }
 
 Result<std::string> Client::set_rps(const std::string& device, const std::string& cpu_mask) {
-    return impl_->ask<std::string>("set_rps", {{"device", device}, {"cpu_mask", cpu_mask}});
+    return impl_->ask<std::string>("set_rps", device, cpu_mask);
 }
 
 Status Client::apply(const std::vector<HostChange>& changes) {
-    return impl_->tell("apply", changes, kStartTime);
+    return impl_->ask_for<void>(kStartTime, "apply", changes);
 }
 
 Result<std::vector<std::string>> Client::put_back() {
-    return impl_->ask<std::vector<std::string>>("put_back", json::object(), kStartTime);
+    return impl_->ask_for<std::vector<std::string>>(kStartTime, "put_back");
 }
 
 Status Client::beat() {
-    return impl_->tell("beat", json::object());
+    return impl_->ask<void>("beat");
 }
 
 Result<std::int64_t> Client::clock() {
-    return impl_->ask<std::int64_t>("clock", json::object());
+    return impl_->ask<std::int64_t>("clock");
 }
 
 Result<std::string> Client::rps(const std::string& device) {
-    return impl_->ask<std::string>("rps", {{"device", device}});
+    return impl_->ask<std::string>("rps", device);
 }
 
 Result<std::vector<netfilter::Entry>> Client::conntrack_dump(const ConntrackFilter& filter) {
-    return impl_->ask<std::vector<netfilter::Entry>>("conntrack_dump", filter_to_json(filter),
-                                                     kBulkTime);
+    return impl_->ask_for<std::vector<netfilter::Entry>>(kBulkTime, "conntrack_dump", filter);
 }
 
 Result<std::int64_t> Client::conntrack_flush() {
-    return impl_->ask<std::int64_t>("conntrack_flush", json::object(), kBulkTime);
+    return impl_->ask_for<std::int64_t>(kBulkTime, "conntrack_flush");
 }
 
 Result<netfilter::TableSize> Client::conntrack_table() {
-    const auto table =
-        TRY(impl_->ask<std::pair<std::uint64_t, std::uint64_t>>("conntrack_table", json::object()));
-    return netfilter::TableSize{.entries = table.first, .maximum = table.second};
+    return impl_->ask<netfilter::TableSize>("conntrack_table");
 }
 
 Status Client::conntrack_fill(const ConntrackFill& what) {
-    return impl_->tell("conntrack_fill", fill_to_json(what), kBulkTime);
+    return impl_->ask_for<void>(kBulkTime, "conntrack_fill", what);
 }
 
 Status Client::start_path_watch() {
-    return impl_->tell("start_path_watch", json::object());
+    return impl_->ask<void>("start_path_watch");
 }
 
 Result<PathEvents> Client::stop_path_watch() {
-    return decode(impl_->rpc.call("stop_path_watch", json::object(), kBulkTime), who(),
-                  path_events_from_json);
+    return impl_->ask_for<PathEvents>(kBulkTime, "stop_path_watch");
 }
 
 Result<std::vector<netfilter::CpuStats>> Client::conntrack_stats() {
-    return impl_->ask<std::vector<netfilter::CpuStats>>("conntrack_stats", json::object());
+    return impl_->ask<std::vector<netfilter::CpuStats>>("conntrack_stats");
 }
 
 Status Client::start_events(const ConntrackFilter& filter) {
-    return impl_->tell("start_events", filter_to_json(filter));
+    return impl_->ask<void>("start_events", filter);
 }
 
 Result<netfilter::EventLog> Client::stop_events() {
-    return decode(impl_->rpc.call("stop_events", json::object(), kBulkTime), who(),
-                  event_log_from_json);
+    return impl_->ask_for<netfilter::EventLog>(kBulkTime, "stop_events");
 }
 
 Status Client::start_dns_server(const DnsServerOptions& options) {
-    return impl_->tell("start_dns_server", dns_server_to_json(options));
+    return impl_->ask<void>("start_dns_server", options);
 }
 
 Status Client::start_transfer_server(const frame::Endpoint& listen) {
-    return impl_->tell("start_transfer_server", {{"listen", frame::to_string(listen)}});
+    return impl_->ask<void>("start_transfer_server", listen);
 }
 
 Status Client::start_closing_server(const ClosingServerOptions& options) {
-    return impl_->tell("start_closing_server", closing_server_to_json(options));
+    return impl_->ask<void>("start_closing_server", options);
 }
 
 Status Client::stop_servers() {
-    return impl_->tell("stop_servers", json::object());
+    return impl_->ask<void>("stop_servers");
 }
 
 Status Client::start_dnsmasq(const DnsmasqOptions& options) {
-    return impl_->tell("start_dnsmasq", dnsmasq_to_json(options), kStartTime);
+    return impl_->ask_for<void>(kStartTime, "start_dnsmasq", options);
 }
 
 Result<DnsmasqReport> Client::dnsmasq_report() {
-    return decode(impl_->rpc.call("dnsmasq_report", json::object(), kAnswerTime), who(),
-                  dnsmasq_report_from_json);
+    return impl_->ask<DnsmasqReport>("dnsmasq_report");
 }
 
 Status Client::stop_dnsmasq() {
-    return impl_->tell("stop_dnsmasq", json::object());
+    return impl_->ask<void>("stop_dnsmasq");
 }
 
 Status Client::start_forwarder(const ForwarderOptions& options) {
-    return impl_->tell("start_forwarder", forwarder_to_json(options));
+    return impl_->ask<void>("start_forwarder", options);
 }
 
 Result<ForwarderReport> Client::stop_forwarder() {
-    return decode(impl_->rpc.call("stop_forwarder", json::object(), kAnswerTime), who(),
-                  forwarder_report_from_json);
+    return impl_->ask<ForwarderReport>("stop_forwarder");
 }
 
 Status Client::start_tcp_queue(const frame::Endpoint& listener) {
-    return impl_->tell("start_tcp_queue", {{"listener", frame::to_string(listener)}});
+    return impl_->ask<void>("start_tcp_queue", listener);
 }
 
 Result<TcpQueue> Client::stop_tcp_queue() {
-    return TRY(decode(impl_->rpc.call("stop_tcp_queue", json::object(), kAnswerTime), who(),
-                      tcp_queue_from_json));
+    return impl_->ask<TcpQueue>("stop_tcp_queue");
 }
 
 Result<DnsLoadReport> Client::dns_load(const DnsLoadOptions& options) {
-    return decode(impl_->rpc.call("dns_load", load_to_json(options), options.timeout + kBulkTime),
-                  who(), load_report_from_json);
+    return impl_->ask_for<DnsLoadReport>(options.timeout + kBulkTime, "dns_load", options);
 }
 
 Result<ProbeResult> Client::ping(const PingOptions& options) {
     const milliseconds longest = options.interval * options.count + options.timeout;
-    return impl_->ask<ProbeResult>("ping", ping_to_json(options), longest + kAnswerTime);
+    return impl_->ask_for<ProbeResult>(longest + kAnswerTime, "ping", options);
 }
 
 Result<ProbeResult> Client::dns_lookup(const DnsLookupOptions& options) {
     // An attempt over TCP waits for the connection and then for the answers; a truncated answer
     // goes there too.
     const milliseconds longest = options.timeout * options.attempts * 3;
-    return impl_->ask<ProbeResult>("dns_lookup", lookup_to_json(options), longest + kAnswerTime);
+    return impl_->ask_for<ProbeResult>(longest + kAnswerTime, "dns_lookup", options);
 }
 
 Result<ProbeResult> Client::tcp_transfer(const TransferOptions& options) {
     const milliseconds longest = options.timeout * 11;  // see TransferOptions::timeout
-    return impl_->ask<ProbeResult>("tcp_transfer", transfer_to_json(options),
-                                   longest + kAnswerTime);
+    return impl_->ask_for<ProbeResult>(longest + kAnswerTime, "tcp_transfer", options);
 }
 
 Result<ConnectsReport> Client::tcp_connects(const ConnectsOptions& options) {
     const milliseconds begun(
         static_cast<std::int64_t>(1000.0 * options.count / options.per_second));
-    return decode(impl_->rpc.call("tcp_connects", connects_to_json(options),
-                                  begun * 2 + options.timeout + kBulkTime),
-                  who(), connects_report_from_json);
+    return impl_->ask_for<ConnectsReport>(begun * 2 + options.timeout + kBulkTime, "tcp_connects",
+                                          options);
 }
 
 }  // namespace pathproof::agent

@@ -56,7 +56,6 @@ enum class TrialOutcome : std::uint8_t {
 };
 inline constexpr std::size_t kTrialOutcomes = 5;
 const char* name(TrialOutcome outcome);  // "taken", "already so", "fixed", "refused", "ignored"
-std::optional<TrialOutcome> trial_outcome(const std::string& name);
 
 struct FeatureTrial {
     std::string name;

@@ -31,14 +31,6 @@ const char* name(TrialOutcome outcome) {
     return kOutcomeNames[static_cast<std::size_t>(outcome)];
 }
 
-std::optional<TrialOutcome> trial_outcome(const std::string& name) {
-    const auto found = std::ranges::find(kOutcomeNames, name);
-    if (found == kOutcomeNames.end()) {
-        return std::nullopt;
-    }
-    return static_cast<TrialOutcome>(found - kOutcomeNames.begin());
-}
-
 std::vector<FeatureChange> differences(const std::vector<Feature>& before,
                                        const std::vector<Feature>& after) {
     std::vector<FeatureChange> changes;

@@ -2,7 +2,6 @@
 // journal (harness/host).
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -28,8 +27,5 @@ struct HostChange {
     // kIsThere: `ip` finds what it is to add. kIsMissing: the kernel has no such sysctl.
     Allowed allowed = Allowed::kNothing;
 };
-
-void to_json(nlohmann::json& out, const HostChange& change);
-void from_json(const nlohmann::json& in, HostChange& change);
 
 }  // namespace pathproof::agent

@@ -44,7 +44,6 @@ enum class ChecksumStatus : std::uint8_t {
     kPartial,  // TP_STATUS_CSUMNOTREADY: the field is not final, the data never left the machine
 };
 const char* name(ChecksumStatus status);  // "unknown", "valid", "partial"
-std::optional<ChecksumStatus> checksum_status(const std::string& name);
 
 struct CapturedFrame {
     std::vector<std::uint8_t> bytes;

@@ -71,15 +71,6 @@ const char* name(ChecksumStatus status) {
     return kStatusNames[static_cast<std::size_t>(status)];
 }
 
-std::optional<ChecksumStatus> checksum_status(const std::string& name) {
-    for (std::size_t i = 0; i < kStatusNames.size(); ++i) {
-        if (name == kStatusNames[i]) {
-            return static_cast<ChecksumStatus>(i);
-        }
-    }
-    return std::nullopt;
-}
-
 struct FrameListener::Impl {
     CaptureOptions options;
     PacketSocket packet;

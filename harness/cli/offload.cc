@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -34,7 +33,7 @@ int show(const OffloadOptions& options) {
         const std::vector<agent::Feature> features = TRY(agent::read_features(options.device));
         for (const agent::Feature& feature : features) {
             if (options.json) {
-                fmt::print("{}\n", nlohmann::json(feature).dump());
+                fmt::print("{}\n", message::encode(feature).dump());
                 continue;
             }
             const char* mark = feature.never_changed                 ? " [fixed]"

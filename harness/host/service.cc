@@ -6,13 +6,12 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
 #include "harness/agent/ethtool.h"
 #include "harness/agent/feature_trial.h"
-#include "harness/agent/offload_message.h"
+#include "harness/agent/message.h"
 #include "harness/agent/server.h"
 #include "harness/lab/host_apply.h"
 #include "harness/lab/journal.h"
@@ -20,11 +19,11 @@
 #include "harness/lab/recovery.h"
 #include "harness/lab/run_lock.h"
 #include "harness/lab/signals.h"
+#include "harness/message/calls.h"
 
 namespace pathproof::host {
 namespace {
 
-using nlohmann::json;
 using std::chrono::steady_clock;
 
 using Wanted = std::vector<std::pair<std::string, bool>>;
@@ -45,50 +44,42 @@ class Host {
         static_cast<void>(undo());  // what cannot be put back stays in the journal
     }
 
-    Result<json> apply(const json& args) {
-        const auto changes = args.get<std::vector<agent::HostChange>>();
+    Status apply(const std::vector<agent::HostChange>& changes) {
         const std::lock_guard lock(mutex_);
         heard_ = steady_clock::now();
         if (!alone_.empty()) {
             return fail(ErrorCode::kUnavailable, "{}", alone_);
         }
         TRY(open_journal());
-        const Status made = lab::apply(changes, *journal_);
-        return made ? Result<json>(json()) : pass_on(made.error());
+        return lab::apply(changes, *journal_);
     }
 
     // What `make` does to features, as apply().
-    Result<json> keep_features(const json& args, const Wanted& wanted,
-                               const std::function<Result<json>(const std::string&)>& make) {
-        const auto device = args.at("device").get<std::string>();
+    Status keep_features(const std::string& device, const Wanted& wanted,
+                         const std::function<Status()>& make) {
         const std::lock_guard lock(mutex_);
         heard_ = steady_clock::now();
         if (!alone_.empty()) {
             return fail(ErrorCode::kUnavailable, "{}", alone_);
         }
         TRY(open_journal());
-        json made;
-        TRY(journal_->change_features("", device, wanted, [&]() -> Status {
-            made = TRY(make(device));
-            return {};
-        }));
-        return made;
+        return journal_->change_features("", device, wanted, make);
     }
 
-    Result<json> put_back() {
+    Result<std::vector<std::string>> put_back() {
         const std::lock_guard lock(mutex_);
         heard_ = steady_clock::now();
         auto left = undo();
         if (left && !alone_.empty()) {
             return fail(ErrorCode::kUnavailable, "{}", alone_);  // before the controller was done
         }
-        return left ? Result<json>(json(*left)) : pass_on(left.error());
+        return left;
     }
 
-    Result<json> beat() {
+    Status beat() {
         const std::lock_guard lock(mutex_);
         heard_ = steady_clock::now();
-        return json();
+        return {};
     }
 
     // Of the thread that ends the process.
@@ -163,25 +154,27 @@ void serve(int input, int output) {
         host.end();
     }).detach();
     agent::serve(input, output, [&](process::RpcServer& server) {
-        server.on("apply", [&](const json& args) { return host.apply(args); });
-        server.on("put_back", [&](const json&) { return host.put_back(); });
-        server.on("try_feature_kept", [&](const json& args) {
-            const auto name = args.at("name").get<std::string>();
-            const bool on = args.at("on").get<bool>();
-            return host.keep_features(
-                args, {{name, on}}, [&](const std::string& device) -> Result<json> {
-                    const agent::FeatureTrial trial = TRY(agent::try_feature(device, name, on));
-                    return json(trial);
-                });
-        });
-        server.on("request_features_kept", [&](const json& args) {
-            const auto wanted = args.at("features").get<Wanted>();
-            return host.keep_features(args, wanted, [&](const std::string& device) -> Result<json> {
-                TRY(agent::request_features(device, wanted));
-                return json();
-            });
-        });
-        server.on("beat", [&](const json&) { return host.beat(); });
+        using message::operation;
+        server.on("apply", operation([&](const std::vector<agent::HostChange>& changes) {
+                      return host.apply(changes);
+                  }));
+        server.on("put_back", operation([&] { return host.put_back(); }));
+        server.on("try_feature_kept",
+                  operation([&](const std::string& device, const std::string& name,
+                                bool on) -> Result<agent::FeatureTrial> {
+                      agent::FeatureTrial trial;
+                      TRY(host.keep_features(device, {{name, on}}, [&]() -> Status {
+                          trial = TRY(agent::try_feature(device, name, on));
+                          return {};
+                      }));
+                      return trial;
+                  }));
+        server.on("request_features_kept",
+                  operation([&](const std::string& device, const Wanted& wanted) {
+                      return host.keep_features(
+                          device, wanted, [&] { return agent::request_features(device, wanted); });
+                  }));
+        server.on("beat", operation([&] { return host.beat(); }));
     });
     host.finish();
 }

@@ -4,18 +4,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "harness/message/calls.h"
 #include "harness/process/child.h"
 #include "harness/process/netns.h"
-#include "harness/process/rpc.h"
-#include "harness/tester/archive.h"
 #include "harness/tester/messages.h"
 
 namespace pathproof::tester {
 namespace {
 
-using nlohmann::json;
 using std::chrono::milliseconds;
 
 // EAL start-up, allocation of the report and its way through the socket, on a busy machine.
@@ -35,19 +32,19 @@ milliseconds longest_run(const traffic::PairPlan& plan,
            kMargin;
 }
 
-template <typename T>
-Result<T> decoded(const Result<json>& answer) {
-    return answer ? decode<T>(*answer) : Result<T>(pass_on(answer.error()));
-}
-
-Status done(const Result<json>& answer) {
-    return answer ? Status() : Status(pass_on(answer.error()));
-}
-
 }  // namespace
 
 struct Client::Impl {
     explicit Impl(process::Child child, const std::string& who) : rpc(std::move(child), who) {}
+
+    template <typename T, typename... Args>
+    Result<T> ask(const char* operation, const Args&... args) {
+        return message::ask<T>(rpc, operation, std::chrono::seconds(30), args...);
+    }
+    template <typename T, typename... Args>
+    Result<T> ask_for(milliseconds timeout, const char* operation, const Args&... args) {
+        return message::ask<T>(rpc, operation, timeout, args...);
+    }
 
     process::RpcClient rpc;
     Opened opened;
@@ -69,7 +66,7 @@ Result<std::unique_ptr<Client>> Client::start(const TesterOptions& options) {
         options.netns.empty() ? "tester" : fmt::format("tester in namespace {}", options.netns);
     std::unique_ptr<Client> client(new Client);
     client->impl_ = std::make_unique<Impl>(std::move(*child), who);
-    client->impl_->opened = TRY(decoded<Opened>(client->impl_->rpc.call("open", encode(options))));
+    client->impl_->opened = TRY(client->impl_->ask<Opened>("open", options));
     return client;
 }
 
@@ -92,53 +89,47 @@ bool Client::alive() const {
 Result<judge::PairReport> Client::run_pairs(const traffic::PairPlan& plan,
                                             const std::optional<traffic::ResponderPlan>& responder,
                                             const std::string& evidence_path) {
-    const json args = {{"plan", encode(plan)},
-                       {"responder", responder ? encode(*responder) : json()},
-                       {"evidence", evidence_path}};
-    return decoded<judge::PairReport>(
-        impl_->rpc.call("run_pairs", args, longest_run(plan, responder)));
+    return impl_->ask_for<judge::PairReport>(longest_run(plan, responder), "run_pairs", plan,
+                                             responder, evidence_path);
 }
 
 Status Client::cancel() {
-    return done(impl_->rpc.call("cancel", json::object()));
+    return impl_->ask<void>("cancel");
 }
 
 Status Client::start_wire(const softnic::WirePlan& plan) {
-    return done(impl_->rpc.call("start_wire", encode(plan)));
+    return impl_->ask<void>("start_wire", plan);
 }
 
 Result<bool> Client::wire_broken() {
-    const auto answer = TRY(impl_->rpc.call("wire_state", json::object()));
-    return answer.value("broken", false);
+    return impl_->ask<bool>("wire_broken");
 }
 
 Result<softnic::WireReport> Client::stop_wire(const std::string& evidence_path) {
-    return decoded<softnic::WireReport>(
-        impl_->rpc.call("stop_wire", {{"evidence", evidence_path}}));
+    return impl_->ask<softnic::WireReport>("stop_wire", evidence_path);
 }
 
 Result<traffic::ExchangeReport> Client::exchange(const traffic::ExchangePlan& plan) {
     const auto longest = std::chrono::duration_cast<milliseconds>(plan.quiet) + kMargin;
-    return decoded<traffic::ExchangeReport>(impl_->rpc.call("exchange", encode(plan), longest));
+    return impl_->ask_for<traffic::ExchangeReport>(longest, "exchange", plan);
 }
 
 Result<softnic::NicLinkReport> Client::stop_software_nic() {
-    return decoded<softnic::NicLinkReport>(impl_->rpc.call("stop_software_nic", json::object()));
+    return impl_->ask<softnic::NicLinkReport>("stop_software_nic");
 }
 
 Status Client::start_recording(const traffic::RecordPlan& plan) {
-    return done(impl_->rpc.call("start_recording", encode(plan)));
+    return impl_->ask<void>("start_recording", plan);
 }
 
 Result<traffic::Recording> Client::stop_recording(const traffic::RecordEnd& end) {
     const auto longest = std::chrono::duration_cast<milliseconds>(end.longest) + kMargin;
-    return decoded<traffic::Recording>(impl_->rpc.call("stop_recording", encode(end), longest));
+    return impl_->ask_for<traffic::Recording>(longest, "stop_recording", end);
 }
 
 Status Client::write_frames(const std::string& path, const std::string& about,
                             const std::vector<std::vector<std::uint8_t>>& frames) {
-    return done(impl_->rpc.call(
-        "write_frames", {{"path", path}, {"about", about}, {"frames", Writer::write(frames)}}));
+    return impl_->ask<void>("write_frames", path, about, frames);
 }
 
 Status check_evidence_path(const std::string& path) {

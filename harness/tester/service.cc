@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cctype>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
@@ -14,15 +13,12 @@
 #include "dataplane/softnic/nic_stand.h"
 #include "dataplane/traffic/pair_run.h"
 #include "dataplane/traffic/recorder.h"
-#include "harness/process/rpc.h"
-#include "harness/tester/archive.h"
+#include "harness/message/calls.h"
 #include "harness/tester/messages.h"
 #include "harness/tester/work_queue.h"
 
 namespace pathproof::tester {
 namespace {
-
-using nlohmann::json;
 
 struct DeviceList {
     std::vector<std::string> vdevs;
@@ -80,16 +76,19 @@ std::int64_t unix_now() {
 
 class Service {
   public:
-    Result<json> open(const json& args);
-    Result<json> run_pairs(const json& args);
-    Result<json> start_wire(const json& args);
-    Result<json> wire_state(const json& args);
-    Result<json> stop_wire(const json& args);
-    Result<json> exchange(const json& args);
-    Result<json> stop_software_nic(const json& args);
-    Result<json> start_recording(const json& args);
-    Result<json> stop_recording(const json& args);
-    Result<json> write_frames(const json& args);
+    Result<Opened> open(const TesterOptions& options);
+    Result<judge::PairReport> run_pairs(const traffic::PairPlan& plan,
+                                        const std::optional<traffic::ResponderPlan>& responder,
+                                        const std::string& evidence);
+    Status start_wire(const softnic::WirePlan& plan);
+    Result<bool> wire_broken();
+    Result<softnic::WireReport> stop_wire(const std::string& evidence);
+    Result<traffic::ExchangeReport> exchange(const traffic::ExchangePlan& plan);
+    Result<softnic::NicLinkReport> stop_software_nic();
+    Status start_recording(const traffic::RecordPlan& plan);
+    Result<traffic::Recording> stop_recording(const traffic::RecordEnd& end);
+    Status write_frames(const std::string& path, const std::string& about,
+                        const std::vector<std::vector<std::uint8_t>>& bytes);
     void cancel() { cancelled_ = true; }
 
   private:
@@ -172,13 +171,12 @@ std::vector<port::PortInfo> Service::describe_ports() const {
     return ports;
 }
 
-Result<json> Service::open(const json& args) {
+Result<Opened> Service::open(const TesterOptions& options) {
     if (eal_) {
         return fail(ErrorCode::kBadInput, "the ports are open already");
     }
-    const auto options = TRY(decode<TesterOptions>(args));
     TRY(start(options));
-    return encode(Opened{.dpdk_version = port::Eal::dpdk_version(), .ports = describe_ports()});
+    return Opened{.dpdk_version = port::Eal::dpdk_version(), .ports = describe_ports()};
 }
 
 Status Service::check_ready() const {
@@ -194,41 +192,35 @@ Status Service::check_ready() const {
     return {};
 }
 
-Result<json> Service::run_pairs(const json& args) {
-    const std::string evidence = args.value("evidence", "");
+Result<judge::PairReport> Service::run_pairs(const traffic::PairPlan& plan,
+                                             const std::optional<traffic::ResponderPlan>& responder,
+                                             const std::string& evidence) {
     TRY(check_ready());
     TRY(check_evidence_path(evidence));
-    const auto plan = TRY(decode<traffic::PairPlan>(args.at("plan")));
-    std::optional<traffic::ResponderPlan> responder;
-    if (const json given = args.value("responder", json()); !given.is_null()) {
-        responder = TRY(decode<traffic::ResponderPlan>(given));
-    }
     cancelled_ = false;
     // The run's own time 0 comes a moment later, once its memory is set aside.
     const std::int64_t began = unix_now();
-    const auto report = TRY(traffic::run_pairs(*eal_, ports_, plan, responder, cancelled_));
+    auto report = TRY(traffic::run_pairs(*eal_, ports_, plan, responder, cancelled_));
     // Without room for the evidence the figures stay; whoever lists it finds it missing.
     static_cast<void>(write_pairs(evidence, report, began));
-    return encode(report);
+    return report;
 }
 
-Result<json> Service::start_wire(const json& args) {
+Status Service::start_wire(const softnic::WirePlan& plan) {
     TRY(check_ready());
-    const auto plan = TRY(decode<softnic::WirePlan>(args));
     wire_ = TRY(softnic::Wire::start(*eal_, 0, ports_, plan));
     wire_plan_ = plan;
-    return json::object();
+    return {};
 }
 
-Result<json> Service::wire_state(const json&) {
+Result<bool> Service::wire_broken() {
     if (!wire_) {
         return fail(ErrorCode::kBadInput, "no wire is running");
     }
-    return json{{"broken", wire_->broken()}};
+    return wire_->broken();
 }
 
-Result<json> Service::stop_wire(const json& args) {
-    const std::string evidence = args.value("evidence", "");
+Result<softnic::WireReport> Service::stop_wire(const std::string& evidence) {
     if (!wire_) {
         return fail(ErrorCode::kBadInput, "no wire is running");
     }
@@ -238,47 +230,40 @@ Result<json> Service::stop_wire(const json& args) {
     if (const Status written = write_wire(evidence, report); !written) {
         report.objections.push_back(written.error().message);  // the figures stay
     }
-    return encode(report);
+    return report;
 }
 
-Result<json> Service::exchange(const json& args) {
+Result<traffic::ExchangeReport> Service::exchange(const traffic::ExchangePlan& plan) {
     TRY(check_ready());
-    const auto plan = TRY(decode<traffic::ExchangePlan>(args));
-    const auto report = traffic::exchange(*eal_, 0, ports_, plan);
-    return report ? Result<json>(encode(*report)) : Result<json>(pass_on(report.error()));
+    return traffic::exchange(*eal_, 0, ports_, plan);
 }
 
-Result<json> Service::stop_software_nic(const json&) {
+Result<softnic::NicLinkReport> Service::stop_software_nic() {
     if (!stand_) {
         return fail(ErrorCode::kBadInput, "no software NIC is running");
     }
-    const softnic::NicLinkReport report = stand_->stop();
-    return encode(report);
+    return stand_->stop();
 }
 
-Result<json> Service::start_recording(const json& args) {
+Status Service::start_recording(const traffic::RecordPlan& plan) {
     TRY(check_ready());
-    const auto plan = TRY(decode<traffic::RecordPlan>(args));
     recorder_ = TRY(traffic::Recorder::start(*eal_, 0, ports_, plan));
-    return json::object();
+    return {};
 }
 
-Result<json> Service::stop_recording(const json& args) {
+Result<traffic::Recording> Service::stop_recording(const traffic::RecordEnd& end) {
     if (!recorder_) {
         return fail(ErrorCode::kBadInput, "no recording is running");
     }
-    const auto end = TRY(decode<traffic::RecordEnd>(args));
-    const traffic::Recording recording = recorder_->stop(end);
+    traffic::Recording recording = recorder_->stop(end);
     recorder_.reset();
-    return encode(recording);
+    return recording;
 }
 
-Result<json> Service::write_frames(const json& args) {
-    const auto path = args.at("path").get<std::string>();
+Status Service::write_frames(const std::string& path, const std::string& about,
+                             const std::vector<std::vector<std::uint8_t>>& bytes) {
     TRY(check_ready());
     TRY(check_evidence_path(path));
-    std::vector<std::vector<std::uint8_t>> bytes;
-    Reader::read(args.at("frames"), bytes);
     std::vector<port::CapturedFrame> frames;
     for (const auto& frame : bytes) {
         frames.push_back({.port_id = ports_.front().id(),
@@ -286,8 +271,7 @@ Result<json> Service::write_frames(const json& args) {
                           .unix_ns = unix_now(),
                           .bytes = frame});
     }
-    TRY(port::write_capture(path, args.at("about").get<std::string>(), frames));
-    return json::object();
+    return port::write_capture(path, about, frames);
 }
 
 Status Service::write_pairs(const std::string& path, const judge::PairReport& report,
@@ -322,25 +306,27 @@ int serve(int input, int output) {
     WorkQueue queue;
     Service service;
     process::RpcServer server;
-    const auto at_desk = [&](Result<json> (Service::*operation)(const json&)) {
-        return [&queue, &service, operation](const json& args) {
-            return queue.ask([&] { return (service.*operation)(args); });
-        };
+    // On the thread that EAL was started on.
+    const auto add = [&]<typename R, typename... Args>(const char* name,
+                                                       R (Service::*run)(Args...)) {
+        server.on(name, message::operation([&queue, &service, run](Args... args) {
+                      return queue.ask([&] { return (service.*run)(args...); });
+                  }));
     };
-    server.on("open", at_desk(&Service::open));
-    server.on("run_pairs", at_desk(&Service::run_pairs));
-    server.on("start_wire", at_desk(&Service::start_wire));
-    server.on("wire_state", at_desk(&Service::wire_state));
-    server.on("stop_wire", at_desk(&Service::stop_wire));
-    server.on("exchange", at_desk(&Service::exchange));
-    server.on("stop_software_nic", at_desk(&Service::stop_software_nic));
-    server.on("start_recording", at_desk(&Service::start_recording));
-    server.on("stop_recording", at_desk(&Service::stop_recording));
-    server.on("write_frames", at_desk(&Service::write_frames));
-    server.on("cancel", [&service](const json&) -> Result<json> {
-        service.cancel();
-        return json::object();
-    });
+    add("open", &Service::open);
+    add("run_pairs", &Service::run_pairs);
+    add("start_wire", &Service::start_wire);
+    add("wire_broken", &Service::wire_broken);
+    add("stop_wire", &Service::stop_wire);
+    add("exchange", &Service::exchange);
+    add("stop_software_nic", &Service::stop_software_nic);
+    add("start_recording", &Service::start_recording);
+    add("stop_recording", &Service::stop_recording);
+    add("write_frames", &Service::write_frames);
+    server.on("cancel", message::operation([&service]() -> Status {
+                  service.cancel();
+                  return {};
+              }));
     std::thread reading([&] {
         server.serve(input, output);
         queue.close();

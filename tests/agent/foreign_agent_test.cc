@@ -29,7 +29,8 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_fit_are_errors) {
     for (const std::string words :
          {"null", "-1", "\"<script>\"", "[[]]", "[null]", "[{\"name\":7}]",
           "{\"name\":\"d0\",\"mac\":\"x\"}", "{\"events\":[{}],\"overruns\":-1}",
-          "{\"untraced\":\"\",\"began_ns\":0,\"lost\":0,\"drops\":[[]]}"}) {
+          "{\"drops\":{\"scope\":2}}",
+          "{\"drops\":{\"scope\":0,\"scope_reason\":\"\",\"lost\":0,\"counts\":[[]]}}"}) {
         const auto client = agent_that_says(words);
         BOOST_TEST(!client->features("d0"), words);
         BOOST_TEST(!client->device("d0"), words);

@@ -1,10 +1,9 @@
 #include "harness/agent/offload_frames.h"
 
 #include <boost/test/unit_test.hpp>
-#include <nlohmann/json.hpp>
 
 #include "harness/agent/feature_trial.h"
-#include "harness/agent/offload_message.h"
+#include "harness/agent/message.h"
 
 using namespace pathproof;
 using namespace pathproof::agent;
@@ -20,8 +19,11 @@ const frame::VirtioRequest kRequest{.flags = 1,
                                     .csum_offset = 16};
 
 // As it is on the way from one process to the other.
-json through_text(const json& value) {
-    return json::parse(value.dump());
+template <typename T>
+T through_text(const T& value) {
+    const auto read = message::decode<T>(json::parse(message::encode(value).dump()));
+    BOOST_REQUIRE_MESSAGE(read, read.error().message);
+    return *read;
 }
 
 }  // namespace
@@ -30,20 +32,17 @@ BOOST_AUTO_TEST_SUITE(offload_messages)
 
 BOOST_AUTO_TEST_CASE(frames_and_their_requests_arrive_as_they_were_sent) {
     const std::vector<OffloadFrame> frames{{{0, 1, 0xfe, 0xff}, kRequest}, {{}, {}}, {{9}, {}}};
-    const auto read = frames_from_json(through_text(frames_to_json(frames)));
-    BOOST_REQUIRE_MESSAGE(read, read.error().message);
-    BOOST_TEST((*read == frames));
+    BOOST_TEST((through_text(frames) == frames));
 }
 
 BOOST_AUTO_TEST_CASE(a_capture_arrives_as_it_was_made) {
     Capture capture{.left_out = 3, .dropped = 4};
     capture.frames.push_back({{1, 2}, 2, ChecksumStatus::kPartial, kRequest, std::nullopt});
     capture.frames.push_back({{3}, 900, ChecksumStatus::kValid, {}, 0x2064});
-    const auto read = capture_from_json(through_text(capture_to_json(capture)));
-    BOOST_REQUIRE_MESSAGE(read, read.error().message);
-    BOOST_TEST((read->frames == capture.frames));
-    BOOST_TEST(read->left_out == 3u);
-    BOOST_TEST(read->dropped == 4u);
+    const auto read = through_text(capture);
+    BOOST_TEST((read.frames == capture.frames));
+    BOOST_TEST(read.left_out == 3u);
+    BOOST_TEST(read.dropped == 4u);
 }
 
 BOOST_AUTO_TEST_CASE(datagrams_reports_and_trials_arrive_as_they_were) {
@@ -52,36 +51,33 @@ BOOST_AUTO_TEST_CASE(datagrams_reports_and_trials_arrive_as_they_were) {
                                   .payloads = {{1, 2, 3}, {}},
                                   .segment_bytes = 2,
                                   .checksum = UdpChecksum::kOff};
-    const auto read = datagrams_from_json(through_text(datagrams_to_json(options)));
-    BOOST_REQUIRE_MESSAGE(read, read.error().message);
-    BOOST_TEST((read->payloads == options.payloads));
-    BOOST_TEST((read->checksum == UdpChecksum::kOff));
-    BOOST_TEST(read->segment_bytes == 2);
+    const auto read = through_text(options);
+    BOOST_TEST((read.payloads == options.payloads));
+    BOOST_TEST((read.checksum == UdpChecksum::kOff));
+    BOOST_TEST(read.segment_bytes == 2);
     const SendReport report{.sent = 5, .refusals = {{2, "Message too long (EMSGSIZE)"}}};
-    const SendReport report_read = send_report_from_json(through_text(send_report_to_json(report)));
+    const SendReport report_read = through_text(report);
     BOOST_TEST((report_read.refusals == report.refusals));
     const FeatureTrial trial{.name = "rx-gro",
                              .wanted = true,
                              .outcome = TrialOutcome::kRefused,
                              .reason = "no",
                              .along = {{"rx-lro", true, false, false}}};
-    const auto trial_read = through_text(json(trial)).get<FeatureTrial>();
+    const auto trial_read = through_text(trial);
     BOOST_TEST((trial_read.outcome == TrialOutcome::kRefused));
     BOOST_REQUIRE(trial_read.along.size() == 1u);
     BOOST_TEST(trial_read.along[0].name == "rx-lro");
 }
 
-BOOST_AUTO_TEST_CASE(bytes_that_are_none_are_refused_with_the_reason) {
-    const auto refusal = [](const char* hex) {
-        const auto read = frames_from_json(json::array({{{"bytes", hex}}}));
-        return read ? std::string("read") : read.error().message;
-    };
-    BOOST_TEST(refusal("00ff") == "read");
-    BOOST_TEST(refusal("0").find("two a byte") != std::string::npos);
-    BOOST_TEST(refusal("0g").find("'0g'") != std::string::npos);
-    BOOST_TEST(refusal("FF").find("lower-case") != std::string::npos);
+BOOST_AUTO_TEST_CASE(bytes_that_are_none_are_refused) {
+    using Bytes = std::vector<std::uint8_t>;
+    BOOST_TEST((message::decode<Bytes>("00ff").value() == Bytes{0, 0xff}));
+    BOOST_TEST(!message::decode<Bytes>("0"));
+    BOOST_TEST(!message::decode<Bytes>("0g"));
+    BOOST_TEST(!message::decode<Bytes>("FF"));
+    BOOST_TEST(!message::decode<Bytes>(std::string(2 * message::kMostBytes + 2, '0')));
     const CaptureOptions greedy{.device = "e0", .most_frames = 2'000'000};
-    BOOST_TEST(!capture_options_from_json(capture_options_to_json(greedy)));
+    BOOST_TEST(!message::decode<CaptureOptions>(message::encode(greedy)));
 }
 
 BOOST_AUTO_TEST_CASE(differences_name_what_is_not_as_it_was) {

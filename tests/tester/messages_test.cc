@@ -1,10 +1,11 @@
 #include "harness/tester/messages.h"
 
 #include <boost/test/unit_test.hpp>
-#include <nlohmann/json.hpp>
 
 using namespace pathproof;
 using namespace pathproof::tester;
+using message::decode;
+using message::encode;
 using nlohmann::json;
 using namespace std::chrono_literals;
 

@@ -1,11 +1,12 @@
-// Plans and reports as JSON, both ways from one list of fields: fields(archive, value) names each
-// field once, a Writer puts them out and a Reader takes them in. A field that is forgotten fails
-// the round-trip tests.
+// What processes tell each other as JSON, both ways from one list of fields: fields(archive, value)
+// names each field once, a Writer puts them out and a Reader takes them in. A field that is
+// forgotten fails the round-trip tests. Types that have to_json() and from_json() use those.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -13,9 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
 
-namespace pathproof::tester {
+namespace pathproof::message {
 
 using nlohmann::json;
 
@@ -27,8 +29,17 @@ inline constexpr bool kCompact = false;
 template <typename E>
 inline constexpr std::size_t kValues = 0;
 
+// Of the bytes of one frame, or another field of bytes.
+inline constexpr std::size_t kMostBytes = 128 * 1024;
+inline constexpr std::chrono::milliseconds kLongestDuration = std::chrono::hours(1);
+
 std::string to_hex(const std::vector<std::uint8_t>& bytes);
 std::optional<std::vector<std::uint8_t>> from_hex(const std::string& text);
+
+template <typename T>
+concept HasJson = requires(json& out, const T& value) {
+    to_json(out, value);
+};
 
 class Writer {
   public:
@@ -36,7 +47,8 @@ class Writer {
     static json write(const T& value) {
         if constexpr (std::is_enum_v<T>) {
             return static_cast<unsigned>(value);
-        } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+        } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
+                             HasJson<T>) {
             return value;
         } else {
             Writer writer(kCompact<T>);
@@ -45,6 +57,13 @@ class Writer {
         }
     }
     static json write(const std::chrono::nanoseconds& value) { return value.count(); }
+    static json write(const std::chrono::milliseconds& value) { return value.count(); }
+    static json write(const json& value) { return value; }
+    static json write(const std::map<std::string, std::uint64_t>& value) { return value; }
+    template <typename A, typename B>
+    static json write(const std::pair<A, B>& value) {
+        return json::array({write(value.first), write(value.second)});
+    }
     static json write(const frame::MacAddress& value) { return to_string(value); }
     static json write(const frame::IpAddress& value) { return to_string(value); }
     static json write(const frame::Endpoint& value) { return to_string(value); }
@@ -101,7 +120,8 @@ class Reader {
                                             : std::in_range<T>(in.get<std::int64_t>()),
                     "a number out of its range");
             in.get_to(value);
-        } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+        } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
+                             HasJson<T>) {
             in.get_to(value);
         } else {
             Reader reader(in);
@@ -110,6 +130,22 @@ class Reader {
     }
     static void read(const json& in, std::chrono::nanoseconds& value) {
         value = std::chrono::nanoseconds(in.get<std::int64_t>());
+    }
+    // Negative or longer ones are mistakes of the caller.
+    static void read(const json& in, std::chrono::milliseconds& value) {
+        const auto count = in.get<std::int64_t>();
+        require(count >= 0 && count <= kLongestDuration.count(), "a duration of 0 to one hour");
+        value = std::chrono::milliseconds(count);
+    }
+    static void read(const json& in, json& value) { value = in; }
+    static void read(const json& in, std::map<std::string, std::uint64_t>& value) {
+        in.get_to(value);
+    }
+    template <typename A, typename B>
+    static void read(const json& in, std::pair<A, B>& value) {
+        require(in.is_array() && in.size() == 2, "no pair where one belongs");
+        read(in[0], value.first);
+        read(in[1], value.second);
     }
     static void read(const json& in, frame::MacAddress& value) {
         parse(in, value, frame::parse_mac);
@@ -120,7 +156,7 @@ class Reader {
     }
     static void read(const json& in, std::vector<std::uint8_t>& value) {
         auto bytes = from_hex(in.get_ref<const std::string&>());
-        require(bytes.has_value(), "bytes that are not hexadecimal");
+        require(bytes && bytes->size() <= kMostBytes, "no bytes in lower-case hexadecimal");
         value = std::move(*bytes);
     }
     template <typename T>
@@ -167,4 +203,30 @@ class Reader {
     std::size_t position_ = 0;
 };
 
-}  // namespace pathproof::tester
+// A value may have check(value), a Status: what else a request of it must not hold.
+template <typename T>
+concept HasCheck = requires(const T& value) {
+    check(value);
+};
+
+template <typename T>
+json encode(const T& value) {
+    return Writer::write(value);
+}
+
+// kBadInput with what does not fit.
+template <typename T>
+Result<T> decode(const json& in) {
+    T value{};
+    try {
+        Reader::read(in, value);
+    } catch (const json::exception& wrong) {
+        return fail(ErrorCode::kBadInput, "{}", wrong.what());
+    }
+    if constexpr (HasCheck<T>) {
+        TRY(check(value));
+    }
+    return value;
+}
+
+}  // namespace pathproof::message
