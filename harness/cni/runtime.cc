@@ -209,7 +209,7 @@ Status Runtime::del(const Attachment& what) {
     std::string complaints;
     // In reverse, and each whatever became of the one before: what is left is to be as little as may
     // be.
-    for (const Plugin& plugin : conflist_.plugins | std::views::reverse) {
+    for (auto plugin = conflist_.plugins.rbegin(); plugin != conflist_.plugins.rend(); ++plugin) {
         const Said said = TRY(call(plugin, "DEL", what, previous, options_.patience));
         complaints += said.ok ? "" : (complaints.empty() ? "" : "; ") + said.complaint;
     }
