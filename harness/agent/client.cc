@@ -228,6 +228,16 @@ Result<DeviceInfo> Client::device(const std::string& device) {
     return info ? *info : Result<DeviceInfo>(pass_on(info.error()));
 }
 
+Result<std::vector<verdict::Fact>> Client::nic_facts(const std::string& device) {
+    return decode(impl_->rpc.call("nic_facts", {{"device", device}}, kAnswerTime), who(),
+                  facts_from_json);
+}
+
+Result<std::vector<verdict::FactGroup>> Client::host_facts() {
+    return decode(impl_->rpc.call("host_facts", json::object(), kAnswerTime), who(),
+                  fact_groups_from_json);
+}
+
 Result<FeatureTrial> Client::try_feature(const std::string& device, const std::string& name,
                                          bool on, KeptBy kept) {
     return impl_->ask<FeatureTrial>(kept == KeptBy::kItsHost ? "try_feature_kept" : "try_feature",

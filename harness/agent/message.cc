@@ -157,6 +157,45 @@ Result<DeviceInfo> device_from_json(const json& in) {
     return info;
 }
 
+json facts_to_json(const std::vector<verdict::Fact>& facts) {
+    json out = json::array();
+    for (const verdict::Fact& fact : facts) {
+        out.push_back({fact.name, fact.value, static_cast<int>(fact.status), fact.source});
+    }
+    return out;
+}
+
+std::vector<verdict::Fact> facts_from_json(const json& in) {
+    using Status = verdict::Fact::Status;
+    std::vector<verdict::Fact> facts;
+    for (const json& each : in) {
+        const int status = each.at(2).get<int>();
+        facts.push_back({.name = each.at(0).get<std::string>(),
+                         .value = each.at(1).get<std::string>(),
+                         .status = status == static_cast<int>(Status::kRead)     ? Status::kRead
+                                   : status == static_cast<int>(Status::kDenied) ? Status::kDenied
+                                                                                 : Status::kAbsent,
+                         .source = each.at(3).get<std::string>()});
+    }
+    return facts;
+}
+
+json fact_groups_to_json(const std::vector<verdict::FactGroup>& groups) {
+    json out = json::array();
+    for (const verdict::FactGroup& group : groups) {
+        out.push_back({group.title, facts_to_json(group.facts)});
+    }
+    return out;
+}
+
+std::vector<verdict::FactGroup> fact_groups_from_json(const json& in) {
+    std::vector<verdict::FactGroup> groups;
+    for (const json& each : in) {
+        groups.push_back({each.at(0).get<std::string>(), facts_from_json(each.at(1))});
+    }
+    return groups;
+}
+
 json event_log_to_json(const netfilter::EventLog& log) {
     return {{"events", log.events}, {"overruns", log.overruns}};
 }

@@ -6,6 +6,7 @@
 
 #include "dataplane/base/result.h"
 #include "harness/agent/client.h"
+#include "harness/verdict/result.h"
 
 namespace pathproof::agent {
 
@@ -18,6 +19,10 @@ void to_json(nlohmann::json& out, const ProbeResult& result);
 void from_json(const nlohmann::json& in, ProbeResult& result);
 nlohmann::json device_to_json(const DeviceInfo& info);
 Result<DeviceInfo> device_from_json(const nlohmann::json& in);
+nlohmann::json facts_to_json(const std::vector<verdict::Fact>& facts);
+std::vector<verdict::Fact> facts_from_json(const nlohmann::json& in);
+nlohmann::json fact_groups_to_json(const std::vector<verdict::FactGroup>& groups);
+std::vector<verdict::FactGroup> fact_groups_from_json(const nlohmann::json& in);
 nlohmann::json event_log_to_json(const netfilter::EventLog& log);
 netfilter::EventLog event_log_from_json(const nlohmann::json& in);
 

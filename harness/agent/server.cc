@@ -29,6 +29,8 @@
 #include "harness/agent/tcp_queue.h"
 #include "harness/agent/transfer.h"
 #include "harness/drops/tracer.h"
+#include "harness/fingerprint/host.h"
+#include "harness/fingerprint/nic.h"
 #include "harness/netfilter/create.h"
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/events.h"
@@ -85,6 +87,12 @@ void add_device_operations(RpcServer& server) {
     });
     server.on("xdp_program",
               [](const json& args) { return answer(read_xdp_program(text_of(args, "device"))); });
+    server.on("nic_facts", [](const json& args) -> Result<json> {
+        return facts_to_json(fingerprint::read_nic(text_of(args, "device")));
+    });
+    server.on("host_facts", [](const json&) -> Result<json> {
+        return fact_groups_to_json(fingerprint::read_host());
+    });
     server.on("device", [](const json& args) -> Result<json> {
         const DeviceInfo info = TRY(read_device(text_of(args, "device")));
         return device_to_json(info);
