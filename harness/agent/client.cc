@@ -210,6 +210,14 @@ Result<DeviceInfo> Client::device(const std::string& device) {
     return impl_->ask<DeviceInfo>("device", device);
 }
 
+Result<std::vector<verdict::Fact>> Client::nic_facts(const std::string& device) {
+    return impl_->ask<std::vector<verdict::Fact>>("nic_facts", device);
+}
+
+Result<std::vector<verdict::FactGroup>> Client::host_facts() {
+    return impl_->ask<std::vector<verdict::FactGroup>>("host_facts");
+}
+
 Result<FeatureTrial> Client::try_feature(const std::string& device, const std::string& name,
                                          bool on, KeptBy kept) {
     return impl_->ask<FeatureTrial>(kept == KeptBy::kItsHost ? "try_feature_kept" : "try_feature",

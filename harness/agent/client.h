@@ -22,6 +22,11 @@
 #include "harness/process/child.h"
 #include "harness/process/ssh.h"
 
+namespace pathproof::verdict {
+struct Fact;
+struct FactGroup;
+}  // namespace pathproof::verdict
+
 namespace pathproof::agent {
 
 using std::chrono::milliseconds;
@@ -376,6 +381,9 @@ class Client {
                             const std::vector<std::pair<std::string, bool>>& wanted,
                             KeptBy kept = KeptBy::kCaller);
     Result<DeviceInfo> device(const std::string& device);
+    // How it is set (fingerprint/nic.h), and what its host is (fingerprint/host.h).
+    Result<std::vector<verdict::Fact>> nic_facts(const std::string& device);
+    Result<std::vector<verdict::FactGroup>> host_facts();
     // "prog 12 (xdp_drop)"; empty: no XDP program is attached.
     Result<std::string> xdp_program(const std::string& device);
 

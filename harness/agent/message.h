@@ -4,6 +4,7 @@
 
 #include "harness/agent/client.h"
 #include "harness/message/archive.h"
+#include "harness/verdict/result.h"
 
 // fields() is found by the namespace of what it lists.
 namespace pathproof::frame {
@@ -64,6 +65,24 @@ void fields(Archive& archive, Outage& outage) {
 }
 
 }  // namespace pathproof::drops
+
+namespace pathproof::verdict {
+
+template <typename Archive>
+void fields(Archive& archive, Fact& fact) {
+    archive("name", fact.name);
+    archive("value", fact.value);
+    archive("status", fact.status);
+    archive("source", fact.source);
+}
+
+template <typename Archive>
+void fields(Archive& archive, FactGroup& group) {
+    archive("title", group.title);
+    archive("facts", group.facts);
+}
+
+}  // namespace pathproof::verdict
 
 namespace pathproof::agent {
 
@@ -468,6 +487,8 @@ template <>
 inline constexpr std::size_t kValues<agent::ChecksumStatus> = 3;
 template <>
 inline constexpr std::size_t kValues<agent::UdpChecksum> = 2;
+template <>
+inline constexpr std::size_t kValues<verdict::Fact::Status> = 3;
 template <>
 inline constexpr std::size_t kValues<drops::Scope> = 2;
 template <>

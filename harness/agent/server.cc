@@ -28,6 +28,8 @@
 #include "harness/agent/tcp_queue.h"
 #include "harness/agent/transfer.h"
 #include "harness/drops/tracer.h"
+#include "harness/fingerprint/host.h"
+#include "harness/fingerprint/nic.h"
 #include "harness/message/calls.h"
 #include "harness/netfilter/create.h"
 #include "harness/netfilter/dump.h"
@@ -50,6 +52,9 @@ void add_device_operations(RpcServer& server) {
     server.on("try_feature", operation(try_feature));
     server.on("xdp_program", operation(read_xdp_program));
     server.on("device", operation(read_device));
+    server.on("nic_facts",
+              operation([](const std::string& device) { return fingerprint::read_nic(device); }));
+    server.on("host_facts", operation([] { return fingerprint::read_host(); }));
 }
 
 void add_kernel_operations(RpcServer& server) {

@@ -16,10 +16,10 @@
 #include "harness/cli/port_journal.h"
 #include "harness/cli/session.h"
 #include "harness/cli/truth_text.h"
+#include "harness/fingerprint/host.h"
 #include "harness/lab/signals.h"
 #include "harness/offload/check.h"
 #include "harness/offload/device_class.h"
-#include "harness/report/environment.h"
 #include "harness/report/json.h"
 #include "harness/report/report.h"
 #include "harness/tester/port_choice.h"
@@ -171,9 +171,9 @@ verdict::RunResult describe_run(const PortCheckOptions& options, tester::Client&
     run.lab = options.software_nic ? softnic::kSoftwareNicName : "two DPDK ports";
     run.version = PATHPROOF_VERSION;
     run.started_at = utc_now();
-    run.environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION,
-                                                .dpdk_version = tester.dpdk_version(),
-                                                .root = ""});
+    run.environment = fingerprint::read_environment({.pathproof_version = PATHPROOF_VERSION,
+                                                     .dpdk_version = tester.dpdk_version(),
+                                                     .root = ""});
     return run;
 }
 

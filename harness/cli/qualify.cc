@@ -67,6 +67,18 @@ int run_qualify(const QualifyOptions& options) {
 }
 
 // Whatever goes wrong says nothing of what is bisected: git takes other codes for "bad".
+// Why.
+std::string nothing_said(const verdict::RunResult& result, const std::string& cell) {
+    std::string text = "nothing is said of this one";
+    if (result.scenarios.empty()) {
+        return text;
+    }
+    const verdict::ScenarioResult& ran = result.scenarios.front();
+    const verdict::Cell* found = cell.empty() ? nullptr : verdict::find_cell(ran, cell);
+    text += fmt::format(": {}", found != nullptr ? found->reason : ran.headline);
+    return cell.empty() || found != nullptr ? text : text + "; it has no cell " + cell;
+}
+
 int run_bisect(QualifyOptions options) {
     const std::size_t slash = std::min(options.bisect.find('/'), options.bisect.size());
     const std::string scenario = options.bisect.substr(0, slash);
@@ -76,7 +88,8 @@ int run_bisect(QualifyOptions options) {
         return verdict::kBisectSkip;
     };
     options.only = scenario;
-    if (!cell.empty()) {
+    const scenario::Scenario* known = scenario::find_scenario(scenario);
+    if (!cell.empty() && (known == nullptr || known->cells != nullptr)) {
         options.cells = {options.bisect};
     }
     const auto session = qualify_session(options);
@@ -92,7 +105,7 @@ int run_bisect(QualifyOptions options) {
         fmt::print("{}: {}\n", options.bisect,
                    code == verdict::kBisectAbsent    ? "absent"
                    : code == verdict::kBisectPresent ? "present"
-                                                     : "nothing is said of this one");
+                                                     : nothing_said(*result, cell));
     });
     return written == code ? code : verdict::kBisectSkip;
 }

@@ -11,7 +11,7 @@
 #include "harness/cli/asked.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/compare.h"
-#include "harness/report/environment.h"
+#include "harness/fingerprint/host.h"
 
 namespace pathproof::cli {
 namespace {
@@ -174,7 +174,7 @@ Result<verdict::RunOptions> asked_again(const compare::Report& report,
 // Kernel, versions, settings and the device, as far as they can be read before a run.
 void tell_differences(const compare::Report& report, const SessionOptions& session) {
     verdict::RunResult was{.environment = report.run.environment};
-    verdict::RunResult is{.environment = report::read_environment(
+    verdict::RunResult is{.environment = fingerprint::read_environment(
                               {.pathproof_version = PATHPROOF_VERSION, .root = ""})};
     const auto lacks = [](const verdict::RunResult& other) {
         return [&](const verdict::FactGroup& group) {

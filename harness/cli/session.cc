@@ -18,13 +18,14 @@
 #include "dataplane/port/port.h"
 #include "harness/cli/offload_check.h"
 #include "harness/cli/progress.h"
+#include "harness/fingerprint/host.h"
 #include "harness/guest/program.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
 #include "harness/offload/device_class.h"
-#include "harness/report/environment.h"
 #include "harness/report/report.h"
+#include "harness/scenario/device_facts.h"
 #include "harness/scenario/snat_timestamps.h"
 #include "harness/verdict/repeat.h"
 
@@ -140,11 +141,16 @@ class Run {
             result.reasons.insert(result.reasons.begin(),
                                   interruption + ": what was measured before is below.");
         }
-        result.environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION,
-                                                       .dpdk_version = measured_.dpdk_version(),
-                                                       .root = ""});
+        result.environment =
+            fingerprint::read_environment({.pathproof_version = PATHPROOF_VERSION,
+                                           .dpdk_version = measured_.dpdk_version(),
+                                           .root = ""});
         if (!options_.place->other_host().empty()) {
-            result.environment.push_back(dut_facts(options_.place->dut()->hello()));
+            agent::Client& dut = *options_.place->dut();
+            result.environment.push_back(dut_facts(dut.hello()));
+            // One that is gone is told of elsewhere.
+            std::ranges::move(scenario::host_facts(dut).value_or({}),
+                              std::back_inserter(result.environment));
         }
         std::ranges::move(measured_.devices(), std::back_inserter(result.environment));
         return result;

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "harness/guest/image.h"
 #include "harness/guest/init.h"
 #include "harness/guest/qmp.h"
 #include "harness/process/program.h"
@@ -23,39 +22,53 @@ constexpr auto kLinkTime = 30s;
 // -cpu max without 57-bit addresses: TCG walks a page table less.
 std::vector<std::string> command_of(const GuestPlan& plan, const std::string& image,
                                     const std::string& console, const std::string& monitor) {
-    const std::string nic =
-        fmt::format("{},netdev=cable,romfile=,mac=02:70:70:01:0a:01", plan.nic.device);
-    return {kQemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-name",
-            "pathproof", "-accel", "tcg,thread=multi", "-cpu", "max,la57=off", "-smp", "1", "-m",
-            "512", "-kernel", plan.kernel.image, "-initrd", image, "-append",
-            // The NIC keeps the name that the kernel gives it.
-            "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off quiet", "-serial",
-            "file:" + console, "-chardev", "stdio,id=agent,signal=off", "-device",
-            "virtio-serial-pci", "-device",
-            fmt::format("virtserialport,chardev=agent,name={}", kPortName), "-chardev",
-            fmt::format("socket,id=monitor,path={},abstract=on,server=on,wait=off", monitor),
-            "-mon", "chardev=monitor,mode=control", "-netdev",
-            fmt::format("tap,id=cable,ifname={},script=no,downscript=no,vnet_hdr={}", kTap,
-                        plan.nic.vnet_header ? "on" : "off"),
-            "-device", nic};
+    std::vector<std::string> command = {
+        kQemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-name",
+        "pathproof", "-accel", "tcg,thread=multi", "-cpu", "max,la57=off", "-smp",
+        std::to_string(plan.cpus), "-m", "512", "-kernel", plan.kernel.image, "-initrd", image,
+        "-append",
+        // The NICs keep the names that the kernel gives them.
+        "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off quiet", "-serial", "file:" + console,
+        "-chardev", "stdio,id=agent,signal=off", "-device", "virtio-serial-pci", "-device",
+        fmt::format("virtserialport,chardev=agent,name={}", kPortName), "-chardev",
+        fmt::format("socket,id=monitor,path={},abstract=on,server=on,wait=off", monitor), "-mon",
+        "chardev=monitor,mode=control"};
+    for (unsigned cable = 0; cable < plan.cables; ++cable) {
+        command.insert(command.end(),
+                       {"-netdev",
+                        fmt::format("tap,id=cable{},ifname={},script=no,downscript=no,vnet_hdr={}",
+                                    cable, tap_of(cable), plan.nic.vnet_header ? "on" : "off"),
+                        "-device",
+                        fmt::format("{},netdev=cable{},romfile=,mac=02:70:70:01:0a:{:02x}",
+                                    plan.nic.device, cable, cable + 1)});
+    }
+    return command;
 }
 
 // A NIC needs a moment to find its link, an emulated one too.
-Status wait_for_link(agent::Client& agent) {
+Status wait_for_link(agent::Client& agent, const std::string& device) {
     const auto until = std::chrono::steady_clock::now() + kLinkTime;
     for (;; std::this_thread::sleep_for(200ms)) {
-        const auto info = TRY(agent.device(kDevice));
+        const auto info = TRY(agent.device(device));
         if (info.link_up) {
             return {};
         }
         if (std::chrono::steady_clock::now() > until) {
-            return fail(ErrorCode::kUnavailable, "its NIC ({}) has no link after {} s", info.driver,
-                        kLinkTime.count());
+            return fail(ErrorCode::kUnavailable, "its NIC {} ({}) has no link after {} s", device,
+                        info.driver, kLinkTime.count());
         }
     }
 }
 
 }  // namespace
+
+std::string tap_of(unsigned cable) {
+    return fmt::format("tap{}", cable);
+}
+
+std::string device_of(unsigned cable) {
+    return fmt::format("eth{}", cable);
+}
 
 Status check_qemu() {
     const auto version = process::run_program({kQemu, "--version"});
@@ -71,8 +84,9 @@ Status check_replacement(const Kernel& kernel, const Nic& nic, const std::string
 }
 
 Result<std::unique_ptr<Guest>> Guest::boot(const GuestPlan& plan) {
-    const auto image =
-        TRY(make_image(plan.kernel, {.module = plan.nic.module, .replacement = plan.replacement}));
+    const auto image = TRY(make_image(
+        plan.kernel,
+        {.module = plan.nic.module, .replacement = plan.replacement, .work = plan.work}));
     const auto archive = TRY(MemoryFile::make("initramfs", image.archive));
     std::unique_ptr<Guest> guest(new Guest);
     guest->netns_ = plan.netns;
@@ -88,10 +102,12 @@ Result<std::unique_ptr<Guest>> Guest::boot(const GuestPlan& plan) {
                     agent.error().message, guest->last_lines());
     }
     guest->agent_ = std::move(*agent);
-    if (const Status linked = wait_for_link(*guest->agent_); !linked) {
-        return fail(ErrorCode::kUnavailable,
-                    "the guest with {}: {}; the last lines of its console: {}", plan.nic.name,
-                    linked.error().message, guest->last_lines());
+    for (unsigned cable = 0; cable < plan.cables; ++cable) {
+        if (const Status linked = wait_for_link(*guest->agent_, device_of(cable)); !linked) {
+            return fail(ErrorCode::kUnavailable,
+                        "the guest with {}: {}; the last lines of its console: {}", plan.nic.name,
+                        linked.error().message, guest->last_lines());
+        }
     }
     guest->boot_seconds_ =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -1,5 +1,5 @@
-// A guest of QEMU: a Linux kernel with one emulated NIC, our agent inside, and the host's end of the
-// NIC's cable as a tap device of a network namespace.
+// A guest of QEMU: a Linux kernel with one emulated NIC or several, our agent inside, and the host's end
+// of each NIC's cable as a tap device of a network namespace.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 
 #include "dataplane/base/result.h"
 #include "harness/agent/client.h"
+#include "harness/guest/image.h"
 #include "harness/guest/kernel.h"
 #include "harness/guest/memory_file.h"
 #include "harness/guest/nics.h"
@@ -16,8 +17,10 @@
 namespace pathproof::guest {
 
 inline constexpr const char* kQemu = "qemu-system-x86_64";
-inline constexpr const char* kTap = "tap0";     // the tester's end of the cable
+inline constexpr const char* kTap = "tap0";     // the tester's end of the first cable
 inline constexpr const char* kDevice = "eth0";  // the guest's
+std::string tap_of(unsigned cable);             // "tap1"
+std::string device_of(unsigned cable);          // "eth1"
 
 // kNotFound: there is none, and its package.
 Status check_qemu();
@@ -30,12 +33,15 @@ struct GuestPlan {
     Nic nic;
     std::string replacement;  // a file for the driver's module; empty: the kernel's own
     std::string netns;        // named; QEMU runs in it
+    Work work = Work::kDevice;
+    unsigned cables = 1;  // NICs, each with its own
+    unsigned cpus = 1;
 };
 
 class Guest {
   public:
     // Boots it and waits for its agent. Errors: the kernel has no driver of the NIC (kNotSupported);
-    // it did not come up, or has no NIC or no link, with the console's last lines (kUnavailable).
+    // it did not come up, or lacks a NIC or a link, with the console's last lines (kUnavailable).
     static Result<std::unique_ptr<Guest>> boot(const GuestPlan& plan);
     // Off, and its tap with it.
     ~Guest();

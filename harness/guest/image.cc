@@ -1,9 +1,11 @@
 #include "harness/guest/image.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <sstream>
 
 #include "dataplane/base/file.h"
@@ -27,6 +29,23 @@ constexpr std::array kWanted = {"af_packet", "ipv6", "vxlan"};
 // What the agent runs.
 constexpr std::array kPrograms = {"ip"};
 
+// What libcrc32c asks the kernel for by an alias (its softdep), where it is a module.
+constexpr std::array kBeforeNat = {"crc32c_generic"};
+// Of a NAT box: what kube-proxy's rules are made of.
+constexpr std::array kForNat = {"nf_conntrack", "nf_conntrack_netlink", "nf_nat",  "vxlan",
+                                "xt_statistic", "xt_comment",           "xt_mark", "xt_nat",
+                                "xt_tcpudp",    "xt_MASQUERADE"};
+// The one or the other is what the host's iptables speaks to.
+constexpr std::array kNftTables = {"nf_tables", "nft_compat", "nft_chain_nat"};
+constexpr std::array kLegacyTables = {"ip_tables", "iptable_nat"};
+// What iptables over nftables makes of matches and targets, by its version.
+constexpr std::array kWantedForNat = {"nft_counter", "nft_ct", "nft_nat", "nft_masq"};
+constexpr std::array kNatPrograms = {"iptables-restore", "iptables-save", "sh", "cat", "mount",
+                                     "umount",           "unshare"};
+// Where iptables finds its matches and targets.
+constexpr std::array kExtensions = {"/usr/lib/x86_64-linux-gnu/xtables", "/usr/lib64/xtables",
+                                    "/usr/lib/xtables"};
+
 std::string find_program(const std::string& name) {
     for (const char* folder : {"/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/"}) {
         if (access((folder + name).c_str(), X_OK) == 0) {
@@ -42,20 +61,57 @@ Status add_file(const std::string& from, const std::string& path, CpioWriter& im
     return {};
 }
 
-// The libraries of another program, as the loader finds them.
-Status add_program(const std::string& name, const std::string& loader, CpioWriter& image) {
-    const std::string path = find_program(name);
-    if (path.empty()) {
-        return fail(ErrorCode::kNotFound, "a guest takes the program '{}', which is not here",
-                    name);
-    }
-    TRY(add_file(path, "/usr/sbin/" + name, image));
+// A program or plug-in with the libraries that the loader finds for it.
+Status add_object(const std::string& path, const std::string& as, const std::string& loader,
+                  CpioWriter& image) {
+    TRY(add_file(path, as, image));
     const auto listed = TRY(process::run_checked({loader, "--list", path}));
     std::istringstream words(listed);
     for (std::string word; words >> word;) {
         if (word.starts_with('/')) {
             TRY(add_file(word, word, image));
         }
+    }
+    return {};
+}
+
+Status add_program(const std::string& name, const std::string& loader, CpioWriter& image) {
+    const std::string path = find_program(name);
+    if (path.empty()) {
+        return fail(ErrorCode::kNotFound, "a guest takes the program '{}', which is not here",
+                    name);
+    }
+    return add_object(path, "/usr/sbin/" + name, loader, image);
+}
+
+// Those that one of the lists needs.
+template <typename Names>
+void add_lacking(const ModuleIndex& index, const Names& names, std::vector<std::string>& lacking) {
+    for (const char* name : names) {
+        if (!index.files_of(name)) {
+            lacking.emplace_back(name);
+        }
+    }
+}
+
+bool has_all(const ModuleIndex& index, const auto& names) {
+    std::vector<std::string> lacking;
+    add_lacking(index, names, lacking);
+    return lacking.empty();
+}
+
+Status add_extensions(const std::string& loader, CpioWriter& image) {
+    for (const char* folder : kExtensions) {
+        std::error_code none;
+        for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+            const std::string name = entry.path().filename();
+            if (name.ends_with(".so") && !name.starts_with("libip6t_")) {
+                TRY(add_file(entry.path(), entry.path(), image));
+            }
+        }
+    }
+    for (const char* program : kNatPrograms) {
+        TRY(add_program(program, loader, image));
     }
     return {};
 }
@@ -77,6 +133,15 @@ class ModuleList {
             if (std::ranges::find(paths_, path) == paths_.end()) {
                 image_.file(path, bytes);
                 paths_.push_back(path);
+            }
+        }
+        return {};
+    }
+    // Those of them that this kernel has.
+    Status add_there(const auto& names) {
+        for (const char* name : names) {
+            if (index_.files_of(name)) {
+                TRY(add(name));
             }
         }
         return {};
@@ -111,6 +176,18 @@ Result<std::string> add_init(CpioWriter& image) {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> lacking_modules(const Kernel& kernel, Work work) {
+    const auto index = TRY(ModuleIndex::read(kernel.modules));
+    std::vector<std::string> lacking;
+    if (work == Work::kNatBox) {
+        add_lacking(index, kForNat, lacking);
+        if (!has_all(index, kLegacyTables)) {
+            add_lacking(index, kNftTables, lacking);
+        }
+    }
+    return lacking;
+}
 
 Result<std::string> make_program_image(const Kernel& kernel, const std::string& program) {
     CpioWriter image;
@@ -161,6 +238,19 @@ Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan) {
             continue;
         }
         TRY(modules.add(name));
+    }
+    if (plan.work == Work::kNatBox) {
+        const auto lacking = TRY(lacking_modules(kernel, plan.work));
+        if (!lacking.empty()) {
+            return fail(ErrorCode::kNotSupported, "{} ({}) is no NAT box: it has no {}",
+                        kernel.release, kernel.origin, fmt::join(lacking, ", "));
+        }
+        TRY(modules.add_there(kBeforeNat));
+        TRY(modules.add_there(kForNat));
+        TRY(modules.add_there(kNftTables));
+        TRY(modules.add_there(kLegacyTables));
+        TRY(modules.add_there(kWantedForNat));
+        TRY(add_extensions(loader, image));
     }
     TRY(modules.add(plan.module, plan.replacement));
     image.file(kModuleList, modules.text());

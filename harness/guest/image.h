@@ -2,6 +2,7 @@
 // loader, the programs that the agent runs, and the modules to load.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,17 @@
 
 namespace pathproof::guest {
 
+// What the agent in a guest is asked to do.
+enum class Work : std::uint8_t {
+    kDevice,  // its NIC's frames and offloads
+    kNatBox,  // besides that iptables, conntrack and packet steering
+};
+
 struct ImagePlan {
     std::string module;  // the driver of its NIC
     // A file that is loaded in the place of the module of its name; empty: none.
     std::string replacement;
+    Work work = Work::kDevice;
 };
 
 struct Image {
@@ -21,9 +29,13 @@ struct Image {
     std::vector<std::string> without;  // modules that may be missing, and are
 };
 
-// kNotSupported: this kernel has no such driver, and how it was looked for. kBadInput: the replacement
+// kNotSupported: this kernel has no such driver, and how it was looked for, or lacks modules for the
+// work. kBadInput: the replacement
 // is no module of this NIC's driver.
 Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan);
+
+// The modules that this kernel lacks for that work; empty: none.
+Result<std::vector<std::string>> lacking_modules(const Kernel& kernel, Work work);
 
 // Of a guest that runs one command: `program` is what kProgramFile holds (program_init.h).
 // kNotSupported: this kernel has no virtio-9p or no overlay file system.

@@ -84,6 +84,8 @@ void run_init() {
     mount_or_off("devtmpfs", "/dev", "devtmpfs");
     mount_or_off("proc", "/proc", "proc");
     mount_or_off("sysfs", "/sys", "sysfs");
+    // For what the kernel drops, and why; one without it is asked for nothing of the sort.
+    mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr);
     mount_or_off("tmpfs", "/run", "tmpfs");
     mount_or_off("tmpfs", "/tmp", "tmpfs");
     std::ifstream list(kModuleList);

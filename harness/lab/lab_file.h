@@ -82,9 +82,9 @@ struct DutDevice {
 };
 
 struct Dut {
-    enum class Kind { kSsh, kNetns };
+    enum class Kind { kSsh, kNetns, kGuest };  // kGuest: of the lab qemu, never in a file
     Kind kind = Kind::kNetns;
-    std::string where;       // "root@dut1", or a namespace's name; empty: ours
+    std::string where;  // "root@dut1", or a namespace's name, empty: ours; or "the guest with ..."
     std::string ssh_config;  // empty: ssh's own
     std::string program = "pathproof";
     std::vector<DutDevice> devices;

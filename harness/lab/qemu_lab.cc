@@ -1,18 +1,34 @@
-// A lab whose DUT is a guest of QEMU with one emulated NIC, and the tester at the host's end of its
-// cable.
+// A lab whose DUT is a guest of QEMU with one emulated NIC, or as a NAT box with three, and the tester
+// at the host's end of each cable.
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "harness/guest/guest.h"
+#include "harness/lab/cabled_nat_box.h"
 #include "harness/lab/dut_agent.h"
 #include "harness/lab/lab.h"
+#include "harness/lab/plan.h"
 #include "harness/lab/signals.h"
 #include "harness/lab/topology.h"
 
 namespace pathproof::lab {
 namespace {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+Facts facts_of(const guest::Kernel& kernel, const guest::Nic& nic, const guest::Guest& guest) {
+    Facts facts{{"kernel", fmt::format("{} ({})", kernel.release, kernel.origin)},
+                {"emulated NIC", nic.device},
+                {"tap", nic.vnet_header ? "with virtio_net_hdr: the host is a part of the path"
+                                        : "without virtio_net_hdr: the NIC finishes its frames"},
+                {"boot to the agent's answer", fmt::format("{:.1f} s", guest.boot_seconds())}};
+    for (const std::string& name : guest.without()) {
+        facts.emplace_back("module " + name, "not of this kernel");
+    }
+    return facts;
+}
 
 class QemuDut final : public MadeDut {
   public:
@@ -37,16 +53,7 @@ class QemuDut final : public MadeDut {
         return nic_.vnet_header ? Finish::kBehindIt : Finish::kByItself;
     }
     std::vector<std::pair<std::string, std::string>> facts() const override {
-        std::vector<std::pair<std::string, std::string>> facts{
-            {"kernel", fmt::format("{} ({})", kernel_.release, kernel_.origin)},
-            {"emulated NIC", nic_.device},
-            {"tap", nic_.vnet_header ? "with virtio_net_hdr: the host is a part of the path"
-                                     : "without virtio_net_hdr: the NIC finishes its frames"},
-            {"boot to the agent's answer", fmt::format("{:.1f} s", guest_->boot_seconds())}};
-        for (const std::string& name : guest_->without()) {
-            facts.emplace_back("module " + name, "not of this kernel");
-        }
-        return facts;
+        return facts_of(kernel_, nic_, *guest_);
     }
     std::string log() const override { return guest_->console(); }
 
@@ -59,6 +66,59 @@ class QemuDut final : public MadeDut {
     DutAgent dut_;
 };
 
+// Two CPUs, so that two packets can be in conntrack at once.
+constexpr unsigned kNatCpus = 2;
+constexpr unsigned kNatCables = 3;
+
+// As a lab file would name it.
+LabFile nat_box_file(const std::string& netns, const guest::Nic& nic) {
+    const auto prefix = [](const char* text) { return *parse_prefix(text); };
+    LabFile file{.name = "qemu", .tester_netns = netns};
+    file.dut = {.kind = Dut::Kind::kGuest, .where = "the guest with three " + nic.name};
+    const char* testers[] = {"198.18.0.2/24", "198.18.128.2/24"};
+    const char* duts[] = {"198.18.0.1/24", "198.18.128.1/24", "203.0.113.1/24"};
+    const char* clients[] = {"198.18.0.0/17", "198.18.128.0/17"};
+    for (unsigned cable = 0; cable < kNatCables; ++cable) {
+        TesterPort port{.name = guest::tap_of(cable),
+                        .kind = TesterPort::Kind::kKernel,
+                        .device = guest::tap_of(cable)};
+        if (cable < 2) {
+            port.addresses = {prefix(testers[cable])};
+            port.clients = prefix(clients[cable]);
+        } else {
+            port.servers = backend_addresses(NatBoxOptions{}.backends);
+        }
+        file.dut.devices.push_back({.name = guest::device_of(cable),
+                                    .port = port.name,
+                                    .addresses = {prefix(duts[cable])}});
+        file.ports.push_back(std::move(port));
+    }
+    return file;
+}
+
+// What a NAT box of the guest refers to: made before it, gone after it.
+struct GuestOfNatBox {
+    std::unique_ptr<Namespaces> namespaces_;
+    std::unique_ptr<guest::Guest> guest_;
+    LabFile file_;
+    Facts facts_;
+    DutAgent dut_;
+};
+
+class QemuNatBox final : private GuestOfNatBox, public CabledNatBox {
+  public:
+    QemuNatBox(std::unique_ptr<Namespaces> namespaces, std::unique_ptr<guest::Guest> guest,
+               LabFile file, Facts facts)
+        : GuestOfNatBox{std::move(namespaces), nullptr, std::move(file), std::move(facts),
+                        DutAgent(guest->agent())},
+          CabledNatBox(GuestOfNatBox::file_, GuestOfNatBox::dut_) {
+        guest_ = std::move(guest);
+    }
+    // The lab's own interfaces, which go with their namespace.
+    std::vector<std::vector<Prefix>> port_plans() const override { return {}; }
+    Facts facts() const override { return facts_; }
+};
+
 class QemuLab final : public Lab {
   public:
     QemuLab(guest::Kernel kernel, std::vector<guest::Nic> nics, std::string replacement)
@@ -68,16 +128,37 @@ class QemuLab final : public Lab {
 
     const std::string& name() const override { return name_; }
     std::string lacks(Role role) const override {
-        return role == Role::kDevice
+        switch (role) {
+            case Role::kDevice: return "";
+            case Role::kNatBox: break;
+            default:
+                return "a guest of the lab qemu has the tester at the other end of its cables, and "
+                       "no hosts of the kernel: 'pathproof guest' runs it on that kernel";
+        }
+        const auto lacking = guest::lacking_modules(kernel_, guest::Work::kNatBox);
+        return !lacking ? lacking.error().message
+               : lacking->empty()
                    ? ""
-                   : "a guest of the lab qemu has one NIC, with the tester at the "
-                     "other end of its cable";
+                   : fmt::format("{} ({}) is no NAT box: it has no {}", kernel_.release,
+                                 kernel_.origin, fmt::join(*lacking, ", "));
     }
     Result<std::unique_ptr<Overlay>> overlay(Journal& /*journal*/) override {
         return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kOverlay));
     }
-    Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatBox));
+    // Of the first NIC that was named.
+    Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) override {
+        const guest::Nic& nic = nics_.front();
+        auto namespaces = std::make_unique<Namespaces>(journal);
+        const std::string netns = fmt::format("pp-{}-nat-box", journal.run_id());
+        TRY(namespaces->add({netns}));
+        auto guest = TRY(guest::Guest::boot(
+            {kernel_, nic, replacement_, netns, guest::Work::kNatBox, kNatCables, kNatCpus}));
+        for (unsigned cable = 0; cable < kNatCables; ++cable) {
+            TRY(run_ip(netns, fmt::format("link set {} arp off up\n", guest::tap_of(cable))));
+        }
+        Facts facts = facts_of(kernel_, nic, *guest);
+        return std::make_unique<QemuNatBox>(std::move(namespaces), std::move(guest),
+                                            nat_box_file(netns, nic), std::move(facts));
     }
     Result<std::unique_ptr<NatPath>> nat_path(Journal& /*journal*/) override {
         return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatPath));

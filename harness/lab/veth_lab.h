@@ -113,6 +113,10 @@ class NatBox {
     // The addresses that the tester's ports may have, in the order of the names, where the ports are
     // what a user names. None: they are kernel interfaces of the lab's own.
     virtual std::vector<std::vector<Prefix>> port_plans() const = 0;
+    // Whether the DUT runs on the CPUs that the tester runs on.
+    virtual bool is_of_this_machine() const { return true; }
+    // What the DUT is made of, for the report, where the lab makes it: name and value.
+    virtual std::vector<std::pair<std::string, std::string>> facts() const { return {}; }
     // Tells the addresses of the tester's ports in the order of the names, once they are open:
     // before it the DUT may not reach them.
     virtual Status meet(const std::vector<frame::MacAddress>& tester_ports) = 0;

@@ -2,6 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "harness/profile/compare.h"
 
 namespace pathproof::scenario {
@@ -49,6 +52,8 @@ Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string&
     group.facts.push_back(
         read_fact("speed", info.speed_mbps < 0 ? "" : fmt::format("{} Mb/s", info.speed_mbps),
                   "ETHTOOL_GLINKSETTINGS"));
+    auto settings = TRY(agent.nic_facts(device));
+    std::ranges::move(settings, std::back_inserter(group.facts));
     for (const agent::Feature& feature : features) {
         group.facts.push_back(
             read_fact(feature.name,
@@ -57,6 +62,14 @@ Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string&
                       "ETHTOOL_GFEATURES"));
     }
     return group;
+}
+
+Result<std::vector<verdict::FactGroup>> host_facts(agent::Client& agent) {
+    auto groups = TRY(agent.host_facts());
+    for (verdict::FactGroup& group : groups) {
+        group.title = "DUT: " + group.title;
+    }
+    return groups;
 }
 
 Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string& device,

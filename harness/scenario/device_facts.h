@@ -11,9 +11,12 @@
 
 namespace pathproof::scenario {
 
-// Driver, bus, link and every offload feature ("on", "off", "on [fixed]") as the agent reads them.
+// Driver, bus, link, how it is set (rings, channels, ...) and every offload feature ("on", "off", "on [fixed]") as the agent reads them.
 Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string& device,
                                         const std::string& title);
+
+// Kernel, board and CPU of the agent's host, where that is not this machine.
+Result<std::vector<verdict::FactGroup>> host_facts(agent::Client& agent);
 
 // What the profile expects of a device beside what its driver offers, feature by feature.
 Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string& device,

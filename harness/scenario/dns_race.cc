@@ -43,6 +43,7 @@ Result<std::vector<MeasuredCell>> measure(Context& context, const std::string& i
                                    })));
     auto bench = TRY(NatBench::build(context));
     TRY(bench->describe());
+    TRY(bench->find_load());
     std::vector<MeasuredCell> cells;
     for (const Experiment& experiment : experiments) {
         auto measured = TRY(experiment.run(context, *bench));

@@ -20,6 +20,14 @@ using namespace std::chrono_literals;
 constexpr std::uint16_t kTypeA = 1;
 constexpr std::uint16_t kTypeAaaa = 28;
 constexpr double kCellPairsPerSecond = 5000;
+// Of the search for the load. What is more than the DUT carries waits in queues at first: the answers
+// tell, before anything is lost.
+constexpr double kSecondsOfTrial = 0.3;
+constexpr std::uint64_t kFewestOfTrial = 60;
+constexpr std::int64_t kQueueingNs = 30'000'000;
+constexpr double kLeastLoad = 20;
+// No cell lasts longer at a load that was found, unless its pairs were asked for.
+constexpr double kMostSecondsOfCell = 3;
 constexpr std::size_t kServerPort = 2;  // index of s0 among the tester's ports
 constexpr unsigned kMostAttempts = 3;
 constexpr auto kPauseBetweenAttempts = 500ms;
@@ -71,6 +79,8 @@ struct NatBench::Run {
     unsigned attempts = 1;
 };
 
+NatBench::NatBench(Context& context) : context_(context), load_(kCellPairsPerSecond) {}
+
 Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
     std::unique_ptr<NatBench> bench(new NatBench(context));
     auto from = std::chrono::steady_clock::now();
@@ -121,7 +131,7 @@ Status NatBench::open_ports() {
 
 unsigned NatBench::last_cpu() const {
     constexpr unsigned kMost = 31;
-    const unsigned last = context_.lab.other_host().empty()
+    const unsigned last = lab_->is_of_this_machine()
                               ? static_cast<unsigned>(context_.options.cpus.back())
                               : std::max(1u, dut_->hello().cpus) - 1;
     return std::min(last, kMost);
@@ -131,11 +141,50 @@ Status NatBench::configure(const lab::NatBoxOptions& options) {
     return lab_->configure(options);
 }
 
+// By pairs in VXLAN, which take most of the DUT. Empty: it was carried whole, and in time.
+Result<std::string> NatBench::trouble_at(double load) {
+    constexpr std::uint16_t kOuter = 5000;
+    traffic::PairPlan plan = carried_plan(0, kOuter, kOuter);
+    plan.pairs = std::max(kFewestOfTrial, static_cast<std::uint64_t>(load * kSecondsOfTrial));
+    plan.pairs_per_second = load;
+    plan.drain = 300ms;
+    plan.suffix = fmt::format("r{}.pathproof.test", runs_++);
+    const auto report = TRY(tester_->run_pairs(plan, answering(0ms)));
+    MapPoint point{.offered = load};
+    take(report, point);
+    std::string trouble = point.not_carried();
+    if (trouble.empty() && report.latency.p50_ns > kQueueingNs) {
+        trouble = fmt::format("answers took {} ms (median)", report.latency.p50_ns / 1'000'000);
+    }
+    return trouble;
+}
+
+Status NatBench::find_load() {
+    std::string why = ", as planned";
+    for (double load = load_; load >= kLeastLoad; load /= 4) {
+        const auto trouble = TRY(trouble_at(load));
+        if (trouble.empty()) {
+            break;
+        }
+        // Half of the next, if that is carried for a moment, for what else the CPUs may do.
+        load_ = std::max(load / 8, kLeastLoad);
+        why = fmt::format(": at {:.0f} pairs/s {}", load, trouble);
+    }
+    context_.measured.know(
+        {.title = "Offered load of the NAT box lab",
+         .facts = {{"at most", fmt::format("{:.0f} pairs/s{}", load_, why),
+                    verdict::Fact::Status::kRead, "pairs in VXLAN, before the first cell"}}});
+    return {};
+}
+
 traffic::PairPlan NatBench::base_plan(std::uint64_t pairs) const {
     const lab::NatBoxNames& names = lab_->names();
     traffic::PairPlan plan;
     plan.pairs = pairs;
-    plan.pairs_per_second = kCellPairsPerSecond;
+    if (load_ < kCellPairsPerSecond && !context_.options.has("pairs")) {
+        plan.pairs = std::min(pairs, static_cast<std::uint64_t>(load_ * kMostSecondsOfCell));
+    }
+    plan.pairs_per_second = load_;
     plan.service = names.service;
     plan.seed = context_.options.seed;
     // The race is judged pair by pair; lateness is reported as a measure.
@@ -211,7 +260,8 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::Pair
                                .skew_p50_ns = report.departures.skew_p50_ns,
                                .late_departures = report.departures.late,
                                .tester_lost = report.tester_lost,
-                               .attempts = done.attempts}};
+                               .attempts = done.attempts,
+                               .offered = done.plan.pairs_per_second}};
     for (const drops::Outage& outage : dut.outages) {
         cell.seen.outages.push_back(outage.device);
     }
@@ -225,15 +275,24 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::Pair
 Result<NatBench::Run> NatBench::run(const RaceCell& what, const traffic::PairPlan& plan,
                                     Look look) {
     Run run{.plan = plan};
+    run.plan.pairs_per_second = std::min(plan.pairs_per_second, load_);
     run.plan.drain = look == Look::kAll ? 300ms : 20ms;
     run.capture = evidence_path(context_.options.out_dir, what.id + ".pcapng");
     for (;; ++run.attempts) {
         TRY(record(what, look, run));
-        const bool sound = run.report.tester_lost == 0 && !starved(run.report, what.delay);
+        // Where the load was found, more of it than the DUT carries now is none of its faults.
+        const bool overloaded =
+            load_ < kCellPairsPerSecond &&
+            run.report.latency.p50_ns > std::chrono::nanoseconds(what.delay).count() + kStarvedNs;
+        const bool sound = run.report.tester_lost == 0 && run.report.objections.empty() &&
+                           !overloaded && !starved(run.report, what.delay);
         if (sound || run.attempts == kMostAttempts) {
             return run;
         }
         run.plan.pairs_per_second /= 2;
+        if (load_ < kCellPairsPerSecond) {
+            load_ = std::min(load_, run.plan.pairs_per_second);  // the next cell's too
+        }
         std::this_thread::sleep_for(kPauseBetweenAttempts);
     }
 }
@@ -465,6 +524,16 @@ void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell c
 }
 
 Status NatBench::describe() {
+    if (const auto facts = lab_->facts(); !facts.empty()) {
+        verdict::FactGroup group{.title = "DUT of the NAT box lab", .facts = {}};
+        for (const auto& [name, value] : facts) {
+            group.facts.push_back({name, value, verdict::Fact::Status::kRead, "the lab"});
+        }
+        context_.measured.know(std::move(group));
+        for (auto& of_host : TRY(host_facts(*dut_))) {
+            context_.measured.know(std::move(of_host));
+        }
+    }
     for (const std::string& device : {names().dut_client_devices[0], names().dut_server_device}) {
         auto group = TRY(device_facts(*dut_, device, "DUT device " + device + " (NAT box)"));
         context_.measured.know(std::move(group));

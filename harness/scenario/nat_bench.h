@@ -27,6 +27,9 @@ class NatBench {
     static Result<std::unique_ptr<NatBench>> build(Context& context);
 
     Status configure(const lab::NatBoxOptions& options);
+    // The highest load that the DUT carries whole: as planned, else half of it, and so on. No cell
+    // offers more, and where it is less than planned none lasts long, unless its pairs were asked for.
+    Status find_load();
     // Two halves from two ports on two lcores, one 5-tuple.
     traffic::PairPlan same_tuple_plan(std::uint64_t pairs) const;
     // Both halves in VXLAN, in one burst of one port; the outer source ports are given.
@@ -71,9 +74,10 @@ class NatBench {
 
   private:
     struct Run;
-    explicit NatBench(Context& context) : context_(context) {}
+    explicit NatBench(Context& context);
     Status open_ports();
     traffic::PairPlan base_plan(std::uint64_t pairs) const;
+    Result<std::string> trouble_at(double load);
     Result<Run> run(const RaceCell& what, const traffic::PairPlan& plan, Look look);
     Status record(const RaceCell& what, Look look, Run& run);
     traffic::ResponderPlan answering(std::chrono::milliseconds delay) const;
@@ -87,6 +91,7 @@ class NatBench {
     std::vector<std::pair<std::string, std::chrono::milliseconds>> phases_;
     agent::CounterSet counted_;  // when the watch began
     unsigned runs_ = 0;
+    double load_;  // pairs a second at most
 };
 
 // Adds a cell to those of its experiment, and to those that an interrupted run keeps.

@@ -459,6 +459,9 @@ Result<DutResult> run_on_dut(Context& context, const std::string& name) {
             : Status(pass_on(dut.error()));
     if (dut) {
         context.measured.know(facts_of(**dut));
+        for (auto& group : host_facts(*(*dut)->agent()).value_or({})) {
+            context.measured.know(std::move(group));
+        }
     }
     if (!judged && !context.journal.is_open()) {
         return pass_on(judged.error());

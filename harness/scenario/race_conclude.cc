@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "harness/scenario/measures.h"
 #include "harness/scenario/race_experiments.h"
@@ -218,6 +219,8 @@ void add_measures(const RaceValues& seen, Cell& cell) {
     };
     cell.measures = {
         count_of("pairs", "query pairs sent", pairs, "pairs"),
+        count_of("offered", "offered load", static_cast<std::uint64_t>(std::llround(seen.offered)),
+                 "pairs/s"),
         verdict::share("raced_share", "pairs that met the race (clash_resolve per pair)",
                        seen.clash_resolve, pairs),
         verdict::share("lost_pair_share", "pairs that lost a query", found.with(join::kLost),

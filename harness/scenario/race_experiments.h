@@ -17,6 +17,9 @@ namespace pathproof::scenario {
 enum class Race { kSameTuple, kSnatCollision, kLateAnswer };
 inline constexpr Race kRaces[] = {Race::kSameTuple, Race::kSnatCollision, Race::kLateAnswer};
 
+// How many packets a driver hands up in one list; 1: each by itself.
+inline constexpr const char* kListReceiveSysctl = "net.core.gro_normal_batch";
+
 // What a cell is.
 struct RaceCell {
     using Role = verdict::Cell::Role;
@@ -52,6 +55,7 @@ struct RaceValues {
     std::uint64_t late_departures = 0;
     std::uint64_t tester_lost = 0;
     unsigned attempts = 1;
+    double offered = 0;  // pairs a second
 };
 
 struct MeasuredCell {

@@ -28,7 +28,6 @@ constexpr std::uint64_t kMostPairsOfPoint = 1500;
 // The second query of a pair leaves before the next pair does.
 constexpr double kShareOfPeriod = 0.8;
 constexpr std::chrono::seconds kLongestMap(90);
-constexpr const char* kListReceiveSysctl = "net.core.gro_normal_batch";
 
 struct OuterPorts {
     std::uint16_t first = kFirstOuter;
@@ -56,12 +55,15 @@ std::vector<Case> cases() {
           .way = kPort,
           .setting = "at once",
           .at_once = true}},
+        // A veth device has no list receive; a NIC's driver has.
         {{.id = "control.same-tuple.one-cpu",
-          .label = "control: one port, one CPU, plain veth",
+          .label = "control: one port, one CPU",
           .role = Role::kControl,
           .way = "one port on one CPU",
-          .setting = "one burst, no list receive"},
-         Way::kOnePort},
+          .setting = "one burst, no list receive (net.core.gro_normal_batch=1)"},
+         Way::kOnePort,
+         Steering::kLeft,
+         true},
         // Away from the sender's CPU: there both packets wait in one backlog, whatever their ports.
         {{.id = "same-tuple.vxlan-two-outer-ports",
           .label = "VXLAN, two outer ports",
@@ -81,9 +83,11 @@ std::vector<Case> cases() {
           .label = "control: VXLAN, no steering",
           .role = Role::kControl,
           .way = kCarrier,
-          .setting = "two outer source ports, no receive packet steering"},
+          .setting = "two outer source ports, no receive packet steering, "
+                     "net.core.gro_normal_batch=1"},
          Way::kCarried,
-         Steering::kOff},
+         Steering::kOff,
+         true},
         {{.id = "same-tuple.list-receive",
           .label = "one CPU, list receive",
           .way = kList,

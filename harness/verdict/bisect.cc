@@ -36,8 +36,12 @@ int bisect_code(const RunResult& run, const std::string& scenario, const std::st
     if (cell.empty()) {
         return code_of(ran->verdict);
     }
-    const Cell* found = find_cell(*ran, cell);
-    return found == nullptr ? kBisectSkip : code_of(found->verdict);
+    if (const Cell* found = find_cell(*ran, cell)) {
+        return code_of(found->verdict);
+    }
+    // A part that does not fail is not listed: absent, where the whole was judged.
+    const Cell* whole = whole_of(cell, [&](const std::string& id) { return find_cell(*ran, id); });
+    return whole != nullptr && code_of(whole->verdict) != kBisectSkip ? kBisectAbsent : kBisectSkip;
 }
 
 }  // namespace pathproof::verdict

@@ -8,6 +8,7 @@
 
 #include "harness/guest/guest.h"
 #include "harness/lab/topology.h"
+#include "harness/verdict/result.h"
 #include "tests/lab/support.h"
 #include "tests/lab/temp_folder.h"
 
@@ -78,6 +79,19 @@ BOOST_AUTO_TEST_CASE(an_emulated_nic_finishes_what_its_driver_leaves_to_it) {
     BOOST_REQUIRE(info->pci);
     BOOST_TEST(info->pci->vendor == "0x8086");
     BOOST_TEST(info->pci->device == "0x10d3");
+    const auto settings = guest.agent()->nic_facts(kDevice);
+    BOOST_REQUIRE_MESSAGE(settings, (settings ? "" : settings.error().message));
+    const auto told = [](const std::vector<verdict::Fact>& facts, const char* name) {
+        const auto found = std::ranges::find(facts, name, &verdict::Fact::name);
+        return found == facts.end() ? "" : found->value;
+    };
+    BOOST_TEST(told(*settings, "rings") == "rx 256, tx 256; at most rx 4096, tx 4096");
+    BOOST_TEST(contains(told(*settings, "interrupt coalescing"), "rx-usecs "));
+    BOOST_TEST(!told(*settings, "CPUs of its interrupts").empty());
+    const auto host = guest.agent()->host_facts();
+    BOOST_REQUIRE_MESSAGE(host, (host ? "" : host.error().message));
+    BOOST_TEST(contains(told(host->at(1).facts, "system"), "PC"));
+    BOOST_TEST(contains(told(host->at(0).facts, "command line"), "net.ifnames=0"));
     BOOST_REQUIRE(lab::run_ip(kNetns, std::string("link set ") + kTap + " up\n"));
     lab::RawPort port(kNetns, kTap);
     const agent::OffloadFrame frame = half_finished();

@@ -45,6 +45,12 @@ BOOST_AUTO_TEST_CASE(git_bisect_hears_of_what_was_measured_and_skips_all_else) {
     const RunResult run = run_of(ScenarioVerdict::kDefectFound);
     BOOST_TEST(bisect_code(run, "offload-truth", "control") == 0);
     BOOST_TEST(bisect_code(run, "offload-truth", "no-such") == 125);
+    // A part that is not listed did not fail, if the whole was judged.
+    BOOST_TEST(bisect_code(run, "offload-truth", "tx.as-found.tso") == 0);
+    BOOST_TEST(bisect_code(run_of(ScenarioVerdict::kDefectFound, CellVerdict::kFail),
+                           "offload-truth", "tx.as-found.tso") == 0);
+    BOOST_TEST(bisect_code(run_of(ScenarioVerdict::kInconclusive, CellVerdict::kError),
+                           "offload-truth", "tx.as-found.tso") == 125);
     BOOST_TEST(bisect_code(run, "dns-race", "") == 125);
     BOOST_TEST(bisect_code({}, "dns-race", "") == 125);
 }

@@ -12,10 +12,10 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/base/new_file.h"
 #include "harness/bench/clocks.h"
+#include "harness/fingerprint/host.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
 #include "harness/process/child.h"
-#include "harness/report/environment.h"
 
 namespace pathproof::cli {
 namespace {
@@ -129,7 +129,7 @@ Result<Measured> measure(const BenchRun& run) {
         .version = PATHPROOF_VERSION,
         .started_at = utc_now(),
         .tools = run.tools,
-        .environment = report::read_environment({.pathproof_version = PATHPROOF_VERSION}),
+        .environment = fingerprint::read_environment({.pathproof_version = PATHPROOF_VERSION}),
         .experiments = {}};
     result.environment.push_back(bench::clock_facts());
     const bool allowed = lab::needs_root("namespaces").has_value();

@@ -1,4 +1,4 @@
-#include "harness/report/environment.h"
+#include "harness/fingerprint/host.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include "dataplane/base/file.h"
 #include "harness/process/program.h"
 
-namespace pathproof::report {
+namespace pathproof::fingerprint {
 namespace {
 
 using verdict::Fact;
@@ -213,6 +213,22 @@ FactGroup cpu_facts(const std::string& root) {
     return group;
 }
 
+// Firmware tables (SMBIOS), without the numbers that name one machine.
+FactGroup board_facts(const std::string& root) {
+    FactGroup group{"Board", {}};
+    for (const auto& [name, file] : {std::pair{"system vendor", "sys_vendor"},
+                                     {"system", "product_name"},
+                                     {"board vendor", "board_vendor"},
+                                     {"board", "board_name"},
+                                     {"board version", "board_version"},
+                                     {"BIOS vendor", "bios_vendor"},
+                                     {"BIOS version", "bios_version"},
+                                     {"BIOS date", "bios_date"}}) {
+        group.facts.push_back(file_fact(name, std::string("/sys/class/dmi/id/") + file, root));
+    }
+    return group;
+}
+
 FactGroup memory_facts(const std::string& root) {
     FactGroup group{"Memory", {}};
     const std::string info = "/proc/meminfo";
@@ -267,6 +283,10 @@ Fact file_fact(const std::string& name, const std::string& path, const std::stri
     return fact(name, value.empty() ? "(empty)" : value, path);
 }
 
+std::vector<FactGroup> read_host(const std::string& root) {
+    return {kernel_facts(root), board_facts(root), cpu_facts(root)};
+}
+
 std::vector<FactGroup> read_environment(const EnvironmentOptions& options) {
     const std::string& root = options.root;
     FactGroup kernel = kernel_facts(root);
@@ -286,8 +306,9 @@ std::vector<FactGroup> read_environment(const EnvironmentOptions& options) {
             {"net.core.gro_normal_batch", "net.core.netdev_max_backlog", "net.core.netdev_budget",
              "net.core.dev_weight", "net.core.rmem_default", "net.core.rmem_max",
              "net.core.rps_sock_flow_entries", "net.ipv4.ip_local_port_range"}),
+        board_facts(root),
         cpu_facts(root),
         memory_facts(root)};
 }
 
-}  // namespace pathproof::report
+}  // namespace pathproof::fingerprint

@@ -1,4 +1,4 @@
-// What the machine is: facts with their source, read or marked as not readable, never guessed. Host
+// What a machine is: facts with their source, read or marked as not readable, never guessed. Host
 // names, serial numbers and addresses are not collected.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 #include "harness/verdict/result.h"
 
-namespace pathproof::report {
+namespace pathproof::fingerprint {
 
 struct EnvironmentOptions {
     std::string pathproof_version;
@@ -15,7 +15,10 @@ struct EnvironmentOptions {
     std::string root;          // put before every file that is read: "" for this machine
 };
 
-// Kernel, netfilter, network, CPU, memory and software, as groups in this order. Sysctls are those
+// Kernel, board, CPU: of any host, by its agent. `root` as above.
+std::vector<verdict::FactGroup> read_host(const std::string& root = "");
+
+// Kernel, netfilter, network, board, CPU, memory and software, as groups. Sysctls are those
 // of the calling thread's network namespace.
 std::vector<verdict::FactGroup> read_environment(const EnvironmentOptions& options);
 
@@ -24,4 +27,4 @@ std::vector<verdict::FactGroup> read_environment(const EnvironmentOptions& optio
 verdict::Fact file_fact(const std::string& name, const std::string& path,
                         const std::string& root = "");
 
-}  // namespace pathproof::report
+}  // namespace pathproof::fingerprint

@@ -1,5 +1,4 @@
-#include "harness/report/environment.h"
-
+#define BOOST_TEST_MODULE fingerprint
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,8 +6,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
-using namespace pathproof::report;
+#include "harness/fingerprint/host.h"
+#include "harness/fingerprint/nic.h"
+
+using namespace pathproof::fingerprint;
 using pathproof::verdict::Fact;
 using pathproof::verdict::FactGroup;
 namespace fs = std::filesystem;
@@ -53,6 +56,8 @@ BOOST_AUTO_TEST_CASE(facts_are_read_with_their_source) {
     machine.put("/proc/meminfo", "MemTotal:  1024 kB\nHugePages_Total:       0\n");
     machine.put("/sys/devices/system/cpu/vulnerabilities/spectre_v2", "Mitigation: Retpolines\n");
     machine.put("/sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected\n");
+    machine.put("/sys/class/dmi/id/board_name", "X11\n");
+    machine.put("/sys/class/dmi/id/board_serial", "S/N 4711\n");
     machine.put("/etc/os-release", "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
     const auto groups = read_environment(
         {.pathproof_version = "0.1.0", .dpdk_version = "DPDK 22.11.8", .root = machine.root});
@@ -66,6 +71,15 @@ BOOST_AUTO_TEST_CASE(facts_are_read_with_their_source) {
     BOOST_TEST(find(groups, "total").value == "1024 kB");
     BOOST_TEST(find(groups, "mitigation: spectre_v2").value == "Mitigation: Retpolines");
     BOOST_TEST(find(groups, "operating system").value == "Debian GNU/Linux 12 (bookworm)");
+    BOOST_TEST(find(groups, "board").value == "X11");
+    for (const FactGroup& group : groups) {
+        for (const Fact& fact : group.facts) {
+            BOOST_TEST(fact.value.find("4711") == std::string::npos, fact.name);
+        }
+    }
+    const auto host = read_host(machine.root);
+    BOOST_TEST(find(host, "board").value == "X11");
+    BOOST_TEST(find(host, "model").value == "Test CPU 9");
     BOOST_TEST(find(groups, "DPDK").value == "DPDK 22.11.8");
     BOOST_TEST(find(groups, "pathproof").value == "0.1.0");
 }
@@ -115,4 +129,52 @@ BOOST_AUTO_TEST_CASE(this_machine_has_a_kernel_and_no_host_name_in_its_facts) {
             BOOST_TEST(fact.source.find("serial") == std::string::npos);
         }
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_device_tells_how_it_is_set_or_the_fact_is_absent) {
+    for (const char* device : {"lo", "no-such-nic"}) {
+        const auto facts = read_nic(device);
+        std::set<std::string> names;
+        for (const Fact& fact : facts) {
+            BOOST_TEST(names.insert(fact.name).second, fact.name);
+            BOOST_TEST(!fact.source.empty(), fact.name);
+            BOOST_TEST(fact.value.empty() == (fact.status != Fact::Status::kRead), fact.name);
+        }
+        for (const char* name :
+             {"rings", "channels", "interrupt coalescing", "pause frames", "receive side scaling",
+              "plugged module", "time stamping", "forward error correction", "UDP tunnel ports",
+              "CPUs of its interrupts"}) {
+            BOOST_TEST(names.contains(name), name);
+        }
+        // The loopback device stamps by software; there is none of the other name.
+        const Fact stamps = find({{"", facts}}, "time stamping");
+        BOOST_TEST((stamps.status == Fact::Status::kRead) == (device == std::string("lo")),
+                   stamps.value);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_plugged_module_is_named_without_its_serial_number) {
+    std::vector<std::uint8_t> sfp(256, ' ');
+    const auto put = [](std::vector<std::uint8_t>& at, std::size_t place, std::string_view text) {
+        std::copy(text.begin(), text.end(), at.begin() + static_cast<std::ptrdiff_t>(place));
+    };
+    sfp[0] = 0x03;
+    put(sfp, 20, "ACME");
+    put(sfp, 40, "SFP-10G-SR");
+    put(sfp, 56, "A");
+    put(sfp, 68, "SERIAL4711");
+    BOOST_TEST(module_text(sfp) == "SFP, ACME SFP-10G-SR rev A");
+    std::vector<std::uint8_t> qsfp(256, ' ');
+    qsfp[0] = 0x11;
+    put(qsfp, 148, "ACME");
+    put(qsfp, 168, "Q28-SR4");
+    put(qsfp, 184, "1B");
+    put(qsfp, 196, "SERIAL4711");
+    BOOST_TEST(module_text(qsfp) == "QSFP28, ACME Q28-SR4 rev 1B");
+    // Too short, of no known kind, none at all.
+    qsfp.resize(128);
+    BOOST_TEST(module_text(qsfp).empty());
+    sfp[0] = 0xff;
+    BOOST_TEST(module_text(sfp).empty());
+    BOOST_TEST(module_text({}).empty());
 }

@@ -1,0 +1,476 @@
+#include "harness/fingerprint/nic.h"
+
+#include <fmt/ranges.h>
+#include <libmnl/libmnl.h>
+#include <linux/ethtool.h>
+#include <linux/ethtool_netlink.h>
+#include <linux/genetlink.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "dataplane/base/file.h"
+
+namespace pathproof::fingerprint {
+namespace {
+
+namespace fs = std::filesystem;
+using verdict::Fact;
+
+// The header of every request and answer has this number (ETHTOOL_A_*_HEADER).
+constexpr std::uint16_t kHeader = 1;
+constexpr std::size_t kBufferBytes = 65536;
+
+using Attributes = std::map<std::uint16_t, const nlattr*>;
+
+int note_attribute(const nlattr* attribute, void* data) {
+    static_cast<Attributes*>(data)->insert({mnl_attr_get_type(attribute), attribute});
+    return MNL_CB_OK;
+}
+
+Attributes nested(const nlattr* attribute) {
+    Attributes all;
+    mnl_attr_parse_nested(attribute, note_attribute, &all);
+    return all;
+}
+
+int list_attribute(const nlattr* attribute, void* data) {
+    static_cast<std::vector<const nlattr*>*>(data)->push_back(attribute);
+    return MNL_CB_OK;
+}
+
+// Of one type, which may be there more than once.
+std::vector<const nlattr*> listed(const nlattr* attribute, std::uint16_t type) {
+    std::vector<const nlattr*> all;
+    mnl_attr_parse_nested(attribute, list_attribute, &all);
+    std::erase_if(all, [&](const nlattr* each) { return mnl_attr_get_type(each) != type; });
+    return all;
+}
+
+// Of an unsigned number of any width; nothing: it is not there, or is none.
+std::optional<std::uint64_t> number(const Attributes& from, std::uint16_t type) {
+    const auto found = from.find(type);
+    if (found == from.end()) {
+        return std::nullopt;
+    }
+    switch (mnl_attr_get_payload_len(found->second)) {
+        case sizeof(std::uint8_t): return mnl_attr_get_u8(found->second);
+        case sizeof(std::uint16_t): return mnl_attr_get_u16(found->second);
+        case sizeof(std::uint32_t): return mnl_attr_get_u32(found->second);
+        case sizeof(std::uint64_t): return mnl_attr_get_u64(found->second);
+        default: return std::nullopt;
+    }
+}
+
+// A string that the kernel ends with 0.
+std::string words(const nlattr* attribute) {
+    const auto* text = static_cast<const char*>(mnl_attr_get_payload(attribute));
+    return std::string(text, strnlen(text, mnl_attr_get_payload_len(attribute)));
+}
+
+// The names of the bits that are set. In a bitset with a mask those are set that have a value.
+std::string bits(const Attributes& from, std::uint16_t type) {
+    const auto set = from.find(type);
+    if (set == from.end()) {
+        return "";
+    }
+    const Attributes parts = nested(set->second);
+    const bool is_list = parts.contains(ETHTOOL_A_BITSET_NOMASK);
+    const auto list = parts.find(ETHTOOL_A_BITSET_BITS);
+    std::vector<std::string> names;
+    if (list == parts.end()) {
+        return "";
+    }
+    for (const nlattr* bit : listed(list->second, ETHTOOL_A_BITSET_BITS_BIT)) {
+        const Attributes of = nested(bit);
+        const auto name = of.find(ETHTOOL_A_BITSET_BIT_NAME);
+        if (name != of.end() && (is_list || of.contains(ETHTOOL_A_BITSET_BIT_VALUE))) {
+            names.push_back(words(name->second));
+        }
+    }
+    return fmt::format("{}", fmt::join(names, " "));
+}
+
+struct Label {
+    std::uint16_t type;
+    const char* name;
+};
+
+// "rx 256, tx 256": those that are there and, with `without_zero`, not 0.
+std::string numbers(const Attributes& from, std::span<const Label> labels,
+                    bool without_zero = false) {
+    std::vector<std::string> all;
+    for (const Label& label : labels) {
+        const auto value = number(from, label.type);
+        if (value && !(without_zero && *value == 0)) {
+            all.push_back(fmt::format("{} {}", label.name, *value));
+        }
+    }
+    return fmt::format("{}", fmt::join(all, ", "));
+}
+
+std::string rings(const Attributes& from) {
+    constexpr std::array kNow{
+        Label{ETHTOOL_A_RINGS_RX, "rx"}, Label{ETHTOOL_A_RINGS_RX_MINI, "rx mini"},
+        Label{ETHTOOL_A_RINGS_RX_JUMBO, "rx jumbo"}, Label{ETHTOOL_A_RINGS_TX, "tx"}};
+    constexpr std::array kMost{
+        Label{ETHTOOL_A_RINGS_RX_MAX, "rx"}, Label{ETHTOOL_A_RINGS_RX_MINI_MAX, "rx mini"},
+        Label{ETHTOOL_A_RINGS_RX_JUMBO_MAX, "rx jumbo"}, Label{ETHTOOL_A_RINGS_TX_MAX, "tx"}};
+    return fmt::format("{}; at most {}", numbers(from, kNow), numbers(from, kMost));
+}
+
+std::string channels(const Attributes& from) {
+    constexpr std::array kNow{Label{ETHTOOL_A_CHANNELS_RX_COUNT, "rx"},
+                              Label{ETHTOOL_A_CHANNELS_TX_COUNT, "tx"},
+                              Label{ETHTOOL_A_CHANNELS_OTHER_COUNT, "other"},
+                              Label{ETHTOOL_A_CHANNELS_COMBINED_COUNT, "combined"}};
+    constexpr std::array kMost{Label{ETHTOOL_A_CHANNELS_RX_MAX, "rx"},
+                               Label{ETHTOOL_A_CHANNELS_TX_MAX, "tx"},
+                               Label{ETHTOOL_A_CHANNELS_OTHER_MAX, "other"},
+                               Label{ETHTOOL_A_CHANNELS_COMBINED_MAX, "combined"}};
+    return fmt::format("{}; at most {}", numbers(from, kNow, true), numbers(from, kMost, true));
+}
+
+std::string coalescing(const Attributes& from) {
+    constexpr std::array kAll{Label{ETHTOOL_A_COALESCE_RX_USECS, "rx-usecs"},
+                              Label{ETHTOOL_A_COALESCE_RX_MAX_FRAMES, "rx-frames"},
+                              Label{ETHTOOL_A_COALESCE_RX_USECS_IRQ, "rx-usecs-irq"},
+                              Label{ETHTOOL_A_COALESCE_RX_MAX_FRAMES_IRQ, "rx-frames-irq"},
+                              Label{ETHTOOL_A_COALESCE_TX_USECS, "tx-usecs"},
+                              Label{ETHTOOL_A_COALESCE_TX_MAX_FRAMES, "tx-frames"},
+                              Label{ETHTOOL_A_COALESCE_TX_USECS_IRQ, "tx-usecs-irq"},
+                              Label{ETHTOOL_A_COALESCE_TX_MAX_FRAMES_IRQ, "tx-frames-irq"},
+                              Label{ETHTOOL_A_COALESCE_STATS_BLOCK_USECS, "stats-block-usecs"},
+                              Label{ETHTOOL_A_COALESCE_USE_ADAPTIVE_RX, "adaptive-rx"},
+                              Label{ETHTOOL_A_COALESCE_USE_ADAPTIVE_TX, "adaptive-tx"}};
+    return numbers(from, kAll);
+}
+
+std::string pause_frames(const Attributes& from) {
+    constexpr std::array kAll{Label{ETHTOOL_A_PAUSE_AUTONEG, "autoneg"},
+                              Label{ETHTOOL_A_PAUSE_RX, "rx"}, Label{ETHTOOL_A_PAUSE_TX, "tx"}};
+    return numbers(from, kAll);
+}
+
+std::string time_stamping(const Attributes& from) {
+    const auto clock = number(from, ETHTOOL_A_TSINFO_PHC_INDEX);
+    return fmt::format(
+        "{}; tx {}; rx filters {}; PTP hardware clock {}",
+        bits(from, ETHTOOL_A_TSINFO_TIMESTAMPING), bits(from, ETHTOOL_A_TSINFO_TX_TYPES),
+        bits(from, ETHTOOL_A_TSINFO_RX_FILTERS), clock ? std::to_string(*clock) : "none");
+}
+
+std::string error_correction(const Attributes& from) {
+    const auto automatic = number(from, ETHTOOL_A_FEC_AUTO);
+    // A link mode bit that the kernel tells by its number (enum ethtool_link_mode_bit_indices).
+    const auto active = number(from, ETHTOOL_A_FEC_ACTIVE);
+    return fmt::format("configured {}{}; active {}", bits(from, ETHTOOL_A_FEC_MODES),
+                       automatic.value_or(0) != 0 ? " auto" : "",
+                       !active                                      ? "none"
+                       : *active == ETHTOOL_LINK_MODE_FEC_RS_BIT    ? "RS"
+                       : *active == ETHTOOL_LINK_MODE_FEC_BASER_BIT ? "BaseR"
+                       : *active == ETHTOOL_LINK_MODE_FEC_LLRS_BIT  ? "LLRS"
+                       : *active == ETHTOOL_LINK_MODE_FEC_NONE_BIT  ? "off"
+                                                                    : "of a kind unknown here");
+}
+
+std::string tunnels(const Attributes& from) {
+    const auto ports = from.find(ETHTOOL_A_TUNNEL_INFO_UDP_PORTS);
+    std::vector<std::string> tables;
+    if (ports == from.end()) {
+        return "";
+    }
+    for (const nlattr* table : listed(ports->second, ETHTOOL_A_TUNNEL_UDP_TABLE)) {
+        const Attributes of = nested(table);
+        std::vector<std::string> entries;
+        for (const nlattr* entry : listed(table, ETHTOOL_A_TUNNEL_UDP_TABLE_ENTRY)) {
+            const Attributes what = nested(entry);
+            const auto port = what.find(ETHTOOL_A_TUNNEL_UDP_ENTRY_PORT);
+            if (port != what.end()) {
+                entries.push_back(std::to_string(ntohs(mnl_attr_get_u16(port->second))));
+            }
+        }
+        tables.push_back(fmt::format(
+            "{} ports for {}: {}", number(of, ETHTOOL_A_TUNNEL_UDP_TABLE_SIZE).value_or(0),
+            bits(of, ETHTOOL_A_TUNNEL_UDP_TABLE_TYPES),
+            entries.empty() ? "none used" : fmt::format("{}", fmt::join(entries, " "))));
+    }
+    return fmt::format("{}", fmt::join(tables, "; "));
+}
+
+// 128 bytes of the module's page 0, from its start or its middle.
+void ask_for_eeprom(nlmsghdr* request, std::uint32_t offset) {
+    constexpr std::uint32_t kBytes = 128;
+    constexpr std::uint8_t kBus = 0x50;
+    mnl_attr_put_u32(request, ETHTOOL_A_MODULE_EEPROM_OFFSET, offset);
+    mnl_attr_put_u32(request, ETHTOOL_A_MODULE_EEPROM_LENGTH, kBytes);
+    mnl_attr_put_u8(request, ETHTOOL_A_MODULE_EEPROM_PAGE, 0);
+    mnl_attr_put_u8(request, ETHTOOL_A_MODULE_EEPROM_BANK, 0);
+    mnl_attr_put_u8(request, ETHTOOL_A_MODULE_EEPROM_I2C_ADDRESS, kBus);
+}
+
+class Ethtool {
+  public:
+    Ethtool() : socket_(mnl_socket_open(NETLINK_GENERIC)) {
+        if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0) {
+            error_ = errno;
+            return;
+        }
+        // Attributes of CTRL_CMD_GETFAMILY are found in place, without a header of ethtool's.
+        nlmsghdr* request = begin(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 1);
+        mnl_attr_put_strz(request, CTRL_ATTR_FAMILY_NAME, ETHTOOL_GENL_NAME);
+        error_ = exchange(request, [&](const Attributes& from) {
+            family_ = static_cast<std::uint16_t>(number(from, CTRL_ATTR_FAMILY_ID).value_or(0));
+        });
+    }
+
+    // 0, and `take` was given the answer; else an errno.
+    int get(const std::string& device, std::uint8_t command,
+            const std::function<void(nlmsghdr*)>& more,
+            const std::function<void(const Attributes&)>& take) {
+        if (error_ != 0 || family_ == 0) {
+            return error_ != 0 ? error_ : EOPNOTSUPP;
+        }
+        nlmsghdr* request = begin(family_, command, ETHTOOL_GENL_VERSION);
+        nlattr* header = mnl_attr_nest_start(request, kHeader);
+        mnl_attr_put_strz(request, ETHTOOL_A_HEADER_DEV_NAME, device.c_str());
+        mnl_attr_nest_end(request, header);
+        if (more) {
+            more(request);
+        }
+        return exchange(request, take);
+    }
+
+  private:
+    struct Close {
+        void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
+    };
+
+    nlmsghdr* begin(std::uint16_t family, std::uint8_t command, std::uint8_t version) {
+        nlmsghdr* request = mnl_nlmsg_put_header(buffer_.data());
+        request->nlmsg_type = family;
+        request->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+        request->nlmsg_seq = ++sequence_;
+        auto* head =
+            static_cast<genlmsghdr*>(mnl_nlmsg_put_extra_header(request, sizeof(genlmsghdr)));
+        head->cmd = command;
+        head->version = version;
+        return request;
+    }
+
+    int exchange(const nlmsghdr* request, const std::function<void(const Attributes&)>& take) {
+        const std::uint32_t sequence = request->nlmsg_seq;
+        if (mnl_socket_sendto(socket_.get(), request, request->nlmsg_len) < 0) {
+            return errno;
+        }
+        const auto on_answer = [](const nlmsghdr* message, void* data) {
+            Attributes from;
+            mnl_attr_parse(message, sizeof(genlmsghdr), note_attribute, &from);
+            (*static_cast<const std::function<void(const Attributes&)>*>(data))(from);
+            return MNL_CB_OK;
+        };
+        for (;;) {
+            const ssize_t got = mnl_socket_recvfrom(socket_.get(), buffer_.data(), buffer_.size());
+            if (got < 0) {
+                return errno;
+            }
+            const int state = mnl_cb_run(buffer_.data(), static_cast<std::size_t>(got), sequence,
+                                         mnl_socket_get_portid(socket_.get()), on_answer,
+                                         const_cast<void*>(static_cast<const void*>(&take)));
+            if (state <= MNL_CB_STOP) {
+                return state < 0 ? errno : 0;
+            }
+        }
+    }
+
+    std::unique_ptr<mnl_socket, Close> socket_;
+    std::vector<char> buffer_ = std::vector<char>(kBufferBytes);
+    std::uint32_t sequence_ = 0;
+    std::uint16_t family_ = 0;
+    int error_ = 0;
+};
+
+Fact fact_of(const char* name, const std::string& source, int error, std::string value) {
+    Fact fact{.name = name, .source = source};
+    if (error == EPERM || error == EACCES) {
+        fact.status = Fact::Status::kDenied;
+    } else if (error == 0 && !value.empty()) {
+        fact.status = Fact::Status::kRead;
+        fact.value = std::move(value);
+    }
+    return fact;
+}
+
+struct Question {
+    const char* name;
+    const char* source;
+    std::uint8_t command;
+    std::string (*text)(const Attributes&);
+};
+constexpr std::array kQuestions{
+    Question{"rings", "ETHTOOL_MSG_RINGS_GET", ETHTOOL_MSG_RINGS_GET, rings},
+    Question{"channels", "ETHTOOL_MSG_CHANNELS_GET", ETHTOOL_MSG_CHANNELS_GET, channels},
+    Question{"interrupt coalescing", "ETHTOOL_MSG_COALESCE_GET", ETHTOOL_MSG_COALESCE_GET,
+             coalescing},
+    Question{"pause frames", "ETHTOOL_MSG_PAUSE_GET", ETHTOOL_MSG_PAUSE_GET, pause_frames},
+    Question{"time stamping", "ETHTOOL_MSG_TSINFO_GET", ETHTOOL_MSG_TSINFO_GET, time_stamping},
+    Question{"forward error correction", "ETHTOOL_MSG_FEC_GET", ETHTOOL_MSG_FEC_GET,
+             error_correction},
+    Question{"UDP tunnel ports", "ETHTOOL_MSG_TUNNEL_INFO_GET", ETHTOOL_MSG_TUNNEL_INFO_GET,
+             tunnels},
+};
+
+Fact module_fact(Ethtool& ethtool, const std::string& device) {
+    std::vector<std::uint8_t> bytes;
+    int error = 0;
+    for (const std::uint32_t offset : {0u, 128u}) {
+        const int failed = ethtool.get(
+            device, ETHTOOL_MSG_MODULE_EEPROM_GET,
+            [&](nlmsghdr* request) { ask_for_eeprom(request, offset); },
+            [&](const Attributes& from) {
+                if (const auto data = from.find(ETHTOOL_A_MODULE_EEPROM_DATA); data != from.end()) {
+                    const auto* begin =
+                        static_cast<const std::uint8_t*>(mnl_attr_get_payload(data->second));
+                    bytes.insert(bytes.end(), begin,
+                                 begin + mnl_attr_get_payload_len(data->second));
+                }
+            });
+        error = error == 0 ? failed : error;
+    }
+    return fact_of("plugged module", "ETHTOOL_MSG_MODULE_EEPROM_GET", error, module_text(bytes));
+}
+
+// The netlink of it is younger than the kernels that are still in use.
+Fact spreading_fact(const std::string& device) {
+    const Fd control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ethtool_rxfh sizes{};
+    sizes.cmd = ETHTOOL_GRSSH;
+    ifreq request{};
+    std::strncpy(request.ifr_name, device.c_str(), IFNAMSIZ - 1);
+    request.ifr_data = reinterpret_cast<char*>(&sizes);
+    const int error = ioctl(control.get(), SIOCETHTOOL, &request) < 0 ? errno : 0;
+    std::string value;
+    if (error == 0 && sizes.indir_size != 0) {
+        std::vector<std::uint32_t> all(
+            (sizeof(ethtool_rxfh) + sizes.indir_size * sizeof(std::uint32_t) + sizes.key_size) /
+                sizeof(std::uint32_t) +
+            1);
+        std::memcpy(all.data(), &sizes, sizeof sizes);
+        request.ifr_data = reinterpret_cast<char*>(all.data());
+        if (ioctl(control.get(), SIOCETHTOOL, &request) == 0) {
+            std::map<std::uint32_t, unsigned> shares;
+            for (std::uint32_t i = 0; i < sizes.indir_size; ++i) {
+                ++shares[all[sizeof(ethtool_rxfh) / sizeof(std::uint32_t) + i]];
+            }
+            std::vector<std::string> queues;
+            for (const auto& [queue, share] : shares) {
+                queues.push_back(fmt::format("{}: {}", queue, share));
+            }
+            value = fmt::format("{} entries, by queue {}; a key of {} bytes", sizes.indir_size,
+                                fmt::join(queues, ", "), sizes.key_size);
+        }
+    }
+    return fact_of("receive side scaling", "ETHTOOL_GRSSH", error, std::move(value));
+}
+
+std::string line_of(const std::string& path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+// Of the device itself, or of what its bus stands on (virtio).
+Fact interrupts_fact(const std::string& device) {
+    const std::string own = "/sys/class/net/" + device + "/device/";
+    std::vector<std::string> all;
+    for (const char* folder : {"msi_irqs", "../msi_irqs"}) {
+        std::vector<int> numbers;
+        std::error_code none;
+        for (const auto& entry : fs::directory_iterator(own + folder, none)) {
+            numbers.push_back(std::atoi(entry.path().filename().c_str()));
+        }
+        std::ranges::sort(numbers);
+        for (const int irq : numbers) {
+            const std::string place = fmt::format("/proc/irq/{}/", irq);
+            const std::string there = line_of(place + "effective_affinity_list");
+            all.push_back(fmt::format(
+                "{}: {}", irq, there.empty() ? line_of(place + "smp_affinity_list") : there));
+        }
+        if (!all.empty()) {
+            break;
+        }
+    }
+    return fact_of("CPUs of its interrupts", own + "msi_irqs, /proc/irq", 0,
+                   fmt::format("{}", fmt::join(all, ", ")));
+}
+
+std::string trimmed(std::span<const std::uint8_t> bytes) {
+    std::string text;
+    for (const std::uint8_t byte : bytes) {
+        text += byte >= 0x20 && byte < 0x7f ? static_cast<char>(byte) : ' ';
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text;
+}
+
+}  // namespace
+
+// SFF-8024, table 4-1, names the identifiers; a serial number lies behind what is read here.
+std::string module_text(std::span<const std::uint8_t> eeprom) {
+    struct Layout {
+        std::uint8_t identifier;
+        const char* kind;
+        std::size_t vendor, part, revision, revision_bytes;
+    };
+    constexpr std::array kLayouts{
+        Layout{0x03, "SFP", 20, 40, 56, 4},
+        Layout{0x0c, "QSFP", 148, 168, 184, 2},
+        Layout{0x0d, "QSFP+", 148, 168, 184, 2},
+        Layout{0x11, "QSFP28", 148, 168, 184, 2},
+        Layout{0x18, "QSFP-DD", 129, 148, 164, 2},
+        Layout{0x19, "OSFP", 129, 148, 164, 2},
+        Layout{0x1e, "QSFP+ with CMIS", 129, 148, 164, 2},
+    };
+    constexpr std::size_t kNameBytes = 16;
+    const auto layout = eeprom.empty()
+                            ? kLayouts.end()
+                            : std::ranges::find(kLayouts, eeprom.front(), &Layout::identifier);
+    if (layout == kLayouts.end() || eeprom.size() < layout->revision + layout->revision_bytes) {
+        return "";
+    }
+    return fmt::format("{}, {} {} rev {}", layout->kind,
+                       trimmed(eeprom.subspan(layout->vendor, kNameBytes)),
+                       trimmed(eeprom.subspan(layout->part, kNameBytes)),
+                       trimmed(eeprom.subspan(layout->revision, layout->revision_bytes)));
+}
+
+std::vector<Fact> read_nic(const std::string& device) {
+    std::vector<Fact> facts;
+    Ethtool ethtool;
+    for (const Question& question : kQuestions) {
+        std::string value;
+        const int error = ethtool.get(device, question.command, nullptr,
+                                      [&](const Attributes& from) { value = question.text(from); });
+        facts.push_back(fact_of(question.name, question.source, error, std::move(value)));
+    }
+    facts.push_back(module_fact(ethtool, device));
+    facts.push_back(spreading_fact(device));
+    facts.push_back(interrupts_fact(device));
+    return facts;
+}
+
+}  // namespace pathproof::fingerprint

@@ -1,0 +1,256 @@
+#include "harness/lab/cabled_nat_box.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "harness/lab/plan.h"
+
+namespace pathproof::lab {
+namespace {
+
+using agent::HostChange;
+using frame::IpAddress;
+using ChangeKind = HostChange::Kind;
+using Allowed = HostChange::Allowed;
+
+struct NatRoles {
+    std::vector<Cable> clients;
+    std::optional<Cable> servers;
+};
+
+NatRoles nat_roles(const LabFile& file) {
+    NatRoles roles;
+    for (const DutDevice& device : file.dut.devices) {
+        const auto port = std::ranges::find(file.ports, device.port, &TesterPort::name);
+        const Cable cable{&*port, &device};
+        if (port->clients) {
+            roles.clients.push_back(cable);
+        } else if (!port->servers.empty() && !roles.servers) {
+            roles.servers = cable;
+        }
+    }
+    return roles;
+}
+
+std::optional<IpAddress> ipv4_of(const std::vector<Prefix>& prefixes) {
+    const auto found = std::ranges::find_if(prefixes, [](const Prefix& prefix) {
+        return prefix.address.family == frame::Family::kIpv4;
+    });
+    return found == prefixes.end() ? std::nullopt : std::optional(found->address);
+}
+
+// Without the bits of the host.
+IpAddress network_address(const Prefix& prefix) {
+    IpAddress address = prefix.address;
+    for (unsigned bit = prefix.length; bit < 8 * address.size(); ++bit) {
+        address.bytes[bit / 8] &= static_cast<std::uint8_t>(~(0x80u >> bit % 8));
+    }
+    return address;
+}
+
+// The first client of a network, clear of the addresses that routers and hosts have.
+IpAddress first_client(const Prefix& network) {
+    constexpr std::uint32_t kFirst = 257;
+    return network_address(network).plus(kFirst);
+}
+
+HostChange ip(const std::string& device, std::string add, std::string undo,
+              Allowed allowed = Allowed::kNothing) {
+    return {.kind = ChangeKind::kIp,
+            .device = device,
+            .value = std::move(add),
+            .undo = std::move(undo),
+            .allowed = allowed};
+}
+
+HostChange address(const std::string& device, const std::string& prefix) {
+    return ip(device, fmt::format("address add {} dev {}", prefix, device),
+              fmt::format("address delete {} dev {}", prefix, device), Allowed::kIsThere);
+}
+
+HostChange neighbour(const std::string& device, const IpAddress& who,
+                     const frame::MacAddress& mac) {
+    return ip(device,
+              fmt::format("neigh add {} lladdr {} nud permanent dev {}", to_string(who),
+                          to_string(mac), device),
+              fmt::format("neigh delete {} dev {}", to_string(who), device));
+}
+
+HostChange route(const std::string& device, const std::string& network, const IpAddress& by) {
+    const std::string what = fmt::format("{} via {} dev {}", network, to_string(by), device);
+    return ip(device, fmt::format("route add {} onlink", what), "route delete " + what);
+}
+
+HostChange sysctl(std::string name, const char* value) {
+    return {.kind = ChangeKind::kSysctl,
+            .name = std::move(name),
+            .value = value,
+            .allowed = Allowed::kIsMissing};
+}
+
+// What leaves a virtual device without its checksums a DPDK port at the other end sees so: there the
+// kernel must complete them. On hardware the device does.
+bool completes_nothing(const agent::DeviceInfo& info) {
+    return info.driver == "veth" || info.driver == "virtio_net" || info.driver == "tun";
+}
+
+}  // namespace
+
+std::string missing_for_nat(const LabFile& file) {
+    const NatRoles roles = nat_roles(file);
+    if (roles.clients.size() < 2) {
+        return fmt::format("it takes two cabled tester ports with 'clients', and the file has {}",
+                           roles.clients.size());
+    }
+    if (!roles.servers) {
+        return "it takes a cabled tester port with 'servers', and the file has none";
+    }
+    for (const Cable& cable : {roles.clients[0], roles.clients[1], *roles.servers}) {
+        if (!ipv4_of(cable.device->addresses)) {
+            return fmt::format("the DUT device {} has no IPv4 'address' in the file",
+                               cable.device->name);
+        }
+    }
+    for (const IpAddress& server : roles.servers->port->servers) {
+        if (std::ranges::none_of(roles.servers->device->addresses, [&](const Prefix& prefix) {
+                return network_address(prefix) == network_address({server, prefix.length});
+            })) {
+            return fmt::format("the server {} is in no network of the DUT device {}",
+                               to_string(server), roles.servers->device->name);
+        }
+    }
+    return "";
+}
+
+CabledNatBox::CabledNatBox(const LabFile& file, DutAgent& dut)
+    : file_(file), dut_(dut), agent_(dut.agent()) {
+    const NatRoles roles = nat_roles(file);
+    names_ = nat_box_names("");
+    names_.tester = file.tester_netns;
+    names_.dut = file.dut.where;
+    names_.vxlan = "pathproof-vx";
+    names_.service = file.service.value_or(names_.service);
+    for (std::size_t i = 0; i < 2; ++i) {
+        cables_.push_back(roles.clients[i]);
+        names_.client_ports[i] = cables_[i].port->device;
+        names_.dut_client_devices[i] = cables_[i].device->name;
+        names_.first_client[i] = first_client(*cables_[i].port->clients);
+    }
+    cables_.push_back(*roles.servers);
+    names_.server_port = cables_[2].port->device;
+    names_.dut_server_device = cables_[2].device->name;
+    names_.servers = cables_[2].port->servers;
+    names_.carrier_tester = *ipv4_of(cables_[0].port->addresses);
+    names_.carrier_dut = *ipv4_of(cables_[0].device->addresses);
+}
+
+Status CabledNatBox::set_sysctl(const std::string& name, const std::string& value) {
+    return agent_->apply({{.kind = ChangeKind::kSysctl, .name = name, .value = value}});
+}
+
+Result<std::string> CabledNatBox::steer(const std::string& device, const std::string& cpu_mask) {
+    auto former = agent_->rps(device);
+    const Status steered =
+        former
+            ? agent_->apply({{.kind = ChangeKind::kSteering, .device = device, .value = cpu_mask}})
+            : pass_on(former.error());
+    return steered ? std::move(former) : pass_on(steered.error());
+}
+
+Status CabledNatBox::load(const std::string& nat_table, const Sysctls& sysctls) {
+    std::vector<HostChange> changes{
+        {.kind = ChangeKind::kRules, .name = "nat", .value = nat_table}};
+    for (const auto& [name, value] : sysctls) {
+        changes.push_back({.kind = ChangeKind::kSysctl, .name = name, .value = value});
+    }
+    return agent_->apply(changes);
+}
+
+Status CabledNatBox::flush() {
+    const auto flushed = agent_->conntrack_flush();
+    return flushed ? Status() : pass_on(flushed.error());
+}
+
+Status CabledNatBox::meet_device(const Cable& cable, const agent::DeviceInfo& info,
+                                 std::vector<HostChange>& changes) const {
+    const std::string& device = cable.device->name;
+    if (!info.link_up) {
+        return fail(ErrorCode::kBadInput,
+                    "{}: {} has no link; 'ip link set {} up' on both ends of its cable brings it "
+                    "up",
+                    to_string(file_.dut), device, device);
+    }
+    for (const Prefix& prefix : cable.device->addresses) {
+        changes.push_back(address(device, to_string(prefix)));
+    }
+    for (const char* name : {"rp_filter", "send_redirects"}) {
+        changes.push_back(sysctl(fmt::format("net.ipv4.conf.{}.{}", device, name), "0"));
+    }
+    if (completes_nothing(info)) {
+        const auto features = TRY(agent_->features(device));
+        for (const agent::Feature& feature : features) {
+            if (feature.active && feature.available && !feature.never_changed &&
+                feature.name.starts_with("tx-checksum-")) {
+                changes.push_back({.kind = ChangeKind::kFeature,
+                                   .device = device,
+                                   .name = feature.name,
+                                   .value = "off"});
+            }
+        }
+    }
+    return {};
+}
+
+// A vxlan device for clients that come in VXLAN through the first port.
+void CabledNatBox::carry(std::vector<HostChange>& changes) const {
+    const std::string& underlay = cables_[0].device->name;
+    const std::string& device = names_.vxlan;
+    changes.push_back(
+        ip(underlay,
+           fmt::format("link add name {} address {} mtu {} type vxlan id {} dstport {} local {} "
+                       "remote {} dev {} nolearning udpcsum",
+                       device, to_string(names_.carried_dut_mac), kOverlayMtu, names_.vni,
+                       names_.vxlan_port, to_string(names_.carrier_dut),
+                       to_string(names_.carrier_tester), underlay),
+           "link delete " + device));
+    changes.push_back(ip(device, fmt::format("link set {} up", device),
+                         fmt::format("link set dev {} down", device)));
+    changes.push_back(address(device, kCarriedDut + std::string("/32")));
+    const IpAddress router = *frame::parse_ip(kCarriedRouter);
+    changes.push_back(neighbour(device, router, names_.carried_tester_mac));
+    changes.push_back(route(device, kCarriedClients, router));
+    changes.push_back(sysctl(fmt::format("net.ipv4.conf.{}.rp_filter", device), "0"));
+}
+
+Status CabledNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
+    std::vector<HostChange> changes{sysctl("net.ipv4.conf.all.rp_filter", "0"),
+                                    sysctl("net.ipv4.conf.all.send_redirects", "0"),
+                                    sysctl("net.ipv4.ip_forward", "1")};
+    for (std::size_t i = 0; i < cables_.size(); ++i) {
+        const auto info = TRY(agent_->device(cables_[i].device->name));
+        TRY(meet_device(cables_[i], info, changes));
+        (i < 2 ? names_.dut_client_mac[i] : names_.dut_server_mac) = info.mac;
+        (i < 2 ? names_.tester_client_mac[i] : names_.tester_server_mac) = tester_ports.at(i);
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+        const std::string& device = names_.dut_client_devices[i];
+        const IpAddress router = *ipv4_of(cables_[i].port->addresses);
+        changes.push_back(neighbour(device, router, names_.tester_client_mac[i]));
+        const Prefix& clients = *cables_[i].port->clients;
+        changes.push_back(
+            route(device, to_string(Prefix{network_address(clients), clients.length}), router));
+    }
+    for (const IpAddress& server : names_.servers) {
+        changes.push_back(neighbour(names_.dut_server_device, server, names_.tester_server_mac));
+    }
+    carry(changes);
+    TRY(agent_->apply(changes));
+    TRY(configure({}));
+    return agent_->apply({sysctl("net.netfilter.nf_conntrack_acct", "1"),
+                          sysctl("net.netfilter.nf_conntrack_timestamp", "1"),
+                          sysctl("net.netfilter.nf_conntrack_events", "1")});
+}
+
+}  // namespace pathproof::lab

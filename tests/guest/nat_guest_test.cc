@@ -1,0 +1,174 @@
+// A guest of QEMU as NAT box: the races in its kernel, by the driver of an emulated NIC; and whoever is
+// killed in the middle leaves neither guest nor namespace.
+//
+// PATHPROOF is the binary under test.
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/process/program.h"
+#include "tests/lab/support.h"
+#include "tests/lab/temp_folder.h"
+
+using namespace pathproof;
+using lab::contains;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::chrono::minutes kPatience{15};
+
+struct Ran {
+    int exit_status = 0;
+    std::string said;
+    json report;
+};
+
+Ran run(const std::vector<std::string>& words) {
+    const lab::TempFolder folder;
+    std::vector<std::string> argv = {lab::binary_path()};
+    argv.insert(argv.end(), words.begin(), words.end());
+    argv.insert(argv.end(), {"--no-hugepages", "--out", folder.path() + "/report"});
+    const auto ran = process::run_program(argv, {.timeout = kPatience});
+    BOOST_REQUIRE_MESSAGE(ran, (ran ? "" : ran.error().message));
+    std::ifstream file(folder.path() + "/report/report.json");
+    json report = json::parse(file, nullptr, false);
+    BOOST_REQUIRE_MESSAGE(report.is_object(), ran->err);
+    BOOST_TEST_MESSAGE(ran->out);
+    return {ran->exit_status, ran->err + ran->out, std::move(report)};
+}
+
+const json* cell_of(const json& scenario, const std::string& id) {
+    for (const char* list : {"cells", "controls"}) {
+        for (const json& cell : scenario[list]) {
+            if (cell["id"] == id) {
+                return &cell;
+            }
+        }
+    }
+    return nullptr;
+}
+
+std::uint64_t measure(const json& cell, const std::string& name) {
+    for (const json& each : cell["measures"]) {
+        if (each["name"] == name) {
+            return each["value"].get<std::uint64_t>();
+        }
+    }
+    BOOST_FAIL("no measure " << name << " in " << cell["id"]);
+    return 0;
+}
+
+std::string fact(const json& report, const std::string& group, const std::string& name) {
+    for (const json& each : report["environment"]) {
+        for (const json& one : each["title"] == group ? each["facts"] : json::array()) {
+            if (one["name"] == name) {
+                return one["value"].is_null() ? "" : one["value"].get<std::string>();
+            }
+        }
+    }
+    return "";
+}
+
+std::string processes_of_guests() {
+    return lab::shell("",
+                      "for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline 2>/dev/null | "
+                      "grep -a '^qemu-system' | grep -ao 'path=pathproof-pp-[^,]*'; done; true");
+}
+
+}  // namespace
+
+// One CPU does for the race, where a driver hands packets up in lists; without lists there is none.
+BOOST_AUTO_TEST_CASE(two_queries_in_one_list_race_in_the_guests_kernel_and_the_controls_are_clean) {
+    const Ran ran = run({"repro", "dns-race", "--lab", "qemu", "--nic", "e1000e", "--cells",
+                         "same-tuple.list-receive,control.same-tuple.*"});
+    const json& scenario = ran.report["scenarios"][0];
+    BOOST_TEST_CONTEXT(ran.said) {
+        BOOST_TEST(scenario["controls"].size() == 3u);
+        for (const json& control : scenario["controls"]) {
+            BOOST_TEST(control["verdict"] == "PASS", control["id"]);
+            BOOST_TEST(measure(control, "clash_resolve") == 0u, control["id"]);
+            BOOST_TEST(measure(control, "queries_answered") == 2 * measure(control, "pairs"));
+        }
+        const json* raced = cell_of(scenario, "same-tuple.list-receive");
+        BOOST_REQUIRE(raced != nullptr);
+        BOOST_TEST(2 * measure(*raced, "clash_resolve") > measure(*raced, "pairs"));
+        const std::string verdict = scenario["verdict"];
+        BOOST_TEST((verdict == "REPRODUCED" || verdict == "EXPOSED"), verdict);
+        // The report says what was offered, and why not more.
+        const std::string load = fact(ran.report, "Offered load of the NAT box lab", "at most");
+        BOOST_TEST(contains(load, "pairs/s"), load);
+        BOOST_TEST(measure(*raced, "offered") <= std::stoul(load));
+        BOOST_TEST(contains(fact(ran.report, "DUT of the NAT box lab", "emulated NIC"), "e1000e"));
+        BOOST_TEST(contains(fact(ran.report, "DUT: Board", "system"), "PC"));
+    }
+    BOOST_TEST(processes_of_guests() == "");
+}
+
+BOOST_AUTO_TEST_CASE(two_clients_with_one_port_collide_in_the_guests_kernel) {
+    const Ran ran = run({"repro", "snat-race", "--lab", "qemu", "--nic", "virtio-net"});
+    const json& scenario = ran.report["scenarios"][0];
+    BOOST_TEST_CONTEXT(ran.said) {
+        const json* control = cell_of(scenario, "control.snat-collision.no-nat");
+        const json* cure = cell_of(scenario, "cure.random-fully");
+        BOOST_REQUIRE((control != nullptr && cure != nullptr));
+        BOOST_TEST((*control)["verdict"] == "PASS");
+        BOOST_TEST((*cure)["verdict"] == "PASS");
+        BOOST_TEST(measure(*cure, "changed_ports") > 0u);
+        // Whether two packets meet is for the two emulated CPUs to say; what is lost is never unexplained.
+        BOOST_TEST(scenario["verdict"] != "INCONCLUSIVE");
+    }
+}
+
+// From before there is anything, through the guest's boot, to the frames that its NIC carries.
+BOOST_AUTO_TEST_CASE(a_controller_that_is_killed_in_any_phase_takes_its_guest_and_tap_with_it) {
+    struct Phase {
+        const char* name;
+        const char* reached;  // a command that succeeds then
+    };
+    const std::string said = "said";
+    const std::vector<Phase> phases = {
+        {"started", "true"},
+        {"a namespace", "ip netns list | grep -q '^pp-'"},
+        {"a tap", "ip -all netns exec ip -o link 2>/dev/null | grep -q tap0"},
+        {"the first lines of the kernel", "sleep 3"},
+        {"the boot", "sleep 6"},
+        {"the tap is up", "ip -all netns exec ip -o link show up 2>/dev/null | grep -q tap0"},
+        {"the path", "grep -q ' path' said"},
+        {"a setting", "grep -q ' tx.as-found' said"},
+        {"another setting", "test $(grep -c ' tx\\.' said) -ge 3"},
+        {"receiving", "grep -q ' rx\\.' said"},
+    };
+    for (const Phase& phase : phases) {
+        BOOST_TEST_CONTEXT(phase.name) {
+            const lab::TempFolder folder;
+            std::ostringstream script;
+            script << "cd '" << folder.path() << "'; '" << lab::binary_path()
+                   << "' repro offload-truth --lab qemu --nic e1000e --no-hugepages >out 2>said & "
+                      "p=$!\n"
+                      "for i in $(seq 1500); do kill -0 $p 2>/dev/null || break; if "
+                   << phase.reached
+                   << "; then reached=1; break; fi; sleep 0.1; done\n"
+                      "kill -9 $p; wait $p; echo status $? reached $reached\n";
+            const std::string ended = lab::shell("", script.str());
+            BOOST_TEST(contains(ended, "status 137 reached 1"), ended);
+            std::string left;
+            for (int look = 0; look < 100; ++look) {
+                left = processes_of_guests();
+                if (left.empty()) {
+                    break;
+                }
+                usleep(100'000);
+            }
+            BOOST_TEST(left == "");
+            BOOST_TEST(lab::shell_status("", "'" + lab::binary_path() + "' restore >/dev/null") ==
+                       0);
+            lab::check_nothing_left();
+        }
+    }
+}
