@@ -210,7 +210,7 @@ Status Runtime::del(const Attachment& what) {
     // In reverse, and each whatever became of the one before: what is left is to be as little as may
     // be.
     for (auto plugin = conflist_.plugins.rbegin(); plugin != conflist_.plugins.rend(); ++plugin) {
-        const Said said = TRY(call(plugin, "DEL", what, previous, options_.patience));
+        const Said said = TRY(call(*plugin, "DEL", what, previous, options_.patience));
         complaints += said.ok ? "" : (complaints.empty() ? "" : "; ") + said.complaint;
     }
     results_.erase(key_of(what));
