@@ -19,16 +19,6 @@ class CniLab final : public Lab {
                                    : "the lab cni has pods that plug-ins attach, and nothing "
                                      "between them but the plug-ins' own";
     }
-    Result<std::unique_ptr<Overlay>> overlay(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kOverlay));
-    }
-    Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatBox));
-    }
-    Result<std::unique_ptr<NatPath>> nat_path(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatPath));
-    }
-    std::vector<CabledDevice> devices() const override { return {}; }
     std::vector<std::string> pod_chains() const override {
         std::vector<std::string> names;
         std::ranges::transform(chains_, std::back_inserter(names), &PodChain::name);

@@ -73,16 +73,6 @@ class QemuLab final : public Lab {
                    : "a guest of the lab qemu has one NIC, with the tester at the "
                      "other end of its cable";
     }
-    Result<std::unique_ptr<Overlay>> overlay(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kOverlay));
-    }
-    Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatBox));
-    }
-    Result<std::unique_ptr<NatPath>> nat_path(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatPath));
-    }
-    std::vector<CabledDevice> devices() const override { return {}; }
     std::vector<std::string> duts() const override {
         std::vector<std::string> names;
         std::ranges::transform(nics_, std::back_inserter(names), &guest::Nic::name);
