@@ -465,6 +465,9 @@ void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell c
 }
 
 Status NatBench::describe() {
+    if (const lab::RoleFacts facts = lab_->facts(); !facts.empty()) {
+        context_.measured.know(role_facts(facts, "What the NAT box is made of"));
+    }
     for (const std::string& device : {names().dut_client_devices[0], names().dut_server_device}) {
         auto group = TRY(device_facts(*dut_, device, "DUT device " + device + " (NAT box)"));
         context_.measured.know(std::move(group));
