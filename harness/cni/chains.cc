@@ -88,7 +88,7 @@ const Chain* find_chain(const std::string& name) {
     return found == kChains.end() ? nullptr : &*found;
 }
 
-OverlaySetup overlay_setup(Overlay overlay, unsigned node, unsigned twin) {
+OverlaySetup overlay_setup(Overlay overlay, unsigned node, unsigned twin, bool udp_checksum) {
     const bool flannel = overlay == Overlay::kFlannel;
     OverlaySetup setup{.device = flannel ? "flannel.1" : "vxlan.calico",
                        .vni = flannel ? 1u : 4096u,
@@ -98,12 +98,13 @@ OverlaySetup overlay_setup(Overlay overlay, unsigned node, unsigned twin) {
     };
     setup.tunnel = fmt::format(
         "link add {0} address {1} mtu 1450 type vxlan id {2} dev eth0 local 198.18.0.{3} "
-        "dstport {4} nolearning\n"
+        "dstport {4} nolearning{7}\n"
         "address add 10.244.{3}.0/32 dev {0}\n"
         "link set {0} up\n"
         "neigh replace 10.244.{5}.0 lladdr {6} nud permanent dev {0}\n"
         "route replace 10.244.{5}.0/24 via 10.244.{5}.0 dev {0} onlink\n",
-        setup.device, mac(node), setup.vni, node, setup.port, twin, mac(twin));
+        setup.device, mac(node), setup.vni, node, setup.port, twin, mac(twin),
+        udp_checksum ? "" : " noudpcsum");
     setup.forwarding = {"bridge", "fdb",        "replace", mac(twin),
                         "dev",    setup.device, "dst",     fmt::format("198.18.0.{}", twin),
                         "self",   "permanent"};

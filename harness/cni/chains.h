@@ -39,7 +39,7 @@ struct OverlaySetup {
     std::vector<std::string> forwarding;
     std::string rules;
 };
-// Of kFlannel and kCalico.
-OverlaySetup overlay_setup(Overlay overlay, unsigned node, unsigned twin);
+// Of kFlannel and kCalico. Both programs leave the outer UDP checksum on.
+OverlaySetup overlay_setup(Overlay overlay, unsigned node, unsigned twin, bool udp_checksum = true);
 
 }  // namespace pathproof::cni

@@ -5,6 +5,7 @@
 #include "dataplane/base/file.h"
 #include "harness/lab/lab.h"
 #include "harness/lab/pod_nodes.h"
+#include "harness/lab/pod_roles.h"
 
 namespace pathproof::lab {
 namespace {
@@ -14,21 +15,31 @@ class CniLab final : public Lab {
     explicit CniLab(std::vector<PodChain> chains) : chains_(std::move(chains)) {}
 
     const std::string& name() const override { return name_; }
+    // A role is that of the first network that has it.
     std::string lacks(Role role) const override {
-        return role == Role::kPods ? ""
-                                   : "the lab cni has pods that plug-ins attach, and nothing "
-                                     "between them but the plug-ins' own";
+        std::string why;
+        for (const PodChain& chain : chains_) {
+            const std::string lacking = lacks_role(chain, role);
+            if (lacking.empty()) {
+                return "";
+            }
+            why += (why.empty() ? "" : "; ") + lacking;
+        }
+        return why;
     }
-    Result<std::unique_ptr<Overlay>> overlay(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kOverlay));
+    Result<std::unique_ptr<Overlay>> overlay(Journal& journal) override {
+        return pod_overlay(journal, first_with(Role::kOverlay));
     }
-    Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatBox));
+    Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) override {
+        return pod_nat_box(journal, first_with(Role::kNatBox));
     }
-    Result<std::unique_ptr<NatPath>> nat_path(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatPath));
+    Result<std::unique_ptr<NatPath>> nat_path(Journal& journal) override {
+        return pod_nat_path(journal, first_with(Role::kNatPath));
     }
-    std::vector<CabledDevice> devices() const override { return {}; }
+    std::vector<std::string> duts() const override { return pod_chains(); }
+    Result<std::unique_ptr<MadeDut>> make_dut(const std::string& name, Journal& journal) override {
+        return pod_device(journal, *std::ranges::find(chains_, name, &PodChain::name));
+    }
     std::vector<std::string> pod_chains() const override {
         std::vector<std::string> names;
         std::ranges::transform(chains_, std::back_inserter(names), &PodChain::name);
@@ -46,6 +57,12 @@ class CniLab final : public Lab {
     Result<std::vector<std::string>> put_back() override { return std::vector<std::string>(); }
 
   private:
+    // Of a role that is not lacking.
+    const PodChain& first_with(Role role) const {
+        return *std::ranges::find_if(
+            chains_, [&](const PodChain& chain) { return lacks_role(chain, role).empty(); });
+    }
+
     std::string name_ = "cni";
     std::vector<PodChain> chains_;
 };

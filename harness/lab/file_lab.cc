@@ -37,12 +37,6 @@ class FileLab final : public Lab {
         }
         return "";
     }
-    Result<std::unique_ptr<Overlay>> overlay(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}: {}", path_, lacks(Role::kOverlay));
-    }
-    Result<std::unique_ptr<NatPath>> nat_path(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}: {}", path_, lacks(Role::kNatPath));
-    }
     Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) override {
         if (const std::string missing = lacks(Role::kNatBox); !missing.empty()) {
             return fail(ErrorCode::kNotSupported, "{}: {}", path_, missing);

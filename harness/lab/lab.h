@@ -69,15 +69,21 @@ class Lab {
     virtual std::string lacks(Role role) const = 0;
 
     // Each is kNotSupported where the role is lacking. The journal, and the lab, must outlive it.
-    virtual Result<std::unique_ptr<Overlay>> overlay(Journal& journal) = 0;
-    virtual Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) = 0;
-    virtual Result<std::unique_ptr<NatPath>> nat_path(Journal& journal) = 0;
+    virtual Result<std::unique_ptr<Overlay>> overlay(Journal& /*journal*/) {
+        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kOverlay));
+    }
+    virtual Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) {
+        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatBox));
+    }
+    virtual Result<std::unique_ptr<NatPath>> nat_path(Journal& /*journal*/) {
+        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatPath));
+    }
     // The agent on a DUT that is somebody's; null: the hosts are the lab's own.
     virtual std::shared_ptr<agent::Client> dut() const { return nullptr; }
     // What the DUT is to a report where it is another machine, not this one; empty: it is this one.
     virtual std::string other_host() const { return ""; }
     // Those of the DUT, the one that is judged first. None: they are made when the lab is built.
-    virtual std::vector<CabledDevice> devices() const = 0;
+    virtual std::vector<CabledDevice> devices() const { return {}; }
 
     // Names of DUTs that offload-truth makes one after another, in place of devices(): see make_dut().
     virtual std::vector<std::string> duts() const { return {}; }

@@ -29,46 +29,47 @@ Status complete_checksums(const NatBoxNames& names) {
     return {};
 }
 
-class VethNatBox final : public NatBox {
+class VethNatBox final : public NamespaceNatBox {
   public:
     VethNatBox(Journal& journal, NatBoxNames names, std::unique_ptr<Namespaces> namespaces)
-        : journal_(journal), namespaces_(std::move(namespaces)) {
+        : NamespaceNatBox(journal), namespaces_(std::move(namespaces)) {
         names_ = std::move(names);
     }
     // Deletes the namespaces and ends what runs in them (unless the journal was kept).
     ~VethNatBox() override = default;
-
-    std::vector<std::vector<Prefix>> port_plans() const override { return {}; }
     // Their addresses are as they were planned.
     Status meet(const std::vector<frame::MacAddress>& /*tester_ports*/) override { return {}; }
-    Result<std::shared_ptr<agent::Client>> agent() override {
-        if (!agent_) {
-            agent_ = TRY(agent::Client::start_in_netns(names_.dut));
-        }
-        return agent_;
-    }
-    Result<std::string> steer(const std::string& device, const std::string& cpu_mask) override {
-        auto dut = agent();
-        return dut ? (*dut)->set_rps(device, cpu_mask) : pass_on(dut.error());
-    }
-    // Its host is this one.
-    Status set_sysctl(const std::string& name, const std::string& value) override {
-        return value.empty() ? journal_.restore_sysctl(name) : journal_.set_sysctl(name, value);
-    }
 
   private:
     Status load(const std::string& nat_table, const Sysctls& sysctls) override {
         const Status loaded = load_rules(names_.dut, nat_table);
         return loaded ? set_sysctls(names_.dut, sysctls) : loaded;
     }
-    Status flush() override { return flush_conntrack(names_.dut); }
 
-    Journal& journal_;
     std::unique_ptr<Namespaces> namespaces_;
-    std::shared_ptr<agent::Client> agent_;
 };
 
 }  // namespace
+
+Result<std::shared_ptr<agent::Client>> NamespaceNatBox::agent() {
+    if (!agent_) {
+        agent_ = TRY(agent::Client::start_in_netns(names_.dut));
+    }
+    return agent_;
+}
+
+Result<std::string> NamespaceNatBox::steer(const std::string& device, const std::string& cpu_mask) {
+    auto dut = agent();
+    return dut ? (*dut)->set_rps(device, cpu_mask) : pass_on(dut.error());
+}
+
+Status NamespaceNatBox::set_sysctl(const std::string& name, const std::string& value) {
+    return value.empty() ? journal_.restore_sysctl(name) : journal_.set_sysctl(name, value);
+}
+
+Status NamespaceNatBox::flush() {
+    return flush_conntrack(names_.dut);
+}
 
 Result<std::unique_ptr<NatBox>> NatBox::build(Journal& journal) {
     const NatBoxNames names = nat_box_names(journal.run_id());

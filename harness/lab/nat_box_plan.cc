@@ -82,16 +82,13 @@ std::string dut_commands(const NatBoxNames& names) {
 }
 
 std::string snat_rules(const NatBoxNames& names, Snat snat) {
-    switch (snat) {
-        case Snat::kNone: return "";
-        case Snat::kMasquerade:
-            return fmt::format("-A KUBE-POSTROUTING -o {} -j MASQUERADE\n",
-                               names.dut_server_device);
-        case Snat::kMasqueradeRandomFully:
-            return fmt::format("-A KUBE-POSTROUTING -o {} -j MASQUERADE --random-fully\n",
-                               names.dut_server_device);
+    if (snat == names.own_snat) {
+        return "";
     }
-    return "";
+    return fmt::format("-A KUBE-POSTROUTING -o {} -j {}\n", names.dut_server_device,
+                       snat == Snat::kNone         ? "ACCEPT"
+                       : snat == Snat::kMasquerade ? "MASQUERADE"
+                                                   : "MASQUERADE --random-fully");
 }
 
 }  // namespace

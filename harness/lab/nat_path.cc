@@ -37,29 +37,38 @@ Result<std::string> rules_of(const std::string& netns, frame::Family family = Fa
 
 }  // namespace
 
-NatPath::NatPath() = default;
+NatPath::NatPath(Journal& journal)
+    : names_(nat_path_names(journal.run_id())),
+      names6_(nat_path_names(journal.run_id(), Family::kIpv6)),
+      namespaces_(std::make_unique<Namespaces>(journal)) {}
+
 NatPath::~NatPath() = default;
 
 Result<std::unique_ptr<NatPath>> NatPath::build(Journal& journal) {
-    std::unique_ptr<NatPath> lab(new NatPath);
-    lab->names_ = nat_path_names(journal.run_id());
-    lab->names6_ = nat_path_names(journal.run_id(), Family::kIpv6);
-    lab->namespaces_ = std::make_unique<Namespaces>(journal);
+    std::unique_ptr<NatPath> lab(new NatPath(journal));
     if (const Status built = build_path(lab->names_, *lab->namespaces_); !built) {
         return fail(built.error(), "build the nat-path lab");
     }
-    TRY(process::in_netns(lab->names_.client, [&]() -> Status {
-        lab->client_ports_ = TRY(read_sysctl(kLocalPorts, {}));
-        return {};
-    }));
-    // The rules first: they are what loads conntrack, where it is a module.
-    TRY(lab->configure({}));
-    TRY(make_watchable(lab->names_.dut));
+    TRY(lab->begin());
     return lab;
 }
 
+Status NatPath::begin() {
+    TRY(process::in_netns(names_.client, [&]() -> Status {
+        client_ports_ = TRY(read_sysctl(kLocalPorts, {}));
+        return {};
+    }));
+    // The rules first: they are what loads conntrack, where it is a module.
+    TRY(configure({}));
+    return make_watchable(names_.dut);
+}
+
+Status NatPath::load(const std::string& rules, Family family) {
+    return load_rules(names_.dut, rules, family);
+}
+
 Status NatPath::configure(const NatPathOptions& options) {
-    TRY(load_rules(names_.dut, nat_path_rules(names(options.family), options), options.family));
+    TRY(load(nat_path_rules(names(options.family), options), options.family));
     TRY(load_proxy_table(options));
     TRY(load_ipvs(options));
     const PortRange& ports = options.client_ports;
@@ -195,6 +204,10 @@ Status NatPath::add_neighbour() {
     TRY(namespaces_->add({names_.neighbour}));
     TRY(run_ip("", nat_path_neighbour_link(names_)));
     TRY(run_ip(nat_path_neighbour_scripts(names_)));
+    return begin_bridge();
+}
+
+Status NatPath::begin_bridge() {
     // Or else the client learns to send to the neighbour what the DUT would send back to it.
     TRY(set_sysctls(names_.dut, {{"net.ipv4.conf.all.send_redirects", "0"},
                                  {"net.ipv4.conf." + names_.bridge + ".send_redirects", "0"}}));
@@ -245,8 +258,7 @@ Status NatPath::add_endpoints() {
         TRY(run_ip(nat_path_endpoint_scripts(names(family))));
         TRY(load_rules(names_.server, nat_path_endpoint_filter(EndpointState::kSilent, family),
                        family));
-        TRY(load_rules(names_.dut, nat_path_endpoint_filter(EndpointState::kRejected, family),
-                       family));
+        TRY(load(nat_path_endpoint_filter(EndpointState::kRejected, family), family));
     }
     // A client is told of each connect that is rejected, not of one a second.
     TRY(set_sysctls(names_.dut, {{"net.ipv4.icmp_ratelimit", "0"}}));
@@ -254,7 +266,7 @@ Status NatPath::add_endpoints() {
 }
 
 Result<std::string> NatPath::set_node_cache(const std::optional<NodeCacheRules>& rules) {
-    TRY(load_rules(names_.dut, node_cache_rules(names_, rules)));
+    TRY(load(node_cache_rules(names_, rules), Family::kIpv4));
     if (has_node_cache_) {
         TRY(run_ip(names_.dut, "link delete " + names_.node_cache_device + "\n"));
     }
@@ -298,7 +310,7 @@ std::uint64_t policy_hits_of(const std::string& rules, const std::string& chain)
 }
 
 Status NatPath::set_node_cache_rules(const NodeCacheRules& rules) {
-    return load_rules(names_.dut, node_cache_rules(names_, rules));
+    return load(node_cache_rules(names_, rules), Family::kIpv4);
 }
 
 std::uint64_t nft_hits_of(const std::string& table, const std::string& words) {

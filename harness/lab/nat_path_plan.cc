@@ -332,7 +332,9 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
         // target of conntrack's the kernel looks at no packet (nf_ct_netns_get), and translates none.
         "-A PREROUTING -m conntrack --ctstate NEW -j PATH-SERVICES\n"
         "-A POSTROUTING -j PATH-POSTROUTING\n";
-    if (options.snat != PathSnat::kNone) {
+    if (options.snat == PathSnat::kNone && names.own_snat != PathSnat::kNone) {
+        rules += fmt::format("-A PATH-POSTROUTING -o {} -j ACCEPT\n", names.dut_server_device);
+    } else if (options.snat != names.own_snat || options.snat_ports.last != 0) {
         rules += fmt::format(
             "-A PATH-POSTROUTING -o {} -p {} -j MASQUERADE{}{}\n", names.dut_server_device,
             options.snat_protocol, to_ports(options.snat_ports),

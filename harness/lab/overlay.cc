@@ -35,23 +35,24 @@ Status build_in(const OverlayNames& names, Namespaces& namespaces) {
     return {};
 }
 
-}  // namespace
-
-Overlay::Overlay() = default;
-Overlay::~Overlay() = default;
-
-Result<std::unique_ptr<Overlay>> Overlay::build(Journal& journal) {
-    std::unique_ptr<Overlay> lab(new Overlay);
-    lab->names_ = overlay_names(journal.run_id());
-    lab->namespaces_ = std::make_unique<Namespaces>(journal);
-    if (const Status built = build_in(lab->names_, *lab->namespaces_); !built) {
-        return fail(built.error(), "build the overlay lab");
+class VethOverlay final : public Overlay {
+  public:
+    explicit VethOverlay(Journal& journal) : namespaces_(journal) {
+        names_ = overlay_names(journal.run_id());
     }
-    TRY(lab->configure({}));
-    return lab;
-}
+    // Its namespaces go with it, and what runs in them (unless the journal was kept).
+    Status build() {
+        const Status built = build_in(names_, namespaces_);
+        return built ? configure({}) : fail(built.error(), "build the overlay lab");
+    }
+    Status configure(const OverlayOptions& options) override;
 
-Status Overlay::configure(const OverlayOptions& options) {
+  private:
+    bool has_vxlan_ = false;
+    Namespaces namespaces_;
+};
+
+Status VethOverlay::configure(const OverlayOptions& options) {
     std::vector<Script> scripts = overlay_vxlans(names_, options);
     for (Script& script : scripts) {
         if (has_vxlan_) {
@@ -68,6 +69,14 @@ Status Overlay::configure(const OverlayOptions& options) {
         TRY(flush_conntrack(node));
     }
     return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Overlay>> Overlay::build(Journal& journal) {
+    auto lab = std::make_unique<VethOverlay>(journal);
+    TRY(lab->build());
+    return lab;
 }
 
 Status Overlay::join_by_bridge() {

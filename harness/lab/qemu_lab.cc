@@ -16,14 +16,13 @@
 namespace pathproof::lab {
 namespace {
 
-using Facts = std::vector<std::pair<std::string, std::string>>;
-
-Facts facts_of(const guest::Kernel& kernel, const guest::Nic& nic, const guest::Guest& guest) {
-    Facts facts{{"kernel", fmt::format("{} ({})", kernel.release, kernel.origin)},
-                {"emulated NIC", nic.device},
-                {"tap", nic.vnet_header ? "with virtio_net_hdr: the host is a part of the path"
-                                        : "without virtio_net_hdr: the NIC finishes its frames"},
-                {"boot to the agent's answer", fmt::format("{:.1f} s", guest.boot_seconds())}};
+RoleFacts facts_of(const guest::Kernel& kernel, const guest::Nic& nic, const guest::Guest& guest) {
+    RoleFacts facts{
+        {"kernel", fmt::format("{} ({})", kernel.release, kernel.origin)},
+        {"emulated NIC", nic.device},
+        {"tap", nic.vnet_header ? "with virtio_net_hdr: the host is a part of the path"
+                                : "without virtio_net_hdr: the NIC finishes its frames"},
+        {"boot to the agent's answer", fmt::format("{:.1f} s", guest.boot_seconds())}};
     for (const std::string& name : guest.without()) {
         facts.emplace_back("module " + name, "not of this kernel");
     }
@@ -52,9 +51,7 @@ class QemuDut final : public MadeDut {
     Finish finish() const override {
         return nic_.vnet_header ? Finish::kBehindIt : Finish::kByItself;
     }
-    std::vector<std::pair<std::string, std::string>> facts() const override {
-        return facts_of(kernel_, nic_, *guest_);
-    }
+    RoleFacts facts() const override { return facts_of(kernel_, nic_, *guest_); }
     std::string log() const override { return guest_->console(); }
 
   private:
@@ -101,14 +98,14 @@ struct GuestOfNatBox {
     std::unique_ptr<Namespaces> namespaces_;
     std::unique_ptr<guest::Guest> guest_;
     LabFile file_;
-    Facts facts_;
+    RoleFacts facts_;
     DutAgent dut_;
 };
 
 class QemuNatBox final : private GuestOfNatBox, public CabledNatBox {
   public:
     QemuNatBox(std::unique_ptr<Namespaces> namespaces, std::unique_ptr<guest::Guest> guest,
-               LabFile file, Facts facts)
+               LabFile file, RoleFacts facts)
         : GuestOfNatBox{std::move(namespaces), nullptr, std::move(file), std::move(facts),
                         DutAgent(guest->agent())},
           CabledNatBox(GuestOfNatBox::file_, GuestOfNatBox::dut_) {
@@ -116,7 +113,7 @@ class QemuNatBox final : private GuestOfNatBox, public CabledNatBox {
     }
     // The lab's own interfaces, which go with their namespace.
     std::vector<std::vector<Prefix>> port_plans() const override { return {}; }
-    Facts facts() const override { return facts_; }
+    RoleFacts facts() const override { return facts_; }
 };
 
 class QemuLab final : public Lab {
@@ -142,9 +139,6 @@ class QemuLab final : public Lab {
                    : fmt::format("{} ({}) is no NAT box: it has no {}", kernel_.release,
                                  kernel_.origin, fmt::join(*lacking, ", "));
     }
-    Result<std::unique_ptr<Overlay>> overlay(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kOverlay));
-    }
     // Of the first NIC that was named.
     Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) override {
         const guest::Nic& nic = nics_.front();
@@ -156,14 +150,10 @@ class QemuLab final : public Lab {
         for (unsigned cable = 0; cable < kNatCables; ++cable) {
             TRY(run_ip(netns, fmt::format("link set {} arp off up\n", guest::tap_of(cable))));
         }
-        Facts facts = facts_of(kernel_, nic, *guest);
+        RoleFacts facts = facts_of(kernel_, nic, *guest);
         return std::make_unique<QemuNatBox>(std::move(namespaces), std::move(guest),
                                             nat_box_file(netns, nic), std::move(facts));
     }
-    Result<std::unique_ptr<NatPath>> nat_path(Journal& /*journal*/) override {
-        return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatPath));
-    }
-    std::vector<CabledDevice> devices() const override { return {}; }
     std::vector<std::string> duts() const override {
         std::vector<std::string> names;
         std::ranges::transform(nics_, std::back_inserter(names), &guest::Nic::name);

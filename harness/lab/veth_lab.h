@@ -24,6 +24,7 @@ class Namespaces;
 
 // Name and value.
 using Sysctls = std::vector<std::pair<std::string, std::string>>;
+using RoleFacts = std::vector<std::pair<std::string, std::string>>;
 
 // overlay: pod A - node A - [tester: wire of two DPDK ports] - node B - pod B
 //
@@ -48,22 +49,21 @@ struct OverlayNames {
 
 class Overlay {
   public:
-    // Builds it with the default options. The journal must outlive it.
+    // The built-in one, with the default options. The journal must outlive it.
     static Result<std::unique_ptr<Overlay>> build(Journal& journal);
-    ~Overlay();  // deletes the namespaces and ends what runs in them (unless the journal was kept)
+    virtual ~Overlay() = default;
     const OverlayNames& names() const { return names_; }
+    // What it is made of, for the report; nothing: as the lab is described.
+    virtual RoleFacts facts() const { return {}; }
     // Makes both nodes' vxlan devices and outer NAT rules anew; flows and neighbours start from
     // nothing.
-    Status configure(const OverlayOptions& options);
+    virtual Status configure(const OverlayOptions& options) = 0;
     // Joins u0 and u1 by a bridge of the kernel, for use without a DPDK wire: the kernel's own
     // control experiment.
     Status join_by_bridge();
 
-  private:
-    Overlay();
+  protected:
     OverlayNames names_;
-    bool has_vxlan_ = false;
-    std::unique_ptr<Namespaces> namespaces_;
 };
 
 // nat-box: tester c0, c1 (clients) - DUT with kube-proxy-shaped Service rules - tester s0 (servers)
@@ -85,7 +85,10 @@ struct NatBoxNames {
     std::vector<std::string> client_ports = {"c0", "c1"};
     std::string server_port = "s0";
     std::vector<std::string> dut_client_devices = {"d0", "d1"};
-    std::string dut_server_device = "ds", vxlan = "vx";
+    std::string dut_server_device = "ds";
+    std::string vxlan = "vx";  // empty: no clients come in VXLAN
+    // What rules that are there beside those of configure() do to clients' packets.
+    NatBoxOptions::Snat own_snat = NatBoxOptions::Snat::kNone;
     frame::Endpoint service;                 // 198.51.100.10:53
     std::vector<frame::IpAddress> servers;   // that there may be: 203.0.113.2 ...
     std::vector<frame::IpAddress> backends;  // the first of them: those of the service
@@ -110,13 +113,12 @@ class NatBox {
     virtual ~NatBox() = default;
 
     const NatBoxNames& names() const { return names_; }
+    virtual RoleFacts facts() const { return {}; }  // see Overlay
     // The addresses that the tester's ports may have, in the order of the names, where the ports are
     // what a user names. None: they are kernel interfaces of the lab's own.
     virtual std::vector<std::vector<Prefix>> port_plans() const = 0;
     // Whether the DUT runs on the CPUs that the tester runs on.
     virtual bool is_of_this_machine() const { return true; }
-    // What the DUT is made of, for the report, where the lab makes it: name and value.
-    virtual std::vector<std::pair<std::string, std::string>> facts() const { return {}; }
     // Tells the addresses of the tester's ports in the order of the names, once they are open:
     // before it the DUT may not reach them.
     virtual Status meet(const std::vector<frame::MacAddress>& tester_ports) = 0;
@@ -137,6 +139,23 @@ class NatBox {
     virtual Status flush() = 0;
 
     NatBoxNames names_;
+};
+
+// One whose DUT is a namespace of the lab's own; its host is this one.
+class NamespaceNatBox : public NatBox {
+  public:
+    std::vector<std::vector<Prefix>> port_plans() const override { return {}; }
+    Result<std::shared_ptr<agent::Client>> agent() override;
+    Result<std::string> steer(const std::string& device, const std::string& cpu_mask) override;
+    Status set_sysctl(const std::string& name, const std::string& value) override;
+
+  protected:
+    explicit NamespaceNatBox(Journal& journal) : journal_(journal) {}
+    Status flush() override;
+
+  private:
+    Journal& journal_;
+    std::shared_ptr<agent::Client> agent_;
 };
 
 // nat-path: a client and a server, each a host of the kernel, with a NAT between them
@@ -244,14 +263,18 @@ struct NatPathNames {
     std::string ipvs_device = "kube-ipvs0";  // has the address of the service
     std::string vxlan = "vx";                // of the tunnel: VNI 42, UDP 4789
     frame::IpAddress client_inner, server_inner;
+    // See NatBoxNames.
+    NatBoxOptions::Snat own_snat = NatBoxOptions::Snat::kNone;
 };
 
 class NatPath {
   public:
-    // With the default options. The journal must outlive it.
+    // The built-in one, with the default options. The journal must outlive it.
     static Result<std::unique_ptr<NatPath>> build(Journal& journal);
-    ~NatPath();  // deletes the namespaces and ends what runs in them (unless the journal was kept)
+    // Deletes the namespaces and ends what runs in them (unless the journal was kept).
+    virtual ~NatPath();
     const NatPathNames& names() const { return names_; }
+    virtual RoleFacts facts() const { return {}; }  // see Overlay
     // With the addresses of that family.
     const NatPathNames& names(frame::Family family) const {
         return family == frame::Family::kIpv4 ? names_ : names6_;
@@ -261,9 +284,9 @@ class NatPath {
     Status configure(const NatPathOptions& options);
     // A second host on the client's network, on one bridge of the DUT with the client. kKernelLacks
     // without br_netfilter.
-    Status add_neighbour();
+    virtual Status add_neighbour();
     // IPv6 addresses and routes beside those of IPv4. kKernelLacks without IPv6.
-    Status add_ipv6();
+    virtual Status add_ipv6();
     // Has each endpoint of the TCP service in its state, of each family that there is.
     Status add_endpoints();
     // Why Proxy::kIpvs cannot be had; empty: it can.
@@ -300,16 +323,25 @@ class NatPath {
     // The same with another command of conntrack(8).
     Result<std::uint64_t> forget(const std::vector<std::string>& command);
 
-  private:
-    NatPath();
-    Status make_tunnel(const TunnelOptions& options);
-    Status load_proxy_table(const NatPathOptions& options);
-    Status load_ipvs(const NatPathOptions& options);
+  protected:
+    explicit NatPath(Journal& journal);
+    // Once its hosts are there: with the default options.
+    Status begin();
+    // Once the neighbour is on the bridge: answers cross it past conntrack.
+    Status begin_bridge();
+    // Tables of the DUT, as iptables-restore takes them.
+    virtual Status load(const std::string& rules, frame::Family family);
+
     NatPathNames names_;
     NatPathNames names6_;
     bool has_ipv6_ = false;
-    bool has_proxy_table_ = false;
     std::unique_ptr<Namespaces> namespaces_;
+
+  private:
+    Status make_tunnel(const TunnelOptions& options);
+    Status load_proxy_table(const NatPathOptions& options);
+    Status load_ipvs(const NatPathOptions& options);
+    bool has_proxy_table_ = false;
     bool has_tunnel_ = false;
     bool has_shortcut_ = false;
     bool has_node_cache_ = false;

@@ -93,6 +93,14 @@ Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string
     return group;
 }
 
+verdict::FactGroup role_facts(const lab::RoleFacts& facts, const std::string& title) {
+    verdict::FactGroup group{.title = title, .facts = {}};
+    for (const auto& [name, value] : facts) {
+        group.facts.push_back({name, value, verdict::Fact::Status::kRead, "the lab"});
+    }
+    return group;
+}
+
 verdict::FactGroup port_facts(const std::vector<port::PortInfo>& ports, const std::string& title) {
     verdict::FactGroup group{.title = title, .facts = {}};
     for (const port::PortInfo& port : ports) {

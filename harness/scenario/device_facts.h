@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "harness/agent/client.h"
+#include "harness/lab/veth_lab.h"
 #include "harness/profile/profile.h"
 #include "harness/tester/client.h"
 #include "harness/verdict/result.h"
@@ -21,6 +22,9 @@ Result<std::vector<verdict::FactGroup>> host_facts(agent::Client& agent);
 // What the profile expects of a device beside what its driver offers, feature by feature.
 Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string& device,
                                          const profile::Profile& profile);
+
+// What a lab says of a role that it has.
+verdict::FactGroup role_facts(const lab::RoleFacts& facts, const std::string& title);
 
 // Driver, evidence class and offloads of the tester's own ports.
 verdict::FactGroup port_facts(const std::vector<port::PortInfo>& ports, const std::string& title);

@@ -52,11 +52,31 @@ Result<std::vector<MeasuredCell>> measure(Context& context, const std::string& i
     return cells;
 }
 
+// What was asked for and not measured takes what the lab has not.
+void skip_the_rest(const Options& options, std::span<const Experiment> experiments,
+                   const std::vector<MeasuredCell>& cells, verdict::ScenarioResult& result) {
+    for (const Experiment& experiment : experiments) {
+        for (const RaceCell& cell : experiment.cells()) {
+            const bool measured = std::ranges::any_of(
+                cells, [&](const MeasuredCell& each) { return each.what.id == cell.id; });
+            if (asked_for(options, cell.id) && !measured) {
+                result.cells.push_back(
+                    {.id = cell.id,
+                     .toggles = {{"way", cell.way}, {"setting", cell.setting}},
+                     .role = cell.role,
+                     .verdict = verdict::CellVerdict::kSkip,
+                     .reason = "clients of this lab do not come in a tunnel of their own"});
+            }
+        }
+    }
+}
+
 Result<verdict::ScenarioResult> run_race(Context& context, verdict::ScenarioResult head,
                                          std::span<const Experiment> experiments) {
     const auto began = std::chrono::steady_clock::now();
     const auto cells = TRY(measure(context, head.id, experiments));
     verdict::ScenarioResult result = conclude(cells);
+    skip_the_rest(context.options, experiments, cells, result);
     result.id = std::move(head.id);
     result.title = std::move(head.title);
     result.question = std::move(head.question);

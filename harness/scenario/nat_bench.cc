@@ -524,14 +524,13 @@ void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell c
 }
 
 Status NatBench::describe() {
-    if (const auto facts = lab_->facts(); !facts.empty()) {
-        verdict::FactGroup group{.title = "DUT of the NAT box lab", .facts = {}};
-        for (const auto& [name, value] : facts) {
-            group.facts.push_back({name, value, verdict::Fact::Status::kRead, "the lab"});
-        }
-        context_.measured.know(std::move(group));
-        for (auto& of_host : TRY(host_facts(*dut_))) {
-            context_.measured.know(std::move(of_host));
+    if (const lab::RoleFacts facts = lab_->facts(); !facts.empty()) {
+        context_.measured.know(role_facts(facts, "What the NAT box is made of"));
+    }
+    if (!lab_->is_of_this_machine()) {
+        const auto of_host = TRY(host_facts(*dut_));
+        for (const verdict::FactGroup& each : of_host) {
+            context_.measured.know(each);
         }
     }
     for (const std::string& device : {names().dut_client_devices[0], names().dut_server_device}) {

@@ -1,10 +1,15 @@
 #include "harness/scenario/nat_path_hosts.h"
 
+#include "harness/scenario/device_facts.h"
+
 namespace pathproof::scenario {
 
 Result<NatPathHosts> NatPathHosts::open(Context& context) {
     NatPathHosts hosts;
     hosts.lab = TRY(context.lab.nat_path(context.journal));
+    if (const lab::RoleFacts facts = hosts.lab->facts(); !facts.empty()) {
+        context.measured.know(role_facts(facts, "What the NAT path is made of"));
+    }
     hosts.client = TRY(agent::Client::start_in_netns(hosts.names().client));
     hosts.dut = TRY(agent::Client::start_in_netns(hosts.names().dut));
     hosts.server = TRY(agent::Client::start_in_netns(hosts.names().server));

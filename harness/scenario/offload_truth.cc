@@ -440,14 +440,6 @@ TruthDevice device_of(const lab::MadeDut& dut, const std::string& name) {
             .label = name};
 }
 
-verdict::FactGroup facts_of(const lab::MadeDut& dut) {
-    verdict::FactGroup group{.title = "DUT: " + dut.device().host, .facts = {}};
-    for (const auto& [name, value] : dut.facts()) {
-        group.facts.push_back({name, value, verdict::Fact::Status::kRead, "the lab"});
-    }
-    return group;
-}
-
 // One DUT, from its start to its end. What kept it from being judged is a cell.
 Result<DutResult> run_on_dut(Context& context, const std::string& name) {
     DutResult one{.name = name, .result = {.id = "offload-truth"}};
@@ -458,9 +450,13 @@ Result<DutResult> run_on_dut(Context& context, const std::string& name) {
         dut ? run_on(context, device_of(**dut, name), (*dut)->agent(), nullptr, one.result)
             : Status(pass_on(dut.error()));
     if (dut) {
-        context.measured.know(facts_of(**dut));
-        for (auto& group : host_facts(*(*dut)->agent()).value_or({})) {
-            context.measured.know(std::move(group));
+        const std::string host = (*dut)->device().host;
+        context.measured.know(
+            role_facts((*dut)->facts(), "DUT: " + (host.empty() ? "a pod of " + name : host)));
+        if (auto of_host = host_facts(*(*dut)->agent()); of_host && !host.empty()) {
+            for (verdict::FactGroup& group : *of_host) {
+                context.measured.know(std::move(group));
+            }
         }
     }
     if (!judged && !context.journal.is_open()) {

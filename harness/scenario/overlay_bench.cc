@@ -255,6 +255,9 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
 }
 
 Status OverlayBench::describe() {
+    if (const lab::RoleFacts facts = lab_->facts(); !facts.empty()) {
+        context_.measured.know(role_facts(facts, "What the overlay is made of"));
+    }
     for (const std::string& device : {names().underlay, names().vxlan}) {
         auto group = TRY(device_facts(*node_a_, device,
                                       "DUT device " + device + " (node A; node B has its twin)"));

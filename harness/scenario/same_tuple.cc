@@ -35,6 +35,11 @@ struct OuterPorts {
 };
 
 enum class Way { kTwoPorts, kOnePort, kCarried, kCarriedToTwoCpus, kOneOuterPort, kInTurn };
+
+bool is_carried(Way way) {
+    return way == Way::kCarried || way == Way::kCarriedToTwoCpus || way == Way::kOneOuterPort;
+}
+
 // Where receive packet steering sends what comes on the underlay.
 enum class Steering { kLeft, kOff, kLastCpu, kAllCpus };
 
@@ -143,6 +148,10 @@ class SameTuple {
     Result<RaceMap> map_all();
 
   private:
+    // Whether the lab's clients cannot come that way.
+    bool lacks(const Case& which) const {
+        return bench_.names().vxlan.empty() && is_carried(which.way);
+    }
     Result<MeasuredCell> measure(const Case& which);
     Status map(const Case& which, MapWay& way);
     template <typename Work>
@@ -265,7 +274,7 @@ Status SameTuple::map(const Case& which, MapWay& way) {
         plan.pairs_per_second = load;
         plan.skew = skew;
         plan.pairs = std::min(most, static_cast<std::uint64_t>(load * kSecondsOfPoint));
-        if (which.way != Way::kTwoPorts && which.way != Way::kOnePort) {
+        if (is_carried(which.way)) {
             plan.departure =
                 skew.count() == 0 ? traffic::Departure::kOneBurst : traffic::Departure::kInTurn;
         }
@@ -314,6 +323,9 @@ Result<RaceMap> SameTuple::map_all() {
     RaceMap map;
     TRY(bench_.configure({.backends = 2}));
     for (const Case& which : map_cases()) {
+        if (lacks(which)) {
+            continue;
+        }
         context_.progress.step(which.cell.id);
         MapWay way{.what = which.cell};
         TRY(in_setting(which, way.hindrances, [&] { return this->map(which, way); }));
@@ -326,7 +338,7 @@ Result<std::vector<MeasuredCell>> SameTuple::run() {
     std::vector<MeasuredCell> cells;
     TRY(bench_.configure({.backends = 2}));
     for (const Case& which : cases()) {
-        if (!asked_for(context_.options, which.cell.id)) {
+        if (!asked_for(context_.options, which.cell.id) || lacks(which)) {
             continue;
         }
         context_.progress.step(which.cell.id);

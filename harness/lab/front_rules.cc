@@ -1,0 +1,89 @@
+#include "harness/lab/front_rules.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+#include <vector>
+
+#include "harness/lab/pod_nodes.h"
+
+namespace pathproof::lab {
+namespace {
+
+constexpr const char* kOwn = "PATHPROOF-";
+
+// One table of a text.
+struct Table {
+    std::set<std::string> chains;
+    std::vector<std::string> jumps, rules, policies;
+};
+
+std::string text_of(const std::string& name, const Table& table, std::set<std::string>& known) {
+    std::string text = "*" + name + "\n";
+    std::string gone;
+    std::set<std::string> all = table.chains;
+    all.insert(known.begin(), known.end());
+    for (const std::string& chain : all) {
+        text += fmt::format(":{} - [0:0]\n", chain);  // made, or emptied
+        // The kernel's own jump to these, now and later.
+        if (!table.chains.contains(chain) && !chain.starts_with(kOwn)) {
+            gone += fmt::format("-X {}\n", chain);
+        }
+    }
+    std::erase_if(known, [](const std::string& chain) { return !chain.starts_with(kOwn); });
+    for (const auto* lines : {&table.jumps, &table.rules, &table.policies}) {
+        for (const std::string& line : *lines) {
+            text += line + "\n";
+        }
+    }
+    known.insert(table.chains.begin(), table.chains.end());
+    return text + gone + "COMMIT\n";
+}
+
+}  // namespace
+
+std::string in_front(const std::string& rules, FrontChains& known) {
+    std::string text, name;
+    Table table;
+    std::set<std::string> kernels;
+    std::istringstream lines(rules);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line.substr(std::min<std::size_t>(line.size(), 1)));
+        std::string chain, policy;
+        words >> chain >> policy;
+        if (line.starts_with("*")) {
+            name = chain;
+            table = {};
+            kernels.clear();
+        } else if (line.starts_with(":") && policy == "-") {
+            table.chains.insert(chain);
+        } else if (line.starts_with(":")) {
+            const std::string own = kOwn + chain;
+            kernels.insert(chain);
+            table.chains.insert(own);
+            if (!known[name].contains(own)) {
+                table.jumps.push_back(fmt::format("-I {} 1 -j {}", chain, own));
+            }
+            if (policy == "DROP") {
+                table.policies.push_back(fmt::format("-A {} -j DROP", own));
+            }
+        } else if (line.starts_with("-A ")) {
+            const std::string of = policy;  // "-A CHAIN ..."
+            table.rules.push_back(
+                kernels.contains(of) ? fmt::format("-A {}{}", kOwn, line.substr(3)) : line);
+        } else if (line == "COMMIT") {
+            text += text_of(name, table, known[name]);
+        }
+    }
+    return text;
+}
+
+Status FrontRules::load(const std::string& rules, frame::Family family) {
+    // What did not load changed nothing.
+    FrontChains known = known_[family];
+    TRY(add_rules(netns_, in_front(rules, known), family));
+    known_[family] = std::move(known);
+    return {};
+}
+
+}  // namespace pathproof::lab
