@@ -149,8 +149,9 @@ class Run {
             agent::Client& dut = *options_.place->dut();
             result.environment.push_back(dut_facts(dut.hello()));
             // One that is gone is told of elsewhere.
-            std::ranges::move(scenario::host_facts(dut).value_or({}),
-                              std::back_inserter(result.environment));
+            if (const auto of_host = scenario::host_facts(dut)) {
+                std::ranges::copy(*of_host, std::back_inserter(result.environment));
+            }
         }
         std::ranges::move(measured_.devices(), std::back_inserter(result.environment));
         return result;

@@ -530,8 +530,9 @@ Status NatBench::describe() {
             group.facts.push_back({name, value, verdict::Fact::Status::kRead, "the lab"});
         }
         context_.measured.know(std::move(group));
-        for (auto& of_host : TRY(host_facts(*dut_))) {
-            context_.measured.know(std::move(of_host));
+        const auto of_host = TRY(host_facts(*dut_));
+        for (const verdict::FactGroup& each : of_host) {
+            context_.measured.know(each);
         }
     }
     for (const std::string& device : {names().dut_client_devices[0], names().dut_server_device}) {

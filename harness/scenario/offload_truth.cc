@@ -459,8 +459,9 @@ Result<DutResult> run_on_dut(Context& context, const std::string& name) {
             : Status(pass_on(dut.error()));
     if (dut) {
         context.measured.know(facts_of(**dut));
-        for (auto& group : host_facts(*(*dut)->agent()).value_or({})) {
-            context.measured.know(std::move(group));
+        if (const auto of_host = host_facts(*(*dut)->agent())) {
+            std::ranges::for_each(*of_host,
+                                  [&](const auto& group) { context.measured.know(group); });
         }
     }
     if (!judged && !context.journal.is_open()) {
