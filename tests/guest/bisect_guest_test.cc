@@ -3,7 +3,6 @@
 // emulation gets frames wrong. Downloads kernels that are not in the cache.
 //
 // PATHPROOF is the binary under test.
-#define BOOST_TEST_MODULE bisect_guest
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
