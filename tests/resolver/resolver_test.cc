@@ -56,14 +56,14 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_none_is_refused_with_its_fault) {
         BOOST_TEST((checked.error().code == ErrorCode::kBadInput), bad);
         BOOST_TEST(checked.error().message.find("no name") != std::string::npos);
     }
-    const auto refused = look_up("", Libc::kGlibc, {{.name = "a..b"}}, 1);
+    const auto refused = look_up("", Kind::kGlibc, {{.name = "a..b"}}, 1);
     BOOST_REQUIRE(!refused);
     BOOST_TEST((refused.error().code == ErrorCode::kBadInput));
 }
 
 // The test's own folder has no such program.
 BOOST_AUTO_TEST_CASE(without_musl_its_package_is_named) {
-    const auto missing = look_up("", Libc::kMusl, {{.name = "localhost"}}, 1);
+    const auto missing = look_up("", Kind::kMusl, {{.name = "localhost"}}, 1);
     BOOST_REQUIRE(!missing);
     BOOST_TEST((missing.error().code == ErrorCode::kNotFound));
     BOOST_TEST(missing.error().message.find("musl-tools") != std::string::npos);
