@@ -406,7 +406,7 @@ json tcp_queue_to_json(const TcpQueue& queue) {
     json connections = json::array();
     for (const TcpQueue::Connection& each : queue.connections) {
         connections.push_back({frame::to_string(each.peer), each.first_waiting_ns,
-                               each.last_waiting_ns, each.accepted_ns});
+                               each.last_waiting_ns, each.accepted_ns, each.unacknowledged_ns});
     }
     return {{"connections", std::move(connections)},
             {"most_waiting", queue.most_waiting},
@@ -422,7 +422,8 @@ Result<TcpQueue> tcp_queue_from_json(const json& in) {
         queue.connections.push_back({.peer = peer,
                                      .first_waiting_ns = each.at(1).get<std::int64_t>(),
                                      .last_waiting_ns = each.at(2).get<std::int64_t>(),
-                                     .accepted_ns = each.at(3).get<std::int64_t>()});
+                                     .accepted_ns = each.at(3).get<std::int64_t>(),
+                                     .unacknowledged_ns = each.at(4).get<std::int64_t>()});
     }
     return queue;
 }

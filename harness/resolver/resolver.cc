@@ -141,11 +141,11 @@ Result<std::vector<Outcome>> look_up(const std::string& netns, Kind kind,
         }
     }
     const unsigned rate = std::max(1U, per_second);
-    const auto argv = TRY(command_of(kind, rate));
     std::optional<SystemdResolved> resolved;
     if (kind == Kind::kResolved) {
         resolved.emplace(TRY(SystemdResolved::start(netns, nameserver)));
     }
+    const auto argv = TRY(command_of(kind, rate));
     const auto said = TRY(process::run_checked(
         argv, {.netns = netns,
                .input = requests_text(asked),

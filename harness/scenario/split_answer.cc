@@ -115,6 +115,8 @@ class SplitAnswerBench {
             plan(what, planned, asked, rules);
         }
         rules.push_back(rule_of("cluster.local", 0, PairReply::kNx));
+        // systemd-resolved asks for what a CNAME names.
+        rules.push_back(rule_of(agent::kCnameTarget, 0, PairReply::kEmpty));
         rules.push_back({.name = ".",
                          .address = frame::IpAddress::v4(0xcb007105),  // 203.0.113.5
                          .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})});

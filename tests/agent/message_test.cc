@@ -167,8 +167,9 @@ BOOST_AUTO_TEST_CASE(what_is_asked_of_a_dns_path_and_what_it_says_come_back_as_t
                 back.most_open == 5 && back.idle == 6 && back.refusal == did.refusal));
     BOOST_TEST((back.tries == did.tries));
 
-    const TcpQueue queue{
-        .connections = {{endpoint("198.18.0.1:50001"), 1, 2, 3}}, .most_waiting = 33, .looks = 9};
+    const TcpQueue queue{.connections = {{endpoint("198.18.0.1:50001"), 1, 2, 3, 4}},
+                         .most_waiting = 33,
+                         .looks = 9};
     const auto queued = tcp_queue_from_json(sent(tcp_queue_to_json(queue)));
     BOOST_REQUIRE(queued.has_value());
     BOOST_TEST((queued->connections == queue.connections));
