@@ -230,6 +230,8 @@ struct TcpQueue {
         std::int64_t first_waiting_ns = 0;
         std::int64_t last_waiting_ns = 0;
         std::int64_t accepted_ns = 0;
+        // For how long, at the longest, something that the server had sent stayed without an ACK.
+        std::int64_t unacknowledged_ns = 0;
         bool operator==(const Connection&) const = default;
     };
     std::vector<Connection> connections;
@@ -251,7 +253,8 @@ struct ForwarderTry {
         kAnswered,  //
         kTimedOut,  // sent, and no answer in 2 s
         kGivenUp,   // the whole query's 5 s were over
-        kRefused,   // refused, reset, closed, or no DNS
+        kRefused,   // refused, reset or closed
+        kRubbish,   // what came is no DNS message
     };
     std::uint32_t query = 0;        // in the order in which they came
     std::uint16_t client_port = 0;  // that it came from

@@ -215,7 +215,12 @@ class Load {
             lookup.error = reason == EAGAIN || reason == EINTR ? lookup.error : reason;
             return false;
         }
-        const frame::DnsReader reader({buffer.data(), static_cast<std::size_t>(got)});
+        const std::span<const std::uint8_t> message(buffer.data(), static_cast<std::size_t>(got));
+        if (!is_whole_dns(message)) {
+            lookup.error = EBADMSG;
+            return false;
+        }
+        const frame::DnsReader reader(message);
         const frame::DnsHeader& header = reader.header();
         const std::size_t type = header.id - static_cast<std::uint16_t>(index * 2);
         const double took = milliseconds_since(open.began);
@@ -240,6 +245,13 @@ class Load {
 };
 
 }  // namespace
+
+bool is_whole_dns(std::span<const std::uint8_t> message) {
+    frame::DnsReader reader(message);
+    while (reader.next_record()) {
+    }
+    return reader.defect() == frame::DnsDefect::kNone;
+}
 
 Result<DnsLoadReport> dns_load(const DnsLoadOptions& options) {
     Fd epoll(epoll_create1(EPOLL_CLOEXEC));

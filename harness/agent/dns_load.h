@@ -1,6 +1,8 @@
 // Many DNS lookups over UDP at once or at a rate, each from a socket of its own.
 #pragma once
 
+#include <span>
+
 #include "dataplane/base/result.h"
 #include "harness/agent/client.h"
 
@@ -9,5 +11,8 @@ namespace pathproof::agent {
 // An error means that none could be made; a lookup without an answer is a value. What could not be
 // begun in twice the time that the rate says, or before a stop (process::stopping), is left out.
 Result<DnsLoadReport> dns_load(const DnsLoadOptions& options);
+
+// Whether it is a message with all the questions and records that it promises.
+bool is_whole_dns(std::span<const std::uint8_t> message);
 
 }  // namespace pathproof::agent

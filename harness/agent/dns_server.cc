@@ -121,10 +121,9 @@ struct LossLeft {
     std::uint32_t left = 0;
 };
 
-// Where a CNAME of ours leads: nobody answers for it (RFC 6761 section 6.4).
 const frame::DnsName& outside() {
     static const frame::DnsName name =
-        frame::DnsName::from_text("elsewhere.invalid").value_or(frame::DnsName());
+        frame::DnsName::from_text(kCnameTarget).value_or(frame::DnsName());
     return name;
 }
 

@@ -11,6 +11,9 @@
 
 namespace pathproof::agent {
 
+// Of no real domain (RFC 6761 section 6.2), and one that a resolver in between asks for as for any other.
+inline constexpr const char* kCnameTarget = "elsewhere.test";
+
 // What a DNS server says to queries for a name and all below it. An address left 0.0.0.0 is none.
 struct DnsRule {
     std::string name;        // ".": every name
@@ -21,7 +24,7 @@ struct DnsRule {
         kRubbish,  // a message with id and question that breaks off in its records
     } says = Says::kAnswer;
     std::uint8_t rcode = 0;
-    bool cname = false;  // a CNAME record to a name outside, which then owns the addresses
+    bool cname = false;  // a CNAME record to kCnameTarget, which then owns the addresses
     frame::IpAddress address = {}, address6 = {};
     // From the start of the server; 0: for ever.
     milliseconds from{0}, until{0};

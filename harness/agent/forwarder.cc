@@ -11,6 +11,7 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/frame/dns.h"
+#include "harness/agent/dns_load.h"
 #include "harness/agent/listener.h"
 #include "harness/agent/reactor.h"
 #include "harness/agent/socket.h"
@@ -264,9 +265,9 @@ struct Forwarder::Impl {
         Connection& connection = connections.at(descriptor);
         const std::size_t index = report.tries[*connection.trial].query;
         frame::DnsReader reader(message);
-        if (reader.defect() != frame::DnsDefect::kNone || !reader.header().response) {
+        if (!is_whole_dns(message) || !reader.header().response) {
             report.refusal = "no DNS message";
-            lose(descriptor);
+            lose(descriptor, Outcome::kRubbish);
             return true;
         }
         if (reader.header().id != id_of(queries[index].message)) {
@@ -289,13 +290,13 @@ struct Forwarder::Impl {
 
     // The connection is no more. A query on one that was used before has met one that the server
     // had closed, and is tried again at once.
-    void lose(int descriptor) {
+    void lose(int descriptor, Outcome outcome = Outcome::kRefused) {
         Connection& connection = connections.at(descriptor);
         std::erase(idle, descriptor);
         if (connection.trial) {
             const std::size_t index = report.tries[*connection.trial].query;
             const bool used = connection.used;
-            end_try(connection, Outcome::kRefused);
+            end_try(connection, outcome);
             close(descriptor);
             again_after(used ? milliseconds(0) : kAfterRefusal, index);
             return;

@@ -279,6 +279,7 @@ void fields(Archive& archive, TcpQueue::Connection& connection) {
     archive("first_waiting_ns", connection.first_waiting_ns);
     archive("last_waiting_ns", connection.last_waiting_ns);
     archive("accepted_ns", connection.accepted_ns);
+    archive("unacknowledged_ns", connection.unacknowledged_ns);
 }
 
 template <typename Archive>
@@ -480,7 +481,7 @@ inline constexpr std::size_t kValues<agent::HostChange::Allowed> = 3;
 template <>
 inline constexpr std::size_t kValues<agent::Closer> = 3;
 template <>
-inline constexpr std::size_t kValues<agent::ForwarderTry::Outcome> = 5;
+inline constexpr std::size_t kValues<agent::ForwarderTry::Outcome> = 6;
 template <>
 inline constexpr std::size_t kValues<agent::DnsLoadOptions::Asks> = 3;
 template <>

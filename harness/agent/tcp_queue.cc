@@ -36,14 +36,16 @@ std::vector<TcpSocket> tcp_sockets(std::string_view text) {
         const std::size_t end = std::min(text.find('\n'), text.size());
         const std::string line(text.substr(0, end));
         text.remove_prefix(std::min(end + 1, text.size()));
-        unsigned local = 0, peer = 0, local_port = 0, peer_port = 0, state = 0, receive = 0;
+        unsigned local = 0, peer = 0, local_port = 0, peer_port = 0, state = 0, send = 0,
+                 receive = 0;
         unsigned long inode = 0;
         if (std::sscanf(line.c_str(),
-                        " %*d: %8x:%4x %8x:%4x %2x %*8x:%8x %*2x:%*8x %*8x %*d %*d %lu", &local,
-                        &local_port, &peer, &peer_port, &state, &receive, &inode) == 7) {
+                        " %*d: %8x:%4x %8x:%4x %2x %8x:%8x %*2x:%*8x %*8x %*d %*d %lu", &local,
+                        &local_port, &peer, &peer_port, &state, &send, &receive, &inode) == 8) {
             sockets.push_back({{as_printed(local), static_cast<std::uint16_t>(local_port)},
                                {as_printed(peer), static_cast<std::uint16_t>(peer_port)},
                                state,
+                               send,
                                receive,
                                inode});
         }
@@ -54,6 +56,7 @@ std::vector<TcpSocket> tcp_sockets(std::string_view text) {
 struct TcpQueueWatch::Impl {
     frame::Endpoint listener;
     std::map<frame::Endpoint, TcpQueue::Connection> connections;
+    std::map<frame::Endpoint, std::int64_t> unacknowledged_since;
     TcpQueue seen;
     std::atomic<bool> leaving = false;
     std::thread looker;
@@ -84,6 +87,10 @@ struct TcpQueueWatch::Impl {
             } else if (connection.accepted_ns == 0) {
                 connection.accepted_ns = now;
             }
+            std::int64_t& since = unacknowledged_since[socket.peer];
+            since = socket.send_queue == 0 ? 0 : since == 0 ? now : since;
+            connection.unacknowledged_ns =
+                std::max(connection.unacknowledged_ns, since == 0 ? 0 : now - since);
         }
     }
 };

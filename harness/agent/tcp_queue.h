@@ -16,6 +16,7 @@ struct TcpSocket {
     frame::Endpoint local;
     frame::Endpoint peer;
     unsigned state = 0;               // TCP_ESTABLISHED ... (netinet/tcp.h)
+    std::uint32_t send_queue = 0;     // sent, or to be sent, and not acknowledged
     std::uint32_t receive_queue = 0;  // of a listening socket: connections that wait
     std::uint64_t inode = 0;          // 0: no process holds it
 };

@@ -1,7 +1,7 @@
 /* Names looked up by the C library's own getaddrinfo(3), each in a process that has never looked one up
  * before, with a resolv.conf of its own. C, for it is compiled for another C library too.
  *
- *     pathproof-lookups PER_SECOND
+ *     pathproof-lookups PER_SECOND [PROGRAM]
  *
  * reads lookups from standard input until its end, a line each and behind it the bytes of its resolv.conf:
  *
@@ -13,7 +13,8 @@
  *     INDEX OUTCOME MICROSECONDS ADDRESS...        OUTCOME: ok, EAI_NONAME, ..., killed (at its limit)
  *     INDEX error WORDS                            the lookup could not be made
  *
- * It must be allowed to mount. */
+ * PROGRAM INDEX FAMILY NAME looks the name up in the place of this C library, and writes that line to its
+ * standard output. It must be allowed to mount. */
 #define _GNU_SOURCE
 
 #include <arpa/inet.h>
@@ -133,13 +134,29 @@ static void take_own_files(const struct lookup* lookup, int out, size_t index) {
     }
 }
 
-static _Noreturn void look_up(const struct lookup* lookup, int out, size_t index) {
+static _Noreturn void become(const char* program, const struct lookup* lookup, int out,
+                             size_t index) {
+    char number[24];
+    char family[12];
+    snprintf(number, sizeof number, "%zu", index);
+    snprintf(family, sizeof family, "%d", lookup->family);
+    if (dup2(out, STDOUT_FILENO) >= 0) {
+        execl(program, program, number, family, lookup->name, (char*)NULL);
+    }
+    cannot(out, index, "this program cannot be run:", program);
+}
+
+static _Noreturn void look_up(const struct lookup* lookup, const char* program, int out,
+                              size_t index) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     take_own_files(lookup, out, index);
     /* What else would change a resolver: resolv.conf(5), hostname(7). */
     unsetenv("RES_OPTIONS");
     unsetenv("LOCALDOMAIN");
     unsetenv("HOSTALIASES");
+    if (program != NULL) {
+        become(program, lookup, out, index);
+    }
     struct addrinfo hints;
     memset(&hints, 0, sizeof hints);
     hints.ai_socktype = SOCK_STREAM; /* one result an address */
@@ -217,7 +234,7 @@ static size_t reap_ended(struct lookup* lookups, size_t begun) {
     return ended;
 }
 
-static int answer_lookups(unsigned per_second) {
+static int answer_lookups(unsigned per_second, const char* program) {
     struct lookup* lookups = NULL;
     size_t count = 0;
     for (int got;;) {
@@ -255,7 +272,7 @@ static int answer_lookups(unsigned per_second) {
             next->killed_at_us = now_us() + next->limit_ms * 1000LL;
             next->pid = fork();
             if (next->pid == 0) {
-                look_up(next, lines[1], begun);
+                look_up(next, program, lines[1], begun);
             }
             if (next->pid < 0) {
                 printf("%zu error no process can be had for it: %s\n", begun, strerror(errno));
@@ -276,5 +293,6 @@ static int answer_lookups(unsigned per_second) {
 }
 
 int main(int count, char** words) {
-    return answer_lookups(count == 2 ? (unsigned)strtoul(words[1], NULL, 10) : 0);
+    return answer_lookups(count == 2 || count == 3 ? (unsigned)strtoul(words[1], NULL, 10) : 0,
+                          count == 3 ? words[2] : NULL);
 }

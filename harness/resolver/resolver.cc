@@ -9,6 +9,7 @@
 #include "dataplane/frame/dns.h"
 #include "harness/process/child.h"
 #include "harness/process/program.h"
+#include "harness/resolver/systemd_resolved.h"
 
 namespace pathproof::resolver {
 namespace {
@@ -18,22 +19,40 @@ using std::chrono::milliseconds;
 // Beyond what the lookups themselves may take.
 constexpr milliseconds kSlack{20'000};
 
-Result<std::string> program_of(Libc libc) {
+// Beside this one, as they are built and installed.
+Result<std::string> program_of(const std::string& name, const std::string& package) {
     const std::string own = process::own_binary();
-    std::string program = own.substr(0, own.rfind('/') + 1) + "pathproof-lookups" +
-                          (libc == Libc::kMusl ? "-musl" : "");
+    std::string program = own.substr(0, own.rfind('/') + 1) + name;
     if (access(program.c_str(), X_OK) == 0) {
         return program;
     }
     return fail(
         ErrorCode::kNotFound, "there is no {}; {}build again", program,
-        libc == Libc::kMusl ? "install musl-tools, 'meson setup --reconfigure build' and " : "");
+        package.empty() ? "" : "install " + package + ", 'meson setup --reconfigure build' and ");
+}
+
+Result<std::vector<std::string>> command_of(Kind kind, unsigned rate) {
+    if (kind == Kind::kMusl) {
+        return std::vector{TRY(program_of("pathproof-lookups-musl", "musl-tools")),
+                           std::to_string(rate)};
+    }
+    std::vector<std::string> argv{TRY(program_of("pathproof-lookups", "")), std::to_string(rate)};
+    if (kind == Kind::kGo) {
+        argv.push_back(TRY(program_of("pathproof-lookup-go", "golang-go")));
+    }
+    return argv;
 }
 
 }  // namespace
 
-const char* name(Libc libc) {
-    return libc == Libc::kGlibc ? "glibc" : "musl";
+const char* name(Kind kind) {
+    switch (kind) {
+        case Kind::kGlibc: return "glibc";
+        case Kind::kMusl: return "musl";
+        case Kind::kGo: return "Go";
+        case Kind::kResolved: return "systemd-resolved";
+    }
+    return "";
 }
 
 Status check_name(const std::string& name) {
@@ -92,21 +111,46 @@ Result<std::vector<Outcome>> read_outcomes(const std::string& said, std::size_t 
     return outcomes;
 }
 
-Result<std::vector<Outcome>> look_up(const std::string& netns, Libc libc,
+Redirected redirect(const std::string& resolv_conf, const std::string& instead) {
+    static constexpr std::string_view kWord = "nameserver ";
+    Redirected redirected;
+    std::istringstream lines(resolv_conf);
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with(kWord)) {
+            redirected.resolv_conf += line + "\n";
+        } else if (redirected.nameserver.empty()) {
+            redirected.nameserver = line.substr(kWord.size());
+            redirected.resolv_conf += fmt::format("{}{}\n", kWord, instead);
+        }
+    }
+    return redirected;
+}
+
+Result<std::vector<Outcome>> look_up(const std::string& netns, Kind kind,
                                      const std::vector<Lookup>& lookups, unsigned per_second) {
     milliseconds longest{0};
-    for (const Lookup& each : lookups) {
+    std::string nameserver;
+    std::vector<Lookup> asked = lookups;
+    for (Lookup& each : asked) {
         TRY(check_name(each.name));
         longest = std::max(longest, each.limit);
+        if (kind == Kind::kResolved) {
+            Redirected behind = redirect(each.resolv_conf, SystemdResolved::kStub);
+            each.resolv_conf = std::move(behind.resolv_conf);
+            nameserver = nameserver.empty() ? behind.nameserver : nameserver;
+        }
     }
     const unsigned rate = std::max(1U, per_second);
-    const auto program = TRY(program_of(libc));
+    std::optional<SystemdResolved> resolved;
+    if (kind == Kind::kResolved) {
+        resolved.emplace(TRY(SystemdResolved::start(netns, nameserver)));
+    }
+    const auto argv = TRY(command_of(kind, rate));
     const auto said = TRY(process::run_checked(
-        {program, std::to_string(rate)},
-        {.netns = netns,
-         .input = requests_text(lookups),
-         .timeout = longest + kSlack + milliseconds(1000 * lookups.size() / rate)}));
-    return read_outcomes(said, lookups.size());
+        argv, {.netns = netns,
+               .input = requests_text(asked),
+               .timeout = longest + kSlack + milliseconds(1000 * asked.size() / rate)}));
+    return read_outcomes(said, asked.size());
 }
 
 }  // namespace pathproof::resolver

@@ -1,5 +1,6 @@
-// Names looked up by the getaddrinfo(3) of this host's own C library, or of musl, in fresh processes
-// with a resolv.conf of their own: that of the machine stays as it is.
+// Names looked up by the getaddrinfo(3) of this host's own C library or of musl, by Go's resolver, or
+// through systemd-resolved, in fresh processes with a resolv.conf of their own: that of the machine
+// stays as it is.
 #pragma once
 
 #include <chrono>
@@ -11,11 +12,15 @@
 
 namespace pathproof::resolver {
 
-enum class Libc : std::uint8_t {
+enum class Kind : std::uint8_t {
     kGlibc,  // this host's own
     kMusl,   // of a program that is built where musl-gcc is
+    kGo,     // of a program that is built where Go is, without cgo
+    // glibc, that asks the stub of a systemd-resolved of its own. The latter asks the first nameserver of
+    // the first lookup, for names of every domain.
+    kResolved,
 };
-const char* name(Libc libc);  // "glibc", "musl"
+const char* name(Kind kind);  // "glibc", "musl", "Go", "systemd-resolved"
 
 enum class Family : std::uint8_t { kAny = 0, kIpv4 = 4, kIpv6 = 6 };
 
@@ -29,10 +34,16 @@ struct Lookup {
 };
 
 struct Outcome {
-    std::string word;  // "ok", "EAI_NONAME", "EAI_AGAIN", ...; "killed": it did not end in time
+    // "ok", "EAI_NONAME", "EAI_AGAIN", ...; of Go "no-such-host", "timeout", "server-misbehaving";
+    // "killed": it did not end in time.
+    std::string word;
     double milliseconds = 0;
     std::vector<std::string> addresses;
     bool ok() const { return word == "ok"; }
+    // As far as the resolver could find out, there is no such name, or no address of it.
+    bool no_name() const {
+        return word == "EAI_NONAME" || word == "EAI_NODATA" || word == "no-such-host";
+    }
     bool operator==(const Outcome&) const = default;
 };
 
@@ -41,9 +52,17 @@ struct Outcome {
 Status check_name(const std::string& name);
 
 // Makes all of them side by side in a network namespace, begun at that rate. Errors: a name that is none
-// (kBadInput); no musl here (kNotFound, with the package); files that cannot be replaced (kNotSupported).
-Result<std::vector<Outcome>> look_up(const std::string& netns, Libc libc,
+// (kBadInput); no such resolver here (kNotFound, with the package); files that cannot be replaced
+// (kNotSupported).
+Result<std::vector<Outcome>> look_up(const std::string& netns, Kind kind,
                                      const std::vector<Lookup>& lookups, unsigned per_second);
+
+// That resolv.conf with `instead` in the place of its nameservers, and the first of them; none: empty.
+struct Redirected {
+    std::string resolv_conf;
+    std::string nameserver;
+};
+Redirected redirect(const std::string& resolv_conf, const std::string& instead);
 
 // What the program (lookups.c) reads and says.
 std::string requests_text(const std::vector<Lookup>& lookups);

@@ -254,9 +254,10 @@ class TcpLimitBench {
             at != queue.connections.end() && at->first_waiting_ns != 0 &&
             (at->accepted_ns == 0 || at->accepted_ns - at->first_waiting_ns >
                                          std::chrono::nanoseconds(kProbeTimeout).count() / 2);
-        ++(seen.servfail != 0                                              ? harm.by_answer
-           : waited                                                        ? harm.by_queue
-           : at != queue.connections.end()                                 ? harm.by_server
+        ++(seen.servfail != 0 ? harm.by_answer
+           : waited           ? harm.by_queue
+           : at != queue.connections.end()
+               ? (at->unacknowledged_ns >= kLongUnacknowledgedNs ? harm.by_loss : harm.by_server)
            : probe_outcome_.find("connect: ") != std::string::npos         ? harm.by_refusal
            : probe_outcome_.find("connect timed out") != std::string::npos ? harm.not_connected
                                                                            : harm.unexplained);
@@ -292,6 +293,7 @@ class TcpLimitBench {
             case TryOutcome::kTimedOut: return "no answer in 2 s";
             case TryOutcome::kGivenUp: return "5 s are over: SERVFAIL";
             case TryOutcome::kRefused: return "refused, reset or closed";
+            case TryOutcome::kRubbish: return "what came is no DNS message";
         }
         return "";
     }
@@ -310,9 +312,10 @@ class TcpLimitBench {
         }
         for (const agent::TcpQueue::Connection& each : queue.connections) {
             tries_ += fmt::format(
-                "dnsmasq's socket: {} waits from {:.1f} to {:.1f} ms, accepted at {:.1f} ms\n",
+                "dnsmasq's socket: {} waits from {:.1f} to {:.1f} ms, accepted at {:.1f} ms, "
+                "unacknowledged for {:.1f} ms\n",
                 to_string(each.peer), ms(each.first_waiting_ns), ms(each.last_waiting_ns),
-                ms(each.accepted_ns));
+                ms(each.accepted_ns), static_cast<double>(each.unacknowledged_ns) / 1e6);
         }
     }
 

@@ -33,16 +33,23 @@ struct TcpLimitCell {
 };
 
 // A lookup that failed or came late, by what its tries met.
+// Longer than the first two retransmissions of an answer take (RTO 200 ms at least, doubled): the path
+// loses it.
+inline constexpr std::int64_t kLongUnacknowledgedNs = 500'000'000;
+
 struct TcpLimitHarm {
     std::uint64_t by_queue = 0;    // each waited in the listening socket's queue, or found it full
     std::uint64_t by_server = 0;   // accepted, and not answered in time
+    std::uint64_t by_loss = 0;     // accepted and answered, and the answer was not acknowledged
+    std::uint64_t by_rubbish = 0;  // answered with what is no DNS message
     std::uint64_t by_answer = 0;   // answered with an error
     std::uint64_t by_refusal = 0;  // connections refused, reset or closed
     std::uint64_t not_connected = 0;  // and the queue was not full
     std::uint64_t unexplained = 0;
 
     std::uint64_t all() const {
-        return by_queue + by_server + by_answer + by_refusal + not_connected + unexplained;
+        return by_queue + by_server + by_loss + by_rubbish + by_answer + by_refusal +
+               not_connected + unexplained;
     }
 };
 

@@ -113,6 +113,10 @@ void add_measures(const TcpLimitCell& what, const TcpLimitValues& seen, verdict:
     add(lookups("by_queue", "failed or late: waited in the queue of dnsmasq's socket",
                 seen.harm.by_queue));
     add(lookups("by_server", "failed or late: accepted, and not answered", seen.harm.by_server));
+    add(lookups("by_loss", "failed or late: answered, and the answer was not acknowledged",
+                seen.harm.by_loss));
+    add(lookups("by_rubbish", "failed: answered with what is no DNS message",
+                seen.harm.by_rubbish));
     add(lookups("by_answer", "failed: the server's own error", seen.harm.by_answer));
     add(lookups("by_refusal", "failed: connections refused or closed", seen.harm.by_refusal));
     add(lookups("not_connected", "failed: not connected, and the queue was not full",
@@ -272,16 +276,22 @@ TcpLimitHarm tell_harm(const agent::DnsLoadReport& load, const agent::ForwarderR
             }
             if (each.outcome == Failed::kAnswered) {
                 met.by_answer += lookup.rcode != 0 ? 1 : 0;
+            } else if (each.outcome == Failed::kRubbish) {
+                ++met.by_rubbish;
             } else if (each.outcome == Failed::kRefused) {
                 ++met.by_refusal;
             } else if (unseen(each)) {
                 ++(full ? met.by_queue : !each.connected ? met.not_connected : met.unexplained);
             } else if (failed(each)) {
-                ++(waited(each, *place(each)) ? met.by_queue : met.by_server);
+                ++(waited(each, *place(each))                                ? met.by_queue
+                   : place(each)->unacknowledged_ns >= kLongUnacknowledgedNs ? met.by_loss
+                                                                             : met.by_server);
             }
         }
         // One by itself: what is not the queue's first.
         ++(met.by_answer != 0       ? harm.by_answer
+           : met.by_rubbish != 0    ? harm.by_rubbish
+           : met.by_loss != 0       ? harm.by_loss
            : met.by_server != 0     ? harm.by_server
            : met.not_connected != 0 ? harm.not_connected
            : met.unexplained != 0   ? harm.unexplained
@@ -351,6 +361,9 @@ verdict::Cell conclude(const TcpLimitCell& what, const TcpLimitValues& seen) {
     };
     for (const Other& other : std::initializer_list<Other>{
              {by.by_answer, "server-error", "the server itself answered with an error"},
+             {by.by_rubbish, "rubbish-answer", "what came as an answer is no DNS message"},
+             {by.by_loss, "answer-lost",
+              "dnsmasq had answered, and what it sent was not acknowledged"},
              {by.by_server, "server-slow",
               "dnsmasq had accepted the connection, and did not answer"},
              {by.not_connected, "syn-lost",

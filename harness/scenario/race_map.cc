@@ -2,7 +2,8 @@
 //
 // Set:  the NAT box with kube-proxy's rules and two backends; the settings of each way of racing.
 // Sent: pairs of A and AAAA of one socket, from 0 to 200 us apart, at loads up to the highest that the
-//       DUT carries whole; lookups by getaddrinfo(3) of glibc and musl.
+//       DUT carries whole; lookups by getaddrinfo(3) of glibc and musl, with --resolvers by Go's
+//       resolver and through systemd-resolved.
 // Seen: conntrack's clash_resolve and insert_failed for each point, and when each query came to the far
 //       port, by the kernel's clock there.
 
@@ -36,7 +37,7 @@ std::optional<std::uint64_t> number_of(const std::string& label) {
     return named && wrong == std::errc() && rest == end ? std::optional(number) : std::nullopt;
 }
 
-ResolverSkew skew_of_lookups(resolver::Libc libc, const agent::Capture& capture) {
+ResolverSkew skew_of_lookups(resolver::Kind who, const agent::Capture& capture) {
     struct Queries {
         std::optional<DnsOnWire> a, aaaa;
     };
@@ -50,26 +51,26 @@ ResolverSkew skew_of_lookups(resolver::Libc libc, const agent::Capture& capture)
         auto& half = query->type == 1 ? of_name.a : of_name.aaaa;
         half = half ? half : query;  // the first sending
     }
-    ResolverSkew found{.who = resolver::name(libc)};
-    std::vector<std::int64_t> differences;
+    ResolverSkew found{.who = resolver::name(who)};
+    std::vector<std::int64_t> of_one_socket;
+    std::vector<std::int64_t> of_two;
     for (const auto& [name, queries] : by_name) {
         if (!queries.a || !queries.aaaa) {
             continue;
         }
         ++found.lookups;
-        if (queries.a->client == queries.aaaa->client) {
-            ++found.one_socket;
-            differences.push_back(queries.aaaa->time_ns - queries.a->time_ns);
-        }
+        const bool one = queries.a->client == queries.aaaa->client;
+        found.one_socket += one ? 1 : 0;
+        (one ? of_one_socket : of_two).push_back(queries.aaaa->time_ns - queries.a->time_ns);
     }
-    found.skew = skew_of(std::move(differences));
+    found.skew = skew_of(std::move(found.one_socket != 0 ? of_one_socket : of_two));
     if (found.lookups == 0) {
         found.lacking = "none of its lookups came to the server as A and AAAA";
     }
     return found;
 }
 
-Result<ResolverSkew> measure_resolver(NatPathHosts& hosts, resolver::Libc libc) {
+Result<ResolverSkew> measure_resolver(NatPathHosts& hosts, resolver::Kind who) {
     const lab::NatPathNames& names = hosts.names();
     std::vector<resolver::Lookup> lookups;
     for (unsigned i = 0; i < kResolverLookups; ++i) {
@@ -78,11 +79,10 @@ Result<ResolverSkew> measure_resolver(NatPathHosts& hosts, resolver::Libc libc) 
              .resolv_conf = fmt::format("nameserver {}\n", to_string(names.server_address))});
     }
     TRY(hosts.server->start_capture({.device = names.server_device, .most_bytes = 256}));
-    const auto outcomes = resolver::look_up(names.client, libc, lookups, kResolverLookupsPerSecond);
+    const auto outcomes = resolver::look_up(names.client, who, lookups, kResolverLookupsPerSecond);
     const auto capture = TRY(hosts.server->stop_capture());
-    return outcomes
-               ? skew_of_lookups(libc, capture)
-               : ResolverSkew{.who = resolver::name(libc), .lacking = outcomes.error().message};
+    return outcomes ? skew_of_lookups(who, capture)
+                    : ResolverSkew{.who = resolver::name(who), .lacking = outcomes.error().message};
 }
 
 Result<std::vector<ResolverSkew>> measure_resolvers(Context& context) {
@@ -93,8 +93,13 @@ Result<std::vector<ResolverSkew>> measure_resolvers(Context& context) {
          .address = frame::IpAddress::v4(0xcb007105),
          .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})}));
     std::vector<ResolverSkew> all;
-    for (const resolver::Libc libc : {resolver::Libc::kGlibc, resolver::Libc::kMusl}) {
-        all.push_back(TRY(measure_resolver(hosts, libc)));
+    for (const resolver::Kind who : {resolver::Kind::kGlibc, resolver::Kind::kMusl,
+                                     resolver::Kind::kGo, resolver::Kind::kResolved}) {
+        const bool on_demand = who == resolver::Kind::kGo || who == resolver::Kind::kResolved;
+        all.push_back(
+            on_demand && !context.options.has("resolvers")
+                ? ResolverSkew{.who = resolver::name(who), .lacking = "on demand: --resolvers"}
+                : TRY(measure_resolver(hosts, who)));
     }
     return all;
 }
@@ -213,14 +218,11 @@ Result<verdict::ScenarioResult> run_race_map(Context& context) {
                          ? measure_resolvers(context)
                          : Result<std::vector<ResolverSkew>>(std::vector<ResolverSkew>());
     if (!resolvers) {
-        map.resolvers.push_back({.who = "glibc and musl", .lacking = resolvers.error().message});
+        map.resolvers.push_back({.who = "Resolvers", .lacking = resolvers.error().message});
     } else if (resolvers->empty()) {
-        map.resolvers.push_back({.who = "glibc and musl", .lacking = lacking});
+        map.resolvers.push_back({.who = "Resolvers", .lacking = lacking});
     } else {
         map.resolvers = std::move(*resolvers);
-    }
-    for (const char* other : {"Go", "systemd-resolved"}) {
-        map.resolvers.push_back({.who = other, .lacking = "this program starts none"});
     }
     verdict::ScenarioResult result = conclude(map);
     result.seconds =

@@ -67,7 +67,7 @@ struct ResolverSkew {
     std::string lacking;  // why it was not measured; empty: it was
     std::uint64_t lookups = 0;
     std::uint64_t one_socket = 0;  // both queries from one port
-    Skew skew;                     // of these
+    Skew skew;                     // of these; where there is none, of all
 };
 
 struct RaceMap {

@@ -189,10 +189,11 @@ verdict::Chart chart_of(const MapWay& way, const std::vector<ResolverSkew>& reso
         }
     }
     for (const ResolverSkew& resolver : resolvers) {
-        if (timed && resolver.lacking.empty() && resolver.one_socket != 0) {
+        if (timed && resolver.lacking.empty() && resolver.skew.pairs != 0) {
             const auto us = [](std::int64_t ns) { return static_cast<double>(ns) / 1e3; };
-            chart.marks.push_back({resolver.who, us(resolver.skew.low_ns),
-                                   us(resolver.skew.middle_ns), us(resolver.skew.high_ns)});
+            chart.marks.push_back(
+                {resolver.who + (resolver.one_socket == 0 ? " (two sockets)" : ""),
+                 us(resolver.skew.low_ns), us(resolver.skew.middle_ns), us(resolver.skew.high_ns)});
         }
     }
     return chart;
@@ -222,8 +223,10 @@ std::string resolver_text(const RaceMap& map, const ResolverSkew& resolver) {
         return fmt::format("{}: not measured ({}).", resolver.who, resolver.lacking);
     }
     if (resolver.one_socket == 0) {
-        return fmt::format("{}: none of {} lookups sent both queries from one socket.",
-                           resolver.who, resolver.lookups);
+        return fmt::format(
+            "{}: none of {} lookups sent both queries from one socket, so that they cannot race "
+            "({} apart, median).",
+            resolver.who, resolver.lookups, micros(resolver.skew.middle_ns));
     }
     Clauses near;
     for (const MapWay& way : map.ways) {

@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <array>
 #include <future>
 #include <map>
 #include <thread>
@@ -50,17 +49,21 @@ Result<ResolverHosts> ResolverHosts::open(Context& context) {
     hosts.hosts_ = TRY(NatPathHosts::open(context));
     TRY(hosts.hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
     TRY(wait_for_link_local(hosts.hosts_.names().client, hosts.hosts_.names().client_device));
-    // A name of the hosts file: nothing is sent.
-    const resolver::Lookup trial{.name = "localhost", .resolv_conf = "nameserver 127.0.0.1\n"};
-    const auto glibc =
-        resolver::look_up(hosts.hosts_.names().client, resolver::Libc::kGlibc, {trial}, 1);
-    if (!glibc) {
-        return fail(ErrorCode::kKernelLacks, "{}", glibc.error().message);
+    if (const std::string& why = hosts.lacks(resolver::Kind::kGlibc); !why.empty()) {
+        return fail(ErrorCode::kKernelLacks, "{}", why);
     }
-    const auto musl =
-        resolver::look_up(hosts.hosts_.names().client, resolver::Libc::kMusl, {trial}, 1);
-    hosts.lacks_musl_ = musl ? "" : musl.error().message;
     return hosts;
+}
+
+const std::string& ResolverHosts::lacks(resolver::Kind who) {
+    const auto [known, is_new] = lacks_.try_emplace(who);
+    if (is_new) {
+        // A name of the hosts file: nothing is sent.
+        const resolver::Lookup trial{.name = "localhost", .resolv_conf = "nameserver 127.0.0.1\n"};
+        const auto made = resolver::look_up(hosts_.names().client, who, {trial}, 1);
+        known->second = made ? "" : made.error().message;
+    }
+    return known->second;
 }
 
 std::string ResolverHosts::resolv_conf(const std::vector<std::string>& search,
@@ -83,19 +86,10 @@ Status ResolverHosts::serve(std::unique_ptr<agent::DnsServer>& server,
 Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLookup>& lookups,
                                                       std::vector<agent::DnsRule> rules,
                                                       std::vector<agent::DnsLoss> losses) {
-    struct Group {
-        resolver::Libc libc;
-        bool paced;
-        std::vector<std::size_t> members;
-    };
-    std::array<Group, 3> groups{{{resolver::Libc::kGlibc, false, {}},
-                                 {resolver::Libc::kMusl, false, {}},
-                                 {resolver::Libc::kGlibc, true, {}}}};
+    // Those of one resolver together, and those that are paced.
+    std::map<std::pair<resolver::Kind, bool>, std::vector<std::size_t>> groups;
     for (std::size_t i = 0; i < lookups.size(); ++i) {
-        groups[lookups[i].paced                           ? 2
-               : lookups[i].libc == resolver::Libc::kMusl ? 1
-                                                          : 0]
-            .members.push_back(i);
+        groups[{lookups[i].who, lookups[i].paced}].push_back(i);
     }
     const lab::NatPathNames& names = hosts_.names();
     // What the client receives from the DUT, and the DUT from the client.
@@ -108,29 +102,36 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
     std::unique_ptr<agent::DnsServer> server;
     const Status served =
         serve(server, {.rules = std::move(rules), .losses = std::move(losses), .keep_log = true});
-    std::vector<std::future<Result<std::vector<resolver::Outcome>>>> running;
-    for (const Group& group : groups) {
-        running.push_back(std::async(std::launch::async, [&, group] {
-            std::vector<resolver::Lookup> own;
-            for (const std::size_t member : group.members) {
-                own.push_back(lookups[member].lookup);
-            }
-            return own.empty() || !served
-                       ? Result<std::vector<resolver::Outcome>>(std::vector<resolver::Outcome>())
-                       : resolver::look_up(names.client, group.libc, own,
-                                           group.paced ? kPacedPerSecond : kLookupsPerSecond);
-        }));
+    struct Running {
+        const std::vector<std::size_t>* members;
+        std::future<Result<std::vector<resolver::Outcome>>> outcomes;
+    };
+    std::vector<Running> running;
+    for (const auto& [group, members] : groups) {
+        if (!served) {
+            break;
+        }
+        std::vector<resolver::Lookup> own;
+        for (const std::size_t member : members) {
+            own.push_back(lookups[member].lookup);
+        }
+        running.push_back(
+            {&members, std::async(std::launch::async, [&names, own = std::move(own),
+                                                       who = group.first, paced = group.second] {
+                 return resolver::look_up(names.client, who, own,
+                                          paced ? kPacedPerSecond : kLookupsPerSecond);
+             })});
     }
     std::vector<LookupTrail> trails(lookups.size());
     Status made = served;
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-        auto outcomes = running[g].get();
+    for (Running& group : running) {
+        auto outcomes = group.outcomes.get();
         if (!outcomes) {
             made = pass_on(outcomes.error());
             continue;
         }
         for (std::size_t i = 0; i < outcomes->size(); ++i) {
-            trails[groups[g].members[i]].outcome = std::move((*outcomes)[i]);
+            trails[(*group.members)[i]].outcome = std::move((*outcomes)[i]);
         }
     }
     const auto at_client = hosts_.client->stop_capture();

@@ -2,6 +2,7 @@
 // side by side, each query followed on both wires and at the server.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 namespace pathproof::scenario {
 
 struct AskedLookup {
-    resolver::Libc libc = resolver::Libc::kGlibc;
+    resolver::Kind who = resolver::Kind::kGlibc;
     resolver::Lookup lookup;  // its first label is that of no other, in lower case
     bool paced = false;       // begun one every 250 ms, beside the others
 };
@@ -28,8 +29,8 @@ class ResolverHosts {
     // kKernelLacks where the client's resolv.conf cannot be one of its own.
     static Result<ResolverHosts> open(Context& context);
 
-    // Why musl's lookups cannot be made; empty: they can.
-    const std::string& lacks_musl() const { return lacks_musl_; }
+    // Why lookups by that resolver cannot be made; empty: they can.
+    const std::string& lacks(resolver::Kind who);
     // resolv.conf(5) of a client of our server.
     std::string resolv_conf(const std::vector<std::string>& search,
                             const std::string& options) const;
@@ -43,7 +44,7 @@ class ResolverHosts {
     Status serve(std::unique_ptr<agent::DnsServer>& server, agent::DnsRules rules) const;
 
     NatPathHosts hosts_;
-    std::string lacks_musl_;
+    std::map<resolver::Kind, std::string> lacks_;  // those that were tried
 };
 
 // A line a lookup, for evidence files.

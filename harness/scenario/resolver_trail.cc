@@ -25,10 +25,17 @@ std::optional<DnsOnWire> dns_on_wire(const agent::CapturedFrame& frame) {
     }
     frame::DnsReader reader(view.payload(frame.bytes));
     const auto question = reader.next_question();
+    const bool response = reader.header().response;
+    if (view.source_port == kDnsPort && (!question || !response)) {
+        return DnsOnWire{.time_ns = frame.time_ns,
+                         .client = view.destination_endpoint(),
+                         .server = view.source_endpoint(),
+                         .response = true,
+                         .rubbish = true};
+    }
     if (!question) {
         return std::nullopt;
     }
-    const bool response = reader.header().response;
     DnsOnWire message{.time_ns = frame.time_ns,
                       .client = response ? view.destination_endpoint() : view.source_endpoint(),
                       .server = response ? view.source_endpoint() : view.destination_endpoint(),
@@ -50,7 +57,8 @@ QueryFate fate_of(const QueryTrail& query, double patience_ms) {
     if (query.came && (!query.taken || !query.answered || query.came_rcode != query.rcode)) {
         return QueryFate::kForeign;
     }
-    return !query.taken                        ? QueryFate::kQueryLost
+    return !query.taken && query.strayed       ? QueryFate::kRubbish
+           : !query.taken                      ? QueryFate::kQueryLost
            : !query.answered                   ? QueryFate::kWithheld
            : !query.came                       ? QueryFate::kAnswerLost
            : query.came_after_ms > patience_ms ? QueryFate::kLate
@@ -67,6 +75,7 @@ std::string strange_fate(const std::vector<QueryTrail>& queries, double patience
             case QueryFate::kLate: return "late-answer";
             case QueryFate::kForeign: return "foreign-answer";
             case QueryFate::kElsewhere: return "other-server";
+            case QueryFate::kRubbish: return "rubbish-answer";
         }
     }
     return "";
@@ -79,6 +88,8 @@ std::string fate_text(const std::string& strange_fate) {
            : strange_fate == "late-answer" ? "answers came later than the resolver waits"
            : strange_fate == "foreign-answer"
                ? "answers came to the client that the server did not give"
+           : strange_fate == "rubbish-answer"
+               ? "the server did not take queries, and what came in the place of answers is none"
            : strange_fate == "other-server" ? "the client asked another server than this lab's"
                                             : "";
 }
@@ -151,6 +162,10 @@ std::vector<QueryTrail> join_queries(const frame::IpAddress& server,
             trail->came_after_ms = static_cast<double>(answer.time_ns - trail->sent_ns) / 1e6;
             trail->came_rcode = answer.rcode;
             trail->addresses = answer.addresses;
+            continue;
+        }
+        for (QueryTrail& query : trails) {
+            query.strayed |= query.client.port == answer.client.port;
         }
     }
     return trails;

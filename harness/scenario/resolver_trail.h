@@ -22,6 +22,8 @@ struct DnsOnWire {
     std::uint16_t type = 0;
     std::uint8_t rcode = 0;
     unsigned addresses = 0;  // records of an address in a response
+    bool rubbish =
+        false;  // of what comes from port 53 and is no response; then nothing else is known
 };
 std::optional<DnsOnWire> dns_on_wire(const agent::CapturedFrame& frame);
 
@@ -41,6 +43,7 @@ struct QueryTrail {
     double came_after_ms = 0;
     std::uint8_t came_rcode = 0;
     unsigned addresses = 0;  // in it
+    bool strayed = false;    // something came to its port that answers no query
 };
 
 enum class QueryFate : std::uint8_t {
@@ -51,9 +54,10 @@ enum class QueryFate : std::uint8_t {
     kLate,        // the answer came when the resolver did not wait any more
     kForeign,     // an answer came that the server did not give
     kElsewhere,   // the client asked another server, whatever came of it
+    kRubbish,     // the server did not take it, and what came in its place is no answer
 };
 QueryFate fate_of(const QueryTrail& query, double patience_ms);
-// "query-lost", "answer-lost", "late-answer", "foreign-answer", "other-server": of the first query whose
+// "query-lost", "answer-lost", "late-answer", "foreign-answer", "other-server", "rubbish-answer": of the first query whose
 // fate is neither of the first two; empty: of none.
 std::string strange_fate(const std::vector<QueryTrail>& queries, double patience_ms);
 // "the server did not take a query that left the client".

@@ -22,6 +22,13 @@ Result<verdict::ScenarioResult> run_calibrated_offload_truth(Context& context) {
     return result;
 }
 
+constexpr const char* kResolvers = "resolvers";
+
+bool on_demand(const std::string& cell) {
+    const std::string parts = "." + cell + ".";
+    return parts.find(".go.") != std::string::npos || parts.find(".resolved.") != std::string::npos;
+}
+
 bool matches(const std::string& pattern, const std::string& cell) {
     return fnmatch(pattern.c_str(), cell.c_str(), 0) == 0;
 }
@@ -41,6 +48,13 @@ const std::vector<Scenario>& all_scenarios() {
                                "two minutes)",
                                {},
                                true};
+    static const OptionRow resolvers{
+        kResolvers,
+        "Go's resolver and systemd-resolved too, where they are (packages golang-go, "
+        "systemd-resolved); of dns-race with --map",
+        {}};
+    OptionRow resolvers_of_map = resolvers;
+    resolvers_of_map.with = "map";
     static const OptionRow cycles{
         "cycles", "pods that are attached and detached in a row (0: each its own number)", 1000};
     static const std::vector<Scenario> scenarios = {
@@ -51,7 +65,7 @@ const std::vector<Scenario>& all_scenarios() {
          lab::Role::kNatBox,
          run_dns_race,
          dns_race_cells,
-         {pairs, first, map}},
+         {pairs, first, map, resolvers_of_map}},
         {"snat-race",
          "Clients with one source port colliding behind SNAT",
          lab::Role::kNatBox,
@@ -132,14 +146,14 @@ const std::vector<Scenario>& all_scenarios() {
          lab::Role::kNatPath,
          run_search_path,
          search_path_cells,
-         {},
+         {resolvers},
          Scenario::When::kAsked},
         {"split-answer",
          "Searches that end where A and AAAA are answered differently",
          lab::Role::kNatPath,
          run_split_answer,
          split_answer_cells,
-         {},
+         {resolvers},
          Scenario::When::kAsked},
         {"dns-tcp-limit",
          "DNS over TCP through a server with few workers",
@@ -181,9 +195,10 @@ const std::vector<Scenario>& all_scenarios() {
 }
 
 bool asked_for(const Options& options, const std::string& cell) {
-    return options.cells.empty() ||
-           std::ranges::any_of(options.cells,
-                               [&](const std::string& pattern) { return matches(pattern, cell); });
+    return (!on_demand(cell) || options.has(kResolvers)) &&
+           (options.cells.empty() ||
+            std::ranges::any_of(
+                options.cells, [&](const std::string& pattern) { return matches(pattern, cell); }));
 }
 
 std::vector<std::string> patterns_for(const std::string& scenario,
@@ -222,7 +237,9 @@ Status check_options(const std::vector<const Scenario*>& scenarios,
         const OptionRow* row = nullptr;
         for (const Scenario* scenario : scenarios) {
             const auto found = std::ranges::find(scenario->options, name, &OptionRow::name);
-            row = found != scenario->options.end() ? &*found : row;
+            const bool better =
+                row == nullptr || (row->with != nullptr && !given.contains(row->with));
+            row = found != scenario->options.end() && better ? &*found : row;
         }
         if (row == nullptr) {
             return fail(ErrorCode::kBadInput, "--{} is of no scenario of this run", name);
@@ -232,11 +249,28 @@ Status check_options(const std::vector<const Scenario*>& scenarios,
                         row->most ? fmt::format("is a number from 0 to {}", *row->most)
                                   : "is a flag, without a value");
         }
+        if (row->with != nullptr && !given.contains(row->with)) {
+            return fail(ErrorCode::kBadInput, "--{} goes with --{} here", name, row->with);
+        }
         if (row->own_cells && (!own.empty() || !patterns.empty())) {
             return fail(ErrorCode::kBadInput, "--{} runs cells of its own: leave --{} out", name,
                         own.empty() ? "cells" : own);
         }
         own = row->own_cells ? name : own;
+    }
+    for (const Scenario* scenario : scenarios) {
+        const auto cells =
+            scenario->cells == nullptr ? std::vector<std::string>() : scenario->cells();
+        for (const std::string& pattern : patterns_for(scenario->id, patterns)) {
+            std::vector<std::string> met;
+            std::ranges::copy_if(cells, std::back_inserter(met),
+                                 [&](const std::string& cell) { return matches(pattern, cell); });
+            if (!given.contains(kResolvers) && !met.empty() &&
+                std::ranges::all_of(met, on_demand)) {
+                return fail(ErrorCode::kBadInput, "what '{}' names is run with --{} alone", pattern,
+                            kResolvers);
+            }
+        }
     }
     return {};
 }

@@ -32,7 +32,7 @@ struct TruthDevice {
 };
 
 // An option of a scenario: the command line and the report learn of it from the scenario's row.
-// Scenarios that share one have the same row.
+// Scenarios that share one have the same row but for `with`.
 struct OptionRow {
     const char* name;  // "pairs": --pairs
     const char* help;
@@ -40,6 +40,8 @@ struct OptionRow {
     std::optional<std::uint64_t> most;
     // It runs cells of its own in the place of the scenario's: without --cells, and one such at a time.
     bool own_cells = false;
+    // Another option without which it says nothing of that scenario.
+    const char* with = nullptr;
 };
 
 // Of the offload truth table: all pairs of the matrix's dimensions, or all triples and each feature
@@ -67,7 +69,8 @@ struct Options {
     }
 };
 
-// Whether that cell is to be run. What is not is neither run nor missed.
+// Whether that cell is to be run. What is not is neither run nor missed. One of a resolver that is there
+// on demand, "go" or "resolved" in its id, is run with --resolvers alone.
 bool asked_for(const Options& options, const std::string& cell);
 
 // Told what is going on, for a bar on a terminal or plain lines.

@@ -3,7 +3,8 @@
 //
 // Set:  search list, ndots and other options of a resolv.conf in a mount namespace of the client's own;
 //       which answers the DNS server withholds: so many of the queries' first ones, drawn by the seed.
-// Sent: lookups by getaddrinfo(3) of glibc and of musl, each in a fresh process, side by side.
+// Sent: lookups by getaddrinfo(3) of glibc and of musl, on demand by Go's resolver and through
+//       systemd-resolved, each in a fresh process, side by side.
 // Seen: how each ended, its queries on the client's wire and at the server, its answers.
 
 #include "harness/scenario/search_path.h"
@@ -19,7 +20,7 @@
 namespace pathproof::scenario {
 namespace {
 
-using resolver::Libc;
+using resolver::Kind;
 
 const std::vector<std::string> kSearchList = {
     "default.svc.cluster.local", "svc.cluster.local", "cluster.local",
@@ -86,8 +87,8 @@ class SearchPathBench {
                 continue;
             }
             Taken& taken = measured_[what.id];
-            if (what.libc == Libc::kMusl && !hosts_.lacks_musl().empty()) {
-                taken.seen.lacking = hosts_.lacks_musl();
+            taken.seen.lacking = hosts_.lacks(what.who);
+            if (!taken.seen.lacking.empty()) {
                 continue;
             }
             cells.push_back(what);
@@ -127,7 +128,7 @@ class SearchPathBench {
         for (unsigned i = 0; i < what.lookups; ++i) {
             const std::string label = fmt::format("n{:05}", ++names_);
             planned.push_back(
-                {{.libc = what.libc,
+                {{.who = what.who,
                   .lookup = {.name = label + what.rest,
                              .resolv_conf = hosts_.resolv_conf(list_of(what), what.options),
                              .limit = agent::milliseconds(what.limit_ms)}},
@@ -246,7 +247,7 @@ std::vector<std::string> names_asked(const SearchPathCell& what, const std::stri
         names.push_back(name + "." + kSearchList[i]);
     }
     names.insert(itself_first ? names.begin() : names.end(), name);
-    if (itself_first && what.libc == Libc::kMusl) {
+    if (itself_first && what.who == Kind::kMusl) {
         names.resize(1);  // it never searches then
     }
     const auto end = std::ranges::find(names, found);
@@ -288,25 +289,25 @@ std::vector<SearchPathCell> search_path_plan() {
          .lookups = 60},
         {.id = "musl.list-3",
          .label = "musl, list of 3",
-         .libc = Libc::kMusl,
+         .who = Kind::kMusl,
          .list = 3,
          .lookups = 60,
          .wait_ms = 2500},
         {.id = "musl.list-6",
          .label = "musl, list of 6",
-         .libc = Libc::kMusl,
+         .who = Kind::kMusl,
          .lookups = 60,
          .wait_ms = 2500},
         {.id = "musl.list-6.lost-twice",
          .label = "musl, lost twice",
-         .libc = Libc::kMusl,
+         .who = Kind::kMusl,
          .lost_copies = 2,
          .one_each = true,
          .wait_ms = 2500},
         {.id = "control.no-loss", .label = "control: no loss", .lost_permille = 0},
         {.id = "control.musl.no-loss",
          .label = "control: musl, no loss",
-         .libc = Libc::kMusl,
+         .who = Kind::kMusl,
          .lost_permille = 0,
          .wait_ms = 2500},
         {.id = "control.first-of-list",
@@ -322,20 +323,38 @@ std::vector<SearchPathCell> search_path_plan() {
          .lookups = 60},
         {.id = "cure.musl.trailing-dot",
          .label = "cure: musl, trailing dot",
-         .libc = Libc::kMusl,
+         .who = Kind::kMusl,
          .rest = ".example.com.",
          .wait_ms = 2500},
         {.id = "cure.ndots-2", .label = "cure: ndots:2", .options = "ndots:2", .lookups = 60},
         {.id = "cure.musl.ndots-2",
          .label = "cure: musl, ndots:2",
-         .libc = Libc::kMusl,
+         .who = Kind::kMusl,
          .options = "ndots:2",
          .wait_ms = 2500},
         {.id = "cure.ndots-1", .label = "cure: ndots:1", .options = "ndots:1"},
+        {.id = "go.list-6", .label = "Go, list of 6", .who = Kind::kGo},
+        {.id = "control.go.no-loss",
+         .label = "control: Go, no loss",
+         .who = Kind::kGo,
+         .lost_permille = 0},
+        {.id = "cure.go.trailing-dot",
+         .label = "cure: Go, trailing dot",
+         .who = Kind::kGo,
+         .rest = ".example.com."},
+        {.id = "resolved.list-6", .label = "systemd-resolved, list of 6", .who = Kind::kResolved},
+        {.id = "control.resolved.no-loss",
+         .label = "control: systemd-resolved, no loss",
+         .who = Kind::kResolved,
+         .lost_permille = 0},
+        {.id = "cure.resolved.trailing-dot",
+         .label = "cure: systemd-resolved, trailing dot",
+         .who = Kind::kResolved,
+         .rest = ".example.com."},
         // What the cures break: a service's name with as many dots as ndots.
         {.id = "musl.ndots-1.service-name",
          .label = "musl, ndots:1, a service",
-         .libc = Libc::kMusl,
+         .who = Kind::kMusl,
          .options = "ndots:1",
          .rest = service,
          .found_below = below,
@@ -357,7 +376,7 @@ std::vector<SearchPathCell> search_path_plan() {
          .again = true},
         {.id = "musl.list-6.after-cure",
          .label = "musl, after the cure",
-         .libc = Libc::kMusl,
+         .who = Kind::kMusl,
          .one_each = true,
          .wait_ms = 2500,
          .again = true},

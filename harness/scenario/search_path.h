@@ -23,7 +23,7 @@ struct SearchPathCell {
     std::string id;
     std::string label;  // in charts
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
-    resolver::Libc libc = resolver::Libc::kGlibc;
+    resolver::Kind who = resolver::Kind::kGlibc;
     unsigned list = 6;  // names in the search list
     std::string options = "ndots:5";
     // The name behind its first label; a name of the cluster is found below one of the list.

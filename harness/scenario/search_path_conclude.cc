@@ -57,7 +57,7 @@ void tell_path_cure(const PathRuns& cells, verdict::ScenarioResult& result) {
             after = after == nullptr ? &each : after;
             shown.push_back(fmt::format("{} ({} {} queries a lookup, {} waited or failed)",
                                         each.what().label.substr(each.what().label.find(' ') + 1),
-                                        resolver::name(each.what().libc),
+                                        resolver::name(each.what().who),
                                         each.seen().computed_queries,
                                         some_of(each.seen().hit(), each.seen().lookups)));
         } else if (each.is(CellRole::kCure) && was_run(each)) {
@@ -81,7 +81,7 @@ void tell_path_cure(const PathRuns& cells, verdict::ScenarioResult& result) {
     if (broken != nullptr) {
         result.cure += fmt::format(
             ". What it breaks: with {} {} does not find {} names of a service with as many dots",
-            broken->what().options, resolver::name(broken->what().libc),
+            broken->what().options, resolver::name(broken->what().who),
             some_of(broken->seen().hit(), broken->seen().lookups));
     }
     const ConcludedPath* endless = first_of(cells, [](const auto& each) {
@@ -133,7 +133,7 @@ void conclude_multiplied(const PathRuns& cells, const ConcludedPath& first,
 
 void add_curve(const PathRuns& cells, verdict::ScenarioResult& result) {
     verdict::Proof proof{.title = "Lookups that waited or failed, seen and computed",
-                         .columns = {"cell", "C library", "queries a lookup", "packets a lookup",
+                         .columns = {"cell", "resolver", "queries a lookup", "packets a lookup",
                                      "answers withheld", "waited or failed", "computed", "longest"},
                          .conclusion = ""};
     for (const ConcludedPath& each : cells) {
@@ -141,7 +141,7 @@ void add_curve(const PathRuns& cells, verdict::ScenarioResult& result) {
         if (seen.lookups == 0 || each.is(CellRole::kDemonstration)) {
             continue;
         }
-        proof.rows.push_back({each.cell.id, resolver::name(each.what().libc),
+        proof.rows.push_back({each.cell.id, resolver::name(each.what().who),
                               std::to_string(seen.computed_queries),
                               fmt::format("{:.1f}", static_cast<double>(seen.packets) /
                                                         static_cast<double>(seen.lookups)),
@@ -175,7 +175,7 @@ double computed_hits(std::uint64_t lookups, std::uint64_t each, std::uint64_t lo
 verdict::Cell conclude(const SearchPathCell& what, const SearchPathValues& seen) {
     verdict::Cell cell{
         .id = what.id,
-        .toggles = {{"C library", resolver::name(what.libc)},
+        .toggles = {{"resolver", resolver::name(what.who)},
                     {"search list", std::to_string(what.list)},
                     {"options", what.options},
                     {"name", "NAME" + what.rest},

@@ -3,7 +3,8 @@
 //
 // Set:  what the DNS server says to A and AAAA of the first name of the search list; options of a
 //       resolv.conf in a mount namespace of the client's own.
-// Sent: lookups by getaddrinfo(3) of glibc and of musl, each in a fresh process, side by side.
+// Sent: lookups by getaddrinfo(3) of glibc and of musl, on demand by Go's resolver and through
+//       systemd-resolved, each in a fresh process, side by side.
 // Seen: how each ended, its queries on the client's wire and at the server, its answers.
 
 #include "harness/scenario/split_answer.h"
@@ -20,7 +21,7 @@ namespace pathproof::scenario {
 namespace {
 
 using SplitKind = SplitAnswerCell::Kind;
-using SplitLibc = resolver::Libc;
+using SplitResolver = resolver::Kind;
 
 const std::vector<std::string> kSplitList = {"default.svc.cluster.local", "svc.cluster.local",
                                              "cluster.local"};
@@ -107,13 +108,15 @@ class SplitAnswerBench {
                 continue;
             }
             Taken& taken = measured_[what.id];
-            if (what.libc == SplitLibc::kMusl && !hosts_.lacks_musl().empty()) {
-                taken.seen.lacking = hosts_.lacks_musl();
+            taken.seen.lacking = hosts_.lacks(what.who);
+            if (!taken.seen.lacking.empty()) {
                 continue;
             }
             plan(what, planned, asked, rules);
         }
         rules.push_back(rule_of("cluster.local", 0, PairReply::kNx));
+        // systemd-resolved asks for what a CNAME names.
+        rules.push_back(rule_of(agent::kCnameTarget, 0, PairReply::kEmpty));
         rules.push_back({.name = ".",
                          .address = frame::IpAddress::v4(0xcb007105),  // 203.0.113.5
                          .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})});
@@ -134,7 +137,7 @@ class SplitAnswerBench {
         const auto add = [&](const SplitAnswerCell& cell, const std::string& rest) {
             const std::string full = fmt::format("n{:05}{}", ++names_, rest);
             planned.push_back({cell, full});
-            asked.push_back({.libc = cell.libc,
+            asked.push_back({.who = cell.who,
                              .lookup = {.name = full + (cell.dot ? "." : ""),
                                         .resolv_conf = hosts_.resolv_conf(kSplitList, cell.options),
                                         .family = cell.family,
@@ -208,10 +211,8 @@ class SplitAnswerBench {
     static void join(const SplitAnswerCell& what, const std::string& full_name,
                      const LookupTrail& trail, SplitAnswerValues& seen) {
         // The resolver waits for 5 s, musl for half as long.
-        const double patience = what.libc == SplitLibc::kMusl ? 2'250 : 4'500;
+        const double patience = what.who == SplitResolver::kMusl ? 2'250 : 4'500;
         const std::string strange = strange_fate(trail.queries, patience);
-        const bool no_name =
-            trail.outcome.word == "EAI_NONAME" || trail.outcome.word == "EAI_NODATA";
         const auto other = [&](const std::string& word) {
             ++seen.by_other;
             seen.other = word;
@@ -237,7 +238,7 @@ class SplitAnswerBench {
                         : worst;
             withheld = withheld || !query.answered;
         }
-        if (no_name && last != full_name && at_last.size() == 2) {
+        if (trail.outcome.no_name() && last != full_name && at_last.size() == 2) {
             const QueryTrail& a = *at_last[frame::kDnsTypeA];
             const QueryTrail& aaaa = *at_last[frame::kDnsTypeAaaa];
             const auto code = [](const QueryTrail& query) {
@@ -286,7 +287,9 @@ const char* name(PairReply reply) {
 
 std::vector<SplitAnswerCell> split_answer_plan() {
     using enum PairReply;
-    constexpr SplitLibc kMusl = SplitLibc::kMusl;
+    constexpr SplitResolver kMusl = SplitResolver::kMusl;
+    constexpr SplitResolver kGo = SplitResolver::kGo;
+    constexpr SplitResolver kResolved = SplitResolver::kResolved;
     std::vector<SplitAnswerCell> cells = with_roles<SplitAnswerCell>({
         {.id = "glibc.nx-cname", .label = "nx, cname"},
         {.id = "glibc.cname-nx", .label = "cname, nx", .a = kCname, .aaaa = kNx},
@@ -302,15 +305,15 @@ std::vector<SplitAnswerCell> split_answer_plan() {
          .options = "ndots:5 single-request-reopen"},
         {.id = "glibc.nx-cname.use-vc", .label = "use-vc", .options = "ndots:5 use-vc"},
         {.id = "glibc.nx-cname.addrconfig", .label = "AI_ADDRCONFIG", .addrconfig = true},
-        {.id = "musl.nx-cname", .label = "musl: nx, cname", .libc = kMusl},
+        {.id = "musl.nx-cname", .label = "musl: nx, cname", .who = kMusl},
         {.id = "musl.empty-empty",
          .label = "musl: empty, empty",
-         .libc = kMusl,
+         .who = kMusl,
          .a = kEmpty,
          .aaaa = kEmpty},
-        {.id = "musl.cname-cname", .label = "musl: cname, cname", .libc = kMusl, .a = kCname},
+        {.id = "musl.cname-cname", .label = "musl: cname, cname", .who = kMusl, .a = kCname},
         {.id = "control.nx-nx", .label = "control: nx, nx", .aaaa = kNx},
-        {.id = "control.musl.nx-nx", .label = "control: musl: nx, nx", .libc = kMusl, .aaaa = kNx},
+        {.id = "control.musl.nx-nx", .label = "control: musl: nx, nx", .who = kMusl, .aaaa = kNx},
         {.id = "cure.trailing-dot", .label = "cure: trailing dot", .dot = true},
         {.id = "cure.ndots-2", .label = "cure: ndots:2", .options = "ndots:2"},
         {.id = "cure.no-aaaa", .label = "cure: no-aaaa", .options = "ndots:5 no-aaaa"},
@@ -318,22 +321,54 @@ std::vector<SplitAnswerCell> split_answer_plan() {
         {.id = "cure.consistent-cache", .label = "cure: consistent cache", .a = kCnameData},
         {.id = "cure.musl.trailing-dot",
          .label = "cure: musl, trailing dot",
-         .libc = kMusl,
+         .who = kMusl,
          .a = kEmpty,
          .aaaa = kEmpty,
          .dot = true},
         {.id = "cure.musl.ndots-2",
          .label = "cure: musl, ndots:2",
-         .libc = kMusl,
+         .who = kMusl,
          .a = kEmpty,
          .aaaa = kEmpty,
          .options = "ndots:2"},
         {.id = "pairs.glibc", .label = "all pairs", .kind = SplitKind::kTable},
-        {.id = "pairs.musl", .label = "all pairs, musl", .libc = kMusl, .kind = SplitKind::kTable},
+        {.id = "pairs.musl", .label = "all pairs, musl", .who = kMusl, .kind = SplitKind::kTable},
+        {.id = "go.nx-cname", .label = "Go: nx, cname", .who = kGo},
+        {.id = "go.empty-empty",
+         .label = "Go: empty, empty",
+         .who = kGo,
+         .a = kEmpty,
+         .aaaa = kEmpty},
+        {.id = "go.cname-cname", .label = "Go: cname, cname", .who = kGo, .a = kCname},
+        {.id = "control.go.nx-nx", .label = "control: Go: nx, nx", .who = kGo, .aaaa = kNx},
+        {.id = "pairs.go", .label = "all pairs, Go", .who = kGo, .kind = SplitKind::kTable},
+        {.id = "resolved.nx-cname", .label = "systemd-resolved: nx, cname", .who = kResolved},
+        {.id = "resolved.cname-nx",
+         .label = "systemd-resolved: cname, nx",
+         .who = kResolved,
+         .a = kCname,
+         .aaaa = kNx},
+        {.id = "resolved.empty-empty",
+         .label = "systemd-resolved: empty, empty",
+         .who = kResolved,
+         .a = kEmpty,
+         .aaaa = kEmpty},
+        {.id = "resolved.cname-cname",
+         .label = "systemd-resolved: cname, cname",
+         .who = kResolved,
+         .a = kCname},
+        {.id = "control.resolved.nx-nx",
+         .label = "control: systemd-resolved: nx, nx",
+         .who = kResolved,
+         .aaaa = kNx},
+        {.id = "cure.resolved.trailing-dot",
+         .label = "cure: systemd-resolved, trailing dot",
+         .who = kResolved,
+         .dot = true},
         {.id = "glibc.nx-cname.after-cure", .label = "after the cure", .again = true},
         {.id = "musl.empty-empty.after-cure",
          .label = "musl, after the cure",
-         .libc = kMusl,
+         .who = kMusl,
          .a = kEmpty,
          .aaaa = kEmpty,
          .again = true},

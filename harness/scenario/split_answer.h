@@ -31,7 +31,7 @@ struct SplitAnswerCell {
     std::string id;
     std::string label;  // in charts
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
-    resolver::Libc libc = resolver::Libc::kGlibc;
+    resolver::Kind who = resolver::Kind::kGlibc;
     // Of the first name of the search list. The others are NXDOMAIN, and the name itself has addresses.
     PairReply a = PairReply::kNx, aaaa = PairReply::kCname;
     std::string options = "ndots:5";

@@ -140,7 +140,7 @@ void add_pairs(const SplitRuns& cells, verdict::ScenarioResult& result) {
         if (table.empty()) {
             continue;
         }
-        proof.columns.push_back(resolver::name(each.what().libc));
+        proof.columns.push_back(resolver::name(each.what().who));
         if (proof.rows.empty()) {
             for (const PairOutcome& pair : table) {
                 proof.rows.push_back({name(pair.a), name(pair.aaaa)});
@@ -179,7 +179,7 @@ verdict::Cell conclude(const SplitAnswerCell& what, const SplitAnswerValues& see
     const bool cache = what.kind == SplitAnswerCell::Kind::kExpiry;
     verdict::Cell cell{
         .id = what.id,
-        .toggles = {{"C library", resolver::name(what.libc)},
+        .toggles = {{"resolver", resolver::name(what.who)},
                     {"A", table   ? "all"
                           : cache ? "expires first"
                                   : name(what.a)},

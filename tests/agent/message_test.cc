@@ -205,14 +205,15 @@ BOOST_AUTO_TEST_CASE(what_is_asked_of_a_dns_path_and_what_it_says_come_back_as_t
         .most_open = 5,
         .idle = 6,
         .refusal = "connection refused",
-        .tries = {{1, 40'001, 50'001, 7, 8, true, ForwarderTry::Outcome::kGivenUp}}};
+        .tries = {{1, 40'001, 50'001, 7, 8, true, ForwarderTry::Outcome::kRubbish}}};
     const auto back = sent(did);
     BOOST_TEST((back.queries == 1 && back.answered == 2 && back.servfail == 3 && back.dials == 4 &&
                 back.most_open == 5 && back.idle == 6 && back.refusal == did.refusal));
     BOOST_TEST((back.tries == did.tries));
 
-    const TcpQueue queue{
-        .connections = {{endpoint("198.18.0.1:50001"), 1, 2, 3}}, .most_waiting = 33, .looks = 9};
+    const TcpQueue queue{.connections = {{endpoint("198.18.0.1:50001"), 1, 2, 3, 4}},
+                         .most_waiting = 33,
+                         .looks = 9};
     const auto queued = sent(queue);
     BOOST_TEST((queued.connections == queue.connections));
     BOOST_TEST(queued.most_waiting == 33U);

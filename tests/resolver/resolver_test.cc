@@ -1,6 +1,8 @@
 #define BOOST_TEST_MODULE resolver
 #include "harness/resolver/resolver.h"
 
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
 
 using namespace pathproof;
@@ -56,15 +58,40 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_none_is_refused_with_its_fault) {
         BOOST_TEST((checked.error().code == ErrorCode::kBadInput), bad);
         BOOST_TEST(checked.error().message.find("no name") != std::string::npos);
     }
-    const auto refused = look_up("", Libc::kGlibc, {{.name = "a..b"}}, 1);
+    const auto refused = look_up("", Kind::kGlibc, {{.name = "a..b"}}, 1);
     BOOST_REQUIRE(!refused);
     BOOST_TEST((refused.error().code == ErrorCode::kBadInput));
 }
 
-// The test's own folder has no such program.
-BOOST_AUTO_TEST_CASE(without_musl_its_package_is_named) {
-    const auto missing = look_up("", Libc::kMusl, {{.name = "localhost"}}, 1);
-    BOOST_REQUIRE(!missing);
-    BOOST_TEST((missing.error().code == ErrorCode::kNotFound));
-    BOOST_TEST(missing.error().message.find("musl-tools") != std::string::npos);
+BOOST_AUTO_TEST_CASE(a_resolv_conf_is_led_to_another_server_and_keeps_the_rest) {
+    const Redirected led = redirect(
+        "search a.test b.test\nnameserver 192.0.2.1\nnameserver 192.0.2.2\noptions ndots:5\n",
+        "127.0.0.53");
+    BOOST_TEST(led.nameserver == "192.0.2.1");
+    BOOST_TEST(led.resolv_conf == "search a.test b.test\nnameserver 127.0.0.53\noptions ndots:5\n");
+    BOOST_TEST(redirect("options ndots:5\n", "127.0.0.53").nameserver == "");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_name_to_each_resolver_is_told_from_what_failed) {
+    for (const char* none : {"EAI_NONAME", "EAI_NODATA", "no-such-host"}) {
+        BOOST_TEST(Outcome{.word = none}.no_name(), none);
+    }
+    for (const char* failed : {"ok", "EAI_AGAIN", "timeout", "server-misbehaving", "killed"}) {
+        BOOST_TEST(!Outcome{.word = failed}.no_name(), failed);
+    }
+}
+
+// The test's own folder has no such programs; "/" has no systemd-resolved where it is not installed.
+BOOST_AUTO_TEST_CASE(without_a_resolver_its_package_is_named) {
+    std::vector<std::pair<Kind, const char*>> absent{{Kind::kMusl, "musl-tools"}};
+    if (access("/usr/lib/systemd/systemd-resolved", X_OK) != 0) {
+        absent.emplace_back(Kind::kResolved, "install the package systemd-resolved");
+    }
+    for (const auto& [kind, package] : absent) {
+        const auto missing = look_up("", kind, {{.name = "localhost"}}, 1);
+        BOOST_REQUIRE(!missing);
+        BOOST_TEST((missing.error().code == ErrorCode::kNotFound), package);
+        BOOST_TEST(missing.error().message.find(package) != std::string::npos,
+                   missing.error().message);
+    }
 }

@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_slow_by_itself_has_another_cause) {
 }
 
 BOOST_AUTO_TEST_CASE(answers_that_are_lost_on_the_path_have_another_cause) {
-    trapped(kTcpLimit, "control.burst-15,burst-80", "control.burst-15", "server-slow",
+    trapped(kTcpLimit, "control.burst-15,burst-80", "control.burst-15", "answer-lost",
             once_there("server",
                        "iptables -A OUTPUT -o s0 -p tcp --sport 53 --tcp-flags PSH PSH -j DROP"));
 }
@@ -213,6 +213,13 @@ BOOST_AUTO_TEST_CASE(lookups_that_an_access_list_refuses_have_another_cause) {
                    "iptables -t nat -A PREROUTING -p tcp --dport 53 -j REDIRECT --to-ports 5354");
     trapped(kTcpLimit, "control.forward-100,forward-200", "control.forward-100", "refused", plant);
     trapped(kTcpLimit, "control.burst-15", "control.burst-15", "server-error", plant);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_answers_rubbish_has_another_cause) {
+    trapped(kTcpLimit, "control.burst-15,burst-80", "control.burst-15", "rubbish-answer",
+            once_there("server", rubbish_server(5354) +
+                                     " iptables -t nat -A PREROUTING -p tcp --dport 53 -j REDIRECT "
+                                     "--to-ports 5354"));
 }
 
 BOOST_AUTO_TEST_CASE(lost_answers_are_not_the_race) {
@@ -290,6 +297,15 @@ BOOST_AUTO_TEST_CASE(a_host_without_dnsmasq_and_one_that_dies_are_said) {
     const std::string dies =
         run_with("#!/bin/sh\necho dnsmasq: its last words >&2\nexit 5\n", "755", "");
     BOOST_TEST(dies.find("its last words") != std::string::npos, dies);
+}
+
+// By one that this file starts before it.
+BOOST_AUTO_TEST_CASE(a_port_that_is_taken_is_said) {
+    const std::string taken =
+        run_with("#!/bin/sh\n$real \"$@\" >/dev/null 2>&1 &\nsleep 1\nexec $real \"$@\"\n", "755",
+                 "--cells control.burst-15");
+    BOOST_TEST(taken.find("ddress already in use") != std::string::npos, taken);
+    BOOST_TEST(!dnsmasq_runs());
 }
 
 // Stopped before it says that it serves.

@@ -187,6 +187,8 @@ BOOST_AUTO_TEST_CASE(where_all_is_answered_nothing_is_reproduced) {
 BOOST_AUTO_TEST_CASE(other_causes_are_named_and_never_given_this_one) {
     const std::vector<std::pair<std::string, std::function<void(TcpLimitValues&)>>> traps = {
         {"server-slow", harmed_by(&TcpLimitHarm::by_server)},
+        {"answer-lost", harmed_by(&TcpLimitHarm::by_loss)},
+        {"rubbish-answer", harmed_by(&TcpLimitHarm::by_rubbish)},
         {"server-error", harmed_by(&TcpLimitHarm::by_answer)},
         {"syn-lost", harmed_by(&TcpLimitHarm::not_connected)},
         {"connection-refused", harmed_by(&TcpLimitHarm::by_refusal)},
@@ -237,6 +239,14 @@ BOOST_AUTO_TEST_CASE(a_lookup_is_joined_to_where_its_tries_were) {
     BOOST_TEST(one.harm().by_server == 1U);
     one.queue.connections[0] = {.peer = {frame::IpAddress::v4(1), 5}, .accepted_ns = 200};
     BOOST_TEST(one.harm().by_server == 1U);
+    // It had answered, and nobody acknowledged that; and for less than a retransmission takes.
+    one.queue.connections[0].unacknowledged_ns = 1'400'000'000;
+    BOOST_TEST(one.harm().by_loss == 1U);
+    one.queue.connections[0].unacknowledged_ns = 40'000'000;
+    BOOST_TEST(one.harm().by_server == 1U);
+    one = {};
+    one.forwarder.tries[0].outcome = LimitTry::kRubbish;
+    BOOST_TEST(one.harm().by_rubbish == 1U);
     // Another host's connection from that port is none of it.
     one = {};
     one.queue.connections[0].peer.address = frame::IpAddress::v4(2);
@@ -294,6 +304,8 @@ BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
                   {"waited in the queue of", {"by_queue"}},
                   {"did not answer", {"by_server", "by_queue"}},
                   {"the server itself answered", {"by_answer"}},
+                  {"dnsmasq had answered", {"by_loss"}},
+                  {"is no DNS message", {"by_rubbish"}},
                   {"no connection came about", {"not_connected"}},
                   {"after the connections had ended", {"freed"}},
                   {"nothing tells why", {"unexplained"}}},
@@ -314,6 +326,7 @@ BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
                              left = seen.harmed();
                              seen.harm = {};
                              for (auto part : {&TcpLimitHarm::by_queue, &TcpLimitHarm::by_server,
+                                               &TcpLimitHarm::by_loss, &TcpLimitHarm::by_rubbish,
                                                &TcpLimitHarm::by_answer, &TcpLimitHarm::by_refusal,
                                                &TcpLimitHarm::not_connected}) {
                                  seen.harm.*part = dice.up_to(left);

@@ -77,6 +77,19 @@ BOOST_AUTO_TEST_CASE(an_option_is_taken_by_the_scenarios_that_declare_it_within_
                "--map runs cells of its own: leave --first out");
     BOOST_TEST(
         check_options({find_scenario("offload-truth")}, {{"full", std::nullopt}}, {}).has_value());
+    // A resolver that is there on demand.
+    BOOST_TEST(refused({{"resolvers", std::nullopt}}) == "--resolvers goes with --map here");
+    BOOST_TEST(refused({{"resolvers", std::nullopt}, {"map", std::nullopt}}) == "");
+    const std::vector<const Scenario*> path{find_scenario("search-path"), race[0]};
+    BOOST_TEST(check_options(path, {{"resolvers", std::nullopt}}, {"*go.*"}).has_value());
+    BOOST_TEST(check_options(path, {}, {"*"}).has_value());
+    const auto alone = check_options(path, {}, {"search-path/*.go.*"});
+    BOOST_REQUIRE(!alone);
+    BOOST_TEST(alone.error().message == "what '*.go.*' names is run with --resolvers alone");
+    BOOST_TEST(!asked_for({.cells = {"*"}}, "cure.go.trailing-dot"));
+    BOOST_TEST(!asked_for({}, "pairs.go"));
+    BOOST_TEST(asked_for({.given = {{"resolvers", std::nullopt}}}, "resolved.list-6"));
+    BOOST_TEST(asked_for({}, "gone.going"));
     const Options options{.given = {{"pairs", 7}, {"full", std::nullopt}}};
     BOOST_TEST(options.number("pairs", 3) == 7u);
     BOOST_TEST(options.number("other", 3) == 3u);

@@ -37,7 +37,8 @@ RaceMap a_map() {
                         .points = {point_of(1000, 0, 0), point_of(8000, 0, 0)}});
     map.resolvers = {
         {.who = "glibc", .lookups = 60, .one_socket = 60, .skew = {60, 2000, 9000, 30'000}},
-        {.who = "Go", .lacking = "this program starts none"}};
+        {.who = "Go", .lookups = 60, .skew = {60, 10'000, 20'000, 90'000}},
+        {.who = "systemd-resolved", .lacking = "on demand: --resolvers"}};
     return map;
 }
 
@@ -114,12 +115,18 @@ BOOST_AUTO_TEST_CASE(its_chart_has_a_curve_a_load_and_marks_what_was_measured_of
     BOOST_REQUIRE(chart.curves[0].points.size() == 3U);
     BOOST_TEST(chart.curves[0].points[1].x == 10.0);
     BOOST_TEST(chart.curves[0].points[1].y == 4.0);
-    BOOST_REQUIRE(chart.marks.size() == 1U);
+    BOOST_REQUIRE(chart.marks.size() == 2U);
     BOOST_TEST(chart.marks[0].middle == 9.0);
-    BOOST_REQUIRE(result.explanation.size() == 2U);
+    // Its queries leave two sockets: they cannot race, however near to each other.
+    BOOST_TEST(chart.marks[1].label == "Go (two sockets)");
+    BOOST_TEST(chart.marks[1].middle == 20.0);
+    BOOST_REQUIRE(result.explanation.size() == 3U);
     BOOST_TEST(result.explanation[0].find("60 of 60 lookups") != std::string::npos);
     BOOST_TEST(result.explanation[0].find("4.0 % by two CPUs (10 us apart)") != std::string::npos);
-    BOOST_TEST(result.explanation[1] == "Go: not measured (this program starts none).");
+    BOOST_TEST(result.explanation[1] ==
+               "Go: none of 60 lookups sent both queries from one socket, so that they cannot "
+               "race (20 us apart, median).");
+    BOOST_TEST(result.explanation[2] == "systemd-resolved: not measured (on demand: --resolvers).");
 }
 
 BOOST_AUTO_TEST_CASE(without_the_far_ports_clock_the_axis_says_so_and_has_no_marks) {

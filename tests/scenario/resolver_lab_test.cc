@@ -231,6 +231,80 @@ BOOST_AUTO_TEST_CASE(queries_that_a_filter_rejects_have_another_cause) {
          command("dut", "iptables -A FORWARD -p udp --dport 53 -j REJECT"), "query-lost");
 }
 
+BOOST_AUTO_TEST_CASE(a_server_that_answers_rubbish_has_another_cause) {
+    const auto plant =
+        command("server", rubbish_server(5353) +
+                              " iptables -t nat -A PREROUTING -p udp --dport 53 -j REDIRECT "
+                              "--to-ports 5353");
+    trap(kPath, "glibc.list-3", "control.no-loss", plant, "rubbish-answer");
+    trap(kSplit, "glibc.nx-cname", "control.nx-nx", plant, "rubbish-answer");
+}
+
+BOOST_AUTO_TEST_CASE(a_port_that_is_taken_is_said_and_nothing_concluded) {
+    const Sprung run =
+        spring({.arguments = {"repro", kPath, "--cells", "glibc.list-3,control.no-loss"},
+                .plant = command("server", rubbish_server(53))});
+    BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
+    BOOST_TEST(run.exit_status == 3);
+    const json& cell = cell_named(run.scenario(kPath), "glibc.list-3");
+    BOOST_TEST(cell["verdict"] == "ERROR");
+    BOOST_TEST(cell["reason"].get<std::string>().find(":53 is already in use") != std::string::npos,
+               cell["reason"]);
+}
+
+// In copies of /etc, which this run alone sees.
+BOOST_AUTO_TEST_CASE(a_resolv_conf_that_cannot_be_replaced_is_said) {
+    const std::string own = file_bytes("/etc/resolv.conf");
+    for (const std::string& conf :
+         {std::string("ln -s /no/such/file"), std::string("mkdir"), std::string("true")}) {
+        const Scratch folder;
+        const auto ran = pathproof::process::run_program(
+            {"unshare", "-m", "sh", "-c",
+             "cp -a /etc " + folder.path() + "/etc && mount --bind " + folder.path() +
+                 "/etc /etc && rm -f /etc/resolv.conf && " + conf + " /etc/resolv.conf && " +
+                 binary() + " repro " + kSplit + " --cells glibc.nx-cname,control.nx-nx"});
+        BOOST_REQUIRE(ran.has_value());
+        BOOST_TEST(ran->exit_status == 3, conf);
+        std::string text = ran->out;
+        std::erase(text, '\n');
+        BOOST_TEST(text.find("NOT RUN") != std::string::npos, text);
+        BOOST_TEST(text.find("/etc/resolv.conf: ") != std::string::npos, text);
+    }
+    BOOST_TEST(file_bytes("/etc/resolv.conf") == own);
+}
+
+// Where they are installed: what they send, and where they end; else their package is named.
+BOOST_AUTO_TEST_CASE(resolvers_on_demand_multiply_and_go_on_where_answers_differ) {
+    for (const auto& [id, cells] :
+         {std::pair{
+              kPath,
+              "glibc.list-6,*go.*,*resolved.*,control.no-loss,cure.trailing-dot,*.after-cure"},
+          {kSplit, "glibc.nx-cname,*go.*,*.go,*resolved.*,control.nx-nx,*.after-cure"}}) {
+        const auto run = pathproof_run({"repro", id, "--resolvers", "--cells", cells, "--json"});
+        BOOST_TEST(run.exit_status == 0, run.err);
+        const json scenario = scenario_named(json::parse(run.out), id);
+        BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
+        for (const auto& [who, package] :
+             {std::pair{"go", "golang-go"}, {"resolved", "systemd-resolved"}}) {
+            const json& first =
+                cell_named(scenario, std::string(who) + (id == kPath ? ".list-6" : ".nx-cname"));
+            const json& control = cell_named(
+                scenario, std::string("control.") + who + (id == kPath ? ".no-loss" : ".nx-nx"));
+            if (first["verdict"] == "SKIP") {
+                BOOST_TEST_MESSAGE(first["reason"]);
+                BOOST_TEST(first["reason"].get<std::string>().find(package) != std::string::npos);
+                continue;
+            }
+            BOOST_TEST(control["verdict"] == "PASS", control["reason"]);
+            BOOST_TEST(measure(control, "queries") == (id == kPath ? 14 : 8), who);
+            BOOST_TEST(first["cause"] == (id == kPath                      ? kPath
+                                          : std::string(who) == "resolved" ? kSplit
+                                                                           : std::string()),
+                       first["reason"]);
+        }
+    }
+}
+
 // Only what uses TCP fails, and what became of it nobody saw.
 BOOST_AUTO_TEST_CASE(a_filter_of_tcp_has_another_cause) {
     const Sprung run =

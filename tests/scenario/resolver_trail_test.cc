@@ -63,6 +63,25 @@ BOOST_AUTO_TEST_CASE(each_fate_of_a_query_has_its_name) {
                                        {on_wire(2, true)})) == QueryFate::kForeign));
 }
 
+BOOST_AUTO_TEST_CASE(what_is_no_answer_in_the_place_of_one_is_told_from_a_lost_query) {
+    DnsOnWire noise{.time_ns = 2 * kMs,
+                    .client = kClient,
+                    .server = kServer,
+                    .response = true,
+                    .rubbish = true};
+    const auto trails = join_queries(kServer.address, {on_wire(0, false)}, {}, {noise});
+    BOOST_TEST((only_fate(trails) == QueryFate::kRubbish));
+    BOOST_TEST(strange_fate(trails, 4500) == "rubbish-answer");
+    // Of another name, to another port; and beside a query that the server took.
+    BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {},
+                                       {on_wire(2, true, 0, "x.test")})) == QueryFate::kRubbish));
+    BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {at_server(1, false)},
+                                       {noise})) == QueryFate::kWithheld));
+    noise.client.port = 1;
+    BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {}, {noise})) ==
+                QueryFate::kQueryLost));
+}
+
 // As where the client's resolv.conf names another one.
 BOOST_AUTO_TEST_CASE(a_query_to_another_server_is_told_from_a_lost_one) {
     DnsOnWire elsewhere = on_wire(0, false);

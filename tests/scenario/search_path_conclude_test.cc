@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_resolver_asks_for_the_list_first_where_the_name_has_fewer
     }
     SearchPathCell service = path_cell("musl.ndots-1.service-name");
     BOOST_TEST((names_asked(service, "n") == Names{"n.kube-system"}));
-    service.libc = resolver::Libc::kGlibc;  // goes on to the list
+    service.who = resolver::Kind::kGlibc;  // goes on to the list
     BOOST_TEST((names_asked(service, "n") == Names{"n.kube-system",
                                                    "n.kube-system.default.svc.cluster.local",
                                                    "n.kube-system.svc.cluster.local"}));
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(without_musl_its_cells_are_skipped_and_the_rest_is_conclude
     std::vector<MeasuredSearchPathCell> cells;
     for (const SearchPathCell& what : search_path_plan()) {
         cells.push_back({.what = what, .seen = as_usual_path(what)});
-        if (what.libc == resolver::Libc::kMusl) {
+        if (what.who == resolver::Kind::kMusl) {
             cells.back().seen = {.lacking = "install musl-tools"};
         }
     }

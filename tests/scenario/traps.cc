@@ -59,6 +59,27 @@ std::string Planter::bpf_object(const std::string& text) {
     return object;
 }
 
+std::string rubbish_server(int port) {
+    const std::string where = "(\"\", " + std::to_string(port) + ")";
+    return R"(timeout 60 python3 -c 'import socket, threading
+def answer(q): return q[:2] + b"\x81\x80" + b"\xff" * 30
+def udp():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind()" +
+           where + R"()
+    while True:
+        q, a = s.recvfrom(4096)
+        s.sendto(answer(q), a)
+def serve(c):
+    while q := c.recv(4096):
+        c.sendall(b"\0\x22" + answer(q[2:]))
+threading.Thread(target=udp, daemon=True).start()
+t = socket.create_server()" +
+           where + R"()
+while True: threading.Thread(target=serve, args=(t.accept()[0],), daemon=True).start()
+' >/dev/null 2>&1 &)";
+}
+
 Sprung spring(const Trap& trap) {
     const Scratch scratch;
     const auto began = std::chrono::steady_clock::now();

@@ -61,6 +61,10 @@ class Planter {
     std::string trouble_;
 };
 
+// A shell command that starts a server on a port, UDP and TCP: its answers have the query's id, and break
+// off in their question. In a namespace of a run it ends with that.
+std::string rubbish_server(int port);
+
 struct Trap {
     std::vector<std::string> arguments;
     std::function<void(Planter&)> plant;
