@@ -32,22 +32,25 @@ Result<std::string> installed() {
 
 // It gives up its rights, and would not end with its parent then (prctl(2), PR_SET_PDEATHSIG): the shell
 // is the first process of the PID namespace, and all end with it. It makes its folder itself, and
-// refuses one of somebody else. Without "~." it asks no server for names below "local".
+// refuses one of somebody else. Without "~." it asks no server for names below "local". Its cache would
+// answer AAAA with the CNAME or the NXDOMAIN of A wherever that came before the second query: by chance.
 std::vector<std::string> command_of(const std::string& program, const std::string& server) {
-    return {"unshare",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "--",
-            "sh",
-            "-c",
-            "unset DBUS_SYSTEM_BUS_ADDRESS NOTIFY_SOCKET && mount -t tmpfs none /run && mkdir "
-            "/run/systemd && mount -t tmpfs none /etc/systemd && printf '%s' \"$1\" "
-            ">/etc/systemd/resolved.conf && SYSTEMD_LOG_LEVEL=err \"$0\"; exit $?",
-            program,
-            fmt::format("[Resolve]\nDNS={}\nFallbackDNS=\nDomains=~.\nLLMNR=no\nMulticastDNS=no\n",
-                        server)};
+    return {
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--",
+        "sh",
+        "-c",
+        "unset DBUS_SYSTEM_BUS_ADDRESS NOTIFY_SOCKET && mount -t tmpfs none /run && mkdir "
+        "/run/systemd && mount -t tmpfs none /etc/systemd && printf '%s' \"$1\" "
+        ">/etc/systemd/resolved.conf && SYSTEMD_LOG_LEVEL=err \"$0\"; exit $?",
+        program,
+        fmt::format(
+            "[Resolve]\nDNS={}\nFallbackDNS=\nDomains=~.\nCache=no\nLLMNR=no\nMulticastDNS=no\n",
+            server)};
 }
 
 // What it wrote to standard error so far, on one line.

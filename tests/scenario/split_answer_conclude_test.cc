@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(what_resolvers_show_is_reproduced_named_and_cured) {
     BOOST_TEST(result.before_cell == "glibc.nx-cname");
     BOOST_TEST(result.after_cell == "cure.trailing-dot");
     BOOST_REQUIRE(!result.proofs.empty());
-    BOOST_TEST(result.proofs[0].columns.size() == 4U);
+    BOOST_TEST(result.proofs[0].columns.size() == 5U);
     BOOST_TEST(result.proofs[0].rows[2][2] == "EAI_NONAME after 0.0 s (2 queries)");
 }
 
