@@ -17,8 +17,6 @@ using Snat = NatBoxOptions::Snat;
 
 constexpr const char* kServers = "203.0.113.0/24";
 constexpr const char* kServers6 = "2001:db8:113::/64";
-// Where offload-truth's frames go (dataplane/matrix/probe.h).
-constexpr const char* kProbedMac = "02:00:00:00:00:02";
 
 bool has_tunnel(const PodChain& chain) {
     return chain.overlay == cni::Overlay::kFlannel || chain.overlay == cni::Overlay::kCalico;
@@ -333,24 +331,22 @@ Status PodPath::add_ipv6() {
 
 class PodDut final : public MadeDut {
   public:
-    PodDut(std::unique_ptr<PodNodes> nodes, CabledDevice device, Finish finish, RoleFacts facts,
+    PodDut(std::unique_ptr<PodNodes> nodes, CabledDevice device, RoleFacts facts,
            std::shared_ptr<agent::Client> agent)
         : nodes_(std::move(nodes)),
           device_(std::move(device)),
-          finish_(finish),
           facts_(std::move(facts)),
           agent_(std::move(agent)) {}
 
     std::shared_ptr<agent::Client> agent() const override { return agent_; }
     CabledDevice device() const override { return device_; }
-    Finish finish() const override { return finish_; }
+    Finish finish() const override { return Finish::kAsItsDriverIs; }
     RoleFacts facts() const override { return facts_; }
     std::string log() const override { return ""; }
 
   private:
     std::unique_ptr<PodNodes> nodes_;
     CabledDevice device_;
-    Finish finish_;
     RoleFacts facts_;
     std::shared_ptr<agent::Client> agent_;
 };
@@ -410,31 +406,25 @@ Result<std::unique_ptr<MadeDut>> pod_device(Journal& journal, const PodChain& ch
     CabledDevice device{.netns = pod->netns,
                         .name = pod->attachment.interface,
                         .tester_netns = names.tester,
-                        .tester_port = names.port_a};
+                        .tester_port = "v0"};
     RoleFacts facts = facts_of(chain);
-    Finish finish = Finish::kAsItsDriverIs;
-    if (const std::string far = pod->node_device(); !far.empty()) {
-        // Off its bridge and without an address: it must neither ask nor answer.
-        device.tester_port = "v0";
-        TRY(run_ip(names.nodes[0], fmt::format("link set {} down\nlink set {} name {} netns {}\n",
-                                               far, far, device.tester_port, names.tester)));
-        TRY(run_ip(names.tester, fmt::format("link set {} arp off up\n", device.tester_port)));
-        facts.emplace_back("the tester", "at the far end of the pod's veth, in the node's place");
-    } else {
-        // macvlan passes on what is for its own address alone.
-        TRY(run_ip(pod->netns, fmt::format("link set {} address {}\n", device.name, kProbedMac)));
-        finish = Finish::kBehindIt;
-        facts.emplace_back("the tester", "on the wire of the pod's node");
-        facts.emplace_back("MAC address of the device",
-                           fmt::format("{}, that of the probes; what it leaves undone the node's "
-                                       "own device leaves so too, a veth",
-                                       kProbedMac));
+    const std::string far = pod->node_device();
+    if (far.empty()) {
+        return fail(ErrorCode::kNotSupported,
+                    "{} gives pods no veth: macvlan and ipvlan pass on what is for their own "
+                    "address alone, and the frames of this scenario have one address both ways",
+                    chain.name);
     }
+    // Off its bridge and without an address: it must neither ask nor answer.
+    TRY(run_ip(names.nodes[0], fmt::format("link set {} down\nlink set {} name {} netns {}\n", far,
+                                           far, device.tester_port, names.tester)));
+    TRY(run_ip(names.tester, fmt::format("link set {} arp off up\n", device.tester_port)));
+    facts.emplace_back("the tester", "at the far end of the pod's veth, in the node's place");
     // Without stray frames of the kernel's own.
     const std::string ipv6 = fmt::format("net.ipv6.conf.{}.", device.name);
     TRY(set_sysctls(pod->netns, {{ipv6 + "accept_ra", "0"}, {ipv6 + "addr_gen_mode", "1"}}));
     auto agent = TRY(agent::Client::start_in_netns(pod->netns));
-    return std::make_unique<PodDut>(std::move(nodes), std::move(device), finish, std::move(facts),
+    return std::make_unique<PodDut>(std::move(nodes), std::move(device), std::move(facts),
                                     std::move(agent));
 }
 
