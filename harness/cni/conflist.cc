@@ -49,6 +49,11 @@ bool is_in(const frame::IpAddress& address, const char* network) {
     return true;
 }
 
+bool is_on(const json& list, const char* key) {
+    const json value = list.value(key, json(false));
+    return value == json(true) || value == json("true");
+}
+
 class Reader {
   public:
     Reader(const std::string& source, const std::string& data_dir)
@@ -61,8 +66,8 @@ class Reader {
         if (conflist.version.starts_with("0.1.") || conflist.version.starts_with("0.2.")) {
             return wrong("cniVersion", "lists of plug-ins there are since 0.3.0");
         }
-        const json& check = list.contains("disableCheck") ? list["disableCheck"] : json(false);
-        conflist.disable_check = check == json(true) || check == json("true");
+        conflist.disable_check = is_on(list, "disableCheck");
+        conflist.disable_gc = is_on(list, "disableGC");
         if (!list.contains("plugins") || !list["plugins"].is_array() || list["plugins"].empty()) {
             return wrong("plugins", list.contains("type")
                                         ? "there is none: write this single configuration as a "

@@ -22,6 +22,7 @@ struct Conflist {
     std::string name;
     std::string version;
     bool disable_check = false;
+    bool disable_gc = false;
     std::vector<Plugin> plugins;
     bool masquerades = false;          // a plug-in's ipMasq is on
     std::vector<std::string> subnets;  // that host-local gives addresses of

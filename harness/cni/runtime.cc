@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ranges>
 
@@ -19,6 +21,26 @@ constexpr int kKilled = 137;  // of timeout(1) with -s KILL
 
 std::string key_of(const Attachment& what) {
     return what.container_id + " " + what.interface;
+}
+
+// As libcni names the file of an attachment.
+std::string cache_file(const std::string& folder, const std::string& network,
+                       const Attachment& what) {
+    return fmt::format("{}/{}-{}-{}", folder, network, what.container_id, what.interface);
+}
+
+// "IgnoreUnknown=1;K8S_POD_NAME=web" as libcni keeps it.
+json arguments_of(const std::string& args) {
+    json pairs = json::array();
+    for (std::size_t begin = 0; begin < args.size();) {
+        const std::size_t end = std::min(args.find(';', begin), args.size());
+        const std::string pair = args.substr(begin, end - begin);
+        if (const std::size_t equals = pair.find('='); equals != pair.npos) {
+            pairs.push_back({pair.substr(0, equals), pair.substr(equals + 1)});
+        }
+        begin = end + 1;
+    }
+    return pairs;
 }
 
 // What it wrote, in one line.
@@ -82,8 +104,9 @@ Status Runtime::check_plugins() const {
 }
 
 std::string Runtime::input_of(const Plugin& plugin, const Attachment& what,
-                              const std::string& previous) const {
+                              const std::string& previous, const std::string& more) const {
     json input = json::parse(plugin.config);
+    input.update(json::parse(more));
     input["name"] = conflist_.name;
     input["cniVersion"] = conflist_.version;
     json runtime = json::object();
@@ -114,7 +137,7 @@ std::string Runtime::input_of(const Plugin& plugin, const Attachment& what,
 
 Result<Runtime::Said> Runtime::call(const Plugin& plugin, const std::string& command,
                                     const Attachment& what, const std::string& previous,
-                                    std::chrono::microseconds life) {
+                                    std::chrono::microseconds life, const std::string& more) {
     const auto began = std::chrono::steady_clock::now();
     // timeout(1) kills the plug-in with what it started, such as its IPAM plug-in.
     const auto ran = process::run_program(
@@ -124,7 +147,7 @@ Result<Runtime::Said> Runtime::call(const Plugin& plugin, const std::string& com
          "CNI_IFNAME=" + what.interface, "CNI_PATH=" + options_.plugins, "CNI_ARGS=" + what.args,
          options_.plugins + "/" + plugin.type},
         {.netns = options_.netns,
-         .input = input_of(plugin, what, previous),
+         .input = input_of(plugin, what, previous, more),
          .timeout = std::chrono::duration_cast<std::chrono::milliseconds>(life) + 5s});
     calls_.push_back(
         {plugin.type, command,
@@ -187,7 +210,65 @@ Result<Added> Runtime::add(const Attachment& what) {
                     deleted ? "" : "; then " + deleted.error().message);
     }
     results_[key_of(what)] = added.json;
+    TRY(keep(what, added.json));
     return added;
+}
+
+Status Runtime::keep(const Attachment& what, const std::string& result) const {
+    if (options_.cache.empty()) {
+        return {};
+    }
+    const std::string path = cache_file(options_.cache, conflist_.name, what);
+    std::ofstream file(path);
+    file << json{{"kind", "cniCacheV1"},
+                 {"containerId", what.container_id},
+                 {"ifName", what.interface},
+                 {"networkName", conflist_.name},
+                 {"cniArgs", arguments_of(what.args)},
+                 {"result", json::parse(result)}}
+                .dump();
+    return file.flush() ? Status() : fail(ErrorCode::kFailed, "cannot write {}", path);
+}
+
+Status Runtime::speaks_1_1(const char* command) const {
+    unsigned major = 0, minor = 0;
+    std::sscanf(conflist_.version.c_str(), "%u.%u", &major, &minor);
+    return std::pair(major, minor) >= std::pair(1u, 1u)
+               ? Status()
+               : fail(ErrorCode::kNotSupported, "{} is of CNI 1.1.0, and {} is of {}", command,
+                      conflist_.source, conflist_.version);
+}
+
+Status Runtime::status() {
+    TRY(speaks_1_1("STATUS"));
+    for (const Plugin& plugin : conflist_.plugins) {
+        const Said said =
+            TRY(call(plugin, "STATUS", {.container_id = "", .netns = "", .interface = ""}, "",
+                     options_.patience));
+        if (!said.ok) {
+            return fail(ErrorCode::kUnavailable, "{}", said.complaint);
+        }
+    }
+    return {};
+}
+
+Status Runtime::gc(const std::vector<Attachment>& valid) {
+    TRY(speaks_1_1("GC"));
+    if (conflist_.disable_gc) {
+        return fail(ErrorCode::kNotSupported, "{} wants no GC (disableGC)", conflist_.source);
+    }
+    json attachments = json::array();
+    for (const Attachment& each : valid) {
+        attachments.push_back({{"containerID", each.container_id}, {"ifname", each.interface}});
+    }
+    const std::string more = json{{"cni.dev/valid-attachments", attachments}}.dump();
+    std::string complaints;
+    for (const Plugin& plugin : conflist_.plugins) {
+        const Said said = TRY(call(plugin, "GC", {.container_id = "", .netns = "", .interface = ""},
+                                   "", options_.patience, more));
+        complaints += said.ok ? "" : (complaints.empty() ? "" : "; ") + said.complaint;
+    }
+    return complaints.empty() ? Status() : fail(ErrorCode::kFailed, "{}", complaints);
 }
 
 Status Runtime::check(const Attachment& what) {
@@ -214,6 +295,10 @@ Status Runtime::del(const Attachment& what) {
         complaints += said.ok ? "" : (complaints.empty() ? "" : "; ") + said.complaint;
     }
     results_.erase(key_of(what));
+    std::error_code gone;
+    if (!options_.cache.empty()) {
+        std::filesystem::remove(cache_file(options_.cache, conflist_.name, what), gone);
+    }
     return complaints.empty() ? Status() : fail(ErrorCode::kFailed, "{}", complaints);
 }
 

@@ -46,6 +46,8 @@ class Runtime {
         std::string plugins = kDebianPlugins;
         std::string netns;                           // of the node
         std::chrono::milliseconds patience{10'000};  // for each call
+        // A folder for results in libcni's format cniCacheV1, but for the configuration; empty: none.
+        std::string cache = "";
     };
     Runtime(Options options, Conflist conflist)
         : options_(std::move(options)), conflist_(std::move(conflist)) {}
@@ -59,6 +61,11 @@ class Runtime {
     Result<Added> add(const Attachment& what);
     Status check(const Attachment& what);
     Status del(const Attachment& what);
+    // Of CNI 1.1.0. kNotSupported: the list is of an earlier version, or wants no GC (disableGC).
+    // Whether the plug-ins could attach a pod now; an error has the first one's error object.
+    Status status();
+    // Has all plug-ins clear up after each attachment that is none of these.
+    Status gc(const std::vector<Attachment>& valid);
     // An ADD whose plug-in is killed after so long, and nothing else: no DEL follows. Gives the name
     // of the plug-in that was killed; empty: all had ended before.
     Result<std::string> add_killed_after(const Attachment& what, std::chrono::microseconds life);
@@ -74,9 +81,13 @@ class Runtime {
         std::string complaint;  // of one that failed
     };
     Result<Said> call(const Plugin& plugin, const std::string& command, const Attachment& what,
-                      const std::string& previous, std::chrono::microseconds life);
-    std::string input_of(const Plugin& plugin, const Attachment& what,
-                         const std::string& previous) const;
+                      const std::string& previous, std::chrono::microseconds life,
+                      const std::string& more = "{}");
+    // `more`: an object with keys beside those of the plug-in's configuration.
+    std::string input_of(const Plugin& plugin, const Attachment& what, const std::string& previous,
+                         const std::string& more) const;
+    Status speaks_1_1(const char* command) const;
+    Status keep(const Attachment& what, const std::string& result) const;
     Result<Added> take(const Plugin& plugin, const Said& said) const;
 
     Options options_;

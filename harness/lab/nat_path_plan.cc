@@ -334,7 +334,8 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
         "-A POSTROUTING -j PATH-POSTROUTING\n";
     if (options.snat == PathSnat::kNone && names.own_snat != PathSnat::kNone) {
         rules += fmt::format("-A PATH-POSTROUTING -o {} -j ACCEPT\n", names.dut_server_device);
-    } else if (options.snat != names.own_snat || options.snat_ports.last != 0) {
+    } else if (options.snat != PathSnat::kNone &&
+               (options.snat != names.own_snat || options.snat_ports.last != 0)) {
         rules += fmt::format(
             "-A PATH-POSTROUTING -o {} -p {} -j MASQUERADE{}{}\n", names.dut_server_device,
             options.snat_protocol, to_ports(options.snat_ports),

@@ -139,6 +139,7 @@ PodNodes::~PodNodes() {
     std::error_code gone;  // else the journal deletes it
     for (unsigned node = 0; node < names_.nodes.size() && !folder_.empty(); ++node) {
         std::filesystem::remove_all(fmt::format("{}/{}", folder_, node + 1), gone);
+        std::filesystem::remove_all(fmt::format("{}/results-{}", folder_, node + 1), gone);
     }
 }
 
@@ -148,8 +149,14 @@ Result<std::unique_ptr<PodNodes>> PodNodes::build(Journal& journal, const PodCha
     for (unsigned node = 0; node < nodes->names_.nodes.size(); ++node) {
         auto conflist =
             TRY(conflist_of(chain, node, fmt::format("{}/{}", nodes->folder_, node + 1)));
+        const std::string cache = fmt::format("{}/results-{}", nodes->folder_, node + 1);
+        std::error_code failed;
+        if (std::filesystem::create_directory(cache, failed); failed) {
+            return fail(ErrorCode::kFailed, "cannot make {}: {}", cache, failed.message());
+        }
         nodes->runtimes_.emplace_back(
-            cni::Runtime::Options{.plugins = chain.plugins, .netns = nodes->names_.nodes[node]},
+            cni::Runtime::Options{
+                .plugins = chain.plugins, .netns = nodes->names_.nodes[node], .cache = cache},
             std::move(conflist));
     }
     if (const Status built = nodes->build_nodes(); !built) {

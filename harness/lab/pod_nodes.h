@@ -5,7 +5,7 @@
 //
 //   node-a 198.18.0.1/24, 2001:db8:18::1/64; node-b .2; outside .100. The fabric is a bridge of the
 //   kernel. Pods have the addresses that the conflist gives them. Each plug-in runs in its node's
-//   namespace, with host-local's leases in a folder of the node's own.
+//   namespace, with host-local's leases and the runtime's cache of results in folders of the node's own.
 #pragma once
 
 #include <array>

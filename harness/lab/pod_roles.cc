@@ -406,18 +406,20 @@ Result<std::unique_ptr<MadeDut>> pod_device(Journal& journal, const PodChain& ch
     CabledDevice device{.netns = pod->netns,
                         .name = pod->attachment.interface,
                         .tester_netns = names.tester,
-                        .tester_port = names.port_a};
+                        .tester_port = "v0"};
     RoleFacts facts = facts_of(chain);
-    if (const std::string far = pod->node_device(); !far.empty()) {
-        // Off its bridge and without an address: it must neither ask nor answer.
-        device.tester_port = "v0";
-        TRY(run_ip(names.nodes[0], fmt::format("link set {} down\nlink set {} name {} netns {}\n",
-                                               far, far, device.tester_port, names.tester)));
-        TRY(run_ip(names.tester, fmt::format("link set {} arp off up\n", device.tester_port)));
-        facts.emplace_back("the tester", "at the far end of the pod's veth, in the node's place");
-    } else {
-        facts.emplace_back("the tester", "on the wire of the pod's node");
+    const std::string far = pod->node_device();
+    if (far.empty()) {
+        return fail(ErrorCode::kNotSupported,
+                    "{} gives pods no veth: macvlan and ipvlan pass on what is for their own "
+                    "address alone, and the frames of this scenario have one address both ways",
+                    chain.name);
     }
+    // Off its bridge and without an address: it must neither ask nor answer.
+    TRY(run_ip(names.nodes[0], fmt::format("link set {} down\nlink set {} name {} netns {}\n", far,
+                                           far, device.tester_port, names.tester)));
+    TRY(run_ip(names.tester, fmt::format("link set {} arp off up\n", device.tester_port)));
+    facts.emplace_back("the tester", "at the far end of the pod's veth, in the node's place");
     // Without stray frames of the kernel's own.
     const std::string ipv6 = fmt::format("net.ipv6.conf.{}.", device.name);
     TRY(set_sysctls(pod->netns, {{ipv6 + "accept_ra", "0"}, {ipv6 + "addr_gen_mode", "1"}}));

@@ -25,8 +25,8 @@ Result<std::unique_ptr<NatBox>> pod_nat_box(Journal& journal, const PodChain& ch
 // A pod as the client, node A as the DUT, the host outside of the cluster as the server.
 Result<std::unique_ptr<NatPath>> pod_nat_path(Journal& journal, const PodChain& chain);
 
-// A pod's device as the plug-ins made it, and the tester at its far end: at that of its veth, else on
-// the wire of its node. kNotSupported: the kernel lacks what the network takes.
+// A pod's veth as the plug-ins made it, and the tester at its far end. kNotSupported: it has none, or
+// the kernel lacks what the network takes.
 Result<std::unique_ptr<MadeDut>> pod_device(Journal& journal, const PodChain& chain);
 
 }  // namespace pathproof::lab

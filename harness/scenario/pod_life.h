@@ -20,6 +20,8 @@ enum class PodEvent : std::uint8_t {
     kAddKilled,      // ADD, killed in the middle, then DEL
     kTwoAdds,        // two pods at once, then DEL of both
     kNetnsGone,      // the pod's namespace goes before DEL
+    kStatus,         // STATUS (CNI 1.1.0): nothing is attached
+    kGc,             // the pod's namespace goes, nobody calls DEL, then GC (CNI 1.1.0)
 };
 
 struct PodResidueCell {

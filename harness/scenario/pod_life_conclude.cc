@@ -31,9 +31,11 @@ const char* word_of(PodEvent event) {
         case PodEvent::kDelWithoutAdd: return "del-without-add";
         case PodEvent::kAddKilled: return "add-killed";
         case PodEvent::kTwoAdds: return "two-adds";
-        case PodEvent::kNetnsGone: break;
+        case PodEvent::kNetnsGone: return "netns-gone";
+        case PodEvent::kStatus: return "status";
+        case PodEvent::kGc: break;
     }
-    return "netns-gone";
+    return "gc";
 }
 
 // Of ipMasq or portmap, by the names that the plug-ins give them.
@@ -138,9 +140,9 @@ lab::NodeState left_of(const lab::NodeState& before, const lab::NodeState& after
 
 std::vector<PodResidueCell> pod_residue_plan(const std::string& chain, const std::string& prefix) {
     std::vector<PodResidueCell> cells;
-    for (const PodEvent event :
-         {PodEvent::kFirst, PodEvent::kCycles, PodEvent::kDelTwice, PodEvent::kDelWithoutAdd,
-          PodEvent::kAddKilled, PodEvent::kTwoAdds, PodEvent::kNetnsGone}) {
+    for (const PodEvent event : {PodEvent::kFirst, PodEvent::kCycles, PodEvent::kDelTwice,
+                                 PodEvent::kDelWithoutAdd, PodEvent::kAddKilled, PodEvent::kTwoAdds,
+                                 PodEvent::kNetnsGone, PodEvent::kStatus, PodEvent::kGc}) {
         cells.push_back({.id = prefix + word_of(event), .chain = chain, .event = event});
     }
     return cells;

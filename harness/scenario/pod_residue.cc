@@ -84,7 +84,8 @@ class PodResidueRun {
     }
 
     void hear(const Status& status, PodResidueValues& seen) {
-        if (!status && status.error().code == ErrorCode::kKernelLacks) {
+        if (!status && (status.error().code == ErrorCode::kKernelLacks ||
+                        status.error().code == ErrorCode::kNotSupported)) {
             seen.lacks = status.error().message;
         } else if (!status) {
             seen.complaints.push_back(status.error().message);
@@ -127,12 +128,36 @@ class PodResidueRun {
                 return;
             case PodEvent::kAddKilled: return kill_adds(seen);
             case PodEvent::kTwoAdds: return add_two(seen);
-            case PodEvent::kNetnsGone: break;
+            case PodEvent::kNetnsGone: return lose_netns(seen);
+            case PodEvent::kStatus:
+                seen.times = 1;
+                hear(nodes_->runtime(0).status(), seen);
+                return;
+            case PodEvent::kGc: return collect(seen);
         }
+    }
+
+    void lose_netns(PodResidueValues& seen) {
         seen.times = 1;
         hear(nodes_->attach(other_), seen);
         hear(context_.journal.remove_netns({other_.netns}), seen);
         hear(nodes_->detach(other_), seen);
+    }
+
+    // As after a node's reboot or a runtime's crash.
+    void collect(PodResidueValues& seen) {
+        seen.times = 1;
+        // What GC finds to be right before is to stay so.
+        if (const Status asked = nodes_->runtime(0).gc({}); !asked) {
+            return hear(asked, seen);
+        }
+        auto lost = nodes_->make_pod(0, "lost");
+        hear(lost ? nodes_->attach(*lost) : pass_on(lost.error()), seen);
+        if (lost) {
+            seen.of_pods.push_back(lost->attachment.container_id);
+            hear(context_.journal.remove_netns({lost->netns}), seen);
+        }
+        hear(nodes_->runtime(0).gc({}), seen);
     }
 
     void kill_adds(PodResidueValues& seen) {

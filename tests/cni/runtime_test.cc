@@ -172,3 +172,78 @@ BOOST_AUTO_TEST_CASE(an_add_can_be_killed_in_the_middle_of_the_list) {
     BOOST_TEST((*killed == "slow" || *killed == "one"));
     BOOST_TEST(runtime.del(kPod).has_value());
 }
+
+// The plug-ins that are packaged speak up to 1.0.0: these are scripts.
+BOOST_AUTO_TEST_CASE(status_and_gc_of_cni_1_1_go_through_the_list_in_order) {
+    Scripts scripts;
+    scripts.add("one", "[ $CNI_COMMAND = STATUS ] && exit 0\n" + std::string(kGives));
+    scripts.add("busy",
+                "[ $CNI_COMMAND = STATUS ] || exit 0\n"
+                R"(echo '{"code":50,"msg":"no address is left"}'; exit 1)");
+    Runtime runtime = scripts.runtime(R"({"type":"one"},{"type":"busy"},{"type":"one"})", "1.1.0");
+    const Status status = runtime.status();
+    BOOST_REQUIRE(!status);
+    BOOST_TEST((status.error().code == ErrorCode::kUnavailable));
+    BOOST_TEST(has(status.error().message, "STATUS of busy"), status.error().message);
+    BOOST_TEST(has(status.error().message, "code 50, \"no address is left\""),
+               status.error().message);
+    BOOST_TEST(runtime.gc({kPod}).has_value());
+    const auto log = scripts.log();
+    BOOST_REQUIRE(log.size() == 5);
+    // Nothing of a pod.
+    BOOST_TEST(has(log[0], "one STATUS  "), log[0]);
+    BOOST_TEST(!has(log[0], "valid-attachments"), log[0]);
+    BOOST_TEST(has(log[2], "one GC  "), log[2]);
+    for (const std::string& line : {log[2], log[3], log[4]}) {
+        BOOST_TEST(
+            has(line, R"("cni.dev/valid-attachments":[{"containerID":"c1","ifname":"eth0"}])"),
+            line);
+        BOOST_TEST(!has(line, "prevResult"), line);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(gc_goes_on_after_a_plugin_that_fails_and_lists_may_not_want_it) {
+    Scripts scripts;
+    scripts.add("bad", R"(echo '{"code":11,"msg":"no"}'; exit 1)");
+    Runtime runtime = scripts.runtime(R"({"type":"bad"},{"type":"bad"})", "1.1.0");
+    const Status done = runtime.gc({});
+    BOOST_REQUIRE(!done);
+    BOOST_TEST(scripts.log().size() == 2U);
+    for (Runtime& old : std::vector{scripts.runtime(R"({"type":"bad"})", "1.0.0"),
+                                    scripts.runtime(R"({"type":"bad"})", "0.4.0")}) {
+        for (const Status& asked : {old.status(), old.gc({})}) {
+            BOOST_REQUIRE(!asked);
+            BOOST_TEST((asked.error().code == ErrorCode::kNotSupported));
+            BOOST_TEST(has(asked.error().message, "is of CNI 1.1.0, and a.conflist is of "),
+                       asked.error().message);
+        }
+    }
+    const auto conflist = parse_conflist(
+        R"({"name":"n","cniVersion":"1.1.0","disableGC":true,"plugins":[{"type":"bad"}]})", "a", 1,
+        "/data");
+    BOOST_REQUIRE(conflist);
+    const Status unwanted = Runtime({.plugins = scripts.folder()}, *conflist).gc({});
+    BOOST_REQUIRE(!unwanted);
+    BOOST_TEST(has(unwanted.error().message, "disableGC"), unwanted.error().message);
+}
+
+BOOST_AUTO_TEST_CASE(results_are_kept_as_libcni_keeps_them_until_del) {
+    Scripts scripts;
+    scripts.add("one", kGives);
+    const auto conflist = parse_conflist(
+        R"({"name":"n","cniVersion":"1.0.0","plugins":[{"type":"one"}]})", "a", 1, "/data");
+    Runtime runtime({.plugins = scripts.folder(), .netns = "", .cache = scripts.folder()},
+                    *conflist);
+    Attachment pod = kPod;
+    pod.args = "IgnoreUnknown=1;K8S_POD_NAME=p";
+    BOOST_REQUIRE(runtime.add(pod));
+    std::ifstream file(scripts.folder() + "/n-c1-eth0");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    for (const char* words :
+         {R"("kind":"cniCacheV1")", R"("cniArgs":[["IgnoreUnknown","1"],["K8S_POD_NAME","p"]])",
+          R"("result":{"cniVersion":"1.0.0","from":"one","ips":[{"address":"10.244.1.2/24"}]})"}) {
+        BOOST_TEST(has(text, words), text);
+    }
+    BOOST_TEST(runtime.del(pod).has_value());
+    BOOST_TEST(!std::filesystem::exists(scripts.folder() + "/n-c1-eth0"));
+}

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <thread>
 
+#include "harness/lab/journal.h"
+#include "harness/lab/pod_nodes.h"
 #include "tests/scenario/background.h"
 #include "tests/scenario/lab_run.h"
 
@@ -53,6 +55,21 @@ std::string bridge_list(const std::string& words = "", const std::string& more =
     return R"({"name":"mynet","cniVersion":"1.0.0","plugins":[{"type":"bridge","isGateway":true,)" +
            words + R"("ipam":{"type":"host-local","subnet":")" + subnet +
            R"(","routes":[{"dst":"0.0.0.0/0"}]}})" + more + "]}";
+}
+
+// A folder of plug-ins: links to the packaged ones, and scripts in their place or beside them.
+std::string plugins_with(const std::string& folder,
+                         const std::vector<std::pair<std::string, std::string>>& scripts) {
+    std::filesystem::create_directory(folder);
+    for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/cni")) {
+        std::filesystem::create_symlink(entry.path(),
+                                        folder + "/" + entry.path().filename().string());
+    }
+    for (const auto& [name, text] : scripts) {
+        std::filesystem::remove(folder + "/" + name);
+        chmod(write(folder + "/" + name, text).c_str(), 0755);
+    }
+    return folder;
 }
 
 // Whether a text of that kind is in a proof of the scenario.
@@ -138,6 +155,73 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_list_is_said_before_anything_is_change
     BOOST_TEST(run({"repro", "pod-paths"}).exit_status == 2);
 }
 
+BOOST_AUTO_TEST_CASE(the_tunnel_of_a_network_shows_the_checksum_failure_and_its_cure) {
+    const Ran ran =
+        run({"repro", "vxlan-checksum", "--lab", "cni", "--conflist", "flannel", "--cells",
+             "vx-tx-on.udpcsum.no-nat.eth0-tx-off,vx-tx-on.udpcsum.masquerade.eth0-tx-"
+             "off,cure.*"});
+    BOOST_REQUIRE_MESSAGE(ran.report.is_object(), ran.err);
+    BOOST_TEST(ran.exit_status == 0);
+    const json& scenario = scenario_named(ran.report, "vxlan-checksum");
+    BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
+    BOOST_TEST(scenario["cure"].get<std::string>().find("ethtool -K flannel.1") !=
+               std::string::npos);
+    BOOST_TEST(ran.report.dump().find("a rule that this lab adds: -o eth0 -p udp --dport 8472") !=
+               std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_role_that_a_network_lacks_is_refused_with_the_reason) {
+    for (const auto& [scenario, chain, words] :
+         {std::tuple{"vxlan-checksum", "bridge", "the nodes have routes to each other's pods"},
+          {"snat-race", "macvlan", "no node translates for them"}}) {
+        const Ran ran = run({"repro", scenario, "--lab", "cni", "--conflist", chain});
+        BOOST_TEST(ran.exit_status == 2);
+        BOOST_TEST(ran.err.find(words) != std::string::npos, ran.err);
+    }
+}
+
+// Real plug-ins: host-local and bridge for ips, bandwidth for bandwidth.
+BOOST_AUTO_TEST_CASE(what_a_runtime_asks_of_plugins_that_declare_it_they_do) {
+    const MachineState before = MachineState::read();
+    {
+        auto journal = pathproof::lab::Journal::open("cni_lab_test");
+        BOOST_REQUIRE_MESSAGE(journal, journal.error().message);
+        const std::string list =
+            bridge_list(R"("capabilities":{"ips":true},)", R"(,{"type":"bandwidth","capabilities":)"
+                                                           R"({"bandwidth":true}})");
+        auto nodes = pathproof::lab::PodNodes::build(
+            **journal, {.name = "mynet", .texts = {list, list}, .sources = {"a", "a"}});
+        BOOST_REQUIRE_MESSAGE(nodes, nodes.error().message);
+        auto pod = (*nodes)->make_pod(0, "a1");
+        auto other = (*nodes)->make_pod(0, "a2");
+        BOOST_REQUIRE(pod && other);
+        pod->attachment.ips = {"10.244.1.77/24"};
+        pod->attachment.bandwidth = 8'000'000;
+        // host-local takes an address from CNI_ARGS too.
+        other->attachment.args = "IgnoreUnknown=1;IP=10.244.1.99";
+        for (auto* each : {&*pod, &*other}) {
+            const auto attached = (*nodes)->attach(*each);
+            BOOST_REQUIRE_MESSAGE(attached, attached.error().message);
+        }
+        const auto v4 = pathproof::frame::Family::kIpv4;
+        BOOST_TEST(to_string(*pod->address(v4)) == "10.244.1.77");
+        BOOST_TEST(to_string(*other->address(v4)) == "10.244.1.99");
+        const auto qdiscs = [&](const std::string& device) {
+            return pathproof::process::run_checked({"tc", "qdisc", "show", "dev", device},
+                                                   {.netns = (*nodes)->names().nodes[0]})
+                .value_or("");
+        };
+        const std::string shaped = qdiscs(pod->node_device());
+        BOOST_TEST(shaped.find("tbf") != std::string::npos, shaped);
+        BOOST_TEST(shaped.find("rate 8Mbit") != std::string::npos, shaped);
+        BOOST_TEST(qdiscs(other->node_device()).find("tbf") == std::string::npos);
+        BOOST_TEST((*nodes)->detach(*pod).has_value());
+        nodes->reset();
+        BOOST_TEST((*journal)->undo().has_value());
+    }
+    BOOST_TEST(MachineState::read() == before);
+}
+
 BOOST_AUTO_TEST_CASE(after_a_kill_the_next_restore_puts_everything_back) {
     const MachineState before = MachineState::read();
     {
@@ -177,7 +261,7 @@ BOOST_AUTO_TEST_CASE(all_built_in_networks) {
 }
 
 BOOST_AUTO_TEST_CASE(two_hundred_pods_leave_nothing) {
-    for (const char* chain : {"bridge", "ptp", "macvlan", "flannel"}) {
+    for (const char* chain : {"bridge", "ptp", "macvlan", "flannel", "calico"}) {
         const Ran ran = run({"repro", "pod-residue", "--lab", "cni", "--conflist", chain, "--cells",
                              "cycles", "--cycles", "200"});
         BOOST_REQUIRE_MESSAGE(ran.report.is_object(), ran.err);
@@ -185,6 +269,172 @@ BOOST_AUTO_TEST_CASE(two_hundred_pods_leave_nothing) {
         BOOST_TEST(cycles["verdict"] == "PASS", chain << ": " << text_of(cycles, "reason"));
         BOOST_TEST(measure(cycles, "times") == 200);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_hundred_pods_that_come_and_go_disturb_nothing) {
+    const Ran ran =
+        run({"repro", "pod-churn", "--lab", "cni", "--conflist", "bridge", "--cycles", "100"});
+    BOOST_REQUIRE_MESSAGE(ran.report.is_object(), ran.err);
+    const json& churn = cell_named(scenario_named(ran.report, "pod-churn"), "churn");
+    BOOST_TEST(churn["verdict"] == "PASS", text_of(churn, "reason"));
+    BOOST_TEST(measure(churn, "pods") == 100);
+}
+
+// The older scenarios, through what the plug-ins made.
+BOOST_AUTO_TEST_CASE(failures_of_the_kernel_show_on_networks_of_plugins) {
+    struct Role {
+        const char *scenario, *chain, *cells, *said;
+    };
+    for (const Role& each : std::vector<Role>{
+             {"vxlan-checksum", "calico", "*", "ethtool -K vxlan.calico"},
+             {"dns-race", "bridge", "*", "NAT_CLASH"},
+             {"snat-race", "ptp", "*", "insert_failed rose by"},
+             {"snat-race", "flannel", "*", "insert_failed rose by"},
+             {"bridge-unnat", "bridge", "*", "src=10.244.1."},
+             {"stale-udp", "flannel", "other-endpoint,cure.*,control.*", "src=10.244.1."},
+             {"pmtu-blackhole", "bridge", "*", "VTEPs discarded"}}) {
+        const Ran ran = run({"repro", each.scenario, "--lab", "cni", "--conflist", each.chain,
+                             "--cells", each.cells});
+        BOOST_TEST_CONTEXT(each.scenario << " on " << each.chain) {
+            BOOST_REQUIRE_MESSAGE(ran.report.is_object(), ran.err);
+            BOOST_TEST(ran.exit_status == 0);
+            const json& scenario = scenario_named(ran.report, each.scenario);
+            BOOST_TEST(scenario["verdict"] == "REPRODUCED", scenario["headline"]);
+            BOOST_TEST(scenario.dump().find(each.said) != std::string::npos, scenario["cause"]);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_devices_of_pods_of_each_network_have_no_defect) {
+    const Ran ran = run({"repro", "offload-truth", "--lab", "cni"});
+    BOOST_REQUIRE_MESSAGE(ran.report.is_object(), ran.err);
+    const json& scenario = scenario_named(ran.report, "offload-truth");
+    BOOST_TEST(scenario["verdict"] == "NO DEFECT FOUND", scenario["headline"]);
+    for (const char* chain : {"bridge", "ptp", "flannel", "calico"}) {
+        BOOST_TEST(cell_named(scenario, std::string(chain) + ".tx.as-found")["verdict"] == "PASS");
+    }
+}
+
+// Plug-ins of CNI 1.1.0 are scripts here: Debian's speak up to 1.0.0. This one has the packaged bridge
+// do the work, keeps a list of what it attached, and on GC detaches what is not wanted any more.
+BOOST_AUTO_TEST_CASE(gc_clears_up_after_pods_that_nobody_detached) {
+    const auto scripted = [](bool collects) {
+        return std::string(
+                   "#!/usr/bin/python3\n"
+                   "import json, os, subprocess, sys\n"
+                   "conf = json.load(sys.stdin)\n"
+                   "command = os.environ['CNI_COMMAND']\n"
+                   "if command == 'VERSION':\n"
+                   "    print(json.dumps({'cniVersion': '1.1.0', 'supportedVersions': "
+                   "['1.0.0', '1.1.0']}))\n"
+                   "    sys.exit()\n"
+                   "folder = conf['ipam']['dataDir'] + '/scripted/'\n"
+                   "os.makedirs(folder, exist_ok=True)\n"
+                   "if command == 'STATUS':\n"
+                   "    sys.exit()\n"
+                   "conf['cniVersion'] = '1.0.0'\n"
+                   "if 'prevResult' in conf: conf['prevResult']['cniVersion'] = '1.0.0'\n"
+                   "def bridge(**more):\n"
+                   "    return subprocess.run(['/usr/lib/cni/bridge'], input=json.dumps(conf), "
+                   "text=True, env={**os.environ, **more}, stdout=subprocess.PIPE)\n"
+                   "if command == 'GC':\n"
+                   "    valid = [a['containerID'] for a in conf['cni.dev/valid-attachments']]\n"
+                   "    for name in set(os.listdir(folder)) - set(valid):\n"
+                   "        conf['prevResult'] = json.load(open(folder + name))\n") +
+               (collects ? "        bridge(CNI_COMMAND='DEL', CNI_CONTAINERID=name, "
+                           "CNI_IFNAME='eth0', CNI_NETNS='')\n"
+                           "        subprocess.run('iptables-save -t nat | grep -v '+name+' | "
+                           "iptables-restore -T nat', shell=True)\n"
+                         : "        pass\n") +
+               "        os.remove(folder + name)\n"
+               "    sys.exit()\n"
+               "ran = bridge()\n"
+               "name = os.environ['CNI_CONTAINERID']\n"
+               "if command == 'ADD' and ran.returncode == 0:\n"
+               "    open(folder + name, 'w').write(ran.stdout)\n"
+               "if command == 'DEL' and os.path.exists(folder + name):\n"
+               "    os.remove(folder + name)\n"
+               "print(ran.stdout.replace('1.0.0', '1.1.0') if command == 'ADD' else ran.stdout)\n"
+               "sys.exit(ran.returncode)\n";
+    };
+    for (const bool collects : {true, false}) {
+        const Scratch scratch;
+        const std::string plugins =
+            plugins_with(scratch.path() + "/plugins", {{"scripted-bridge", scripted(collects)}});
+        std::string list = bridge_list();
+        list.replace(list.find("1.0.0"), 5, "1.1.0");
+        list.replace(list.find("\"bridge\""), 8, "\"scripted-bridge\"");
+        const Ran ran =
+            run({"repro", "pod-residue", "--lab", "cni", "--cells", "status,gc", "--plugins",
+                 plugins, "--conflist", write(scratch.path() + "/a.conflist", list)});
+        BOOST_REQUIRE_MESSAGE(ran.report.is_object(), ran.err);
+        const json& scenario = scenario_named(ran.report, "pod-residue");
+        BOOST_TEST(cell_named(scenario, "first")["verdict"] == "PASS",
+                   text_of(cell_named(scenario, "first"), "reason"));
+        BOOST_TEST(cell_named(scenario, "status")["verdict"] == "PASS");
+        const json& gc = cell_named(scenario, "gc");
+        BOOST_TEST(gc["verdict"] == (collects ? "PASS" : "FAIL"), text_of(gc, "reason"));
+        BOOST_TEST(text_of(gc, "cause") == (collects ? "" : "left-behind"));
+    }
+}
+
+// What a plug-in does wrong while pods are attached is a cell's reason, and the nodes go as always.
+BOOST_AUTO_TEST_CASE(plugins_that_misbehave_are_told_of_with_their_words) {
+    const std::string version =
+        "#!/bin/sh\ninput=$(cat)\n[ $CNI_COMMAND = VERSION ] && echo "
+        "'{\"supportedVersions\":[\"1.0.0\"]}' && exit\n[ $CNI_COMMAND = DEL ] && exit\n";
+    for (const auto& [body, words] :
+         {std::pair{"sleep 100", "did not end within 10000 ms and was killed"},
+          {"echo panic: no", "no JSON object: panic: no"},
+          {"echo '{\"code\":7,\"msg\":\"no room\"}'; exit 1", "code 7, \"no room\""},
+          {"echo '{\"cniVersion\":\"1.0.0\",\"ips\":[{\"address\":\"8.8.8.8/24\"}]}'",
+           "8.8.8.8 is outside"},
+          {"echo '{\"cniVersion\":\"1.0.0\"}'", "the pod got no address"}}) {
+        const Scratch scratch;
+        const Ran ran = run(
+            {"repro", "pod-paths", "--lab", "cni", "--cells", "pod-pod.same-node.icmp.ipv4",
+             "--plugins", plugins_with(scratch.path() + "/plugins", {{"bridge", version + body}}),
+             "--conflist", write(scratch.path() + "/a.conflist", bridge_list())});
+        BOOST_REQUIRE_MESSAGE(ran.report.is_object(), ran.err);
+        BOOST_TEST(ran.exit_status != 0);
+        const json& attach = cell_named(scenario_named(ran.report, "pod-paths"), "attach");
+        BOOST_TEST(text_of(attach, "reason").find(words) != std::string::npos,
+                   text_of(attach, "reason"));
+    }
+}
+
+// `inspect export` beside the lab names the pods by the cache that the lab keeps as a runtime does.
+BOOST_AUTO_TEST_CASE(an_exporter_on_a_node_names_the_pods_of_its_flows) {
+    const Scratch scratch;
+    std::string text;
+    {
+        Background churn({"repro", "pod-churn", "--lab", "cni", "--conflist", "bridge", "--cells",
+                          "churn", "--cycles", "1000", "--no-hugepages"},
+                         scratch.path() + "/log");
+        BOOST_REQUIRE(churn.comes("churn", 60s));
+        std::string cache, node;
+        for (const auto& run : std::filesystem::directory_iterator("/run/pathproof")) {
+            const std::string path = run.path().string() + "/results-1";
+            cache = std::filesystem::exists(path) ? path : cache;
+        }
+        for (const std::string& netns : MachineState::read().namespaces) {
+            node = netns.ends_with("-node-a") ? netns : node;
+        }
+        std::this_thread::sleep_for(1s);  // flows of its stream and transfers
+        const auto exported =
+            pathproof_run({"inspect", "export", "--netns", node, "--cni-cache", cache, "--file",
+                           scratch.path() + "/a.prom", "--interval", "0.5", "--duration", "3"});
+        BOOST_TEST(exported.exit_status == 0, exported.err);
+        std::ifstream file(scratch.path() + "/a.prom");
+        text = {std::istreambuf_iterator<char>(file), {}};
+        kill(churn.pid(), SIGTERM);
+        churn.end();
+    }
+    BOOST_TEST(text.find("pathproof_cni_cache_up 1") != std::string::npos, text);
+    BOOST_TEST(text.find("pathproof_pod_flows_total{pod_namespace=\"default\",pod_name=\"a1\"") !=
+                   std::string::npos,
+               text);
+    BOOST_TEST(pathproof_run({"restore"}).exit_status == 0);
 }
 
 // Another list, or another plug-in, in the place of the first: `compare` names what differs.
