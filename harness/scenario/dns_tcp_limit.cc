@@ -246,9 +246,15 @@ class TcpLimitBench {
         if (seen.harmed() == 0) {
             return;
         }
-        const auto at = std::ranges::find_if(queue.connections, [&](const auto& each) {
-            return each.peer.address == hosts_.names().client_address;
-        });
+        // The one that asks while the connections end is of the same client, and came later.
+        const auto since = [&](const agent::TcpQueue::Connection& each) {
+            return each.peer.address != hosts_.names().client_address ? INT64_MAX
+                   : each.first_waiting_ns != 0                       ? each.first_waiting_ns
+                                                                      : each.accepted_ns;
+        };
+        auto at = std::ranges::min_element(queue.connections, {}, since);
+        at =
+            at != queue.connections.end() && since(*at) == INT64_MAX ? queue.connections.end() : at;
         TcpLimitHarm& harm = seen.harm;
         const bool waited =
             at != queue.connections.end() && at->first_waiting_ns != 0 &&
