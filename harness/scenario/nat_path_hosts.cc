@@ -5,6 +5,7 @@ namespace pathproof::scenario {
 Result<NatPathHosts> NatPathHosts::open(Context& context) {
     NatPathHosts hosts;
     hosts.lab = TRY(context.lab.nat_path(context.journal));
+    hosts.lab->apply_cure(context.options.cure);
     hosts.client = TRY(agent::Client::start_in_netns(hosts.names().client));
     hosts.dut = TRY(agent::Client::start_in_netns(hosts.names().dut));
     hosts.server = TRY(agent::Client::start_in_netns(hosts.names().server));
