@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <vector>
 
 #include "dataplane/base/file.h"
+#include "harness/process/cpu_time.h"
 
 namespace pathproof::bench {
 namespace {
@@ -27,39 +26,13 @@ double seconds(const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-// The files with the times of the threads that serve softirqs when there are too many to be served
-// at once; one a CPU, for as long as the machine runs.
-std::vector<std::string> softirq_threads() {
-    std::vector<std::string> files;
-    std::error_code gone;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
-        std::ifstream name(entry.path() / "comm");
-        std::string word;
-        if (name >> word && word.starts_with("ksoftirqd/")) {
-            files.push_back(entry.path() / "schedstat");
-        }
-    }
-    return files;
-}
-
-double softirq_seconds() {
-    static const std::vector<std::string> files = softirq_threads();
-    double sum_ns = 0;
-    for (const std::string& path : files) {
-        std::ifstream file(path);
-        double ran_ns = 0;
-        sum_ns += file >> ran_ns ? ran_ns : 0;
-    }
-    return sum_ns * 1e-9;
-}
-
 double own_seconds() {
     rusage self{};
     rusage children{};
     getrusage(RUSAGE_SELF, &self);
     getrusage(RUSAGE_CHILDREN, &children);
     return seconds(self.ru_utime) + seconds(self.ru_stime) + seconds(children.ru_utime) +
-           seconds(children.ru_stime) + softirq_seconds();
+           seconds(children.ru_stime) + process::softirq_thread_seconds();
 }
 
 double monotonic_seconds() {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "harness/cli/offload_check.h"
+#include "harness/prices/run.h"
 
 namespace pathproof::cli {
 namespace {
@@ -22,10 +23,23 @@ int repro_exit_code(verdict::ScenarioVerdict verdict) {
     return 3;
 }
 
+// The built-in lab alone has all paths that cures are tried on.
+Status check_priced(const verdict::RunOptions& asked) {
+    return asked.prices && asked.lab != "veth"
+               ? fail(ErrorCode::kBadInput,
+                      "--prices takes the built-in lab, which has every path that a cure is tried "
+                      "on: leave --lab out")
+               : Status();
+}
+
 Status check_patterns(const std::vector<const scenario::Scenario*>& scenarios,
-                      const std::vector<std::string>& patterns) {
+                      const std::vector<std::string>& patterns, bool priced) {
+    TRY(priced ? prices::check_price_patterns(prices::price_patterns(patterns)) : Status());
     for (const std::string& pattern : patterns) {
         const std::string name = pattern.substr(0, pattern.find('/'));
+        if (priced && name != pattern && name == prices::kPrices) {
+            continue;
+        }
         if (name != pattern && std::ranges::none_of(scenarios, [&](const auto* scenario) {
                 return scenario->id == name;
             })) {
@@ -101,7 +115,8 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
         }
     }
     TRY(scenario::check_options(session.scenarios, asked.of_scenarios, asked.cells));
-    TRY(check_patterns(session.scenarios, asked.cells));
+    TRY(check_patterns(session.scenarios, asked.cells, asked.prices));
+    TRY(check_priced(asked));
     const bool of_device = asked.command == "offload check";
     Status taken = take_lab(of_device ? "veth" : asked.lab, session);
     taken = taken && of_device ? choose_device(session) : taken;

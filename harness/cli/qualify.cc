@@ -129,6 +129,10 @@ void add_qualify(CLI::App& app, Command& chosen) {
                      "SCENARIO or SCENARIO/CELL, for 'git bisect run': exit code 0 where the "
                      "failure is absent, 1 where it is present, 125 where this cannot be told")
         ->excludes(only);
+    command->add_flag(
+        "--prices", options->prices,
+        "afterwards run every cure on the probes of all scenarios: what else it cures, breaks and "
+        "costs (at most 20 minutes); kept for later runs on this kernel");
     add_baseline_option(*command, options->baseline);
     add_view_options(*command, options->views);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");

@@ -143,6 +143,7 @@ Result<verdict::RunOptions> asked_again(const compare::Report& report,
         }
     } else {
         asked.cells.clear();
+        asked.prices = false;
     }
     asked.scenarios.clear();
     for (Wanted& one : wanted) {

@@ -24,6 +24,9 @@
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
 #include "harness/offload/device_class.h"
+#include "harness/prices/cures.h"
+#include "harness/prices/kept.h"
+#include "harness/prices/run.h"
 #include "harness/report/report.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/snat_timestamps.h"
@@ -134,6 +137,7 @@ class Run {
         result.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
         scenario::tell_side_effects(result.scenarios);
+        tell_prices(result);
         std::tie(result.verdict, result.reasons) = verdict::judge_run(result.scenarios);
         tell_left_out(result.reasons);
         if (!interruption.empty()) {
@@ -157,6 +161,12 @@ class Run {
         return result;
     }
 
+    void take_prices(verdict::PriceTable table) {
+        const std::lock_guard lock(mutex_);
+        result_.prices = std::make_shared<verdict::PriceTable>(std::move(table));
+    }
+    const std::string& started_at() const { return result_.started_at; }
+
     // What was asked for of it.
     void describe(verdict::ScenarioResult& scenario) const {
         const scenario::Options asked{.cells = scenario::patterns_for(scenario.id, options_.cells)};
@@ -179,6 +189,24 @@ class Run {
     }
 
   private:
+    // Of cures that are named here: by the table of this run, or by one that is kept.
+    void tell_prices(verdict::RunResult& result) const {
+        const auto here = [&](const auto& scenario) {
+            return !scenario.cure.empty() && !prices::cures_shown_by(scenario.id).empty();
+        };
+        if (result.prices || std::ranges::none_of(result.scenarios, here)) {
+            prices::tell_prices(result.scenarios, result.prices.get(), prices::Source::kThisRun);
+            return;
+        }
+        const auto kept =
+            prices::find_kept(prices::kept_file(), prices::key_here(PATHPROOF_VERSION));
+        if (!kept) {
+            tell(kept.error().message);
+        }
+        prices::tell_prices(result.scenarios, kept && *kept ? &**kept : nullptr,
+                            prices::Source::kKept);
+    }
+
     // What `qualify` leaves out of itself.
     void tell_left_out(std::vector<std::string>& reasons) const {
         std::vector<std::string> left_out;
@@ -357,6 +385,28 @@ Status check_roles(const SessionOptions& session) {
     return {};
 }
 
+namespace {
+
+// Measures the table, and keeps one that is whole.
+void price_cures(const SessionOptions& options, Run& run, lab::Journal& journal,
+                 ToldProgress& progress, const scenario::Options& settings) {
+    const std::vector<std::string> patterns = prices::price_patterns(options.cells);
+    scenario::Context context{*options.place, journal,         progress,
+                              settings,       options.profile, run.measured()};
+    auto table = prices::measure_prices(context, prices::key_here(PATHPROOF_VERSION),
+                                        run.started_at(), patterns);
+    if (!journal.is_open()) {
+        return;  // the guard tells of what was measured
+    }
+    const Status kept = patterns.empty() ? prices::keep(prices::kept_file(), table) : Status();
+    if (!kept) {
+        tell("the prices are not kept for other runs: " + kept.error().message);
+    }
+    run.take_prices(std::move(table));
+}
+
+}  // namespace
+
 Result<verdict::RunResult> run_session(const SessionOptions& options) {
     TRY(lab::needs_root("'" + options.command + "'"));
     SessionOptions seeded = options;
@@ -426,6 +476,9 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
             run.describe(made);
             run.add(std::move(made));
         }
+    }
+    if (seeded.asked.prices && journal->is_open()) {
+        price_cures(seeded, run, *journal, progress, settings);
     }
     const auto put_back = seeded.place->put_back();
     for (const std::string& sentence : put_back.value_or(std::vector<std::string>())) {

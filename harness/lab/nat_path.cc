@@ -67,7 +67,8 @@ Status NatPath::load(const std::string& rules, Family family) {
     return load_rules(names_.dut, rules, family);
 }
 
-Status NatPath::configure(const NatPathOptions& options) {
+Status NatPath::configure(const NatPathOptions& asked) {
+    const NatPathOptions options = with_cure(asked, cure_);
     TRY(load(nat_path_rules(names(options.family), options), options.family));
     TRY(load_proxy_table(options));
     TRY(load_ipvs(options));
@@ -84,6 +85,7 @@ Status NatPath::configure(const NatPathOptions& options) {
                                        {kBeLiberal, options.be_liberal ? "1" : "0"}})
             : set;
     TRY(timed && options.tunnel ? make_tunnel(*options.tunnel) : timed);
+    TRY(cure_.bridge_filters ? set_sysctls(names_.dut, {{kBridgeFilter, "1"}}) : Status());
     TRY(has_shortcut_ ? run_ip({nat_path_route_of_answers(names_, options)}) : Status());
     return options.flows == NatPathOptions::Flows::kForget ? flush_conntrack(names_.dut) : timed;
 }
@@ -197,7 +199,12 @@ Status NatPath::make_tunnel(const TunnelOptions& options) {
         }
     }
     has_tunnel_ = true;
-    return run_ip(tunnel_scripts(names_, options));
+    TRY(run_ip(tunnel_scripts(names_, options)));
+    for (const std::string& netns : {names_.client, names_.server}) {
+        TRY(cure_.tunnel_checksums ? Status()
+                                   : switch_off(netns, names_.vxlan, {"tx-checksum-ip-generic"}));
+    }
+    return {};
 }
 
 Status NatPath::add_neighbour() {

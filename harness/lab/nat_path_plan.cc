@@ -393,6 +393,17 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
     return rules;
 }
 
+NatPathOptions with_cure(NatPathOptions options, const PathCure& cure) {
+    if (cure.random_fully && options.snat == PathSnat::kMasquerade) {
+        options.snat = PathSnat::kMasqueradeRandomFully;
+    }
+    options.timestamps = cure.timestamps.value_or(options.timestamps);
+    options.be_liberal = options.be_liberal || cure.be_liberal;
+    options.invalid = cure.drops_invalid ? PathInvalid::kDropped : options.invalid;
+    options.hairpin = options.hairpin || cure.hairpin;
+    return options;
+}
+
 std::string nat_path_proxy_table(const NatPathNames& names, const NatPathOptions& options) {
     return options.web_endpoints.empty() || options.proxy != NatPathOptions::Proxy::kNftables
                ? kube_nft_no_table(options.family)

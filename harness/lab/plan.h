@@ -67,6 +67,8 @@ std::vector<Script> tunnel_scripts(const NatPathNames& names, const TunnelOption
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options);
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
 // With the names of the options' family.
+// The options with the cure on top; a MASQUERADE that is not there is not made.
+NatPathOptions with_cure(NatPathOptions options, const PathCure& cure);
 std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options);
 // Of the DUT with NodeLocal DNSCache, or without it: raw and filter.
 std::string node_cache_rules(const NatPathNames& names, const std::optional<NodeCacheRules>& rules);

@@ -210,6 +210,19 @@ struct NatPathOptions {
     std::optional<TunnelOptions> tunnel = std::nullopt;
 };
 
+// A cure on top of whatever is configured, where the path has what it changes: for what it does to
+// failures that it is not for.
+struct PathCure {
+    bool random_fully = false;           // of MASQUERADE where there is one
+    std::optional<unsigned> timestamps;  // net.ipv4.tcp_timestamps of the client
+    bool be_liberal = false;
+    bool drops_invalid = false;
+    bool bridge_filters = false;  // net.bridge.bridge-nf-call-iptables of the DUT
+    bool hairpin = false;
+    bool tunnel_checksums = true;  // tx-checksum-ip-generic of the tunnel's devices
+    bool operator==(const PathCure&) const = default;
+};
+
 // What is at the address of an endpoint of the TCP service.
 enum class EndpointState : std::uint8_t {
     kServes,    // the address is the server's; who listens there is the caller's
@@ -282,6 +295,8 @@ class NatPath {
     // Replaces the DUT's nat table, and with a service or a tunnel its filter table; sets the
     // sysctls of both and flushes conntrack, as the options say. With a tunnel it makes that anew.
     Status configure(const NatPathOptions& options);
+    // Of everything that is configured from now on.
+    void apply_cure(const PathCure& cure) { cure_ = cure; }
     // A second host on the client's network, on one bridge of the DUT with the client. kKernelLacks
     // without br_netfilter.
     virtual Status add_neighbour();
@@ -344,6 +359,7 @@ class NatPath {
     bool has_proxy_table_ = false;
     bool has_tunnel_ = false;
     bool has_shortcut_ = false;
+    PathCure cure_;
     bool has_node_cache_ = false;
     // Of IPVS: protocol (ipvsadm's option), service and endpoint.
     using IpvsRoute = std::tuple<std::string, std::string, std::string>;

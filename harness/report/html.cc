@@ -8,6 +8,7 @@
 #include "harness/report/embedded.h"
 #include "harness/report/html_parts.h"
 #include "harness/report/json.h"
+#include "harness/report/prices.h"
 #include "harness/report/text.h"
 
 namespace pathproof::report {
@@ -166,6 +167,7 @@ std::string html_page(const RunResult& run) {
     for (const ScenarioResult& scenario : run.scenarios) {
         html += scenario_html(scenario);
     }
+    html += run.prices ? prices_html(*run.prices) : "";
     html += repeat_html(run);
     html +=
         R"(<section class="page" id="environment"><h2>Environment</h2><p class="lead">What this run ran on. )"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "dataplane/base/result.h"
+#include "harness/verdict/prices.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::report {
@@ -15,6 +16,11 @@ nlohmann::ordered_json to_json(const verdict::RunResult& run);
 // A calibration alone, as the document has it.
 nlohmann::ordered_json to_json(const verdict::Calibration& calibration);
 
+// A table of prices alone, as the document has it, and back. Anything else is kBadInput with the path
+// of what is wrong.
+nlohmann::ordered_json to_json(const verdict::PriceTable& table);
+Result<verdict::PriceTable> price_table(const nlohmann::ordered_json& table);
+
 // As text: indented, valid UTF-8 whatever the strings hold (bytes that are none become U+FFFD).
 std::string json_text(const verdict::RunResult& run);
 
@@ -24,10 +30,12 @@ Result<verdict::RunResult> from_json(const std::string& text);
 
 // Checks the text against the schema. The error names the path of the first thing that is wrong.
 Status validate(const std::string& text);
+Status validate_price_table(const nlohmann::ordered_json& table);
 
 // What the document could not hold without loss, or would say wrongly: two toggles, measures or
 // cells of one name, a value outside its own interval, a number that is none. kFailed, with the
 // cell.
 Status check_consistency(const verdict::RunResult& run);
+Status check_prices(const verdict::PriceTable& table);
 
 }  // namespace pathproof::report

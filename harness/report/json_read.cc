@@ -275,11 +275,53 @@ RunOptions to_options(const ordered_json& from) {
             .of_scenarios = to_scenario_options(from),
             .repeat = from.at("repeat"),
             .no_hugepages = from.at("no_hugepages"),
+            .prices = from.value("prices", false),
             .device = from.at("device"),
             .netns = from.at("netns"),
             .tester = from.at("tester"),
             .tester_netns = from.at("tester_netns"),
             .quick = from.at("quick")};
+}
+
+PriceRow to_price_row(const ordered_json& from) {
+    return {from.at("id"), from.at("text")};
+}
+
+PriceCell to_price_cell(const ordered_json& from) {
+    using enum Effect;
+    return {.cure = from.at("cure"),
+            .probe = from.at("probe"),
+            .effect = from_name(from.at("effect"),
+                                {kNotMeasured, kCures, kDoesNotTouch, kBreaks, kDoesNotApply}),
+            .without = from.at("without"),
+            .with = from.at("with"),
+            .reason = from.at("reason")};
+}
+
+Cost to_cost(const ordered_json& from) {
+    using enum CostVerdict;
+    return {.cure = from.at("cure"),
+            .load = from.at("load"),
+            .figure = from.at("figure"),
+            .verdict = from_name(from.at("verdict"), {kNotMeasured, kCosts, kSaves, kWithinNoise}),
+            .without = to_measure("without", from.at("without")),
+            .with = to_measure("with", from.at("with")),
+            .more = to_measure("more", from.at("more"))};
+}
+
+PriceTable to_price_table(const ordered_json& from) {
+    PriceTable table{.key = {.kernel = from.at("kernel"), .version = from.at("version")},
+                     .measured_at = from.at("measured_at"),
+                     .seconds = from.at("seconds"),
+                     .cures = list<PriceRow>(from.at("cures"), to_price_row),
+                     .probes = list<PriceRow>(from.at("probes"), to_price_row),
+                     .loads = list<PriceRow>(from.at("loads"), to_price_row),
+                     .cells = list<PriceCell>(from.at("cells"), to_price_cell),
+                     .costs = list<Cost>(from.at("costs"), to_cost)};
+    for (const auto& [tool, version] : from.at("tools").items()) {
+        table.key.tools.emplace_back(tool, version);
+    }
+    return table;
 }
 
 RunResult to_run(const ordered_json& from) {
@@ -303,10 +345,24 @@ RunResult to_run(const ordered_json& from) {
     run.seconds = from.at("seconds");
     run.environment = list<FactGroup>(from.at("environment"), to_group);
     run.scenarios = list<ScenarioResult>(from.at("scenarios"), to_scenario);
+    if (from.contains("prices")) {
+        run.prices = std::make_shared<PriceTable>(to_price_table(from.at("prices")));
+    }
     return run;
 }
 
 }  // namespace
+
+Result<PriceTable> price_table(const ordered_json& from) {
+    TRY(validate_price_table(from));
+    try {
+        PriceTable table = to_price_table(from);
+        TRY(check_prices(table));
+        return table;
+    } catch (const nlohmann::json::exception& wrong) {
+        return fail(ErrorCode::kBadInput, "prices: {}", wrong.what());
+    }
+}
 
 Result<RunResult> from_json(const std::string& text) {
     TRY(validate(text));

@@ -233,13 +233,45 @@ ordered_json of_options(const RunOptions& options) {
     for (const auto& [name, value] : options.of_scenarios) {
         of_scenarios[name] = value ? ordered_json(*value) : ordered_json(true);
     }
-    return {{"command", options.command}, {"lab", options.lab},
-            {"profile", options.profile}, {"scenarios", options.scenarios},
-            {"cells", options.cells},     {"of_scenarios", of_scenarios},
-            {"repeat", options.repeat},   {"no_hugepages", options.no_hugepages},
-            {"device", options.device},   {"netns", options.netns},
-            {"tester", options.tester},   {"tester_netns", options.tester_netns},
+    return {{"command", options.command},
+            {"lab", options.lab},
+            {"profile", options.profile},
+            {"scenarios", options.scenarios},
+            {"cells", options.cells},
+            {"of_scenarios", of_scenarios},
+            {"repeat", options.repeat},
+            {"no_hugepages", options.no_hugepages},
+            {"prices", options.prices},
+            {"device", options.device},
+            {"netns", options.netns},
+            {"tester", options.tester},
+            {"tester_netns", options.tester_netns},
             {"quick", options.quick}};
+}
+
+ordered_json of_price_row(const PriceRow& row) {
+    return {{"id", row.id}, {"text", row.text}};
+}
+
+ordered_json of_price_cell(const PriceCell& cell) {
+    return {{"id", cell.cure + "/" + cell.probe},
+            {"cure", cell.cure},
+            {"probe", cell.probe},
+            {"effect", name(cell.effect)},
+            {"without", cell.without},
+            {"with", cell.with},
+            {"reason", cell.reason}};
+}
+
+ordered_json of_cost(const Cost& cost) {
+    return {{"id", cost.cure + "/" + cost.load + "/" + cost.figure},
+            {"cure", cost.cure},
+            {"load", cost.load},
+            {"figure", cost.figure},
+            {"verdict", name(cost.verdict)},
+            {"without", of_measure(cost.without)},
+            {"with", of_measure(cost.with)},
+            {"more", of_measure(cost.more)}};
 }
 
 ordered_json of_fact(const Fact& fact) {
@@ -272,6 +304,23 @@ ordered_json to_json(const Calibration& calibration) {
             {"confusion", list(calibration.confusion, of_confusion)}};
 }
 
+ordered_json to_json(const PriceTable& table) {
+    ordered_json tools = object();
+    for (const auto& [tool, version] : table.key.tools) {
+        tools[tool] = version;
+    }
+    return {{"kernel", table.key.kernel},
+            {"version", table.key.version},
+            {"tools", std::move(tools)},
+            {"measured_at", table.measured_at},
+            {"seconds", table.seconds},
+            {"cures", list(table.cures, of_price_row)},
+            {"probes", list(table.probes, of_price_row)},
+            {"loads", list(table.loads, of_price_row)},
+            {"cells", list(table.cells, of_price_cell)},
+            {"costs", list(table.costs, of_cost)}};
+}
+
 ordered_json to_json(const RunResult& run) {
     ordered_json all = {{"schema", "pathproof-report/1"},
                         {"verdict", name(run.verdict)},
@@ -290,6 +339,9 @@ ordered_json to_json(const RunResult& run) {
                         {"scenarios", list(run.scenarios, of_scenario)}};
     if (!run.options.command.empty()) {
         all["options"] = of_options(run.options);
+    }
+    if (run.prices) {
+        all["prices"] = to_json(*run.prices);
     }
     return all;
 }

@@ -2,6 +2,7 @@
 
 #include "harness/report/coverage.h"
 #include "harness/report/html.h"
+#include "harness/report/prices.h"
 #include "harness/report/report.h"
 #include "harness/report/text.h"
 
@@ -102,6 +103,7 @@ std::string summary(const RunResult& run, Colour colour) {
     for (const ScenarioResult& scenario : run.scenarios) {
         text += of_scenario(scenario, colour);
     }
+    text += run.prices ? prices_text(*run.prices) : "";
     // Not wrapped: it is there to be copied.
     return text + "\n" + "repeat   " + wrap(run.repeat_command, std::string::npos, kLabel) + "\n";
 }

@@ -12,6 +12,7 @@
 
 #include "harness/report/embedded.h"
 #include "harness/report/json.h"
+#include "harness/verdict/prices.h"
 
 namespace pathproof::report {
 namespace {
@@ -141,12 +142,14 @@ Status check_proofs(const ScenarioResult& scenario) {
     return {};
 }
 
-}  // namespace
-
-Status validate(const std::string& text) {
+// `part`: one of the schema's definitions; empty: the whole document.
+Status validate_as(const nlohmann::json& document, const std::string& part) {
     try {
-        const auto document = nlohmann::json::parse(text);
-        const auto schema_document = nlohmann::json::parse(kSchemaText);
+        nlohmann::json schema_document = nlohmann::json::parse(kSchemaText);
+        if (!part.empty()) {
+            schema_document = {{"$ref", "#/definitions/" + part},
+                               {"definitions", schema_document["definitions"]}};
+        }
         valijson::Schema schema;
         valijson::SchemaParser(valijson::SchemaParser::kDraft7)
             .populateSchema(NlohmannJsonAdapter(schema_document), schema);
@@ -161,8 +164,46 @@ Status validate(const std::string& text) {
     }
 }
 
+}  // namespace
+
+Status validate(const std::string& text) {
+    try {
+        return validate_as(nlohmann::json::parse(text), "");
+    } catch (const std::exception& wrong) {
+        return fail(ErrorCode::kBadInput, "report: {}", wrong.what());
+    }
+}
+
+Status validate_price_table(const nlohmann::ordered_json& table) {
+    return validate_as(table, "price_table");
+}
+
+Status check_prices(const PriceTable& table) {
+    std::set<std::string> ids;
+    for (const PriceCell& cell : table.cells) {
+        if (!ids.insert(cell.cure + "/" + cell.probe).second) {
+            return fail(ErrorCode::kFailed, "report: the prices have {}/{} twice", cell.cure,
+                        cell.probe);
+        }
+    }
+    for (const Cost& cost : table.costs) {
+        const std::string id = fmt::format("{}/{}/{}", cost.cure, cost.load, cost.figure);
+        if (!ids.insert(id).second) {
+            return fail(ErrorCode::kFailed, "report: the prices have {} twice", id);
+        }
+        for (const Measure* measure : {&cost.without, &cost.with, &cost.more}) {
+            if (measure->value.is_number()) {
+                TRY(check_interval(fmt::format("'{}' of the price {}", measure->name, id),
+                                   measure->value.number(), measure->interval));
+            }
+        }
+    }
+    return {};
+}
+
 Status check_consistency(const RunResult& run) {
     std::set<std::string> ids;
+    TRY(run.prices ? check_prices(*run.prices) : Status());
     for (const ScenarioResult& scenario : run.scenarios) {
         if (!ids.insert(scenario.id).second) {
             return fail(ErrorCode::kFailed, "report: two scenarios are named '{}'", scenario.id);

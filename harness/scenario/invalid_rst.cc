@@ -77,6 +77,8 @@ class SegmentBench {
     // What keeps a cell from being measured, such as an agent that died, is an objection in it.
     MeasuredSegmentCell measure(const SegmentCell& what) {
         MeasuredSegmentCell cell{.what = what};
+        cell.what.be_liberal = what.be_liberal || context_.options.cure.be_liberal;
+        cell.what.drops = what.drops || context_.options.cure.drops_invalid;
         std::string lines;
         if (const Status made = run(what, cell, lines); !made) {
             cell.seen.objections.push_back(made.error().message);

@@ -10,6 +10,7 @@ Result<NatPathHosts> NatPathHosts::open(Context& context) {
     if (const lab::RoleFacts facts = hosts.lab->facts(); !facts.empty()) {
         context.measured.know(role_facts(facts, "What the NAT path is made of"));
     }
+    hosts.lab->apply_cure(context.options.cure);
     hosts.client = TRY(agent::Client::start_in_netns(hosts.names().client));
     hosts.dut = TRY(agent::Client::start_in_netns(hosts.names().dut));
     hosts.server = TRY(agent::Client::start_in_netns(hosts.names().server));

@@ -115,6 +115,15 @@ Result<bool> OverlayBench::feature(const std::string& device, const std::string&
 
 Status OverlayBench::set(const OverlayPoint& point) {
     TRY(lab_->configure({.udp_checksum = point.udp_checksum, .masquerade = point.masquerade}));
+    const lab::PathCure& cure = context_.options.cure;
+    for (agent::Client* pod : {pod_a_.get(), pod_b_.get()}) {
+        TRY(cure.timestamps
+                ? pod->write_sysctl("net.ipv4.tcp_timestamps", std::to_string(*cure.timestamps))
+                : Status());
+    }
+    for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
+        TRY(cure.be_liberal ? node->write_sysctl(lab::kBeLiberal, "1") : Status());
+    }
     TRY(set_feature(names().vxlan, "tx-checksum-ip-generic", point.vxlan_tx));
     return set_feature(names().underlay, "tx", point.underlay_tx);
 }

@@ -74,18 +74,22 @@ std::string ResolverHosts::resolv_conf(const std::vector<std::string>& search,
 }
 
 // Its sockets are of the server's namespace, its thread is one of ours: no log has to come from elsewhere.
-Status ResolverHosts::serve(std::unique_ptr<agent::DnsServer>& server,
-                            agent::DnsRules rules) const {
+Status ResolverHosts::serve(std::unique_ptr<agent::DnsServer>& server, agent::DnsRules rules,
+                            agent::milliseconds delay) const {
     return process::in_netns(hosts_.names().server, [&]() -> Status {
-        server = TRY(agent::DnsServer::start(
-            {.listen = {hosts_.names().server_address, 53}, .address = {}, .address6 = {}}, rules));
+        server = TRY(agent::DnsServer::start({.listen = {hosts_.names().server_address, 53},
+                                              .address = {},
+                                              .address6 = {},
+                                              .delay = delay},
+                                             rules));
         return {};
     });
 }
 
 Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLookup>& lookups,
                                                       std::vector<agent::DnsRule> rules,
-                                                      std::vector<agent::DnsLoss> losses) {
+                                                      std::vector<agent::DnsLoss> losses,
+                                                      agent::milliseconds delay) {
     // Those of one resolver together, and those that are paced.
     std::map<std::pair<resolver::Kind, bool>, std::vector<std::size_t>> groups;
     for (std::size_t i = 0; i < lookups.size(); ++i) {
@@ -100,8 +104,8 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
                                    .most_frames = kMostDnsFrames,
                                    .most_bytes = kDnsFrameBytes}));
     std::unique_ptr<agent::DnsServer> server;
-    const Status served =
-        serve(server, {.rules = std::move(rules), .losses = std::move(losses), .keep_log = true});
+    const Status served = serve(
+        server, {.rules = std::move(rules), .losses = std::move(losses), .keep_log = true}, delay);
     struct Running {
         const std::vector<std::size_t>* members;
         std::future<Result<std::vector<resolver::Outcome>>> outcomes;
@@ -156,6 +160,16 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
         }
     }
     return trails;
+}
+
+Result<std::uint64_t> ResolverHosts::packets() const {
+    const auto counters = TRY(hosts_.dut->counters());
+    std::uint64_t sum = 0;
+    for (const char* way : {".rx_packets", ".tx_packets"}) {
+        const auto found = counters.find(hosts_.names().dut_client_device + way);
+        sum += found == counters.end() ? 0 : found->second;
+    }
+    return sum;
 }
 
 std::string trail_text(const std::string& name, const LookupTrail& trail) {

@@ -35,13 +35,17 @@ class ResolverHosts {
     std::string resolv_conf(const std::vector<std::string>& search,
                             const std::string& options) const;
 
-    // Answers as the rules say while all lookups are made.
+    // Answers as the rules say while all lookups are made, each after the delay.
     Result<std::vector<LookupTrail>> round(const std::vector<AskedLookup>& lookups,
                                            std::vector<agent::DnsRule> rules,
-                                           std::vector<agent::DnsLoss> losses);
+                                           std::vector<agent::DnsLoss> losses,
+                                           agent::milliseconds delay = {});
+    // Packets of the client's wire, both ways, since it is there.
+    Result<std::uint64_t> packets() const;
 
   private:
-    Status serve(std::unique_ptr<agent::DnsServer>& server, agent::DnsRules rules) const;
+    Status serve(std::unique_ptr<agent::DnsServer>& server, agent::DnsRules rules,
+                 agent::milliseconds delay) const;
 
     NatPathHosts hosts_;
     std::map<resolver::Kind, std::string> lacks_;  // those that were tried

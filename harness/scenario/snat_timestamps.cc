@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
+#include "harness/lab/plan.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/flow_timeline.h"
 #include "harness/scenario/measures.h"
@@ -58,8 +59,9 @@ class PathBench {
     // snat-race), is made again, up to three times in all.
     MeasuredTimestampCell measure(const TimestampCell& what) {
         MeasuredTimestampCell cell{.what = what};
+        cell.what.path = lab::with_cure(what.path, context_.options.cure);
         for (unsigned attempt = 1; attempt <= kMostRuns; ++attempt) {
-            auto seen = run(what, cell);
+            auto seen = run(cell.what, cell);
             if (!seen) {
                 cell.seen = {.objections = {seen.error().message}};
                 return cell;

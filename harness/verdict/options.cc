@@ -24,6 +24,7 @@ std::string repeat_command(const RunOptions& options) {
     }
     add(!options.cells.empty(), "--cells", fmt::format("'{}'", fmt::join(options.cells, ",")));
     add(options.repeat > 1, "--repeat", options.repeat);
+    line += options.prices ? " --prices" : "";
     line += options.quick ? " --quick" : "";
     line += options.no_hugepages ? " --no-hugepages" : "";
     return line;

@@ -22,6 +22,7 @@ struct RunOptions {
     ScenarioOptions of_scenarios = {};        // those that were given
     std::uint32_t repeat = 1;                 // how often each scenario is run
     bool no_hugepages = false;
+    bool prices = false;  // what cures do besides, measured after the scenarios
     // Of `offload check DEV`. No device: DPDK ports.
     std::string device = {};
     std::string netns = {};

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -231,6 +232,8 @@ struct FactGroup {
     std::vector<Fact> facts;
 };
 
+struct PriceTable;  // prices.h
+
 struct RunResult {
     RunVerdict verdict = RunVerdict::kIncomplete;
     std::vector<std::string> reasons;  // why that verdict: one sentence each, most important first
@@ -247,6 +250,7 @@ struct RunResult {
     double seconds = 0;
     std::vector<FactGroup> environment;
     std::vector<ScenarioResult> scenarios;
+    std::shared_ptr<const PriceTable> prices = nullptr;  // null: not asked for
 };
 
 // The rule of the blueprint, applied to the scenarios: sets nothing else.

@@ -130,6 +130,20 @@ BOOST_AUTO_TEST_CASE(the_nat_path_counts_or_drops_what_is_invalid_and_lets_answe
                "route replace 198.18.0.2/32 dev s1\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_cure_is_on_top_of_what_is_configured_and_makes_no_snat_of_its_own) {
+    using Snat = NatBoxOptions::Snat;
+    BOOST_TEST((with_cure({.snat = Snat::kMasquerade}, {.random_fully = true}).snat ==
+                Snat::kMasqueradeRandomFully));
+    BOOST_TEST((with_cure({.snat = Snat::kNone}, {.random_fully = true}).snat == Snat::kNone));
+    BOOST_TEST((with_cure({.snat = Snat::kMasquerade}, {}).snat == Snat::kMasquerade));
+    const NatPathOptions cured =
+        with_cure({.timestamps = 1}, {.timestamps = 2, .be_liberal = true, .drops_invalid = true});
+    BOOST_TEST(cured.timestamps == 2);
+    BOOST_TEST(cured.be_liberal);
+    BOOST_TEST((cured.invalid == NatPathOptions::Invalid::kDropped));
+    BOOST_TEST(with_cure({.timestamps = 0}, {}).timestamps == 0);
+}
+
 BOOST_AUTO_TEST_CASE(the_nat_path_names_endpoints_as_kube_proxy_does) {
     const NatPathNames names = nat_path_names("1a2b");
     const auto closed = endpoints_that(EndpointState::kClosed);

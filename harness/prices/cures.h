@@ -1,0 +1,53 @@
+// The cures whose side effects are looked for: those that the scenarios show, and one that is
+// published beside them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/lab/veth_lab.h"
+
+namespace pathproof::prices {
+
+// What a path has that a cure changes. On one without it the cure has nothing to change.
+enum class Part {
+    kMasquerade,  // a MASQUERADE that may keep a flow's port
+    kTunnel,      // vxlan devices
+    kClientTcp,   // the kernel's own TCP in a client
+    kTrackedTcp,  // TCP that conntrack of a DUT sees
+    kBridge,      // a bridge of the DUT with both ends of a flow
+    kResolver,    // getaddrinfo(3) of glibc with a resolv.conf
+    kUdpService,  // a service on UDP whose endpoint changes
+    kFullTable,   // a full table of conntrack
+    kEndpoints,   // a service's rules that name dead endpoints
+    kPortRange,   // MASQUERADE --to-ports
+    kSmallerHop,  // a hop that takes less than the tunnel
+    kDnsmasq,     // dnsmasq, and a cache that asks it over TCP
+    kForwards,    // dnsmasq that forwards lookups by UDP
+    kNameCache,   // a cache that holds A and AAAA apart
+    kNodeDns,     // lookups that a node translates
+};
+// "no bridge has both ends of its flows": of a path without it.
+const char* lack_of(Part part);
+
+struct Cure {
+    std::string id;
+    std::string text;                   // what it is, in the words of the field
+    std::vector<std::string> shown_by;  // scenarios
+    Part needs = Part::kMasquerade;
+    // How it is set on a path that is not of its own scenario: on the NAT path, or in a resolver.
+    lab::PathCure path = {};
+    std::string resolver = {};  // options of a resolv.conf(5)
+    bool dot = false;           // behind the name
+
+    bool on_path() const { return path != lab::PathCure{}; }
+    bool in_resolver() const { return dot || !resolver.empty(); }
+};
+
+const std::vector<Cure>& all_cures();
+// Ids of those that a scenario shows.
+std::vector<std::string> cures_shown_by(const std::string& scenario);
+// Null for an unknown id.
+const Cure* find_cure(const std::string& id);
+
+}  // namespace pathproof::prices

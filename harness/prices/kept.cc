@@ -1,0 +1,95 @@
+#include "harness/prices/kept.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/base/file.h"
+#include "dataplane/base/new_file.h"
+#include "harness/report/json.h"
+
+namespace pathproof::prices {
+namespace {
+
+constexpr const char* kSchema = "pathproof-prices/1";
+constexpr std::size_t kMostTables = 16;  // the newest
+
+}  // namespace
+
+std::string kept_file() {
+    const char* state = std::getenv("XDG_STATE_HOME");
+    const char* home = std::getenv("HOME");
+    const std::string base = state != nullptr && *state == '/' ? state
+                             : home != nullptr && *home == '/' ? home + std::string("/.local/state")
+                                                               : "/var/lib";
+    return base + "/pathproof/prices.json";
+}
+
+Result<std::vector<verdict::PriceTable>> read_kept(const std::string& text) {
+    const auto read = nlohmann::ordered_json::parse(text, nullptr, false);
+    if (!read.is_object() || read.value("schema", nlohmann::ordered_json()) != kSchema ||
+        !read.contains("tables") || !read["tables"].is_array()) {
+        return fail(ErrorCode::kBadInput, "it holds no tables of prices ({})", kSchema);
+    }
+    std::vector<verdict::PriceTable> tables;
+    for (const auto& table : read["tables"]) {
+        tables.push_back(TRY(report::price_table(table)));
+    }
+    return tables;
+}
+
+std::string kept_text(const std::vector<verdict::PriceTable>& tables) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const verdict::PriceTable& table : tables) {
+        all.push_back(report::to_json(table));
+    }
+    const nlohmann::ordered_json document = {{"schema", kSchema}, {"tables", std::move(all)}};
+    return document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+namespace {
+
+// None where there is no file.
+Result<std::vector<verdict::PriceTable>> read_file_of(const std::string& file) {
+    const auto text = read_file(file);
+    if (!text) {
+        return text.error().code == ErrorCode::kNotFound
+                   ? Result<std::vector<verdict::PriceTable>>(std::vector<verdict::PriceTable>{})
+                   : pass_on(text.error());
+    }
+    auto tables = read_kept(*text);
+    return tables ? std::move(tables)
+                  : fail(ErrorCode::kBadInput,
+                         "{} cannot be used: {}; remove it, and 'pathproof qualify --prices' makes "
+                         "it anew",
+                         file, tables.error().message);
+}
+
+}  // namespace
+
+Result<std::optional<verdict::PriceTable>> find_kept(const std::string& file,
+                                                     const verdict::PriceKey& key) {
+    auto tables = TRY(read_file_of(file));
+    const auto found = std::ranges::find(tables, key, &verdict::PriceTable::key);
+    return found == tables.end() ? std::optional<verdict::PriceTable>()
+                                 : std::optional<verdict::PriceTable>(std::move(*found));
+}
+
+Status keep(const std::string& file, const verdict::PriceTable& table) {
+    auto tables = TRY(read_file_of(file));
+    std::erase_if(tables, [&](const auto& each) { return each.key == table.key; });
+    tables.insert(tables.begin(), table);
+    tables.resize(std::min(tables.size(), kMostTables));
+    std::error_code wrong;
+    const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+    std::filesystem::create_directories(folder, wrong);
+    if (wrong) {
+        return fail(ErrorCode::kFailed, "make the folder {}: {}", folder.string(), wrong.message());
+    }
+    auto written = TRY(NewFile::beside(file));
+    TRY(written.write(kept_text(tables)));
+    return written.put_in_place();
+}
+
+}  // namespace pathproof::prices

@@ -1,0 +1,43 @@
+// What a cure costs: loads that are run with it and without it in turn, and the figures of each.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/prices/cures.h"
+#include "harness/scenario/scenario.h"
+#include "harness/verdict/prices.h"
+
+namespace pathproof::prices {
+
+// A figure and its value.
+using Sample = std::map<std::string, double>;
+// One run with each cure, by its id, and one without (""). What came to nothing is missing.
+using Round = std::map<std::string, Sample>;
+
+struct LoadRun {
+    std::vector<Round> rounds;
+    std::map<std::string, std::string> lacks;  // of a figure: why it was not measured
+};
+
+struct Load {
+    std::string id;
+    std::string text;
+    std::vector<Part> has;  // of its path
+    std::vector<verdict::CostFigure> figures;
+    Result<LoadRun> (*run)(scenario::Context& context, const std::vector<const Cure*>& cures,
+                           unsigned rounds);
+    unsigned rounds = 9;  // of six or more the median has an interval
+
+    bool takes(const Cure& cure) const;
+};
+
+const std::vector<Load>& all_loads();
+
+// Of a load: each figure with each cure. `lacks`: why it was not run; empty: it was.
+std::vector<verdict::Cost> costs_of(const Load& load, const std::vector<const Cure*>& cures,
+                                    const LoadRun& run, const std::string& lacks);
+
+}  // namespace pathproof::prices

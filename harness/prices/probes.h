@@ -1,0 +1,72 @@
+// What each cure is tried on: the smallest cell of each scenario that shows its failure, and one probe for
+// each side effect that is known.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/prices/cures.h"
+#include "harness/scenario/scenario.h"
+#include "harness/verdict/prices.h"
+
+namespace pathproof::prices {
+
+// What came of a probe without any cure, in all runs of it, and with each that was tried.
+struct Tried {
+    std::vector<verdict::ProbeOutcome> without;
+    std::map<std::string, verdict::ProbeOutcome> with;  // by the cure's id
+};
+
+// A cell of the probe's scenario that is the probe with a cure.
+struct OwnCell {
+    std::string cure;
+    std::string cell;
+    // Of a cell that demonstrates what the cure breaks: what its PASS means for the probe.
+    std::string breaks = {};
+};
+
+// Of a cell whose verdict does not tell of its harm: the measures that do.
+struct Harm {
+    std::string count, all;
+    std::string text;  // "connections broke"
+};
+
+struct Probe {
+    std::string id;
+    std::string text;
+    std::vector<Part> has;  // of its path
+    // The scenario and its cells: without a cure, once more after the cures, with cures.
+    std::string scenario = {};
+    std::string cell = {};
+    std::string cause = {};  // by which the cell fails; a failure by another says nothing
+    std::string after = {};
+    std::vector<OwnCell> own = {};
+    Harm harm = {};
+    // Cures of the NAT path that its lab cannot set. "*": all.
+    std::vector<std::string> cannot = {};
+    // In place of a scenario.
+    Result<Tried> (*run)(scenario::Context& context,
+                         const std::vector<const Cure*>& cures) = nullptr;
+
+    bool has_part(Part part) const;
+    const OwnCell* own_cell(const std::string& cure) const;
+    // Why that cure is not tried on it; empty: it is.
+    std::string leaves_out(const Cure& cure) const;
+    // And whether that is because the path has nothing of what the cure changes.
+    bool does_not_apply(const Cure& cure) const { return !has_part(cure.needs); }
+};
+
+const std::vector<Probe>& all_probes();
+
+// Runs it without a cure and with each that it does not leave out. An error: nothing could be run.
+Result<Tried> run_probe(scenario::Context& context, const Probe& probe,
+                        const std::vector<const Cure*>& cures);
+
+// Of probes.cc's table.
+Result<Tried> run_long_lived(scenario::Context& context, const std::vector<const Cure*>& cures);
+Result<Tried> run_ipv6_only(scenario::Context& context, const std::vector<const Cure*>& cures);
+Result<Tried> run_short_name(scenario::Context& context, const std::vector<const Cure*>& cures);
+Result<Tried> run_taken_workers(scenario::Context& context, const std::vector<const Cure*>& cures);
+
+}  // namespace pathproof::prices

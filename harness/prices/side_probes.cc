@@ -1,0 +1,222 @@
+// The probes for side effects that no scenario looks for.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "harness/agent/socket.h"
+#include "harness/prices/probes.h"
+#include "harness/process/netns.h"
+#include "harness/scenario/concluded.h"
+#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/resolver_bench.h"
+
+namespace pathproof::prices {
+namespace {
+
+using namespace std::chrono_literals;
+using scenario::NatPathHosts;
+using scenario::some_of;
+using verdict::CellVerdict;
+using verdict::ProbeOutcome;
+
+constexpr std::uint32_t kOpenConnections = 8;
+constexpr auto kUntilCure = 500ms;  // by then all are open
+constexpr auto kUntilUse = 1500ms;
+const std::string kServiceSays = "service";
+
+constexpr unsigned kLookupsEach = 3;
+constexpr unsigned kLookupRate = 50;
+constexpr std::uint16_t kBehindDnsmasq = 10'053;
+constexpr unsigned kWorkers = 20;  // of dnsmasq, as it comes
+constexpr auto kUntilTaken = 5s;
+constexpr auto kLookupLimit = 4s;
+const std::vector<std::string> kClusterList = {"default.svc.cluster.local", "svc.cluster.local",
+                                               "cluster.local"};
+
+ProbeOutcome outcome(std::uint64_t failed, std::uint64_t all, const std::string& what) {
+    return failed == 0
+               ? ProbeOutcome{CellVerdict::kPass, ""}
+               : ProbeOutcome{CellVerdict::kFail, fmt::format("{} {}", some_of(failed, all), what)};
+}
+
+ProbeOutcome outcome_of(const std::vector<resolver::Outcome>& lookups) {
+    std::uint64_t failed = 0;
+    std::string word;
+    for (const resolver::Outcome& each : lookups) {
+        failed += each.ok() ? 0 : 1;
+        word = each.ok() ? word : each.word;
+    }
+    return outcome(
+        failed, lookups.size(),
+        "lookups: " +
+            (word == "killed" ? fmt::format("no end in {} s", kLookupLimit.count()) : word));
+}
+
+// The resolver's options of a cure, behind those of a cluster.
+std::string options_with(const Cure* cure) {
+    return cure == nullptr || cure->resolver.empty() ? "ndots:5" : "ndots:5 " + cure->resolver;
+}
+
+// Three lookups of names that end so without a cure, with each cure, and without one again.
+Result<Tried> look_up_with(scenario::Context& context, const std::string& rest,
+                           const std::vector<agent::DnsRule>& rules,
+                           const std::vector<const Cure*>& cures) {
+    auto hosts = TRY(scenario::ResolverHosts::open(context));
+    std::vector<const Cure*> variants{nullptr};
+    variants.insert(variants.end(), cures.begin(), cures.end());
+    variants.push_back(nullptr);
+    std::vector<scenario::AskedLookup> asked;
+    for (const Cure* cure : variants) {
+        for (unsigned i = 0; i < kLookupsEach; ++i) {
+            asked.push_back(
+                {.lookup = {.name = fmt::format("n{:05}{}{}", asked.size(), rest,
+                                                cure != nullptr && cure->dot ? "." : ""),
+                            .resolv_conf = hosts.resolv_conf(kClusterList, options_with(cure)),
+                            .limit = kLookupLimit}});
+        }
+    }
+    const auto trails = TRY(hosts.round(asked, rules, {}));
+    Tried tried;
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+        std::vector<resolver::Outcome> lookups;
+        for (unsigned i = 0; i < kLookupsEach; ++i) {
+            lookups.push_back(trails[v * kLookupsEach + i].outcome);
+        }
+        variants[v] == nullptr
+            ? tried.without.push_back(outcome_of(lookups))
+            : static_cast<void>(tried.with[variants[v]->id] = outcome_of(lookups));
+    }
+    return tried;
+}
+
+Result<ProbeOutcome> keep_open(NatPathHosts& hosts, const lab::PathCure& cure) {
+    const lab::NatPathNames& names = hosts.names();
+    lab::NatPathOptions options{.snat = lab::NatBoxOptions::Snat::kMasquerade,
+                                .web_endpoints = {names.endpoints[0]}};
+    hosts.lab->apply_cure({});
+    TRY(hosts.lab->configure(options));
+    auto connecting = std::async(std::launch::async, [&] {
+        return hosts.client->tcp_connects({.server = names.web_service,
+                                           .count = kOpenConnections,
+                                           .per_second = 200,
+                                           .closes_first = agent::Closer::kServerAsked,
+                                           .timeout = 3000ms,
+                                           .asks_after = kUntilUse});
+    });
+    std::this_thread::sleep_for(kUntilCure);
+    options.flows = lab::NatPathOptions::Flows::kKeep;
+    hosts.lab->apply_cure(cure);
+    const Status set = hosts.lab->configure(options);
+    const auto report = TRY(connecting.get());
+    TRY(Status(set));
+    std::uint64_t broken = 0;
+    for (const agent::Connect& each : report.connects) {
+        broken +=
+            each.error == 0 && each.end == 0 && each.said == kServiceSays + kServiceSays ? 0 : 1;
+    }
+    return outcome(broken, report.connects.size(), "connections broke");
+}
+
+// Connections of the client to a server that say nothing.
+Status take_workers(NatPathHosts& hosts, std::vector<Fd>& held) {
+    const frame::IpAddress server = hosts.names().server_address;
+    TRY(process::in_netns(hosts.names().client, [&]() -> Status {
+        for (unsigned i = 0; i < kWorkers; ++i) {
+            Fd socket = TRY(agent::open_socket(AF_INET, SOCK_STREAM, IPPROTO_TCP));
+            const int wrong =
+                agent::connect_before(socket.get(), {server, 53}, agent::Deadline(kUntilTaken));
+            if (wrong != 0) {
+                return fail(ErrorCode::kFailed, "connect to dnsmasq: {}",
+                            agent::describe_errno(wrong));
+            }
+            held.push_back(std::move(socket));
+        }
+        return {};
+    }));
+    for (const auto until = std::chrono::steady_clock::now() + kUntilTaken;;) {
+        const auto report = TRY(hosts.server->dnsmasq_report());
+        if (report.workers >= kWorkers) {
+            return {};
+        }
+        if (std::chrono::steady_clock::now() > until) {
+            return fail(ErrorCode::kUnavailable, "{} of dnsmasq's {} workers were taken",
+                        report.workers, kWorkers);
+        }
+        std::this_thread::sleep_for(100ms);
+    }
+}
+
+}  // namespace
+
+Result<Tried> run_long_lived(scenario::Context& context, const std::vector<const Cure*>& cures) {
+    auto hosts = TRY(NatPathHosts::open(context));
+    TRY(hosts.server->start_closing_server(
+        {.listen = {hosts.names().endpoints[0], lab::kEndpointPort},
+         .closes_first = agent::Closer::kServerAsked,
+         .greeting = kServiceSays}));
+    Tried tried;
+    tried.without.push_back(TRY(keep_open(hosts, {})));
+    for (const Cure* cure : cures) {
+        tried.with[cure->id] = TRY(keep_open(hosts, cure->path));
+    }
+    tried.without.push_back(TRY(keep_open(hosts, {})));
+    return tried;
+}
+
+Result<Tried> run_ipv6_only(scenario::Context& context, const std::vector<const Cure*>& cures) {
+    return look_up_with(context, ".v6.example.com",
+                        {{.name = "v6.example.com",
+                          .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})},
+                         {.name = ".", .rcode = 3}},
+                        cures);
+}
+
+Result<Tried> run_short_name(scenario::Context& context, const std::vector<const Cure*>& cures) {
+    return look_up_with(context, ".kube-system",
+                        {{.name = "kube-system.svc.cluster.local",
+                          .address = frame::IpAddress::v4(0xcb007105)},  // 203.0.113.5
+                         {.name = ".", .rcode = 3}},
+                        cures);
+}
+
+Result<Tried> run_taken_workers(scenario::Context& context, const std::vector<const Cure*>& cures) {
+    auto hosts = TRY(NatPathHosts::open(context));
+    TRY(hosts.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
+    const frame::Endpoint behind{frame::IpAddress::v4(0x7f000001), kBehindDnsmasq};
+    TRY(hosts.server->start_dns_server({.listen = behind,
+                                        .address = hosts.names().server_address,
+                                        .address6 = frame::IpAddress{}}));
+    TRY(hosts.server->start_dnsmasq(
+        {.addresses = {hosts.names().server_address}, .upstream = behind}));
+    std::vector<Fd> held;
+    TRY(take_workers(hosts, held));
+    std::vector<const Cure*> variants{nullptr};
+    variants.insert(variants.end(), cures.begin(), cures.end());
+    variants.push_back(nullptr);
+    std::vector<resolver::Lookup> lookups;
+    for (const Cure* cure : variants) {
+        for (unsigned i = 0; i < kLookupsEach; ++i) {
+            lookups.push_back({.name = fmt::format("n{:05}.example.com{}", lookups.size(),
+                                                   cure != nullptr && cure->dot ? "." : ""),
+                               .resolv_conf = fmt::format("nameserver {}\noptions {}\n",
+                                                          to_string(hosts.names().server_address),
+                                                          options_with(cure)),
+                               .limit = kLookupLimit});
+        }
+    }
+    const auto outcomes =
+        TRY(resolver::look_up(hosts.names().client, resolver::Kind::kGlibc, lookups, kLookupRate));
+    Tried tried;
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+        const auto first = outcomes.begin() + static_cast<std::ptrdiff_t>(v * kLookupsEach);
+        const ProbeOutcome of = outcome_of({first, first + kLookupsEach});
+        variants[v] == nullptr ? tried.without.push_back(of)
+                               : static_cast<void>(tried.with[variants[v]->id] = of);
+    }
+    return tried;
+}
+
+}  // namespace pathproof::prices

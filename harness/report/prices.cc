@@ -1,0 +1,160 @@
+#include "harness/report/prices.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness/report/html_parts.h"
+#include "harness/report/text.h"
+
+namespace pathproof::report {
+namespace {
+
+using namespace verdict;
+
+constexpr std::size_t kPriceWidth = 100;
+constexpr std::size_t kPriceIndent = 4;
+
+std::string key_text(const PriceTable& table) {
+    std::vector<std::string> tools;
+    for (const auto& [tool, version] : table.key.tools) {
+        tools.push_back(version.starts_with(tool) ? version : tool + " " + version);
+    }
+    return fmt::format("Linux {}, pathproof {}, {}", table.key.kernel, table.key.version,
+                       fmt::join(tools, ", "));
+}
+
+std::string counts_text(const PriceTable& table) {
+    std::vector<std::string> counts;
+    for (const Effect effect : {Effect::kCures, Effect::kBreaks, Effect::kDoesNotTouch,
+                                Effect::kNotMeasured, Effect::kDoesNotApply}) {
+        counts.push_back(fmt::format(
+            "{} {}", std::ranges::count(table.cells, effect, &PriceCell::effect), name(effect)));
+    }
+    return fmt::format("{}, {}: {}", plural(table.cures.size(), "cure"),
+                       plural(table.cells.size(), "cell"), fmt::join(counts, ", "));
+}
+
+std::string probes_with(const PriceTable& table, const std::string& cure, Effect effect) {
+    std::vector<std::string> probes;
+    for (const PriceCell& cell : table.cells) {
+        if (cell.cure == cure && cell.effect == effect) {
+            probes.push_back(
+                effect == Effect::kBreaks        ? fmt::format("{} ({})", cell.probe, cell.with)
+                : effect == Effect::kNotMeasured ? fmt::format("{} ({})", cell.probe, cell.reason)
+                                                 : cell.probe);
+        }
+    }
+    return fmt::format("{}", fmt::join(probes, ", "));
+}
+
+std::string measure_text(const Measure& measure) {
+    return measure.value.is_null() ? "not measured"
+           : !measure.interval     ? format_value(measure)
+                                   : fmt::format("{} ({} to {})", format_value(measure),
+                                                 format_number(measure.interval->low),
+                                                 format_number(measure.interval->high));
+}
+
+// Of one load: what it costs and saves, then what is within noise, then what was not measured.
+std::string costs_text(const PriceTable& table, const std::string& cure, const std::string& load) {
+    std::vector<std::string> told, noise;
+    std::map<std::string, std::vector<std::string>> lacking;  // by their reason
+    for (const Cost& cost : table.costs) {
+        if (cost.cure != cure || cost.load != load) {
+            continue;
+        }
+        const std::string& label = cost.more.label;
+        if (cost.verdict == CostVerdict::kNotMeasured) {
+            lacking[cost.more.note].push_back(label);
+        } else if (cost.verdict == CostVerdict::kWithinNoise) {
+            noise.push_back(fmt::format("{} ({})", label, measure_text(cost.more)));
+        } else {
+            told.push_back(fmt::format("{} {}: {}, without it {}", name(cost.verdict), label,
+                                       measure_text(cost.more), measure_text(cost.without)));
+        }
+    }
+    if (!noise.empty()) {
+        told.push_back(fmt::format("within noise: {}", fmt::join(noise, ", ")));
+    }
+    for (const auto& [why, labels] : lacking) {
+        told.push_back(fmt::format("not measured: {} ({})", fmt::join(labels, ", "), why));
+    }
+    return fmt::format("{}", fmt::join(told, "; "));
+}
+
+}  // namespace
+
+std::string prices_text(const PriceTable& table) {
+    const auto line = [](const std::string& text, std::size_t indent = kPriceIndent) {
+        return std::string(indent, ' ') + wrap(text, kPriceWidth, indent + 2) + "\n";
+    };
+    std::string text =
+        "\nprices of cures\n" + line(counts_text(table), 2) + line(key_text(table), 2);
+    for (const PriceRow& load : table.loads) {
+        text += line(fmt::format("load {}: {}", load.id, load.text), 2);
+    }
+    for (const PriceRow& cure : table.cures) {
+        text += line(cure.id + ": " + cure.text, 2);
+        for (const Effect effect :
+             {Effect::kCures, Effect::kBreaks, Effect::kDoesNotTouch, Effect::kNotMeasured}) {
+            const std::string probes = probes_with(table, cure.id, effect);
+            text += probes.empty() ? "" : line(fmt::format("{}: {}", name(effect), probes));
+        }
+        for (const PriceRow& load : table.loads) {
+            const std::string costs = costs_text(table, cure.id, load.id);
+            text += costs.empty() ? "" : line(fmt::format("{}: {}", load.id, costs));
+        }
+    }
+    return text;
+}
+
+std::string prices_html(const PriceTable& table) {
+    Proof matrix{.title = "What each cure does", .columns = {"cure"}, .rows = {}, .conclusion = ""};
+    Proof cells{.title = "Each cell",
+                .columns = {"cure", "probe", "effect", "without", "with", "why"},
+                .rows = {},
+                .conclusion = ""};
+    Proof costs{.title = "What each cure costs",
+                .columns = {"cure", "load", "figure", "without", "with", "difference", "verdict"},
+                .rows = {},
+                .conclusion = "Medians of rounds that alternate, with 95 % intervals."};
+    for (const PriceRow& probe : table.probes) {
+        matrix.columns.push_back(probe.id);
+    }
+    for (const PriceRow& cure : table.cures) {
+        std::vector<std::string> row{cure.text};
+        for (const PriceRow& probe : table.probes) {
+            const auto cell = std::ranges::find_if(table.cells, [&](const PriceCell& each) {
+                return each.cure == cure.id && each.probe == probe.id;
+            });
+            row.emplace_back(cell == table.cells.end() ? "-" : name(cell->effect));
+        }
+        matrix.rows.push_back(std::move(row));
+    }
+    for (const PriceCell& cell : table.cells) {
+        if (cell.effect != Effect::kDoesNotApply) {
+            cells.rows.push_back(
+                {cell.cure, cell.probe, name(cell.effect), cell.without, cell.with, cell.reason});
+        }
+    }
+    for (const Cost& cost : table.costs) {
+        costs.rows.push_back(
+            {cost.cure, cost.load, cost.more.label, measure_text(cost.without),
+             measure_text(cost.with), measure_text(cost.more),
+             cost.verdict == CostVerdict::kNotMeasured ? cost.more.note : name(cost.verdict)});
+    }
+    std::string loads;
+    for (const PriceRow& load : table.loads) {
+        loads += fmt::format("<li><code>{}</code>: {}</li>", escape_markup(load.id),
+                             markup_with_code(load.text));
+    }
+    return fmt::format(
+               R"(<section class="page" id="prices"><h2>The price of cures</h2><p class="lead">{}. {}.</p>)",
+               escape_markup(counts_text(table)), escape_markup(key_text(table))) +
+           proof_html(matrix) + proof_html(cells) + proof_html(costs) +
+           (loads.empty() ? "" : "<ul>" + loads + "</ul>") + "</section>";
+}
+
+}  // namespace pathproof::report
