@@ -434,10 +434,11 @@ BOOST_AUTO_TEST_CASE(an_exporter_on_a_node_names_the_pods_of_its_flows) {
         kill(churn.pid(), SIGTERM);
         churn.end();
     }
-    BOOST_TEST(text.find("pathproof_cni_cache_up 1") != std::string::npos, text);
-    BOOST_TEST(text.find("pathproof_pod_flows_total{pod_namespace=\"default\",pod_name=\"a1\"") !=
-                   std::string::npos,
-               text);
+    const std::string flows = ",pod_namespace=\"default\",pod_name=\"a1\"} ";
+    const std::size_t at = text.find("-node-a\"" + flows);
+    BOOST_TEST(at != std::string::npos, text);
+    BOOST_TEST(text.substr(text.find("} ", at) + 2, 2) != "0\n", text);  // the first is the flows'
+    BOOST_TEST(text.find("pathproof_cni_cache_up{netns=") != std::string::npos, text);
     BOOST_TEST(pathproof_run({"restore"}).exit_status == 0);
 }
 
