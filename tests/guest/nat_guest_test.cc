@@ -154,8 +154,10 @@ BOOST_AUTO_TEST_CASE(a_controller_that_is_killed_in_any_phase_takes_its_guest_an
                    << phase.reached
                    << "; then reached=1; break; fi; sleep 0.1; done\n"
                       "kill -9 $p; wait $p; echo status $? reached $reached\n";
-            const std::string ended = lab::shell("", script.str());
-            BOOST_TEST(contains(ended, "status 137 reached 1"), ended);
+            const auto ended =
+                process::run_program({"sh", "-c", script.str()}, {.timeout = kPatience});
+            BOOST_REQUIRE_MESSAGE(ended, (ended ? "" : ended.error().message));
+            BOOST_TEST(contains(ended->out, "status 137 reached 1"), ended->out + ended->err);
             std::string left;
             for (int look = 0; look < 100; ++look) {
                 left = processes_in_labs();
