@@ -55,10 +55,8 @@ const json* cell_of(const json& scenario, const std::string& id) {
 }
 
 std::uint64_t measure(const json& cell, const std::string& name) {
-    for (const json& each : cell["measures"]) {
-        if (each["name"] == name) {
-            return each["value"].get<std::uint64_t>();
-        }
+    if (cell["measures"].contains(name)) {
+        return cell["measures"][name]["value"].get<std::uint64_t>();
     }
     BOOST_FAIL("no measure " << name << " in " << cell["id"]);
     return 0;
