@@ -27,8 +27,8 @@ class NatBench {
     static Result<std::unique_ptr<NatBench>> build(Context& context);
 
     Status configure(const lab::NatBoxOptions& options);
-    // The highest load that the DUT carries whole: as planned, else half of it, and so on. No cell
-    // offers more, and where it is less than planned none lasts long, unless its pairs were asked for.
+    // Of a DUT that is another machine the load that it carries whole: as planned, or less. No cell offers
+    // more, and where it is less than planned none lasts long, unless its pairs were asked for.
     Status find_load();
     // Two halves from two ports on two lcores, one 5-tuple.
     traffic::PairPlan same_tuple_plan(std::uint64_t pairs) const;

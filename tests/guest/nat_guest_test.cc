@@ -55,10 +55,8 @@ const json* cell_of(const json& scenario, const std::string& id) {
 }
 
 std::uint64_t measure(const json& cell, const std::string& name) {
-    for (const json& each : cell["measures"]) {
-        if (each["name"] == name) {
-            return each["value"].get<std::uint64_t>();
-        }
+    if (cell["measures"].contains(name)) {
+        return cell["measures"][name]["value"].get<std::uint64_t>();
     }
     BOOST_FAIL("no measure " << name << " in " << cell["id"]);
     return 0;
@@ -154,8 +152,10 @@ BOOST_AUTO_TEST_CASE(a_controller_that_is_killed_in_any_phase_takes_its_guest_an
                    << phase.reached
                    << "; then reached=1; break; fi; sleep 0.1; done\n"
                       "kill -9 $p; wait $p; echo status $? reached $reached\n";
-            const std::string ended = lab::shell("", script.str());
-            BOOST_TEST(contains(ended, "status 137 reached 1"), ended);
+            const auto ended =
+                process::run_program({"sh", "-c", script.str()}, {.timeout = kPatience});
+            BOOST_REQUIRE_MESSAGE(ended, (ended ? "" : ended.error().message));
+            BOOST_TEST(contains(ended->out, "status 137 reached 1"), ended->out + ended->err);
             std::string left;
             for (int look = 0; look < 100; ++look) {
                 left = processes_in_labs();

@@ -360,8 +360,8 @@ BOOST_AUTO_TEST_CASE(poll_mode_drivers_carry_traffic_and_the_nics_go_back_as_the
     BOOST_TEST(part(said, "after") == before);
 }
 
-// What each claims, held against what its NIC's other end gets.
-BOOST_AUTO_TEST_CASE(what_poll_mode_drivers_claim_is_judged_port_to_port) {
+// What each claims is held against what its NIC's other end gets, or the report says why not.
+BOOST_AUTO_TEST_CASE(a_check_of_poll_mode_drivers_ends_with_a_verdict_and_its_reason) {
     PmdPlan plan{.pmds = {kPmds.begin(), kPmds.end()}, .script = ""};
     std::string devices;
     for (std::size_t i = 0; i < plan.pmds.size(); ++i) {
@@ -381,8 +381,11 @@ BOOST_AUTO_TEST_CASE(what_poll_mode_drivers_claim_is_judged_port_to_port) {
     for (std::size_t i = 0; i < plan.pmds.size(); ++i) {
         BOOST_TEST_CONTEXT(plan.pmds[i].pmd) {
             const std::string judged = part(said, fmt::format("offload{}", i));
-            BOOST_TEST(contains(judged, plan.pmds[i].pmd), judged);
-            BOOST_TEST((contains(judged, "exit 0") || contains(judged, "exit 1")), judged);
+            BOOST_TEST(contains(judged, "offload-ports"), judged);
+            const bool proven = contains(judged, "exit 0") || contains(judged, "exit 1");
+            BOOST_TEST((proven || (contains(judged, "exit 3") &&
+                                   contains(judged, "plain frames from 0000:00:"))),
+                       judged);
             BOOST_TEST(!contains(judged, "segfault"), judged);
         }
     }
