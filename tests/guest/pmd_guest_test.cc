@@ -360,8 +360,9 @@ BOOST_AUTO_TEST_CASE(poll_mode_drivers_carry_traffic_and_the_nics_go_back_as_the
     BOOST_TEST(part(said, "after") == before);
 }
 
-// What each claims is held against what its NIC's other end gets, or the report says why not.
-BOOST_AUTO_TEST_CASE(a_check_of_poll_mode_drivers_ends_with_a_verdict_and_its_reason) {
+// What each claims is held against what its NIC's other end gets. Drivers and emulations have defects;
+// virtio's has none that is known.
+BOOST_AUTO_TEST_CASE(the_offloads_of_poll_mode_drivers_are_judged_on_the_wire) {
     PmdPlan plan{.pmds = {kPmds.begin(), kPmds.end()}, .script = ""};
     std::string devices;
     for (std::size_t i = 0; i < plan.pmds.size(); ++i) {
@@ -381,10 +382,9 @@ BOOST_AUTO_TEST_CASE(a_check_of_poll_mode_drivers_ends_with_a_verdict_and_its_re
     for (std::size_t i = 0; i < plan.pmds.size(); ++i) {
         BOOST_TEST_CONTEXT(plan.pmds[i].pmd) {
             const std::string judged = part(said, fmt::format("offload{}", i));
-            BOOST_TEST(contains(judged, "offload-ports"), judged);
-            const bool proven = contains(judged, "exit 0") || contains(judged, "exit 1");
-            BOOST_TEST((proven || (contains(judged, "exit 3") &&
-                                   contains(judged, "plain frames from 0000:00:"))),
+            BOOST_TEST(contains(judged, "frames judged: a defect"), judged);
+            const bool is_virtio = std::string(plan.pmds[i].library) == "virtio";
+            BOOST_TEST((contains(judged, "exit 0") || (!is_virtio && contains(judged, "exit 1"))),
                        judged);
             BOOST_TEST(!contains(judged, "segfault"), judged);
         }
