@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "dataplane/judge/reassembly.h"
 #include "dataplane/judge/verifier.h"
@@ -26,6 +27,7 @@ FindingKind kind_of(judge::DifferenceKind kind) {
 }
 
 constexpr std::uint32_t kTagBytes = 4;
+constexpr std::uint32_t kAddressBytes = 12;  // of Ethernet, before a tag
 
 // Where on the wire the buffers begin: behind a tag that the NIC inserts.
 std::vector<std::uint32_t> starts_of(const HandedFrame& handed) {
@@ -83,12 +85,27 @@ bool follows_from_another(const judge::ChecksumFinding& finding, const FrameByte
 FrameBytes tagged(const HandedFrame& handed) {
     FrameBytes bytes = handed.bytes;
     if (handed.vlan_tci != 0) {
-        constexpr std::ptrdiff_t kAddresses = 12;
         const FrameBytes tag = {0x81, 0x00, static_cast<std::uint8_t>(handed.vlan_tci >> 8),
                                 static_cast<std::uint8_t>(handed.vlan_tci)};
-        bytes.insert(bytes.begin() + kAddresses, tag.begin(), tag.end());
+        bytes.insert(bytes.begin() + kAddressBytes, tag.begin(), tag.end());
     }
     return bytes;
+}
+
+// The intended frame without the tag that the NIC was to insert, if that is what came; a MAC fills short
+// frames up.
+std::optional<FrameBytes> without_its_tag(const HandedFrame& handed, const FrameBytes& intended,
+                                          const FrameBytes& wire) {
+    constexpr std::size_t kShortest = 60;
+    if (handed.vlan_tci == 0 || intended.size() < kAddressBytes + kTagBytes + 2) {
+        return std::nullopt;
+    }
+    FrameBytes bare = intended;
+    bare.erase(bare.begin() + kAddressBytes, bare.begin() + kAddressBytes + kTagBytes);
+    const bool begins = wire.size() >= kAddressBytes + 2 &&
+                        std::equal(bare.begin(), bare.begin() + kAddressBytes + 2, wire.begin());
+    const bool fits = wire.size() == bare.size() || wire.size() == std::max(bare.size(), kShortest);
+    return begins && fits ? std::optional(std::move(bare)) : std::nullopt;
 }
 
 // A segment as the super-frame was handed over: its checksum fields hold what the headers held.
@@ -232,6 +249,23 @@ void TxCell::report(const judge::FrameDifference& difference, const Specimen& sp
 }
 
 void TxCell::judge_frame(const Seen& seen) {
+    if (const auto bare = without_its_tag(seen.handed, seen.intended, seen.wire)) {
+        TxFinding& finding = tally(FindingKind::kField, "vlan", "NOT_INSERTED",
+                                   {seen.probe.label, seen.wire, seen.intended, seen.handed.bytes})
+                                 .finding;
+        finding.right_value = seen.handed.vlan_tci;
+        HandedFrame untagged = seen.handed;
+        untagged.vlan_tci = 0;
+        const std::uint64_t exact = counts_.exact;
+        judge_rest({seen.probe, seen.wire, *bare, untagged});
+        counts_.exact = exact;
+    } else {
+        judge_rest(seen);
+    }
+}
+
+// But for a tag.
+void TxCell::judge_rest(const Seen& seen) {
     const judge::FrameVerdict verdict = judge::verify(seen.wire, seen.probe.tunnels);
     const bool exact = seen.wire == seen.intended;
     count_healthy(verdict);

@@ -42,7 +42,7 @@ struct Specimen {
 struct TxFinding {
     FindingKind kind = FindingKind::kChecksum;
     std::string place;  // "inner.tcp", "outer.udp.length", "plain.ipv4"; empty for kMissing, ...
-    // "PSEUDO", "WRONG_FIELD", "SEG_HDR", "UNKNOWN", "MISSING", a refusal; "EXTHDR_START or
+    // "PSEUDO", "WRONG_FIELD", "NOT_INSERTED", "SEG_HDR", "UNKNOWN", "MISSING", a refusal; "EXTHDR_START or
     // VLAN_START" where a misplaced checksum is explained by either.
     std::string title;
     std::uint64_t frames = 0;
@@ -98,6 +98,7 @@ class TxCell {
     };
 
     void judge_frame(const Seen& seen);
+    void judge_rest(const Seen& seen);
     void judge_checksums(const Seen& seen, const judge::FrameVerdict& verdict);
     void compare(const Seen& seen);
     void judge_segments(const Probe& probe, std::span<const FrameBytes> wire);

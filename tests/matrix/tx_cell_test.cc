@@ -179,4 +179,34 @@ BOOST_AUTO_TEST_CASE(the_rate_that_frames_exclude_follows_the_rule_of_three) {
     BOOST_TEST(result.excludes() == 0.01);
 }
 
+// All fields behind it are four bytes off, and are not what is wrong.
+BOOST_AUTO_TEST_CASE(a_tag_that_is_not_inserted_is_one_finding) {
+    const ProbeMaker maker(software_nic_limits(), Direction::kTransmit, {}, 5);
+    for (const InnerTransport transport : {InnerTransport::kUdp, InnerTransport::kTcp}) {
+        const Row row{.vlan = Vlan::kOneInserted, .transport = transport};
+        TxCell cell(row);
+        for (std::uint32_t index = 0; index < kProbes; ++index) {
+            const Result<Probe> probe = maker.make(row, {0, index});
+            BOOST_REQUIRE_MESSAGE(probe, probe.error().message);
+            BOOST_REQUIRE(probe->handed[0].vlan_tci != 0);
+            FrameBytes bare = probe->intended[0];
+            bare.erase(bare.begin() + 12, bare.begin() + 16);
+            if (index == 0) {
+                bare[12 + 2 + 8] ^= 1;  // TTL or hop limit, or a byte beside it
+            }
+            const std::vector<FrameBytes> wire{bare};
+            cell.add(*probe, wire);
+        }
+        const TxCellResult result = cell.result();
+        BOOST_TEST(result.exact == 0U);
+        const auto tag = std::ranges::find(result.findings, "vlan", &TxFinding::place);
+        BOOST_REQUIRE_MESSAGE(tag != result.findings.end(), text(result));
+        BOOST_TEST(tag->title == "NOT_INSERTED");
+        BOOST_TEST(tag->frames == kProbes);
+        for (const TxFinding& finding : result.findings) {
+            BOOST_TEST((finding.place == "vlan" || finding.frames == 1U), text(result));
+        }
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
