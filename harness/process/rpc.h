@@ -1,6 +1,6 @@
 // JSON lines between the controller and its processes (agent, tester).
 //
-//   request   {"id": 7, "op": "features", "args": {"device": "vx"}}
+//   request   {"id": 7, "op": "features", "args": ["vx"]}
 //   answer    {"id": 7, "ok": {...}}   or   {"id": 7, "error": {"code": "not_found", "message": "..."}}
 //
 // One line each, UTF-8, in any order of answers. The end of the input ends the process. The same

@@ -102,10 +102,10 @@ BOOST_AUTO_TEST_CASE(the_agent_answers_every_line_and_ends_with_its_input) {
     const auto output = pathproof_command(
         {"agent"},
         "{\"id\":1,\"op\":\"hello\"}\nnoise\n{\"id\":2,\"op\":\"no_such\"}\n"
-        "{\"id\":3,\"op\":\"read_sysctl\",\"args\":{\"name\":\"net.ipv4.ip_forward\"}}\n"
-        "{\"id\":4,\"op\":\"ping\",\"args\":{}}\n"
-        "{\"id\":5,\"op\":\"ping\",\"args\":{\"destination\":\"nowhere\",\"count\":1,"
-        "\"payload_bytes\":1,\"interval_ms\":1,\"timeout_ms\":1}}\n");
+        "{\"id\":3,\"op\":\"read_sysctl\",\"args\":[\"net.ipv4.ip_forward\"]}\n"
+        "{\"id\":4,\"op\":\"ping\",\"args\":[]}\n"
+        "{\"id\":5,\"op\":\"ping\",\"args\":[{\"destination\":\"nowhere\",\"count\":1,"
+        "\"payload_bytes\":1,\"interval_ms\":1,\"timeout_ms\":1}]}\n");
     BOOST_TEST(output.exit_status == 0);
     std::map<std::string, nlohmann::json> answers;
     for (const std::string& line : lines_of(output.out)) {
