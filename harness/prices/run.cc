@@ -183,21 +183,27 @@ void tell_prices(std::vector<verdict::ScenarioResult>& scenarios, const verdict:
             continue;
         }
         for (const std::string& id : cures_shown_by(scenario.id)) {
-            if (table == nullptr ||
-                std::ranges::count(table->cures, id, &verdict::PriceRow::id) == 0) {
+            const verdict::PriceCount count =
+                table == nullptr ? verdict::PriceCount() : verdict::count_measured(*table, id);
+            if (count.probes + count.figures == 0) {
                 untold = true;
                 continue;
             }
             const std::vector<std::string> effects = verdict::side_effects(*table, id);
-            const std::size_t open = verdict::not_measured(*table, id);
             scenario.cure += fmt::format(
                 "\nSide effects of {}, measured {}: {}{}.", find_cure(id)->text,
                 source == Source::kThisRun
                     ? "in this run"
                     : fmt::format("by `qualify --prices` on this kernel on {}",
                                   table->measured_at.substr(0, 10)),
-                effects.empty() ? "none was seen" : fmt::format("{}", fmt::join(effects, "; ")),
-                open == 0 ? "" : fmt::format(" ({} of its probes came to no result)", open));
+                effects.empty()
+                    ? fmt::format("none was seen in {} of its {} probes; "
+                                  "figures of cost: {}",
+                                  count.probes, count.probes + count.without_result, count.figures)
+                    : fmt::format("{}", fmt::join(effects, "; ")),
+                effects.empty() || count.without_result == 0
+                    ? ""
+                    : fmt::format(" ({} of its probes came to no result)", count.without_result));
         }
         scenario.cure += untold ? "\nSide effects not measured on this kernel: `pathproof qualify "
                                   "--prices` measures them."

@@ -164,10 +164,17 @@ std::vector<std::string> side_effects(const PriceTable& table, const std::string
     return clauses;
 }
 
-std::size_t not_measured(const PriceTable& table, const std::string& cure) {
-    return static_cast<std::size_t>(std::ranges::count_if(table.cells, [&](const PriceCell& cell) {
-        return cell.cure == cure && cell.effect == Effect::kNotMeasured;
-    }));
+PriceCount count_measured(const PriceTable& table, const std::string& cure) {
+    PriceCount count;
+    for (const PriceCell& cell : table.cells) {
+        if (cell.cure == cure && cell.effect != Effect::kDoesNotApply) {
+            ++(cell.effect == Effect::kNotMeasured ? count.without_result : count.probes);
+        }
+    }
+    for (const Cost& cost : table.costs) {
+        count.figures += cost.cure == cure && cost.verdict != CostVerdict::kNotMeasured ? 1 : 0;
+    }
+    return count;
 }
 
 }  // namespace pathproof::verdict

@@ -92,7 +92,12 @@ Median median_of(std::vector<double> values);
 // What a cure does besides, a clause each: what it breaks first, then what it costs. Empty: nothing
 // of it was seen.
 std::vector<std::string> side_effects(const PriceTable& table, const std::string& cure);
-// How many of its cells came to nothing.
-std::size_t not_measured(const PriceTable& table, const std::string& cure);
+// How many of its probes came to a result or to none, and how many figures of its costs to one.
+struct PriceCount {
+    std::size_t probes = 0;
+    std::size_t without_result = 0;
+    std::size_t figures = 0;
+};
+PriceCount count_measured(const PriceTable& table, const std::string& cure);
 
 }  // namespace pathproof::verdict

@@ -186,6 +186,12 @@ BOOST_AUTO_TEST_CASE(what_came_to_no_result_is_counted_beside_what_was_not_seen)
     table.cells[0].effect = verdict::Effect::kNotMeasured;
     auto scenarios = cured("snat-race");
     tell_prices(scenarios, &table, Source::kKept);
-    BOOST_TEST(scenarios[0].cure.find("none was seen (1 of its probes came to no result).") !=
+    BOOST_TEST(scenarios[0].cure.find("none was seen") == std::string::npos);
+    BOOST_TEST(scenarios[0].cure.find("Side effects not measured") != std::string::npos);
+    table.cells.push_back(
+        {.cure = "random-fully", .probe = "x", .effect = verdict::Effect::kDoesNotTouch});
+    scenarios = cured("snat-race");
+    tell_prices(scenarios, &table, Source::kKept);
+    BOOST_TEST(scenarios[0].cure.find("none was seen in 1 of its 2 probes; figures of cost: 0.") !=
                std::string::npos);
 }

@@ -99,6 +99,6 @@ BOOST_AUTO_TEST_CASE(side_effects_are_what_it_breaks_and_what_it_costs_and_nothi
     BOOST_REQUIRE(effects.size() == 2);
     BOOST_TEST(effects[0] == "breaks probe (fails: 8 of 8 broke)");
     BOOST_TEST(effects[1] == "latency of a lookup of load: +20 ms (+17 to +23), without it 140");
-    BOOST_TEST(not_measured(table, "cure") == 1);
+    BOOST_TEST(count_measured(table, "cure").without_result == 1);
     BOOST_TEST(side_effects(table, "another").empty());
 }
