@@ -24,9 +24,63 @@ void fields(Archive& archive, VirtioRequest& request) {
 namespace pathproof::netfilter {
 
 template <typename Archive>
+void fields(Archive& archive, Tuple::Icmp& icmp) {
+    archive("type", icmp.type);
+    archive("code", icmp.code);
+    archive("id", icmp.id);
+}
+
+template <typename Archive>
+void fields(Archive& archive, Tuple& tuple) {
+    archive("source", tuple.source);
+    archive("destination", tuple.destination);
+    archive("protocol", tuple.protocol);
+    archive("icmp", tuple.icmp);
+}
+
+template <typename Archive>
+void fields(Archive& archive, Counters& counters) {
+    archive("packets", counters.packets);
+    archive("bytes", counters.bytes);
+}
+
+template <typename Archive>
+void fields(Archive& archive, Entry& entry) {
+    archive("id", entry.id);
+    archive("original", entry.original);
+    archive("reply", entry.reply);
+    archive("status", entry.status);
+    archive("timeout_s", entry.timeout_s);
+    archive("mark", entry.mark);
+    archive("mark_reported", entry.mark_reported);
+    archive("zone", entry.zone);
+    archive("zone_direction", entry.zone_direction);
+    archive("protocol_state", entry.protocol_state);
+    archive("helper", entry.helper);
+    archive("labels", entry.labels);
+    archive("original_counters", entry.original_counters);
+    archive("reply_counters", entry.reply_counters);
+    archive("started_ns", entry.started_ns);
+    archive("stopped_ns", entry.stopped_ns);
+    archive("use", entry.use);
+    archive("security_context", entry.security_context);
+}
+
+template <typename Archive>
+void fields(Archive& archive, Event& event) {
+    archive("kind", event.kind);
+    archive("time_ns", event.time_ns);
+    archive("entry", event.entry);
+    archive("cause_port", event.cause_port);
+    archive("kernel_time_ns", event.kernel_time_ns);
+    archive("missed", event.missed);
+}
+
+template <typename Archive>
 void fields(Archive& archive, EventLog& log) {
     archive("events", log.events);
     archive("overruns", log.overruns);
+    archive("unreadable", log.unreadable);
 }
 
 template <typename Archive>
@@ -458,6 +512,16 @@ namespace pathproof::message {
 
 // There are thousands of each.
 template <>
+inline constexpr bool kCompact<netfilter::Tuple::Icmp> = true;
+template <>
+inline constexpr bool kCompact<netfilter::Tuple> = true;
+template <>
+inline constexpr bool kCompact<netfilter::Counters> = true;
+template <>
+inline constexpr bool kCompact<netfilter::Entry> = true;
+template <>
+inline constexpr bool kCompact<netfilter::Event> = true;
+template <>
 inline constexpr bool kCompact<agent::Connect> = true;
 template <>
 inline constexpr bool kCompact<agent::TcpQueue::Connection> = true;
@@ -490,6 +554,10 @@ template <>
 inline constexpr std::size_t kValues<agent::UdpChecksum> = 2;
 template <>
 inline constexpr std::size_t kValues<verdict::Fact::Status> = 3;
+template <>
+inline constexpr std::size_t kValues<netfilter::EventKind> = 3;
+template <>
+inline constexpr std::size_t kValues<netfilter::ZoneDirection> = 3;
 template <>
 inline constexpr std::size_t kValues<drops::Scope> = 2;
 template <>

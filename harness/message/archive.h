@@ -21,7 +21,8 @@ namespace pathproof::message {
 
 using nlohmann::json;
 
-// Types written as arrays without names, in the order of their fields: reports hold many of them.
+// Types written as arrays without names, in the order of their fields, whatever JSON they have for
+// users: reports hold many of them.
 template <typename T>
 inline constexpr bool kCompact = false;
 
@@ -48,7 +49,7 @@ class Writer {
         if constexpr (std::is_enum_v<T>) {
             return static_cast<unsigned>(value);
         } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
-                             HasJson<T>) {
+                             (HasJson<T> && !kCompact<T>)) {
             return value;
         } else {
             Writer writer(kCompact<T>);
@@ -121,7 +122,7 @@ class Reader {
                     "a number out of its range");
             in.get_to(value);
         } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
-                             HasJson<T>) {
+                             (HasJson<T> && !kCompact<T>)) {
             in.get_to(value);
         } else {
             Reader reader(in);

@@ -68,7 +68,7 @@ Result<T> ask(process::RpcClient& rpc, const char* name, std::chrono::millisecon
               const Args&... args) {
     json request = json::array();
     (request.push_back(encode(args)), ...);
-    const json answered = TRY(rpc.call(name, request, timeout));
+    const json answered = TRY(rpc.call(name, std::move(request), timeout));
     if constexpr (std::is_void_v<T>) {
         return {};
     } else {

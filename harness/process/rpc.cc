@@ -65,7 +65,10 @@ std::size_t read_some(int input, std::vector<char>& chunk) {
 // Null for a line that is no answer.
 json answer_in(const std::string& line) {
     json answer = line.starts_with('{') ? parse_foreign(line) : json();
-    return answer.is_object() && answer.value("id", json()).is_number_unsigned() ? answer : json();
+    if (!answer.is_object() || !answer.value("id", json()).is_number_unsigned()) {
+        return {};
+    }
+    return answer;
 }
 
 std::string text_of(const json& object, const char* key, const char* otherwise) {
@@ -90,6 +93,12 @@ bool write_all(int output, const std::string& text) {
 
 std::string to_line(const json& message) {
     return message.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+// Of a list of names and values nlohmann/json would copy each value, some of them large.
+json with(json message, const char* name, json value) {
+    message[name] = std::move(value);
+    return message;
 }
 
 json error_answer(const json& id, const Error& error) {
@@ -156,7 +165,8 @@ void RpcServer::serve(int input, int output) {
             ++running;
         }
         std::thread([&, request = std::move(request), handle = &handler->second] {
-            const json args = request.value("args", json::object());
+            const json args =
+                request.contains("args") ? std::move(request["args"]) : json::object();
             Result<json> outcome = fail(ErrorCode::kFailed, "no outcome");
             try {
                 outcome = (*handle)(args);
@@ -164,7 +174,7 @@ void RpcServer::serve(int input, int output) {
                 outcome = fail(ErrorCode::kBadInput, "arguments of {}: {}",
                                request["op"].get<std::string>(), wrong.what());
             }
-            answer(outcome ? json{{"id", request["id"]}, {"ok", *outcome}}
+            answer(outcome ? with({{"id", request["id"]}}, "ok", std::move(*outcome))
                            : error_answer(request["id"], outcome.error()));
             const std::lock_guard lock(counting);
             --running;
@@ -333,8 +343,7 @@ bool RpcClient::take_answer(const std::string& line) {
     return true;
 }
 
-Result<json> RpcClient::call(const std::string& op, const json& args,
-                             std::chrono::milliseconds timeout) {
+Result<json> RpcClient::call(const std::string& op, json args, std::chrono::milliseconds timeout) {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     auto waiting = std::make_shared<Pending>();
     std::uint64_t id = 0;
@@ -344,7 +353,8 @@ Result<json> RpcClient::call(const std::string& op, const json& args,
         pending_[id] = waiting;
     }
     // Not under the lock that the answers' reader takes: a long request fills the socket's buffer.
-    const bool sent = send_until(deadline, to_line({{"id", id}, {"op", op}, {"args", args}}));
+    const bool sent =
+        send_until(deadline, to_line(with({{"id", id}, {"op", op}}, "args", std::move(args))));
     std::unique_lock lock(mutex_);
     answered_.wait_until(lock, deadline, [&] { return waiting->outcome.has_value() || ended_; });
     pending_.erase(id);

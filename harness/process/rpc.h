@@ -56,7 +56,7 @@ class RpcClient {
 
     // Asks and waits. If the process dies, or does not take the request and answer it within
     // `timeout`, the error is kUnavailable.
-    Result<nlohmann::json> call(const std::string& op, const nlohmann::json& args,
+    Result<nlohmann::json> call(const std::string& op, nlohmann::json args,
                                 std::chrono::milliseconds timeout = std::chrono::seconds(30));
 
     // Sends what the process reads before its first request.

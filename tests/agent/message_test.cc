@@ -154,18 +154,41 @@ BOOST_AUTO_TEST_CASE(what_a_path_watch_saw_comes_back_as_it_was) {
 BOOST_AUTO_TEST_CASE(an_event_log_comes_back_as_it_was) {
     netfilter::EventLog log;
     log.overruns = 3;
+    log.unreadable = 4;
     log.events.resize(2);
-    log.events[1].kind = netfilter::EventKind::kDestroy;
-    log.events[1].time_ns = 1763692000123456789;
-    log.events[1].entry.id = 77;
-    log.events[1].entry.status = netfilter::status::kNatClash;
-    log.events[1].entry.original.source = endpoint("198.18.0.2:4000");
+    netfilter::Event& event = log.events[1];
+    event = {.kind = netfilter::EventKind::kDestroy,
+             .time_ns = 1763692000123456789,
+             .entry = {.id = 77,
+                       .original = {endpoint("198.18.0.2:4000"), endpoint("10.96.0.10:53"), 17, {}},
+                       .reply = {endpoint("[2001:db8::1]:53"), endpoint("198.18.0.2:4001"), 58,
+                                 netfilter::Tuple::Icmp{128, 1, 9}},
+                       .status = netfilter::status::kNatClash,
+                       .timeout_s = 29,
+                       .mark = 5,
+                       .mark_reported = true,
+                       .zone = 6,
+                       .zone_direction = netfilter::ZoneDirection::kReply,
+                       .protocol_state = "ESTABLISHED",
+                       .helper = "ftp",
+                       .labels = {0x10, 0xff},
+                       .original_counters = netfilter::Counters{7, 8},
+                       .reply_counters = netfilter::Counters{9, 10},
+                       .started_ns = 11,
+                       .stopped_ns = 12,
+                       .use = 13,
+                       .security_context = "kernel_t"},
+             .cause_port = 14,
+             .kernel_time_ns = 15,
+             .missed = true};
     const netfilter::EventLog back = sent(log);
-    BOOST_TEST(back.overruns == 3U);
+    BOOST_TEST((back.overruns == 3U && back.unreadable == 4U));
     BOOST_REQUIRE(back.events.size() == 2U);
-    BOOST_TEST((back.events[1].entry == log.events[1].entry));
-    BOOST_TEST(back.events[1].time_ns == log.events[1].time_ns);
-    BOOST_TEST((back.events[1].kind == netfilter::EventKind::kDestroy));
+    BOOST_TEST((back.events[0].entry == log.events[0].entry));
+    BOOST_TEST((back.events[1].entry == event.entry));
+    BOOST_TEST((back.events[1].kind == event.kind && back.events[1].time_ns == event.time_ns));
+    BOOST_TEST((back.events[1].cause_port == 14U && back.events[1].kernel_time_ns == 15U));
+    BOOST_TEST((!back.events[0].missed && back.events[1].missed));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_asked_of_a_dns_path_and_what_it_says_come_back_as_they_were) {
