@@ -218,13 +218,7 @@ void conclude(verdict::ScenarioResult& result, const Findings& findings, const R
               const std::vector<std::string>& objections) {
     result.verdict = findings.defects.empty() ? verdict::ScenarioVerdict::kNoDefectFound
                                               : verdict::ScenarioVerdict::kDefectFound;
-    std::uint64_t frames = 0;
-    for (const TxRow& row : run.sent) {
-        frames += row.result.seen;
-    }
-    for (const RxRow& row : run.received) {
-        frames += row.result.frames;
-    }
+    const std::uint64_t frames = run.frames();
     if (!objections.empty()) {
         result.verdict = verdict::ScenarioVerdict::kInconclusive;
         result.headline =

@@ -8,7 +8,6 @@
 #include "dataplane/judge/explain.h"
 #include "harness/offload/defects.h"
 #include "harness/offload/kernel_rx.h"
-#include "harness/offload/kernel_truth.h"
 #include "harness/offload/truth.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth_counters.h"
