@@ -391,6 +391,24 @@ std::string cell_id(profile::Direction direction, std::size_t condition) {
     return std::string(profile::name(direction)) + "." + condition_word(condition);
 }
 
+std::vector<const Defect*> defects_in(const RowsRun& run, const Findings& findings,
+                                      profile::Direction direction, std::size_t condition) {
+    std::vector<const Defect*> shown;
+    for (const Defect& defect : findings.defects) {
+        const bool sent = defect.direction == profile::Direction::kTransmit;
+        if (sent != (direction == profile::Direction::kTransmit)) {
+            continue;
+        }
+        const bool here = std::ranges::any_of(defect.rows, [&](std::size_t row) {
+            return condition_of(sent ? run.sent[row].row : run.received[row].row) == condition;
+        });
+        if (here) {
+            shown.push_back(&defect);
+        }
+    }
+    return shown;
+}
+
 verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
                                 const port::PortInfo& device, const TruthSettings& settings) {
     verdict::TruthTable table{.title = "Offloads of a DPDK port", .device = settings.device};

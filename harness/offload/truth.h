@@ -28,6 +28,10 @@ verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
 
 // "plain", "vxlan-on-4789": a condition in the id of a cell.
 std::string condition_word(std::size_t condition);
+// The defects that rows of a condition show, of one direction.
+std::vector<const Defect*> defects_in(const RowsRun& run, const Findings& findings,
+                                      profile::Direction direction, std::size_t condition);
+
 // "tx.vxlan-on-4789"
 std::string cell_id(profile::Direction direction, std::size_t condition);
 

@@ -102,21 +102,6 @@ Status add_knowledge(const Context& context, lab::Finish finish, TruthRun& run) 
     return {};
 }
 
-// What every user asks first; the covering array may give it to no row of its own.
-void add_plain_rows(matrix::Matrix& rows) {
-    using namespace matrix;
-    for (const InnerTransport transport : {InnerTransport::kUdp, InnerTransport::kTcp}) {
-        for (const InnerNetwork network : {InnerNetwork::kIpv4, InnerNetwork::kIpv6}) {
-            for (const Length length : {Length::k1, Length::k256, Length::kMtu}) {
-                rows.rows.push_back({.network = network,
-                                     .transport = transport,
-                                     .length = length,
-                                     .handover = Handover::kInner});
-            }
-        }
-    }
-}
-
 struct Plan {
     MatrixSize size = MatrixSize::kQuick;
     matrix::DutLimits limits;
@@ -132,7 +117,8 @@ Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
     matrix::Matrix rows = matrix::make_matrix(
         limits, matrix::Direction::kTransmit,
         full ? matrix::Strength::kTriples : matrix::Strength::kPairs, context.options.seed);
-    add_plain_rows(rows);
+    std::ranges::copy(plain_rows({.handover = matrix::Handover::kInner}, {matrix::RxInput::kGood}),
+                      std::back_inserter(rows.rows));
     auto set = TRY(make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick));
     return Plan{size, limits, maker, std::move(set)};
 }

@@ -53,39 +53,20 @@ port::PortInfo promises_of(const TruthRun& run, const SettingTaken& taken) {
     return device;
 }
 
-// What every user asks first; the covering array may give it to no row of its own.
-std::vector<matrix::Row> plain_rows() {
-    using namespace matrix;
-    std::vector<Row> rows;
-    for (const InnerTransport transport : {InnerTransport::kUdp, InnerTransport::kTcp}) {
-        for (const InnerNetwork network : {InnerNetwork::kIpv4, InnerNetwork::kIpv6}) {
-            for (const Length length : {Length::k1, Length::k256, Length::kMtu}) {
-                for (const RxInput input : {RxInput::kGood, RxInput::kBadInnerTransport}) {
-                    rows.push_back({.network = network,
-                                    .transport = transport,
-                                    .length = length,
-                                    .rx_input = input,
-                                    .rx_mistake = input == RxInput::kGood ? RxMistake::kNone
-                                                                          : RxMistake::kPlusOne});
-                }
-            }
-        }
-    }
-    return rows;
-}
-
 }  // namespace
 
 offload::RowSettings receive_rows(const Context& context, const TruthBench& bench) {
     const bool full = context.options.has("full");
-    return {.directions = offload::Directions::kReceived,
-            .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
-            .seed = context.options.seed,
-            .probes = full ? kProbesFull : kProbesQuick,
-            .mtu = bench.device().longest_packet,
-            .also_received = plain_rows(),
-            .only_also = false,
-            .patience = bench.pace().patience / 2};
+    return {
+        .directions = offload::Directions::kReceived,
+        .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
+        .seed = context.options.seed,
+        .probes = full ? kProbesFull : kProbesQuick,
+        .mtu = bench.device().longest_packet,
+        .also_received = plain_rows({.handover = matrix::Handover::kSoftware},
+                                    {matrix::RxInput::kGood, matrix::RxInput::kBadInnerTransport}),
+        .only_also = false,
+        .patience = bench.pace().patience / 2};
 }
 
 namespace {
@@ -186,14 +167,9 @@ Cell cell_of(const ReceiveOutcome& outcome) {
     return cell;
 }
 
-bool shows(const offload::Defect& defect, const ReceiveOutcome& outcome, std::size_t condition) {
-    return std::ranges::any_of(defect.rows, [&](std::size_t row) {
-        return offload::condition_of(outcome.run.received[row].row) == condition;
-    });
-}
-
 // The frames behind the defects of one condition, with every field explained.
-Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition, TruthBench& bench,
+Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
+                          const std::vector<const offload::Defect*>& defects, TruthBench& bench,
                           const std::string& out_dir) {
     Cell cell{
         .id = outcome.id() + "." + offload::condition_word(condition),
@@ -204,10 +180,8 @@ Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition, 
     std::vector<matrix::FrameBytes> frames;
     std::string text;
     std::uint64_t wrong = 0;
-    for (const offload::Defect& defect : outcome.findings.defects) {
-        if (!shows(defect, outcome, condition)) {
-            continue;
-        }
+    for (const offload::Defect* each : defects) {
+        const offload::Defect& defect = *each;
         signatures.push_back(defect.signature());
         cell.cause = cell.cause.empty() ? defect.title : cell.cause;
         wrong += defect.frames;
@@ -236,13 +210,12 @@ Status add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& ou
     for (const ReceiveOutcome& outcome : run.outcomes) {
         cells.push_back(cell_of(outcome));
         for (std::size_t condition = 0; condition < offload::kConditions; ++condition) {
-            const bool any = std::ranges::any_of(
-                outcome.findings.defects,
-                [&](const offload::Defect& defect) { return shows(defect, outcome, condition); });
-            if (!any) {
+            const auto defects = offload::defects_in(outcome.run, outcome.findings,
+                                                     profile::Direction::kReceive, condition);
+            if (defects.empty()) {
                 continue;
             }
-            auto cell = TRY(failing_cell(outcome, condition, bench, out_dir));
+            auto cell = TRY(failing_cell(outcome, condition, defects, bench, out_dir));
             cells.push_back(std::move(cell));
         }
     }
