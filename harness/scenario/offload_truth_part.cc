@@ -4,6 +4,18 @@ namespace pathproof::scenario {
 
 using verdict::CellVerdict;
 
+TrafficSeen confirmed(const TrafficSeen& first, TrafficSeen second) {
+    verdict::Cell& cell = second.cell;
+    const bool shown = cell.verdict == CellVerdict::kFail &&
+                       second.seen.names == first.seen.names && second.frames_of == first.frames_of;
+    if (!shown && (cell.verdict == CellVerdict::kFail || cell.verdict == CellVerdict::kPass)) {
+        cell.verdict = CellVerdict::kInconclusive;
+        cell.reason = "seen once, not confirmed: " + first.cell.reason;
+        cell.cause.clear();
+    }
+    return second;
+}
+
 Result<TrafficSeen> observe_traffic(Context& context, TruthBench& bench, const std::string& id,
                                     const std::function<Result<TrafficSeen>()>& observe,
                                     TruthRun& run, verdict::ScenarioResult& result) {
@@ -12,14 +24,7 @@ Result<TrafficSeen> observe_traffic(Context& context, TruthBench& bench, const s
     verdict::Cell& cell = point.cell;
     if (cell.verdict == CellVerdict::kFail) {
         const TrafficSeen first = point;
-        point = TRY(observe());
-        const bool shown =
-            cell.verdict == CellVerdict::kFail && point.seen.names == first.seen.names;
-        if (!shown && (cell.verdict == CellVerdict::kFail || cell.verdict == CellVerdict::kPass)) {
-            cell.verdict = CellVerdict::kInconclusive;
-            cell.reason = "seen once, not confirmed: " + first.cell.reason;
-            cell.cause.clear();
-        }
+        point = confirmed(first, TRY(observe()));
     }
     if (cell.verdict != CellVerdict::kPass && cell.verdict != CellVerdict::kFail) {
         point.seen.observed = verdict::Observed::kNotTested;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -55,10 +56,16 @@ struct TrafficSeen {
     verdict::Observation seen;
     std::vector<matrix::FrameBytes> bad;
     std::string explanation;  // of these frames
+    // Of each name, where a second observation must have as many: frames lost by chance have not.
+    std::map<std::string, std::uint64_t> frames_of = {};
 };
 
-// Observes, and once more if that fails: what does not show again is not confirmed. Adds the cell
-// with its evidence, and says of what is not confirmed that it could not be judged.
+// Of two observations, the first of which failed: the second, INCONCLUSIVE where it does not show the
+// same again.
+TrafficSeen confirmed(const TrafficSeen& first, TrafficSeen second);
+
+// Observes, and once more if that fails. Adds the cell with its evidence, and says of what is not
+// confirmed that it could not be judged.
 Result<TrafficSeen> observe_traffic(Context& context, TruthBench& bench, const std::string& id,
                                     const std::function<Result<TrafficSeen>()>& observe,
                                     TruthRun& run, verdict::ScenarioResult& result);

@@ -246,7 +246,8 @@ TrafficSeen judge_tally(const SegmentOutcome& point, Kind kind, SegmentTally tal
         seen.names = {tally.uncut != 0 ? "super-frame" : "PSEUDO"};
         seen.note = "handed over unfinished; behind a healthy NIC every segment is right";
     }
-    return {std::move(cell), std::move(seen), std::move(tally.bad), std::move(tally.explanation)};
+    return {std::move(cell), std::move(seen), std::move(tally.bad), std::move(tally.explanation),
+            std::move(tally.names)};
 }
 
 // Both kinds of super-frames under one setting of one feature: a row.
