@@ -2,6 +2,8 @@
 // which reads it from a report.
 #pragma once
 
+#include "harness/cli/baseline.h"
+#include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/verdict/options.h"
 
@@ -25,5 +27,25 @@ Result<std::vector<std::string>> scenario_ids(const std::string& list);
 void add_repeat_option(CLI::App& command, verdict::RunOptions& asked);
 // What `qualify` and `repro` share; `asked` must outlive the command.
 void add_run_options(CLI::App& command, verdict::RunOptions& asked);
+
+// Runs a session to its end, for a command with --out, --baseline and views. `exit_code` is that of
+// a result without a baseline; `print` tells of it where no view takes standard output.
+template <typename Options, typename ExitCode, typename Print>
+int run_to_end(const Result<SessionOptions>& session, const Options& options,
+               const ExitCode& exit_code, const Print& print) {
+    const auto expected =
+        session ? Expected::read(options.baseline) : Result<Expected>(pass_on(session.error()));
+    auto result =
+        expected ? run_session(*session) : Result<verdict::RunResult>(pass_on(expected.error()));
+    if (!result) {
+        return complain(result.error());
+    }
+    const int code = options.views.write(*result, expected->judge(*result, exit_code(*result)));
+    return conclude(*result, options.out, code, [&](const std::string& report) {
+        if (!options.views.print(*result, code)) {
+            print(*result, report);
+        }
+    });
+}
 
 }  // namespace pathproof::cli

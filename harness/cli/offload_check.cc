@@ -224,29 +224,14 @@ Status choose_device(SessionOptions& session) {
 }
 
 int run_device_check(const DeviceCheckOptions& options) {
-    const auto expected = Expected::read(options.baseline);
-    if (!expected) {
-        return complain(expected.error());
-    }
     verdict::RunOptions asked = options;
     asked.scenarios = {"offload-truth"};
-    const auto session = session_of(asked, options.seed, options.out);
-    if (!session) {
-        return complain(session.error());
-    }
-    auto result = run_session(*session);
-    if (!result) {
-        return complain(result.error());
-    }
-    const int exit_code =
-        options.views.write(*result, expected->judge(*result, device_exit_code(*result)));
-    return conclude(*result, options.out, exit_code, [&](const std::string& report) {
-        if (options.views.print(*result, exit_code)) {
-            return;
-        }
-        print_check(*result, options.json);
+    const auto print = [&](const verdict::RunResult& result, const std::string& report) {
+        print_check(result, options.json);
         fmt::print("{}", options.json || report.empty() ? "" : "report: " + report + "\n");
-    });
+    };
+    return run_to_end(session_of(asked, options.seed, options.out), options, device_exit_code,
+                      print);
 }
 
 void declare_device_check(CLI::App& check, DeviceCheckOptions& options) {

@@ -41,29 +41,13 @@ Result<SessionOptions> qualify_session(const QualifyOptions& options) {
 }
 
 int run_qualify(const QualifyOptions& options) {
-    const auto session = qualify_session(options);
-    if (!session) {
-        return complain(session.error());
-    }
-    const auto expected = Expected::read(options.baseline);
-    if (!expected) {
-        return complain(expected.error());
-    }
-    auto result = run_session(*session);
-    if (!result) {
-        return complain(result.error());
-    }
-    const int exit_code =
-        options.views.write(*result, expected->judge(*result, exit_code_of(*result)));
-    return conclude(*result, options.out, exit_code, [&](const std::string& report) {
-        if (options.views.print(*result, exit_code)) {
-            return;
-        }
+    const auto print = [](const verdict::RunResult& result, const std::string& report) {
         fmt::print("{}",
-                   report::summary(*result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi
-                                                                       : report::Colour::kNone));
+                   report::summary(result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi
+                                                                      : report::Colour::kNone));
         fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
-    });
+    };
+    return run_to_end(qualify_session(options), options, exit_code_of, print);
 }
 
 // Whatever goes wrong says nothing of what is bisected: git takes other codes for "bad".

@@ -40,32 +40,16 @@ int run_repro(const ReproOptions& options) {
     }
     verdict::RunOptions asked = options;
     asked.scenarios = *ids;
-    const auto session = session_of(asked, options.seed, options.out);
-    if (!session) {
-        return complain(session.error());
-    }
-    const auto expected = Expected::read(options.baseline);
-    if (!expected) {
-        return complain(expected.error());
-    }
-    auto result = run_session(*session);
-    if (!result) {
-        return complain(result.error());
-    }
-    const int exit_code =
-        options.views.write(*result, expected->judge(*result, exit_code_of(*result)));
-    return conclude(*result, options.out, exit_code, [&](const std::string&) {
-        if (options.views.print(*result, exit_code)) {
-            return;
-        }
-        fmt::print("{}", options.json ? report::to_json(*result).dump(
+    const auto print = [&](const verdict::RunResult& result, const std::string&) {
+        fmt::print("{}", options.json ? report::to_json(result).dump(
                                             -1, ' ', false,
                                             nlohmann::ordered_json::error_handler_t::replace) +
                                             "\n"
-                                      : report::summary(*result, isatty(STDOUT_FILENO) == 1
-                                                                     ? report::Colour::kAnsi
-                                                                     : report::Colour::kNone));
-    });
+                                      : report::summary(result, isatty(STDOUT_FILENO) == 1
+                                                                    ? report::Colour::kAnsi
+                                                                    : report::Colour::kNone));
+    };
+    return run_to_end(session_of(asked, options.seed, options.out), options, exit_code_of, print);
 }
 
 }  // namespace

@@ -48,8 +48,9 @@ std::vector<std::size_t> owners_of(std::span<const matrix::Probe> probes) {
 
 class Sorting {
   public:
-    Sorting(const matrix::ProbeMaker& maker, std::span<const matrix::Probe> probes)
-        : maker_(maker), probes_(probes) {
+    Sorting(const matrix::ProbeMaker& maker, std::span<const matrix::Probe> probes,
+            Unreadable unreadable)
+        : maker_(maker), probes_(probes), unreadable_(unreadable) {
         for (const matrix::Probe& probe : probes) {
             if (std::ranges::find(readings_, probe.tunnels) == readings_.end()) {
                 readings_.push_back(probe.tunnels);
@@ -67,7 +68,9 @@ class Sorting {
                 return probe;
             }
         }
-        return bears_our_mac(frame) ? first_lacking(so_far) : std::nullopt;
+        return unreadable_ == Unreadable::kOfFirstLacking && bears_our_mac(frame)
+                   ? first_lacking(so_far)
+                   : std::nullopt;
     }
 
   private:
@@ -96,6 +99,7 @@ class Sorting {
 
     const matrix::ProbeMaker& maker_;
     std::span<const matrix::Probe> probes_;
+    const Unreadable unreadable_;
     std::vector<frame::TunnelPorts> readings_;
 };
 
@@ -112,15 +116,17 @@ std::vector<std::size_t> incomplete(std::span<const matrix::Probe> probes,
     return numbers;
 }
 
+}  // namespace
+
 BatchOutcome sort_out(const matrix::ProbeMaker& maker, std::span<const matrix::Probe> probes,
-                      traffic::ExchangeReport&& report) {
+                      traffic::ExchangeReport&& report, Unreadable unreadable) {
     BatchOutcome outcome{.probes = std::vector<ProbeOutcome>(probes.size())};
     outcome.objections = std::move(report.objections);
     const std::vector<std::size_t> owners = owners_of(probes);
     for (const traffic::FrameRefusal& refusal : report.refusals) {
         outcome.probes[owners.at(refusal.index)].refusal = refusal.reason;
     }
-    const Sorting sorting(maker, probes);
+    const Sorting sorting(maker, probes, unreadable);
     for (traffic::ArrivedFrame& arrived : report.arrived) {
         const auto owner = sorting.owner(arrived.bytes, outcome.probes);
         if (!owner) {
@@ -131,8 +137,6 @@ BatchOutcome sort_out(const matrix::ProbeMaker& maker, std::span<const matrix::P
     }
     return outcome;
 }
-
-}  // namespace
 
 // A counter of drops may count what was no loss of ours (the kernel's rx_dropped has frames that no
 // protocol wanted, of which the port got its copy). So it matters only where frames are missing,
@@ -146,7 +150,7 @@ Result<BatchOutcome> exchange_batch(const Exchange& exchange, std::size_t from, 
     BatchOutcome outcome;
     for (int attempt = 0; attempt < kTries; ++attempt) {
         auto report = TRY(exchange(plan));
-        outcome = sort_out(maker, probes, std::move(report));
+        outcome = sort_out(maker, probes, std::move(report), Unreadable::kOfFirstLacking);
         const std::vector<std::size_t> missing = incomplete(probes, outcome);
         if (outcome.objections.empty()) {
             return outcome;

@@ -22,12 +22,19 @@ struct BatchOutcome {
     std::vector<std::string> objections;
 };
 
+// Whose a frame is that bears our source MAC and no readable address.
+enum class Unreadable : std::uint8_t { kOfFirstLacking, kForeign };
+
+// Which frames of an exchange are of which probe. A frame is known by its innermost addresses,
+// wherever its checksums went.
+BatchOutcome sort_out(const matrix::ProbeMaker& maker, std::span<const matrix::Probe> probes,
+                      traffic::ExchangeReport&& report, Unreadable unreadable);
+
 // Runs a plan: a tester's exchange, or one of which the other end is a kernel device.
 using Exchange = std::function<Result<traffic::ExchangeReport>(const traffic::ExchangePlan&)>;
 
-// Sends all frames of the probes from one port to another. A frame is known by its
-// innermost addresses, wherever its checksums went; one that bears our source MAC and no readable
-// address goes to the first probe that still lacks a frame.
+// Sends all frames of the probes from one port to another. A frame that bears our source MAC and no
+// readable address goes to the first probe that still lacks a frame.
 Result<BatchOutcome> exchange_batch(const Exchange& exchange, std::size_t from, std::size_t to,
                                     const matrix::ProbeMaker& maker,
                                     std::span<const matrix::Probe> probes);

@@ -67,25 +67,6 @@ CellCount count_received(const RowsRun& run, std::size_t condition) {
     return count;
 }
 
-// The defects that rows of this cell show.
-std::vector<const Defect*> defects_in(const RowsRun& run, const Findings& findings,
-                                      profile::Direction direction, std::size_t condition) {
-    std::vector<const Defect*> shown;
-    for (const Defect& defect : findings.defects) {
-        const bool sent = defect.direction == profile::Direction::kTransmit;
-        if (sent != (direction == profile::Direction::kTransmit)) {
-            continue;
-        }
-        const bool here = std::ranges::any_of(defect.rows, [&](std::size_t row) {
-            return condition_of(sent ? run.sent[row].row : run.received[row].row) == condition;
-        });
-        if (here) {
-            shown.push_back(&defect);
-        }
-    }
-    return shown;
-}
-
 verdict::Measure measure(std::string name, std::string label, std::uint64_t value,
                          std::string unit) {
     return {.name = std::move(name),
@@ -218,13 +199,7 @@ void conclude(verdict::ScenarioResult& result, const Findings& findings, const R
               const std::vector<std::string>& objections) {
     result.verdict = findings.defects.empty() ? verdict::ScenarioVerdict::kNoDefectFound
                                               : verdict::ScenarioVerdict::kDefectFound;
-    std::uint64_t frames = 0;
-    for (const TxRow& row : run.sent) {
-        frames += row.result.seen;
-    }
-    for (const RxRow& row : run.received) {
-        frames += row.result.frames;
-    }
+    const std::uint64_t frames = run.frames();
     if (!objections.empty()) {
         result.verdict = verdict::ScenarioVerdict::kInconclusive;
         result.headline =

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 
@@ -400,12 +399,13 @@ Findings find_defects(const RowsRun& run, const port::PortInfo& device,
 }
 
 std::vector<Defect> take_silences(Findings& findings) {
-    const auto spoken = std::ranges::stable_partition(findings.defects, [](const Defect& defect) {
-        return defect.title != judge::name(judge::RxFault::kUnknownAlways);
-    });
-    std::vector<Defect> silences(std::make_move_iterator(spoken.begin()),
-                                 std::make_move_iterator(spoken.end()));
-    findings.defects.erase(spoken.begin(), spoken.end());
+    std::vector<Defect> silences;
+    std::vector<Defect> others;
+    for (Defect& defect : findings.defects) {
+        const bool silent = defect.title == judge::name(judge::RxFault::kUnknownAlways);
+        (silent ? silences : others).push_back(std::move(defect));
+    }
+    findings.defects = std::move(others);
     return silences;
 }
 

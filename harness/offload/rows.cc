@@ -357,6 +357,17 @@ Status Rows::receive(const matrix::Matrix& matrix, const std::function<void(std:
 
 }  // namespace
 
+std::uint64_t RowsRun::frames() const {
+    std::uint64_t frames = 0;
+    for (const TxRow& row : sent) {
+        frames += row.result.seen;
+    }
+    for (const RxRow& row : received) {
+        frames += row.result.frames;
+    }
+    return frames;
+}
+
 frame::TunnelPorts tunnels_read_by(const port::PortInfo& port) {
     if (port.driver == kKernelDriver) {
         return frame::TunnelPorts(frame::IpTunnels::kFollowed);

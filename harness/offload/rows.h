@@ -69,6 +69,8 @@ struct RowsRun {
     frame::TunnelPorts tunnels{frame::IpTunnels::kIgnored};  // that the port reads on receipt
     // Why a missing frame may be the tester's own loss; a batch is tried three times.
     std::vector<std::string> objections;
+
+    std::uint64_t frames() const;  // judged
 };
 
 // Told after each batch: rows done, of how many.

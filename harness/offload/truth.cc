@@ -1,6 +1,7 @@
 #include "harness/offload/truth.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <set>
@@ -74,6 +75,7 @@ struct Tally {
     std::uint64_t wrong = 0;
     std::uint64_t refused = 0;
     std::uint64_t lacking = 0;  // rows that need an offload that is not there
+    std::uint64_t claimed = 0;  // of received checksums: called good or bad
     std::map<std::string, std::uint64_t> names;
 
     void add(const std::string& name, std::uint64_t count) {
@@ -81,28 +83,28 @@ struct Tally {
         names[name] += count;
     }
 };
+using Tallies = std::array<Tally, kConditions>;
 
-std::vector<std::string> by_frequency(const std::map<std::string, std::uint64_t>& names) {
-    std::vector<std::string> sorted;
-    for (const auto& [name, count] : names) {
-        sorted.push_back(name);
+template <typename Rows, typename Add>
+Tallies by_condition(const Rows& rows, const Add& add) {
+    Tallies tallies;
+    for (const auto& row : rows) {
+        add(row, tallies[condition_of(row.row)]);
     }
-    std::ranges::stable_sort(sorted, [&](const std::string& a, const std::string& b) {
-        return names.at(a) > names.at(b);
-    });
-    return sorted;
+    return tallies;
 }
 
-Observation observation_of(const Tally& tally, profile::Direction direction,
-                           std::size_t condition) {
+// `cell`, `wrong_cell`: that hold the details of what is right, and of what is not.
+Observation observation_of(const Tally& tally, const std::string& cell,
+                           const std::string& wrong_cell) {
     Observation seen{.frames = tally.frames, .wrong = std::min(tally.wrong, tally.frames)};
     if (tally.wrong != 0) {
         seen.observed = Observed::kWrong;
         seen.names = by_frequency(tally.names);
-        seen.cell = cell_id(direction, condition);
+        seen.cell = wrong_cell;
     } else if (tally.frames != 0) {
         seen.observed = Observed::kRight;
-        seen.cell = cell_id(direction, condition);
+        seen.cell = cell;
     } else if (tally.refused != 0) {
         seen.observed = Observed::kRefused;
         seen.note = "the driver would not take the frames";
@@ -111,6 +113,17 @@ Observation observation_of(const Tally& tally, profile::Direction direction,
                                        : "no row of the matrix is of this kind";
     }
     return seen;
+}
+
+verdict::TruthRow row_of(const std::string& offload, profile::Direction direction,
+                         const Tallies& tallies) {
+    verdict::TruthRow truth{.offload = offload,
+                            .direction = direction == profile::Direction::kTransmit ? "Tx" : "Rx"};
+    for (std::size_t condition = 0; condition < kConditions; ++condition) {
+        const std::string cell = cell_id(direction, condition);
+        truth.observed.push_back(observation_of(tallies[condition], cell, cell));
+    }
+    return truth;
 }
 
 void tally_sent(const TxRow& row, const std::string& offload, Tally& tally) {
@@ -133,17 +146,12 @@ bool lists(const TxRow& row, const std::string& offload) {
 }
 
 verdict::TruthRow sent_row(const RowsRun& run, const std::string& offload) {
-    verdict::TruthRow truth{.offload = offload, .direction = "Tx"};
-    for (std::size_t condition = 0; condition < kConditions; ++condition) {
-        Tally tally;
-        for (const TxRow& row : run.sent) {
-            if (condition_of(row.row) == condition && lists(row, offload)) {
-                tally_sent(row, offload, tally);
-            }
-        }
-        truth.observed.push_back(observation_of(tally, profile::Direction::kTransmit, condition));
-    }
-    return truth;
+    return row_of(offload, profile::Direction::kTransmit,
+                  by_condition(run.sent, [&](const TxRow& row, Tally& tally) {
+                      if (lists(row, offload)) {
+                          tally_sent(row, offload, tally);
+                      }
+                  }));
 }
 
 std::string offload_at(const Row& row, const std::string& layer, const RowsRun& run) {
@@ -157,13 +165,14 @@ std::string offload_at(const Row& row, const std::string& layer, const RowsRun& 
     return {};
 }
 
-// Frames of a row in which the offload's checksum is there and can be judged.
-ClaimCount claims_of(const RxRow& row, const std::string& offload) {
+// Checksums of a row's frames that can be judged, of the layers and protocols that are wanted.
+template <typename Wanted>
+ClaimCount claims_of(const RxRow& row, const Wanted& wanted) {
     ClaimCount all;
     for (std::size_t layer = 0; layer < judge::kRxLayers; ++layer) {
         for (std::size_t protocol = 0; protocol < judge::kProtocolCount; ++protocol) {
-            if (rx_offload_for(static_cast<judge::RxLayer>(layer),
-                               static_cast<judge::Protocol>(protocol)) == offload) {
+            if (wanted(static_cast<judge::RxLayer>(layer),
+                       static_cast<judge::Protocol>(protocol))) {
                 all.verifiable += row.claims[layer][protocol].verifiable;
                 all.claimed += row.claims[layer][protocol].claimed;
             }
@@ -172,52 +181,92 @@ ClaimCount claims_of(const RxRow& row, const std::string& offload) {
     return all;
 }
 
+// The kernel says nothing of IP headers.
+ClaimCount transport_claims(const RxRow& row) {
+    return claims_of(row, [](judge::RxLayer, judge::Protocol protocol) {
+        return protocol != judge::Protocol::kIpv4;
+    });
+}
+
 verdict::TruthRow claims_row(const RowsRun& run, const std::string& offload) {
-    verdict::TruthRow truth{.offload = offload, .direction = "Rx"};
-    for (std::size_t condition = 0; condition < kConditions; ++condition) {
-        Tally tally;
-        std::uint64_t claimed = 0;
-        for (const RxRow& row : run.received) {
-            if (condition_of(row.row) != condition) {
-                continue;
-            }
-            const ClaimCount claims = claims_of(row, offload);
-            tally.frames += claims.verifiable;
-            claimed += claims.claimed;
-            for (const matrix::RxFinding& finding : row.result.findings) {
-                if (offload_at(row.row, finding.place, run) == offload) {
-                    tally.add(finding.title, finding.frames);
-                    tally.frames += claims.verifiable == 0 ? finding.frames : 0;
-                }
+    const Tallies tallies = by_condition(run.received, [&](const RxRow& row, Tally& tally) {
+        const ClaimCount claims = claims_of(row, [&](auto layer, auto protocol) {
+            return rx_offload_for(layer, protocol) == offload;
+        });
+        tally.frames += claims.verifiable;
+        tally.claimed += claims.claimed;
+        for (const matrix::RxFinding& finding : row.result.findings) {
+            if (offload_at(row.row, finding.place, run) == offload) {
+                tally.add(finding.title, finding.frames);
+                tally.frames += claims.verifiable == 0 ? finding.frames : 0;
             }
         }
-        Observation seen = observation_of(tally, profile::Direction::kReceive, condition);
-        if (seen.observed == Observed::kRight && claimed == 0) {
+    });
+    verdict::TruthRow truth = row_of(offload, profile::Direction::kReceive, tallies);
+    for (std::size_t condition = 0; condition < kConditions; ++condition) {
+        Observation& seen = truth.observed[condition];
+        if (seen.observed == Observed::kRight && tallies[condition].claimed == 0) {
             seen.observed = Observed::kNotTested;
             seen.note = "no claim is made of such frames (unknown), good or bad";
         }
-        truth.observed.push_back(std::move(seen));
     }
     return truth;
 }
 
-verdict::TruthRow delivery_row(const RowsRun& run) {
-    verdict::TruthRow truth{.offload = "delivery", .direction = "Rx", .advertised = "on"};
-    for (std::size_t condition = 0; condition < kConditions; ++condition) {
-        Tally tally;
-        for (const RxRow& row : run.received) {
-            if (condition_of(row.row) != condition) {
-                continue;
-            }
-            tally.frames += row.result.frames;
-            for (const matrix::RxFinding& finding : row.result.findings) {
-                if (finding.kind == matrix::RxFindingKind::kNotDelivered ||
-                    finding.kind == matrix::RxFindingKind::kChanged) {
-                    tally.add(finding.title, finding.frames);
-                }
-            }
+bool is_of_delivery(const matrix::RxFinding& finding) {
+    return finding.kind == matrix::RxFindingKind::kNotDelivered ||
+           finding.kind == matrix::RxFindingKind::kChanged;
+}
+
+enum class Side { kClaims, kDelivery };
+
+void add_findings(const RxRow& row, Side side, Tally& tally) {
+    for (const matrix::RxFinding& finding : row.result.findings) {
+        if (is_of_delivery(finding) == (side == Side::kDelivery)) {
+            tally.add(finding.title, finding.frames);
         }
-        truth.observed.push_back(observation_of(tally, profile::Direction::kReceive, condition));
+    }
+}
+
+void tally_delivery(const RxRow& row, Tally& tally) {
+    tally.frames += row.result.frames;
+    add_findings(row, Side::kDelivery, tally);
+}
+
+verdict::TruthRow delivery_row(const RowsRun& run) {
+    verdict::TruthRow truth = row_of("delivery", profile::Direction::kReceive,
+                                     by_condition(run.received, tally_delivery));
+    truth.advertised = "on";
+    return truth;
+}
+
+void tally_claims(const RxRow& row, Tally& tally) {
+    const ClaimCount claims = transport_claims(row);
+    tally.frames += claims.verifiable;
+    tally.claimed += claims.claimed;
+    add_findings(row, Side::kClaims, tally);
+}
+
+verdict::TruthRow kernel_row(const RowsRun& run, Side side, const std::string& cell) {
+    verdict::TruthRow truth{.direction = "Rx"};
+    Tallies tallies =
+        by_condition(run.received, side == Side::kClaims ? tally_claims : tally_delivery);
+    for (std::size_t condition = 0; condition < kConditions; ++condition) {
+        Tally& tally = tallies[condition];
+        // A false claim can be about what cannot be judged.
+        tally.frames = std::max(tally.frames, tally.wrong);
+        Observation seen = observation_of(tally, cell, cell + "." + condition_word(condition));
+        if (seen.observed == Observed::kNotTested) {
+            seen.note = "no frame of this run is of this kind";
+        } else if (tally.claimed != 0) {
+            seen.note =
+                fmt::format("a claim was made of {} of {} checksums", tally.claimed, tally.frames);
+            seen.names = tally.wrong == 0 ? std::vector<std::string>{"csum valid"} : seen.names;
+        } else if (side == Side::kClaims && tally.wrong == 0) {
+            seen.observed = Observed::kNoClaim;
+            seen.note = "the driver leaves it to the kernel to check these";
+        }
+        truth.observed.push_back(std::move(seen));
     }
     return truth;
 }
@@ -269,18 +318,27 @@ void add_finding(verdict::TruthRow& row, const Findings& findings) {
     }
 }
 
-std::uint64_t frames_of(const RowsRun& run) {
-    std::uint64_t frames = 0;
-    for (const TxRow& row : run.sent) {
-        frames += row.result.seen;
-    }
+}  // namespace
+
+KernelReceived count_received(const RowsRun& run) {
+    KernelReceived all;
     for (const RxRow& row : run.received) {
-        frames += row.result.frames;
+        const ClaimCount claims = transport_claims(row);
+        all.frames += row.result.frames;
+        all.bad += row.result.bad;
+        all.verifiable += claims.verifiable;
+        all.claimed += claims.claimed;
     }
-    return frames;
+    return all;
 }
 
-}  // namespace
+verdict::TruthRow kernel_claims(const RowsRun& run, const std::string& cell) {
+    return kernel_row(run, Side::kClaims, cell);
+}
+
+verdict::TruthRow kernel_delivery(const RowsRun& run, const std::string& cell) {
+    return kernel_row(run, Side::kDelivery, cell);
+}
 
 const char* condition_name(std::size_t condition) {
     return kNames[condition];
@@ -316,17 +374,39 @@ std::size_t condition_of(const Row& row) {
     return bare ? kPlain : kOptions;
 }
 
-std::string cell_id(profile::Direction direction, std::size_t condition) {
-    std::string id = std::string(profile::name(direction)) + ".";
+std::string condition_word(std::size_t condition) {
+    std::string id;
     for (const char* at = kNames[condition]; *at != '\0'; ++at) {
         const bool word = std::isalnum(static_cast<unsigned char>(*at)) != 0;
         if (word) {
             id += static_cast<char>(std::tolower(static_cast<unsigned char>(*at)));
-        } else if (id.back() != '-') {
+        } else if (!id.ends_with('-')) {
             id += '-';
         }
     }
     return id;
+}
+
+std::string cell_id(profile::Direction direction, std::size_t condition) {
+    return std::string(profile::name(direction)) + "." + condition_word(condition);
+}
+
+std::vector<const Defect*> defects_in(const RowsRun& run, const Findings& findings,
+                                      profile::Direction direction, std::size_t condition) {
+    std::vector<const Defect*> shown;
+    for (const Defect& defect : findings.defects) {
+        const bool sent = defect.direction == profile::Direction::kTransmit;
+        if (sent != (direction == profile::Direction::kTransmit)) {
+            continue;
+        }
+        const bool here = std::ranges::any_of(defect.rows, [&](std::size_t row) {
+            return condition_of(sent ? run.sent[row].row : run.received[row].row) == condition;
+        });
+        if (here) {
+            shown.push_back(&defect);
+        }
+    }
+    return shown;
 }
 
 verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
@@ -360,7 +440,7 @@ verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
     }
     table.rows.push_back(delivery_row(run));
     add_finding(table.rows.back(), findings);
-    const std::uint64_t frames = frames_of(run);
+    const std::uint64_t frames = run.frames();
     table.excluded = frames == 0
                          ? "nothing was judged"
                          : fmt::format(

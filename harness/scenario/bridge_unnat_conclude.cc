@@ -99,11 +99,8 @@ verdict::Cell conclude(const BridgeCell& what, const BridgeValues& seen) {
                  unexplained_in(seen) + seen.unnamed, "lookups"),
     };
     const auto end = ending(cell);
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
-    }
-    if (seen.lookups == 0) {
-        return end(CellVerdict::kInconclusive, "", "no lookup was made");
+    if (not_measured(cell, "", seen.objections, seen.lookups, "no lookup was made")) {
+        return cell;
     }
     if (seen.filtered != (what.filtered ? "1" : "0")) {
         return end(CellVerdict::kInconclusive, "",
@@ -140,17 +137,11 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredBridgeCell>& measured
         }
     }
     Bridges cells = conclude_each(measured);
-    const Clauses hindered = hindrances(cells, lookups_harmed);
-    const ConcludedBridge* first = first_of(
-        cells, [](const auto& each) { return each.is(CellRole::kMatrix) && lookups_harmed(each); });
-    if (!hindered.empty()) {
-        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (first != nullptr) {
-        const BridgeValues& seen = first->seen();
-        result.verdict = verdict::ScenarioVerdict::kReproduced;
+    const auto tell = [&](const Bridges& all, const ConcludedBridge& first, auto&) {
+        const BridgeValues& seen = first.seen();
         result.headline = fmt::format(
             "{}: {} lookups of a service failed, {} answers came from the backend's own address.",
-            first->cell.id, some_of(seen.failed(), seen.lookups), seen.from_backend);
+            first.cell.id, some_of(seen.failed(), seen.lookups), seen.from_backend);
         result.cause = fmt::format(
             "Client and backend are ports of one bridge, and bridge-nf-call-iptables={}: the "
             "bridge "
@@ -158,11 +149,10 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredBridgeCell>& measured
             "source back to the service. {} answers came so, and conntrack saw none of those of {} "
             "flows: \"{}\".",
             seen.filtered, seen.from_backend, seen.unreplied, seen.entry_text);
-        tell_cures(cells, *first, result);
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = "Each answer came from the address that was asked.";
-    }
+        tell_cures(all, first, result);
+    };
+    conclude_from(cells, lookups_harmed, first_in_matrix(cells, lookups_harmed), tell,
+                  "Each answer came from the address that was asked.", result);
     finish(cells, std::move(chart), result);
     return result;
 }

@@ -141,6 +141,23 @@ const typename Cells::value_type* first_of(const Cells& cells, const Wanted& wan
     return at == cells.end() ? nullptr : &*at;
 }
 
+// Whether a cell was not measured, and then it says why: what the kernel lacks for it, what the tester
+// objects to, or that nothing was tried.
+inline bool not_measured(verdict::Cell& cell, const std::string& lacks, const Clauses& objections,
+                         std::uint64_t tried = 1, const char* nothing_tried = "") {
+    using verdict::CellVerdict;
+    const bool measured = lacks.empty() && objections.empty() && tried != 0;
+    if (!measured) {
+        cell.verdict = !lacks.empty()        ? CellVerdict::kSkip
+                       : !objections.empty() ? CellVerdict::kError
+                                             : CellVerdict::kInconclusive;
+        cell.reason = !lacks.empty()        ? lacks
+                      : !objections.empty() ? "no result: " + objections.front()
+                                            : nothing_tried;
+    }
+    return !measured;
+}
+
 // What keeps everything from being concluded; empty: nothing. `own` tells of a cell of the matrix that
 // fails whether it does so by nothing but what the scenario looks for.
 template <typename Cells, typename Own>
@@ -167,6 +184,30 @@ Clauses hindrances(const Cells& cells, const Own& own) {
                                         : "no cell without a cure was run beside the controls");
     }
     return clauses;
+}
+
+// Concludes nothing where anything hinders it; else `tell`, of the `first` cell that failed by what
+// the scenario looks for, or that it was not reproduced where there is none (null).
+template <typename Cells, typename Own, typename Tell>
+void conclude_from(const Cells& cells, const Own& own, const typename Cells::value_type* first,
+                   const Tell& tell, const std::string& otherwise,
+                   verdict::ScenarioResult& result) {
+    if (const Clauses hindered = hindrances(cells, own); !hindered.empty()) {
+        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
+    } else if (first != nullptr) {
+        result.verdict = verdict::ScenarioVerdict::kReproduced;
+        tell(cells, *first, result);
+    } else {
+        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
+        result.headline = otherwise;
+    }
+}
+
+// The first cell of the matrix that is so.
+template <typename Cells, typename Wanted>
+const typename Cells::value_type* first_in_matrix(const Cells& cells, const Wanted& wanted) {
+    return first_of(cells,
+                    [&](const auto& each) { return each.is(CellRole::kMatrix) && wanted(each); });
 }
 
 // Whether a cure is shown: a cell with it passes (`after`, or null), none with one fails (`failed`

@@ -183,7 +183,6 @@ std::string tell_cures(const Limits& cells, TcpLimitLoad load, bool& shown) {
 }
 
 void conclude_reproduced(const Limits& cells, verdict::ScenarioResult& result) {
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
     result.cure_shown = true;
     Clauses found;
     Clauses causes;
@@ -324,14 +323,8 @@ verdict::Cell conclude(const TcpLimitCell& what, const TcpLimitValues& seen) {
         .verdict = CellVerdict::kPass};
     add_measures(what, seen, cell);
     const auto end = ending(cell);
-    if (!seen.skipped.empty()) {
-        return end(CellVerdict::kSkip, "", seen.skipped);
-    }
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
-    }
-    if (seen.lookups == 0) {
-        return end(CellVerdict::kInconclusive, "", "no lookup was made");
+    if (not_measured(cell, seen.skipped, seen.objections, seen.lookups, "no lookup was made")) {
+        return cell;
     }
     if (seen.harmed() == 0) {
         return cell;
@@ -397,17 +390,11 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredTcpLimitCell>& measur
         }
     }
     Limits cells = conclude_each(measured);
-    const Clauses hindered = hindrances(cells, own);
-    if (!hindered.empty()) {
-        result.headline = fmt::format("Nothing is concluded: {}.", in_a_row(hindered, "; "));
-    } else if (first_of(cells, [](const ConcludedLimit& each) {
-                   return each.is(CellRole::kMatrix) && own(each);
-               }) != nullptr) {
-        conclude_reproduced(cells, result);
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = "All lookups were answered in time.";
-    }
+    const auto tell = [](const Limits& all, const auto&, auto& told) {
+        conclude_reproduced(all, told);
+    };
+    conclude_from(cells, own, first_in_matrix(cells, own), tell,
+                  "All lookups were answered in time.", result);
     finish(cells, std::move(chart), result);
     return result;
 }

@@ -120,7 +120,6 @@ void conclude_resets(const SegmentRuns& cells, const ConcludedSegments& first,
         }
     }
     const SegmentValues& seen = first.seen();
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
     result.headline = in_a_row(found, "; ") + ".";
     result.cause = fmt::format(
         "In {} the endpoint sends a segment from outside of the window in each connection. "
@@ -169,11 +168,8 @@ verdict::Cell conclude(const SegmentCell& what, const SegmentValues& seen) {
                  what.role == CellRole::kDemonstration ? 0 : seen.unexplained()),
     };
     const auto end = ending(cell);
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
-    }
-    if (seen.connects == 0) {
-        return end(CellVerdict::kInconclusive, "", "no connection was made");
+    if (not_measured(cell, "", seen.objections, seen.connects, "no connection was made")) {
+        return cell;
     }
     if (seen.be_liberal != (what.be_liberal ? "1" : "0")) {
         return end(CellVerdict::kInconclusive, "",
@@ -208,18 +204,8 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredSegmentCell>& measure
             chart.bars.push_back(harm_bar(each.what().label, seen.broken, seen.connects));
         }
     }
-    const Clauses hindered = hindrances(cells, connections_harmed);
-    const ConcludedSegments* first = first_of(cells, [](const auto& each) {
-        return each.is(CellRole::kMatrix) && connections_harmed(each);
-    });
-    if (!hindered.empty()) {
-        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (first != nullptr) {
-        conclude_resets(cells, *first, result);
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = "No connection broke, whatever segment came.";
-    }
+    conclude_from(cells, connections_harmed, first_in_matrix(cells, connections_harmed),
+                  conclude_resets, "No connection broke, whatever segment came.", result);
     finish(cells, std::move(chart), result);
     return result;
 }

@@ -38,10 +38,9 @@ std::string slow_text(const ReuseValues& seen) {
                        some_of(seen.slow, seen.connects), seen.worst_ms / 1000);
 }
 
-void conclude_reproduced(const Reuses& cells, const ConcludedReuse& first,
-                         verdict::ScenarioResult& result) {
+void conclude_reuse(const Reuses& cells, const ConcludedReuse& first,
+                    verdict::ScenarioResult& result) {
     const ReuseValues& seen = first.seen();
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
     result.headline = fmt::format("{}: {}.", first.cell.id, slow_text(seen));
     result.cause = fmt::format(
         "The port of such a connect was used before, and IPVS has {} connections in TIME_WAIT. "
@@ -79,14 +78,8 @@ verdict::Cell conclude(const ReuseCell& what, const ReuseValues& seen) {
                        .verdict = CellVerdict::kPass};
     add_measures(seen, cell);
     const auto end = ending(cell);
-    if (!seen.lacks.empty()) {
-        return end(CellVerdict::kSkip, "", seen.lacks);
-    }
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
-    }
-    if (seen.connects == 0) {
-        return end(CellVerdict::kInconclusive, "", "no connect was made");
+    if (not_measured(cell, seen.lacks, seen.objections, seen.connects, "no connect was made")) {
+        return cell;
     }
     if (!what.other_ports && (seen.reused == 0 || seen.time_wait == 0)) {
         return end(
@@ -131,20 +124,12 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredReuseCell>& measured)
         }
     }
     Reuses cells = conclude_each(measured);
-    const Clauses hindered = hindrances(cells, shows_reuse);
-    const ConcludedReuse* first = first_of(
-        cells, [](const auto& each) { return each.is(CellRole::kMatrix) && shows_reuse(each); });
-    if (!hindered.empty()) {
-        result.headline = fmt::format("Nothing is concluded: {}.", in_a_row(hindered, "; "));
-    } else if (first != nullptr) {
-        conclude_reproduced(cells, *first, result);
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = fmt::format(
-            "{} connects came from a port that IPVS had seen before, and none took "
-            "1 s or more.",
-            some_of(reused, connects));
-    }
+    conclude_from(
+        cells, shows_reuse, first_in_matrix(cells, shows_reuse), conclude_reuse,
+        fmt::format("{} connects came from a port that IPVS had seen before, and none took "
+                    "1 s or more.",
+                    some_of(reused, connects)),
+        result);
     finish(cells, std::move(chart), result);
     return result;
 }

@@ -202,11 +202,8 @@ verdict::Cell conclude(const NodelocalCell& what, const NodelocalValues& seen) {
         .verdict = CellVerdict::kPass};
     add_measures(what, seen, cell);
     const auto end = ending(cell);
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
-    }
-    if (seen.pairs == 0) {
-        return end(CellVerdict::kInconclusive, "", "no pair was sent");
+    if (not_measured(cell, "", seen.objections, seen.pairs, "no pair was sent")) {
+        return cell;
     }
     if (what.role == CellRole::kDemonstration) {
         const std::string missing = does_not_show(what, seen);

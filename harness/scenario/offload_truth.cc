@@ -19,10 +19,10 @@
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth_duts.h"
+#include "harness/scenario/offload_truth_part.h"
 #include "harness/scenario/offload_truth_path.h"
 #include "harness/scenario/offload_truth_receive.h"
 #include "harness/scenario/offload_truth_segments.h"
-#include "harness/scenario/offload_truth_table.h"
 #include "harness/scenario/offload_truth_tunnels.h"
 
 namespace pathproof::scenario {
@@ -102,21 +102,6 @@ Status add_knowledge(const Context& context, lab::Finish finish, TruthRun& run) 
     return {};
 }
 
-// What every user asks first; the covering array may give it to no row of its own.
-void add_plain_rows(matrix::Matrix& rows) {
-    using namespace matrix;
-    for (const InnerTransport transport : {InnerTransport::kUdp, InnerTransport::kTcp}) {
-        for (const InnerNetwork network : {InnerNetwork::kIpv4, InnerNetwork::kIpv6}) {
-            for (const Length length : {Length::k1, Length::k256, Length::kMtu}) {
-                rows.rows.push_back({.network = network,
-                                     .transport = transport,
-                                     .length = length,
-                                     .handover = Handover::kInner});
-            }
-        }
-    }
-}
-
 struct Plan {
     MatrixSize size = MatrixSize::kQuick;
     matrix::DutLimits limits;
@@ -132,7 +117,8 @@ Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
     matrix::Matrix rows = matrix::make_matrix(
         limits, matrix::Direction::kTransmit,
         full ? matrix::Strength::kTriples : matrix::Strength::kPairs, context.options.seed);
-    add_plain_rows(rows);
+    std::ranges::copy(plain_rows({.handover = matrix::Handover::kInner}, {matrix::RxInput::kGood}),
+                      std::back_inserter(rows.rows));
     auto set = TRY(make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick));
     return Plan{size, limits, maker, std::move(set)};
 }
@@ -159,25 +145,15 @@ bool is_worth_sending(const Setting& setting, const matrix::Row& row) {
            row.buffers != matrix::Buffers::kOne;
 }
 
-Status run_settings(Context& context, TruthBench& bench, const Plan& plan, FeatureSwitch& features,
-                    TruthRun& run) {
+Status send_setting(Context& context, TruthBench& bench, const Plan& plan, const TruthRun& run,
+                    SettingOutcome& outcome) {
+    context.progress.step(cell_id(outcome.setting, std::nullopt));
     const std::vector<matrix::Row>& rows = plan.set.matrix.rows;
-    for (const Setting& setting : settings_for(run.varied, run.as_found, plan.size)) {
-        context.progress.step(cell_id(setting, std::nullopt));
-        auto taken = TRY(features.set(setting));
-        SettingOutcome outcome{.setting = setting, .taken = std::move(taken)};
-        const auto wanted = [&](std::size_t row) {
-            return !bench.blind_to(rows[row]) && is_worth_sending(setting, rows[row]);
-        };
-        Status sent = send_and_judge(bench, plan.maker, plan.set, wanted, outcome);
-        sent = sent ? confirm(bench, plan.maker, plan.set, run.wire, outcome) : sent;
-        if (!sent) {
-            return sent;
-        }
-        TRY(features.look_again(outcome.taken));
-        run.outcomes.push_back(std::move(outcome));
-    }
-    return {};
+    const auto wanted = [&](std::size_t row) {
+        return !bench.blind_to(rows[row]) && is_worth_sending(outcome.setting, rows[row]);
+    };
+    TRY(send_and_judge(bench, plan.maker, plan.set, wanted, outcome));
+    return confirm(bench, plan.maker, plan.set, run.wire, outcome);
 }
 
 std::vector<std::string> left_out_of(const TruthBench& bench, const ProbeSet& set) {
@@ -321,21 +297,6 @@ Cell path_cell(const PathFacts& path) {
     return cell;
 }
 
-// With the device's offloads off, those of both directions.
-Status prove(const Context& context, TruthBench& bench, const Plan& plan, FeatureSwitch& features,
-             TruthRun& run) {
-    const auto off = features.set({Setting::Kind::kAllOff, ""});
-    auto received = TRY(off ? FeatureSwitch::take(bench.host(), bench.device().name,
-                                                  receive_features(features.as_found()))
-                            : Result<FeatureSwitch>(pass_on(off.error())));
-    const auto quiet = received.set({Setting::Kind::kAllOff, ""});
-    const Status proven = quiet ? prove_path(bench, plan.maker, plan.set,
-                                             receive_rows(context, bench), run.values.path)
-                                : Status(pass_on(quiet.error()));
-    const auto back = received.put_back();
-    return proven && !back ? Status(pass_on(back.error())) : proven;
-}
-
 Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& plan,
                               const PathFacts& path, verdict::ScenarioResult& result) {
     TruthRun run{.driver = bench.info().driver,
@@ -350,26 +311,35 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
     run.values.path = path;
     auto features = TRY(bench.dut().features(bench.device().name));
     run.varied = varied_features(plan.set, features);
-    auto switches = TRY(FeatureSwitch::take(bench.host(), bench.device().name, run.varied));
-    run.as_found = switches.as_found();
+    run.as_found = features;
     run.left_out = left_out_of(bench, plan.set);
     context.progress.step("path");
-    Status sent = prove(context, bench, plan, switches, run);
-    if (sent && run.values.path.proven()) {
-        sent = run_settings(context, bench, plan, switches, run);
-    }
-    const auto left = switches.put_back();
-    if (!sent || !left) {
-        return pass_on(sent ? left.error() : sent.error());
-    }
+    // With the device's offloads off, those of both directions.
+    Part<SettingOutcome> proof{.id = "tx",
+                               .features = run.varied,
+                               .points = {{Setting::Kind::kAllOff, ""}},
+                               .judge = [&](SettingOutcome&) {
+                                   return prove_path(bench, plan.maker, plan.set,
+                                                     receive_rows(context, bench), run.values.path);
+                               }};
+    std::ranges::copy(receive_features(features), std::back_inserter(proof.features));
+    const auto proven = TRY(run_part(bench, proof));
     result.cells.push_back(path_cell(run.values.path));
     if (!run.values.path.proven()) {
-        result.cells.push_back(put_back_cell("tx.flags-put-back", *left));
+        result.cells.push_back(proven.put_back);
         return run;
     }
+    const Part<SettingOutcome> part{.id = "tx",
+                                    .features = run.varied,
+                                    .points = settings_for(run.varied, features, plan.size),
+                                    .judge = [&](SettingOutcome& outcome) {
+                                        return send_setting(context, bench, plan, run, outcome);
+                                    }};
+    auto sent = TRY(run_part(bench, part));
+    run.outcomes = std::move(sent.outcomes);
     auto cells = TRY(truth_cells(run, bench, context.options.out_dir));
     std::ranges::move(cells, std::back_inserter(result.cells));
-    result.cells.push_back(put_back_cell("tx.flags-put-back", *left));
+    result.cells.push_back(sent.put_back);
     result.controls.push_back(control_cell(run));
     result.truth_tables.push_back(truth_table(run));
     add_sent(run, result);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "dataplane/frame/checksum.h"
 #include "dataplane/frame/view.h"
 #include "dataplane/softnic/completion.h"
 #include "dataplane/softnic/soft_nic.h"
@@ -23,16 +24,10 @@ FrameBytes with_checksum(const HandedFrame& handed) {
     if (field + 2 > bytes.size()) {
         return bytes;
     }
-    std::uint64_t sum = 0;
-    for (std::size_t at = start; at < bytes.size(); ++at) {
-        sum += (at - start) % 2 == 0 ? std::uint64_t{bytes[at]} << 8 : bytes[at];
-    }
-    while (sum > 0xffff) {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
+    const frame::PartialSum sum = frame::sum_bytes({bytes.data() + start, bytes.size() - start});
     constexpr std::uint16_t kUdpField = 6;
-    auto value = static_cast<std::uint16_t>(~sum);
-    value = value == 0 && handed.virtio.csum_offset == kUdpField ? 0xffff : value;
+    const std::uint16_t value = handed.virtio.csum_offset == kUdpField ? frame::udp_checksum_of(sum)
+                                                                       : frame::checksum_of(sum);
     bytes[field] = static_cast<std::uint8_t>(value >> 8);
     bytes[field + 1] = static_cast<std::uint8_t>(value);
     return bytes;

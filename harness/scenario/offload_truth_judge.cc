@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/offload/names_in.h"
 #include "harness/scenario/offload_truth_finish.h"
 #include "harness/scenario/offload_truth_rows.h"
 
@@ -10,17 +11,6 @@ namespace {
 
 using matrix::FindingKind;
 using matrix::TxFinding;
-
-std::vector<std::string> by_frequency(const std::map<std::string, std::uint64_t>& counts) {
-    std::vector<std::pair<std::string, std::uint64_t>> sorted(counts.begin(), counts.end());
-    std::ranges::stable_sort(sorted, std::greater<>(),
-                             [](const auto& each) { return each.second; });
-    std::vector<std::string> names;
-    for (const auto& [name, count] : sorted) {
-        names.push_back(name);
-    }
-    return names;
-}
 
 // What the features that the row makes use of leave to the wire as they are set now.
 LeftToWire left_by(const matrix::Row& row, const SettingTaken& taken) {
@@ -61,7 +51,7 @@ Status send_and_judge(TruthBench& bench, const matrix::ProbeMaker& maker, const 
     std::vector<matrix::Probe> probes;
     std::ranges::copy_if(set.probes, std::back_inserter(probes),
                          [&](const matrix::Probe& probe) { return wanted(probe.label.row); });
-    const auto carried = TRY(bench.carry(set.matrix.rows, probes, maker, outcome.tally));
+    const auto carried = TRY(bench.carry(probes, maker, outcome.tally));
     std::map<std::size_t, RowCells> cells;
     for (std::size_t at = 0; at < probes.size(); ++at) {
         const matrix::Probe& probe = probes[at];
@@ -186,7 +176,7 @@ std::vector<std::string> Judged::defect_names() const {
     for (const Defect& defect : defects) {
         counts[title_of(defect.finding)] += defect.finding.frames;
     }
-    return by_frequency(counts);
+    return offload::by_frequency(counts);
 }
 
 Judged judge_rows(const SettingOutcome& outcome, WireKind wire,

@@ -95,10 +95,9 @@ void count_probe(const Probe& probe, const Carried& seen, PathCount& count) {
 
 // Sends the probes and gives those that did not come as they were sent.
 Result<std::vector<Probe>> try_probes(TruthBench& bench, const matrix::ProbeMaker& maker,
-                                      const ProbeSet& set, const std::vector<Probe>& probes,
-                                      PathCount& count) {
+                                      const std::vector<Probe>& probes, PathCount& count) {
     TesterTally tally;
-    const auto carried = TRY(bench.carry(set.matrix.rows, probes, maker, tally));
+    const auto carried = TRY(bench.carry(probes, maker, tally));
     std::vector<Probe> failed;
     count = {.own_loss = tally.lost};
     for (std::size_t at = 0; at < probes.size(); ++at) {
@@ -143,7 +142,7 @@ Status prove_sent(TruthBench& bench, const matrix::ProbeMaker& maker, const Prob
             plain.push_back(matrix::as_plain(probe));
         }
     }
-    auto failed = try_probes(bench, maker, set, plain, count);
+    auto failed = try_probes(bench, maker, plain, count);
     const Pace first = bench.pace();
     const std::vector<Pace> slower = {{32, first.patience}, {32, kLongPatience}};
     for (const Pace& pace : slower) {
@@ -154,7 +153,7 @@ Status prove_sent(TruthBench& bench, const matrix::ProbeMaker& maker, const Prob
         failed->resize(std::min(failed->size(), count.silent() ? kLastTry : kMostAgain));
         const std::uint64_t tried = frames_in(*failed);
         PathCount again;
-        failed = try_probes(bench, maker, set, *failed, again);
+        failed = try_probes(bench, maker, *failed, again);
         if (failed) {
             // All that was tried again came: what was not tried again would have.
             const bool all = again.proven();

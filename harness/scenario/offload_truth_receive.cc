@@ -8,10 +8,10 @@
 #include "dataplane/judge/explain.h"
 #include "harness/offload/defects.h"
 #include "harness/offload/kernel_rx.h"
-#include "harness/offload/kernel_truth.h"
 #include "harness/offload/truth.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth_counters.h"
+#include "harness/scenario/offload_truth_part.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -36,11 +36,7 @@ struct ReceiveOutcome {
     std::string id() const { return "rx." + setting.id(); }
 };
 
-struct ReceiveRun {
-    std::vector<ReceiveOutcome> outcomes;
-    std::vector<agent::Feature> as_found;
-    std::string why_not_counted;
-};
+using ReceiveRun = PartRun<ReceiveOutcome>;
 
 bool is_on(const std::vector<agent::Feature>& features, const std::string& name) {
     const agent::Feature* feature = find_feature(features, name);
@@ -57,39 +53,20 @@ port::PortInfo promises_of(const TruthRun& run, const SettingTaken& taken) {
     return device;
 }
 
-// What every user asks first; the covering array may give it to no row of its own.
-std::vector<matrix::Row> plain_rows() {
-    using namespace matrix;
-    std::vector<Row> rows;
-    for (const InnerTransport transport : {InnerTransport::kUdp, InnerTransport::kTcp}) {
-        for (const InnerNetwork network : {InnerNetwork::kIpv4, InnerNetwork::kIpv6}) {
-            for (const Length length : {Length::k1, Length::k256, Length::kMtu}) {
-                for (const RxInput input : {RxInput::kGood, RxInput::kBadInnerTransport}) {
-                    rows.push_back({.network = network,
-                                    .transport = transport,
-                                    .length = length,
-                                    .rx_input = input,
-                                    .rx_mistake = input == RxInput::kGood ? RxMistake::kNone
-                                                                          : RxMistake::kPlusOne});
-                }
-            }
-        }
-    }
-    return rows;
-}
-
 }  // namespace
 
 offload::RowSettings receive_rows(const Context& context, const TruthBench& bench) {
     const bool full = context.options.has("full");
-    return {.directions = offload::Directions::kReceived,
-            .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
-            .seed = context.options.seed,
-            .probes = full ? kProbesFull : kProbesQuick,
-            .mtu = bench.device().longest_packet,
-            .also_received = plain_rows(),
-            .only_also = false,
-            .patience = bench.pace().patience / 2};
+    return {
+        .directions = offload::Directions::kReceived,
+        .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
+        .seed = context.options.seed,
+        .probes = full ? kProbesFull : kProbesQuick,
+        .mtu = bench.device().longest_packet,
+        .also_received = plain_rows({.handover = matrix::Handover::kSoftware},
+                                    {matrix::RxInput::kGood, matrix::RxInput::kBadInnerTransport}),
+        .only_also = false,
+        .patience = bench.pace().patience / 2};
 }
 
 namespace {
@@ -140,12 +117,9 @@ Status confirm_received(const Context& context, TruthBench& bench, const port::P
     return {};
 }
 
-Result<ReceiveOutcome> measure(Context& context, TruthBench& bench, const TruthRun& run,
-                               const Setting& setting, FeatureSwitch& features,
-                               const AddressedDevice* addressed) {
-    ReceiveOutcome outcome{.setting = setting};
-    auto taken = TRY(features.set(setting));
-    outcome.taken = std::move(taken);
+Status measure(Context& context, TruthBench& bench, const TruthRun& run,
+               const AddressedDevice* addressed, ReceiveOutcome& outcome) {
+    context.progress.step(outcome.id());
     auto receipt = TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(),
                                                   bench.device().name, receive_rows(context, bench),
                                                   [](std::size_t, std::size_t) {}));
@@ -159,8 +133,7 @@ Result<ReceiveOutcome> measure(Context& context, TruthBench& bench, const TruthR
         outcome.counts = TRY(count_addressed(bench, *addressed, context.options.seed));
         outcome.counted = true;
     }
-    TRY(features.look_again(outcome.taken));
-    return outcome;
+    return {};
 }
 
 Cell cell_of(const ReceiveOutcome& outcome) {
@@ -194,14 +167,9 @@ Cell cell_of(const ReceiveOutcome& outcome) {
     return cell;
 }
 
-bool shows(const offload::Defect& defect, const ReceiveOutcome& outcome, std::size_t condition) {
-    return std::ranges::any_of(defect.rows, [&](std::size_t row) {
-        return offload::condition_of(outcome.run.received[row].row) == condition;
-    });
-}
-
 // The frames behind the defects of one condition, with every field explained.
-Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition, TruthBench& bench,
+Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
+                          const std::vector<const offload::Defect*>& defects, TruthBench& bench,
                           const std::string& out_dir) {
     Cell cell{
         .id = outcome.id() + "." + offload::condition_word(condition),
@@ -212,10 +180,8 @@ Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition, 
     std::vector<matrix::FrameBytes> frames;
     std::string text;
     std::uint64_t wrong = 0;
-    for (const offload::Defect& defect : outcome.findings.defects) {
-        if (!shows(defect, outcome, condition)) {
-            continue;
-        }
+    for (const offload::Defect* each : defects) {
+        const offload::Defect& defect = *each;
         signatures.push_back(defect.signature());
         cell.cause = cell.cause.empty() ? defect.title : cell.cause;
         wrong += defect.frames;
@@ -244,13 +210,12 @@ Status add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& ou
     for (const ReceiveOutcome& outcome : run.outcomes) {
         cells.push_back(cell_of(outcome));
         for (std::size_t condition = 0; condition < offload::kConditions; ++condition) {
-            const bool any = std::ranges::any_of(
-                outcome.findings.defects,
-                [&](const offload::Defect& defect) { return shows(defect, outcome, condition); });
-            if (!any) {
+            const auto defects = offload::defects_in(outcome.run, outcome.findings,
+                                                     profile::Direction::kReceive, condition);
+            if (defects.empty()) {
                 continue;
             }
-            auto cell = TRY(failing_cell(outcome, condition, bench, out_dir));
+            auto cell = TRY(failing_cell(outcome, condition, defects, bench, out_dir));
             cells.push_back(std::move(cell));
         }
     }
@@ -358,7 +323,7 @@ void add_counter_values(const CounterVerdict& judged, const std::string& setting
 }
 
 verdict::TruthTable counters_table(TruthRun& run, const ReceiveRun& received,
-                                   std::vector<Cell>& cells) {
+                                   const std::string& why_not, std::vector<Cell>& cells) {
     verdict::TruthTable table{
         .title = "Bad frames to the kernel's own address: taken, refused, counted",
         .device = run.device};
@@ -393,11 +358,11 @@ verdict::TruthTable counters_table(TruthRun& run, const ReceiveRun& received,
     }
     std::ranges::move(of_driver, std::back_inserter(table.rows));
     table.excluded =
-        received.why_not_counted.empty()
+        why_not.empty()
             ? "Held against the judge's own count of the same frames: /proc/net/snmp, snmp6 and "
               "netstat, and the driver's own counters of bad checksums where it has any. SCTP is "
               "not counted here: its module keeps its own."
-            : "Not measured: " + received.why_not_counted;
+            : "Not measured: " + why_not;
     return table;
 }
 
@@ -452,22 +417,6 @@ void add_values(const ReceiveRun& received, const std::vector<Cell>& counter_cel
     }
 }
 
-Result<ReceiveRun> run_settings(Context& context, TruthBench& bench, const TruthRun& run,
-                                FeatureSwitch& features) {
-    ReceiveRun received{.as_found = features.as_found()};
-    auto addressed = AddressedDevice::take(bench.host(), bench.device().name);
-    if (!addressed) {
-        received.why_not_counted = addressed.error().message;
-    }
-    for (const Setting& setting : receive_settings_for(received.as_found)) {
-        context.progress.step("rx." + setting.id());
-        auto outcome =
-            TRY(measure(context, bench, run, setting, features, addressed ? &*addressed : nullptr));
-        received.outcomes.push_back(std::move(outcome));
-    }
-    return received;
-}
-
 }  // namespace
 
 std::size_t receive_steps(const std::vector<agent::Feature>& features) {
@@ -476,20 +425,23 @@ std::size_t receive_steps(const std::vector<agent::Feature>& features) {
 
 Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
                      verdict::ScenarioResult& result) {
-    auto features =
-        TRY(FeatureSwitch::take(bench.host(), bench.device().name, receive_features(run.as_found)));
-    const auto received = run_settings(context, bench, run, features);
-    const auto left = features.put_back();
-    if (!received || !left) {
-        return pass_on(received ? left.error() : received.error());
-    }
-    TRY(add_cells(*received, bench, context.options.out_dir, result.cells));
-    result.truth_tables.push_back(claims_table(run, *received));
+    auto addressed = AddressedDevice::take(bench.host(), bench.device().name);
+    const Part<ReceiveOutcome> part{.id = "rx",
+                                    .features = receive_features(run.as_found),
+                                    .points = receive_settings_for(run.as_found),
+                                    .judge = [&](ReceiveOutcome& outcome) {
+                                        return measure(context, bench, run,
+                                                       addressed ? &*addressed : nullptr, outcome);
+                                    }};
+    const ReceiveRun received = TRY(run_part(bench, part));
+    TRY(add_cells(received, bench, context.options.out_dir, result.cells));
+    result.truth_tables.push_back(claims_table(run, received));
     std::vector<Cell> counter_cells;
-    result.truth_tables.push_back(counters_table(run, *received, counter_cells));
-    add_values(*received, counter_cells, run);
+    result.truth_tables.push_back(
+        counters_table(run, received, addressed ? "" : addressed.error().message, counter_cells));
+    add_values(received, counter_cells, run);
     std::ranges::move(counter_cells, std::back_inserter(result.cells));
-    result.cells.push_back(put_back_cell("rx.flags-put-back", *left));
+    result.cells.push_back(received.put_back);
     return {};
 }
 

@@ -79,6 +79,26 @@ Condition condition_of(const Row& row) {
     return is_tcp(row) ? Condition::kTcp : Condition::kUdp;
 }
 
+std::vector<Row> plain_rows(Row row, std::initializer_list<RxInput> inputs) {
+    std::vector<Row> rows;
+    for (const InnerTransport transport : {InnerTransport::kUdp, InnerTransport::kTcp}) {
+        for (const InnerNetwork network : {InnerNetwork::kIpv4, InnerNetwork::kIpv6}) {
+            for (const Length length : {Length::k1, Length::k256, Length::kMtu}) {
+                for (const RxInput input : inputs) {
+                    row.network = network;
+                    row.transport = transport;
+                    row.length = length;
+                    row.rx_input = input;
+                    row.rx_mistake =
+                        input == RxInput::kGood ? RxMistake::kNone : RxMistake::kPlusOne;
+                    rows.push_back(row);
+                }
+            }
+        }
+    }
+    return rows;
+}
+
 std::vector<std::string> features_used(const Row& row,
                                        const std::vector<agent::Feature>& features) {
     std::vector<std::string> used;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ inline constexpr std::size_t kConditions = 10;
 const char* name(Condition condition);  // "TSO", "tunnel outer"
 const char* word(Condition condition);  // "tso", "tunnel-outer": in ids of cells
 Condition condition_of(const matrix::Row& row);
+
+// What every user asks first, each with all of the inputs; the covering array may give it to no row
+// of its own.
+std::vector<matrix::Row> plain_rows(matrix::Row row, std::initializer_list<matrix::RxInput> inputs);
 
 // The features of `ethtool -k` that a row's frames make use of, of those that the device has: the
 // kernel does the work in their stead when they are off.

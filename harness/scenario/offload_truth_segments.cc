@@ -10,6 +10,7 @@
 #include "harness/lab/topology.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth_addressed.h"
+#include "harness/scenario/offload_truth_part.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -33,8 +34,6 @@ enum class Kind : std::size_t { kTcp, kUdp };
 constexpr std::array<const char*, 2> kKindNames = {"TCP", "UDP"};
 constexpr std::array<const char*, 2> kKindWords = {"tcp", "udp"};
 
-enum class State { kAsFound, kOff, kSoftware };
-
 // A feature, and the vxlan device whose super-frames make use of it. The kernel changes the
 // checksum flag of none that exists.
 struct Feature {
@@ -52,26 +51,34 @@ constexpr std::array<Feature, 2> kFeatures = {{
     {"tx-udp_tnl-csum-segmentation", OuterSum::kComputed, "ppseg1", 45, 0xc613fe01},
     {"tx-udp_tnl-segmentation", OuterSum::kZero, "ppseg0", 46, 0xc613fe05},
 }};
-constexpr std::array<State, 3> kStates = {State::kAsFound, State::kOff, State::kSoftware};
 
-struct SegmentPoint {
-    Feature feature;
-    State state = State::kAsFound;
-    Kind kind = Kind::kTcp;
+// As found, each alone off, and off with the checksums.
+std::vector<Setting> points_of(const Feature& feature) {
+    return {{Setting::Kind::kAsFound, feature.name},
+            {Setting::Kind::kOneOff, feature.name},
+            {Setting::Kind::kOneOff, feature.name, kChecksums}};
+}
 
-    std::string state_words() const {
-        switch (state) {
-            case State::kAsFound: return "as found";
-            case State::kOff: return "alone off";
-            case State::kSoftware: break;
-        }
-        return fmt::format("and {} off", kChecksums);
+struct SegmentOutcome {
+    Setting setting;
+    SettingTaken taken;
+
+    const Feature& feature() const {
+        return *std::ranges::find(kFeatures, setting.feature, &Feature::name);
     }
-    std::string id() const {
-        constexpr std::array<const char*, 3> kWords = {"as-found", "off", "all-software"};
-        return fmt::format(
-            "segments.{}.{}.{}", feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum",
-            kWords[static_cast<std::size_t>(state)], kKindWords[static_cast<std::size_t>(kind)]);
+    bool as_found() const { return setting.kind == Setting::Kind::kAsFound; }
+    std::string state() const {
+        return as_found()             ? "as found"
+               : setting.with.empty() ? "alone off"
+                                      : fmt::format("and {} off", setting.with);
+    }
+    std::string id(Kind kind) const {
+        return fmt::format("segments.{}.{}.{}",
+                           feature().outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum",
+                           as_found()             ? "as-found"
+                           : setting.with.empty() ? "off"
+                                                  : "all-software",
+                           kKindWords[static_cast<std::size_t>(kind)]);
     }
 };
 
@@ -162,24 +169,25 @@ Status send_tcp(TruthBench& bench, const Feature& feature, SegmentTally& tally) 
 }
 
 // Which super-frame a frame is of; nothing if it is none of ours.
-std::optional<std::size_t> number_of(const matrix::FrameBytes& bytes, const SegmentPoint& point) {
+std::optional<std::size_t> number_of(const matrix::FrameBytes& bytes, const Feature& feature,
+                                     Kind kind) {
     const frame::FrameView view = frame::parse_frame(bytes, frame::TunnelPorts::well_known());
     const frame::Transport wanted =
-        point.kind == Kind::kTcp ? frame::Transport::kTcp : frame::Transport::kUdp;
+        kind == Kind::kTcp ? frame::Transport::kTcp : frame::Transport::kUdp;
     if (!view.has_inner || view.inner.transport != wanted) {
         return std::nullopt;
     }
     const std::uint16_t port = view.inner.source_endpoint().port;
     const bool ours = port >= kSegmentPort && port < kSegmentPort + kSuperFrames &&
-                      view.inner.destination_endpoint().address == point.feature.far();
+                      view.inner.destination_endpoint().address == feature.far();
     return ours ? std::optional<std::size_t>(port - kSegmentPort) : std::nullopt;
 }
 
-Result<SegmentTally> measure_once(TruthBench& bench, const SegmentPoint& point, WireKind wire) {
+Result<SegmentTally> measure(TruthBench& bench, const Feature& feature, Kind kind, WireKind wire) {
     SegmentTally tally;
     const auto recording = TRY(bench.record(kSuperFrames * 6, [&]() -> Status {
-        return point.kind == Kind::kTcp ? send_tcp(bench, point.feature, tally)
-                                        : send_udp(bench, point.feature, tally);
+        return kind == Kind::kTcp ? send_tcp(bench, feature, tally)
+                                  : send_udp(bench, feature, tally);
     }));
     if (recording.tester_lost + recording.left_out + recording.cut != 0) {
         tally.doubt = "the tester's own port lost or cut frames";
@@ -187,48 +195,27 @@ Result<SegmentTally> measure_once(TruthBench& bench, const SegmentPoint& point, 
     }
     std::array<std::vector<matrix::FrameBytes>, kSuperFrames> by_number;
     for (const matrix::FrameBytes& bytes : recording.frames) {
-        if (const auto number = number_of(bytes, point)) {
+        if (const auto number = number_of(bytes, feature, kind)) {
             by_number[*number].push_back(bytes);
         }
     }
     for (std::size_t i = 0; i < kSuperFrames && tally.sent != 0; ++i) {
-        judge_super_frame(by_number[i], payload_of(i), kSegmentBytes, point.feature.outer, wire,
-                          tally);
+        judge_super_frame(by_number[i], payload_of(i), kSegmentBytes, feature.outer, wire, tally);
     }
     return tally;
 }
 
-std::vector<std::string> names_of(const SegmentTally& tally) {
+TrafficSeen judge_tally(const SegmentOutcome& point, Kind kind, SegmentTally tally, WireKind wire) {
     std::vector<std::string> names;
     for (const auto& [name, frames] : tally.names) {
         names.push_back(name);
     }
-    return names;
-}
-
-// What is wrong is observed a second time, and counts if it shows again.
-Result<SegmentTally> measure(TruthBench& bench, const SegmentPoint& point, WireKind wire) {
-    auto first = measure_once(bench, point, wire);
-    if (!first || first->wrong == 0) {
-        return first;
-    }
-    auto second = measure_once(bench, point, wire);
-    if (second && second->names != first->names) {
-        second->doubt =
-            fmt::format("seen once, not confirmed: {}", fmt::join(names_of(*first), ", "));
-        second->wrong = 0;
-        second->names.clear();
-    }
-    return second;
-}
-
-Cell cell_of(const SegmentPoint& point, const SegmentTally& tally, WireKind wire) {
-    Cell cell{.id = point.id(),
-              .toggles = {{"tunnel of the kernel", point.feature.outer == OuterSum::kComputed
+    Cell cell{.id = point.id(kind),
+              .toggles = {{"tunnel of the kernel", point.feature().outer == OuterSum::kComputed
                                                        ? "vxlan udpcsum"
                                                        : "vxlan noudpcsum"},
-                          {point.feature.name, point.state_words()},
-                          {"super-frames", kKindNames[static_cast<std::size_t>(point.kind)]}},
+                          {point.feature().name, point.state()},
+                          {"super-frames", kKindNames[static_cast<std::size_t>(kind)]}},
               .verdict = CellVerdict::kPass};
     cell.measures = {
         count_of("super_frames", "super-frames sent", tally.sent),
@@ -237,115 +224,70 @@ Cell cell_of(const SegmentPoint& point, const SegmentTally& tally, WireKind wire
         count_of("super_frames_uncut", "super-frames handed over whole", tally.uncut),
         count_of("segments_unfinished", "segments handed over unfinished", tally.unfinished),
         count_of("frames_wrong", "frames wrong or missing", tally.wrong)};
-    if (tally.sent == 0) {
-        cell.verdict = CellVerdict::kSkip;
-        cell.reason = tally.explanation.empty() ? "nothing could be sent" : tally.explanation;
-    } else if (tally.observed(wire) == Observed::kWrong) {
-        cell.verdict = CellVerdict::kFail;
-        cell.reason = fmt::format("{} frames are wrong or missing: {}", tally.wrong,
-                                  fmt::join(names_of(tally), ", "));
-        cell.cause = names_of(tally).front();
-    } else if (!tally.doubt.empty()) {
-        cell.verdict = CellVerdict::kInconclusive;
-        cell.reason = tally.doubt;
-    }
-    return cell;
-}
-
-Observation observation_of(const Cell& cell, const SegmentTally& tally, WireKind wire) {
     Observation seen{.observed = tally.observed(wire),
                      .frames = tally.frames,
                      .wrong = std::min(tally.wrong, tally.frames),
-                     .names = names_of(tally),
+                     .names = names,
                      .cell = cell.id,
-                     .note = cell.reason};
-    if (cell.verdict == CellVerdict::kSkip || cell.verdict == CellVerdict::kInconclusive) {
-        seen.observed = Observed::kNotTested;
+                     .note = ""};
+    if (tally.sent == 0) {
+        cell.verdict = CellVerdict::kSkip;
+        cell.reason = tally.explanation.empty() ? "nothing could be sent" : tally.explanation;
+    } else if (seen.observed == Observed::kWrong) {
+        cell.verdict = CellVerdict::kFail;
+        cell.reason =
+            fmt::format("{} frames are wrong or missing: {}", tally.wrong, fmt::join(names, ", "));
+        cell.cause = names.front();
+        seen.note = cell.reason;
+    } else if (!tally.doubt.empty()) {
+        cell.verdict = CellVerdict::kInconclusive;
+        cell.reason = tally.doubt;
     } else if (seen.observed == Observed::kByDesign) {
         seen.names = {tally.uncut != 0 ? "super-frame" : "PSEUDO"};
         seen.note = "handed over unfinished; behind a healthy NIC every segment is right";
     }
-    return seen;
+    return {std::move(cell), std::move(seen), std::move(tally.bad), std::move(tally.explanation),
+            std::move(tally.names)};
 }
 
-// Both kinds under one state of one feature.
-struct Bench {
-    Context& context;
-    TruthBench& bench;
-    TruthRun& run;
-    FeatureSwitch& features;
-    verdict::ScenarioResult& result;
-    verdict::TruthTable& table;
-};
-
-Result<SettingTaken> set_state(Bench& at, const Feature& feature, State state) {
-    const bool off = state != State::kAsFound;
-    auto taken = at.features.set(
-        {off ? Setting::Kind::kOneOff : Setting::Kind::kAsFound, off ? feature.name : ""});
-    if (!taken || state != State::kSoftware) {
-        return taken;
-    }
-    const auto without = at.bench.host().try_feature(at.bench.device().name, kChecksums, false);
-    auto features = at.bench.dut().features(at.bench.device().name);
-    if (!without || !features) {
-        return pass_on(without ? features.error() : without.error());
-    }
-    taken->features = std::move(*features);
-    return taken;
-}
-
-Status judge_state(Bench& at, const Feature& feature, State state) {
-    const auto taken = TRY(set_state(at, feature, state));
-    const agent::Feature* then = find_feature(taken.features, feature.name);
+// Both kinds of super-frames under one setting of one feature: a row.
+Status judge_point(Context& context, TruthBench& bench, const SegmentOutcome& point, TruthRun& run,
+                   verdict::TruthTable& table, verdict::ScenarioResult& result) {
+    const Feature& feature = point.feature();
+    const agent::Feature* then = find_feature(point.taken.features, feature.name);
     const bool on = then != nullptr && then->active;
-    verdict::TruthRow row{.direction = "Tx", .expected = expectation_of(at.run, feature.name)};
+    verdict::TruthRow row{
+        .offload = feature.name, .direction = "Tx", .expected = expectation_of(run, feature.name)};
+    row.offload += point.as_found() ? "" : ", " + point.state();
+    row.advertised = !point.as_found() ? fmt::format("set off, is {}", on ? "on" : "off")
+                     : then == nullptr ? "off"
+                                       : advertised(point.taken.features, feature.name);
     for (const Kind kind : {Kind::kTcp, Kind::kUdp}) {
-        const SegmentPoint point{feature, state, kind};
-        at.context.progress.step(point.id());
-        const auto tally = TRY(measure(at.bench, point, at.run.wire));
-        Cell cell = cell_of(point, tally, at.run.wire);
-        if (!tally.bad.empty()) {
-            cell.evidence = TRY(
-                at.bench.keep(at.context.options.out_dir, cell.id, tally.bad, tally.explanation));
-        }
-        row.observed.push_back(observation_of(cell, tally, at.run.wire));
+        const auto observe = [&]() -> Result<TrafficSeen> {
+            auto tally = TRY(measure(bench, feature, kind, run.wire));
+            return judge_tally(point, kind, std::move(tally), run.wire);
+        };
+        TrafficSeen traffic =
+            TRY(observe_traffic(context, bench, point.id(kind), observe, run, result));
+        const Cell& cell = traffic.cell;
         if (cell.verdict == CellVerdict::kFail) {
             row.finding += (row.finding.empty() ? "" : "; ") + cell.reason;
-            at.run.values.wrong.push_back(
+            run.values.wrong.push_back(
                 {.part = TruthPart::kSegments,
                  .setting = fmt::format("{}, {} {}", kKindNames[static_cast<std::size_t>(kind)],
-                                        feature.name, point.state_words()),
+                                        feature.name, point.state()),
                  .title = cell.cause,
                  .place = "",
                  .where = cell.reason,
-                 .wrong = std::min(tally.wrong, tally.frames),
-                 .frames = tally.frames,
+                 .wrong = traffic.seen.wrong,
+                 .frames = traffic.seen.frames,
                  .observations = 2,
                  .meaning =
                      fmt::format("Segments of super-frames in a VXLAN tunnel: {}.", cell.cause)});
         }
-        if (cell.verdict == CellVerdict::kInconclusive) {
-            at.run.values.hidden.push_back(fmt::format("{}: {}", cell.id, cell.reason));
-        }
-        at.result.cells.push_back(std::move(cell));
-        row.offload = state == State::kAsFound
-                          ? feature.name
-                          : fmt::format("{}, {}", feature.name, point.state_words());
+        row.observed.push_back(std::move(traffic.seen));
     }
-    row.advertised = state == State::kAsFound
-                         ? std::string(on ? "on" : "off") +
-                               (then != nullptr && then->never_changed ? " [fixed]" : "")
-                         : fmt::format("set off, is {}", on ? "on" : "off");
-    at.table.rows.push_back(std::move(row));
-    return {};
-}
-
-Status judge_all(Bench& at) {
-    for (const Feature& feature : kFeatures) {
-        for (const State state : kStates) {
-            TRY(judge_state(at, feature, state));
-        }
-    }
+    table.rows.push_back(std::move(row));
     return {};
 }
 
@@ -366,7 +308,7 @@ void not_tested(const TruthRun& run, const std::string& why, verdict::TruthTable
 }  // namespace
 
 std::size_t segment_steps() {
-    return kFeatures.size() * kStates.size() * kKindNames.size();
+    return kFeatures.size() * points_of(kFeatures[0]).size() * kKindNames.size();
 }
 
 Status judge_tunnel_segments(Context& context, TruthBench& bench, TruthRun& run,
@@ -386,19 +328,21 @@ Status judge_tunnel_segments(Context& context, TruthBench& bench, TruthRun& run,
         result.truth_tables.push_back(std::move(table));
         return {};
     }
-    auto features = TRY(FeatureSwitch::take(bench.host(), bench.device().name,
-                                            {kFeatures[0].name, kFeatures[1].name, kChecksums}));
-    Bench at{context, bench, run, features, result, table};
-    const Status judged = judge_all(at);
-    const auto left = features.put_back();
-    if (!judged || !left) {
-        return judged ? Status(pass_on(left.error())) : judged;
+    Part<SegmentOutcome> part{.id = "segments",
+                              .features = {kFeatures[0].name, kFeatures[1].name, kChecksums},
+                              .points = {},
+                              .judge = [&](SegmentOutcome& point) {
+                                  return judge_point(context, bench, point, run, table, result);
+                              }};
+    for (const Feature& feature : kFeatures) {
+        std::ranges::copy(points_of(feature), std::back_inserter(part.points));
     }
+    const auto judged = TRY(run_part(bench, part));
     table.excluded =
         "TCP: frames of a packet socket on the vxlan device, with FIN and PSH; UDP: UDP_SEGMENT of "
         "an ordinary socket. Every segment's headers, lengths and checksums are held against the "
         "super-frame. GRE and IP in IP are not tested: see the tunnels of the kernel.";
-    result.cells.push_back(put_back_cell("segments.flags-put-back", *left));
+    result.cells.push_back(judged.put_back);
     result.truth_tables.push_back(std::move(table));
     return {};
 }

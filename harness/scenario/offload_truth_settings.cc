@@ -138,7 +138,10 @@ Result<SettingTaken> FeatureSwitch::set(const Setting& setting) {
         case Setting::Kind::kAsFound: break;
         case Setting::Kind::kAllOff: tried = try_all(false, "", taken); break;
         case Setting::Kind::kAllOn: tried = try_all(true, "", taken); break;
-        case Setting::Kind::kOneOff: tried = try_one(setting.feature, false, taken); break;
+        case Setting::Kind::kOneOff:
+            tried = try_one(setting.feature, false, taken);
+            tried = tried && !setting.with.empty() ? try_one(setting.with, false, taken) : tried;
+            break;
         case Setting::Kind::kOneOn:
             tried = try_all(false, setting.feature, taken);
             tried = tried ? try_one(setting.feature, true, taken) : tried;

@@ -14,6 +14,7 @@ struct Setting {
     enum class Kind { kAsFound, kAllOff, kAllOn, kOneOff, kOneOn };
     Kind kind = Kind::kAsFound;
     std::string feature;        // of kOneOff and kOneOn: the others are as found, or all off
+    std::string with = {};      // off as well, of kOneOff
     std::string id() const;     // "as-found", "all-off", "tx-udp-segmentation.off"
     std::string title() const;  // "tx-udp-segmentation alone off"
 };

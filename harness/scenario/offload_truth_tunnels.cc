@@ -10,6 +10,7 @@
 #include "harness/lab/topology.h"
 #include "harness/process/program.h"
 #include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth_part.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -294,23 +295,19 @@ Cell cell_of(const TunnelPoint& point, const TunnelOutcome& outcome) {
     return cell;
 }
 
-Observation observation_of(const Cell& cell, const TunnelOutcome& outcome) {
-    Observation seen{.observed = Observed::kRight,
+TrafficSeen judge_outcome(const TunnelPoint& point, const TunnelOutcome& outcome) {
+    Cell cell = cell_of(point, outcome);
+    const bool fails = cell.verdict == CellVerdict::kFail;
+    Observation seen{.observed = fails ? Observed::kWrong : Observed::kRight,
                      .frames = outcome.frames,
                      .wrong = outcome.wrong,
                      .names = outcome.names(),
                      .cell = cell.id,
                      .note = ""};
-    if (cell.verdict == CellVerdict::kSkip || cell.verdict == CellVerdict::kError) {
-        seen.observed = Observed::kNotTested;
-        seen.note = cell.reason;
-    } else if (cell.verdict == CellVerdict::kFail) {
-        seen.observed = Observed::kWrong;
-    }
-    return seen;
+    return {std::move(cell), std::move(seen), outcome.bad, outcome.explanation};
 }
 
-void add_to_table(const TunnelPoint& point, const Cell& cell, const TunnelOutcome& outcome,
+void add_to_table(const TunnelPoint& point, const Observation& seen, const TunnelOutcome& outcome,
                   verdict::TruthTable& table) {
     if (!point.nat) {
         verdict::TruthRow row{
@@ -318,14 +315,14 @@ void add_to_table(const TunnelPoint& point, const Cell& cell, const TunnelOutcom
             .direction = "Tx",
             .expected = "",
             .advertised = point.offload ? "on" : "set off"};
-        row.observed = {observation_of(cell, outcome),
+        row.observed = {seen,
                         {.note = point.kind.port == 0 ? "no outer port to translate"
                                                       : "this lab translates IPv4 alone"}};
         table.rows.push_back(std::move(row));
         return;
     }
     verdict::TruthRow& row = table.rows.back();
-    row.observed[1] = observation_of(cell, outcome);
+    row.observed[1] = seen;
     row.finding = outcome.wrong == 0 ? ""
                                      : fmt::format(
                                            "under outer SNAT {} of {} frames are wrong "
@@ -398,34 +395,20 @@ Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay& overlay,
     std::vector<TunnelOutcome> outcomes;
     std::uint64_t frames = 0;
     for (const TunnelPoint& point : points()) {
-        context.progress.step(point.id());
-        auto outcome = measure(bench, overlay, point);
-        std::string once;
-        if (outcome && cell_of(point, *outcome).verdict == CellVerdict::kFail) {
-            once = cell_of(point, *outcome).reason;
-            outcome = measure(bench, overlay, point);
-        }
-        if (!outcome) {
-            return pass_on(outcome.error());
-        }
-        Cell cell = cell_of(point, *outcome);
-        if (!once.empty() && cell.verdict == CellVerdict::kPass) {
-            cell.verdict = CellVerdict::kInconclusive;
-            cell.reason = "seen once, not confirmed: " + once;
-            run.values.hidden.push_back(fmt::format("{}: {}", cell.id, cell.reason));
-        }
-        if (!outcome->bad.empty()) {
-            cell.evidence = TRY(
-                bench.keep(context.options.out_dir, cell.id, outcome->bad, outcome->explanation));
-        }
-        frames += outcome->frames;
-        add_to_table(point, cell, *outcome, table);
-        cells.push_back(std::move(cell));
-        outcomes.push_back(std::move(*outcome));
+        TunnelOutcome outcome;
+        const auto observe = [&]() -> Result<TrafficSeen> {
+            outcome = TRY(measure(bench, overlay, point));
+            return judge_outcome(point, outcome);
+        };
+        TrafficSeen traffic =
+            TRY(observe_traffic(context, bench, point.id(), observe, run, result));
+        frames += outcome.frames;
+        add_to_table(point, traffic.seen, outcome, table);
+        cells.push_back(std::move(traffic.cell));
+        outcomes.push_back(std::move(outcome));
     }
     table.excluded = fmt::format("{} frames judged in all.", frames);
     add_values(cells, outcomes, run.values.wrong);
-    result.cells.insert(result.cells.end(), cells.begin(), cells.end());
     result.truth_tables.push_back(std::move(table));
     return {};
 }

@@ -137,7 +137,6 @@ std::string pmtu_cures(const Pmtus& cells, const ConcludedPmtu& first,
 
 void conclude_blackhole(const Pmtus& cells, const ConcludedPmtu& first,
                         verdict::ScenarioResult& result) {
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
     Clauses headline;
     for (const ConcludedPmtu& each : cells) {
         if (harmed_by_hop(each) && (!each.what().again || &each == &first)) {
@@ -180,8 +179,8 @@ verdict::Cell conclude(const PmtuCell& what, const PmtuValues& seen) {
         .verdict = CellVerdict::kPass};
     add_measures(what, seen, cell);
     const auto end = ending(cell);
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
+    if (not_measured(cell, "", seen.objections)) {
+        return cell;
     }
     if (seen.ping && seen.small && seen.large) {
         return cell;
@@ -224,16 +223,9 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredPmtuCell>& measured) 
         }
         proof.rows.push_back(std::move(row));
     }
-    const auto* first = first_of(cells, harmed_by_hop);
-    if (const Clauses hindered = hindrances(cells, swallowed); !hindered.empty()) {
-        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (first != nullptr) {
-        conclude_blackhole(cells, *first, result);
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline =
-            "Transfers got through the tunnel, whatever the router's ICMP and fragments met.";
-    }
+    conclude_from(cells, swallowed, first_of(cells, harmed_by_hop), conclude_blackhole,
+                  "Transfers got through the tunnel, whatever the router's ICMP and fragments met.",
+                  result);
     if (!proof.rows.empty()) {
         proof.conclusion =
             "Packets are those of ping inside of the tunnel; the counters are of the "

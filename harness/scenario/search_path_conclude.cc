@@ -97,7 +97,6 @@ void tell_path_cure(const PathRuns& cells, verdict::ScenarioResult& result) {
 
 void conclude_multiplied(const PathRuns& cells, const ConcludedPath& first,
                          verdict::ScenarioResult& result) {
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
     Clauses found;
     std::uint64_t by_search = 0;
     std::uint64_t by_name = 0;
@@ -216,14 +215,8 @@ verdict::Cell conclude(const SearchPathCell& what, const SearchPathValues& seen)
                                          fmt::format("{:.1f}", seen.computed_hit));
     cell.measures.push_back(std::move(computed));
     const auto end = ending(cell);
-    if (!seen.lacking.empty()) {
-        return end(CellVerdict::kSkip, "", seen.lacking);
-    }
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
-    }
-    if (seen.lookups == 0) {
-        return end(CellVerdict::kInconclusive, "", "no name was looked up");
+    if (not_measured(cell, seen.lacking, seen.objections, seen.lookups, "no name was looked up")) {
+        return cell;
     }
     if (what.shows != PathShows::kNothing) {
         const bool not_searched = what.shows == PathShows::kNotSearched;
@@ -284,21 +277,11 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredSearchPathCell>& meas
     add_curve(cells, result);
     PathRuns run;
     std::ranges::copy_if(cells, std::back_inserter(run), was_run);
-    const Clauses hindered = hindrances(run, multiplied);
-    const ConcludedPath* first = first_of(run, [](const auto& each) {
-        return each.is(CellRole::kMatrix) && multiplied(each) && each.what().list == 6;
-    });
-    first = first != nullptr ? first : first_of(run, [](const auto& each) {
-        return each.is(CellRole::kMatrix) && multiplied(each);
-    });
-    if (!hindered.empty()) {
-        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (first != nullptr) {
-        conclude_multiplied(run, *first, result);
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = "No lookup waited or failed for a name of the search list.";
-    }
+    const ConcludedPath* first = first_in_matrix(
+        run, [](const auto& each) { return multiplied(each) && each.what().list == 6; });
+    first = first != nullptr ? first : first_in_matrix(run, multiplied);
+    conclude_from(run, multiplied, first, conclude_multiplied,
+                  "No lookup waited or failed for a name of the search list.", result);
     finish(cells, std::move(chart), result);
     return result;
 }

@@ -107,7 +107,6 @@ std::string port_cure(const Exhaustions& cells, verdict::ScenarioResult& result)
 }
 
 void conclude_exhaustion(const Exhaustions& cells, verdict::ScenarioResult& result) {
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
     Clauses headline;
     std::uint64_t failed = 0;
     std::uint64_t refused = 0;
@@ -173,14 +172,8 @@ verdict::Cell conclude(const ExhaustionCell& what, const ExhaustionValues& seen)
         .verdict = CellVerdict::kPass};
     add_measures(seen, cell);
     const auto end = ending(cell);
-    if (!seen.lacks.empty()) {
-        return end(CellVerdict::kSkip, "", seen.lacks);
-    }
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
-    }
-    if (seen.flows == 0) {
-        return end(CellVerdict::kInconclusive, "", "no flow was begun");
+    if (not_measured(cell, seen.lacks, seen.objections, seen.flows, "no flow was begun")) {
+        return cell;
     }
     if (by_search(seen)) {
         return end(
@@ -240,15 +233,12 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredExhaustionCell>& meas
                  std::to_string(seen.ports - std::min(seen.ports, seen.used_after))});
         }
     }
-    if (const Clauses hindered = hindrances(cells, starved_of_port); !hindered.empty()) {
-        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (first_of(cells, harmed_by_search) != nullptr) {
-        conclude_exhaustion(cells, result);
-        result.proofs.push_back(std::move(proof));
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = "Each flow got a port for as long as one was free.";
-    }
+    const auto tell = [&](const Exhaustions& all, const auto&, auto& told) {
+        conclude_exhaustion(all, told);
+        told.proofs.push_back(std::move(proof));
+    };
+    conclude_from(cells, starved_of_port, first_of(cells, harmed_by_search), tell,
+                  "Each flow got a port for as long as one was free.", result);
     finish(std::move(cells), std::move(chart), result);
     return result;
 }

@@ -88,7 +88,6 @@ void tell_split_cure(const SplitRuns& cells, verdict::ScenarioResult& result) {
 
 void conclude_ended(const SplitRuns& cells, const ConcludedSplit& first,
                     verdict::ScenarioResult& result) {
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
     Clauses found;
     std::uint64_t by_split = 0;
     std::uint64_t by_nodata = 0;
@@ -216,14 +215,8 @@ verdict::Cell conclude(const SplitAnswerCell& what, const SplitAnswerValues& see
             milliseconds_of("split_for", "between the two expiries", seen.split_for_ms));
     }
     const auto end = ending(cell);
-    if (!seen.lacking.empty()) {
-        return end(CellVerdict::kSkip, "", seen.lacking);
-    }
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
-    }
-    if (seen.lookups == 0) {
-        return end(CellVerdict::kInconclusive, "", "no name was looked up");
+    if (not_measured(cell, seen.lacking, seen.objections, seen.lookups, "no name was looked up")) {
+        return cell;
     }
     if (table) {
         const std::string wrong = wrong_in_table(seen.table);
@@ -264,24 +257,14 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredSplitAnswerCell>& mea
     add_pairs(cells, result);
     SplitRuns run;
     std::ranges::copy_if(cells, std::back_inserter(run), split_was_run);
-    const Clauses hindered = hindrances(run, search_ended);
-    const ConcludedSplit* first = first_of(run, [](const auto& each) {
-        return each.is(CellRole::kMatrix) && search_ended(each) &&
-               each.cell.cause == "split-answer";
+    const ConcludedSplit* first = first_in_matrix(run, [](const auto& each) {
+        return search_ended(each) && each.cell.cause == "split-answer";
     });
-    first = first != nullptr ? first : first_of(run, [](const auto& each) {
-        return each.is(CellRole::kMatrix) && search_ended(each);
-    });
-    if (!hindered.empty()) {
-        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (first != nullptr) {
-        conclude_ended(run, *first, result);
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline =
-            "Every lookup found the name, whatever the names of the search list were answered "
-            "with.";
-    }
+    first = first != nullptr ? first : first_in_matrix(run, search_ended);
+    conclude_from(
+        run, search_ended, first, conclude_ended,
+        "Every lookup found the name, whatever the names of the search list were answered with.",
+        result);
     finish(cells, std::move(chart), result);
     return result;
 }

@@ -146,7 +146,6 @@ void conclude_found(const EndpointRuns& cells, const ConcludedEndpoints& first,
     const auto& [what, seen, evidence, timeline] = *first.measured;
     const auto [low, high] = binomial_band(
         seen.connects(), static_cast<double>(what.dead.size()) / static_cast<double>(what.named()));
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
     result.headline = in_a_row(found, "; ") + ".";
     Clauses joined;
     tell(joined, by_entry, "{} by conntrack's entry or event", by_entry);
@@ -244,14 +243,9 @@ verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
         connects(verdict::kUnexplained, "of them to nobody knows whom", seen.unexplained()),
     };
     const auto end = ending(cell);
-    if (!seen.lacks.empty()) {
-        return end(CellVerdict::kSkip, "", seen.lacks);
-    }
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
-    }
-    if (seen.connects() == 0) {
-        return end(CellVerdict::kInconclusive, "", "no connection was made");
+    if (not_measured(cell, seen.lacks, seen.objections, seen.connects(),
+                     "no connection was made")) {
+        return cell;
     }
     if (const std::uint64_t served = dead_flows(seen) - seen.by_entry(); served != 0) {
         return end(CellVerdict::kInconclusive, "",
@@ -295,18 +289,8 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredEndpointCell>& measur
             chart.bars.push_back(harm_bar(each.what().label, seen.failed(), seen.connects()));
         }
     }
-    const Clauses hindered = hindrances(cells, connects_harmed);
-    const ConcludedEndpoints* first = first_of(cells, [](const auto& each) {
-        return each.is(CellRole::kMatrix) && connects_harmed(each);
-    });
-    if (!hindered.empty()) {
-        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (first != nullptr) {
-        conclude_found(cells, *first, result);
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = "No connect failed, although the rules name endpoints that are dead.";
-    }
+    conclude_from(cells, connects_harmed, first_in_matrix(cells, connects_harmed), conclude_found,
+                  "No connect failed, although the rules name endpoints that are dead.", result);
     finish(cells, std::move(chart), result);
     return result;
 }

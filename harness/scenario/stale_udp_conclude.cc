@@ -142,9 +142,8 @@ void tell_cure(const Stales& cells, bool by_rules, bool by_ipvs, verdict::Scenar
     result.cure = in_a_row(texts, "; for IPVS ");
 }
 
-void conclude_reproduced(const Stales& cells, const ConcludedStale& first,
-                         verdict::ScenarioResult& result) {
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
+void conclude_stale(const Stales& cells, const ConcludedStale& first,
+                    verdict::ScenarioResult& result) {
     std::uint64_t packets = 0;
     std::uint64_t gone = 0;
     std::uint64_t nowhere = 0;
@@ -199,11 +198,8 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
                        .verdict = CellVerdict::kPass};
     add_measures(seen, cell);
     const auto end = ending(cell);
-    if (!seen.lacks.empty()) {
-        return end(CellVerdict::kSkip, "", seen.lacks);
-    }
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
+    if (not_measured(cell, seen.lacks, seen.objections)) {
+        return cell;
     }
     Clauses lacking;
     tell(lacking, seen.sent_before == 0, "no datagram was sent before the change");
@@ -264,17 +260,8 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& measur
         }
     }
     Stales cells = conclude_each(measured);
-    const Clauses hindered = hindrances(cells, harmed);
-    const ConcludedStale* first = first_of(
-        cells, [](const auto& each) { return each.is(CellRole::kMatrix) && harmed(each); });
-    if (!hindered.empty()) {
-        result.headline = fmt::format("Nothing is concluded: {}.", in_a_row(hindered, "; "));
-    } else if (first != nullptr) {
-        conclude_reproduced(cells, *first, result);
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = "After each change of the service's rules its flows followed them.";
-    }
+    conclude_from(cells, harmed, first_in_matrix(cells, harmed), conclude_stale,
+                  "After each change of the service's rules its flows followed them.", result);
     finish(cells, std::move(chart), result);
     return result;
 }

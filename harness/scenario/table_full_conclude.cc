@@ -108,7 +108,6 @@ TableCure table_cure(const Tables& cells, bool assured) {
 }
 
 void conclude_full_table(const Tables& cells, verdict::ScenarioResult& result) {
-    result.verdict = verdict::ScenarioVerdict::kReproduced;
     result.cure_shown = true;
     Clauses headline;
     Clauses cause;
@@ -180,11 +179,9 @@ verdict::Cell conclude(const TableCell& what, const TableValues& seen) {
         .verdict = CellVerdict::kPass};
     add_measures(seen, cell);
     const auto end = ending(cell);
-    if (!seen.objections.empty()) {
-        return end(CellVerdict::kError, "", "no result: " + seen.objections.front());
-    }
-    if (seen.flows == 0 || seen.maximum == 0) {
-        return end(CellVerdict::kInconclusive, "", "no flow was begun");
+    if (not_measured(cell, "", seen.objections, std::min(seen.flows, seen.maximum),
+                     "no flow was begun")) {
+        return cell;
     }
     if (by_table(seen)) {
         return end(CellVerdict::kFail, "table-full",
@@ -230,15 +227,12 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredTableCell>& measured)
                 harm_bar(each.what().label, each.seen().failed(), each.seen().flows));
         }
     }
-    if (const Clauses hindered = hindrances(cells, want_of_room); !hindered.empty()) {
-        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (first_of(cells, harmed_by_table) != nullptr) {
-        conclude_full_table(cells, result);
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline =
-            "New flows got through, and no entry of another flow was evicted for them.";
-    }
+    const auto tell = [](const Tables& all, const auto&, auto& told) {
+        conclude_full_table(all, told);
+    };
+    conclude_from(cells, want_of_room, first_of(cells, harmed_by_table), tell,
+                  "New flows got through, and no entry of another flow was evicted for them.",
+                  result);
     finish(std::move(cells), std::move(chart), result);
     return result;
 }

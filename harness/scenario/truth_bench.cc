@@ -1,9 +1,7 @@
 #include "harness/scenario/truth_bench.h"
 
 #include <algorithm>
-#include <map>
 
-#include "dataplane/frame/view.h"
 #include "harness/offload/batch.h"
 #include "harness/scenario/measures.h"
 #include "harness/tester/port_choice.h"
@@ -13,7 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using matrix::FrameBytes;
-using matrix::Label;
 using matrix::Probe;
 using matrix::Row;
 
@@ -33,46 +30,11 @@ std::size_t end_of_batch(const std::vector<Probe>& probes, std::size_t begin, st
     return end;
 }
 
-// Tells whose frame it is. How a frame is to be read depends on its row, and the row is known only
-// once it was read: each way in which the rows' frames are read is tried, and the row must agree.
-class Finder {
-  public:
-    Finder(const std::vector<Row>& rows, const matrix::ProbeMaker& maker)
-        : rows_(rows), maker_(maker) {
-        for (const Row& row : rows) {
-            const frame::TunnelPorts way = matrix::tunnels_of(row);
-            if (std::ranges::find(ways_, way) == ways_.end()) {
-                ways_.push_back(way);
-            }
-        }
-    }
-
-    std::optional<Label> label_of(const FrameBytes& bytes) const {
-        for (const frame::TunnelPorts& way : ways_) {
-            const frame::FrameView view = frame::parse_frame(bytes, way);
-            const auto label = maker_.label_of(view.innermost());
-            if (label && label->row < rows_.size() &&
-                matrix::tunnels_of(rows_[label->row]) == way) {
-                return label;
-            }
-        }
-        return std::nullopt;
-    }
-
-  private:
-    const std::vector<Row>& rows_;
-    const matrix::ProbeMaker& maker_;
-    std::vector<frame::TunnelPorts> ways_;
-};
-
 }  // namespace
 
 void TesterTally::operator+=(const TesterTally& other) {
     received += other.received;
     lost += other.lost;
-    if (strays == 0) {
-        stray = other.stray;
-    }
     strays += other.strays;
 }
 
@@ -158,50 +120,48 @@ Result<std::vector<verdict::EvidenceFile>> TruthBench::keep(const std::string& o
     return files;
 }
 
-Result<std::vector<Carried>> TruthBench::carry(const std::vector<Row>& rows,
-                                               const std::vector<Probe>& probes,
+Result<std::vector<Carried>> TruthBench::carry(const std::vector<Probe>& probes,
                                                const matrix::ProbeMaker& maker,
                                                TesterTally& tally) {
-    const Finder finder(rows, maker);
     const offload::TagType tag = offload::tag_type_at(tester_port());
-    std::vector<Carried> carried(probes.size());
-    for (std::size_t begin = 0; begin < probes.size();) {
-        const std::size_t end = end_of_batch(probes, begin, pace_.frames);
+    std::vector<Carried> carried;
+    while (carried.size() < probes.size()) {
+        const std::size_t begin = carried.size();
+        const std::span<const Probe> batch(probes.data() + begin,
+                                           end_of_batch(probes, begin, pace_.frames) - begin);
         std::vector<agent::OffloadFrame> frames;
-        std::vector<std::size_t> owners;  // the probe of each frame
-        std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> by_label;
         std::uint64_t expected = 0;
-        for (std::size_t at = begin; at < end; ++at) {
-            by_label[{probes[at].label.row, probes[at].label.index}] = at;
-            expected += probes[at].intended.size();
-            for (const matrix::HandedFrame& handed : probes[at].handed) {
+        for (const Probe& probe : batch) {
+            expected += probe.intended.size();
+            for (const matrix::HandedFrame& handed : probe.handed) {
                 frames.push_back({handed.bytes, handed.virtio});
-                owners.push_back(at);
             }
         }
+        traffic::ExchangeReport report;
         const auto recording = TRY(record(expected, [&]() -> Status {
-            const auto report = TRY(dut_->send_frames(device_.name, frames));
-            for (const agent::SendRefusal& refused : report.refusals) {
-                carried[owners.at(refused.index)].refusal = refused.reason;
+            const auto sent = TRY(dut_->send_frames(device_.name, frames));
+            for (const agent::SendRefusal& refused : sent.refusals) {
+                report.refusals.push_back({refused.index, refused.reason});
             }
             return {};
         }));
-        TesterTally seen{.received = recording.received,
-                         .lost = recording.tester_lost + recording.left_out + recording.cut};
         for (const FrameBytes& bytes : recording.frames) {
-            const auto label = finder.label_of(bytes);
-            const auto owner = label ? by_label.find({label->row, label->index}) : by_label.end();
-            if (owner == by_label.end()) {
-                seen.stray = seen.strays++ == 0 ? bytes : seen.stray;
-                continue;
-            }
-            std::vector<FrameBytes>& wire = carried[owner->second].wire;
-            const std::vector<FrameBytes>& intended = probes[owner->second].intended;
-            wire.push_back(offload::as_on_the_wire(
-                {.bytes = bytes}, intended[std::min(wire.size(), intended.size() - 1)], tag));
+            report.arrived.push_back({.bytes = bytes});
         }
-        tally += seen;
-        begin = end;
+        const offload::BatchOutcome outcome =
+            offload::sort_out(maker, batch, std::move(report), offload::Unreadable::kForeign);
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            Carried& one = carried.emplace_back();
+            one.refusal = outcome.probes[i].refusal;
+            for (const traffic::ArrivedFrame& arrived : outcome.probes[i].arrived) {
+                const std::size_t last = batch[i].intended.size() - 1;
+                one.wire.push_back(offload::as_on_the_wire(
+                    arrived, batch[i].intended[std::min(one.wire.size(), last)], tag));
+            }
+        }
+        tally += {.received = recording.received,
+                  .lost = recording.tester_lost + recording.left_out + recording.cut,
+                  .strays = outcome.foreign};
     }
     return carried;
 }

@@ -28,7 +28,6 @@ struct TesterTally {
     std::uint64_t received = 0;
     std::uint64_t lost = 0;    // or cut to its buffers, by the tester's own port: none is judged
     std::uint64_t strays = 0;  // frames that are none of ours, or cannot be told to be
-    matrix::FrameBytes stray;  // the first
     void operator+=(const TesterTally& other);
 };
 
@@ -61,9 +60,8 @@ class TruthBench {
     // Why the tester's port cannot show frames of this row as they are on the wire; nothing if it
     // can.
     std::optional<std::string> blind_to(const matrix::Row& row) const;
-    // One for each probe. `rows` are the matrix's: a label's row is an index into them.
-    Result<std::vector<Carried>> carry(const std::vector<matrix::Row>& rows,
-                                       const std::vector<matrix::Probe>& probes,
+    // One for each probe.
+    Result<std::vector<Carried>> carry(const std::vector<matrix::Probe>& probes,
                                        const matrix::ProbeMaker& maker, TesterTally& tally);
     // Frames out of the tester's port, as they are. Errors: one that the port would not take.
     Status send(const std::vector<matrix::FrameBytes>& frames);

@@ -1,6 +1,4 @@
 // Rows of the truth table for a kernel device as receiver, from runs made by hand.
-#include "harness/offload/kernel_truth.h"
-
 #include <boost/test/unit_test.hpp>
 
 #include "harness/offload/defects.h"

@@ -4,6 +4,7 @@
 
 #include "dataplane/frame/template.h"
 #include "harness/scenario/offload_truth_counters.h"
+#include "harness/scenario/offload_truth_part.h"
 #include "harness/scenario/offload_truth_rows.h"
 #include "harness/scenario/offload_truth_segments.h"
 #include "harness/scenario/offload_truth_settings.h"
@@ -308,4 +309,30 @@ BOOST_AUTO_TEST_CASE(a_super_frame_handed_over_whole_is_cut_by_a_healthy_nic) {
     BOOST_TEST(tally.uncut == 1u);
     BOOST_TEST(tally.seen == 4u);
     BOOST_TEST(judged(made, OuterSum::kZero).wrong > 0u);  // on a cable it is no segment
+}
+
+BOOST_AUTO_TEST_CASE(what_a_second_observation_does_not_show_again_is_not_confirmed) {
+    using verdict::CellVerdict;
+    const auto traffic = [](CellVerdict verdict, const Words& names) {
+        TrafficSeen made;
+        made.cell = {.id = "x", .verdict = verdict, .reason = "3 wrong", .cause = "PSEUDO"};
+        made.seen.names = names;
+        return made;
+    };
+    const TrafficSeen first = traffic(CellVerdict::kFail, {"PSEUDO"});
+    BOOST_TEST((confirmed(first, first).cell.verdict == CellVerdict::kFail));
+    BOOST_TEST(confirmed(first, first).cell.cause == "PSEUDO");
+    for (const TrafficSeen& second :
+         {traffic(CellVerdict::kPass, {}), traffic(CellVerdict::kFail, {"ZERO(outer.udp)"})}) {
+        const verdict::Cell cell = confirmed(first, second).cell;
+        BOOST_TEST((cell.verdict == CellVerdict::kInconclusive));
+        BOOST_TEST(cell.reason == "seen once, not confirmed: 3 wrong");
+        BOOST_TEST(cell.cause.empty());
+    }
+    TrafficSeen more = first;
+    more.frames_of["PSEUDO"] = 2;
+    BOOST_TEST((confirmed(first, more).cell.verdict == CellVerdict::kInconclusive));
+    // Frames that the tester lost say nothing of the device, whatever came before.
+    const verdict::Cell lost = confirmed(first, traffic(CellVerdict::kError, {})).cell;
+    BOOST_TEST((lost.verdict == CellVerdict::kError));
 }

@@ -1,0 +1,492 @@
+#include "harness/report/json.h"
+
+#include <map>
+
+namespace pathproof::report {
+namespace {
+
+using nlohmann::ordered_json;
+using namespace verdict;
+
+const char* name(Bar::Kind kind) {
+    switch (kind) {
+        case Bar::Kind::kGood: return "good";
+        case Bar::Kind::kBad: return "bad";
+        case Bar::Kind::kNeutral: break;
+    }
+    return "neutral";
+}
+
+const char* name(Fact::Status status) {
+    switch (status) {
+        case Fact::Status::kRead: return "read";
+        case Fact::Status::kDenied: return "denied";
+        case Fact::Status::kAbsent: break;
+    }
+    return "absent";
+}
+
+// The last value of each enum that a report has, all by their names.
+template <typename Enum>
+inline constexpr Enum kLast = Enum{};
+template <>
+inline constexpr CellVerdict kLast<CellVerdict> = CellVerdict::kUnstable;
+template <>
+inline constexpr ScenarioVerdict kLast<ScenarioVerdict> = ScenarioVerdict::kNotRun;
+template <>
+inline constexpr RunVerdict kLast<RunVerdict> = RunVerdict::kIncomplete;
+template <>
+inline constexpr Cell::Role kLast<Cell::Role> = Cell::Role::kDemonstration;
+template <>
+inline constexpr Bar::Kind kLast<Bar::Kind> = Bar::Kind::kNeutral;
+template <>
+inline constexpr Fact::Status kLast<Fact::Status> = Fact::Status::kDenied;
+template <>
+inline constexpr Observed kLast<Observed> = Observed::kNotTested;
+template <>
+inline constexpr CalibrationRow::Score kLast<CalibrationRow::Score> =
+    CalibrationRow::Score::kNotApplicable;
+template <>
+inline constexpr Effect kLast<Effect> = Effect::kDoesNotApply;
+template <>
+inline constexpr CostVerdict kLast<CostVerdict> = CostVerdict::kNotMeasured;
+
+// Lists of strings and what else the library takes as it is.
+template <typename T>
+concept Plain = std::is_arithmetic_v<T> || std::same_as<T, std::string> ||
+    std::same_as<T, std::vector<std::string>> ||
+    std::same_as<T, std::vector<std::vector<std::string>>>;
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// fields(archive, value) names each field of a type once, in the order in which people read them: a
+// Writer puts them out, a Reader takes them in.
+class Writer {
+  public:
+    static constexpr bool kReads = false;
+
+    template <typename T, typename... More>
+    void operator()(const char* key, const T& value, const More&... more) {
+        out_[key] = write(value);
+        if constexpr (sizeof...(more) != 0) {
+            (*this)(more...);
+        }
+    }
+    // What follows from other fields, and is not read.
+    template <typename T>
+    void derived(const char* key, const T& value) {
+        out_[key] = write(value);
+    }
+    // Whether the field stands in the document.
+    bool has(const char*, bool there) const { return there; }
+
+    template <typename T>
+    static ordered_json write(const T& value) {
+        if constexpr (Plain<T>) {
+            return value;
+        } else if constexpr (std::is_enum_v<T>) {
+            return name(value);
+        } else {
+            Writer writer;
+            fields(writer, const_cast<T&>(value));  // a Writer only reads
+            return std::move(writer.out_);
+        }
+    }
+    template <typename T>
+    static ordered_json write(const std::optional<T>& value) {
+        return value ? write(*value) : ordered_json(nullptr);
+    }
+    template <typename T>
+    static ordered_json write(const std::shared_ptr<const T>& value) {
+        return write(*value);
+    }
+    template <typename T>
+    requires(!Plain<std::vector<T>>) static ordered_json write(const std::vector<T>& values) {
+        ordered_json all = ordered_json::array();
+        for (const T& value : values) {
+            all.push_back(write(value));
+        }
+        return all;
+    }
+    static ordered_json write(const Pairs& pairs) {
+        ordered_json all = ordered_json::object();
+        for (const auto& [key, value] : pairs) {
+            all[key] = value;
+        }
+        return all;
+    }
+    static ordered_json write(const std::vector<Measure>& measures) {
+        ordered_json all = ordered_json::object();
+        for (const Measure& measure : measures) {
+            all[measure.name] = write(measure);
+        }
+        return all;
+    }
+    static ordered_json write(const ScenarioOptions& options) {
+        ordered_json all = ordered_json::object();
+        for (const auto& [option, value] : options) {
+            all[option] = value ? ordered_json(*value) : ordered_json(true);
+        }
+        return all;
+    }
+    static ordered_json write(const Value& value) {
+        return std::visit(
+            []<typename Held>(const Held& held) -> ordered_json {
+                if constexpr (std::same_as<Held, std::monostate>) {
+                    return nullptr;
+                } else {
+                    return held;
+                }
+            },
+            value.kinds());
+    }
+
+  private:
+    ordered_json out_ = ordered_json::object();
+};
+
+// The schema has been checked before.
+class Reader {
+  public:
+    static constexpr bool kReads = true;
+
+    explicit Reader(const ordered_json& from) : from_(from) {}
+
+    template <typename T, typename... More>
+    void operator()(const char* key, T& value, More&... more) {
+        read(from_.at(key), value);
+        if constexpr (sizeof...(more) != 0) {
+            (*this)(more...);
+        }
+    }
+    template <typename T>
+    void derived(const char*, const T&) {}
+    bool has(const char* key, bool) const { return from_.contains(key); }
+
+    template <typename T>
+    static void read(const ordered_json& from, T& value) {
+        if constexpr (Plain<T>) {
+            from.get_to(value);
+        } else if constexpr (std::is_enum_v<T>) {
+            for (int each = 0; each <= static_cast<int>(kLast<T>); ++each) {
+                value = from == name(static_cast<T>(each)) ? static_cast<T>(each) : value;
+            }
+        } else {
+            Reader reader(from);
+            fields(reader, value);
+        }
+    }
+    template <typename T>
+    static void read(const ordered_json& from, std::optional<T>& value) {
+        value.reset();
+        if (!from.is_null()) {
+            read(from, value.emplace());
+        }
+    }
+    template <typename T>
+    static void read(const ordered_json& from, std::shared_ptr<const T>& value) {
+        auto all = std::make_shared<T>();
+        read(from, *all);
+        value = std::move(all);
+    }
+    template <typename T>
+    requires(!Plain<std::vector<T>>) static void read(const ordered_json& from,
+                                                      std::vector<T>& values) {
+        for (const ordered_json& each : from) {
+            read(each, values.emplace_back());
+        }
+    }
+    static void read(const ordered_json& from, Pairs& pairs) {
+        for (const auto& [key, value] : from.items()) {
+            pairs.emplace_back(key, value);
+        }
+    }
+    static void read(const ordered_json& from, std::vector<Measure>& measures) {
+        for (const auto& [key, value] : from.items()) {
+            read(value, measures.emplace_back());
+            measures.back().name = key;
+        }
+    }
+    static void read(const ordered_json& from, ScenarioOptions& options) {
+        for (const auto& [option, value] : from.items()) {
+            options[option] =
+                value.is_boolean() ? std::nullopt : std::optional(value.get<std::uint64_t>());
+        }
+    }
+    // The schema allows no lists or objects here.
+    static void read(const ordered_json& from, Value& value) {
+        switch (from.type()) {
+            case ordered_json::value_t::boolean: value = from.get<bool>(); break;
+            case ordered_json::value_t::number_integer: value = from.get<std::int64_t>(); break;
+            case ordered_json::value_t::number_unsigned: value = from.get<std::uint64_t>(); break;
+            case ordered_json::value_t::number_float: value = from.get<double>(); break;
+            case ordered_json::value_t::string: value = from.get<std::string>(); break;
+            default: value = {};
+        }
+    }
+
+  private:
+    const ordered_json& from_;
+};
+
+void fields(auto& archive, Interval& all) {
+    archive("low", all.low, "high", all.high);
+}
+
+void fields(auto& archive, EvidenceFile& all) {
+    archive("path", all.path, "description", all.description);
+}
+
+void fields(auto& archive, Measure& all) {
+    archive("value", all.value, "unit", all.unit, "interval", all.interval, "label", all.label,
+            "note", all.note);
+}
+
+void fields(auto& archive, Runs& all) {
+    archive("n", all.n, "failed", all.failed);
+    archive.derived("interval", share_of(all).interval);
+    archive("kept", all.kept);
+}
+
+void fields(auto& archive, Cell& all) {
+    archive("id", all.id, "toggles", all.toggles, "role", all.role, "verdict", all.verdict,
+            "reason", all.reason, "cause", all.cause);
+    if (archive.has("known", !all.known.empty())) {
+        archive("known", all.known);
+    }
+    if (archive.has("new", all.fresh)) {
+        archive("new", all.fresh);
+    }
+    if (archive.has("runs", all.runs.has_value())) {
+        archive("runs", all.runs);
+    }
+    archive("measures", all.measures, "evidence", all.evidence);
+}
+
+void fields(auto& archive, Proof& all) {
+    archive("title", all.title, "columns", all.columns, "rows", all.rows, "conclusion",
+            all.conclusion);
+}
+
+void fields(auto& archive, Bar& all) {
+    archive("label", all.label, "value", all.value, "interval", all.interval, "kind", all.kind);
+}
+
+void fields(auto& archive, Curve::Point& all) {
+    archive("x", all.x, "y", all.y, "interval", all.interval);
+}
+
+void fields(auto& archive, Curve& all) {
+    archive("label", all.label, "points", all.points);
+}
+
+void fields(auto& archive, AxisMark& all) {
+    archive("label", all.label, "low", all.low, "middle", all.middle, "high", all.high);
+}
+
+void fields(auto& archive, Chart& all) {
+    archive("title", all.title, "unit", all.unit, "maximum", all.maximum, "bars", all.bars);
+    if (archive.has("curves", !all.curves.empty())) {
+        archive("x_label", all.x_label, "curves", all.curves, "marks", all.marks);
+    }
+}
+
+void fields(auto& archive, Observation& all) {
+    archive("observed", all.observed, "frames", all.frames, "wrong", all.wrong, "names", all.names,
+            "cell", all.cell, "note", all.note);
+}
+
+void fields(auto& archive, KnownErratum& all) {
+    archive("id", all.id, "title", all.title, "workaround", all.workaround, "source", all.source,
+            "certainty", all.certainty);
+}
+
+void fields(auto& archive, TruthRow& all) {
+    archive("offload", all.offload, "direction", all.direction, "expected", all.expected,
+            "advertised", all.advertised, "observed", all.observed, "finding", all.finding,
+            "errata", all.errata);
+}
+
+void fields(auto& archive, TruthTable& all) {
+    archive("title", all.title, "device", all.device, "conditions", all.conditions, "rows",
+            all.rows, "excluded", all.excluded);
+}
+
+void fields(auto& archive, CalibrationRow& all) {
+    archive("id", all.id, "fault", all.fault, "detected", all.detected, "named", all.named,
+            "located", all.located, "given_name", all.given_name, "changed", all.changed, "caught",
+            all.caught, "note", all.note);
+}
+
+void fields(auto& archive, Calibration::Confusion& all) {
+    archive("planted", all.planted, "given", all.given, "count", all.count);
+}
+
+void fields(auto& archive, Calibration& all) {
+    archive("instrument", all.instrument, "seed", all.seed, "faults", all.faults, "open_world",
+            all.open_world, "judge_mutants", all.judge_mutants, "healthy_frames",
+            all.healthy_frames, "false_alarms", all.false_alarms, "pairs", all.pairs,
+            "pairs_both_named", all.pairs_both_named, "pairs_masked", all.pairs_masked,
+            "pairs_missed", all.pairs_missed, "confusion", all.confusion);
+}
+
+void fields(auto& archive, Repetition& all) {
+    archive("seed", all.seed, "verdict", all.verdict, "headline", all.headline);
+}
+
+void fields(auto& archive, ScenarioResult& all) {
+    archive("id", all.id, "title", all.title, "question", all.question, "verdict", all.verdict,
+            "part", all.part, "headline", all.headline, "cause", all.cause, "cure", all.cure,
+            "cure_shown", all.cure_shown, "before_cell", all.before_cell, "after_cell",
+            all.after_cell, "explanation", all.explanation, "cells", all.cells);
+    if constexpr (std::decay_t<decltype(archive)>::kReads) {
+        archive("controls", all.controls);
+    } else {
+        std::vector<Cell> controls = all.controls;
+        for (Cell& control : controls) {
+            control.role = role_among_controls(control);
+        }
+        archive("controls", controls);
+    }
+    archive("proofs", all.proofs, "charts", all.charts, "truth_tables", all.truth_tables,
+            "calibration", all.calibration, "unexplained", all.unexplained, "evidence",
+            all.evidence, "seconds", all.seconds);
+    if (archive.has("planned", !all.planned.empty())) {
+        archive("planned", all.planned);
+    }
+    if (archive.has("repetitions", !all.repetitions.empty())) {
+        archive("repetitions", all.repetitions);
+        if (archive.has("kept", true)) {
+            archive("kept", all.kept);
+        }
+    }
+}
+
+void fields(auto& archive, Fact& all) {
+    auto value = all.status == Fact::Status::kRead ? std::optional(all.value) : std::nullopt;
+    archive("name", all.name, "value", value, "status", all.status, "source", all.source);
+    if constexpr (std::decay_t<decltype(archive)>::kReads) {
+        all.value = value.value_or("");
+    }
+}
+
+void fields(auto& archive, FactGroup& all) {
+    archive("title", all.title, "facts", all.facts);
+}
+
+void fields(auto& archive, RunOptions& all) {
+    archive("command", all.command, "lab", all.lab, "profile", all.profile, "scenarios",
+            all.scenarios, "cells", all.cells);
+    if (archive.has("of_scenarios", true)) {
+        archive("of_scenarios", all.of_scenarios);
+    }
+    archive("repeat", all.repeat, "no_hugepages", all.no_hugepages);
+    if (archive.has("prices", true)) {
+        archive("prices", all.prices);
+    }
+    archive("device", all.device, "netns", all.netns, "tester", all.tester, "tester_netns",
+            all.tester_netns, "quick", all.quick);
+    // Reports before 2026-12 have two options of scenarios beside the others.
+    std::uint64_t pairs = 0;
+    bool full = false;
+    if (archive.has("pairs", false)) {
+        archive("pairs", pairs);
+    }
+    if (archive.has("full", false)) {
+        archive("full", full);
+    }
+    if (pairs != 0) {
+        all.of_scenarios["pairs"] = pairs;
+    }
+    if (full) {
+        all.of_scenarios["full"] = std::nullopt;
+    }
+}
+
+void fields(auto& archive, PriceRow& all) {
+    archive("id", all.id, "text", all.text);
+}
+
+void fields(auto& archive, PriceCell& all) {
+    archive.derived("id", all.cure + "/" + all.probe);
+    archive("cure", all.cure, "probe", all.probe, "effect", all.effect, "without", all.without,
+            "with", all.with, "reason", all.reason);
+}
+
+void fields(auto& archive, Cost& all) {
+    archive.derived("id", all.cure + "/" + all.load + "/" + all.figure);
+    archive("cure", all.cure, "load", all.load, "figure", all.figure, "verdict", all.verdict,
+            "without", all.without, "with", all.with, "more", all.more);
+    if constexpr (std::decay_t<decltype(archive)>::kReads) {
+        all.without.name = "without";
+        all.with.name = "with";
+        all.more.name = "more";
+    }
+}
+
+void fields(auto& archive, PriceTable& all) {
+    archive("kernel", all.key.kernel, "version", all.key.version, "tools", all.key.tools,
+            "measured_at", all.measured_at, "seconds", all.seconds, "cures", all.cures, "probes",
+            all.probes, "loads", all.loads, "cells", all.cells, "costs", all.costs);
+}
+
+void fields(auto& archive, RunResult& all) {
+    archive.derived("schema", std::string("pathproof-report/1"));
+    archive("verdict", all.verdict, "reasons", all.reasons, "evidence_class", all.evidence_class,
+            "evidence_note", all.evidence_note, "command", all.command, "repeat_command",
+            all.repeat_command, "seed", all.seed, "lab", all.lab, "profile", all.profile, "version",
+            all.version, "started_at", all.started_at, "seconds", all.seconds, "environment",
+            all.environment, "scenarios", all.scenarios);
+    if (archive.has("options", !all.options.command.empty())) {
+        archive("options", all.options);
+    }
+    if (archive.has("prices", all.prices != nullptr)) {
+        archive("prices", all.prices);
+    }
+}
+
+template <typename T>
+T read(const ordered_json& from) {
+    T value;
+    Reader::read(from, value);
+    return value;
+}
+
+}  // namespace
+
+ordered_json to_json(const Calibration& calibration) {
+    return Writer::write(calibration);
+}
+
+ordered_json to_json(const PriceTable& table) {
+    return Writer::write(table);
+}
+
+ordered_json to_json(const RunResult& run) {
+    return Writer::write(run);
+}
+
+std::string json_text(const RunResult& run) {
+    return to_json(run).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+Result<PriceTable> price_table(const ordered_json& from) {
+    TRY(validate_price_table(from));
+    try {
+        PriceTable table = read<PriceTable>(from);
+        TRY(check_prices(table));
+        return table;
+    } catch (const nlohmann::json::exception& wrong) {
+        return fail(ErrorCode::kBadInput, "prices: {}", wrong.what());
+    }
+}
+
+Result<RunResult> from_json(const std::string& text) {
+    TRY(validate(text));
+    try {
+        return read<RunResult>(ordered_json::parse(text));
+    } catch (const nlohmann::json::exception& wrong) {
+        return fail(ErrorCode::kBadInput, "report: {}", wrong.what());
+    }
+}
+
+}  // namespace pathproof::report
