@@ -446,6 +446,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                                .out_dir = run.folder(1),
                                .device = seeded.device,
                                .calibrate = seeded.calibrate};
+    std::map<std::string, verdict::ScenarioVerdict> earlier;
     for (const scenario::Scenario* scenario : seeded.scenarios) {
         if (const std::string why = seeded.place->lacks(scenario->needs); !why.empty()) {
             run.add_not_run(scenario::not_run(*scenario, why));
@@ -464,8 +465,8 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                 std::error_code full;  // said when the evidence is missed
                 std::filesystem::create_directories(settings.out_dir + "/evidence", full);
             }
-            scenario::Context context{*seeded.place, *journal,       progress,
-                                      settings,      seeded.profile, run.measured()};
+            scenario::Context context{*seeded.place,  *journal,       progress, settings,
+                                      seeded.profile, run.measured(), earlier};
             run.measured().begin({.id = scenario->id, .title = scenario->title});
             auto result = scenario->run(context);
             if (!journal->is_open()) {
@@ -474,6 +475,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
             verdict::ScenarioResult made =
                 result ? std::move(*result) : *run.measured().cut_short(result.error().message);
             run.describe(made);
+            earlier.emplace(scenario->id, made.verdict);
             run.add(std::move(made));
         }
     }

@@ -164,7 +164,7 @@ Result<Runtime::Said> Runtime::call(const Plugin& plugin, const std::string& com
     said.complaint = fmt::format(
         "{} of {} in {}: {}{}", command, plugin.type, options_.netns,
         said.killed ? fmt::format("it did not end within {} ms and was killed", life.count() / 1000)
-        : error     ? to_string(*error)
+        : error     ? words(to_string(*error))
                     : fmt::format("exit status {} without an error object; it printed: {}",
                                   ran->exit_status, words(ran->out)),
         ran->err.empty() ? "" : "; stderr: " + words(ran->err));

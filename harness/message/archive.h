@@ -164,7 +164,7 @@ class Reader {
     static void read(const json& in, std::optional<T>& value) {
         value.reset();
         if (!in.is_null()) {
-            read(in, value.emplace());
+            read(in, value.emplace(T()));
         }
     }
     template <typename T>

@@ -106,12 +106,14 @@ void take_over(DutResult& dut, verdict::ScenarioResult& all) {
 }
 
 std::string headline_of(const DutResult& dut) {
-    return fmt::format("{}: {}", dut.name,
-                       dut.failure ? std::string(dut.failure->verdict == CellVerdict::kSkip
-                                                     ? "not tested: "
-                                                     : "not judged to the end: ") +
-                                         dut.failure->reason
-                                   : dut.result.headline);
+    if (!dut.failure) {
+        return fmt::format("{}: {}", dut.name, dut.result.headline);
+    }
+    const std::string& why = dut.failure->reason;
+    return fmt::format(
+        "{}: {}: {}{}", dut.name,
+        dut.failure->verdict == CellVerdict::kSkip ? "not tested" : "not judged to the end", why,
+        why.ends_with('.') ? "" : ".");
 }
 
 }  // namespace

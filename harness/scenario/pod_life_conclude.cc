@@ -108,8 +108,10 @@ void judge_cells(verdict::ScenarioResult& result, const char* clean, const char*
         for (const Cell* cell : failing) {
             clauses.push_back(fmt::format("{}: {}: {}.", cell->cause, cell->id, cell->reason));
         }
-        result.headline = fmt::format("{} in {} of {} cells: {}.", defect, failing.size(),
-                                      failing.size() + passed + open, failing.front()->id);
+        result.headline =
+            fmt::format("{} in {} of {} cells: {}{}.", defect, failing.size(),
+                        failing.size() + passed + open, failing.front()->id,
+                        failing.size() > 1 ? fmt::format(" and {} more", failing.size() - 1) : "");
         result.cause = in_a_row(clauses, " ");
     } else {
         result.headline = result.verdict == verdict::ScenarioVerdict::kNoDefectFound

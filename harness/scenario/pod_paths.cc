@@ -750,6 +750,15 @@ class PodPathsRun {
         return {};
     }
 
+    // Where the lab cannot run it, on the lab that can.
+    std::string command_of(const std::string& id) const {
+        const Scenario* scenario = find_scenario(id);
+        return scenario == nullptr ? ""
+               : context_.lab.lacks(scenario->needs).empty()
+                   ? fmt::format("pathproof repro {} --lab cni --conflist {}", id, chain_)
+                   : "pathproof repro " + id;
+    }
+
     void read_hazards() {
         verdict::FactGroup group{
             .title = (prefix_.empty() ? "" : chain_ + ", ") + "known hazards of the nodes",
@@ -771,7 +780,7 @@ class PodPathsRun {
                 if (found.try_emplace(hazard.id, evidence.text).second) {
                     measured_.hazards.push_back({chain_, hazard.id, hazard.scenario, hazard.what,
                                                  bench_->node(node).name + ", " + evidence.where,
-                                                 evidence.text});
+                                                 evidence.text, command_of(hazard.scenario)});
                 }
             }
         }
@@ -811,6 +820,7 @@ Result<verdict::ScenarioResult> run_pod_paths(Context& context) {
     const auto chains = context.lab.pod_chains();
     context.progress.begin("pod-paths", chains.size() == 1 ? 53 : chains.size() * 36);
     PodPathsMeasured measured;
+    measured.earlier = context.earlier;
     for (const std::string& chain : chains) {
         TRY(PodPathsRun(context, chain, measured).run());
     }

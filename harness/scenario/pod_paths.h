@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -91,6 +92,7 @@ struct PodProtocolStep {
 
 struct PodHazard {
     std::string chain, id, scenario, what, where, rule;
+    std::string command;  // that shows it on this network; empty: no scenario does
 };
 
 struct PodPathsMeasured {
@@ -103,6 +105,8 @@ struct PodPathsMeasured {
     std::vector<Chain> chains;  // whose pods were attached
     std::vector<PodHazard> hazards;
     std::vector<std::string> unread;  // of hazards
+    // Of the scenarios that this run had before: the verdict by the id.
+    std::map<std::string, verdict::ScenarioVerdict> earlier;
 };
 
 // In the order in which they run, of one network.

@@ -163,12 +163,16 @@ verdict::Proof hazards_of(const PodPathsMeasured& measured,
             return hairpin && each.what().chain == hazard.chain &&
                    each.what().path == PodPath::kServiceSelf && !each.passes();
         });
-        table.rows.push_back(
-            {hazard.chain, hazard.id, hazard.where, hazard.rule,
-             hazard.scenario.empty() ? "none" : "pathproof repro " + hazard.scenario,
-             shown != nullptr ? "yes: " + shown->cell.id
-             : hairpin        ? "no"
-                              : "not run here"});
+        const auto earlier = measured.earlier.find(hazard.scenario);
+        table.rows.push_back({hazard.chain, hazard.id, hazard.where, hazard.rule,
+                              hazard.command.empty() ? "none" : hazard.command,
+                              shown != nullptr ? "yes: " + shown->cell.id
+                              : hairpin        ? "no"
+                              : earlier != measured.earlier.end()
+                                  ? fmt::format("see {} of this run: {}", hazard.scenario,
+                                                verdict::name(earlier->second))
+                              : hazard.scenario.empty() ? "not measured"
+                                                        : hazard.scenario + " was not run before"});
     }
     table.conclusion = fmt::format(
         "{} found{}.", measured.hazards.size(),

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -90,6 +91,8 @@ struct Context {
     const Options& options;
     const std::optional<profile::Profile>& profile;  // what the DUT's NIC is expected to offload
     Measured& measured;  // to be told each cell once it is measured, and facts of devices
+    // Of the scenarios that this run had before: the verdict by the id.
+    std::map<std::string, verdict::ScenarioVerdict> earlier = {};
 };
 
 struct Scenario {

@@ -168,6 +168,38 @@ BOOST_AUTO_TEST_CASE(the_cure_of_masquerading_is_shown_by_a_network_without_it_a
     BOOST_TEST(has(result.cause, "check-failed"), result.cause);
 }
 
+BOOST_AUTO_TEST_CASE(a_hazard_says_what_this_run_knows_of_its_scenario) {
+    const auto shown = [](const PodPathsMeasured& measured) {
+        const auto result = conclude(measured);
+        for (const auto& proof : result.proofs) {
+            if (has(proof.title, "Known hazards")) {
+                return proof.rows.at(0).back();
+            }
+        }
+        return std::string("no table");
+    };
+    PodPathsMeasured measured;
+    measured.chains = {{"bridge", {}}};
+    measured.cells = {{.what = across(), .seen = all_well(), .evidence = {}}};
+    measured.hazards = {
+        {.chain = "bridge", .id = "masquerade-without-random-fully", .scenario = "snat-race"}};
+    BOOST_TEST(shown(measured) == "snat-race was not run before");
+    measured.earlier = {{"snat-race", ScenarioVerdict::kReproduced}};
+    BOOST_TEST(shown(measured) == "see snat-race of this run: REPRODUCED");
+    measured.hazards[0].scenario = "dns-race";
+    BOOST_TEST(shown(measured) == "dns-race was not run before");
+    measured.hazards[0].scenario = "";
+    BOOST_TEST(shown(measured) == "not measured");
+    // Its demonstration is a cell of this scenario.
+    measured.hazards[0].id = "hairpin-accept";
+    BOOST_TEST(shown(measured) == "no");
+    PodPathCell self = across();
+    self.id = "service-self.tcp.ipv4";
+    self.path = PodPath::kServiceSelf;
+    measured.cells.push_back({.what = self, .seen = stops_at(1), .evidence = {}});
+    BOOST_TEST(shown(measured) == "yes: service-self.tcp.ipv4");
+}
+
 BOOST_AUTO_TEST_CASE(a_plugin_that_the_kernel_lacks_something_for_is_skipped) {
     PodProtocolStep step{.id = "ipvlan.attach", .chain = "ipvlan", .complaints = {"not supported"}};
     BOOST_TEST(conclude(step).cause == "add-failed");
