@@ -225,6 +225,9 @@ class PodPath final : public NatPath {
     RoleFacts facts() const override;
     Status add_neighbour() override;
     Status add_ipv6() override;
+    Result<std::string> counted_rules(Family family) const override {
+        return without_front(TRY(NatPath::counted_rules(family)));
+    }
 
   private:
     Status load(const std::string& rules, Family family) override {
@@ -266,6 +269,7 @@ Status PodPath::build() {
         each->server = names.outside;
         each->client_device = client_.attachment.interface;
         each->dut_client_device = way;
+        each->dut_client_port = client_.node_device();
         each->dut_server_device = each->server_device = names.device;
         each->client_address = client_.address(family).value_or(each->client_address);
         each->dut_client_address = client_.gateway(family).value_or(each->dut_client_address);

@@ -292,6 +292,8 @@ BOOST_AUTO_TEST_CASE(failures_of_the_kernel_show_on_networks_of_plugins) {
              {"snat-race", "ptp", "*", "insert_failed rose by"},
              {"snat-race", "flannel", "*", "insert_failed rose by"},
              {"snat-timestamps", "flannel", "*", "PAWSTimewait rose by"},
+             {"table-full", "bridge", "*answered*", "packets of flows that it had no room for"},
+             {"nodelocal", "flannel", "*", "the policy dropped 80 packets"},
              {"bridge-unnat", "bridge", "*", "src=10.244.1."},
              {"stale-udp", "flannel", "other-endpoint,cure.*,control.*", "src=10.244.1."},
              {"pmtu-blackhole", "bridge", "*", "VTEPs discarded"}}) {
