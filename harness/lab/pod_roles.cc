@@ -301,7 +301,7 @@ RoleFacts PodPath::facts() const {
 
 Status PodPath::add_neighbour() {
     if (names_.dut_client_device == client_.node_device()) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "the network {} has no bridge: each pod has a device of its node to itself",
                     nodes_->chain().name);
     }
