@@ -11,25 +11,9 @@ namespace pathproof::hazards {
 namespace {
 
 using nlohmann::json;
-
-const json kNone;
-
-// Null where it is no object, or has no such part.
-const json& part(const json& whole, const char* key) {
-    if (!whole.is_object()) {
-        return kNone;
-    }
-    const auto found = whole.find(key);
-    return found == whole.end() ? kNone : *found;
-}
-
-std::string text_of(const json& value) {
-    return value.is_string() ? value.get<std::string>() : std::string();
-}
-
-std::uint64_t number_of(const json& value) {
-    return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-}
+using process::number_of;
+using process::part;
+using process::text_of;
 
 // Of a value that may be one or several: "udp", ["a", "b"], {"set": [...]}.
 std::vector<json> values_of(const json& right) {

@@ -17,6 +17,7 @@ namespace pathproof::metrics {
 namespace {
 
 using nlohmann::json;
+using process::part;
 
 // A node has 110 pods, or some hundreds; a file has one or two thousand bytes.
 constexpr std::size_t kMostFiles = 4096;
@@ -25,16 +26,6 @@ constexpr std::size_t kMostAddresses = 16;
 // RFC 1123, as Kubernetes has it: of namespaces a label, of pods a subdomain.
 constexpr std::size_t kLongestNamespace = 63;
 constexpr std::size_t kLongestName = 253;
-
-const json kNone;
-
-const json& part(const json& whole, const char* key) {
-    if (!whole.is_object()) {
-        return kNone;
-    }
-    const auto found = whole.find(key);
-    return found == whole.end() ? kNone : *found;
-}
 
 // The value of the last argument of that name, as for who reads CNI_ARGS.
 std::string argument(const json& arguments, std::string_view name) {

@@ -71,6 +71,20 @@ json parse_foreign(std::string_view text) {
     return value;
 }
 
+const json& part(const json& whole, const char* key) {
+    static const json kNone;
+    const auto found = whole.find(key);
+    return found == whole.end() ? kNone : *found;
+}
+
+std::string text_of(const json& value) {
+    return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::uint64_t number_of(const json& value) {
+    return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+}
+
 std::string last_words(std::string_view said) {
     std::string words(said.substr(said.size() - std::min(said.size(), kMostWords)));
     std::erase(words, '\r');  // of ssh's line ends
