@@ -111,7 +111,6 @@ class Reader {
                 }
             }
         }
-        conflist.masquerades |= object.contains("ipMasq") && object["ipMasq"] == json(true);
         plugin.config = object.dump();
         conflist.plugins.push_back(std::move(plugin));
         return {};

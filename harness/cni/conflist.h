@@ -24,7 +24,6 @@ struct Conflist {
     bool disable_check = false;
     bool disable_gc = false;
     std::vector<Plugin> plugins;
-    bool masquerades = false;          // a plug-in's ipMasq is on
     std::vector<std::string> subnets;  // that host-local gives addresses of
 
     bool has(std::string_view type) const;

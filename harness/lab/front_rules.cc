@@ -78,6 +78,23 @@ std::string in_front(const std::string& rules, FrontChains& known) {
     return text;
 }
 
+std::string without_front(const std::string& saved) {
+    std::string text;
+    std::istringstream lines(saved);
+    for (std::string line; std::getline(lines, line);) {
+        const std::string own = std::string(" -A ") + kOwn;
+        if (const std::size_t at = line.find(own); at != line.npos) {
+            std::string rule = line.substr(at + own.size());
+            const std::size_t space = rule.find(' ');
+            line = rule.substr(space) == " -j DROP"
+                       ? fmt::format(":{} DROP {}", rule.substr(0, space), line.substr(0, at))
+                       : fmt::format("{} -A {}", line.substr(0, at), rule);
+        }
+        text += line + "\n";
+    }
+    return text;
+}
+
 Status FrontRules::load(const std::string& rules, frame::Family family) {
     // What did not load changed nothing.
     FrontChains known = known_[family];

@@ -20,6 +20,10 @@ using FrontChains = std::map<std::string, std::set<std::string>>;
 // of ours ("PATHPROOF-POSTROUTING"), to which those jump first; a policy of DROP is the last rule.
 std::string in_front(const std::string& rules, FrontChains& known);
 
+// What iptables-save --counters says of a host with such chains, as if the texts were its tables'
+// own: "[12:624] -A PATHPROOF-INPUT ..." is of INPUT, and its last rule is the policy.
+std::string without_front(const std::string& saved);
+
 class FrontRules {
   public:
     explicit FrontRules(std::string netns) : netns_(std::move(netns)) {}

@@ -313,7 +313,7 @@ std::uint64_t hits_of(const std::string& rules, const std::string& words) {
 }
 
 std::uint64_t policy_hits_of(const std::string& rules, const std::string& chain) {
-    return counted(rules, ":" + chain + " ", "[");  // ":INPUT DROP [12:624]"
+    return counted(rules, ":" + chain + " DROP ", "[");  // ":INPUT DROP [12:624]"
 }
 
 Status NatPath::set_node_cache_rules(const NodeCacheRules& rules) {

@@ -6,6 +6,8 @@
 #include <regex>
 #include <sstream>
 
+#include "harness/hazards/facts.h"
+#include "harness/hazards/walk.h"
 #include "harness/lab/topology.h"
 #include "harness/process/program.h"
 
@@ -267,6 +269,27 @@ Status PodNodes::attach(Pod& pod) {
 
 Status PodNodes::detach(const Pod& pod) {
     return runtime(pod.node).del(pod.attachment);
+}
+
+Result<NatBoxOptions::Snat> PodNodes::snat_of(unsigned node, const frame::IpAddress& from,
+                                              const frame::IpAddress& to) const {
+    using Snat = NatBoxOptions::Snat;
+    const hazards::Facts facts = TRY(hazards::read_facts(names_.nodes.at(node)));
+    const hazards::Walker walker(facts.rules);
+    for (const hazards::Chain* base :
+         walker.bases("postrouting", from.family == Family::kIpv4 ? "ip" : "ip6", "nat")) {
+        for (const hazards::Ending& ending : walker.walk(*base, {.source = from,
+                                                                .destination = to,
+                                                                .protocol = "udp",
+                                                                .out = names_.device,
+                                                                .state = "new",
+                                                                .to_local = false})) {
+            if (ending.kind == hazards::Ending::Kind::kNat) {
+                return ending.rule->random ? Snat::kMasqueradeRandomFully : Snat::kMasquerade;
+            }
+        }
+    }
+    return Snat::kNone;
 }
 
 Status PodNodes::serve(const std::vector<KubeService>& services, Family family) {

@@ -18,6 +18,7 @@
 #include "harness/cni/runtime.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/kube_proxy.h"
+#include "harness/lab/veth_lab.h"
 
 namespace pathproof::lab {
 
@@ -82,6 +83,11 @@ class PodNodes {
     // By the plug-ins; a node of routes learns the way to it. kKernelLacks: a plug-in said so.
     Status attach(Pod& pod);
     Status detach(const Pod& pod);
+
+    // What the node's rules do to the source of what goes from the one address to the other, a new
+    // connection out of the node's device.
+    Result<NatBoxOptions::Snat> snat_of(unsigned node, const frame::IpAddress& from,
+                                        const frame::IpAddress& to) const;
 
     // kube-proxy's rules for these services of one family, on both nodes.
     Status serve(const std::vector<KubeService>& services, frame::Family family);

@@ -48,13 +48,6 @@ Result<std::string> way_to(const std::string& netns, const frame::IpAddress& add
     return route[0]["dev"].get<std::string>();
 }
 
-// Of what leaves the cluster. No version of bridge and ptp up to 1.9.1 has --random-fully.
-Snat own_snat(PodNodes& nodes) {
-    return nodes.runtime(0).conflist().masquerades ? Snat::kMasquerade
-           : has_tunnel(nodes.chain())             ? Snat::kMasqueradeRandomFully
-                                                   : Snat::kNone;
-}
-
 const char* name(Snat snat) {
     return snat == Snat::kNone         ? "none"
            : snat == Snat::kMasquerade ? "MASQUERADE"
@@ -180,7 +173,7 @@ Status PodNatBox::build() {
         TRY(run_ip(pod.netns, fmt::format("link set {} netns {}\n", port, names.tester)));
         TRY(run_ip(names.tester, fmt::format("link set {} arp off up\n", port)));
     }
-    names_.own_snat = own_snat(*nodes_);
+    names_.own_snat = TRY(nodes_->snat_of(0, names_.first_client[0], names_.servers.front()));
     TRY(run_ip(names_.dut,
                fmt::format("route add {} dev {}\n", kServers, names_.dut_server_device)));
     return {};
@@ -232,6 +225,9 @@ class PodPath final : public NatPath {
     RoleFacts facts() const override;
     Status add_neighbour() override;
     Status add_ipv6() override;
+    Result<std::string> counted_rules(Family family) const override {
+        return without_front(TRY(NatPath::counted_rules(family)));
+    }
 
   private:
     Status load(const std::string& rules, Family family) override {
@@ -273,11 +269,12 @@ Status PodPath::build() {
         each->server = names.outside;
         each->client_device = client_.attachment.interface;
         each->dut_client_device = way;
+        each->dut_client_port = client_.node_device();
         each->dut_server_device = each->server_device = names.device;
         each->client_address = client_.address(family).value_or(each->client_address);
         each->dut_client_address = client_.gateway(family).value_or(each->dut_client_address);
         each->dut_server_address = names.node_address(0, family);
-        each->own_snat = own_snat(*nodes_);
+        each->own_snat = TRY(nodes_->snat_of(0, each->client_address, each->server_address));
     }
     // The nodes' wire, without the tester.
     TRY(run_ip(names.tester, fmt::format("link add name wire type bridge forward_delay 0 "
@@ -304,7 +301,7 @@ RoleFacts PodPath::facts() const {
 
 Status PodPath::add_neighbour() {
     if (names_.dut_client_device == client_.node_device()) {
-        return fail(ErrorCode::kNotSupported,
+        return fail(ErrorCode::kKernelLacks,
                     "the network {} has no bridge: each pod has a device of its node to itself",
                     nodes_->chain().name);
     }

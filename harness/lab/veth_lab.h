@@ -255,7 +255,7 @@ std::uint64_t hits_of(const std::string& rules, const std::string& words);
 // The same of the rules that end with these words, in what `nft list table` printed.
 std::uint64_t nft_hits_of(const std::string& table, const std::string& words);
 
-// The same of the policies of the chains of that name.
+// What the chains of that name dropped by their policy.
 std::uint64_t policy_hits_of(const std::string& rules, const std::string& chain);
 
 struct NatPathNames {
@@ -265,6 +265,11 @@ struct NatPathNames {
     frame::IpAddress neighbour_address;
     frame::Endpoint web_service;  // 198.51.100.10:80
     std::string client_device = "c0", dut_client_device = "d0";
+    // Where that is a bridge, which asks netfilter before it hands a packet up: its port to the client.
+    std::string dut_client_port;
+    const std::string& first_of_dut() const {
+        return dut_client_port.empty() ? dut_client_device : dut_client_port;
+    }
     std::string dut_server_device = "d1", server_device = "s0";
     frame::IpAddress client_address, dut_client_address;
     frame::IpAddress dut_server_address, server_address;
@@ -319,8 +324,8 @@ class NatPath {
     Result<std::string> set_node_cache(const std::optional<NodeCacheRules>& rules);
     // The rules alone: the device stays.
     Status set_node_cache_rules(const NodeCacheRules& rules);
-    // What `iptables-save --counters` says of the DUT.
-    Result<std::string> counted_rules(frame::Family family = frame::Family::kIpv4) const;
+    // What `iptables-save --counters` says of the DUT, the rules of configure() where its text has them.
+    virtual Result<std::string> counted_rules(frame::Family family = frame::Family::kIpv4) const;
     // What the rule of each endpoint of the TCP service counted, as it was configured.
     Result<std::vector<std::uint64_t>> endpoint_hits(const NatPathOptions& options) const;
     // Packets to the client that the DUT's rule for INVALID ones counted.

@@ -281,7 +281,7 @@ Result<FlowRecorder> FlowRecorder::start(bool wanted, const lab::NatPathNames& n
     }
     recorder.entries_ = entries;
     recorder.client_ = TRY(listen(names.client, names.client_device));
-    recorder.dut_client_side_ = TRY(listen(names.dut, names.dut_client_device));
+    recorder.dut_client_side_ = TRY(listen(names.dut, names.first_of_dut()));
     recorder.dut_server_side_ = TRY(listen(names.dut, names.dut_server_device));
     recorder.server_ = TRY(listen(names.server, names.server_device));
     recorder.record_.before = TRY(recorder.dut_client_side_->conntrack_dump(entries));

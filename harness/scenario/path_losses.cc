@@ -54,7 +54,7 @@ Result<WatchedPath> watch_path(NatPathHosts& hosts, std::uint16_t port,
     TRY(hosts.server->start_capture(
         {.device = hosts.names().server_device, .most_bytes = kHeaderBytes}));
     TRY(hosts.dut->start_capture(
-        {.device = hosts.names().dut_client_device, .most_bytes = kHeaderBytes}));
+        {.device = hosts.names().first_of_dut(), .most_bytes = kHeaderBytes}));
     const Status sent = send();
     const auto in = TRY(hosts.dut->stop_capture());
     const auto out = TRY(hosts.server->stop_capture());

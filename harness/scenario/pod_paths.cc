@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "dataplane/frame/crc32c.h"
@@ -139,7 +140,7 @@ class PodPathsRun {
             return {};
         }
         check();
-        PodPathsMeasured::Chain chain{.name = chain_, .network = network()};
+        PodPathsMeasured::Chain chain{.name = chain_, .network = TRY(network())};
         measured_.chains.push_back(chain);
         TRY(serve());
         for (const PodPathCell& what : pod_paths_plan(chain_, prefix_)) {
@@ -259,16 +260,22 @@ class PodPathsRun {
         step("detach", std::move(complaints), false, before);
     }
 
-    PodNetwork network() {
-        const cni::Conflist& conflist = bench_->nodes().runtime(0).conflist();
-        const cni::Overlay overlay = bench_->nodes().chain().overlay;
-        return {.ipv6 = bench_->pod("a1").address(Family::kIpv6).has_value() &&
-                        bench_->pod("a2").address(Family::kIpv6).has_value() &&
-                        bench_->pod("b1").address(Family::kIpv6).has_value(),
-                .passes_nodes = bench_->nodes().passes_nodes(),
-                .host_ports = conflist.has("portmap"),
-                .masquerades = conflist.masquerades || overlay == cni::Overlay::kFlannel ||
-                               overlay == cni::Overlay::kCalico};
+    Result<PodNetwork> network() {
+        const lab::PodNodes& nodes = bench_->nodes();
+        PodNetwork network{.ipv6 = true,
+                           .passes_nodes = nodes.passes_nodes(),
+                           .host_ports = bench_->nodes().runtime(0).conflist().has("portmap")};
+        for (const char* name : {"a1", "a2", "b1"}) {
+            network.ipv6 &= bench_->pod(name).address(Family::kIpv6).has_value();
+        }
+        for (const Family family : {Family::kIpv4, Family::kIpv6}) {
+            if (const auto pod = bench_->pod("a1").address(family); pod && network.passes_nodes) {
+                (family == Family::kIpv4 ? network.masquerades : network.masquerades6) =
+                    TRY(nodes.snat_of(0, *pod, nodes.names().outside_address(family))) !=
+                    lab::NatBoxOptions::Snat::kNone;
+            }
+        }
+        return network;
     }
 
     static frame::IpAddress service(Family family, std::uint32_t number) {
@@ -763,7 +770,7 @@ class PodPathsRun {
         verdict::FactGroup group{
             .title = (prefix_.empty() ? "" : chain_ + ", ") + "known hazards of the nodes",
             .facts = {}};
-        std::map<std::string, std::string> found;
+        std::map<std::string, std::set<std::string>> found;  // rules and values that have it
         for (unsigned node = 0; node < 2; ++node) {
             const auto facts = hazards::read_facts(bench_->node(node).netns);
             if (!facts) {
@@ -775,9 +782,13 @@ class PodPathsRun {
                 measured_.unread.push_back(fmt::format("{}: {}", unread.what, unread.why));
             }
             for (const hazards::Hazard& hazard : findings.hazards) {
-                const hazards::Evidence evidence =
-                    hazard.evidence.empty() ? hazards::Evidence() : hazard.evidence.front();
-                if (found.try_emplace(hazard.id, evidence.text).second) {
+                const auto [at, first] = found.try_emplace(hazard.id);
+                for (const hazards::Evidence& each : hazard.evidence) {
+                    const bool is_sysctl = each.where.starts_with("sysctl ");
+                    at->second.insert(is_sysctl ? each.where + " = " + each.text : each.text);
+                }
+                if (first) {
+                    const hazards::Evidence& evidence = hazard.evidence.front();
                     measured_.hazards.push_back({chain_, hazard.id, hazard.scenario, hazard.what,
                                                  bench_->node(node).name + ", " + evidence.where,
                                                  evidence.text, command_of(hazard.scenario)});
@@ -786,7 +797,9 @@ class PodPathsRun {
         }
         for (const std::string& id : hazards::known_hazards()) {
             group.facts.push_back({.name = id,
-                                   .value = found.contains(id) ? found[id] : "none",
+                                   .value = found.contains(id)
+                                                ? fmt::format("{}", fmt::join(found[id], "; "))
+                                                : "none",
                                    .status = verdict::Fact::Status::kRead,
                                    .source = "pathproof inspect hazards"});
         }

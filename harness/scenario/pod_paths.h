@@ -41,7 +41,8 @@ struct PodNetwork {
     bool ipv6 = false;         // pods have an IPv6 address
     bool passes_nodes = true;  // their packets pass the node's rules
     bool host_ports = false;   // a plug-in of the list is portmap
-    bool masquerades = false;  // something translates what leaves the cluster
+    // Something translates what leaves the cluster.
+    bool masquerades = false, masquerades6 = false;
 };
 // Why there is no such combination; empty: there is.
 std::string absent(const PodNetwork& network, PodPath path, PodProtocol protocol,

@@ -236,7 +236,8 @@ std::string absent(const PodNetwork& network, PodPath path, PodProtocol protocol
     if (path == PodPath::kHostPort && !network.host_ports) {
         return "no plug-in of the list makes host ports";
     }
-    if (path == PodPath::kExternal && !network.masquerades) {
+    if (path == PodPath::kExternal &&
+        !(family == Family::kIpv4 ? network.masquerades : network.masquerades6)) {
         return "nothing in this network translates what leaves it";
     }
     if (path == PodPath::kNodePod && protocol == PodProtocol::kSctp) {

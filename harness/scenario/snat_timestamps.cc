@@ -55,8 +55,9 @@ class PathBench {
     }
 
     // What keeps a cell from being measured, such as an agent that died, is an objection in it. A
-    // run whose client had no CPU time, or in which two SYNs drew one port at once (the failure of
-    // snat-race), is made again, up to three times in all.
+    // run whose client had no CPU time, in which two SYNs drew one port at once (the failure of
+    // snat-race), or whose server was late though its queue had room (the machine stood still), is
+    // made again, up to three times in all.
     MeasuredTimestampCell measure(const TimestampCell& what) {
         MeasuredTimestampCell cell{.what = what};
         cell.what.path = lab::with_cure(what.path, context_.options.cure);
@@ -72,7 +73,9 @@ class PathBench {
                 cell.seen.found.unexplained != 0 && cell.seen.worst_late_ms >= kStarvedMs;
             const bool clashed =
                 cell.seen.found.harmed_by(SynFate::kLost) != 0 && cell.seen.insert_failed != 0;
-            if (!starved && !clashed) {
+            const bool stalled = cell.seen.found.harmed_by(SynFate::kUnanswered) != 0 &&
+                                 cell.seen.listen_overflows == 0;
+            if (!starved && !clashed && !stalled) {
                 break;
             }
         }

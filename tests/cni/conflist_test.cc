@@ -30,7 +30,6 @@ BOOST_AUTO_TEST_CASE(a_list_has_its_plugins_and_what_they_can) {
     BOOST_TEST(conflist->has("portmap"));
     BOOST_TEST(conflist->plugins[1].can("portMappings"));
     BOOST_TEST(!conflist->plugins[1].can("ips"));
-    BOOST_TEST(conflist->masquerades);
     BOOST_TEST(conflist->plugins[0].config.find("\"dataDir\":\"/data\"") != std::string::npos);
     BOOST_TEST(conflist->subnets.front().starts_with("10.244.2.0/24"));
 }

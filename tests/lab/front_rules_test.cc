@@ -57,6 +57,18 @@ BOOST_AUTO_TEST_CASE(tables_apart_and_a_policy_of_drop_as_the_last_rule) {
     BOOST_TEST(known.size() == 2U);
 }
 
+BOOST_AUTO_TEST_CASE(what_they_counted_is_read_as_of_the_tables_own_chains) {
+    const std::string text = without_front(
+        "*filter\n:INPUT ACCEPT [9:900]\n:PATHPROOF-INPUT - [0:0]\n"
+        "[12:624] -A INPUT -j PATHPROOF-INPUT\n[5:60] -A PATHPROOF-INPUT -i lo -j ACCEPT\n"
+        "[7:70] -A PATHPROOF-INPUT -j DROP\n[3:30] -A OWN -j DROP\nCOMMIT\n");
+    BOOST_TEST(has(text, "[5:60] -A INPUT -i lo -j ACCEPT"));
+    BOOST_TEST(has(text, ":INPUT DROP [7:70]"));
+    BOOST_TEST(has(text, "[3:30] -A OWN -j DROP"));
+    BOOST_TEST(policy_hits_of(text, "INPUT") == 7U);
+    BOOST_TEST(hits_of(text, "-A INPUT -i lo") == 5U);
+}
+
 BOOST_AUTO_TEST_CASE(what_a_dut_translates_by_itself_is_left_to_it_or_exempted) {
     using Snat = NatBoxOptions::Snat;
     NatBoxNames box = nat_box_names("run");

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <thread>
 
 #include "harness/lab/journal.h"
@@ -290,6 +291,10 @@ BOOST_AUTO_TEST_CASE(failures_of_the_kernel_show_on_networks_of_plugins) {
              {"dns-race", "bridge", "*", "NAT_CLASH"},
              {"snat-race", "ptp", "*", "insert_failed rose by"},
              {"snat-race", "flannel", "*", "insert_failed rose by"},
+             {"snat-timestamps", "flannel", "small-range.*,control.no-nat,cure.timestamps-2",
+              "PAWSTimewait rose by"},
+             {"table-full", "bridge", "*answered*", "packets of flows that it had no room for"},
+             {"nodelocal", "flannel", "*", "the policy dropped 80 packets"},
              {"bridge-unnat", "bridge", "*", "src=10.244.1."},
              {"stale-udp", "flannel", "other-endpoint,cure.*,control.*", "src=10.244.1."},
              {"pmtu-blackhole", "bridge", "*", "VTEPs discarded"}}) {
@@ -454,7 +459,7 @@ BOOST_AUTO_TEST_CASE(a_planted_regression_is_found_and_named) {
     }
     const std::string portmap = R"(,{"type":"portmap","capabilities":{"portMappings":true}})";
     const std::string planted = R"(,{"type":"planted"})";
-    // Hands the result on; its rule comes and goes with the pod.
+    // Hands the result on, once its command has run on the node.
     const auto plant = [&](const std::string& rule) {
         const std::string path = scripts + "/planted";
         write(path,
@@ -478,34 +483,71 @@ BOOST_AUTO_TEST_CASE(a_planted_regression_is_found_and_named) {
              "--plugins", scripts, "--conflist", write(scratch.path() + "/a.conflist", list)},
             out);
     };
-    plant("true");
     const std::string masquerade = R"("ipMasq":true,)", hairpin = R"("hairpinMode":true,)";
-    BOOST_REQUIRE(
-        qualify(bridge_list(masquerade + hairpin, portmap + planted), before).report.is_object());
+    const std::string own = bridge_list(masquerade + hairpin, portmap + planted);
+    const std::string bare = bridge_list(hairpin, portmap + planted);
+    // What flannel lays, now and before it knew --random-fully.
+    const std::string old_form =
+        "iptables -t nat -A POSTROUTING -s 10.244.0.0/16 ! -d 10.244.0.0/16 -j MASQUERADE";
     struct Regression {
-        std::string list, rule, named, cell;
+        std::string list, rule;
+        std::vector<std::string> said;
     };
-    for (const Regression& each : std::vector<Regression>{
-             {bridge_list(masquerade, portmap + planted), "true", "hairpin off",
-              "pod-itself.tcp.ipv4"},
-             {bridge_list(hairpin, portmap + planted), "true", "MASQUERADE", "external.tcp.ipv4"},
-             {bridge_list(masquerade + hairpin, planted), "true", "CNI-HOSTPORT-DNAT",
-              "host-port.tcp.ipv4"},
-             {bridge_list(masquerade + hairpin + R"("mtu":1400,)", portmap + planted), "true",
-              "mtu 1400", ""},
-             {bridge_list(masquerade + hairpin, portmap + planted),
-              "iptables -I FORWARD -p udp -m length --length 1400:65535 -j DROP", "-j DROP",
-              "pod-pod.across.udp.ipv4"},
-             {bridge_list(masquerade + hairpin, portmap + planted),
-              "iptables -t nat -I POSTROUTING -s 10.244.0.0/16 -d 10.244.0.0/16 -j MASQUERADE",
-              "-d 10.244.0.0/16 -j MASQUERADE", "pod-pod.same-node.udp.ipv4"}}) {
-        plant(each.rule);
-        BOOST_TEST(qualify(each.list, now).report.is_object());
-        const auto compared = pathproof_run({"compare", before, now});
-        BOOST_TEST_MESSAGE(compared.out);
-        BOOST_TEST(compared.out.find(each.named) != std::string::npos, each.named);
-        BOOST_TEST(compared.out.find(each.cell) != std::string::npos, each.cell);
-    }
+    const auto compare_all = [&](const std::string& list, const std::string& rule,
+                                 const std::vector<Regression>& regressions) {
+        plant(rule);
+        BOOST_REQUIRE(qualify(list, before).report.is_object());
+        for (const Regression& each : regressions) {
+            plant(each.rule);
+            BOOST_TEST(qualify(each.list, now).report.is_object());
+            const auto compared = pathproof_run({"compare", before, now});
+            const std::string told = std::regex_replace(compared.out, std::regex("\n? +"), " ");
+            BOOST_TEST_MESSAGE(compared.out);
+            for (const std::string& words : each.said) {
+                BOOST_TEST(told.find(words) != std::string::npos, words);
+            }
+        }
+    };
+    compare_all(
+        own, "true",
+        {{bridge_list(masquerade, portmap + planted),
+          "true",
+          {"hairpin-mode: none -> hairpin off",
+           "new failure pod-paths/pod-itself.tcp.ipv4: PASS -> FAIL hairpin-off"}},
+         {bare,
+          "true",
+          {"-j MASQUERADE: there -> not recorded", "disappeared pod-paths/external.tcp.ipv4"}},
+         {bridge_list(masquerade + hairpin, planted),
+          "true",
+          {"plug-in portmap: in the list -> not recorded",
+           "disappeared pod-paths/host-port.tcp.ipv4"}},
+         {bridge_list(masquerade + hairpin + R"("mtu":9000,)", portmap + planted),
+          "true",
+          {"cni0: bridge mtu 1500 -> bridge mtu 9000",
+           "changed cause pod-paths/pod-pod.across.udp.ipv4: FAIL masqueraded -> FAIL too-big"}},
+         {own,
+          "iptables -I FORWARD -p udp -m length --length 1400:65535 -j DROP",
+          {"-j DROP: not recorded -> there",
+           "new failure pod-paths/pod-pod.same-node.udp.ipv4: PASS -> FAIL dropped-by-rule"}},
+         {own,
+          "iptables -t nat -I POSTROUTING -s 10.244.0.0/16 -d 10.244.0.0/16 -j MASQUERADE",
+          {"-d 10.244.0.0/16 -j MASQUERADE: not recorded -> there",
+           "new failure pod-paths/pod-pod.same-node.udp.ipv4: PASS -> FAIL masqueraded"}},
+         // kube-proxy's rules as they were before 1.15.
+         {own,
+          "iptables -D KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP || true",
+          {"invalid-rst: none -> ",
+           "KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP: there -> not recorded"}},
+         {own,
+          "sysctl -qw net.bridge.bridge-nf-call-iptables=0",
+          {"bridge-unnat: none -> ", "net.bridge.bridge-nf-call-iptables: 1 -> 0"}}});
+    compare_all(bare, old_form + " --random-fully",
+                {{bare,
+                  old_form,
+                  {"MASQUERADE; -A POSTROUTING -s 10.244.0.0/16 ! -d 10.244.0.0/16 -j MASQUERADE "
+                   "known hazards",
+                   "MASQUERADE --random-fully: there (2 times) -> not recorded"}},
+                 {bare, "true", {"disappeared pod-paths/external.tcp.ipv4"}}});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -122,8 +122,11 @@ BOOST_AUTO_TEST_CASE(what_was_not_seen_on_the_wire_is_no_result) {
 }
 
 BOOST_AUTO_TEST_CASE(combinations_that_do_not_exist_have_their_reason) {
-    const PodNetwork all{
-        .ipv6 = true, .passes_nodes = true, .host_ports = true, .masquerades = true};
+    const PodNetwork all{.ipv6 = true,
+                         .passes_nodes = true,
+                         .host_ports = true,
+                         .masquerades = true,
+                         .masquerades6 = true};
     const auto v4 = frame::Family::kIpv4, v6 = frame::Family::kIpv6;
     BOOST_TEST(absent(all, PodPath::kService, PodProtocol::kIcmp, v4) != "");
     BOOST_TEST(absent(all, PodPath::kService, PodProtocol::kSctp, v6) == "");
@@ -138,6 +141,7 @@ BOOST_AUTO_TEST_CASE(combinations_that_do_not_exist_have_their_reason) {
     one = all;
     one.masquerades = false;
     BOOST_TEST(absent(one, PodPath::kExternal, PodProtocol::kTcp, v4) != "");
+    BOOST_TEST(absent(one, PodPath::kExternal, PodProtocol::kTcp, v6) == "");
 }
 
 BOOST_AUTO_TEST_CASE(the_cure_of_masquerading_is_shown_by_a_network_without_it_alone) {
