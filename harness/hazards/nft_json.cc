@@ -316,7 +316,7 @@ class NftReader {
             {"accept", Action::kAccept}, {"drop", Action::kDrop},       {"reject", Action::kDrop},
             {"return", Action::kReturn}, {"notrack", Action::kNotrack}, {"jump", Action::kJump},
             {"goto", Action::kGoto}};
-        static const char* const kSilent[] = {"counter", "log", "comment", "quota"};
+        static const char* const kNoVerdicts[] = {"counter", "log", "comment", "quota"};
         for (const auto& [word, action] : kVerdicts) {
             if (expression.is_object() && expression.contains(word)) {
                 rule.action = action;
@@ -326,7 +326,7 @@ class NftReader {
                 return;
             }
         }
-        const bool is_silent = std::ranges::any_of(kSilent, [&](const char* word) {
+        const bool is_silent = std::ranges::any_of(kNoVerdicts, [&](const char* word) {
             return expression.is_object() && expression.contains(word);
         });
         if (!is_silent) {

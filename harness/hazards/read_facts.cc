@@ -117,13 +117,13 @@ class FactReader {
         const auto list = [&](const char* form) {
             return ask(what, {"nftables", {"nft", form, "list", "table", family, table}});
         };
-        const auto json = list("-j");
-        const auto texts = json ? list("-a") : std::nullopt;
+        const auto rules = list("-j");
+        const auto texts = rules ? list("-a") : std::nullopt;
         if (!texts) {
             return;
         }
-        take(what, parse_nft(*json, *texts));
-        if (json->find("\"xt\":") != std::string::npos) {
+        take(what, parse_nft(*rules, *texts));
+        if (rules->find("\"xt\":") != std::string::npos) {
             miss(what, "it holds rules of iptables-nft, which its own program did not show" +
                            (unstarted_.empty() ? "" : ": " + unstarted_));
         }

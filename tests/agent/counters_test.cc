@@ -7,6 +7,8 @@
 #include <fstream>
 #include <random>
 
+BOOST_AUTO_TEST_SUITE(counters)
+
 using namespace pathproof;
 using namespace pathproof::agent;
 namespace fs = std::filesystem;
@@ -38,8 +40,6 @@ struct Folder {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(counters)
 
 BOOST_AUTO_TEST_CASE(pairs_of_lines_become_named_values) {
     const CounterSet read = parse_paired_counters(kSnmp);

@@ -7,6 +7,8 @@
 #include "harness/agent/feature_names.h"
 #include "tests/agent/lab.h"
 
+BOOST_AUTO_TEST_SUITE(devices)
+
 using namespace pathproof;
 using namespace pathproof::agent;
 using namespace pathproof::agent::test;
@@ -91,8 +93,6 @@ std::string first_line(const std::string& text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(devices)
 
 BOOST_AUTO_TEST_CASE(features_are_those_of_ethtool_k) {
     const Lab lab;

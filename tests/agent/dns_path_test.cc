@@ -15,6 +15,8 @@
 #include "harness/agent/tcp_queue.h"
 #include "tests/agent/loopback.h"
 
+BOOST_AUTO_TEST_SUITE(dns_path)
+
 using namespace pathproof;
 using namespace pathproof::agent;
 using namespace pathproof::agent::test;
@@ -64,8 +66,6 @@ std::unique_ptr<Forwarder> forwarder(const ForwarderOptions& options) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dns_path)
 
 BOOST_AUTO_TEST_CASE(lookups_in_numbers_are_counted_one_by_one) {
     const auto served = server();

@@ -10,6 +10,8 @@
 #include "harness/agent/dns_server.h"
 #include "tests/agent/loopback.h"
 
+BOOST_AUTO_TEST_SUITE(dns_exchanges)
+
 using namespace pathproof;
 using namespace pathproof::agent;
 using namespace pathproof::agent::test;
@@ -117,8 +119,6 @@ Bytes read_message(int socket) {
 const std::string kName = "pod.test";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dns)
 
 BOOST_AUTO_TEST_CASE(both_answers_come_over_udp_and_tcp_and_both_address_families) {
     for (const char* listen : {"127.0.0.1:0", "[::1]:0"}) {

@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(feature_names)
+
 using namespace pathproof;
 using namespace pathproof::agent;
 
@@ -39,8 +41,6 @@ std::vector<std::string> expanded(const std::string& word) {
 using Names = std::vector<std::string>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(feature_names)
 
 BOOST_AUTO_TEST_CASE(group_words_stand_for_the_features_that_ethtool_sets) {
     BOOST_TEST(

@@ -5,6 +5,8 @@
 
 #include "harness/message/calls.h"
 
+BOOST_AUTO_TEST_SUITE(messages)
+
 using namespace pathproof;
 using namespace pathproof::agent;
 using nlohmann::json;
@@ -37,8 +39,6 @@ ErrorCode refusal(const T& value, const char* field, const json& by) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(messages)
 
 BOOST_AUTO_TEST_CASE(results_come_back_as_they_were) {
     const std::vector<Feature> features{{"rx-checksum", true, false, true, false},

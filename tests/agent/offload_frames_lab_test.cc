@@ -13,6 +13,8 @@
 #include "harness/agent/offload_frames.h"
 #include "tests/agent/lab.h"
 
+BOOST_AUTO_TEST_SUITE(offload_frames)
+
 using namespace pathproof;
 using namespace pathproof::agent;
 using namespace pathproof::agent::test;
@@ -85,8 +87,6 @@ void set(Client& agent, const std::string& feature, bool on) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(offload_frames)
 
 BOOST_AUTO_TEST_CASE(
     veth_hands_a_partial_checksum_over_and_completes_it_only_with_the_offload_off) {

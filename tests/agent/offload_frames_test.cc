@@ -5,6 +5,8 @@
 #include "harness/agent/feature_trial.h"
 #include "harness/agent/message.h"
 
+BOOST_AUTO_TEST_SUITE(offload_messages)
+
 using namespace pathproof;
 using namespace pathproof::agent;
 using nlohmann::json;
@@ -27,8 +29,6 @@ T through_text(const T& value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(offload_messages)
 
 BOOST_AUTO_TEST_CASE(frames_and_their_requests_arrive_as_they_were_sent) {
     const std::vector<OffloadFrame> frames{{{0, 1, 0xfe, 0xff}, kRequest}, {{}, {}}, {{9}, {}}};

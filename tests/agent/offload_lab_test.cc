@@ -6,6 +6,8 @@
 
 #include "tests/agent/lab.h"
 
+BOOST_AUTO_TEST_SUITE(commands)
+
 using namespace pathproof;
 using namespace pathproof::agent;
 using namespace pathproof::agent::test;
@@ -40,8 +42,6 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(commands)
 
 BOOST_AUTO_TEST_CASE(offload_show_prints_every_feature_as_text_and_as_json_lines) {
     const Lab lab;

@@ -15,6 +15,8 @@
 #include "harness/agent/socket.h"
 #include "tests/agent/lab.h"
 
+BOOST_AUTO_TEST_SUITE(ping_replies)
+
 using namespace pathproof;
 using namespace pathproof::agent;
 using namespace pathproof::agent::test;
@@ -120,8 +122,6 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ping_replies)
 
 BOOST_AUTO_TEST_CASE(right_replies_count_once_each) {
     const ProbeResult result = ping_host([](const Bytes& request) {

@@ -3,10 +3,10 @@
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 
+BOOST_AUTO_TEST_SUITE(sysctl)
+
 using namespace pathproof;
 using namespace pathproof::agent;
-
-BOOST_AUTO_TEST_SUITE(sysctl)
 
 BOOST_AUTO_TEST_CASE(only_names_of_network_sysctls_are_taken) {
     for (const char* name : {"kernel.hostname", "net", "", ".", "net.", "net..ipv4", ".net.ipv4",

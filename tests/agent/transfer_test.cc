@@ -8,6 +8,8 @@
 #include "harness/agent/transfer_wire.h"
 #include "tests/agent/loopback.h"
 
+BOOST_AUTO_TEST_SUITE(transfers)
+
 using namespace pathproof;
 using namespace pathproof::agent;
 using namespace pathproof::agent::test;
@@ -66,8 +68,6 @@ void proxy(int listener, const frame::Endpoint& server, std::size_t wrong_byte) 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(transfers)
 
 BOOST_AUTO_TEST_CASE(bytes_arrive_whole_in_any_number) {
     for (const char* listen : {"127.0.0.1:0", "[::1]:0"}) {

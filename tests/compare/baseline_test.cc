@@ -6,6 +6,8 @@
 
 #include "tests/lab/temp_folder.h"
 
+BOOST_AUTO_TEST_SUITE(baselines)
+
 using namespace pathproof;
 using namespace pathproof::compare;
 using namespace pathproof::verdict;
@@ -53,8 +55,6 @@ void refused(const std::string& text, const std::string& sentence) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(baselines)
 
 BOOST_AUTO_TEST_CASE(known_failures_do_not_fail_a_run_and_are_marked) {
     const TempFolder folder;

@@ -10,6 +10,8 @@
 #include "tests/lab/temp_folder.h"
 #include "tests/report/samples.h"
 
+BOOST_AUTO_TEST_SUITE(reports)
+
 using namespace pathproof;
 using namespace pathproof::compare;
 
@@ -24,8 +26,6 @@ void refused(const std::string& path, const std::string& sentence) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(reports)
 
 BOOST_AUTO_TEST_CASE(a_report_is_read_by_file_or_by_folder) {
     const lab::TempFolder folder;

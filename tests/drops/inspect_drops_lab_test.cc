@@ -8,6 +8,8 @@
 #include "tests/drops/senders.h"
 #include "tests/netfilter/lab_namespace.h"
 
+BOOST_AUTO_TEST_SUITE(inspect_drops)
+
 using namespace pathproof;
 using netfilter::lab::Namespace;
 using nlohmann::json;
@@ -101,3 +103,5 @@ BOOST_AUTO_TEST_CASE(without_rights_one_sentence_says_what_is_missing) {
     BOOST_TEST(output.err.find("pathproof: drop reasons need ") == 0U, output.err);
     BOOST_TEST(std::count(output.err.begin(), output.err.end(), '\n') == 1, output.err);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

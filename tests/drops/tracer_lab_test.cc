@@ -9,6 +9,8 @@
 #include "tests/drops/senders.h"
 #include "tests/netfilter/lab_namespace.h"
 
+BOOST_AUTO_TEST_SUITE(tracer)
+
 using namespace pathproof;
 using namespace pathproof::drops;
 using netfilter::lab::Namespace;
@@ -201,3 +203,5 @@ BOOST_AUTO_TEST_CASE(packets_that_conntrack_refuses_equal_its_counters) {
     BOOST_TEST(agreement.seen_past_nat == refused);
     BOOST_TEST(agreement.by_rules == 25U);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -2,10 +2,10 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(address)
+
 using namespace pathproof;
 using namespace pathproof::frame;
-
-BOOST_AUTO_TEST_SUITE(address)
 
 BOOST_AUTO_TEST_CASE(addresses_are_printed_as_they_were_read) {
     for (const char* text : {"198.18.0.1", "0.0.0.0", "255.255.255.255", "2001:db8::1", "::"}) {

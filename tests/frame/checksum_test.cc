@@ -7,6 +7,8 @@
 #include "dataplane/frame/checksum_oracle.h"
 #include "tests/frame/raw.h"
 
+BOOST_AUTO_TEST_SUITE(checksum)
+
 using namespace pathproof;
 using namespace pathproof::frame;
 using raw::Octets;
@@ -24,8 +26,6 @@ std::uint16_t rte_sum(Bytes bytes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(checksum)
 
 BOOST_AUTO_TEST_CASE(rfc_1071_section_3_is_summed_as_printed_there) {
     const Octets bytes{0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7};

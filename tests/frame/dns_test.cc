@@ -6,6 +6,8 @@
 
 #include "tests/frame/raw.h"
 
+BOOST_AUTO_TEST_SUITE(dns_messages)
+
 using namespace pathproof;
 using namespace pathproof::frame;
 using raw::Octets;
@@ -60,8 +62,6 @@ DnsDefect defect_of(const Octets& message) {
 const IpAddress kAddress = IpAddress::v4(0xcb007101);  // 203.0.113.1
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dns)
 
 BOOST_AUTO_TEST_CASE(names_survive_text_and_wire) {
     for (const char* text : {".", "a", "www.example.test", "_dns.tcp-1.example",

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(stamps)
+
 using namespace pathproof::frame;
 
 namespace {
@@ -32,8 +34,6 @@ Octets tcp(std::uint8_t flags) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stamps)
 
 BOOST_AUTO_TEST_CASE(a_name_is_read_whatever_case_its_letters_are_in) {
     const Stamp expected{2, 0x0123abcd, 0xfedcba987654};

@@ -12,6 +12,8 @@
 #include "dataplane/frame/view.h"
 #include "tests/frame/raw.h"
 
+BOOST_AUTO_TEST_SUITE(frame_template)
+
 using namespace pathproof;
 using namespace pathproof::frame;
 using raw::Octets;
@@ -276,8 +278,6 @@ void ask_for_segments(FrameSpec& spec) {
         spec.tunnel->outer.transport_checksum = ChecksumMode::kOffload;
     }
 }
-
-BOOST_AUTO_TEST_SUITE(frame_template)
 
 BOOST_AUTO_TEST_CASE(a_frame_is_read_back_as_it_was_specified) {
     raw::Random random(1);

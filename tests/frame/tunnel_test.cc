@@ -6,6 +6,8 @@
 #include "dataplane/frame/view.h"
 #include "tests/frame/raw.h"
 
+BOOST_AUTO_TEST_SUITE(tunnel)
+
 using namespace pathproof;
 using namespace pathproof::frame;
 using raw::Octets;
@@ -53,8 +55,6 @@ Octets gre(std::uint16_t flags, std::uint16_t protocol, const Octets& fields, co
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(tunnel)
 
 BOOST_AUTO_TEST_CASE(geneve_is_read_behind_options_of_any_length) {
     for (const std::size_t options : {0u, 4u, 40u, 124u, 252u}) {

@@ -5,6 +5,8 @@
 
 #include "tests/frame/raw.h"
 
+BOOST_AUTO_TEST_SUITE(view_of_a_frame)
+
 using namespace pathproof;
 using namespace pathproof::frame;
 using raw::Octets;
@@ -29,8 +31,6 @@ std::string payload_text(const Octets& frame, const PacketView& packet) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(view_of_a_frame)
 
 BOOST_AUTO_TEST_CASE(a_header_that_does_not_fit_is_not_given) {
     const Octets bytes{1, 2, 3, 4};

@@ -11,6 +11,7 @@
 
 #include "harness/process/program.h"
 #include "tests/netfilter/lab_namespace.h"
+#include "tests/netfilter/needs_root.h"
 
 using namespace pathproof;
 using netfilter::lab::Namespace;
@@ -19,16 +20,6 @@ using nlohmann::json;
 namespace {
 
 constexpr const char* kPlugIns = "/usr/lib/cni";
-
-// Meson takes exit status 77 for a skipped test.
-struct NeedsRoot {
-    NeedsRoot() {
-        if (geteuid() != 0) {
-            std::puts("skipped: network namespaces need root");
-            std::exit(77);
-        }
-    }
-};
 
 struct Said {
     int exit_status = 0;
@@ -89,8 +80,6 @@ void attach(const Namespace& node, const std::string& pod, const std::string& da
 }
 
 }  // namespace
-
-BOOST_TEST_GLOBAL_CONFIGURATION(NeedsRoot);
 
 BOOST_AUTO_TEST_CASE(what_the_real_plug_in_writes_is_found_and_nothing_is_changed) {
     BOOST_REQUIRE_MESSAGE(std::filesystem::exists(std::string(kPlugIns) + "/bridge"),

@@ -5,6 +5,8 @@
 #include "dataplane/frame/checksum.h"
 #include "tests/judge/naming.h"
 
+BOOST_AUTO_TEST_SUITE(published_captures)
+
 using namespace pathproof;
 using namespace pathproof::judge;
 using namespace pathproof::judged;
@@ -43,8 +45,6 @@ Octets segment(const PrintedSegment& printed) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(published_captures)
 
 // https://github.com/projectcalico/calico/issues/4511, three SYNs of one kind: "192.168.14.0.51708
 // > 192.168.5.137.80: Flags [S], cksum 0x9508 (incorrect -> 0x47d5), seq 3456917472, win 43200,

@@ -6,6 +6,8 @@
 #include "dataplane/frame/template.h"
 #include "tests/judge/naming.h"
 
+BOOST_AUTO_TEST_SUITE(checksum_names)
+
 using namespace pathproof;
 using namespace pathproof::judge;
 using namespace pathproof::judged;
@@ -19,8 +21,6 @@ namespace {
 using Names = std::vector<ChecksumName>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(checksum_names)
 
 BOOST_AUTO_TEST_CASE(a_value_wrong_on_purpose_is_seen_bad_and_gets_its_name) {
     struct Case {

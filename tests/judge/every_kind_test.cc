@@ -9,6 +9,8 @@
 #include "dataplane/judge/verifier.h"
 #include "tests/judge/judged.h"
 
+BOOST_AUTO_TEST_SUITE(every_kind)
+
 using namespace pathproof;
 using namespace pathproof::judge;
 using namespace pathproof::judged;
@@ -39,8 +41,6 @@ int healthy_frames() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(every_kind)
 
 BOOST_AUTO_TEST_CASE(healthy_frames_of_every_kind_raise_no_alarm_with_either_judge) {
     raw::Random random(41);

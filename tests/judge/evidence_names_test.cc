@@ -2,10 +2,10 @@
 // rests on: what was summed, from where to where.
 #include "tests/judge/wrong_sums.h"
 
+BOOST_AUTO_TEST_SUITE(evidence_names)
+
 using namespace pathproof;
 using namespace pathproof::wrong;
-
-BOOST_AUTO_TEST_SUITE(evidence_names)
 
 BOOST_AUTO_TEST_CASE(padding_in_the_sum_in_the_length_and_in_both_are_three_names) {
     const auto longer = [](const Octets& frame, const Parts& parts) {

@@ -7,6 +7,8 @@
 
 #include "tests/judge/every_kind.h"
 
+BOOST_AUTO_TEST_SUITE(frame_difference)
+
 using namespace pathproof;
 using namespace pathproof::judge;
 using namespace pathproof::judged;
@@ -59,8 +61,6 @@ FrameDifference compare(const Octets& intended, const Octets& observed) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(frame_difference)
 
 BOOST_AUTO_TEST_CASE(a_frame_is_like_itself_and_like_itself_filled_up_to_60_bytes) {
     raw::Random random(51);

@@ -2,10 +2,10 @@
 // rests on: what the frame was before, and what it was cut from.
 #include "tests/judge/wrong_sums.h"
 
+BOOST_AUTO_TEST_SUITE(history_names)
+
 using namespace pathproof;
 using namespace pathproof::wrong;
-
-BOOST_AUTO_TEST_SUITE(history_names)
 
 BOOST_AUTO_TEST_CASE(every_stale_field_of_the_packet_before_has_its_name) {
     struct Case {

@@ -6,9 +6,9 @@
 #include <random>
 #include <vector>
 
-using pathproof::judge::LatencyHistogram;
-
 BOOST_AUTO_TEST_SUITE(latency)
+
+using pathproof::judge::LatencyHistogram;
 
 BOOST_AUTO_TEST_CASE(nothing_counted_is_all_zero) {
     const auto summary = LatencyHistogram().summary();

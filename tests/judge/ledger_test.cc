@@ -3,6 +3,8 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(ledgers)
+
 using namespace pathproof;
 using namespace pathproof::judge;
 
@@ -280,5 +282,7 @@ BOOST_AUTO_TEST_CASE(a_saturated_record_is_no_imbalance) {
     report.client.received += 1000;
     BOOST_TEST(pathproof::judge::audit(report).empty());
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

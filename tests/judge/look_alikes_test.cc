@@ -5,6 +5,8 @@
 #include "dataplane/judge/explain.h"
 #include "tests/judge/every_kind.h"
 
+BOOST_AUTO_TEST_SUITE(look_alikes)
+
 using namespace pathproof;
 using namespace pathproof::judge;
 using namespace pathproof::judged;
@@ -41,8 +43,6 @@ Octets computing_to_zero(Octets frame, std::size_t index) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(look_alikes)
 
 BOOST_AUTO_TEST_CASE(b2_b3_b10_a_udp_field_of_0_where_it_is_allowed) {
     raw::Random random(91);

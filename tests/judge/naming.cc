@@ -1,7 +1,6 @@
 #include "tests/judge/naming.h"
 
 #include <boost/test/unit_test.hpp>
-#include <cstring>
 
 #include "dataplane/base/be.h"
 #include "dataplane/frame/checksum.h"
@@ -31,14 +30,14 @@ void put(Octets& frame, std::size_t offset, std::uint16_t value) {
 }
 
 // The finding at one layer, whatever its state.
-ChecksumFinding at(const Octets& frame, const char* layer) {
-    const FrameVerdict verdict = verify_slowly(frame, kTunnelPorts);
+ChecksumFinding at(const Octets& frame, const std::string& layer) {
+    const FrameVerdict verdict = verify_slowly(frame, pathproof::frame::TunnelPorts::well_known());
     for (const ChecksumFinding& finding : verdict.all()) {
-        if (std::strcmp(word(finding.layer), layer) == 0) {
+        if (word(finding.layer) == layer) {
             return finding;
         }
     }
-    BOOST_FAIL(std::string(layer) + " was not judged: " + judged::text(verdict));
+    BOOST_FAIL(layer + " was not judged: " + judged::text(verdict));
     return {};
 }
 

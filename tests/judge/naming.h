@@ -18,7 +18,7 @@ std::uint16_t word_at(const Octets& frame, std::size_t offset);
 void put(Octets& frame, std::size_t offset, std::uint16_t value);
 
 // The finding at one layer, whatever its state; the test fails if the layer was not judged.
-judge::ChecksumFinding at(const Octets& frame, const char* layer);
+judge::ChecksumFinding at(const Octets& frame, const std::string& layer);
 
 // The names of the checksum at one layer; the test fails unless the verifier called it bad.
 std::string names_at(const Octets& frame, const char* layer,

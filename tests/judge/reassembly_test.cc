@@ -5,6 +5,8 @@
 #include "dataplane/judge/checksum_names.h"
 #include "tests/judge/every_kind.h"
 
+BOOST_AUTO_TEST_SUITE(reassembly)
+
 using namespace pathproof;
 using namespace pathproof::judge;
 using namespace pathproof::judged;
@@ -64,8 +66,6 @@ std::string refusal(const std::vector<Octets>& fragments) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(reassembly)
 
 BOOST_AUTO_TEST_CASE(a_datagram_in_pieces_is_the_datagram_again_and_its_checksum_is_judged) {
     raw::Random random(81);

@@ -12,6 +12,8 @@
 #include "tests/judge/every_kind.h"
 #include "tests/judge/judged.h"
 
+BOOST_AUTO_TEST_SUITE(referee)
+
 using namespace pathproof;
 using namespace pathproof::judge;
 using namespace pathproof::judged;
@@ -123,8 +125,6 @@ struct TemporaryFile {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(referee)
 
 BOOST_AUTO_TEST_CASE(tshark_says_of_every_saved_frame_what_both_judges_say) {
     if (std::system("tshark --version > /dev/null 2>&1") != 0) {

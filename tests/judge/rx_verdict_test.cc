@@ -4,6 +4,8 @@
 
 #include "tests/judge/every_kind.h"
 
+BOOST_AUTO_TEST_SUITE(rx_verdict)
+
 using namespace pathproof;
 using namespace pathproof::judge;
 using namespace pathproof::judged;
@@ -55,8 +57,6 @@ std::string text(const RxJudge& judge) {
 constexpr RxPromise kAll{{true, true, true, true}};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rx_verdict)
 
 BOOST_AUTO_TEST_CASE(claims_that_are_true_and_claims_that_are_not_made_are_no_fault) {
     raw::Random random(71);

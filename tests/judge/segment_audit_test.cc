@@ -5,6 +5,8 @@
 
 #include "tests/judge/every_kind.h"
 
+BOOST_AUTO_TEST_SUITE(segment_audit)
+
 using namespace pathproof;
 using namespace pathproof::judge;
 using namespace pathproof::judged;
@@ -92,8 +94,6 @@ constexpr Kind kTunnelled{.envelope = Envelope::kVxlan, .upper = Upper::kTcp};
 constexpr Kind kUdp{.upper = Upper::kUdp};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(segment_audit)
 
 BOOST_AUTO_TEST_CASE(perfect_segments_are_clean_in_every_envelope_and_length) {
     raw::Random random(61);

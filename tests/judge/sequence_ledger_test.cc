@@ -6,6 +6,8 @@
 #include <set>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(sequence_ledger)
+
 using namespace pathproof::judge;
 
 namespace {
@@ -86,8 +88,6 @@ void compare_with_oracle(std::uint64_t first, std::size_t count, std::size_t rea
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sequence_ledger)
 
 BOOST_AUTO_TEST_CASE(numbers_in_order_are_unique_and_nothing_else) {
     SequenceLedger ledger;

@@ -10,6 +10,8 @@
 #include "dataplane/frame/view.h"
 #include "tests/judge/judged.h"
 
+BOOST_AUTO_TEST_SUITE(verifier)
+
 using namespace pathproof;
 using namespace pathproof::judge;
 using namespace pathproof::judged;
@@ -124,8 +126,6 @@ int false_alarms(const BrokenSum& sum) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(verifier)
 
 BOOST_AUTO_TEST_CASE(frames_that_rte_net_sealed_are_good_to_the_fast_judge_and_the_oracle) {
     raw::Random random(1);

@@ -12,6 +12,7 @@
 #include "dataplane/judge/bad_checksums.h"
 #include "dataplane/judge/checksum_names.h"
 #include "tests/judge/every_kind.h"
+#include "tests/judge/naming.h"
 
 namespace pathproof::wrong {
 
@@ -21,10 +22,6 @@ using frame::PacketView;
 
 inline constexpr frame::TunnelPorts kTunnels = frame::TunnelPorts::well_known();
 
-inline void put(Octets& to, std::size_t at, std::uint16_t value) {
-    to[at] = static_cast<std::uint8_t>(value >> 8);
-    to[at + 1] = static_cast<std::uint8_t>(value);
-}
 inline std::uint16_t get(const Octets& from, std::size_t at) {
     return static_cast<std::uint16_t>(from[at] << 8 | from[at + 1]);
 }
@@ -64,17 +61,6 @@ struct Sample {
                 .zero_udp = zero_udp};
     }
 };
-
-inline ChecksumFinding at(const Octets& frame, const std::string& layer) {
-    const FrameVerdict verdict = verify_slowly(frame, kTunnels);
-    for (const ChecksumFinding& finding : verdict.all()) {
-        if (word(finding.layer) == layer) {
-            return finding;
-        }
-    }
-    BOOST_FAIL(layer + " was not judged");
-    return {};
-}
 
 using Maker = std::function<Sample(raw::Random&)>;
 

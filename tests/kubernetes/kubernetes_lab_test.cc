@@ -23,6 +23,7 @@
 #include "tests/drops/senders.h"
 #include "tests/metrics/strict_parser.h"
 #include "tests/netfilter/lab_namespace.h"
+#include "tests/netfilter/needs_root.h"
 
 using namespace pathproof;
 using netfilter::lab::Namespace;
@@ -33,16 +34,6 @@ namespace {
 constexpr const char* kPlugIns = "/usr/lib/cni";
 constexpr const char* kService = "198.51.100.10";
 constexpr std::uint16_t kFiltered = 9;
-
-// Meson takes exit status 77 for a skipped test.
-struct NeedsRoot {
-    NeedsRoot() {
-        if (geteuid() != 0) {
-            std::puts("skipped: network namespaces need root");
-            std::exit(77);
-        }
-    }
-};
 
 // With the program where other users may read it.
 class Folder {
@@ -292,8 +283,6 @@ struct Cluster {
 };
 
 }  // namespace
-
-BOOST_TEST_GLOBAL_CONFIGURATION(NeedsRoot);
 
 BOOST_AUTO_TEST_CASE(all_of_it_runs_with_the_privileges_that_it_names_and_changes_nothing) {
     Cluster here;

@@ -12,6 +12,8 @@
 #include "tests/lab/support.h"
 #include "tests/lab/temp_folder.h"
 
+BOOST_AUTO_TEST_SUITE(cli)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 using nlohmann::json;
@@ -40,8 +42,6 @@ process::ProgramOutput run(std::vector<std::string> words) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(cli)
 
 BOOST_AUTO_TEST_CASE(a_lab_is_up_until_it_is_taken_down) {
     const auto up = run({"lab", "up", "overlay", "--bridge", "--json"});

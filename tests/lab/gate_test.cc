@@ -12,6 +12,8 @@
 #include "tests/lab/support.h"
 #include "tests/lab/temp_folder.h"
 
+BOOST_AUTO_TEST_SUITE(gate)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 namespace fs = std::filesystem;
@@ -93,8 +95,6 @@ void all_refuse(const std::string& device, const std::string& because, std::size
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gate)
 
 BOOST_AUTO_TEST_CASE(every_command_refuses_what_the_default_route_goes_through) {
     const Space space;

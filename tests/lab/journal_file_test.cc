@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(journal_file)
+
 using namespace pathproof::lab;
 using Kind = UndoAction::Kind;
 
@@ -44,8 +46,6 @@ std::string whole_journal() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(journal_file)
 
 BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
     const JournalContent content = parse_journal(whole_journal());

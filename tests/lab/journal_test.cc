@@ -16,6 +16,8 @@
 #include "tests/lab/support.h"
 #include "tests/lab/temp_folder.h"
 
+BOOST_AUTO_TEST_SUITE(journal)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 
@@ -44,8 +46,6 @@ void run_until_killed(const TempFolder& folder, const Forked::Say& say) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(journal)
 
 BOOST_AUTO_TEST_CASE(nothing_is_left_after_a_normal_end) {
     {

@@ -5,6 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <sstream>
 
+BOOST_AUTO_TEST_SUITE(kube_proxy)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 
@@ -26,8 +28,6 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kube_proxy)
 
 BOOST_AUTO_TEST_CASE(chains_have_the_names_that_kube_proxy_gives_them) {
     KubeService dns{.name = "kube-dns",

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+BOOST_AUTO_TEST_SUITE(lab_file)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 
@@ -108,8 +110,6 @@ const Wrong kWrong[] = {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(lab_file)
 
 BOOST_AUTO_TEST_CASE(a_good_file_is_understood) {
     const auto lab = parse_lab_file(kGood, "x.toml");

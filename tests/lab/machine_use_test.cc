@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(machine_use)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 
@@ -74,8 +76,6 @@ void refused(const Status& status, const std::string& because) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(machine_use)
 
 BOOST_AUTO_TEST_CASE(what_a_bond_or_vlan_carries_its_lower_device_carries) {
     BOOST_TEST(device("eth0").default_route);

@@ -7,6 +7,8 @@
 #include "harness/lab/veth_lab.h"
 #include "tests/lab/support.h"
 
+BOOST_AUTO_TEST_SUITE(nat_box)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 using Bytes = std::vector<std::uint8_t>;
@@ -135,8 +137,6 @@ struct Lab {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(nat_box)
 
 BOOST_AUTO_TEST_CASE(it_stands_and_leaves_nothing) {
     auto began = Clock::now();

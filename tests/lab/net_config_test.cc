@@ -3,6 +3,8 @@
 
 #include "harness/lab/lab_file.h"
 
+BOOST_AUTO_TEST_SUITE(net_config)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 
@@ -24,8 +26,6 @@ void check_refused(const std::string& text, const std::string& why) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(net_config)
 
 BOOST_AUTO_TEST_CASE(quotes_blanks_and_comments_are_none_of_a_value) {
     const auto config = parsed(kGood);

@@ -18,6 +18,8 @@
 #include "harness/process/netns.h"
 #include "tests/lab/support.h"
 
+BOOST_AUTO_TEST_SUITE(overlay)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 using Clock = std::chrono::steady_clock;
@@ -196,8 +198,6 @@ std::size_t longest_frame(const Lab& lab) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(overlay)
 
 BOOST_AUTO_TEST_CASE(it_stands_and_leaves_nothing) {
     auto began = Clock::now();

@@ -9,6 +9,8 @@
 #include "harness/lab/recovery.h"
 #include "tests/lab/temp_folder.h"
 
+BOOST_AUTO_TEST_SUITE(pci_binding)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 using Kind = UndoAction::Kind;
@@ -82,8 +84,6 @@ Note note_of(const PciBinding& was) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pci_binding)
 
 BOOST_AUTO_TEST_CASE(a_device_is_read_as_it_is_bound) {
     Machine machine;

@@ -5,6 +5,8 @@
 #include <set>
 #include <sstream>
 
+BOOST_AUTO_TEST_SUITE(plan)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 using Snat = NatBoxOptions::Snat;
@@ -55,8 +57,6 @@ std::string all_commands(const std::vector<Script>& scripts) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(plan)
 
 BOOST_AUTO_TEST_CASE(every_namespace_carries_the_run_in_its_name) {
     for (const std::string& name : namespaces_of(overlay_names("1a2b"))) {
@@ -131,7 +131,6 @@ BOOST_AUTO_TEST_CASE(the_nat_path_counts_or_drops_what_is_invalid_and_lets_answe
 }
 
 BOOST_AUTO_TEST_CASE(a_cure_is_on_top_of_what_is_configured_and_makes_no_snat_of_its_own) {
-    using Snat = NatBoxOptions::Snat;
     BOOST_TEST((with_cure({.snat = Snat::kMasquerade}, {.random_fully = true}).snat ==
                 Snat::kMasqueradeRandomFully));
     BOOST_TEST((with_cure({.snat = Snat::kNone}, {.random_fully = true}).snat == Snat::kNone));

@@ -7,6 +7,8 @@
 #include "harness/lab/first_file.h"
 #include "tests/lab/temp_folder.h"
 
+BOOST_AUTO_TEST_SUITE(preflight)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 using Outcome = Check::Outcome;
@@ -42,8 +44,6 @@ FoundDevice device(const std::string& name, const std::string& pci, bool linked)
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(preflight)
 
 BOOST_AUTO_TEST_CASE(a_slower_link_than_device_and_slot_can_is_doubtful_and_says_what_limits_it) {
     const agent::PcieSpeed gen4{16, 8};

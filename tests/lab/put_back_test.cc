@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(put_back)
+
 using namespace pathproof::lab;
 using Kind = UndoAction::Kind;
 
@@ -21,8 +23,6 @@ const std::vector<PutBack> kThings = {
     of_device(Kind::kFeature, "r0", "rx-gro off")};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(put_back)
 
 BOOST_AUTO_TEST_CASE(each_device_has_a_line_and_devices_of_one_name_are_kept_apart) {
     const std::vector<std::string> lines = {

@@ -7,10 +7,10 @@
 
 #include "tests/lab/temp_folder.h"
 
+BOOST_AUTO_TEST_SUITE(run_lock)
+
 using namespace pathproof;
 using namespace pathproof::lab;
-
-BOOST_AUTO_TEST_SUITE(run_lock)
 
 BOOST_AUTO_TEST_CASE(a_second_run_is_refused_and_told_who_the_first_is) {
     const TempFolder folder;

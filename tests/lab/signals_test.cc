@@ -16,6 +16,8 @@
 #include "harness/process/program.h"
 #include "tests/lab/support.h"
 
+BOOST_AUTO_TEST_SUITE(signals)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 
@@ -34,8 +36,6 @@ void guarded_run(const Forked::Say& say, const std::function<void()>& something)
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(signals)
 
 BOOST_AUTO_TEST_CASE(each_signal_undoes_the_run_and_ends_it_as_incomplete) {
     for (int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {

@@ -14,6 +14,8 @@
 #include "tests/lab/support.h"
 #include "tests/lab/temp_folder.h"
 
+BOOST_AUTO_TEST_SUITE(streams)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 using on_streams::name;
@@ -88,8 +90,6 @@ const std::string kGenerate =
     "--rate 1000 ";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(streams)
 
 BOOST_AUTO_TEST_CASE(commands_of_root_end_in_order_on_any_streams) {
     const Pair pair;

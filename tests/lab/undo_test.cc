@@ -10,6 +10,8 @@
 #include "harness/lab/run_lock.h"
 #include "tests/lab/temp_folder.h"
 
+BOOST_AUTO_TEST_SUITE(undo)
+
 using namespace pathproof;
 using namespace pathproof::lab;
 using Kind = UndoAction::Kind;
@@ -40,8 +42,6 @@ JournalContent of_this_boot(std::vector<UndoAction> actions) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(undo)
 
 BOOST_AUTO_TEST_CASE(of_several_changes_of_one_thing_the_oldest_value_goes_back) {
     const TempFolder folder;

@@ -10,6 +10,8 @@
 #include "tests/load/made_frames.h"
 #include "tests/load/sources.h"
 
+BOOST_AUTO_TEST_SUITE(frame_source)
+
 using namespace pathproof;
 using namespace pathproof::load;
 using frame::Family;
@@ -58,8 +60,6 @@ void check_frames(const SourcePlan& plan, TrafficClass traffic, std::size_t coun
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(frame_source)
 
 BOOST_AUTO_TEST_CASE(every_class_in_every_envelope_and_size_has_right_checksums_and_stamps) {
     std::mt19937_64 random(20'261'121);

@@ -10,6 +10,8 @@
 #include "tests/load/capture_bytes.h"
 #include "tests/load/made_frames.h"
 
+BOOST_AUTO_TEST_SUITE(recordings_replayed)
+
 using namespace pathproof;
 using namespace pathproof::load;
 
@@ -277,5 +279,7 @@ BOOST_AUTO_TEST_CASE(plans_that_cannot_be_carried_out_are_refused) {
         BOOST_TEST((source.error().code == ErrorCode::kBadInput));
     }
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,11 +4,11 @@
 #include "tests/load/made_frames.h"
 #include "tests/load/sources.h"
 
+BOOST_AUTO_TEST_SUITE(frame_source_refusals)
+
 using namespace pathproof;
 using namespace pathproof::load;
 using frame::TrafficClass;
-
-BOOST_AUTO_TEST_SUITE(frame_source_refusals)
 
 BOOST_AUTO_TEST_CASE(sizes_that_a_class_cannot_have_are_named) {
     SourcePlan plan = plan_of(TrafficClass::kDnsA);

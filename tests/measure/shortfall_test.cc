@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(shortfalls)
+
 using namespace pathproof;
 using namespace pathproof::measure;
 
@@ -23,8 +25,6 @@ Shortfall judged(const load::TrialReport& report, const search::TrialInput& inpu
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(shortfalls)
 
 BOOST_AUTO_TEST_CASE(what_left_is_counted_over_the_intended_duration) {
     load::TrialReport report = sent(19'000);

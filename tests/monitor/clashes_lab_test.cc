@@ -20,6 +20,8 @@
 #include "tests/netfilter/lab_namespace.h"
 #include "tests/netfilter/nfqueue.h"
 
+BOOST_AUTO_TEST_SUITE(clashes_lab)
+
 using namespace pathproof;
 using namespace std::chrono_literals;
 using monitor::lab::LabSocket;
@@ -243,3 +245,5 @@ BOOST_AUTO_TEST_CASE(the_monitor_counts_clashes_and_filters_them_by_service) {
     BOOST_TEST((*filtered)->snapshot().clashes.hidden == 0U);
     BOOST_TEST((*filtered)->snapshot().events.created == 0U);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

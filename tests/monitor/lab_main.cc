@@ -1,22 +1,2 @@
 #define BOOST_TEST_MODULE monitor lab
-#include <unistd.h>
-
-#include <boost/test/unit_test.hpp>
-#include <cstdio>
-#include <cstdlib>
-
-namespace {
-
-// Meson takes exit status 77 for a skipped test.
-struct NeedsRoot {
-    NeedsRoot() {
-        if (geteuid() != 0) {
-            std::puts("skipped: the monitor lab tests build network namespaces and need root");
-            std::exit(77);
-        }
-    }
-};
-
-}  // namespace
-
-BOOST_TEST_GLOBAL_CONFIGURATION(NeedsRoot);
+#include "tests/netfilter/needs_root.h"

@@ -21,6 +21,8 @@
 #include "tests/netfilter/lab_namespace.h"
 #include "tests/netfilter/nfqueue.h"
 
+BOOST_AUTO_TEST_SUITE(inspect_why)
+
 using namespace pathproof;
 using namespace std::chrono_literals;
 using monitor::lab::LabSocket;
@@ -103,8 +105,6 @@ Answer why(const Tracked& lab, const std::string& flow, const char* seconds, con
     }
     return answer;
 }
-
-BOOST_AUTO_TEST_SUITE(inspect_why)
 
 BOOST_AUTO_TEST_CASE(an_entry_expires) {
     const Tracked lab;
@@ -280,6 +280,6 @@ BOOST_AUTO_TEST_CASE(what_is_no_flow_and_no_namespace_is_refused) {
     }
 }
 
-BOOST_AUTO_TEST_SUITE_END()
-
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

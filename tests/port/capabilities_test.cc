@@ -1,5 +1,6 @@
 // What is refused, and what is asked of a device, by what it says of itself: devices of the test's
 // own making.
+#define BOOST_TEST_MODULE port
 #include <rte_ethdev.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 #include "dataplane/port/rx_timestamps.h"
 #include "tests/port/eal_fixture.h"
 #include "tests/port/ring_ports.h"
+
+BOOST_AUTO_TEST_SUITE(capabilities_of_a_port)
 
 using namespace pathproof;
 using namespace pathproof::port;
@@ -40,8 +43,6 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(capabilities_of_a_port)
 
 BOOST_AUTO_TEST_CASE(rss_takes_what_the_device_offers_and_no_more) {
     const std::uint64_t offered = kUdp | RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_SCTP;

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE port
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <sys/stat.h>

@@ -6,6 +6,8 @@
 
 #include "dataplane/softnic/faults.h"
 
+BOOST_AUTO_TEST_SUITE(profile_errata)
+
 using namespace pathproof;
 using namespace pathproof::profile;
 
@@ -288,3 +290,5 @@ BOOST_AUTO_TEST_CASE(an_erratum_is_found_by_its_number_and_by_part_of_its_name) 
     BOOST_TEST(find_erratum(NICPROFILES, "E00").error().message.find("profile errata list") !=
                std::string::npos);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,8 @@
 #include "harness/scenario/bridge_unnat.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(bridge_unnat_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -48,8 +50,6 @@ void no_answer(BridgeValues& seen) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(bridge_unnat_conclude)
 
 BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     const auto result = with("", [](BridgeValues&) {});

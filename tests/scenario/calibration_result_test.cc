@@ -1,8 +1,9 @@
 // What a calibration makes of the scenario whose instrument it proves.
-#define BOOST_TEST_MODULE calibration_result
 #include "harness/scenario/calibration_result.h"
 
 #include <boost/test/unit_test.hpp>
+
+BOOST_AUTO_TEST_SUITE(calibration_result)
 
 using namespace pathproof;
 using namespace pathproof::scenario;
@@ -95,3 +96,5 @@ BOOST_AUTO_TEST_CASE(a_calibration_that_could_not_be_made_is_an_error_with_its_s
     BOOST_TEST(!result.calibration.has_value());
     BOOST_TEST((verdict_of(result) == verdict::RunVerdict::kIncomplete));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

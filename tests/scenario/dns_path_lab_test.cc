@@ -1,6 +1,5 @@
 // dns-tcp-limit, nodelocal, and the first race and the map of dns-race on the running kernel, run as a user runs them, with their symptoms by other
-// causes planted beside them. With SHORT_PATHS the few cells that show each.
-#define BOOST_TEST_MODULE dns_path_lab
+// causes planted beside them. In `few`, the few cells that show each.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +7,8 @@
 
 #include "harness/netfilter/create.h"
 #include "tests/scenario/traps.h"
+
+BOOST_AUTO_TEST_SUITE(dns_paths)
 
 using nlohmann::json;
 using namespace std::chrono_literals;
@@ -49,9 +50,8 @@ json run_of(const std::string& id, const std::vector<std::string>& more, int exi
 
 // A matrix cell and its control with a trap beside them: nothing is concluded, and the other cause is
 // named in the control.
-[[maybe_unused]] void trapped(const std::string& id, const std::string& cells,
-                              const std::string& control, const std::string& cause,
-                              const std::function<void(Planter&)>& plant) {
+void trapped(const std::string& id, const std::string& cells, const std::string& control,
+             const std::string& cause, const std::function<void(Planter&)>& plant) {
     const Sprung run = spring({.arguments = {"repro", id, "--cells", cells}, .plant = plant});
     BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
     for (const std::string& trouble : run.troubles) {
@@ -66,7 +66,7 @@ json run_of(const std::string& id, const std::vector<std::string>& more, int exi
     BOOST_TEST(cell_named(scenario, control)["cause"] == cause, scenario["headline"]);
 }
 
-[[maybe_unused]] auto once_there(const std::string& role, const std::string& text) {
+auto once_there(const std::string& role, const std::string& text) {
     return [role, text](Planter& lab) {
         lab.wait_for_namespace("server", "s0");
         lab.in(role, text);
@@ -75,7 +75,7 @@ json run_of(const std::string& id, const std::vector<std::string>& more, int exi
 
 }  // namespace
 
-#ifdef SHORT_PATHS
+BOOST_AUTO_TEST_SUITE(few)
 
 // How long it takes is told, and fails no test: it depends on what else runs.
 BOOST_AUTO_TEST_CASE(the_first_race_comes_with_its_entries_beside_a_control) {
@@ -123,7 +123,9 @@ BOOST_AUTO_TEST_CASE(a_cache_on_the_node_keeps_lookups_out_of_conntrack) {
     }
 }
 
-#else
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(all)
 
 BOOST_AUTO_TEST_CASE(the_map_shows_where_pairs_race_and_where_resolvers_are) {
     const json scenario = run_of("dns-race", {"--map"}, 1);
@@ -319,4 +321,6 @@ BOOST_AUTO_TEST_CASE(a_server_that_accepts_none_has_another_cause) {
     BOOST_TEST(stopped.find("by UDP dnsmasq did") != std::string::npos, stopped);
 }
 
-#endif
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -2,23 +2,15 @@
 // has a value that must not be zero, and each "N of M" lies within its denominator.
 #pragma once
 
-#include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "tests/scenario/shares.h"
+
 // Values by the names of a cell's measures; of a scenario: the sums over its cells.
 using RaceSums = std::map<std::string, double>;
-
-// The number that ends just before `at`; nothing (-1) when there is none.
-inline double number_before(const std::string& text, std::size_t at) {
-    std::size_t from = at;
-    while (from > 0 && std::isdigit(static_cast<unsigned char>(text[from - 1])) != 0) {
-        --from;
-    }
-    return from == at ? -1 : std::stod(text.substr(from, at - from));
-}
 
 inline std::vector<std::string> false_claims(const std::string& text, RaceSums values) {
     struct Phrase {
@@ -61,16 +53,9 @@ inline std::vector<std::string> false_claims(const std::string& text, RaceSums v
             wrong.push_back(std::string("says '") + phrase.words + "' of none: " + text);
         }
     }
-    for (std::size_t at = text.find(" of "); at != std::string::npos;
-         at = text.find(" of ", at + 1)) {
-        const double part = number_before(text, at);
-        std::size_t end = at + 4;
-        while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) {
-            ++end;
-        }
-        const double whole = number_before(text, end);
-        if (end > at + 4 && part > whole) {
-            wrong.push_back("says '" + text.substr(at, end - at) + "' of less: " + text);
+    for (const Share& share : shares_in(text)) {
+        if (share.part > share.whole) {
+            wrong.push_back("says '" + share.words + "' of less: " + text);
         }
     }
     for (const char* none : {" never", " answered", " dropped", " as ", " while", " by ",

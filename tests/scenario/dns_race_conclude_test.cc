@@ -1,10 +1,11 @@
-#define BOOST_TEST_MODULE dns_race_conclude
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <random>
 
 #include "harness/scenario/race_experiments.h"
 #include "tests/scenario/dns_race_claims.h"
+
+BOOST_AUTO_TEST_SUITE(dns_race_conclude)
 
 using namespace pathproof;
 using namespace pathproof::scenario;
@@ -552,3 +553,5 @@ BOOST_AUTO_TEST_CASE(no_conclusion_of_10000_worlds_says_what_its_values_contradi
     }
     BOOST_TEST(shown > 100);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

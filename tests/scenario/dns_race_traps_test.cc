@@ -1,12 +1,13 @@
 // The symptoms of dns-race and snat-race by other causes, planted on the running kernel while it runs: no verdict
 // may be false, no sentence may say what a value of the run contradicts.
-#define BOOST_TEST_MODULE dns_race_traps
 #include <boost/test/unit_test.hpp>
 #include <iostream>
 #include <set>
 
 #include "tests/scenario/dns_race_claims.h"
 #include "tests/scenario/traps.h"
+
+BOOST_AUTO_TEST_SUITE(dns_race_traps)
 
 using nlohmann::json;
 using namespace std::chrono_literals;
@@ -107,7 +108,7 @@ const std::string kOneBackend =
 
 }  // namespace
 
-#ifdef SHORT_TRAPS
+BOOST_AUTO_TEST_SUITE(few)
 
 BOOST_AUTO_TEST_CASE(queries_that_a_rule_drops_are_no_race) {
     check("drop on d1", "control.same-tuple.one-cpu,same-tuple.two-cpus",
@@ -120,7 +121,9 @@ BOOST_AUTO_TEST_CASE(clashes_of_one_backend_are_exposed) {
           {{"EXPOSED"}, ""});
 }
 
-#else
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(all)
 
 namespace {
 
@@ -263,4 +266,6 @@ BOOST_AUTO_TEST_CASE(entries_live_for_one_second) {
           {{"REPRODUCED", kDisturbed}, ""});
 }
 
-#endif
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE_END()

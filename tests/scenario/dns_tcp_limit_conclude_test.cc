@@ -5,6 +5,8 @@
 #include "harness/scenario/dns_tcp_limit.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(dns_tcp_limit_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -97,8 +99,6 @@ struct OneLookup {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dns_tcp_limit_conclude)
 
 BOOST_AUTO_TEST_CASE(what_this_machine_shows_is_reproduced_named_and_cured) {
     const auto result = limit_with("", [](TcpLimitValues&) {});

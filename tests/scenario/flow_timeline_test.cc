@@ -7,6 +7,8 @@
 
 #include "dataplane/frame/frame_spec.h"
 
+BOOST_AUTO_TEST_SUITE(flow_timelines)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 
@@ -192,3 +194,5 @@ BOOST_AUTO_TEST_CASE(without_a_record_or_without_the_flow_there_is_no_story) {
     BOOST_TEST(!flow_timeline("cell", reset_and_drawn_again(),
                               {.protocol = IPPROTO_UDP, .client = kTold}));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,4 @@
 // The list of ids in the documentation of report.json is that of the scenarios.
-#define BOOST_TEST_MODULE scenario ids
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <fstream>
@@ -7,6 +6,8 @@
 #include <vector>
 
 #include "harness/scenario/scenario.h"
+
+BOOST_AUTO_TEST_SUITE(ids)
 
 using namespace pathproof::scenario;
 
@@ -96,3 +97,5 @@ BOOST_AUTO_TEST_CASE(an_option_is_taken_by_the_scenarios_that_declare_it_within_
     BOOST_TEST(options.has("full"));
     BOOST_TEST(!options.has("other"));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

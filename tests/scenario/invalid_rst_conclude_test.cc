@@ -5,6 +5,8 @@
 #include "harness/scenario/invalid_rst.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(invalid_rst_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -69,8 +71,6 @@ void nothing_breaks(SegmentValues& seen) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(invalid_rst_conclude)
 
 BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     const auto result = with("", [](SegmentValues&) {});

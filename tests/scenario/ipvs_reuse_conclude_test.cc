@@ -5,6 +5,8 @@
 #include "harness/scenario/ipvs_reuse.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(ipvs_reuse_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -38,8 +40,6 @@ verdict::ScenarioResult with(const std::string& id,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ipvs_reuse_conclude)
 
 BOOST_AUTO_TEST_CASE(a_kernel_that_swallows_syns_is_named_and_cured) {
     const auto result = with("", [](ReuseValues&) {});

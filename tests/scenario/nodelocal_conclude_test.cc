@@ -5,6 +5,8 @@
 #include "harness/scenario/nodelocal.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(nodelocal_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -56,8 +58,6 @@ verdict::ScenarioResult node_with(const std::string& id,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(nodelocal_conclude)
 
 BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     const auto result = node_with("", [](NodelocalValues&) {});

@@ -1,9 +1,13 @@
 // What the offload truth table says, held against the values that it was said of.
 #include "harness/scenario/offload_truth_conclude.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <random>
-#include <regex>
+
+#include "tests/scenario/shares.h"
+
+BOOST_AUTO_TEST_SUITE(offload_truth_conclude)
 
 using namespace pathproof::scenario;
 using pathproof::verdict::ScenarioResult;
@@ -100,14 +104,9 @@ bool has(const std::string& text, const std::string& part) {
 
 // "3 of 24": each share of a sentence.
 bool shares_are_within(const std::string& text) {
-    static const std::regex kShare("(\\d+) of (\\d+)");
-    for (auto at = std::sregex_iterator(text.begin(), text.end(), kShare);
-         at != std::sregex_iterator(); ++at) {
-        if (std::stoull((*at)[1]) > std::stoull((*at)[2]) || std::stoull((*at)[2]) == 0) {
-            return false;
-        }
-    }
-    return true;
+    return std::ranges::all_of(shares_in(text), [](const Share& share) {
+        return share.part <= share.whole && share.whole != 0;
+    });
 }
 
 bool any(const TruthValues& values, bool (*wanted)(const WrongValue&)) {
@@ -262,3 +261,5 @@ BOOST_AUTO_TEST_CASE(a_layer_has_the_clause_that_defines_its_checksum) {
     BOOST_TEST(clause_of("plain.icmpv6") == "RFC 4443 section 2.3");
     BOOST_TEST(clause_of("frame").empty());
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(offload_truth_duts)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using verdict::Cell;
@@ -73,8 +75,6 @@ verdict::RunVerdict run_verdict(const verdict::ScenarioResult& result) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(offload_truth_duts)
 
 BOOST_AUTO_TEST_CASE(cells_and_their_mentions_have_the_name_of_their_dut) {
     const auto result = concluded({sound("a"), broken("b")});

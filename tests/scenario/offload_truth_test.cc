@@ -1,5 +1,4 @@
 // How the offload truth table chooses its settings and its columns, and what it makes of counters.
-#define BOOST_TEST_MODULE offload_truth
 #include <boost/test/unit_test.hpp>
 
 #include "dataplane/frame/template.h"
@@ -8,6 +7,8 @@
 #include "harness/scenario/offload_truth_rows.h"
 #include "harness/scenario/offload_truth_segments.h"
 #include "harness/scenario/offload_truth_settings.h"
+
+BOOST_AUTO_TEST_SUITE(offload_truth)
 
 using namespace pathproof;
 using namespace pathproof::scenario;
@@ -336,3 +337,5 @@ BOOST_AUTO_TEST_CASE(what_a_second_observation_does_not_show_again_is_not_confir
     const verdict::Cell lost = confirmed(first, traffic(CellVerdict::kError, {})).cell;
     BOOST_TEST((lost.verdict == CellVerdict::kError));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,8 @@
 #include "harness/scenario/pmtu_blackhole.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(pmtu_blackhole_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -61,8 +63,6 @@ verdict::ScenarioResult dark(const std::string& id, const PmtuChange& change) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pmtu_blackhole_conclude)
 
 BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     const auto result = dark("", [](PmtuValues&) {});

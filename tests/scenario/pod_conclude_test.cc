@@ -1,9 +1,10 @@
 // What the values of the pods' scenarios conclude to: each cause from its own values, and no other.
-#define BOOST_TEST_MODULE pods conclude
 #include <boost/test/unit_test.hpp>
 
 #include "harness/scenario/pod_life.h"
 #include "harness/scenario/pod_paths.h"
+
+BOOST_AUTO_TEST_SUITE(pods_conclude)
 
 using namespace pathproof;
 using namespace pathproof::scenario;
@@ -50,8 +51,6 @@ bool has(const std::string& text, const std::string& words) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pods)
 
 BOOST_AUTO_TEST_CASE(a_path_passes_where_all_sizes_come_from_the_right_source) {
     const auto cell = conclude(across(), all_well());

@@ -5,6 +5,8 @@
 
 #include "harness/scenario/first_race.h"
 
+BOOST_AUTO_TEST_SUITE(race_map_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using verdict::CellVerdict;
@@ -54,8 +56,6 @@ judge::QueryRecord record(std::uint32_t pair, std::uint8_t member, std::int64_t 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(race_map)
 
 BOOST_AUTO_TEST_CASE(skews_are_told_without_their_sign) {
     const Skew skew = skew_of({-900, 100, -200, 300, 400, 500, -600, 700, 800, 1000});
@@ -210,10 +210,6 @@ BOOST_AUTO_TEST_CASE(where_no_pair_races_nothing_is_exposed) {
     BOOST_TEST((conclude(map).verdict == ScenarioVerdict::kInconclusive));
     BOOST_TEST((conclude(RaceMap{}).verdict == ScenarioVerdict::kInconclusive));
 }
-
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(first_race)
 
 BOOST_AUTO_TEST_CASE(the_first_race_comes_with_its_evidence_and_where_the_time_went) {
     MeasuredCell race{.what = {.id = "first.two-cpus", .at_once = true}};

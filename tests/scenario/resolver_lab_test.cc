@@ -1,13 +1,14 @@
 // search-path and split-answer with the resolvers of this host, run as a user runs them; and their
 // symptoms by other causes, planted while they run, which must not be given their cause. The suite `few`
 // is the shortest that shows it.
-#define BOOST_TEST_MODULE resolver_lab
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <fstream>
 #include <thread>
 
 #include "tests/scenario/traps.h"
+
+BOOST_AUTO_TEST_SUITE(resolvers)
 
 using nlohmann::json;
 using namespace std::chrono_literals;
@@ -316,5 +317,7 @@ BOOST_AUTO_TEST_CASE(a_filter_of_tcp_has_another_cause) {
     BOOST_TEST(scenario["verdict"] == "INCONCLUSIVE", scenario["headline"]);
     BOOST_TEST(cell_named(scenario, "control.nx-nx")["verdict"] == "PASS");
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

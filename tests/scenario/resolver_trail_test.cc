@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(resolver_trail)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 
@@ -40,8 +42,6 @@ QueryFate only_fate(const std::vector<QueryTrail>& trails) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(resolver_trail)
 
 BOOST_AUTO_TEST_CASE(each_fate_of_a_query_has_its_name) {
     BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {at_server(1, true)},

@@ -5,6 +5,8 @@
 #include "harness/scenario/search_path.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(search_path_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -77,8 +79,6 @@ auto waits_for(const std::string& other) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(search_path_conclude)
 
 BOOST_AUTO_TEST_CASE(a_resolver_asks_for_the_list_first_where_the_name_has_fewer_dots_than_ndots) {
     const Names list = names_asked(path_cell("glibc.list-3"), "n");

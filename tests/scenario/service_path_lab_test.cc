@@ -1,6 +1,5 @@
 // The scenarios of the service path on the running kernel, run as a user runs them; and their symptoms
 // by other causes, planted while they run, which must not be given their cause.
-#define BOOST_TEST_MODULE service_path_lab
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -9,6 +8,8 @@
 #include <thread>
 
 #include "tests/scenario/traps.h"
+
+BOOST_AUTO_TEST_SUITE(service_path)
 
 using nlohmann::json;
 using namespace std::chrono_literals;
@@ -554,3 +555,5 @@ BOOST_AUTO_TEST_CASE(segments_of_flows_that_somebody_flushes_have_another_cause)
         },
         "lost-entry");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

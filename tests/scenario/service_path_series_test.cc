@@ -4,7 +4,6 @@
 //
 // PATHPROOF_SERIES is how many runs of each, PATHPROOF_SERIES_ONLY (a word) leaves only scenarios with
 // that word.
-#define BOOST_TEST_MODULE service_path_series
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,8 @@
 
 #include "tests/scenario/lab_run.h"
 #include "tests/scenario/traps.h"
+
+BOOST_AUTO_TEST_SUITE(series)
 
 using nlohmann::json;
 
@@ -131,3 +132,5 @@ BOOST_AUTO_TEST_CASE(beside_two_busy_loops_nothing_false_is_said) {
     }
     BOOST_TEST(mostly + 2 >= static_cast<int>(tallies.size()));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,8 @@
 #include "harness/scenario/snat_exhaustion.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(snat_exhaustion_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -81,8 +83,6 @@ bool finds(const std::vector<bool>& used, std::mt19937& random) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(snat_exhaustion_conclude)
 
 BOOST_AUTO_TEST_CASE(the_computed_share_is_that_of_the_search) {
     BOOST_TEST(search_failure(std::vector<bool>(1)) == 0);

@@ -6,6 +6,8 @@
 #include "harness/scenario/snat_timestamps.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(snat_timestamps_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -99,8 +101,6 @@ verdict::ScenarioResult with(const std::string& id,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(snat_timestamps_conclude)
 
 BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     const auto result = concluded();

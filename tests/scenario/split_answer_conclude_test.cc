@@ -5,6 +5,8 @@
 #include "harness/scenario/split_answer.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(split_answer_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -71,8 +73,6 @@ auto fails_for(const std::string& other) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(split_answer_conclude)
 
 BOOST_AUTO_TEST_CASE(what_resolvers_show_is_reproduced_named_and_cured) {
     const auto result = split_with("", kAsBefore);

@@ -5,6 +5,8 @@
 #include "harness/scenario/stale_endpoint.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(stale_endpoint_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -65,8 +67,6 @@ void lose(EndpointValues& seen, std::uint64_t connects) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stale_endpoint_conclude)
 
 BOOST_AUTO_TEST_CASE(the_band_holds_999_of_1000_and_no_more_than_it_must) {
     // dns_cni.md's figures: 15 to 35 % of 200, 21.8 to 28.2 % of 2000.

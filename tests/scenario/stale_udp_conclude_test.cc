@@ -5,6 +5,8 @@
 #include "harness/scenario/stale_udp.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(stale_udp_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -67,8 +69,6 @@ verdict::ScenarioResult with(const std::string& id,
 const auto kNothing = [](StaleUdpValues&) {};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stale_udp_conclude)
 
 BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     const auto result = with("", kNothing);

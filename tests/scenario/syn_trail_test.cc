@@ -1,9 +1,11 @@
 // SYNs followed through a NAT: what each met, and what its connection waited for.
-#define BOOST_TEST_MODULE service_path
+#define BOOST_TEST_MODULE scenario
 #include "harness/scenario/syn_trail.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
+
+BOOST_AUTO_TEST_SUITE(syn_trail)
 
 using namespace pathproof;
 using namespace pathproof::scenario;
@@ -77,8 +79,6 @@ Path refused_twice() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(syn_trail)
 
 BOOST_AUTO_TEST_CASE(a_connect_whose_syns_came_with_a_lower_timestamp_waited_for_that) {
     const SynFindings found = refused_twice().follow();

@@ -5,6 +5,8 @@
 #include "harness/scenario/table_full.h"
 #include "tests/scenario/path_conclusions.h"
 
+BOOST_AUTO_TEST_SUITE(table_full_conclude)
+
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
@@ -66,8 +68,6 @@ verdict::ScenarioResult with(const std::string& id, const Change& change) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(table_full_conclude)
 
 BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     const auto result = with("", [](TableValues&) {});

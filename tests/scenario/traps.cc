@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -154,8 +155,9 @@ void check_text(const std::string& text, const std::string& where, const json& s
         }
         for (std::sregex_iterator at(text.begin(), text.end(), pattern.expression), end; at != end;
              ++at) {
-            if (!claim.holds({scenario, cell, *at})) {
-                found.push_back(where + " says '" + at->str() +
+            const std::vector<std::string> groups(at->begin(), at->end());
+            if (!claim.holds({scenario, cell, groups})) {
+                found.push_back(where + " says '" + groups[0] +
                                 "', and no value bears it out: " + text);
             }
         }

@@ -24,7 +24,6 @@
 #include <atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -88,11 +87,11 @@ Sprung spring(const Trap& trap);
 struct Said {
     const nlohmann::json& scenario;
     const nlohmann::json* cell;
-    std::smatch match;
+    std::vector<std::string> groups;  // of the phrase, and before them all of its match
 
     // The sum of a measure over the cell, or over all cells of the scenario.
     double total(const std::string& measure_name) const;
-    double number(std::size_t group) const { return std::stod(match[group].str()); }
+    double number(std::size_t group) const { return std::stod(groups[group]); }
 };
 
 struct Claim {

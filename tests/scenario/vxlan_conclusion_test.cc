@@ -1,5 +1,4 @@
 // conclude() of vxlan-checksum on plain values: no lab, no root.
-#define BOOST_TEST_MODULE vxlan_conclusion
 #include "harness/scenario/vxlan_conclusion.h"
 
 #include <algorithm>
@@ -7,6 +6,8 @@
 #include <random>
 
 #include "tests/scenario/vxlan_claims.h"
+
+BOOST_AUTO_TEST_SUITE(vxlan_conclusion)
 
 using namespace pathproof;
 using namespace pathproof::scenario;
@@ -494,3 +495,5 @@ BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_sentence_or_a_verdict_that_it_contr
     BOOST_TEST(verdicts[ScenarioVerdict::kNotReproduced] > 1000u);
     BOOST_TEST(verdicts[ScenarioVerdict::kInconclusive] > 1000u);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

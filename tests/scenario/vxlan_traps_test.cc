@@ -1,11 +1,13 @@
 // vxlan-checksum on the real kernel with another cause of its symptom planted: no verdict is false,
 // no sentence is contradicted by a value of the run. `traps` runs on the fewest cells that show it.
-#define BOOST_TEST_MODULE traps
+#define BOOST_TEST_MODULE paths_lab
 #include <filesystem>
 #include <iostream>
 #include <set>
 
 #include "tests/scenario/vxlan_claims.h"
+
+BOOST_AUTO_TEST_SUITE(vxlan_traps)
 
 namespace {
 
@@ -327,3 +329,5 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_cut_short_keeps_its_cells) {
     BOOST_TEST(cell_verdict(interrupted, kSuspectId) == "FAIL");
     BOOST_TEST(interrupted.report["verdict"] == "INCOMPLETE");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,8 @@
 #include "tests/port/ring_ports.h"
 #include "tests/traffic/frames.h"
 
+BOOST_AUTO_TEST_SUITE(exchange_of_frames)
+
 using namespace pathproof;
 using namespace pathproof::traffic;
 using pathproof::port::RingPort;
@@ -27,8 +29,6 @@ std::uint16_t prepare_as_newer_drivers(void*, rte_mbuf** frames, std::uint16_t c
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(exchange_of_frames)
 
 BOOST_AUTO_TEST_CASE(an_outer_checksum_leaves_as_planned_whatever_the_driver_prepares) {
     RingPort ring = RingPort::make("exchange0");

@@ -15,7 +15,7 @@ frame::MacAddress mac(const std::string& text) {
 
 }  // namespace
 
-frame::IpAddress ip(const std::string& text) {
+frame::IpAddress ip_of(const std::string& text) {
     return frame::parse_ip(text).value();
 }
 

@@ -15,7 +15,7 @@ namespace pathproof::traffic {
 using Frame = std::vector<std::uint8_t>;
 using Frames = std::vector<Frame>;
 
-frame::IpAddress ip(const std::string& text);
+frame::IpAddress ip_of(const std::string& text);
 frame::Endpoint endpoint(const std::string& text);
 
 // UDP from 198.18.0.1:10000 to 203.0.113.2:53, or the like over IPv6.

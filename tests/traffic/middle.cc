@@ -87,7 +87,7 @@ PairPlan small_plan() {
         member.port = n;
         member.source_mac = frame::parse_mac("02:00:00:00:00:01").value();
         member.destination_mac = frame::parse_mac("02:00:00:00:00:02").value();
-        member.first_client = ip("198.18.0.1");
+        member.first_client = ip_of("198.18.0.1");
         member.qtype = n == 0 ? frame::kDnsTypeA : frame::kDnsTypeAaaa;
     }
     plan.source_ports = 60;
@@ -97,7 +97,7 @@ PairPlan small_plan() {
 }
 
 ResponderPlan small_responder() {
-    return {.port = 2, .rules = {{.addresses = {ip("192.0.2.53"), ip("2001:db8::53")}}}};
+    return {.port = 2, .rules = {{.addresses = {ip_of("192.0.2.53"), ip_of("2001:db8::53")}}}};
 }
 
 judge::PairReport run(const PairPlan& plan, const ResponderPlan& responder, const Hook& hook) {

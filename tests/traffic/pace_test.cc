@@ -10,9 +10,9 @@
 #include "dataplane/traffic/departures.h"
 #include "dataplane/traffic/rendezvous.h"
 
-using namespace pathproof::traffic;
-
 BOOST_AUTO_TEST_SUITE(pace)
+
+using namespace pathproof::traffic;
 
 BOOST_AUTO_TEST_CASE(a_schedule_does_not_drift) {
     const TscClock clock(2'600'000'000);

@@ -7,6 +7,8 @@
 #include "tests/port/eal_fixture.h"
 #include "tests/traffic/middle.h"
 
+BOOST_AUTO_TEST_SUITE(pair_run)
+
 using namespace pathproof;
 using namespace pathproof::traffic;
 using namespace std::chrono_literals;
@@ -47,8 +49,6 @@ std::int64_t median(std::vector<std::int64_t> values) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pair_run)
 
 BOOST_AUTO_TEST_CASE(all_pairs_leave_and_all_are_answered) {
     const PairPlan plan = small_plan();
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(carried_pairs_are_answered_through_the_tunnel) {
 BOOST_AUTO_TEST_CASE(pairs_over_ipv6_are_answered) {
     PairPlan plan = small_plan();
     plan.service = endpoint("[2001:db8:1::2]:53");
-    plan.members[0].first_client = plan.members[1].first_client = ip("2001:db8::1");
+    plan.members[0].first_client = plan.members[1].first_client = ip_of("2001:db8::1");
     const PairReport report = run(plan, small_responder(), unchanged);
     require_sound(report);
     BOOST_TEST(report.count(QueryState::kAnswered) == 200u);
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(warm_up_frames_are_right_come_from_nowhere_and_count_as_not
     std::atomic<unsigned> wrong = 0;
     const PairReport report = run(plan, small_responder(), [&](Way way, const Frame& frame) {
         const auto source = frame::parse_frame(frame, {}).outer.source;
-        from_nowhere += way == Way::kToServer && source == ip("255.255.255.255") ? 1 : 0;
+        from_nowhere += way == Way::kToServer && source == ip_of("255.255.255.255") ? 1 : 0;
         wrong += is_right(frame) ? 0 : 1;
         return Frames{frame};
     });
@@ -381,7 +381,7 @@ BOOST_AUTO_TEST_CASE(plans_that_make_no_sense_are_refused_before_anything_is_sen
     refused([](PairPlan& plan, ResponderPlan&) { plan.skew = 2ms; }, "skew");
     refused([](PairPlan& plan, ResponderPlan&) { plan.first_source_port = 65'500; },
             "source ports");
-    refused([](PairPlan& plan, ResponderPlan&) { plan.members[0].first_client = ip("::1"); },
+    refused([](PairPlan& plan, ResponderPlan&) { plan.members[0].first_client = ip_of("::1"); },
             "families");
     refused([](PairPlan&, ResponderPlan& responder) { responder.port = 1; }, "at once");
     refused([](PairPlan&, ResponderPlan& responder) { responder.rules[0].loss = 2; }, "loss");

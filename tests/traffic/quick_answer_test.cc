@@ -7,6 +7,8 @@
 #include "dataplane/traffic/responder.h"
 #include "tests/traffic/frames.h"
 
+BOOST_AUTO_TEST_SUITE(quick_answer)
+
 using namespace pathproof;
 using namespace pathproof::traffic;
 using namespace std::chrono_literals;
@@ -150,14 +152,12 @@ class Queries {
 
 const std::vector<AnswerRule> kRules = {
     {.suffix = "example.org", .qtype = kA, .rcode = 3},
-    {.suffix = "pathproof.test", .addresses = {ip("192.0.2.53"), ip("2001:db8::53")}},
+    {.suffix = "pathproof.test", .addresses = {ip_of("192.0.2.53"), ip_of("2001:db8::53")}},
     {.qtype = kAaaa, .truncated = true},
-    {.suffix = "a", .addresses = {ip("192.0.2.1"), ip("192.0.2.2"), ip("192.0.2.3")}},
+    {.suffix = "a", .addresses = {ip_of("192.0.2.1"), ip_of("192.0.2.2"), ip_of("192.0.2.3")}},
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(quick_answer)
 
 BOOST_AUTO_TEST_CASE(in_place_and_written_anew_give_the_same_frames) {
     Queries queries(7);
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(in_place_and_written_anew_give_the_same_frames) {
 
 BOOST_AUTO_TEST_CASE(every_type_and_class_gets_the_same_either_way) {
     const std::vector<AnswerRule> rules = {
-        {.suffix = "pathproof.test", .addresses = {ip("192.0.2.53"), ip("2001:db8::53")}}};
+        {.suffix = "pathproof.test", .addresses = {ip_of("192.0.2.53"), ip_of("2001:db8::53")}}};
     Responder general = responder(rules);
     Responder quick = responder(rules);
     for (std::uint16_t type = 0; type < 260; ++type) {

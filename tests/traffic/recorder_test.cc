@@ -12,6 +12,8 @@
 #include "tests/port/ring_ports.h"
 #include "tests/traffic/frames.h"
 
+BOOST_AUTO_TEST_SUITE(recorder)
+
 using namespace pathproof;
 using namespace pathproof::traffic;
 using namespace std::chrono_literals;
@@ -72,8 +74,6 @@ void arrive_in_pieces(const Frame& frame, std::size_t first, std::uint16_t tci) 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(recorder)
 
 BOOST_AUTO_TEST_CASE(frames_are_kept_whole_and_in_order_until_all_came) {
     const auto recorder = start({});

@@ -6,6 +6,8 @@
 #include "dataplane/traffic/responder.h"
 #include "tests/traffic/frames.h"
 
+BOOST_AUTO_TEST_SUITE(reflection)
+
 using namespace pathproof;
 using namespace pathproof::traffic;
 
@@ -84,8 +86,6 @@ void in_all_envelopes(Check check) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(reflection)
 
 BOOST_AUTO_TEST_CASE(a_syn_comes_back_as_the_syn_ack_to_it) {
     in_all_envelopes([](frame::Family family, Around around) {
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_responder_reflects_only_when_it_is_told_to) {
 }
 
 BOOST_AUTO_TEST_CASE(a_query_whose_id_is_the_magic_number_is_answered_and_not_reflected) {
-    auto made = Responder::make({.rules = {{.addresses = {ip("192.0.2.53")}}},
+    auto made = Responder::make({.rules = {{.addresses = {ip_of("192.0.2.53")}}},
                                  .tunnel_ports = {4789},
                                  .reflect = Reflect::kStamped});
     BOOST_REQUIRE(made);

@@ -6,13 +6,15 @@
 #include "tests/port/eal_fixture.h"
 #include "tests/traffic/middle.h"
 
+BOOST_AUTO_TEST_SUITE(respond)
+
 using namespace pathproof;
 using namespace pathproof::traffic;
 using namespace std::chrono_literals;
 
 namespace {
 
-const AnswerRule kAddress{.addresses = {ip("192.0.2.53"), ip("2001:db8::53")}};
+const AnswerRule kAddress{.addresses = {ip_of("192.0.2.53"), ip_of("2001:db8::53")}};
 
 // Two queues each way; made once for the process, and not closed: the EAL is gone when static
 // objects are.
@@ -41,8 +43,6 @@ RespondReport run_beside(port::Port& port, const RespondPlan& plan,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(respond)
 
 BOOST_AUTO_TEST_CASE(the_responder_alone_answers_until_it_is_told_to_stop) {
     ring_ports();

@@ -4,6 +4,8 @@
 
 #include "tests/traffic/frames.h"
 
+BOOST_AUTO_TEST_SUITE(responder_room)
+
 using namespace pathproof;
 using namespace pathproof::traffic;
 using namespace std::chrono_literals;
@@ -40,11 +42,9 @@ Frame answer_to(Responder& responder, const Frame& query) {
     return next(responder);
 }
 
-const AnswerRule kAddress{.addresses = {ip("192.0.2.53"), ip("2001:db8::53")}};
+const AnswerRule kAddress{.addresses = {ip_of("192.0.2.53"), ip_of("2001:db8::53")}};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(responder_room)
 
 BOOST_AUTO_TEST_CASE(an_answer_goes_back_the_way_the_query_came_with_right_checksums) {
     Responder server = responder({kAddress});
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(an_answer_goes_back_the_way_the_query_came_with_right_check
         BOOST_TEST(answer.header.id == 0xbeef);
         BOOST_TEST(answer.header.response);
         BOOST_TEST(*answer.sequence == 7u);
-        BOOST_TEST((answer.addresses == std::vector{ip("192.0.2.53")}));
+        BOOST_TEST((answer.addresses == std::vector{ip_of("192.0.2.53")}));
     }
 }
 
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(ethernet_addresses_are_exchanged) {
 BOOST_AUTO_TEST_CASE(the_type_of_the_question_chooses_the_addresses) {
     Responder server = responder({kAddress});
     const ReadFrame answer = read_frame(answer_to(server, query_frame(plain_spec(), kAaaa)));
-    BOOST_TEST((answer.addresses == std::vector{ip("2001:db8::53")}));
+    BOOST_TEST((answer.addresses == std::vector{ip_of("2001:db8::53")}));
 }
 
 // NODATA (RFC 2308 section 2.2).
@@ -156,13 +156,13 @@ BOOST_AUTO_TEST_CASE(an_outer_checksum_that_is_off_stays_off) {
 BOOST_AUTO_TEST_CASE(the_first_rule_that_fits_counts) {
     Responder server = responder({{.suffix = "q00000001.pathproof.test", .rcode = 3},
                                   {.suffix = "pathproof.test", .qtype = kAaaa},
-                                  {.suffix = "PathProof.TEST", .addresses = {ip("192.0.2.1")}}});
+                                  {.suffix = "PathProof.TEST", .addresses = {ip_of("192.0.2.1")}}});
     BOOST_TEST(read_frame(answer_to(server, query_frame(plain_spec(), kA, 1))).header.rcode == 3);
     const ReadFrame empty = read_frame(answer_to(server, query_frame(plain_spec(), kAaaa, 2)));
     BOOST_TEST(empty.header.rcode == 0);
     BOOST_TEST(empty.records.empty());
     const ReadFrame third = read_frame(answer_to(server, query_frame(plain_spec(), kA, 2)));
-    BOOST_TEST((third.addresses == std::vector{ip("192.0.2.1")}));
+    BOOST_TEST((third.addresses == std::vector{ip_of("192.0.2.1")}));
 }
 
 BOOST_AUTO_TEST_CASE(a_query_without_a_rule_is_refused) {
@@ -171,8 +171,8 @@ BOOST_AUTO_TEST_CASE(a_query_without_a_rule_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_cname_stands_before_the_addresses) {
-    Responder server =
-        responder({{.addresses = {ip("192.0.2.1"), ip("192.0.2.2")}, .cname = "www.example.org"}});
+    Responder server = responder(
+        {{.addresses = {ip_of("192.0.2.1"), ip_of("192.0.2.2")}, .cname = "www.example.org"}});
     const ReadFrame answer = read_frame(answer_to(server, query_frame(plain_spec(), kA)));
     BOOST_TEST(answer.cname.value_or("") == "www.example.org");
     BOOST_TEST(answer.addresses.size() == 2u);
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_cname_stands_before_the_addresses) {
 }
 
 BOOST_AUTO_TEST_CASE(a_truncated_answer_has_no_records) {
-    Responder server = responder({{.addresses = {ip("192.0.2.1")}, .truncated = true}});
+    Responder server = responder({{.addresses = {ip_of("192.0.2.1")}, .truncated = true}});
     const ReadFrame answer = read_frame(answer_to(server, query_frame(plain_spec(), kA)));
     BOOST_TEST(answer.header.truncated);
     BOOST_TEST(answer.records.empty());
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(a_query_cut_anywhere_is_counted_and_does_no_harm) {
 BOOST_AUTO_TEST_CASE(an_answer_that_is_too_long_for_udp_says_so_with_tc) {
     std::vector<frame::IpAddress> many;
     for (std::uint32_t n = 0; n < 60; ++n) {
-        many.push_back(ip("192.0.2.1").plus(n));
+        many.push_back(ip_of("192.0.2.1").plus(n));
     }
     Responder server = responder({{.addresses = many}});
     const ReadFrame answer = read_frame(answer_to(server, query_frame(plain_spec(), kA)));
