@@ -1,6 +1,7 @@
 #include "harness/agent/server.h"
 
 #include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/file.h"
 #include "harness/agent/connects.h"
 #include "harness/agent/counters.h"
 #include "harness/agent/dns_client.h"
@@ -306,6 +308,12 @@ struct Watches {
 }  // namespace
 
 void serve(int input, int output, const std::function<void(process::RpcServer&)>& more) {
+    // While no socket asks for packets' times the kernel makes none, and it begins to only some time
+    // after one asks (net_enable_timestamp): the first frames of a capture would have the time at
+    // which they are read.
+    const Fd asks_for_times(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    setsockopt(asks_for_times.get(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
     Servers servers;
     Watches watches;
     RpcServer server;

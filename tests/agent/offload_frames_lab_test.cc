@@ -1,9 +1,13 @@
 // Offload metadata through the real kernel: what a veth pair, whose far end is the "wire", makes of
 // it.
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/frame/template.h"
 #include "harness/agent/feature_trial.h"
 #include "harness/agent/offload_frames.h"
@@ -163,6 +167,29 @@ BOOST_AUTO_TEST_CASE(what_is_sent_through_a_device_is_not_taken_for_received) {
     BOOST_REQUIRE(capture);
     BOOST_TEST(std::count_if(capture->frames.begin(), capture->frames.end(), is_ours) == 0);
     BOOST_TEST(!a->stop_capture());
+}
+
+// The kernel begins to note times only some time after the first socket on the machine asks.
+BOOST_AUTO_TEST_CASE(a_frame_has_the_time_at_which_it_came_and_not_that_at_which_it_is_read) {
+    const Lab lab;
+    const auto a = agent_in(lab.a);
+    const auto b = agent_in(lab.b);
+    usleep(200'000);
+    for (int i = 0; i < 10; ++i) {
+        BOOST_REQUIRE(b->start_capture({.device = "e0"}));
+        kill(b->pid(), SIGSTOP);
+        const auto report = a->send_frames("e0", {partial_frame()});
+        usleep(10'000);
+        const std::int64_t there = realtime_ns();
+        usleep(30'000);
+        kill(b->pid(), SIGCONT);
+        BOOST_REQUIRE(report);
+        const auto capture = b->stop_capture();
+        BOOST_REQUIRE(capture);
+        for (const CapturedFrame& frame : capture->frames) {
+            BOOST_TEST((!is_ours(frame) || frame.time_ns <= there));
+        }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_socket_cuts_a_payload_into_datagrams) {
