@@ -19,4 +19,17 @@ std::vector<int> usable_cpus(std::size_t most) {
     return cpus;
 }
 
+bool may_pin_to(int cpu) {
+    cpu_set_t before;
+    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof before, &before) != 0) {
+        return false;
+    }
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    const bool taken = sched_setaffinity(0, sizeof one, &one) == 0;
+    sched_setaffinity(0, sizeof before, &before);
+    return taken;
+}
+
 }  // namespace pathproof::port
