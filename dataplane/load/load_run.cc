@@ -53,6 +53,7 @@ class Engine final : public LoadRun {
         facts_ = {.sender_ports = ports_.sender_names(),
                   .receiver_ports = ports_.receiver_names(),
                   .counter_invariant = invariant_counter(),
+                  .clock_source = clock_source(),
                   .troubles = placement_troubles(roles_)};
         return ready;
     }
@@ -69,6 +70,8 @@ class Engine final : public LoadRun {
         TRY(check(order));
         const Tsc ordered = traffic::tsc_now();
         const RunPorts::Counters before = ports_.counters();
+        const port::ClockReading start = port::read_clocks();
+        readings_.clear();
         board_.publish({order, &stop});
         RunFacts facts = facts_;
         for (std::string& trouble : watch_links()) {
@@ -82,6 +85,11 @@ class Engine final : public LoadRun {
         report.bias.single_ns = bias_.single_ns;
         report.bias.burst_ns = bias_.burst_ns;
         report.clock_ppm = clock_check_.ppm();
+        for (const auto& worker : workers_) {
+            readings_.push_back(worker->time().clocks_before);
+            readings_.push_back(worker->time().clocks_after);
+        }
+        report.counter = watch_counter(start, readings_, clock_.tsc);
         check_trial(report, facts);
         report.overhead_ns = clock_.tsc.nanoseconds(ordered, traffic::tsc_now()) - working_ns();
         return report;
@@ -135,6 +143,7 @@ class Engine final : public LoadRun {
     std::vector<std::string> watch_links() {
         std::vector<std::string> troubles;
         while (!board_.wait_done(kLook)) {
+            readings_.push_back(port::read_clocks());
             if (troubles.empty()) {
                 troubles = ports_.link_troubles();
             }
@@ -180,6 +189,7 @@ class Engine final : public LoadRun {
     LoadWorker::List workers_;
     OwnBias bias_;
     RunFacts facts_;
+    std::vector<port::ClockReading> readings_;  // of both clocks, all over a trial
 };
 
 }  // namespace
