@@ -138,10 +138,11 @@ std::string check_counter(TrialReport& report, const RunFacts& facts) {
             facts.clock_source, static_cast<double>(watch.uncertain_ns) / 1e3);
     }
     report.clock_proof = fmt::format(
-        "the time-stamp counter is not invariant by the CPU's flags; in {} readings on the lcores "
+        "the time-stamp counter is not invariant by the CPU's flags; in {} readings (every 100 ms, "
         "and "
-        "beside them, {:.1f} s long, it was at most {:.0f} us off CLOCK_MONOTONIC ({}), read to "
-        "{:.0f} us",
+        "on each lcore before and after), {:.1f} s long, it was at most {:.0f} us off "
+        "CLOCK_MONOTONIC "
+        "({}), read to {:.0f} us",
         watch.readings, static_cast<double>(watch.elapsed_ns) / 1e9, off / 1e3, facts.clock_source,
         static_cast<double>(watch.uncertain_ns) / 1e3);
     return {};
