@@ -1,5 +1,7 @@
 #include "dataplane/load/clock_check.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -38,6 +40,24 @@ std::optional<double> ClockCheck::ppm() const {
     return static_cast<double>(counted - passed) * 1e6 / static_cast<double>(passed);
 }
 
+CounterWatch watch_counter(const port::ClockReading& start,
+                           std::span<const port::ClockReading> readings,
+                           const traffic::TscClock& clock) {
+    CounterWatch watch;
+    watch.uncertain_ns = clock.nanoseconds(0, start.window);
+    for (const port::ClockReading& reading : readings) {
+        const std::int64_t passed = reading.monotonic_ns - start.monotonic_ns;
+        const std::int64_t ahead = clock.nanoseconds(start.tsc, reading.tsc) - passed;
+        if (std::abs(ahead) > std::abs(watch.farthest_ns)) {
+            watch.farthest_ns = ahead;
+        }
+        watch.elapsed_ns = std::max(watch.elapsed_ns, passed);
+        watch.uncertain_ns = std::max(watch.uncertain_ns, clock.nanoseconds(0, reading.window));
+        ++watch.readings;
+    }
+    return watch;
+}
+
 bool invariant_counter(const char* cpuinfo) {
     const std::string_view text(cpuinfo);
     const std::size_t flags = text.find("flags");
@@ -50,6 +70,17 @@ bool invariant_counter(const char* cpuinfo) {
 
 bool invariant_counter() {
     return invariant_counter(read_file("/proc/cpuinfo").value_or("").c_str());
+}
+
+std::string clock_source() {
+    std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    std::string source;
+    file >> source;
+    return source;
+}
+
+bool made_from_counter(const std::string& source) {
+    return source != "hpet" && source != "acpi_pm";
 }
 
 }  // namespace pathproof::load

@@ -69,8 +69,11 @@ class Engine final : public LoadRun {
         TRY(check(order));
         const Tsc ordered = traffic::tsc_now();
         const RunPorts::Counters before = ports_.counters();
+        const port::ClockReading start = port::read_clocks();
+        readings_.clear();
         board_.publish({order, &stop});
         RunFacts facts = facts_;
+        const std::string source = clock_source();
         for (std::string& trouble : watch_links()) {
             facts.troubles.push_back(std::move(trouble));
         }
@@ -82,6 +85,13 @@ class Engine final : public LoadRun {
         report.bias.single_ns = bias_.single_ns;
         report.bias.burst_ns = bias_.burst_ns;
         report.clock_ppm = clock_check_.ppm();
+        for (const auto& worker : workers_) {
+            readings_.push_back(worker->time().clocks_before);
+            readings_.push_back(worker->time().clocks_after);
+        }
+        report.counter = watch_counter(start, readings_, clock_.tsc);
+        // One that was changed meanwhile was perhaps the counter itself.
+        facts.clock_source = clock_source() == source ? source : "changed";
         check_trial(report, facts);
         report.overhead_ns = clock_.tsc.nanoseconds(ordered, traffic::tsc_now()) - working_ns();
         return report;
@@ -135,6 +145,7 @@ class Engine final : public LoadRun {
     std::vector<std::string> watch_links() {
         std::vector<std::string> troubles;
         while (!board_.wait_done(kLook)) {
+            readings_.push_back(port::read_clocks());
             if (troubles.empty()) {
                 troubles = ports_.link_troubles();
             }
@@ -180,6 +191,7 @@ class Engine final : public LoadRun {
     LoadWorker::List workers_;
     OwnBias bias_;
     RunFacts facts_;
+    std::vector<port::ClockReading> readings_;  // of both clocks, all over a trial
 };
 
 }  // namespace

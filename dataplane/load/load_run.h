@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "dataplane/load/clock_check.h"
 #include "dataplane/load/load_plan.h"
 #include "dataplane/load/source.h"
 #include "dataplane/load/tracked_intake.h"
@@ -145,6 +146,9 @@ struct TrialReport {
     // The rate of the time-stamp counter that all times stand on, against CLOCK_MONOTONIC since the
     // workers started; nothing below a second.
     std::optional<double> clock_ppm;
+    CounterWatch counter;  // of this trial
+    // Not empty: the counter is not invariant by the CPU's word, and why times may be judged all the same.
+    std::string clock_proof;
     std::int64_t overhead_ns = 0;  // from order to report, beyond sending and drain
     bool partial = false;          // stopped before its end
     // Not empty: the figures are not to be relied on (INCONCLUSIVE), and why.

@@ -82,6 +82,7 @@ void LoadWorker::run(const Trial& trial) noexcept {
         intake_->reset(static_cast<std::uint64_t>(clock_.now_ns()));
         intake_->tell(trial.order.outstanding > 0 ? &*returns_ : nullptr);
     }
+    time_.clocks_before = port::read_clocks();
     const Tsc start = board_.arrive(static_cast<Tsc>(clock_.tsc.cycles(kLead)));
     begin(trial.order, start);
     const ThreadTime before = ThreadTime::of_caller();
@@ -90,6 +91,7 @@ void LoadWorker::run(const Trial& trial) noexcept {
     const ThreadTime after = ThreadTime::of_caller();
     time_.ran_ns = after.ran_ns - before.ran_ns;
     time_.waited_ns = after.waited_ns - before.waited_ns;
+    time_.clocks_after = port::read_clocks();
 }
 
 void LoadWorker::begin(const TrialOrder& order, Tsc start) noexcept {

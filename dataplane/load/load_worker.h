@@ -10,6 +10,7 @@
 #include "dataplane/load/receiver.h"
 #include "dataplane/load/sender.h"
 #include "dataplane/load/trial_board.h"
+#include "dataplane/port/counter_rate.h"
 
 namespace pathproof::load {
 
@@ -26,6 +27,9 @@ struct WorkerTime {
     std::uint64_t waited_ns = 0;
     Tsc began = 0;
     Tsc ended = 0;
+    // On its CPU, before the first frame and after the last.
+    port::ClockReading clocks_before;
+    port::ClockReading clocks_after;
 };
 
 class LoadWorker {

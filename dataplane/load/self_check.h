@@ -14,6 +14,7 @@ struct RunFacts {
     std::string sender_ports;    // names, for the sentences
     std::string receiver_ports;  // empty: nobody listens
     bool counter_invariant = true;
+    std::string clock_source;  // of CLOCK_MONOTONIC
     // Sentences about ports and lcores that hold for the whole run: a link that is down, a port on
     // another NUMA node than its lcore, two lcores on one CPU.
     std::vector<std::string> troubles;
@@ -26,6 +27,9 @@ inline constexpr double kLostTimeTolerance = 0.01;
 // By so much the first and the last departure may be late without the rate being missed.
 inline constexpr double kEndsSeconds = 200e-6;
 inline constexpr double kClockTolerancePpm = 100;
+// A counter that is not invariant must be seen to run on for so long, and in so many readings.
+inline constexpr std::int64_t kLeastWatchNs = 1'000'000'000;
+inline constexpr unsigned kLeastReadings = 8;
 
 // Fills in `objections`, and what says that the tester was the limit.
 void check_trial(TrialReport& report, const RunFacts& facts);

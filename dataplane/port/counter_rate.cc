@@ -33,7 +33,8 @@ ClockReading read_clocks() noexcept {
         if (after - before < shortest) {
             shortest = after - before;
             best = {.tsc = before + (after - before) / 2,
-                    .monotonic_ns = time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec};
+                    .monotonic_ns = time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec,
+                    .window = after - before};
         }
     }
     return best;

@@ -9,9 +9,11 @@ namespace pathproof::port {
 struct ClockReading {
     std::uint64_t tsc = 0;
     std::int64_t monotonic_ns = 0;
+    std::uint64_t window = 0;  // cycles that the reading took: the two may be half of it apart
 };
 
-// Of several readings the one that the least time passed in: good to some 20 ns.
+// Of several readings the one that the least time passed in: good to some 20 ns where the clock is read
+// without a system call.
 ClockReading read_clocks() noexcept;
 
 // Cycles per second, measured over a tenth of a second when it is first asked for. EAL rounds its

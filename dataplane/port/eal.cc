@@ -50,7 +50,7 @@ Status check(const EalOptions& options, const std::vector<int>& usable) {
     std::vector<int> wanted = options.worker_cpus;
     wanted.insert(wanted.end(), options.main_cpus.begin(), options.main_cpus.end());
     for (const int cpu : wanted) {
-        if (std::find(usable.begin(), usable.end(), cpu) == usable.end()) {
+        if (std::find(usable.begin(), usable.end(), cpu) == usable.end() && !may_pin_to(cpu)) {
             return fail(ErrorCode::kBadInput, "CPU {} is not one this process may use ({})", cpu,
                         fmt::join(usable, ", "));
         }

@@ -4,16 +4,10 @@
 #include <span>
 #include <string>
 
+#include "dataplane/port/cpus.h"
 #include "dataplane/port/port.h"
 
 namespace pathproof::port {
-
-struct PlacedCpu {
-    int cpu = 0;
-    int node = -1;  // NUMA node; -1: not known
-};
-// CPUs with the nodes that the kernel puts them on.
-std::vector<PlacedCpu> place(std::span<const int> cpus);
 
 // A sentence for an objection when some of `cpus` lie on another node than the port's device, which
 // costs each frame a way over the interconnect; empty when none does or the device's node is not

@@ -433,6 +433,16 @@ std::uint16_t Port::rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16
     return rte_eth_rx_burst(id_, queue, frames, room);
 }
 
+std::uint16_t Port::rx_any(rte_mbuf** frames, std::uint16_t room) noexcept {
+    std::uint16_t got = 0;
+    for (std::uint16_t look = 0; look < config_.rx_queues && got == 0; ++look) {
+        got = rx_burst(turn_, frames, room);
+        turn_ = turn_ + 1 < config_.rx_queues ? static_cast<std::uint16_t>(turn_ + 1)
+                                              : std::uint16_t{0};
+    }
+    return got;
+}
+
 std::uint16_t Port::tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) noexcept {
     const std::uint16_t sent = rte_eth_tx_burst(id_, queue, frames, count);
     if (sent != count) {

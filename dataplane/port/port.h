@@ -121,6 +121,8 @@ class Port {
     // Data path: no allocation, no exception, no lock of ours. A queue belongs to one lcore at a
     // time.
     std::uint16_t rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t room) noexcept;
+    // From the first of all receive queues that has frames, each in its turn; 0: none has.
+    std::uint16_t rx_any(rte_mbuf** frames, std::uint16_t room) noexcept;
     // Sends up to `count` frames; the first `returned` of them now belong to the driver.
     std::uint16_t tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) noexcept;
     // Frames may stay with net_af_packet until the next are sent, if the kernel had no room for
@@ -162,6 +164,7 @@ class Port {
     void close() noexcept;
 
     std::uint16_t id_ = 0xffff;  // 0xffff: moved from
+    std::uint16_t turn_ = 0;     // the queue that rx_any() looks at first
     rte_mempool* pool_ = nullptr;
     PortConfig config_;
     PortInfo info_;

@@ -162,7 +162,7 @@ class Exchange {
 
     std::uint16_t receive() {
         std::array<rte_mbuf*, kBurst> frames;
-        const std::uint16_t got = to_.rx_burst(0, frames.data(), kBurst);
+        const std::uint16_t got = to_.rx_any(frames.data(), kBurst);
         for (std::uint16_t i = 0; i < got; ++i) {
             if (report_.arrived.size() < plan_.frames.size() * 64 + kSpareFrames) {
                 report_.arrived.push_back(read_mbuf(*frames[i]));
@@ -210,7 +210,7 @@ class Exchange {
 void discard_waiting(port::Port& port) {
     std::array<rte_mbuf*, kBurst> frames;
     for (int look = 0; look < 1024; ++look) {
-        const std::uint16_t got = port.rx_burst(0, frames.data(), kBurst);
+        const std::uint16_t got = port.rx_any(frames.data(), kBurst);
         if (got == 0) {
             return;
         }

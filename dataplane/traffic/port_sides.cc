@@ -15,7 +15,7 @@ template <typename Take>
 std::size_t each_received(port::Port& port, std::uint16_t most, Take take) noexcept {
     std::array<rte_mbuf*, kMostInBurst> burst;
     std::array<std::uint8_t, 9216> scratch;
-    const std::uint16_t count = port.rx_burst(0, burst.data(), std::min(most, kMostInBurst));
+    const std::uint16_t count = port.rx_any(burst.data(), std::min(most, kMostInBurst));
     for (std::uint16_t i = 0; i < count; ++i) {
         const Received received(burst[i]);
         take(received.bytes(scratch));
@@ -85,7 +85,7 @@ std::uint64_t empty_queue(port::Port& port) noexcept {
     std::uint64_t total = 0;
     // A queue that fills as fast as it is read must not hold the run up for ever.
     for (unsigned round = 0; round < 4096; ++round) {
-        const std::uint16_t count = port.rx_burst(0, burst.data(), kMostInBurst);
+        const std::uint16_t count = port.rx_any(burst.data(), kMostInBurst);
         if (count == 0) {
             break;
         }

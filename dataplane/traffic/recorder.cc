@@ -60,7 +60,7 @@ int Recorder::Impl::run() noexcept {
     std::array<rte_mbuf*, kBurst> frames;
     for (;;) {
         const bool last = stopping.load(std::memory_order_acquire);
-        const std::uint16_t got = port.rx_burst(0, frames.data(), kBurst);
+        const std::uint16_t got = port.rx_any(frames.data(), kBurst);
         for (std::uint16_t i = 0; i < got; ++i) {
             keep(frames[i]);
             rte_pktmbuf_free(frames[i]);

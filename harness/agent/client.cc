@@ -218,6 +218,10 @@ Result<std::vector<verdict::FactGroup>> Client::host_facts() {
     return impl_->ask<std::vector<verdict::FactGroup>>("host_facts");
 }
 
+Result<std::vector<verdict::Fact>> Client::serials(const std::vector<std::string>& devices) {
+    return impl_->ask<std::vector<verdict::Fact>>("serials", devices);
+}
+
 Result<FeatureTrial> Client::try_feature(const std::string& device, const std::string& name,
                                          bool on, KeptBy kept) {
     return impl_->ask<FeatureTrial>(kept == KeptBy::kItsHost ? "try_feature_kept" : "try_feature",

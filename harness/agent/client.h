@@ -387,6 +387,8 @@ class Client {
     // How it is set (fingerprint/nic.h), and what its host is (fingerprint/host.h).
     Result<std::vector<verdict::Fact>> nic_facts(const std::string& device);
     Result<std::vector<verdict::FactGroup>> host_facts();
+    // Of the host and these devices of it.
+    Result<std::vector<verdict::Fact>> serials(const std::vector<std::string>& devices);
     // "prog 12 (xdp_drop)"; empty: no XDP program is attached.
     Result<std::string> xdp_program(const std::string& device);
 

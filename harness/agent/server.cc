@@ -57,6 +57,9 @@ void add_device_operations(RpcServer& server) {
     server.on("nic_facts",
               operation([](const std::string& device) { return fingerprint::read_nic(device); }));
     server.on("host_facts", operation([] { return fingerprint::read_host(); }));
+    server.on("serials", operation([](const std::vector<std::string>& devices) {
+                  return fingerprint::read_serials(devices);
+              }));
 }
 
 void add_kernel_operations(RpcServer& server) {

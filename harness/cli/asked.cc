@@ -193,6 +193,8 @@ void add_run_options(CLI::App& command, verdict::RunOptions& asked) {
                 help)
             ->group(std::string("Lab ") + lab);
     }
+    command.add_flag("--serials", asked.serials,
+                     "serial numbers of machine and NICs in the report (left out without it)");
     command.add_flag("--no-hugepages", asked.no_hugepages, "do not reserve hugepages");
 }
 

@@ -18,6 +18,7 @@
 #include "harness/lab/kernel_module.h"
 #include "harness/lab/lab.h"
 #include "harness/lab/lab_file.h"
+#include "harness/lab/lcores.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/preflight.h"
 #include "harness/lab/privilege.h"
@@ -68,8 +69,11 @@ void print_file(const LabFile& file) {
         const char* kind = port.kind == TesterPort::Kind::kPci    ? "PCI"
                            : port.kind == TesterPort::Kind::kVdev ? "vdev"
                                                                   : "device";
-        fmt::print("  tester port {}: {} {}{}{}\n", port.name, kind, port.device,
-                   addresses_of(port.addresses), plays);
+        std::string how = port.queues == 1 ? "" : fmt::format(", {} queues", port.queues);
+        how += port.lcores.empty() ? "" : fmt::format(", lcores {}", fmt::join(port.lcores, ", "));
+        how += port.numa ? fmt::format(", NUMA node {}", *port.numa) : "";
+        fmt::print("  tester port {}: {} {}{}{}{}\n", port.name, kind, port.device,
+                   addresses_of(port.addresses), plays, how);
     }
     const bool over_ssh = file.dut.kind == lab::Dut::Kind::kSsh;
     fmt::print("  DUT {} {}\n", over_ssh ? "over ssh:" : "in network namespace", file.dut.where);
@@ -93,12 +97,15 @@ void add(std::vector<Check>& all, std::vector<Check> more) {
     std::ranges::move(more, std::back_inserter(all));
 }
 
-lab::PlacedCpus lcores() {
-    lab::PlacedCpus placed{.cpus = port::usable_cpus(2), .nodes = {}};
-    for (const port::PlacedCpu& cpu : port::place(placed.cpus)) {
-        placed.nodes.insert(cpu.node);
-    }
-    return placed;
+// Those that the file says, or that a run takes without.
+lab::LcoresOf lcores_in(const LabFile& file) {
+    return [of_run = lab::lcores_of_run(file, port::usable_cpus())](const TesterPort& port) {
+        lab::PlacedCpus placed{.cpus = port.lcores.empty() ? of_run : port.lcores, .nodes = {}};
+        for (const port::PlacedCpu& cpu : port::place(placed.cpus)) {
+            placed.nodes.insert(cpu.node);
+        }
+        return placed;
+    };
 }
 
 // Does what is safe, and leaves it so: 'lab down' gives it back.
@@ -129,14 +136,14 @@ Result<agent::DeviceInfo> device_in(const std::string& netns, const std::string&
     return *info;
 }
 
-std::vector<Check> check_tester_devices(const LabFile& file, const lab::PlacedCpus& cpus) {
+std::vector<Check> check_tester_devices(const LabFile& file, const lab::LcoresOf& lcores_of) {
     std::vector<Check> checks;
     for (const TesterPort& port : file.ports) {
         if (const std::string device = port.kernel_device(); !device.empty()) {
             const std::string of = fmt::format("tester port {} ({})", port.name, device);
             if (const auto info = device_in(file.tester_netns, device)) {
                 add(checks, lab::check_kernel_device(of, *info));
-                checks.push_back(lab::check_numa(of, info->numa_node, cpus));
+                checks.push_back(lab::check_numa(of, info->numa_node, lcores_of(port), port.numa));
             } else {
                 checks.push_back({Outcome::kBad, of, "device", info.error().message});
             }
@@ -177,9 +184,12 @@ struct OpenPorts {
 
 Result<OpenPorts> open_ports_of(const LabFile& file) {
     tester::TesterOptions wanted{
-        .netns = file.tester_netns, .ports = {}, .worker_cpus = {port::usable_cpus(2).back()}};
+        .netns = file.tester_netns,
+        .ports = {},
+        .worker_cpus = {lab::lcores_of_run(file, port::usable_cpus()).back()}};
     for (const TesterPort& port : file.ports) {
-        auto chosen = TRY(tester::choose_port(port.device, file.tester_netns, {}, &port.addresses));
+        auto chosen = TRY(tester::choose_port(port.device, file.tester_netns,
+                                              {port.queues, port.queues}, &port.addresses));
         wanted.ports.push_back(std::move(chosen));
         wanted.hugepages |= port.kind == TesterPort::Kind::kPci;
     }
@@ -296,12 +306,13 @@ void print_checks(const std::vector<Check>& checks, bool as_json) {
     }
 }
 
-Result<int> check_all(const LabFile& file, const LabCheckOptions& options) {
+Result<int> check_all(LabFile file, const LabCheckOptions& options) {
+    TRY(lab::place_lcores(file));
     TRY(lab::check_machines(file));
     std::vector<Check> checks{{Outcome::kGood, "all devices", "use",
                                "none carries a default route, an SSH session, a mounted file "
                                "system or another address"}};
-    const lab::PlacedCpus cpus = lcores();
+    const lab::LcoresOf cpus = lcores_in(file);
     auto machine = lab::check_tester_machine(file, cpus, {});
     if (options.fix && any_is(machine, Outcome::kFixable)) {
         const std::string run = TRY(fix(file));

@@ -183,18 +183,23 @@ Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable, agent:
     }
     TRY(check_device(info));
     const auto far = TRY(far_end_of(cable));
-    const auto port =
-        TRY(tester::choose_port(far.interface, far.netns, {}, plan_of(cable.port_plan)));
+    const auto port = TRY(tester::choose_port(far.interface, far.netns,
+                                              {cable.tester_queues, cable.tester_queues},
+                                              plan_of(cable.port_plan)));
     constexpr std::uint32_t kStandardPacket = 1500;
     scenario::TruthDevice device{.netns = cable.netns,
                                  .host = cable.host,
                                  .name = cable.name,
                                  .tester_netns = far.netns,
                                  .tester_port = port,
+                                 .tester_lcore = cable.tester_lcore,
                                  .longest_packet = kStandardPacket};
-    if (port.device == tester::af_packet_device(far.interface)) {
+    if (const std::string usual = tester::af_packet_device(far.interface);
+        port.device.starts_with(usual)) {
         const auto far_info = TRY(read_device(far.netns, far.interface));
-        device.tester_port.device = tester::af_packet_device_for_long_frames(far.interface);
+        const std::string queues = port.device.substr(usual.size());
+        device.tester_port.device =
+            tester::af_packet_device_for_long_frames(far.interface) + queues;
         device.tester_port.pool_mbufs = tester::kLongFrameMbufs;
         device.longest_packet = std::min<std::uint32_t>(9000, far_info.mtu);
     }

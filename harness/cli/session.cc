@@ -14,7 +14,6 @@
 #include <sstream>
 
 #include "dataplane/base/clock.h"
-#include "dataplane/port/cpus.h"
 #include "dataplane/port/port.h"
 #include "harness/cli/offload_check.h"
 #include "harness/cli/progress.h"
@@ -27,9 +26,11 @@
 #include "harness/prices/cures.h"
 #include "harness/prices/kept.h"
 #include "harness/prices/run.h"
+#include "harness/process/netns.h"
 #include "harness/report/report.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/snat_timestamps.h"
+#include "harness/tester/port_choice.h"
 #include "harness/verdict/repeat.h"
 
 namespace pathproof::cli {
@@ -52,6 +53,39 @@ verdict::FactGroup dut_facts(const agent::Hello& hello) {
     return {.title = "DUT: another machine, over SSH",
             .facts = {said("kernel", hello.kernel), said("CPUs", std::to_string(hello.cpus)),
                       said("pathproof", hello.version)}};
+}
+
+// Of this machine, its tester ports and the DUT's devices that the lab names.
+std::vector<verdict::FactGroup> serial_facts(const lab::Lab& place) {
+    std::vector<std::string> devices;
+    std::vector<std::string> ports;
+    std::string tester_netns;
+    for (const lab::CabledDevice& cabled : place.devices()) {
+        devices.push_back(cabled.name);
+        tester_netns = cabled.tester_netns;
+        if (const auto behind = tester::kernel_port(cabled.tester_port)) {
+            ports.push_back(behind->interface);
+        } else if (!cabled.tester_port.starts_with("net_")) {
+            ports.push_back(cabled.tester_port);
+        }
+    }
+    verdict::FactGroup here{.title =
+                                "Serial numbers, asked for: this machine and the tester's ports"};
+    const auto read = [&]() -> Status {
+        here.facts = fingerprint::read_serials(ports);
+        return {};
+    };
+    if (!process::in_netns(tester_netns, read)) {
+        here.facts = fingerprint::read_serials({});
+    }
+    std::vector<verdict::FactGroup> groups{std::move(here)};
+    // One that is gone is told of elsewhere.
+    if (const auto dut = place.dut()) {
+        if (auto facts = dut->serials(devices)) {
+            groups.push_back({"Serial numbers, asked for: the DUT", std::move(*facts)});
+        }
+    }
+    return groups;
 }
 
 // A command line with the guest that it was run in.
@@ -158,6 +192,10 @@ class Run {
             }
         }
         std::ranges::move(measured_.devices(), std::back_inserter(result.environment));
+        if (options_.asked.serials) {
+            std::ranges::move(serial_facts(*options_.place),
+                              std::back_inserter(result.environment));
+        }
         return result;
     }
 
@@ -442,7 +480,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                                .hugepages = seeded.use_hugepages &&
                                             any_uses_ports(seeded.scenarios) &&
                                             take_hugepages(*journal),
-                               .cpus = port::usable_cpus(2),
+                               .cpus = seeded.place->lcores(),
                                .out_dir = run.folder(1),
                                .device = seeded.device,
                                .calibrate = seeded.calibrate};

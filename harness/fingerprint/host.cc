@@ -9,9 +9,12 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <sstream>
 
 #include "dataplane/base/file.h"
+#include "harness/fingerprint/nic.h"
+#include "harness/fingerprint/serials.h"
 #include "harness/process/program.h"
 
 namespace pathproof::fingerprint {
@@ -229,6 +232,18 @@ FactGroup board_facts(const std::string& root) {
     return group;
 }
 
+// Of a file of bytes. `least`: where the kernel gives less to who may not see the rest.
+Fact serial_fact(const std::string& name, const std::string& path, const std::string& root,
+                 std::string (*read)(std::span<const std::uint8_t>), std::size_t least = 0) {
+    const Text text = read_text(root + path);
+    if (text.error != 0) {
+        return unread(name, path, text.error);
+    }
+    const std::string value =
+        read({reinterpret_cast<const std::uint8_t*>(text.content.data()), text.content.size()});
+    return text.content.size() < least ? unread(name, path, EPERM) : fact(name, value, path);
+}
+
 FactGroup memory_facts(const std::string& root) {
     FactGroup group{"Memory", {}};
     const std::string info = "/proc/meminfo";
@@ -281,6 +296,30 @@ Fact file_fact(const std::string& name, const std::string& path, const std::stri
     }
     const std::string value = first_line(text.content);
     return fact(name, value.empty() ? "(empty)" : value, path);
+}
+
+std::vector<Fact> read_serials(const std::vector<std::string>& devices, const std::string& root) {
+    std::vector<Fact> facts;
+    for (const auto& [name, file] : {std::pair{"system serial number", "product_serial"},
+                                     {"chassis serial number", "chassis_serial"},
+                                     {"board serial number", "board_serial"}}) {
+        facts.push_back(file_fact(name, std::string("/sys/class/dmi/id/") + file, root));
+    }
+    for (const std::string& device : devices) {
+        constexpr std::size_t kToAnyone = 64;  // pci_read_config() without CAP_SYS_ADMIN
+        const bool is_pci = device.find(':') != std::string::npos;
+        const std::string folder =
+            is_pci ? "/sys/bus/pci/devices/" + device : "/sys/class/net/" + device + "/device";
+        facts.push_back(
+            serial_fact(device + ": serial number (VPD)", folder + "/vpd", root, vpd_serial));
+        facts.push_back(serial_fact(device + ": PCIe device serial number", folder + "/config",
+                                    root, device_serial_number, kToAnyone + 1));
+        if (!is_pci) {
+            facts.push_back(read_module_serial(device));
+            facts.back().name = device + ": " + facts.back().name;
+        }
+    }
+    return facts;
 }
 
 std::vector<FactGroup> read_host(const std::string& root) {

@@ -1,5 +1,5 @@
 // What a machine is: facts with their source, read or marked as not readable, never guessed. Host
-// names, serial numbers and addresses are not collected.
+// names and addresses are not collected, and serial numbers only where they are asked for.
 #pragma once
 
 #include <string>
@@ -21,6 +21,11 @@ std::vector<verdict::FactGroup> read_host(const std::string& root = "");
 // Kernel, netfilter, network, board, CPU, memory and software, as groups. Sysctls are those
 // of the calling thread's network namespace.
 std::vector<verdict::FactGroup> read_environment(const EnvironmentOptions& options);
+
+// Serial numbers that the firmware tells (DMI) and those of network devices: names of interfaces in the
+// calling thread's namespace, or PCI addresses. Most take root.
+std::vector<verdict::Fact> read_serials(const std::vector<std::string>& devices,
+                                        const std::string& root = "");
 
 // One file as a fact: its first line, trimmed, "(empty)" when it holds nothing. ENOENT and the like
 // say absent, EACCES and EPERM say denied.

@@ -333,7 +333,8 @@ constexpr std::array kQuestions{
              tunnels},
 };
 
-Fact module_fact(Ethtool& ethtool, const std::string& device) {
+Fact module_fact(Ethtool& ethtool, const std::string& device, const char* name,
+                 std::string (*text)(std::span<const std::uint8_t>)) {
     std::vector<std::uint8_t> bytes;
     int error = 0;
     for (const std::uint32_t offset : {0u, 128u}) {
@@ -350,7 +351,7 @@ Fact module_fact(Ethtool& ethtool, const std::string& device) {
             });
         error = error == 0 ? failed : error;
     }
-    return fact_of("plugged module", "ETHTOOL_MSG_MODULE_EEPROM_GET", error, module_text(bytes));
+    return fact_of(name, "ETHTOOL_MSG_MODULE_EEPROM_GET", error, text(bytes));
 }
 
 // The netlink of it is younger than the kernels that are still in use.
@@ -427,35 +428,51 @@ std::string trimmed(std::span<const std::uint8_t> bytes) {
     return text;
 }
 
+constexpr std::size_t kNameBytes = 16;
+struct ModuleLayout {
+    std::uint8_t identifier;
+    const char* kind;
+    std::size_t vendor, part, revision, revision_bytes, serial;
+};
+
+// SFF-8024, table 4-1, names the identifiers. Nothing: of a kind that is not known, or too short.
+std::optional<ModuleLayout> layout_of(std::span<const std::uint8_t> eeprom) {
+    constexpr std::array kLayouts{
+        ModuleLayout{0x03, "SFP", 20, 40, 56, 4, 68},
+        ModuleLayout{0x0c, "QSFP", 148, 168, 184, 2, 196},
+        ModuleLayout{0x0d, "QSFP+", 148, 168, 184, 2, 196},
+        ModuleLayout{0x11, "QSFP28", 148, 168, 184, 2, 196},
+        ModuleLayout{0x18, "QSFP-DD", 129, 148, 164, 2, 166},
+        ModuleLayout{0x19, "OSFP", 129, 148, 164, 2, 166},
+        ModuleLayout{0x1e, "QSFP+ with CMIS", 129, 148, 164, 2, 166},
+    };
+    const auto* layout =
+        eeprom.empty() ? kLayouts.end()
+                       : std::ranges::find(kLayouts, eeprom.front(), &ModuleLayout::identifier);
+    return layout == kLayouts.end() || eeprom.size() < layout->serial + kNameBytes
+               ? std::nullopt
+               : std::optional(*layout);
+}
+
 }  // namespace
 
-// SFF-8024, table 4-1, names the identifiers; a serial number lies behind what is read here.
 std::string module_text(std::span<const std::uint8_t> eeprom) {
-    struct Layout {
-        std::uint8_t identifier;
-        const char* kind;
-        std::size_t vendor, part, revision, revision_bytes;
-    };
-    constexpr std::array kLayouts{
-        Layout{0x03, "SFP", 20, 40, 56, 4},
-        Layout{0x0c, "QSFP", 148, 168, 184, 2},
-        Layout{0x0d, "QSFP+", 148, 168, 184, 2},
-        Layout{0x11, "QSFP28", 148, 168, 184, 2},
-        Layout{0x18, "QSFP-DD", 129, 148, 164, 2},
-        Layout{0x19, "OSFP", 129, 148, 164, 2},
-        Layout{0x1e, "QSFP+ with CMIS", 129, 148, 164, 2},
-    };
-    constexpr std::size_t kNameBytes = 16;
-    const auto layout = eeprom.empty()
-                            ? kLayouts.end()
-                            : std::ranges::find(kLayouts, eeprom.front(), &Layout::identifier);
-    if (layout == kLayouts.end() || eeprom.size() < layout->revision + layout->revision_bytes) {
-        return "";
-    }
-    return fmt::format("{}, {} {} rev {}", layout->kind,
-                       trimmed(eeprom.subspan(layout->vendor, kNameBytes)),
-                       trimmed(eeprom.subspan(layout->part, kNameBytes)),
-                       trimmed(eeprom.subspan(layout->revision, layout->revision_bytes)));
+    const auto layout = layout_of(eeprom);
+    return !layout ? ""
+                   : fmt::format("{}, {} {} rev {}", layout->kind,
+                                 trimmed(eeprom.subspan(layout->vendor, kNameBytes)),
+                                 trimmed(eeprom.subspan(layout->part, kNameBytes)),
+                                 trimmed(eeprom.subspan(layout->revision, layout->revision_bytes)));
+}
+
+std::string module_serial(std::span<const std::uint8_t> eeprom) {
+    const auto layout = layout_of(eeprom);
+    return layout ? trimmed(eeprom.subspan(layout->serial, kNameBytes)) : "";
+}
+
+Fact read_module_serial(const std::string& device) {
+    Ethtool ethtool;
+    return module_fact(ethtool, device, "serial number of the plugged module", module_serial);
 }
 
 std::vector<Fact> read_nic(const std::string& device) {
@@ -467,7 +484,7 @@ std::vector<Fact> read_nic(const std::string& device) {
                                       [&](const Attributes& from) { value = question.text(from); });
         facts.push_back(fact_of(question.name, question.source, error, std::move(value)));
     }
-    facts.push_back(module_fact(ethtool, device));
+    facts.push_back(module_fact(ethtool, device, "plugged module", module_text));
     facts.push_back(spreading_fact(device));
     facts.push_back(interrupts_fact(device));
     return facts;

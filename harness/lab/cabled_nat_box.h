@@ -28,8 +28,12 @@ class CabledNatBox : public NatBox {
     CabledNatBox(const LabFile& file, DutAgent& dut);
     ~CabledNatBox() override { dut_.put_back(); }
 
-    std::vector<std::vector<Prefix>> port_plans() const override {
-        return {cables_[0].port->addresses, cables_[1].port->addresses, cables_[2].port->addresses};
+    std::vector<PortPlan> port_plans() const override {
+        std::vector<PortPlan> plans;
+        for (const Cable& cable : cables_) {
+            plans.push_back({cable.port->addresses, cable.port->queues});
+        }
+        return plans;
     }
     bool is_of_this_machine() const override { return file_.dut.kind == Dut::Kind::kNetns; }
     Result<std::shared_ptr<agent::Client>> agent() override { return agent_; }

@@ -7,6 +7,7 @@
 #include "harness/lab/cabled_nat_box.h"
 #include "harness/lab/dut_agent.h"
 #include "harness/lab/lab.h"
+#include "harness/lab/lcores.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/signals.h"
 
@@ -56,11 +57,16 @@ class FileLab final : public Lab {
                                .name = device.name,
                                .tester_netns = file_.tester_netns,
                                .tester_port = port->device,
+                               .tester_queues = port->queues,
+                               .tester_lcore = port->lcores.empty()
+                                                   ? std::nullopt
+                                                   : std::optional(port->lcores.front()),
                                .device_plan = device.addresses,
                                .port_plan = port->addresses});
         }
         return devices;
     }
+    std::vector<int> lcores() const override { return lcores_of_run(file_, port::usable_cpus()); }
     Status prepare(Journal& journal) override { return bind_ports(file_, journal); }
     Result<std::vector<std::string>> put_back() override {
         dut_->put_back();
@@ -77,8 +83,10 @@ Result<std::unique_ptr<Lab>> make_lab(const std::string& path, Result<LabFile> f
     if (!file) {
         return pass_on(file.error());
     }
-    if (const Status free = check_machines(*file); !free) {
-        return fail(free.error(), "{}", path);
+    for (const Status& fine : {place_lcores(*file), check_machines(*file)}) {
+        if (!fine) {
+            return fail(fine.error(), "{}", path);
+        }
     }
     const SignalHold hold;  // for the threads that listen and beat: the run's guard takes signals
     auto dut = file->dut.kind == Dut::Kind::kSsh

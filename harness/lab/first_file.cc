@@ -80,6 +80,7 @@ std::string port_table(const FoundDevice& device, const RolePlan& role) {
         fmt::format("\n# {}\n[[tester.port]]\nname    = \"{}\"\n", about(device), role.name);
     text += device.use.pci.empty() ? fmt::format("device  = \"{}\"\n", device.use.name)
                                    : fmt::format("pci     = \"{}\"\n", device.use.pci);
+    text += device.numa_node < 0 ? "" : fmt::format("numa    = {}\n", device.numa_node);
     text += address_line(&device, role.own);
     return text + (*role.plays == '\0' ? "" : role.plays + std::string("\n"));
 }

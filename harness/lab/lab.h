@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "dataplane/port/cpus.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/lab_file.h"
 #include "harness/lab/pod_nodes.h"
@@ -34,6 +35,8 @@ struct CabledDevice {
     std::string name;
     std::string tester_netns;
     std::string tester_port;
+    std::uint16_t tester_queues = 1;
+    std::optional<int> tester_lcore = std::nullopt;  // a CPU
     // The addresses that both may have; nothing: those of the networks that are set apart for tests.
     std::optional<std::vector<Prefix>> device_plan = std::nullopt;
     std::optional<std::vector<Prefix>> port_plan = std::nullopt;
@@ -84,6 +87,9 @@ class Lab {
     virtual std::string other_host() const { return ""; }
     // Those of the DUT, the one that is judged first. None: they are made when the lab is built.
     virtual std::vector<CabledDevice> devices() const { return {}; }
+
+    // CPUs of the tester's lcores, two or one.
+    virtual std::vector<int> lcores() const { return port::usable_cpus(2); }
 
     // Names of DUTs that offload-truth makes one after another, in place of devices(): see make_dut().
     virtual std::vector<std::string> duts() const { return {}; }

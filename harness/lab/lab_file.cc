@@ -20,7 +20,11 @@ namespace {
 using frame::Family;
 using frame::IpAddress;
 
-constexpr std::uint32_t kMostHugepagesMib = 1U << 20;
+constexpr int kMostHugepagesMib = 1 << 20;
+constexpr int kMostQueues = 16;
+constexpr int kMostNode = 1023;
+constexpr int kMostCpu = 1023;  // of a cpu_set_t
+constexpr std::size_t kMostLcores = 2;
 
 bool is_hex(std::string_view text) {
     return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -158,12 +162,14 @@ class Reader {
     }
 
     TesterPort port(const toml::table& table);
+    // A whole number from `least` to `most`, or nothing where the key is missing.
+    std::optional<int> number(const toml::table& table, std::string_view key, int least, int most);
+    std::vector<int> lcores(const toml::table& table);
     std::optional<Prefix> clients(const toml::table& table);
     std::vector<IpAddress> servers(const toml::table& table);
     std::optional<frame::Endpoint> service(const toml::table& root);
     DutDevice device(const toml::table& table, const std::vector<TesterPort>& ports);
     Dut dut(const toml::table& table, const std::vector<TesterPort>& ports);
-    std::uint32_t hugepages(const toml::table& root);
     std::vector<std::string> modules(const toml::table& root);
     LabFile lab(const toml::table& root);
 
@@ -190,6 +196,44 @@ class Reader {
     std::vector<Wrong> wrong_;
     std::set<std::string> seen_;  // addresses
 };
+
+std::optional<int> Reader::number(const toml::table& table, std::string_view key, int least,
+                                  int most) {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) {
+        return std::nullopt;
+    }
+    const auto value = node->is_integer() ? node->value<std::int64_t>() : std::nullopt;
+    if (!value || *value < least || *value > most) {
+        wrong(node->source(), "'{}' must be a whole number, {} to {}", key, least, most);
+        return std::nullopt;
+    }
+    return static_cast<int>(*value);
+}
+
+std::vector<int> Reader::lcores(const toml::table& table) {
+    const toml::node* node = table.get("lcores");
+    if (node == nullptr) {
+        return {};
+    }
+    std::vector<int> cpus;
+    const toml::array* list = node->as_array();
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+        const toml::node& item = *list->get(i);
+        const auto cpu = item.is_integer() ? item.value<std::int64_t>() : std::nullopt;
+        if (!cpu || *cpu < 0 || *cpu > kMostCpu) {
+            wrong(item.source(), "'lcores' are numbers of CPUs, 0 to {}", kMostCpu);
+        } else if (std::ranges::find(cpus, *cpu) != cpus.end()) {
+            wrong(item.source(), "CPU {} is given twice in 'lcores'", *cpu);
+        } else {
+            cpus.push_back(static_cast<int>(*cpu));
+        }
+    }
+    if (list == nullptr || list->empty() || list->size() > kMostLcores) {
+        wrong(node->source(), "'lcores' must be a list of one CPU or two, as [2, 3]");
+    }
+    return cpus;
+}
 
 std::optional<Prefix> Reader::clients(const toml::table& table) {
     constexpr unsigned kLongest = 20;
@@ -232,7 +276,9 @@ std::vector<IpAddress> Reader::servers(const toml::table& table) {
 
 TesterPort Reader::port(const toml::table& table) {
     const std::string of = "[[tester.port]]";
-    only(table, of, {"name", "pci", "vdev", "device", "driver", "address", "clients", "servers"});
+    only(table, of,
+         {"name", "pci", "vdev", "device", "driver", "queues", "lcores", "numa", "address",
+          "clients", "servers"});
     TesterPort port;
     port.name = text(table, of, "name");
     const auto [device, key] = one_of(table, of, {"pci", "vdev", "device"});
@@ -266,6 +312,9 @@ TesterPort Reader::port(const toml::table& table) {
                          : driver.error().message);
         }
     }
+    port.queues = static_cast<std::uint16_t>(number(table, "queues", 1, kMostQueues).value_or(1));
+    port.lcores = lcores(table);
+    port.numa = number(table, "numa", 0, kMostNode);
     port.addresses = prefixes(table, of);
     port.clients = clients(table);
     port.servers = servers(table);
@@ -348,20 +397,6 @@ Dut Reader::dut(const toml::table& table, const std::vector<TesterPort>& ports) 
     return dut;
 }
 
-std::uint32_t Reader::hugepages(const toml::table& root) {
-    const toml::node* node = root.get("hugepages_mib");
-    if (node == nullptr) {
-        return 0;
-    }
-    const auto mib = node->is_integer() ? node->value<std::int64_t>() : std::nullopt;
-    if (!mib || *mib < 0 || *mib > kMostHugepagesMib) {
-        wrong(node->source(), "'hugepages_mib' must be a whole number of MiB, 0 to {}",
-              kMostHugepagesMib);
-        return 0;
-    }
-    return static_cast<std::uint32_t>(*mib);
-}
-
 std::vector<std::string> Reader::modules(const toml::table& root) {
     std::vector<std::string> names;
     const toml::node* node = root.get("modules");
@@ -401,7 +436,8 @@ LabFile Reader::lab(const toml::table& root) {
     only(root, "a lab file", {"name", "hugepages_mib", "modules", "service", "tester", "dut"});
     LabFile lab;
     lab.name = text(root, "the lab file", "name");
-    lab.hugepages_mib = hugepages(root);
+    lab.hugepages_mib =
+        static_cast<std::uint32_t>(number(root, "hugepages_mib", 0, kMostHugepagesMib).value_or(0));
     lab.modules = modules(root);
     lab.service = service(root);
     if (const toml::table* tester = table(root, "tester")) {

@@ -17,6 +17,10 @@
 //                                              # or:  device = "ens1f0"   (of the kernel)
 //   driver  = "vfio-pci"                       # optional, with pci: what it is bound to for a run;
 //                                              # "vfio-noiommu", "uio_pci_generic": without IOMMU
+//   queues  = 4                                # optional: of each direction, 1 to 16; else 1
+//   lcores  = [2, 3]                           # optional: CPUs of the lcores that serve it, one or two
+//   numa    = 1                                # optional: its node, where the lcores come from without
+//                                              # 'lcores'; 'lab check' holds it against the kernel's
 //   address = ["198.18.0.2/24"]                # the tester's own; may be empty
 //   clients = "198.18.0.0/17"                  # optional: it plays clients of this network, behind
 //                                              # its first address
@@ -66,6 +70,9 @@ struct TesterPort {
     Kind kind = Kind::kPci;
     std::string device;  // "0000:3b:00.0", the whole vdev text for EAL, or the name
     UserDriver driver = UserDriver::kVfio;  // of a PCI device
+    std::uint16_t queues = 1;
+    std::vector<int> lcores;  // CPUs; empty: any
+    std::optional<int> numa;
     std::vector<Prefix> addresses;
     std::optional<Prefix> clients;
     std::vector<frame::IpAddress> servers;

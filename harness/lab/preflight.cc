@@ -126,7 +126,7 @@ const char* name(Check::Outcome outcome) {
     return "";
 }
 
-std::vector<Check> check_tester_machine(const LabFile& lab, const PlacedCpus& lcores,
+std::vector<Check> check_tester_machine(const LabFile& lab, const LcoresOf& lcores_of,
                                         const KernelFiles& files) {
     std::vector<Check> checks{hugepage_check(lab, files)};
     for (const std::string& module : lab.modules) {
@@ -152,7 +152,8 @@ std::vector<Check> check_tester_machine(const LabFile& lab, const PlacedCpus& lc
             checks.push_back({Outcome::kNotLooked, port_words(port), "PCIe",
                               "the device tells of no PCI Express link"});
         }
-        checks.push_back(check_numa(port_words(port), agent::read_numa_node(folder), lcores));
+        checks.push_back(check_numa(port_words(port), agent::read_numa_node(folder),
+                                    lcores_of(port), port.numa));
     }
     return checks;
 }
@@ -204,8 +205,18 @@ Check check_pcie(const std::string& of, const agent::PcieLink& link, std::int64_
     return check;
 }
 
-Check check_numa(const std::string& of, int node, const PlacedCpus& lcores) {
+Check check_numa(const std::string& of, int node, const PlacedCpus& lcores,
+                 std::optional<int> told) {
     Check check{.of = of, .what = "NUMA", .found = fmt::format("on node {}", node)};
+    if (told && node >= 0 && *told != node) {
+        check.outcome = Outcome::kBad;
+        check.found += fmt::format(", and 'numa' of the file says {}: correct it", *told);
+        return check;
+    }
+    if (told && node < 0) {
+        node = *told;
+        check.found = fmt::format("on node {} by the file's 'numa' (the kernel tells none)", node);
+    }
     if (node < 0 || lcores.nodes.contains(-1) || lcores.nodes.empty()) {
         check.outcome = node < 0 ? Outcome::kGood : Outcome::kNotLooked;
         check.found = node < 0 ? "on no node" : "the nodes of the CPUs are not told";
@@ -216,8 +227,9 @@ Check check_numa(const std::string& of, int node, const PlacedCpus& lcores) {
     if (lcores.nodes != std::set{node}) {
         check.outcome = Outcome::kDoubtful;
         check.found += fmt::format(
-            ": each frame crosses between the nodes; start pathproof on node {} ('taskset', or "
-            "'numactl --cpunodebind={}')",
+            ": each frame crosses between the nodes; take 'lcores' of node {}, or say 'numa = {}' "
+            "in "
+            "the file",
             node, node);
     }
     return check;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,19 +34,22 @@ struct Check {
 const char* name(Check::Outcome outcome);  // "ok", "doubt", "BAD", "fix", "-"
 
 // Of the tester's machine: hugepages, modules, and of each PCI port IOMMU, binding, link and node.
-// `cpus`: of the tester's lcores, with their nodes.
+// `lcores_of`: the CPUs of a port's lcores, with their nodes.
 struct PlacedCpus {
     std::vector<int> cpus;
     std::set<int> nodes;
 };
-std::vector<Check> check_tester_machine(const LabFile& lab, const PlacedCpus& lcores,
+using LcoresOf = std::function<PlacedCpus(const TesterPort&)>;
+std::vector<Check> check_tester_machine(const LabFile& lab, const LcoresOf& lcores_of,
                                         const KernelFiles& files);
 
 // Of one network device of the kernel, as its agent tells.
 std::vector<Check> check_kernel_device(const std::string& of, const agent::DeviceInfo& info);
 // "linked at 8 GT/s x4, ..."
 Check check_pcie(const std::string& of, const agent::PcieLink& link, std::int64_t wire_mbps);
-Check check_numa(const std::string& of, int node, const PlacedCpus& lcores);
+// `node`: of the device, as the kernel says (-1: it does not); `told`: as the file does.
+Check check_numa(const std::string& of, int node, const PlacedCpus& lcores,
+                 std::optional<int> told = std::nullopt);
 
 // Of the agent's clock by ours: how far it is ahead, and how long its answer took at the fastest.
 struct ClockReading {

@@ -112,7 +112,7 @@ class QemuNatBox final : private GuestOfNatBox, public CabledNatBox {
         guest_ = std::move(guest);
     }
     // The lab's own interfaces, which go with their namespace.
-    std::vector<std::vector<Prefix>> port_plans() const override { return {}; }
+    std::vector<PortPlan> port_plans() const override { return {}; }
     RoleFacts facts() const override { return facts_; }
 };
 

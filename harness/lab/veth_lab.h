@@ -104,6 +104,12 @@ struct NatBoxNames {
     std::uint16_t vxlan_port = 4789;
 };
 
+// The addresses that a port of the tester may have, and its queues.
+struct PortPlan {
+    std::vector<Prefix> addresses;
+    std::uint16_t queues = 1;
+};
+
 // A DUT that is somebody's is changed by its agent alone; one that is the lab's own namespace goes
 // with it, and is changed from here.
 class NatBox {
@@ -114,9 +120,9 @@ class NatBox {
 
     const NatBoxNames& names() const { return names_; }
     virtual RoleFacts facts() const { return {}; }  // see Overlay
-    // The addresses that the tester's ports may have, in the order of the names, where the ports are
-    // what a user names. None: they are kernel interfaces of the lab's own.
-    virtual std::vector<std::vector<Prefix>> port_plans() const = 0;
+    // The tester's ports in the order of the names, where they are what a user names. None: they are
+    // kernel interfaces of the lab's own.
+    virtual std::vector<PortPlan> port_plans() const = 0;
     // Whether the DUT runs on the CPUs that the tester runs on.
     virtual bool is_of_this_machine() const { return true; }
     // Tells the addresses of the tester's ports in the order of the names, once they are open:
@@ -144,7 +150,7 @@ class NatBox {
 // One whose DUT is a namespace of the lab's own; its host is this one.
 class NamespaceNatBox : public NatBox {
   public:
-    std::vector<std::vector<Prefix>> port_plans() const override { return {}; }
+    std::vector<PortPlan> port_plans() const override { return {}; }
     Result<std::shared_ptr<agent::Client>> agent() override;
     Result<std::string> steer(const std::string& device, const std::string& cpu_mask) override;
     Status set_sysctl(const std::string& name, const std::string& value) override;

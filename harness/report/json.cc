@@ -380,6 +380,9 @@ void fields(auto& archive, RunOptions& all) {
         archive("of_scenarios", all.of_scenarios);
     }
     archive("repeat", all.repeat, "no_hugepages", all.no_hugepages);
+    if (archive.has("serials", all.serials)) {
+        archive("serials", all.serials);
+    }
     if (archive.has("prices", true)) {
         archive("prices", all.prices);
     }

@@ -107,12 +107,16 @@ Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
 
 Status NatBench::open_ports() {
     std::vector<tester::PortRequest> ports;
-    const std::vector<std::vector<lab::Prefix>> plans = lab_->port_plans();
+    const std::vector<lab::PortPlan> plans = lab_->port_plans();
     for (const std::string& name :
          {names().client_ports[0], names().client_ports[1], names().server_port}) {
-        auto port = TRY(plans.empty()
-                            ? Result<tester::PortRequest>({name, tester::af_packet_device(name)})
-                            : tester::choose_port(name, names().tester, {}, &plans[ports.size()]));
+        if (plans.empty()) {
+            ports.push_back({name, tester::af_packet_device(name)});
+            continue;
+        }
+        const lab::PortPlan& plan = plans[ports.size()];
+        auto port = TRY(
+            tester::choose_port(name, names().tester, {plan.queues, plan.queues}, &plan.addresses));
         ports.push_back(std::move(port));
     }
     // The lab's own interfaces go with their namespaces.

@@ -27,7 +27,8 @@ struct TruthDevice {
     std::string name;
     std::string tester_netns;
     tester::PortRequest tester_port;
-    std::uint32_t longest_packet = 9000;  // bytes, that the tester's port takes whole
+    std::optional<int> tester_lcore = std::nullopt;  // its CPU; nothing: the last of Options::cpus
+    std::uint32_t longest_packet = 9000;             // bytes, that the tester's port takes whole
     lab::Finish finish = lab::Finish::kAsItsDriverIs;
     std::string label = {};  // of evidence, where one run judges several; empty: it is the only one
 };

@@ -50,9 +50,10 @@ Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const Tru
                                        : TruthHost(*bench->dut_);
     bench->info_ = TRY(bench->dut_->device(device.name));
     const auto start_tester = [&]() -> Status {
+        const int lcore = device.tester_lcore.value_or(context.options.cpus.back());
         bench->tester_ = TRY(tester::Client::start({.netns = device.tester_netns,
                                                     .ports = {device.tester_port},
-                                                    .worker_cpus = {context.options.cpus.back()},
+                                                    .worker_cpus = {lcore},
                                                     .hugepages = context.options.hugepages}));
         return {};
     };

@@ -29,7 +29,8 @@ struct PortRequest {
                          // number is added to the driver's name) or a PCI address
     std::uint64_t tx_offloads = 0;
     PortOffloads offloads = PortOffloads::kListed;
-    std::uint32_t pool_mbufs = 0;  // 0: port::PortConfig's own number
+    std::uint32_t pool_mbufs = 0;  // 0: port::PortConfig's own number, and more for more queues
+    std::uint16_t queues = 1;      // of each direction; all receive queues are read in turn
 };
 
 // In place of ports: a software NIC in the tester (softnic/nic_stand.h). It takes a worker of its

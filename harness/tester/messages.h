@@ -376,6 +376,7 @@ void fields(Archive& archive, PortRequest& request) {
     archive("tx_offloads", request.tx_offloads);
     archive("offloads", request.offloads);
     archive("pool_mbufs", request.pool_mbufs);
+    archive("queues", request.queues);
 }
 
 template <typename Archive>

@@ -139,7 +139,7 @@ std::string xdp_socket_device(const std::string& interface, const PortQueues& qu
 // Runs in the namespace. `used` becomes what the machine may need for something else.
 Status choose(const std::string& name, const PortQueues& queues, PortRequest& request,
               std::vector<std::string>& used) {
-    request = {.name = name, .device = name};
+    request = {.name = name, .device = name, .queues = std::max(queues.rx, queues.tx)};
     if (if_nametoindex(name.c_str()) != 0) {
         request.device = packet_socket_device(name, queues);
         used = {name};

@@ -68,6 +68,25 @@ DeviceList list_devices(const std::vector<PortRequest>& requests) {
     return list;
 }
 
+// Each queue more holds as many buffers as it has descriptors.
+std::uint32_t buffers_of(const PortRequest& request) {
+    const port::PortConfig fresh;
+    const std::uint32_t more = request.queues - 1U;
+    return request.pool_mbufs != 0
+               ? request.pool_mbufs
+               : fresh.pool_mbufs + 2 * more * (fresh.rx_descriptors + fresh.tx_descriptors);
+}
+
+// TesterOptions::memory_mib, and what more queues take.
+std::uint32_t memory_for(const TesterOptions& options) {
+    constexpr std::uint64_t kMostFrame = 4096;
+    std::uint64_t bytes = 0;
+    for (const PortRequest& request : options.ports) {
+        bytes += request.queues > 1 ? buffers_of(request) * kMostFrame : 0;
+    }
+    return options.memory_mib + static_cast<std::uint32_t>(bytes >> 20);
+}
+
 std::int64_t unix_now() {
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
@@ -112,7 +131,7 @@ class Service {
 Status Service::start(const TesterOptions& options) {
     const DeviceList devices = list_devices(options.ports);
     auto eal = TRY(port::Eal::start({.worker_cpus = options.worker_cpus,
-                                     .memory_mib = options.memory_mib,
+                                     .memory_mib = memory_for(options),
                                      .hugepages = options.hugepages,
                                      .vdevs = devices.vdevs,
                                      .pci = devices.pci}));
@@ -120,6 +139,9 @@ Status Service::start(const TesterOptions& options) {
     for (std::size_t index = 0; index < options.ports.size(); ++index) {
         port::PortConfig config{.name = options.ports[index].name,
                                 .device = devices.names[index],
+                                .rx_queues = options.ports[index].queues,
+                                .tx_queues = options.ports[index].queues,
+                                .pool_mbufs = buffers_of(options.ports[index]),
                                 .tx_offloads = options.ports[index].tx_offloads};
         if (options.ports[index].offloads == PortOffloads::kAll) {
             const auto able = port::capabilities(devices.names[index]);
@@ -129,9 +151,6 @@ Status Service::start(const TesterOptions& options) {
             }
             config.tx_offloads = able->tx & port::kFrameTxOffloads;
             config.rx_offloads = able->rx & port::kFrameRxOffloads;
-        }
-        if (options.ports[index].pool_mbufs != 0) {
-            config.pool_mbufs = options.ports[index].pool_mbufs;
         }
         auto port = port::Port::open(config);
         if (!port) {

@@ -26,6 +26,7 @@ std::string repeat_command(const RunOptions& options) {
     add(options.repeat > 1, "--repeat", options.repeat);
     line += options.prices ? " --prices" : "";
     line += options.quick ? " --quick" : "";
+    line += options.serials ? " --serials" : "";
     line += options.no_hugepages ? " --no-hugepages" : "";
     return line;
 }

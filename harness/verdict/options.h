@@ -22,7 +22,8 @@ struct RunOptions {
     ScenarioOptions of_scenarios = {};        // those that were given
     std::uint32_t repeat = 1;                 // how often each scenario is run
     bool no_hugepages = false;
-    bool prices = false;  // what cures do besides, measured after the scenarios
+    bool serials = false;  // serial numbers in the report
+    bool prices = false;   // what cures do besides, measured after the scenarios
     // Of `offload check DEV`. No device: DPDK ports.
     std::string device = {};
     std::string netns = {};

@@ -10,6 +10,7 @@
 
 #include "harness/fingerprint/host.h"
 #include "harness/fingerprint/nic.h"
+#include "harness/fingerprint/serials.h"
 
 using namespace pathproof::fingerprint;
 using pathproof::verdict::Fact;
@@ -164,6 +165,7 @@ BOOST_AUTO_TEST_CASE(a_plugged_module_is_named_without_its_serial_number) {
     put(sfp, 56, "A");
     put(sfp, 68, "SERIAL4711");
     BOOST_TEST(module_text(sfp) == "SFP, ACME SFP-10G-SR rev A");
+    BOOST_TEST(module_serial(sfp) == "SERIAL4711");
     std::vector<std::uint8_t> qsfp(256, ' ');
     qsfp[0] = 0x11;
     put(qsfp, 148, "ACME");
@@ -171,10 +173,71 @@ BOOST_AUTO_TEST_CASE(a_plugged_module_is_named_without_its_serial_number) {
     put(qsfp, 184, "1B");
     put(qsfp, 196, "SERIAL4711");
     BOOST_TEST(module_text(qsfp) == "QSFP28, ACME Q28-SR4 rev 1B");
+    BOOST_TEST(module_serial(qsfp) == "SERIAL4711");
     // Too short, of no known kind, none at all.
     qsfp.resize(128);
     BOOST_TEST(module_text(qsfp).empty());
     sfp[0] = 0xff;
     BOOST_TEST(module_text(sfp).empty());
     BOOST_TEST(module_text({}).empty());
+}
+
+namespace {
+
+std::string vpd_of(const std::string& fields) {
+    const auto length = static_cast<char>(fields.size());
+    return std::string("\x82\x04\x00NIC9\x90", 8) + length + std::string(1, '\0') + fields + "\x78";
+}
+
+std::string config_of(std::size_t bytes) {
+    std::string config(bytes, '\0');
+    const auto put = [&](std::size_t at, const std::string& what) {
+        if (at + what.size() <= config.size()) {
+            config.replace(at, what.size(), what);
+        }
+    };
+    put(0x100, std::string("\x01\x00\x01\x14", 4));  // advanced error reporting, the next at 0x140
+    put(0x140, std::string("\x03\x00\x01\x00\x55\x44\x33\xff\xff\x22\x11\x00", 12));
+    return config;
+}
+
+std::span<const std::uint8_t> bytes_of(const std::string& text) {
+    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(serial_numbers_are_read_where_they_are_asked_for) {
+    const Machine machine;
+    machine.put("/sys/class/dmi/id/product_serial", "BOX4711\n");
+    machine.put("/sys/class/dmi/id/board_serial", "\n");
+    const std::string port = "/sys/bus/pci/devices/0000:3b:00.0";
+    machine.put(port + "/vpd", vpd_of("PN\x04P123SN\x0cSERIAL-4711 "));
+    machine.put(port + "/config", config_of(4096));
+    machine.put("/sys/class/net/nic7/device/config", config_of(64));
+    const std::vector<FactGroup> all{{"", read_serials({"0000:3b:00.0", "nic7"}, machine.root)}};
+    BOOST_TEST(find(all, "system serial number").value == "BOX4711");
+    BOOST_TEST(find(all, "board serial number").value == "(empty)");
+    BOOST_TEST((find(all, "chassis serial number").status == Fact::Status::kAbsent));
+    BOOST_TEST(find(all, "0000:3b:00.0: serial number (VPD)").value == "SERIAL-4711");
+    BOOST_TEST(find(all, "0000:3b:00.0: PCIe device serial number").value ==
+               "00-11-22-ff-ff-33-44-55");
+    BOOST_TEST((find(all, "nic7: serial number (VPD)").status == Fact::Status::kAbsent));
+    // The kernel shows the first 64 bytes to anyone, and no more.
+    BOOST_TEST((find(all, "nic7: PCIe device serial number").status == Fact::Status::kDenied));
+    BOOST_TEST(
+        (find(all, "nic7: serial number of the plugged module").status == Fact::Status::kAbsent));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_serial_number_is_none) {
+    for (const std::string& vpd : {std::string(), std::string("\x90\xff", 2), vpd_of("PN\x04P123"),
+                                   vpd_of("SN\x7fshort"), std::string(64, '\xff')}) {
+        BOOST_TEST(vpd_serial(bytes_of(vpd)).empty());
+    }
+    BOOST_TEST(device_serial_number(bytes_of(config_of(256))).empty());
+    BOOST_TEST(device_serial_number(bytes_of(config_of(0x14b))).empty());
+    // A capability that points at itself.
+    std::string circle = config_of(4096);
+    circle.replace(0x100, 4, std::string("\x01\x00\x01\x10", 4));
+    BOOST_TEST(device_serial_number(bytes_of(circle)).empty());
 }

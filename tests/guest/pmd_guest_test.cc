@@ -46,6 +46,8 @@ constexpr std::array kPmds{
 struct PmdPlan {
     std::vector<Pmd> pmds;
     std::string script;
+    // Its CPU is not taken away for other work of this machine.
+    bool is_preferred = false;
 };
 
 std::string slot_of(std::size_t pmd, int end) {
@@ -178,32 +180,13 @@ std::string run(const PmdPlan& plan, std::chrono::seconds patience) {
     BOOST_REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
     const MemoryFile image(image_of(*kernel, plan));
     std::vector<std::string> command = {
-        kQemu,
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-display",
-        "none",
-        "-accel",
-        "tcg,thread=multi",
-        "-machine",
-        "q35,kernel-irqchip=split",
-        "-cpu",
-        "max,la57=off",
-        "-smp",
-        "2",
-        "-m",
-        "1024",
-        "-device",
-        "intel-iommu,intremap=on,caching-mode=on",
-        "-kernel",
-        kernel->image,
-        "-initrd",
-        image.path(),
-        "-append",
-        "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off quiet intel_iommu=on",
-        "-serial",
-        "stdio"};
+        kQemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-accel",
+        "tcg,thread=multi", "-machine", "q35,kernel-irqchip=split", "-cpu", "max,la57=off", "-smp",
+        "2", "-m", "1024", "-device", "intel-iommu,intremap=on,caching-mode=on", "-kernel",
+        kernel->image, "-initrd", image.path(), "-append",
+        // The second CPU is the tester's lcore and nothing else's.
+        "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off quiet intel_iommu=on isolcpus=1",
+        "-serial", "stdio"};
     for (std::size_t i = 0; i < plan.pmds.size(); ++i) {
         for (const int end : {0, 1}) {
             const std::string id = fmt::format("n{}{}", i, end);
@@ -215,6 +198,9 @@ std::string run(const PmdPlan& plan, std::chrono::seconds patience) {
                              plan.pmds[i].device, id, slot_of(i, end), i, end + 1,
                              is_virtio ? ",iommu_platform=on,disable-legacy=on" : "")});
         }
+    }
+    if (plan.is_preferred) {
+        command.insert(command.begin(), {"nice", "-n", "-10"});
     }
     const auto ran = process::run_program(command, {.timeout = patience});
     BOOST_REQUIRE_MESSAGE(ran, (ran ? "" : ran.error().message));
@@ -253,22 +239,30 @@ std::string mac_of(std::size_t pmd, int end) {
 std::string generate(std::size_t from, int end, std::size_t to, int far, const std::string& more) {
     return fmt::format(
         "pathproof generate {} --receive {} --destination 203.0.113.2 --destination-mac {} "
-        "--expect frames --drain 5 --json {} 2>&1 | tail -n 1",
+        "--expect frames --drain 2 --json {} 2>&1 | tail -n 1",
         address_of(from, end), address_of(to, far), mac_of(to, far), more);
 }
 
-// Between what the kernel says on the console.
-json result_in(const std::string& text) {
-    const std::size_t begin = ("\n" + text).find("\n{");
-    BOOST_REQUIRE_MESSAGE(begin != std::string::npos, text);
-    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
-    const json result = json::parse(line, nullptr, false);
-    BOOST_REQUIRE_MESSAGE(result.is_object(), text);
-    return result;
+// Between what the kernel says on the console: one at least.
+std::vector<json> results_in(const std::string& text) {
+    std::vector<json> results;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with('{')) {
+            results.push_back(json::parse(line, nullptr, false));
+            BOOST_REQUIRE_MESSAGE(results.back().is_object(), text);
+        }
+    }
+    BOOST_REQUIRE_MESSAGE(!results.empty(), text);
+    return results;
 }
 
-// All came back right. What is objected to is the clock of QEMU's TCG, which has no invariant TSC, and
-// the CPUs that it shares.
+json result_in(const std::string& text) {
+    return results_in(text).front();
+}
+
+// All came back right. What may be objected to is that the machine took the emulated CPUs away for a
+// while; the clock was held against one that is not made from the CPU's counter.
 void check_all_came(const json& result, std::uint64_t frames) {
     const std::string verdict = result["verdict"];
     BOOST_TEST(contains(verdict, fmt::format("{0} of {0}", frames)), verdict);
@@ -278,16 +272,27 @@ void check_all_came(const json& result, std::uint64_t frames) {
         BOOST_TEST(result["answers"][none] == 0, none);
     }
     for (const std::string objection : result["objections"]) {
-        BOOST_TEST((contains(objection, "time-stamp counter") || contains(objection, "CPU") ||
+        BOOST_TEST((contains(objection, "CPU, ") || contains(objection, "stood still") ||
                     contains(objection, "rate was not reached")),
                    objection);
     }
+    BOOST_TEST(result.contains("clock_proof"));
+    BOOST_TEST(contains(result.value("clock_proof", ""), "off CLOCK_MONOTONIC (hpet)"));
+}
+
+// A closed loop: no rate is missed where an emulated CPU stands still. With so many frames that the 20 ms
+// that a new lcore waits for its CPU are less than 1 %. Up to six times, for a busy machine.
+std::string until_complete(std::size_t pmd, const std::string& more) {
+    return fmt::format(
+        "for i in 1 2 3 4 5 6; do\n{} >/tmp/said\ncat /tmp/said\ngrep -q COMPLETE: /tmp/said && "
+        "break\ndone",
+        generate(pmd, 0, pmd, 1, "--cpu 1 " + more));
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(poll_mode_drivers_carry_traffic_and_the_nics_go_back_as_they_were) {
-    PmdPlan plan{.pmds = {kPmds.begin(), kPmds.end()}, .script = ""};
+    PmdPlan plan{.pmds = {kPmds.begin(), kPmds.end()}, .script = "", .is_preferred = true};
     std::string devices;
     for (std::size_t i = 0; i < plan.pmds.size(); ++i) {
         devices += " " + address_of(i, 0) + " " + address_of(i, 1);
@@ -314,19 +319,21 @@ BOOST_AUTO_TEST_CASE(poll_mode_drivers_carry_traffic_and_the_nics_go_back_as_the
     plan.script += marked("bind", bind + "; echo exit $?");
     for (std::size_t i = 0; i < plan.pmds.size(); ++i) {
         plan.script += marked(fmt::format("generate{}", i),
-                              generate(i, 0, i, 1, "--count 100000 --rate 4000 --cpu 1"));
+                              until_complete(i, "--count 400000 --outstanding 4"));
     }
     // Through a wire between the ends of two pairs.
     plan.script +=
-        marked("wire", fmt::format("pathproof wire {} {} --cpu 0 --duration 25 & sleep 8\n{}\nwait",
-                                   address_of(0, 1), address_of(1, 0),
-                                   generate(0, 0, 1, 1, "--count 5000 --rate 500 --cpu 1")));
+        marked("wire",
+               fmt::format(
+                   "pathproof wire {} {} --cpu 0 --duration 300 & w=$!; sleep 8\n{}\nkill $w; wait",
+                   address_of(0, 1), address_of(1, 0),
+                   generate(0, 0, 1, 1, "--count 5000 --rate 500 --cpu 1")));
     plan.script += marked(
         "respond",
         fmt::format("pathproof respond {} --rule address=192.0.2.1,address=2001:db8::1 --cpu 0 "
-                    "--duration 25 & sleep 8\n"
+                    "--duration 300 & r=$!; sleep 8\n"
                     "pathproof generate {} --destination 203.0.113.2 --destination-mac {} --count "
-                    "5000 --rate 500 --cpu 1 --json 2>&1 | tail -n 1\nwait",
+                    "5000 --rate 500 --cpu 1 --json 2>&1 | tail -n 1\nkill $r; wait",
                     address_of(1, 1), address_of(1, 0), mac_of(1, 1)));
     plan.script += marked(
         "search", fmt::format("pathproof search throughput {} --receive {} --destination "
@@ -345,13 +352,21 @@ BOOST_AUTO_TEST_CASE(poll_mode_drivers_carry_traffic_and_the_nics_go_back_as_the
         BOOST_TEST(contains(part(said, "kills"), back), part(said, "kills"));
     }
     BOOST_TEST(contains(part(said, "bind"), "exit 0"), part(said, "bind"));
+    std::string verdicts;
+    unsigned complete = 0;
     for (std::size_t i = 0; i < plan.pmds.size(); ++i) {
         BOOST_TEST_CONTEXT(plan.pmds[i].pmd) {
-            const json result = result_in(part(said, fmt::format("generate{}", i)));
-            check_all_came(result, 100'000);
-            BOOST_TEST(result["driver"] == plan.pmds[i].pmd);
+            const auto results = results_in(part(said, fmt::format("generate{}", i)));
+            for (const json& result : results) {
+                check_all_came(result, 400'000);
+                BOOST_TEST(result["driver"] == plan.pmds[i].pmd);
+            }
+            const std::string last = results.back()["verdict"];
+            verdicts += last + "\n";
+            complete += last.starts_with("COMPLETE: 400000 of 400000 come back") ? 1 : 0;
         }
     }
+    BOOST_TEST(complete >= 2u, verdicts);
     check_all_came(result_in(part(said, "wire")), 5000);
     BOOST_TEST(contains(part(said, "wire"), "net_vmxnet3"), part(said, "wire"));
     check_all_came(result_in(part(said, "respond")), 5000);
@@ -390,4 +405,23 @@ BOOST_AUTO_TEST_CASE(the_offloads_of_poll_mode_drivers_are_judged_on_the_wire) {
         }
     }
     BOOST_TEST(contains(part(said, "down"), "exit 0"), part(said, "down"));
+}
+
+// The shortest that shows it, on every run of the tests.
+BOOST_AUTO_TEST_CASE(one_pair_of_nics_is_bound_carries_its_frames_and_goes_back) {
+    PmdPlan plan{.pmds = {kPmds.front()}, .script = ""};
+    plan.script =
+        marked("before", settings_of_interfaces()) +
+        marked("bind",
+               "pathproof lab bind --hugepages 200 0000:00:04.0 0000:00:05.0; echo exit $?") +
+        marked("generate", generate(0, 0, 0, 1, "--cpu 1 --count 20000 --outstanding 2")) +
+        marked("down", "pathproof lab down; echo exit $?") +
+        marked("after", settings_of_interfaces());
+    const std::string said = run(plan, std::chrono::seconds(250));
+    BOOST_TEST(contains(part(said, "bind"), "exit 0"), part(said, "bind"));
+    const json result = result_in(part(said, "generate"));
+    check_all_came(result, 20'000);
+    BOOST_TEST(result["driver"] == "net_e1000_em");
+    BOOST_TEST(contains(part(said, "down"), "exit 0"), part(said, "down"));
+    BOOST_TEST(part(said, "after") == part(said, "before"));
 }

@@ -64,6 +64,19 @@ const Wrong kWrong[] = {
     {"= 1024", "= -1", "x.toml:2:17: ", "0 to 1048576"},
     {"= 1024", "= 1.5", "x.toml:2:17: ", "whole number"},
     {"= 1024", "= \"1024\"", "x.toml:2:17: ", "whole number"},
+    {"blocksz=4096\"", "blocksz=4096\"\nqueues = 0",
+     "x.toml:12:10: ", "'queues' must be a whole number, 1 to 16"},
+    {"blocksz=4096\"", "blocksz=4096\"\nqueues = [2]", "x.toml:12:10: ", "'queues' must be"},
+    {"blocksz=4096\"", "blocksz=4096\"\nnuma = -1",
+     "x.toml:12:8: ", "'numa' must be a whole number, 0 to 1023"},
+    {"blocksz=4096\"", "blocksz=4096\"\nlcores = 2",
+     "x.toml:12:10: ", "'lcores' must be a list of one CPU or two, as [2, 3]"},
+    {"blocksz=4096\"", "blocksz=4096\"\nlcores = []", "x.toml:12:10: ", "one CPU or two"},
+    {"blocksz=4096\"", "blocksz=4096\"\nlcores = [1, 2, 3]", "x.toml:12:10: ", "one CPU or two"},
+    {"blocksz=4096\"", "blocksz=4096\"\nlcores = [2, 2]", "x.toml:12:14: ", "CPU 2 is given twice"},
+    {"blocksz=4096\"", "blocksz=4096\"\nlcores = [2, \"3\"]",
+     "x.toml:12:14: ", "numbers of CPUs, 0 to 1023"},
+    {"blocksz=4096\"", "blocksz=4096\"\nlcores = [1024]", "x.toml:12:11: ", "0 to 1023"},
     {"pci = \"0000:3b:00.0\"", "pci = \"3b:00.0\"", "x.toml:6:7: ", "lspci -D"},
     {"pci = \"0000:3b:00.0\"", "pci = \"0000:3b:00.8\"", "x.toml:6:7: ", "no PCI address"},
     {"pci = \"0000:3b:00.0\"\n", "",
@@ -129,6 +142,18 @@ BOOST_AUTO_TEST_CASE(a_good_file_is_understood) {
     BOOST_TEST(lab->dut.program == "/opt/pathproof");
     BOOST_REQUIRE(lab->dut.devices.size() == 1U);
     BOOST_TEST(lab->dut.devices[0].port == "client0");
+}
+
+BOOST_AUTO_TEST_CASE(queues_lcores_and_the_node_of_a_port_are_read) {
+    const auto lab = parse_lab_file(
+        with("blocksz=4096\"", "blocksz=4096\"\nqueues = 4\nlcores = [3, 2]\nnuma = 1"), "x.toml");
+    BOOST_REQUIRE_MESSAGE(lab, lab.error().message);
+    BOOST_TEST(lab->ports[0].queues == 1);
+    BOOST_TEST(lab->ports[0].lcores.empty());
+    BOOST_TEST(!lab->ports[0].numa.has_value());
+    BOOST_TEST(lab->ports[1].queues == 4);
+    BOOST_TEST((lab->ports[1].lcores == std::vector{3, 2}));
+    BOOST_TEST(lab->ports[1].numa.value_or(-1) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(the_configuration_of_ssh_is_found_from_the_folder_of_the_file) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "harness/lab/first_file.h"
+#include "harness/lab/lcores.h"
 #include "tests/lab/temp_folder.h"
 
 BOOST_AUTO_TEST_SUITE(preflight)
@@ -100,6 +101,58 @@ BOOST_AUTO_TEST_CASE(lcores_on_another_node_than_the_port_are_told_of) {
     BOOST_TEST((check_numa("x", 1, {{0}, {-1}}).outcome == Outcome::kNotLooked));
 }
 
+BOOST_AUTO_TEST_CASE(what_the_file_says_of_a_node_is_held_against_the_kernel) {
+    const Check other = check_numa("x", 0, {{0, 1}, {0}}, 1);
+    BOOST_TEST((other.outcome == Outcome::kBad));
+    says(other.found, "on node 0, and 'numa' of the file says 1");
+    BOOST_TEST((check_numa("x", 1, {{8, 9}, {1}}, 1).outcome == Outcome::kGood));
+    const Check alone = check_numa("x", -1, {{0, 1}, {0}}, 1);
+    BOOST_TEST((alone.outcome == Outcome::kDoubtful));
+    says(alone.found,
+         "on node 1 by the file's 'numa' (the kernel tells none), lcores on CPUs 0, 1");
+    BOOST_TEST((check_numa("x", -1, {{8, 9}, {1}}, 1).outcome == Outcome::kGood));
+}
+
+const std::vector<port::PlacedCpu> kTwoNodes{{0, 0}, {1, 0}, {2, 1}, {3, 1}};
+
+BOOST_AUTO_TEST_CASE(ports_get_lcores_of_their_node_or_those_that_the_file_says) {
+    const auto isolated = [](int cpu) { return cpu == 7; };
+    LabFile lab = two_cables();
+    const std::vector<int> usable{0, 1, 2, 3};
+    BOOST_REQUIRE(place_lcores(lab, kTwoNodes, isolated));
+    BOOST_TEST(lab.ports[0].lcores.empty());
+    BOOST_TEST((lcores_of_run(lab, usable) == std::vector{0, 1}));
+    lab.ports[0].numa = 1;
+    BOOST_REQUIRE(place_lcores(lab, kTwoNodes, isolated));
+    BOOST_TEST((lab.ports[0].lcores == std::vector{2, 3}));
+    BOOST_TEST((lcores_of_run(lab, usable) == std::vector{2, 3}));
+    // The servers' port is the second lcore's, wherever it stands in the file.
+    lab.ports[0].servers = {*frame::parse_ip("203.0.113.2")};
+    lab.ports[1].lcores = {7};
+    BOOST_REQUIRE(place_lcores(lab, kTwoNodes, isolated));
+    BOOST_TEST((lcores_of_run(lab, usable) == std::vector{7, 2}));
+    lab.ports[0].lcores = {7};
+    BOOST_TEST((lcores_of_run(lab, usable) == std::vector{7}));
+    lab.ports[0].lcores.clear();
+    BOOST_TEST((lcores_of_run(lab, usable) == std::vector{7, 0}));
+
+    lab.ports[1].lcores = {9};
+    Status refused = place_lcores(lab, kTwoNodes, isolated);
+    BOOST_REQUIRE(!refused);
+    says(refused.error().message,
+         "'lcores' of tester port 'b': CPU 9 is not one that this process may use (0, 1, 2, 3)");
+    lab.ports[1].lcores.clear();
+    lab.ports[1].numa = 2;
+    refused = place_lcores(lab, kTwoNodes, isolated);
+    BOOST_REQUIRE(!refused);
+    says(refused.error().message,
+         "'numa' of tester port 'b': no CPU that this process may use is on "
+         "node 2; theirs: 0, 1");
+    lab.ports[0].lcores.clear();
+    const std::vector<port::PlacedCpu> untold{{0, -1}};
+    BOOST_TEST(static_cast<bool>(place_lcores(lab, untold, isolated)));
+}
+
 BOOST_AUTO_TEST_CASE(of_several_looks_at_a_clock_the_quickest_counts) {
     const ClockReading reading =
         best_of({{0, 500'000'000, 900'000'000},
@@ -159,7 +212,14 @@ BOOST_AUTO_TEST_CASE(a_probe_frame_says_whose_it_is_to_those_who_know_its_mark) 
 BOOST_AUTO_TEST_CASE(the_testers_machine_is_looked_at_port_by_port) {
     const TempFolder folder;
     const LabFile lab = two_cables();
-    const auto checks = [&] { return check_tester_machine(lab, {{0}, {0}}, folder.files()); };
+    const auto checks = [&] {
+        return check_tester_machine(
+            lab,
+            [](const TesterPort&) {
+                return PlacedCpus{{0}, {0}};
+            },
+            folder.files());
+    };
     folder.write("proc/meminfo", "HugePages_Free: 4\nHugepagesize: 2048 kB\n");
     BOOST_TEST((check_of(checks(), "device").outcome == Outcome::kBad));
     const std::string nic = "sys/bus/pci/devices/0000:00:03.0";
@@ -195,6 +255,7 @@ BOOST_AUTO_TEST_CASE(a_first_lab_file_can_be_read_and_says_what_is_left_alone_an
     found.tester = {device("eth0", "0000:00:01.0", true), device("ens2", "0000:3b:00.0", false),
                     device("ens3", "0000:3b:00.1", true), device("ens4", "0000:3b:00.2", true)};
     found.tester[0].objections = {"carries the default route"};
+    found.tester[2].numa_node = 1;
     found.tester[3].use.addresses = {*parse_prefix("192.0.2.9/24")};
     found.dut.where = "root@dut1";
     found.dut.kind = Dut::Kind::kSsh;
@@ -209,6 +270,8 @@ BOOST_AUTO_TEST_CASE(a_first_lab_file_can_be_read_and_says_what_is_left_alone_an
     BOOST_TEST(to_string(file->ports[1].addresses.at(0)) == "192.0.2.9/24");
     BOOST_TEST(file->ports[2].device == "0000:3b:00.0");
     BOOST_TEST(file->ports[2].servers.size() == 2u);
+    BOOST_TEST(file->ports[0].numa.value_or(-1) == 1);
+    BOOST_TEST(!file->ports[1].numa.has_value());
     BOOST_TEST((file->modules == std::vector<std::string>{"vfio-pci"}));
     BOOST_TEST(file->dut.where == "root@dut1");
     BOOST_TEST(file->dut.devices.at(0).name == "ens5");

@@ -173,6 +173,55 @@ BOOST_AUTO_TEST_CASE(a_clock_that_is_off_is_said) {
     check(healthy(), "not invariant", "", unsteady);
 }
 
+// A CPU that does not vouch for its counter, as an emulated one.
+BOOST_AUTO_TEST_CASE(
+    a_counter_that_is_not_invariant_is_judged_by_a_clock_that_is_not_made_from_it) {
+    RunFacts facts = kFacts;
+    facts.counter_invariant = false;
+    facts.clock_source = "hpet";
+    TrialReport steady = healthy();
+    steady.counter = {.readings = 20,
+                      .elapsed_ns = 2'000'000'000,
+                      .farthest_ns = -30'000,
+                      .uncertain_ns = 12'000};
+    check_trial(steady, facts);
+    BOOST_TEST(steady.objections.empty());
+    BOOST_TEST(
+        steady.clock_proof.find("at most 30 us off CLOCK_MONOTONIC (hpet)") != std::string::npos,
+        steady.clock_proof);
+    for (const char* itself : {"tsc", "kvm-clock", "changed", ""}) {
+        RunFacts same = facts;
+        same.clock_source = itself;
+        check(steady, "no other clock to hold it against", "", same);
+    }
+    TrialReport off = steady;
+    off.counter.farthest_ns = -195'000;  // with the reading's own uncertainty more than 100 ppm
+    check(off, "the worst was 195 us off CLOCK_MONOTONIC (hpet)", "", facts);
+    TrialReport brief = steady;
+    brief.counter.elapsed_ns = 900'000'000;
+    check(brief, "too short", "", facts);
+    TrialReport seldom = steady;
+    seldom.counter.readings = 7;
+    check(seldom, "7 readings", "", facts);
+    // Nothing is said of a counter that the CPU vouches for.
+    check_trial(steady, kFacts);
+    BOOST_TEST(steady.clock_proof.empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_reading_that_is_farthest_off_counts) {
+    const pathproof::traffic::TscClock clock(1'000'000'000);
+    const pathproof::port::ClockReading start{.tsc = 500, .monotonic_ns = 1000, .window = 7};
+    const std::vector<pathproof::port::ClockReading> readings = {
+        {.tsc = 600, .monotonic_ns = 1100, .window = 9},
+        {.tsc = 2400, .monotonic_ns = 3000, .window = 8},  // another CPU, whose counter is behind
+        {.tsc = 2550, .monotonic_ns = 3000, .window = 8}};
+    const CounterWatch watch = watch_counter(start, readings, clock);
+    BOOST_TEST(watch.readings == 3u);
+    BOOST_TEST(watch.elapsed_ns == 2000);
+    BOOST_TEST(watch.farthest_ns == -100);
+    BOOST_TEST(watch.uncertain_ns == 9);
+}
+
 BOOST_AUTO_TEST_CASE(troubles_of_ports_and_lcores_are_handed_on) {
     RunFacts facts = kFacts;
     facts.troubles = {"port p0: the link is down"};

@@ -44,4 +44,21 @@ BOOST_AUTO_TEST_CASE(there_are_no_more_of_them_than_asked_for) {
     BOOST_TEST(usable_cpus(all.size() + 1).size() == all.size());
 }
 
+// As with isolcpus=: what is not among the usable ones can be named.
+BOOST_AUTO_TEST_CASE(a_thread_may_be_pinned_to_a_cpu_that_it_does_not_run_on) {
+    const std::vector<int> all = usable_cpus();
+    const auto pinned = [&] {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(static_cast<std::size_t>(all.front()), &set);
+        BOOST_REQUIRE(sched_setaffinity(0, sizeof set, &set) == 0);
+        BOOST_TEST(may_pin_to(all.back()));
+        BOOST_TEST(usable_cpus() == std::vector<int>{all.front()},
+                   boost::test_tools::per_element());
+    };
+    std::async(std::launch::async, pinned).get();
+    BOOST_TEST(!may_pin_to(-1));
+    BOOST_TEST(!may_pin_to(CPU_SETSIZE - 1));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

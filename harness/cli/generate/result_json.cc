@@ -180,6 +180,9 @@ json result_json(const GenerateResult& result) {
     if (report.clock_ppm) {
         out["clock_ppm"] = *report.clock_ppm;
     }
+    if (!report.clock_proof.empty()) {
+        out["clock_proof"] = report.clock_proof;
+    }
     out["remarks"] = result.remarks();
     if (result.tracked) {
         add_arrivals(out, report);

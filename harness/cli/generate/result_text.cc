@@ -176,6 +176,7 @@ std::string worker_rows(const TrialReport& report) {
     text += report.clock_ppm
                 ? fmt::format("  clock: {:+.1f} ppm against CLOCK_MONOTONIC\n", *report.clock_ppm)
                 : "  clock: the run was too short to compare it\n";
+    text += report.clock_proof.empty() ? "" : "  clock: " + report.clock_proof + "\n";
     return text;
 }
 

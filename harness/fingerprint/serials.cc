@@ -1,0 +1,77 @@
+#include "harness/fingerprint/serials.h"
+
+#include <fmt/format.h>
+
+namespace pathproof::fingerprint {
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+// What can be printed, without blanks at the end.
+std::string text_of(Bytes bytes) {
+    std::string text;
+    for (const std::uint8_t byte : bytes) {
+        text += byte >= 0x20 && byte < 0x7f ? static_cast<char>(byte) : ' ';
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text;
+}
+
+// Two letters, a length and that many bytes, one behind the other.
+std::string keyword(Bytes fields, char first, char second) {
+    constexpr std::size_t kHead = 3;
+    while (fields.size() >= kHead && fields.size() - kHead >= fields[2]) {
+        if (fields[0] == first && fields[1] == second) {
+            return text_of(fields.subspan(kHead, fields[2]));
+        }
+        fields = fields.subspan(kHead + fields[2]);
+    }
+    return "";
+}
+
+std::uint32_t word_at(Bytes bytes, std::size_t at) {
+    return bytes[at] | bytes[at + 1] << 8 | bytes[at + 2] << 16 |
+           static_cast<std::uint32_t>(bytes[at + 3]) << 24;
+}
+
+}  // namespace
+
+std::string vpd_serial(Bytes vpd) {
+    constexpr std::uint8_t kLarge = 0x80;
+    constexpr std::uint8_t kReadOnly = 0x90;
+    constexpr std::size_t kHead = 3;
+    // A small resource (its end tag) comes last.
+    while (vpd.size() >= kHead && (vpd[0] & kLarge) != 0) {
+        const std::size_t length = vpd[1] | std::size_t{vpd[2]} << 8;
+        if (length > vpd.size() - kHead) {
+            return "";
+        }
+        if (vpd[0] == kReadOnly) {
+            return keyword(vpd.subspan(kHead, length), 'S', 'N');
+        }
+        vpd = vpd.subspan(kHead + length);
+    }
+    return "";
+}
+
+std::string device_serial_number(Bytes config) {
+    constexpr std::size_t kFirst = 0x100;
+    constexpr std::size_t kBytes = 12;
+    constexpr std::uint32_t kSerialNumber = 3;
+    constexpr int kMost = 960 / 2;  // of capabilities in the extended space; a circle ends there
+    std::size_t at = kFirst;
+    for (int seen = 0; seen < kMost && at >= kFirst && at + kBytes <= config.size(); ++seen) {
+        const std::uint32_t head = word_at(config, at);
+        if ((head & 0xffff) == kSerialNumber) {
+            std::string text;
+            for (std::size_t i = kBytes; i-- > 4;) {
+                text += fmt::format("{}{:02x}", text.empty() ? "" : "-", config[at + i]);
+            }
+            return text;
+        }
+        at = head >> 20 & 0xffc;
+    }
+    return "";
+}
+
+}  // namespace pathproof::fingerprint

@@ -1,0 +1,18 @@
+// Serial numbers of PCI devices, out of what the kernel hands on of them as bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace pathproof::fingerprint {
+
+// "SN" of the read-only part of vital product data (PCI Local Bus 3.0, appendix I; sysfs: vpd). Empty:
+// it has none, or is no such data.
+std::string vpd_serial(std::span<const std::uint8_t> vpd);
+
+// Of the Device Serial Number capability (PCI Express Base 7.9.3; sysfs: config), as lspci writes it:
+// "00-11-22-ff-ff-33-44-55". Empty: the device has none.
+std::string device_serial_number(std::span<const std::uint8_t> config);
+
+}  // namespace pathproof::fingerprint
