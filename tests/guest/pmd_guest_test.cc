@@ -185,7 +185,8 @@ std::string run(const PmdPlan& plan, std::chrono::seconds patience) {
         "2", "-m", "1024", "-device", "intel-iommu,intremap=on,caching-mode=on", "-kernel",
         kernel->image, "-initrd", image.path(), "-append",
         // The second CPU is the tester's lcore and nothing else's.
-        "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off quiet intel_iommu=on isolcpus=1",
+        "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off no_timer_check quiet intel_iommu=on "
+        "isolcpus=1",
         "-serial", "stdio"};
     for (std::size_t i = 0; i < plan.pmds.size(); ++i) {
         for (const int end : {0, 1}) {
