@@ -75,7 +75,7 @@ std::vector<std::string> command_of(const ProgramPlan& plan, const MemoryFile& i
         "-initrd",
         image.path(),
         "-append",
-        "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off quiet",
+        "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off no_timer_check quiet",
         "-serial",
         "file:" + console.path(),
         "-chardev",
