@@ -10,6 +10,8 @@
 #include <charconv>
 #include <fstream>
 
+#include "dataplane/port/emulated.h"
+
 namespace pathproof::port {
 namespace {
 
@@ -29,13 +31,14 @@ std::string listed(const std::vector<std::string>& names) {
     return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-// The NIC of a virtual machine that is emulated and not passed through carries the subsystem vendor
-// of its hypervisor: Red Hat (QEMU), VMware, Microsoft.
-bool is_emulated(const std::string& pci_address) {
-    std::ifstream file("/sys/bus/pci/devices/" + pci_address + "/subsystem_vendor");
-    std::string vendor;
-    file >> vendor;
-    return vendor == "0x1af4" || vendor == "0x15ad" || vendor == "0x1414";
+bool is_emulated_device(const std::string& pci_address) {
+    const auto word_of = [&](const char* name) {
+        std::ifstream file("/sys/bus/pci/devices/" + pci_address + "/" + name);
+        std::string word;
+        file >> word;
+        return word;
+    };
+    return is_emulated(word_of("subsystem_vendor"), word_of("subsystem_device"));
 }
 
 }  // namespace
@@ -131,7 +134,7 @@ Evidence evidence_of(std::string_view driver, const std::string& device) {
     const bool is_virtual = std::find(kVirtual.begin(), kVirtual.end(), driver) != kVirtual.end();
     // A vdev of a driver unknown here is not called hardware: only a device on a bus is (it has a
     // colon).
-    if (is_virtual || device.find(':') == std::string::npos || is_emulated(device)) {
+    if (is_virtual || device.find(':') == std::string::npos || is_emulated_device(device)) {
         return Evidence::kVirtual;
     }
     return Evidence::kPhysical;

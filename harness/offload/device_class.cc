@@ -5,19 +5,14 @@
 #include <algorithm>
 #include <array>
 
+#include "dataplane/port/emulated.h"
+
 namespace pathproof::offload {
 namespace {
 
 // Paravirtual NICs sit on a PCI bus as well; ena and gve as net_ena and net_gve of port::Evidence.
 constexpr std::array<std::string_view, 8> kParavirtual = {
     "virtio_net", "vmxnet3", "hv_netvsc", "xen_netfront", "vif", "ena", "gve", "ibmveth"};
-
-// An emulated NIC carries the subsystem vendor of its hypervisor: Red Hat (QEMU), VMware,
-// Microsoft.
-bool is_emulated(const agent::PciIds& pci) {
-    return pci.subsystem_vendor == "0x1af4" || pci.subsystem_vendor == "0x15ad" ||
-           pci.subsystem_vendor == "0x1414";
-}
 
 }  // namespace
 
@@ -27,8 +22,10 @@ port::Evidence class_of_device(const agent::DeviceInfo& info) {
     }
     // usb_make_path() words it "usb-0000:00:14.0-1".
     const bool on_usb = info.bus.starts_with("usb-");
-    return on_usb || (info.pci && !is_emulated(*info.pci)) ? port::Evidence::kPhysical
-                                                           : port::Evidence::kVirtual;
+    return on_usb || (info.pci &&
+                      !port::is_emulated(info.pci->subsystem_vendor, info.pci->subsystem_device))
+               ? port::Evidence::kPhysical
+               : port::Evidence::kVirtual;
 }
 
 port::Evidence class_of_ports(port::Evidence device, port::Evidence far) {
