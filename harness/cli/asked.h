@@ -33,10 +33,12 @@ void add_run_options(CLI::App& command, verdict::RunOptions& asked);
 template <typename Options, typename ExitCode, typename Print>
 int run_to_end(const Result<SessionOptions>& session, const Options& options,
                const ExitCode& exit_code, const Print& print) {
-    const auto expected =
-        session ? Expected::read(options.baseline) : Result<Expected>(pass_on(session.error()));
-    auto result =
-        expected ? run_session(*session) : Result<verdict::RunResult>(pass_on(expected.error()));
+    // What is wrong with a file is said before what is wrong with a device.
+    const auto expected = Expected::read(options.baseline);
+    if (!expected || !session) {
+        return complain(expected ? session.error() : expected.error());
+    }
+    auto result = run_session(*session);
     if (!result) {
         return complain(result.error());
     }
