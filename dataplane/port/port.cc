@@ -392,7 +392,9 @@ Status Port::start() {
 }
 
 Status Port::await_link(const rte_eth_dev_info& device) {
-    const bool has_cable = evidence_of(device.driver_name, config_.device) == Evidence::kPhysical;
+    // Emulated NICs take their time, too. Only a device on a bus has a colon.
+    const bool has_cable = config_.device.find(':') != std::string::npos &&
+                           evidence_of(device.driver_name, config_.device) != Evidence::kSimulated;
     if (!has_cable || config_.link_wait.count() == 0 || wait_for_link(id_, config_.link_wait)) {
         return {};
     }

@@ -432,13 +432,13 @@ BOOST_AUTO_TEST_CASE(one_pair_of_nics_is_bound_carries_its_frames_and_goes_back)
         marked("before", settings_of_interfaces()) +
         marked("bind",
                "pathproof lab bind --hugepages 200 0000:00:04.0 0000:00:05.0; echo exit $?") +
-        marked("generate", generate(0, 0, 0, 1, "--cpu 1 --count 20000 --outstanding 2")) +
+        marked("generate", generate(0, 0, 0, 1, "--cpu 1 --count 80000 --outstanding 2")) +
         marked("down", "pathproof lab down; echo exit $?") +
         marked("after", settings_of_interfaces());
     const std::string said = run(plan, std::chrono::seconds(250));
     BOOST_TEST(contains(part(said, "bind"), "exit 0"), part(said, "bind"));
     const json result = result_in(part(said, "generate"));
-    check_all_came(result, 20'000);
+    check_all_came(result, 80'000);
     BOOST_TEST(result["driver"] == "net_e1000_em");
     BOOST_TEST(contains(part(said, "down"), "exit 0"), part(said, "down"));
     BOOST_TEST(part(said, "after") == part(said, "before"));
