@@ -8,8 +8,10 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -51,6 +53,11 @@ std::string kernel_reason(const nlmsghdr& message, const nlmsgerr& error) {
     return reason;
 }
 
+// The kernel writes errno negated. Of the least int there is no negative.
+int error_number(int code) {
+    return -std::max(code, -std::numeric_limits<int>::max());
+}
+
 }  // namespace
 
 Result<Progress> read_end(const nlmsghdr& message) {
@@ -60,7 +67,7 @@ Result<Progress> read_end(const nlmsghdr& message) {
             std::memcpy(&code, mnl_nlmsg_get_payload(&message), sizeof code);
         }
         if (code < 0) {
-            return Failure(ctnetlink_error(-code, "read from ctnetlink", {}));
+            return Failure(ctnetlink_error(error_number(code), "read from ctnetlink", {}));
         }
         return Progress::kDone;
     }
@@ -73,8 +80,8 @@ Result<Progress> read_end(const nlmsghdr& message) {
     }
     const auto* error = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(&message));
     if (error->error != 0) {
-        return Failure(
-            ctnetlink_error(-error->error, "ask ctnetlink", kernel_reason(message, *error)));
+        return Failure(ctnetlink_error(error_number(error->error), "ask ctnetlink",
+                                       kernel_reason(message, *error)));
     }
     return Progress::kDone;
 }
