@@ -132,17 +132,14 @@ std::string check_counter(TrialReport& report, const RunFacts& facts) {
     if (off + static_cast<double>(watch.uncertain_ns) > most) {
         return fmt::format(
             "{}: of {} readings in {:.1f} s the worst was {:.0f} us off CLOCK_MONOTONIC ({}), read "
-            "to "
-            "{:.0f} us",
+            "to {:.0f} us",
             no_word, watch.readings, static_cast<double>(watch.elapsed_ns) / 1e9, off / 1e3,
             facts.clock_source, static_cast<double>(watch.uncertain_ns) / 1e3);
     }
     report.clock_proof = fmt::format(
         "the time-stamp counter is not invariant by the CPU's flags; in {} readings (every 100 ms, "
-        "and "
-        "on each lcore before and after), {:.1f} s long, it was at most {:.0f} us off "
-        "CLOCK_MONOTONIC "
-        "({}), read to {:.0f} us",
+        "and on each lcore before and after), {:.1f} s long, it was at most {:.0f} us off "
+        "CLOCK_MONOTONIC ({}), read to {:.0f} us",
         watch.readings, static_cast<double>(watch.elapsed_ns) / 1e9, off / 1e3, facts.clock_source,
         static_cast<double>(watch.uncertain_ns) / 1e3);
     return {};

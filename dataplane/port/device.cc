@@ -38,7 +38,7 @@ bool is_emulated_device(const std::string& pci_address) {
         file >> word;
         return word;
     };
-    return is_emulated(word_of("subsystem_vendor"), word_of("subsystem_device"));
+    return is_emulated(word_of("device"), word_of("subsystem_vendor"), word_of("subsystem_device"));
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ port::Evidence class_of_device(const agent::DeviceInfo& info) {
     }
     // usb_make_path() words it "usb-0000:00:14.0-1".
     const bool on_usb = info.bus.starts_with("usb-");
-    return on_usb || (info.pci &&
-                      !port::is_emulated(info.pci->subsystem_vendor, info.pci->subsystem_device))
+    return on_usb || (info.pci && !port::is_emulated(info.pci->device, info.pci->subsystem_vendor,
+                                                     info.pci->subsystem_device))
                ? port::Evidence::kPhysical
                : port::Evidence::kVirtual;
 }

@@ -32,10 +32,11 @@ BOOST_AUTO_TEST_CASE(only_a_driver_of_hardware_on_a_bus_is_physical) {
     BOOST_TEST(is(seen("ixgbe", "0000:3b:00.0", "0x8086"), Evidence::kPhysical));
     BOOST_TEST(is(seen("r8152", "usb-0000:00:14.0-1"), Evidence::kPhysical));
     BOOST_TEST(is(seen("e1000", "0000:00:03.0", "0x1af4"), Evidence::kVirtual));
-    // QEMU's e1000e has no subsystem device.
+    // QEMU's e1000e has no subsystem device, nor have some boards with other NICs.
     agent::DeviceInfo e1000e = device("e1000e", "0000:00:03.0", "0x8086");
-    BOOST_TEST(is(class_of_device(e1000e), Evidence::kPhysical));
     e1000e.pci->subsystem_device = "0x0000";
+    BOOST_TEST(is(class_of_device(e1000e), Evidence::kPhysical));
+    e1000e.pci->device = "0x10d3";
     BOOST_TEST(is(class_of_device(e1000e), Evidence::kVirtual));
     BOOST_TEST(is(seen("ixgbe", "0000:99:00.0"), Evidence::kVirtual));
     BOOST_TEST(is(seen("veth", ""), Evidence::kVirtual));
