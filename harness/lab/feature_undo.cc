@@ -76,8 +76,8 @@ Status undo_on(const std::string& device, const std::vector<Note>& notes, UndoRe
     for (const Note* note : back) {
         const Feature* feature = feature_named(*after, note->name);
         if (feature == nullptr || feature->requested != was_requested(*note)) {
-            report.problems.push_back(
-                fmt::format("could not put back {}: {} does not take it", describe(*note), device));
+            report.problems.push_back(fmt::format("could not put back {}: {} does not take it",
+                                                  undo_kind(note->kind).describe(*note), device));
             report.left.push_back(*note);
         } else {
             report.done.push_back({.kind = Kind::kFeature,

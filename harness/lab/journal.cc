@@ -186,7 +186,7 @@ struct Journal::Impl {
             return open;
         }
         UndoReport report;
-        const Status undone = undo_note(notes_of(of_it).front(), files, report);
+        const Status undone = undo_kind(thing.kind).undo(notes_of(of_it).front(), files, report);
         left_alone.insert(left_alone.end(), report.left_alone.begin(), report.left_alone.end());
         return undone ? append(done_line(thing)) : undone;
     }

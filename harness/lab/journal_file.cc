@@ -1,50 +1,16 @@
 #include "harness/lab/journal_file.h"
 
-#include <array>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "harness/lab/json_text.h"
+#include "harness/lab/undo.h"
 
 namespace pathproof::lab {
 namespace {
 
 using nlohmann::json;
-using Kind = UndoAction::Kind;
-
-constexpr std::array<std::pair<Kind, const char*>, 12> kKindNames{{
-    {Kind::kNetns, "netns"},
-    {Kind::kSysctl, "sysctl"},
-    {Kind::kHugepages, "hugepages"},
-    {Kind::kFeature, "feature"},
-    {Kind::kIp, "ip"},
-    {Kind::kXdp, "xdp"},
-    {Kind::kRules, "rules"},
-    {Kind::kSteering, "steering"},
-    {Kind::kBinding, "binding"},
-    {Kind::kModule, "module"},
-    {Kind::kParameter, "parameter"},
-    {Kind::kFolder, "folder"},
-}};
-
-const char* kind_name(Kind kind) {
-    for (const auto& [known, name] : kKindNames) {
-        if (known == kind) {
-            return name;
-        }
-    }
-    return "";
-}
-
-std::optional<Kind> kind_from_name(const std::string& name) {
-    for (const auto& [kind, known] : kKindNames) {
-        if (name == known) {
-            return kind;
-        }
-    }
-    return std::nullopt;
-}
-
 std::string to_line(const json& object) {
     return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -66,11 +32,11 @@ bool take_header(const json& line, JournalContent& content) {
 }
 
 std::optional<UndoAction> action_in(const json& line, const char* word) {
-    const auto kind = kind_from_name(text_of(line, word));
-    if (!kind) {
+    const auto kind = std::ranges::find(undo_kinds(), text_of(line, word), &UndoKind::name);
+    if (kind == undo_kinds().end()) {
         return std::nullopt;
     }
-    return UndoAction{.kind = *kind,
+    return UndoAction{.kind = kind->kind,
                       .name = text_of(line, "name"),
                       .value = text_of(line, "value"),
                       .set = text_of(line, "set"),
@@ -127,7 +93,7 @@ std::string header_line(const JournalHeader& header) {
 }
 
 std::string action_line(const UndoAction& action) {
-    json line{{"undo", kind_name(action.kind)}};
+    json line{{"undo", undo_kind(action.kind).name}};
     for (const auto& [key, value] :
          {std::pair{"name", &action.name}, std::pair{"value", &action.value},
           std::pair{"set", &action.set}, std::pair{"place", &action.place},
@@ -141,7 +107,7 @@ std::string action_line(const UndoAction& action) {
 
 std::string done_line(const UndoAction& action) {
     return to_line(
-        {{"done", kind_name(action.kind)}, {"name", action.name}, {"place", action.place}});
+        {{"done", undo_kind(action.kind).name}, {"name", action.name}, {"place", action.place}});
 }
 
 std::string kept_line(const std::string& what) {
@@ -170,27 +136,6 @@ JournalContent parse_journal(std::string_view text) {
     JournalContent content;
     read_lines(text, content);
     return content;
-}
-
-std::string describe(const UndoAction& action) {
-    const std::string where = action.netns.empty() ? "" : action.netns + " ";
-    switch (action.kind) {
-        case Kind::kNetns: return fmt::format("network namespace {}", action.name);
-        case Kind::kSysctl: return fmt::format("sysctl {} = {}", action.name, action.value);
-        case Kind::kHugepages: return fmt::format("hugepages: {}", action.value);
-        case Kind::kFeature:
-            return fmt::format("{}{}: {} {}", where, action.device, action.name, action.value);
-        case Kind::kIp: return fmt::format("{}ip {}", where, action.name);
-        case Kind::kXdp: return fmt::format("{}{}: no XDP program", where, action.device);
-        case Kind::kRules: return fmt::format("iptables table {}", action.name);
-        case Kind::kFolder: return fmt::format("folder {}", action.name);
-        case Kind::kSteering:
-            return fmt::format("{}{}: rps_cpus {}", where, action.device, action.value);
-        case Kind::kBinding: return fmt::format("the driver of PCI device {}", action.name);
-        case Kind::kModule: return fmt::format("module {} not loaded", action.name);
-        case Kind::kParameter: return fmt::format("/sys/module/{} = {}", action.name, action.value);
-    }
-    return {};
 }
 
 }  // namespace pathproof::lab

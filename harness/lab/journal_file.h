@@ -84,8 +84,4 @@ JournalContent parse_journal(std::string_view text);
 // Adds further lines to what was read.
 void read_lines(std::string_view text, JournalContent& content);
 
-// What the user is told about an action: "network namespace pp-1a2b-dut", "sysctl
-// net.ipv4.ip_forward = 0".
-std::string describe(const UndoAction& action);
-
 }  // namespace pathproof::lab

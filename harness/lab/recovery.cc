@@ -133,9 +133,10 @@ UndoReport undo_once(const JournalContent& content, const KernelFiles& files) {
         if (rebooted && note.kind != UndoAction::Kind::kNetns) {
             continue;
         }
-        if (const Status undone = undo_note(note, files, report); !undone) {
-            report.problems.push_back(
-                fmt::format("could not put back {}: {}", describe(note), undone.error().message));
+        if (const Status undone = undo_kind(note.kind).undo(note, files, report); !undone) {
+            report.problems.push_back(fmt::format("could not put back {}: {}",
+                                                  undo_kind(note.kind).describe(note),
+                                                  undone.error().message));
             report.left.push_back(note);
         }
     }

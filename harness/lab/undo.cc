@@ -206,6 +206,67 @@ Status undo_ip(const Note& note, UndoReport& report) {
     return ran ? Status() : pass_on(ran.error());
 }
 
+std::string of_device(const UndoAction& action, const std::string& what) {
+    return fmt::format("{}{}{}: {}", action.netns, action.netns.empty() ? "" : " ", action.device,
+                       what);
+}
+
+constexpr UndoKind kUndoKinds[] = {
+    {Kind::kNetns, "netns",
+     [](const UndoAction& action) { return "network namespace " + action.name; },
+     [](const Note& note, const KernelFiles&, UndoReport& report) {
+         return undo_netns(note, report);
+     }},
+    {Kind::kSysctl, "sysctl",
+     [](const UndoAction& action) { return "sysctl " + action.name + " = " + action.value; },
+     [](const Note& note, const KernelFiles& files, UndoReport& report) {
+         return note.place.empty()
+                    ? undo_sysctl(note, files, report)
+                    : at_netns(note.place, [&] { return undo_sysctl(note, files, report); });
+     }},
+    {Kind::kHugepages, "hugepages",
+     [](const UndoAction& action) { return "hugepages: " + action.value; }, undo_hugepages},
+    {Kind::kFeature, "feature",
+     [](const UndoAction& action) { return of_device(action, action.name + " " + action.value); },
+     nullptr},
+    {Kind::kIp, "ip",
+     [](const UndoAction& action) {
+         return action.netns + (action.netns.empty() ? "ip " : " ip ") + action.name;
+     },
+     [](const Note& note, const KernelFiles&, UndoReport& report) {
+         return undo_ip(note, report);
+     }},
+    {Kind::kXdp, "xdp",
+     [](const UndoAction& action) { return of_device(action, "no XDP program"); },
+     [](const Note& note, const KernelFiles&, UndoReport& report) {
+         return undo_xdp(note, report);
+     }},
+    {Kind::kRules, "rules",
+     [](const UndoAction& action) { return "iptables table " + action.name; },
+     [](const Note& note, const KernelFiles&, UndoReport& report) {
+         return at_netns(note.place, [&] { return undo_rules(note, report); });
+     }},
+    {Kind::kSteering, "steering",
+     [](const UndoAction& action) { return of_device(action, "rps_cpus " + action.value); },
+     [](const Note& note, const KernelFiles&, UndoReport& report) {
+         return undo_steering(note, report);
+     }},
+    {Kind::kBinding, "binding",
+     [](const UndoAction& action) { return "the driver of PCI device " + action.name; },
+     [](const Note& note, const KernelFiles& files, UndoReport& report) {
+         return at_netns(note.place, [&] { return undo_binding(note, files, report); });
+     }},
+    {Kind::kModule, "module",
+     [](const UndoAction& action) { return "module " + action.name + " not loaded"; }, undo_module},
+    {Kind::kParameter, "parameter",
+     [](const UndoAction& action) { return "/sys/module/" + action.name + " = " + action.value; },
+     undo_parameter},
+    {Kind::kFolder, "folder", [](const UndoAction& action) { return "folder " + action.name; },
+     [](const Note& note, const KernelFiles&, UndoReport& report) {
+         return undo_folder(note, report);
+     }},
+};
+
 }  // namespace
 
 bool Note::is_ours(const std::string& now) const {
@@ -295,26 +356,12 @@ Status write_sysctl(const std::string& name, const std::string& value, const Ker
     return {};
 }
 
-Status undo_note(const Note& note, const KernelFiles& files, UndoReport& report) {
-    switch (note.kind) {
-        case Kind::kNetns: return undo_netns(note, report);
-        case Kind::kSysctl:
-            return note.place.empty()
-                       ? undo_sysctl(note, files, report)
-                       : at_netns(note.place, [&] { return undo_sysctl(note, files, report); });
-        case Kind::kHugepages: return undo_hugepages(note, files, report);
-        case Kind::kFeature: break;
-        case Kind::kIp: return undo_ip(note, report);
-        case Kind::kXdp: return undo_xdp(note, report);
-        case Kind::kRules: return at_netns(note.place, [&] { return undo_rules(note, report); });
-        case Kind::kSteering: return undo_steering(note, report);
-        case Kind::kBinding:
-            return at_netns(note.place, [&] { return undo_binding(note, files, report); });
-        case Kind::kModule: return undo_module(note, files, report);
-        case Kind::kParameter: return undo_parameter(note, files, report);
-        case Kind::kFolder: return undo_folder(note, report);
-    }
-    return {};
+std::span<const UndoKind> undo_kinds() {
+    return kUndoKinds;
+}
+
+const UndoKind& undo_kind(Kind kind) {
+    return *std::ranges::find(kUndoKinds, kind, &UndoKind::kind);
 }
 
 }  // namespace pathproof::lab

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,18 @@ struct UndoReport {
     std::vector<UndoAction> left;         // the things of `problems`, oldest first
 };
 
-// Undoes one note of any kind but kFeature (feature_undo.h). An error: it could not be put back.
-Status undo_note(const Note& note, const KernelFiles& files, UndoReport& report);
+// One kind of thing that is put back. A new kind is a member of UndoAction::Kind and a row in undo.cc.
+struct UndoKind {
+    UndoAction::Kind kind;
+    const char* name;  // in a journal's lines: journals of other versions are read by it
+    // What the user is told: "network namespace pp-1a2b-dut", "sysctl net.ipv4.ip_forward = 0".
+    std::string (*describe)(const UndoAction& action);
+    // An error: it could not be put back. nullptr: only together with others of its device
+    // (feature_undo.h).
+    Status (*undo)(const Note& note, const KernelFiles& files, UndoReport& report);
+};
+std::span<const UndoKind> undo_kinds();
+const UndoKind& undo_kind(UndoAction::Kind kind);
 
 // "vm.nr_hugepages is 300, set by somebody else since: left"
 std::string left_to_others(const std::string& what, const std::string& value);

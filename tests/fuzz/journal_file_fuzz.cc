@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 
-#include "harness/lab/journal_file.h"
+#include "harness/lab/undo.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace pathproof::lab;
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
     std::string again = header_line(content.header);
     for (const UndoAction& action : content.actions) {
-        fuzz::require(!describe(action).empty(), "an action without words");
+        fuzz::require(!undo_kind(action.kind).describe(action).empty(), "an action without words");
         again += action_line(action);
     }
     if (content.kept) {
