@@ -139,6 +139,9 @@ std::string coverage_text(const Coverage& coverage) {
 }
 
 std::string coverage_html(const RunResult& run) {
+    if (run.scenarios.empty()) {
+        return "";
+    }
     std::string rows;
     std::string lists;
     for (const ScenarioResult& scenario : run.scenarios) {

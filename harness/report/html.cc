@@ -133,6 +133,32 @@ std::string repeat_html(const RunResult& run) {
         escape_markup(run.version), escape_markup(run.started_at));
 }
 
+std::string scenarios_html(const RunResult& run) {
+    std::string html;
+    for (const ScenarioResult& scenario : run.scenarios) {
+        html += scenario_html(scenario);
+    }
+    return html;
+}
+
+std::string environment_section_html(const RunResult& run) {
+    return R"(<section class="page" id="environment"><h2>Environment</h2><p class="lead">What this run ran on. )"
+           R"(Each value stands with its source; a value that could not be read says so.</p><div class="groups">)" +
+           environment_html(run.environment) + "</div></section>";
+}
+
+// In their order on the page; one that has nothing to say is empty. A new section is a row here.
+constexpr std::string (*kPageSections[])(const RunResult& run) = {
+    verdict_html,
+    class_html,
+    overview_html,
+    coverage_html,
+    scenarios_html,
+    [](const RunResult& run) { return run.prices ? prices_html(*run.prices) : std::string(); },
+    repeat_html,
+    environment_section_html,
+};
+
 }  // namespace
 
 std::string meaning(const RunResult& run) {
@@ -161,19 +187,11 @@ const char* subject_of(const std::string& evidence_class) {
 }
 
 std::string html_page(const RunResult& run) {
-    std::string html = page_head(name(run.verdict)) + "<body>" + masthead_html(run) + "<main>" +
-                       verdict_html(run) + class_html(run) + overview_html(run) +
-                       (run.scenarios.empty() ? "" : coverage_html(run));
-    for (const ScenarioResult& scenario : run.scenarios) {
-        html += scenario_html(scenario);
+    std::string html = page_head(name(run.verdict)) + "<body>" + masthead_html(run) + "<main>";
+    for (const auto section : kPageSections) {
+        html += section(run);
     }
-    html += run.prices ? prices_html(*run.prices) : "";
-    html += repeat_html(run);
-    html +=
-        R"(<section class="page" id="environment"><h2>Environment</h2><p class="lead">What this run ran on. )"
-        R"(Each value stands with its source; a value that could not be read says so.</p><div class="groups">)" +
-        environment_html(run.environment) + "</div></section></main>";
-    return html + "<script type=\"application/json\" id=\"report\">\n" +
+    return html + "</main><script type=\"application/json\" id=\"report\">\n" +
            json_in_markup(json_text(run)) + "</script></body></html>\n";
 }
 

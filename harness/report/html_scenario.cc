@@ -125,6 +125,55 @@ std::string foot_html(const ScenarioResult& scenario) {
                        format_number(scenario.seconds), evidence_html(scenario.evidence));
 }
 
+std::string head_html(const ScenarioResult& scenario) {
+    const Badge badge = badge_of(scenario.verdict);
+    return fmt::format(
+        R"(<header><p class="kicker">Scenario <code>{}</code></p>)"
+        R"(<h2>{} {}</h2><p class="question">{}</p><p class="headline {}">{}</p>{}</header>)",
+        escape_markup(scenario.id), escape_markup(scenario.title), badge_html(badge),
+        markup_with_code(scenario.question), badge.tone, markup_with_code(scenario.headline),
+        scenario.part.empty()
+            ? ""
+            : fmt::format(R"(<p class="lead">Only the cells that match <code>{}</code> were )"
+                          R"(run.</p>)",
+                          escape_markup(scenario.part)));
+}
+
+std::string charts_html(const ScenarioResult& scenario) {
+    std::string charts;
+    for (const Chart& chart : scenario.charts) {
+        charts += chart_html(chart);
+    }
+    return charts.empty() ? ""
+                          : R"(<section class="block"><h3>In figures</h3>)" + charts + "</section>";
+}
+
+std::string proofs_html(const ScenarioResult& scenario) {
+    std::string html;
+    for (const Proof& proof : scenario.proofs) {
+        html += proof_html(proof);
+    }
+    return html;
+}
+
+// In their order; one that has nothing to say is empty. A new section is a row here.
+constexpr std::string (*kScenarioSections[])(const ScenarioResult& scenario) = {
+    head_html,
+    repetitions_html,
+    cause_and_cure,
+    before_after_html,
+    truth_tables_html,
+    cells_html,
+    [](const ScenarioResult& scenario) {
+        return scenario.calibration ? calibration_html(*scenario.calibration) : std::string();
+    },
+    charts_html,
+    proofs_html,
+    explanation_html,
+    controls_html,
+    foot_html,
+};
+
 }  // namespace
 
 Badge badge_of(CellVerdict verdict) {
@@ -241,37 +290,12 @@ std::string environment_html(const std::vector<FactGroup>& groups) {
 }
 
 std::string scenario_html(const ScenarioResult& scenario) {
-    const Badge badge = badge_of(scenario.verdict);
-    std::string html = fmt::format(
-        R"(<section class="scenario" id="{}"><header><p class="kicker">Scenario <code>{}</code></p>)"
-        R"(<h2>{} {}</h2><p class="question">{}</p><p class="headline {}">{}</p>{}</header>)",
-        escape_markup(scenario.id), escape_markup(scenario.id), escape_markup(scenario.title),
-        badge_html(badge), markup_with_code(scenario.question), badge.tone,
-        markup_with_code(scenario.headline),
-        scenario.part.empty()
-            ? ""
-            : fmt::format(R"(<p class="lead">Only the cells that match <code>{}</code> were )"
-                          R"(run.</p>)",
-                          escape_markup(scenario.part)));
-    html += repetitions_html(scenario) + cause_and_cure(scenario);
-    html += before_after_html(scenario);
-    html += truth_tables_html(scenario);
-    html += cells_html(scenario);
-    if (scenario.calibration) {
-        html += calibration_html(*scenario.calibration);
+    std::string html =
+        fmt::format(R"(<section class="scenario" id="{}">)", escape_markup(scenario.id));
+    for (const auto section : kScenarioSections) {
+        html += section(scenario);
     }
-    if (!scenario.charts.empty()) {
-        html += R"(<section class="block"><h3>In figures</h3>)";
-        for (const Chart& chart : scenario.charts) {
-            html += chart_html(chart);
-        }
-        html += "</section>";
-    }
-    for (const Proof& proof : scenario.proofs) {
-        html += proof_html(proof);
-    }
-    return html + explanation_html(scenario) + controls_html(scenario) + foot_html(scenario) +
-           "</section>";
+    return html + "</section>";
 }
 
 }  // namespace pathproof::report
