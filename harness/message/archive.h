@@ -22,7 +22,8 @@ namespace pathproof::message {
 using nlohmann::json;
 
 // Types written as arrays without names, in the order of their fields, whatever JSON they have for
-// users: reports hold many of them.
+// users: reports hold many of them. Zeros and what is empty at the end are left out, but for the
+// first field.
 template <typename T>
 inline constexpr bool kCompact = false;
 
@@ -42,6 +43,27 @@ concept HasJson = requires(json& out, const T& value) {
     to_json(out, value);
 };
 
+// What an array may end without.
+template <typename T>
+concept MayBeEmpty = std::is_arithmetic_v<T> || std::is_enum_v<T> || requires(const T& value) {
+    value.empty();
+} || requires(const T& value) {
+    value.has_value();
+};
+
+template <typename T>
+bool is_empty(const T& value) {
+    if constexpr (requires { value.has_value(); }) {
+        return !value.has_value();
+    } else if constexpr (requires { value.empty(); }) {
+        return value.empty();
+    } else if constexpr (MayBeEmpty<T>) {
+        return value == T();
+    } else {
+        return false;
+    }
+}
+
 class Writer {
   public:
     template <typename T>
@@ -54,6 +76,10 @@ class Writer {
         } else {
             Writer writer(kCompact<T>);
             fields(writer, const_cast<T&>(value));  // a Writer only reads
+            if constexpr (kCompact<T>) {
+                auto& all = writer.out_.template get_ref<json::array_t&>();
+                all.erase(all.begin() + static_cast<std::ptrdiff_t>(writer.needed_), all.end());
+            }
             return std::move(writer.out_);
         }
     }
@@ -86,24 +112,33 @@ class Writer {
     void operator()(const char* name, const T& value) {
         if (out_.is_array()) {
             out_.push_back(write(value));
+            needed_ = is_empty(value) && needed_ != 0 ? needed_ : out_.size();
         } else {
             out_[name] = write(value);
         }
     }
 
   private:
-    explicit Writer(bool compact) : out_(compact ? json::array() : json::object()) {}
+    explicit Writer(bool compact) : out_(compact ? json::array() : json::object()) {
+        if (compact) {
+            out_.get_ref<json::array_t&>().reserve(kMostFields);
+        }
+    }
 
     template <typename Values>
     static json write_each(const Values& values) {
         json out = json::array();
+        out.get_ref<json::array_t&>().reserve(values.size());
         for (const auto& value : values) {
             out.push_back(write(value));
         }
         return out;
     }
 
+    static constexpr std::size_t kMostFields = 24;  // of a compact type; more are no mistake
+
     json out_;
+    std::size_t needed_ = 0;  // of an array, up to the last that says something
 };
 
 // Reports what does not fit as nlohmann/json's own exceptions; decode() catches them.
@@ -125,7 +160,7 @@ class Reader {
                              (HasJson<T> && !kCompact<T>)) {
             in.get_to(value);
         } else {
-            Reader reader(in);
+            Reader reader(in, kCompact<T>);
             fields(reader, value);
         }
     }
@@ -185,11 +220,17 @@ class Reader {
 
     template <typename T>
     void operator()(const char* name, T& value) {
+        if constexpr (MayBeEmpty<T>) {
+            if (compact_ && position_ >= in_.size() && position_ != 0) {
+                value = T();
+                return;
+            }
+        }
         read(in_.is_array() ? in_.at(position_++) : in_.at(name), value);
     }
 
   private:
-    explicit Reader(const json& in) : in_(in) {}
+    Reader(const json& in, bool compact) : in_(in), compact_(compact && in.is_array()) {}
 
     static void require(bool fits, const char* otherwise);
 
@@ -201,6 +242,7 @@ class Reader {
     }
 
     const json& in_;
+    const bool compact_;
     std::size_t position_ = 0;
 };
 

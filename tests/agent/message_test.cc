@@ -321,4 +321,22 @@ BOOST_AUTO_TEST_CASE(a_function_is_an_operation) {
     BOOST_TEST((status({false}).error().code == ErrorCode::kKernelLacks));
 }
 
+BOOST_AUTO_TEST_CASE(what_is_empty_at_the_end_of_an_array_is_left_out) {
+    using netfilter::Counters;
+    BOOST_TEST(message::encode(Counters{}).dump() == "[0]");
+    BOOST_TEST(message::encode(Counters{.packets = 3}).dump() == "[3]");
+    BOOST_TEST(message::encode(Counters{.bytes = 4}).dump() == "[0,4]");
+    Counters read{.packets = 1, .bytes = 1};
+    message::Reader::read(message::json::parse("[3]"), read);
+    BOOST_TEST((read == Counters{.packets = 3}));
+    BOOST_TEST(!message::decode<Counters>(message::json::parse("[]")));
+    // Nothing else than what is said of it.
+    netfilter::Entry entry{.id = 7, .mark = 5};
+    const auto plain = message::encode(entry);
+    entry.started_ns = 9;
+    const auto more = message::encode(entry);
+    BOOST_TEST(plain.size() < more.size());
+    BOOST_TEST((message::decode<netfilter::Entry>(more).value() == entry));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
