@@ -63,6 +63,17 @@ Result<Attached> attach_program(const DropEvent& event, std::optional<std::uint3
     return Attached{.program = std::move(program), .event = std::move(counted)};
 }
 
+// Of all tracers of this process: it is the same few places that drop packets, and reading the list
+// of all symbols takes a tenth of a second.
+struct Symbols {
+    std::mutex mutex;  // taken before that of a tracer
+    KernelSymbols names;
+};
+Symbols& all_symbols() {
+    static Symbols symbols;
+    return symbols;
+}
+
 }  // namespace
 
 struct DropTracer::Impl {
@@ -91,9 +102,6 @@ struct DropTracer::Impl {
     std::mutex mutex_;  // guards the rings' reading ends and what follows
     std::optional<Tally> tally_;
     std::optional<Clock::time_point> ended_;
-
-    std::mutex summary_mutex_;  // guards the symbols; taken before the other one
-    KernelSymbols symbols_;
 };
 
 Status DropTracer::Impl::open(const TraceOptions& options) {
@@ -195,7 +203,8 @@ void DropTracer::Impl::end() {
 }
 
 DropSummary DropTracer::Impl::summary() {
-    const std::lock_guard one_at_a_time(summary_mutex_);
+    Symbols& symbols = all_symbols();
+    const std::lock_guard one_at_a_time(symbols.mutex);
     std::unique_lock lock(mutex_);
     drain();
     const Tally tally = *tally_;
@@ -206,7 +215,7 @@ DropSummary DropTracer::Impl::summary() {
     }
     // Looking symbols up takes a while, and the reader has to go on draining.
     lock.unlock();
-    DropSummary summary = tally.summary(symbols_);
+    DropSummary summary = tally.summary(symbols.names);
     summary.scope_reason = scope_reason_;
     summary.seconds = std::chrono::duration<double>(until - started_).count();
     summary.lost = lost;
