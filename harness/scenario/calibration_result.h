@@ -2,6 +2,8 @@
 // it.
 #pragma once
 
+#include <future>
+
 #include "dataplane/calibration/calibration.h"
 #include "harness/scenario/scenario.h"
 #include "harness/verdict/truth_table.h"
@@ -16,7 +18,21 @@ verdict::Calibration to_verdict(const calibration::CalibrationResult& result);
 void attach(const Result<calibration::CalibrationResult>& calibration,
             verdict::ScenarioResult& result);
 
-// Runs the quick calibration with one seed for all runs, on the run's CPUs, and attaches it.
-void calibrate_instrument(Context& context, verdict::ScenarioResult& result);
+// The quick calibration with one seed for all runs, on the run's CPUs, beside a scenario: with the CPU
+// time that nobody else wants (SCHED_IDLE), until somebody waits for it.
+class CalibrationBeside {
+  public:
+    explicit CalibrationBeside(const Options& options);
+    CalibrationBeside(const CalibrationBeside&) = delete;
+    CalibrationBeside& operator=(const CalibrationBeside&) = delete;
+    ~CalibrationBeside();
+
+    // Waits for its end, and attaches it.
+    void attach_to(Context& context, verdict::ScenarioResult& result);
+
+  private:
+    void hurry();
+    std::future<Result<calibration::CalibrationResult>> running_;
+};
 
 }  // namespace pathproof::scenario

@@ -15,9 +15,13 @@ namespace pathproof::scenario {
 namespace {
 
 Result<verdict::ScenarioResult> run_calibrated_offload_truth(Context& context) {
+    if (context.options.calibrate == Calibrate::kNo) {
+        return run_offload_truth(context);
+    }
+    CalibrationBeside calibration(context.options);
     auto result = run_offload_truth(context);
-    if (result && context.options.calibrate == Calibrate::kQuick) {
-        calibrate_instrument(context, *result);
+    if (result) {
+        calibration.attach_to(context, *result);
     }
     return result;
 }
