@@ -68,7 +68,8 @@ struct PairPlan {
     std::uint16_t source_ports = 50'000;
     // Later answers are late; the default is glibc's.
     Nanoseconds answer_timeout = std::chrono::seconds(5);
-    // Listened on after the last query left and the longest answer delay passed.
+    // Listened on after the last query left and the longest answer delay passed; less once each query
+    // has had its answer.
     Nanoseconds drain = std::chrono::milliseconds(300);
     // A run in which a larger share of the queries left late is no result. Below 1 it watches the
     // rate; what is measured pair by pair, such as a race, holds at any rate.

@@ -16,6 +16,8 @@ constexpr Nanoseconds kFrameCost{20'000};
 constexpr Nanoseconds kNotice{3'000};
 // How long answers that the responder sent are waited for while none comes.
 constexpr Nanoseconds kPatience = std::chrono::seconds(2);
+// Once each query has had its answer nothing but a second one could come.
+constexpr Nanoseconds kAfterTheLast = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -86,6 +88,11 @@ void PairWorker::wait_for_the_rest(Tsc now, Listening& so_far) noexcept {
     const std::uint64_t answers = run_.clients->intake().tally().answers;
     if (answers != so_far.answers || so_far.from == 0) {
         so_far = {answers, now, so_far.from == 0 ? now : so_far.from};
+    }
+    if (run_.clients->settled() == run_.book.queries() &&
+        now - so_far.came >= cycles(kAfterTheLast)) {
+        run_.end.store(now, std::memory_order_release);
+        return;
     }
     if (now + cycles(std::chrono::milliseconds(4)) < run_.end.load(std::memory_order_relaxed)) {
         return;

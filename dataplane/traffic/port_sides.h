@@ -42,6 +42,7 @@ class ClientSide {
     std::size_t poll(const RunClock& clock, std::uint16_t most) noexcept;
 
     judge::Intake& intake() { return intake_; }
+    std::uint64_t settled() const { return ledger_.settled(); }
     std::vector<judge::KeptFrame> take_misdelivered() { return misdelivered_.take(); }
 
   private:
