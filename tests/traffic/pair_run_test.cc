@@ -129,6 +129,15 @@ BOOST_AUTO_TEST_CASE(lost_answers_are_never_answered_and_no_others) {
     BOOST_TEST(report.records[10].server_saw == 1);
 }
 
+BOOST_AUTO_TEST_CASE(the_rest_is_listened_for_while_an_answer_is_missing) {
+    PairPlan plan = small_plan();
+    plan.drain = 60s;
+    BOOST_TEST(run(plan, small_responder(), unchanged).seconds < 30);
+    plan.drain = 1s;
+    const auto lost = [](Frame) { return Frames{}; };
+    BOOST_TEST(run(plan, small_responder(), to_answers(199, lost)).seconds > 1);
+}
+
 BOOST_AUTO_TEST_CASE(lost_queries_were_not_seen_by_the_server) {
     const PairReport report = run(small_plan(), small_responder(), [](Way way, const Frame& frame) {
         const bool lost = way == Way::kToServer && sequence(frame) % 10 == 3;
