@@ -15,8 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// TCG on a busy machine takes its time; one that panics or ends is told of at once.
-constexpr auto kBootTime = 180s;
 constexpr auto kLinkTime = 30s;
 
 // -cpu max without 57-bit addresses: TCG walks a page table less.

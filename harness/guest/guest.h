@@ -2,6 +2,7 @@
 // of each NIC's cable as a tap device of a network namespace.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@ inline constexpr const char* kTap = "tap0";     // the tester's end of the first
 inline constexpr const char* kDevice = "eth0";  // the guest's
 std::string tap_of(unsigned cable);             // "tap1"
 std::string device_of(unsigned cable);          // "eth1"
+// TCG on a busy machine takes its time; one that panics or ends is told of at once.
+inline constexpr std::chrono::seconds kBootTime{180};
 
 // kNotFound: there is none, and its package.
 Status check_qemu();

@@ -31,9 +31,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// TCG on a busy machine takes its time; one that panics or ends is told of at once.
-constexpr auto kBootTime = 180s;
-
 // QEMU's options have a comma doubled.
 std::string doubled(std::string path) {
     for (std::size_t at = 0; (at = path.find(',', at)) != std::string::npos; at += 2) {

@@ -201,9 +201,9 @@ std::string to_json(const Program& program) {
         .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Result<Program> program_of(const std::string& json) {
+Result<Program> program_of(const std::string& text) {
     try {
-        const auto read = nlohmann::json::parse(json);
+        const auto read = nlohmann::json::parse(text);
         return Program{.path = read.at("path"),
                        .words = read.at("words"),
                        .folder = read.at("folder"),

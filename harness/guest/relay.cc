@@ -4,7 +4,7 @@ namespace pathproof::guest {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 5;
-constexpr std::uint32_t kLongest = 1 << 20;
+constexpr std::uint32_t kLongestPart = 1 << 20;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Status RelayReader::feed(std::string_view bytes, const Take& take) {
         for (unsigned n = 0; n < 4; ++n) {
             length |= std::uint32_t{static_cast<unsigned char>(waiting_[at + 1 + n])} << (8 * n);
         }
-        if ((kind != 'o' && kind != 'e' && kind != 'x') || length > kLongest) {
+        if ((kind != 'o' && kind != 'e' && kind != 'x') || length > kLongestPart) {
             return fail(ErrorCode::kFailed, "the guest said what is no frame");
         }
         if (waiting_.size() - at - kHeaderBytes < length) {

@@ -135,7 +135,7 @@ class Writer {
         return out;
     }
 
-    static constexpr std::size_t kMostFields = 24;  // of a compact type; more are no mistake
+    static constexpr std::size_t kMostFields = 24;  // of a compact type, to set memory aside
 
     json out_;
     std::size_t needed_ = 0;  // of an array, up to the last that says something

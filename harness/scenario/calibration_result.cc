@@ -105,6 +105,17 @@ void set_policy(pid_t thread, int policy) {
     sched_setscheduler(thread, policy, &none);
 }
 
+// With the CPU time that nobody wants it would never end where others want all of it for long.
+void hurry() {
+    std::error_code none;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", none)) {
+        const pid_t id = std::atoi(thread.path().filename().c_str());
+        if (sched_getscheduler(id) == SCHED_IDLE) {
+            set_policy(id, SCHED_OTHER);
+        }
+    }
+}
+
 }  // namespace
 
 verdict::Calibration to_verdict(const calibration::CalibrationResult& result) {
@@ -171,17 +182,6 @@ CalibrationBeside::CalibrationBeside(const Options& options) {
 
 CalibrationBeside::~CalibrationBeside() {
     hurry();
-}
-
-// Where others want all CPUs for long it would never end.
-void CalibrationBeside::hurry() {
-    std::error_code none;
-    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", none)) {
-        const pid_t id = std::atoi(thread.path().filename().c_str());
-        if (sched_getscheduler(id) == SCHED_IDLE) {
-            set_policy(id, SCHED_OTHER);
-        }
-    }
 }
 
 void CalibrationBeside::attach_to(Context& context, verdict::ScenarioResult& result) {

@@ -31,7 +31,6 @@ class CalibrationBeside {
     void attach_to(Context& context, verdict::ScenarioResult& result);
 
   private:
-    void hurry();
     std::future<Result<calibration::CalibrationResult>> running_;
 };
 

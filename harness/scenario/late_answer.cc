@@ -13,7 +13,7 @@ using Role = RaceCell::Role;
 constexpr std::uint64_t kPairs = 500;
 constexpr std::uint64_t kMostPairs = 5000;
 constexpr std::uint64_t kFewPairs = 200;
-constexpr double kPairsPerSecond = 1000;
+constexpr double kPairsPerSecond = 2500;
 
 }  // namespace
 

@@ -338,7 +338,7 @@ Status NatBench::record(const RaceCell& what, Look look, Run& run) {
     // them all.
     const auto flushed = dut_->conntrack_flush();
     if (look == Look::kAll) {
-        std::this_thread::sleep_for(100ms);
+        std::this_thread::sleep_for(20ms);
     }
     auto log = dut_->stop_events();
     const auto error = [](const auto& result) -> const Error* {

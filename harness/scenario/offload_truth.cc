@@ -33,9 +33,6 @@ using verdict::CellVerdict;
 using verdict::Observed;
 
 constexpr std::uint32_t kLabMtu = 9000;
-// Names need three different payloads.
-constexpr std::uint32_t kProbesQuick = 3;
-constexpr std::uint32_t kProbesFull = 4;
 
 // Node A of the overlay lab, and the tester where the cable of its underlay ends.
 struct TruthLab {

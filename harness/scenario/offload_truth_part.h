@@ -11,6 +11,10 @@
 
 namespace pathproof::scenario {
 
+// Frames of each row and setting. Names need three different payloads.
+inline constexpr std::uint32_t kProbesQuick = 3;
+inline constexpr std::uint32_t kProbesFull = 4;
+
 // An outcome has a `setting` and how the device took it, `taken`.
 template <typename Outcome>
 struct Part {

@@ -57,9 +57,9 @@ Result<FrameBytes> packet_of(std::uint32_t bytes) {
 Result<bool> passes(TruthBench& bench, std::uint32_t bytes) {
     const auto frame = TRY(packet_of(bytes));
     const std::string& device = bench.device().name;
-    const auto there = TRY(bench.record(1, [&]() -> Status {
-        const auto sent = bench.dut().send_frames(device, {{.bytes = frame, .request = {}}});
-        return sent ? Status() : Status(pass_on(sent.error()));
+    const auto there = TRY(bench.record([&]() -> Result<std::uint64_t> {
+        TRY(bench.dut().send_frames(device, {{.bytes = frame, .request = {}}}));
+        return 1;
     }));
     if (std::ranges::find(there.frames, frame) == there.frames.end()) {
         return false;

@@ -20,9 +20,6 @@ using offload::Findings;
 using verdict::Cell;
 using verdict::CellVerdict;
 
-constexpr std::uint32_t kProbesQuick = 3;
-constexpr std::uint32_t kProbesFull = 4;
-
 struct ReceiveOutcome {
     Setting setting;
     SettingTaken taken;

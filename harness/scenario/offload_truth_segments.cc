@@ -30,13 +30,13 @@ constexpr std::uint32_t kLeastPacket = kEnvelope + 40 + kSegmentBytes;
 constexpr std::uint16_t kSegmentPort = 21000;
 constexpr std::uint8_t kFinPushAck = 0x19;
 
-enum class Kind : std::size_t { kTcp, kUdp };
+enum class SegmentKind : std::size_t { kTcp, kUdp };
 constexpr std::array<const char*, 2> kKindNames = {"TCP", "UDP"};
 constexpr std::array<const char*, 2> kKindWords = {"tcp", "udp"};
 
 // A feature, and the vxlan device whose super-frames make use of it. The kernel changes the
 // checksum flag of none that exists.
-struct Feature {
+struct SegmentFeature {
     const char* name;
     OuterSum outer;
     const char* device;
@@ -47,13 +47,13 @@ struct Feature {
     frame::IpAddress far() const { return frame::IpAddress::v4(own + 1); }
 };
 // 198.19.254.1/30 and 198.19.254.5/30 (RFC 2544).
-constexpr std::array<Feature, 2> kFeatures = {{
+constexpr std::array<SegmentFeature, 2> kFeatures = {{
     {"tx-udp_tnl-csum-segmentation", OuterSum::kComputed, "ppseg1", 45, 0xc613fe01},
     {"tx-udp_tnl-segmentation", OuterSum::kZero, "ppseg0", 46, 0xc613fe05},
 }};
 
 // As found, each alone off, and off with the checksums.
-std::vector<Setting> points_of(const Feature& feature) {
+std::vector<Setting> points_of(const SegmentFeature& feature) {
     return {{Setting::Kind::kAsFound, feature.name},
             {Setting::Kind::kOneOff, feature.name},
             {Setting::Kind::kOneOff, feature.name, kChecksums}};
@@ -63,8 +63,8 @@ struct SegmentOutcome {
     Setting setting;
     SettingTaken taken;
 
-    const Feature& feature() const {
-        return *std::ranges::find(kFeatures, setting.feature, &Feature::name);
+    const SegmentFeature& feature() const {
+        return *std::ranges::find(kFeatures, setting.feature, &SegmentFeature::name);
     }
     bool as_found() const { return setting.kind == Setting::Kind::kAsFound; }
     std::string state() const {
@@ -72,7 +72,7 @@ struct SegmentOutcome {
                : setting.with.empty() ? "alone off"
                                       : fmt::format("and {} off", setting.with);
     }
-    std::string id(Kind kind) const {
+    std::string id(SegmentKind kind) const {
         return fmt::format("segments.{}.{}.{}",
                            feature().outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum",
                            as_found()             ? "as-found"
@@ -101,7 +101,7 @@ Status make_tunnels(AddressedDevice& addressed, const TruthDevice& device) {
         fmt::format("neigh replace {} lladdr 02:00:00:00:00:02 nud permanent dev {}", there,
                     device.name),
         fmt::format("neigh delete {} dev {}", there, device.name));
-    for (const Feature& feature : kFeatures) {
+    for (const SegmentFeature& feature : kFeatures) {
         made = made ? addressed.change(
                           fmt::format(
                               "link add name {} mtu {} type vxlan id {} dstport 4789 "
@@ -127,7 +127,7 @@ Status make_tunnels(AddressedDevice& addressed, const TruthDevice& device) {
     return made;
 }
 
-Status send_udp(TruthBench& bench, const Feature& feature, SegmentTally& tally) {
+Status send_udp(TruthBench& bench, const SegmentFeature& feature, SegmentTally& tally) {
     agent::DatagramOptions options{.source = {}, .destination = {feature.far(), 7000}};
     options.segment_bytes = kSegmentBytes;
     for (std::size_t i = 0; i < kSuperFrames; ++i) {
@@ -139,7 +139,7 @@ Status send_udp(TruthBench& bench, const Feature& feature, SegmentTally& tally) 
     return {};
 }
 
-Status send_tcp(TruthBench& bench, const Feature& feature, SegmentTally& tally) {
+Status send_tcp(TruthBench& bench, const SegmentFeature& feature, SegmentTally& tally) {
     std::vector<agent::OffloadFrame> frames;
     const auto tunnel = TRY(bench.dut().device(feature.device));
     for (std::size_t i = 0; i < kSuperFrames; ++i) {
@@ -169,11 +169,11 @@ Status send_tcp(TruthBench& bench, const Feature& feature, SegmentTally& tally) 
 }
 
 // Which super-frame a frame is of; nothing if it is none of ours.
-std::optional<std::size_t> number_of(const matrix::FrameBytes& bytes, const Feature& feature,
-                                     Kind kind) {
+std::optional<std::size_t> number_of(const matrix::FrameBytes& bytes, const SegmentFeature& feature,
+                                     SegmentKind kind) {
     const frame::FrameView view = frame::parse_frame(bytes, frame::TunnelPorts::well_known());
     const frame::Transport wanted =
-        kind == Kind::kTcp ? frame::Transport::kTcp : frame::Transport::kUdp;
+        kind == SegmentKind::kTcp ? frame::Transport::kTcp : frame::Transport::kUdp;
     if (!view.has_inner || view.inner.transport != wanted) {
         return std::nullopt;
     }
@@ -183,11 +183,13 @@ std::optional<std::size_t> number_of(const matrix::FrameBytes& bytes, const Feat
     return ours ? std::optional<std::size_t>(port - kSegmentPort) : std::nullopt;
 }
 
-Result<SegmentTally> measure(TruthBench& bench, const Feature& feature, Kind kind, WireKind wire) {
+Result<SegmentTally> measure(TruthBench& bench, const SegmentFeature& feature, SegmentKind kind,
+                             WireKind wire) {
     SegmentTally tally;
-    const auto recording = TRY(bench.record(kSuperFrames * 6, [&]() -> Status {
-        return kind == Kind::kTcp ? send_tcp(bench, feature, tally)
-                                  : send_udp(bench, feature, tally);
+    const auto recording = TRY(bench.record([&]() -> Result<std::uint64_t> {
+        TRY(kind == SegmentKind::kTcp ? send_tcp(bench, feature, tally)
+                                      : send_udp(bench, feature, tally));
+        return kSuperFrames * 6;
     }));
     if (recording.tester_lost + recording.left_out + recording.cut != 0) {
         tally.doubt = "the tester's own port lost or cut frames";
@@ -205,7 +207,8 @@ Result<SegmentTally> measure(TruthBench& bench, const Feature& feature, Kind kin
     return tally;
 }
 
-TrafficSeen judge_tally(const SegmentOutcome& point, Kind kind, SegmentTally tally, WireKind wire) {
+TrafficSeen judge_tally(const SegmentOutcome& point, SegmentKind kind, SegmentTally tally,
+                        WireKind wire) {
     std::vector<std::string> names;
     for (const auto& [name, frames] : tally.names) {
         names.push_back(name);
@@ -253,7 +256,7 @@ TrafficSeen judge_tally(const SegmentOutcome& point, Kind kind, SegmentTally tal
 // Both kinds of super-frames under one setting of one feature: a row.
 Status judge_point(Context& context, TruthBench& bench, const SegmentOutcome& point, TruthRun& run,
                    verdict::TruthTable& table, verdict::ScenarioResult& result) {
-    const Feature& feature = point.feature();
+    const SegmentFeature& feature = point.feature();
     const agent::Feature* then = find_feature(point.taken.features, feature.name);
     const bool on = then != nullptr && then->active;
     verdict::TruthRow row{
@@ -262,7 +265,7 @@ Status judge_point(Context& context, TruthBench& bench, const SegmentOutcome& po
     row.advertised = !point.as_found() ? fmt::format("set off, is {}", on ? "on" : "off")
                      : then == nullptr ? "off"
                                        : advertised(point.taken.features, feature.name);
-    for (const Kind kind : {Kind::kTcp, Kind::kUdp}) {
+    for (const SegmentKind kind : {SegmentKind::kTcp, SegmentKind::kUdp}) {
         const auto observe = [&]() -> Result<TrafficSeen> {
             auto tally = TRY(measure(bench, feature, kind, run.wire));
             return judge_tally(point, kind, std::move(tally), run.wire);
@@ -293,7 +296,7 @@ Status judge_point(Context& context, TruthBench& bench, const SegmentOutcome& po
 
 // A table that says why it is empty.
 void not_tested(const TruthRun& run, const std::string& why, verdict::TruthTable& table) {
-    for (const Feature& feature : kFeatures) {
+    for (const SegmentFeature& feature : kFeatures) {
         verdict::TruthRow row{.offload = feature.name,
                               .direction = "Tx",
                               .expected = expectation_of(run, feature.name)};
@@ -334,7 +337,7 @@ Status judge_tunnel_segments(Context& context, TruthBench& bench, TruthRun& run,
                               .judge = [&](SegmentOutcome& point) {
                                   return judge_point(context, bench, point, run, table, result);
                               }};
-    for (const Feature& feature : kFeatures) {
+    for (const SegmentFeature& feature : kFeatures) {
         std::ranges::copy(points_of(feature), std::back_inserter(part.points));
     }
     const auto judged = TRY(run_part(bench, part));

@@ -245,10 +245,10 @@ Result<TunnelOutcome> measure(TruthBench& bench, lab::Overlay& overlay, const Tu
         }
         options.payloads.push_back(std::move(payload));
     }
-    const auto recording = TRY(bench.record(kDatagrams, [&]() -> Status {
+    const auto recording = TRY(bench.record([&]() -> Result<std::uint64_t> {
         const auto report = TRY(bench.dut().send_datagrams(options));
         outcome.sent = report.sent;
-        return {};
+        return kDatagrams;
     }));
     outcome.lost = recording.tester_lost + recording.left_out;
     std::vector<netfilter::Entry> entries;

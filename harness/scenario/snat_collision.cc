@@ -11,9 +11,9 @@ using Snat = lab::NatBoxOptions::Snat;
 
 // 2 flows a pair: well under the 64,512 ports that --random-fully draws from, so that exhaustion is
 // not taken for a race.
-constexpr std::uint64_t kPairs = 3000;
+constexpr std::uint64_t kCollidingPairs = 3000;
 constexpr std::uint64_t kMostPairs = 12'000;
-constexpr std::uint64_t kFewPairs = 1000;
+constexpr std::uint64_t kFewColliding = 1000;
 
 }  // namespace
 
@@ -42,7 +42,8 @@ std::vector<RaceCell> snat_collision_cells() {
 }
 
 Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench& bench) {
-    const std::uint64_t pairs = std::min(context.options.number("pairs", kPairs), kMostPairs);
+    const std::uint64_t pairs =
+        std::min(context.options.number("pairs", kCollidingPairs), kMostPairs);
     std::vector<MeasuredCell> cells;
     for (const RaceCell& cell : snat_collision_cells()) {
         if (!asked_for(context.options, cell.id)) {
@@ -51,7 +52,7 @@ Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench&
         context.progress.step(cell.id);
         TRY(bench.configure({.backends = 1, .snat = cell.snat}));
         auto measured = TRY(bench.measure(
-            cell, bench.two_clients_plan(cell.again ? std::min(pairs, kFewPairs) : pairs)));
+            cell, bench.two_clients_plan(cell.again ? std::min(pairs, kFewColliding) : pairs)));
         add_cell(context, cells, std::move(measured));
     }
     return cells;

@@ -76,7 +76,7 @@ void add_measures(const StaleUdpValues& seen, verdict::Cell& cell) {
     };
 }
 
-bool harmed(const ConcludedStale& each) {
+bool stale_harmed(const ConcludedStale& each) {
     return each.cell.verdict == CellVerdict::kFail &&
            (each.cell.cause == "stale-entry" || each.cell.cause == "ipvs-nodest");
 }
@@ -93,7 +93,7 @@ TriedCure tried_cure(const Stales& cells, bool by_ipvs) {
         return each.is(CellRole::kCure) && each.what().by_ipvs() == by_ipvs;
     });
     const ConcludedStale* again = first_of(cells, [&](const auto& each) {
-        return each.what().again && each.what().by_ipvs() == by_ipvs && harmed(each);
+        return each.what().again && each.what().by_ipvs() == by_ipvs && stale_harmed(each);
     });
     const std::string name = by_ipvs ? "`sysctl -w net.ipv4.vs.expire_nodest_conn=1`"
                              : cure == nullptr || cure->seen().cure_command.empty()
@@ -151,7 +151,8 @@ void conclude_stale(const Stales& cells, const ConcludedStale& first,
     const ConcludedStale* ipvs = nullptr;
     Clauses found;
     for (const ConcludedStale& each : cells) {
-        if (harmed(each) && each.is(CellRole::kMatrix) && (!each.what().again || &each == &first)) {
+        if (stale_harmed(each) && each.is(CellRole::kMatrix) &&
+            (!each.what().again || &each == &first)) {
             found.push_back(each.cell.id + ": " + gone_text(each.what(), each.seen()));
             if (each.what().by_ipvs()) {
                 nowhere += each.seen().lost();
@@ -260,7 +261,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& measur
         }
     }
     Stales cells = conclude_each(measured);
-    conclude_from(cells, harmed, first_in_matrix(cells, harmed), conclude_stale,
+    conclude_from(cells, stale_harmed, first_in_matrix(cells, stale_harmed), conclude_stale,
                   "After each change of the service's rules its flows followed them.", result);
     finish(cells, std::move(chart), result);
     return result;

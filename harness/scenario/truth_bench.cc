@@ -14,6 +14,8 @@ using matrix::FrameBytes;
 using matrix::Probe;
 using matrix::Row;
 
+constexpr std::uint64_t kRecordedBytes = 8u << 20;  // of one batch, of jumbo frames too
+
 std::size_t frames_of(const Probe& probe) {
     return std::max(probe.handed.size(), probe.intended.size());
 }
@@ -91,16 +93,13 @@ Status TruthBench::send(const std::vector<FrameBytes>& frames) {
     return {};
 }
 
-Result<traffic::Recording> TruthBench::record(std::uint64_t expected,
-                                              const std::function<Status()>& send) {
-    TRY(tester_->start_recording({}));
-    const Status sent = send();
-    auto recording = tester_->stop_recording(
-        {.expected = expected, .quiet = pace_.patience, .longest = 2s + 3 * pace_.patience});
-    if (!sent) {
-        return pass_on(sent.error());
-    }
-    return recording;
+Result<traffic::Recording> TruthBench::record(const std::function<Result<std::uint64_t>()>& send) {
+    TRY(tester_->start_recording({.most_bytes = kRecordedBytes}));
+    const auto expected = send();
+    auto recording = tester_->stop_recording({.expected = expected.value_or(0),
+                                              .quiet = pace_.patience,
+                                              .longest = 2s + 3 * pace_.patience});
+    return expected ? std::move(recording) : pass_on(expected.error());
 }
 
 Result<std::vector<verdict::EvidenceFile>> TruthBench::keep(const std::string& out_dir,
@@ -131,20 +130,28 @@ Result<std::vector<Carried>> TruthBench::carry(const std::vector<Probe>& probes,
         const std::span<const Probe> batch(probes.data() + begin,
                                            end_of_batch(probes, begin, pace_.frames) - begin);
         std::vector<agent::OffloadFrame> frames;
+        std::vector<std::uint64_t> whole;  // frames on the wire of each that is handed over
         std::uint64_t expected = 0;
         for (const Probe& probe : batch) {
             expected += probe.intended.size();
             for (const matrix::HandedFrame& handed : probe.handed) {
                 frames.push_back({handed.bytes, handed.virtio});
+                whole.push_back(probe.handed.size() == 1 ? probe.intended.size() : 1);
             }
         }
         traffic::ExchangeReport report;
-        const auto recording = TRY(record(expected, [&]() -> Status {
+        const auto recording = TRY(record([&]() -> Result<std::uint64_t> {
             const auto sent = TRY(dut_->send_frames(device_.name, frames));
             for (const agent::SendRefusal& refused : sent.refusals) {
+                if (refused.index >= whole.size()) {
+                    return fail(ErrorCode::kFailed,
+                                "the agent at {} refused frame {} of {}: it was not given one",
+                                device_.name, refused.index, whole.size());
+                }
                 report.refusals.push_back({refused.index, refused.reason});
+                expected -= std::min(expected, whole[refused.index]);
             }
-            return {};
+            return expected;
         }));
         for (const FrameBytes& bytes : recording.frames) {
             report.arrived.push_back({.bytes = bytes});

@@ -65,8 +65,9 @@ class TruthBench {
                                        const matrix::ProbeMaker& maker, TesterTally& tally);
     // Frames out of the tester's port, as they are. Errors: one that the port would not take.
     Status send(const std::vector<matrix::FrameBytes>& frames);
-    // Records while `send` sends, until `expected` frames came or none comes any more.
-    Result<traffic::Recording> record(std::uint64_t expected, const std::function<Status()>& send);
+    // Records while `send` sends, until as many frames came as it says are on their way, or none comes
+    // any more.
+    Result<traffic::Recording> record(const std::function<Result<std::uint64_t>()>& send);
 
     // evidence/NAME.pcapng and NAME.txt with every field explained; nothing without an output
     // folder.
