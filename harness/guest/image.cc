@@ -25,7 +25,7 @@ constexpr std::array kNeeded = {"virtio_pci", "virtio_console"};
 constexpr std::array kForPrograms = {"virtio_pci", "virtio_console", "9pnet_virtio", "9p",
                                      "overlay"};
 // Without these a part is not tested, and says so.
-constexpr std::array kWanted = {"af_packet", "ipv6", "vxlan"};
+constexpr std::array kWanted = {"af_packet", "ipv6", "vxlan", "geneve", "ip_gre", "ipip"};
 // What the agent runs.
 constexpr std::array kPrograms = {"ip"};
 
@@ -187,6 +187,11 @@ Result<std::vector<std::string>> lacking_modules(const Kernel& kernel, Work work
         }
     }
     return lacking;
+}
+
+bool has_nat_programs() {
+    return std::ranges::none_of(kNatPrograms,
+                                [](const char* name) { return find_program(name).empty(); });
 }
 
 Result<std::string> make_program_image(const Kernel& kernel, const std::string& program) {

@@ -36,6 +36,8 @@ Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan);
 
 // The modules that this kernel lacks for that work; empty: none.
 Result<std::vector<std::string>> lacking_modules(const Kernel& kernel, Work work);
+// Whether this machine has the programs that a NAT box takes along.
+bool has_nat_programs();
 
 // Of a guest that runs one command: `program` is what kProgramFile holds (program_init.h).
 // kNotSupported: this kernel has no virtio-9p or no overlay file system.

@@ -164,7 +164,12 @@ class QemuLab final : public Lab {
         auto namespaces = std::make_unique<Namespaces>(journal);
         const std::string netns = fmt::format("pp-{}-{}", journal.run_id(), name);
         TRY(namespaces->add({netns}));
-        auto guest = TRY(guest::Guest::boot({kernel_, nic, replacement_, netns}));
+        // Its tunnels are sent through NAT too, where the kernel has it.
+        const auto lacking = TRY(guest::lacking_modules(kernel_, guest::Work::kNatBox));
+        auto guest = TRY(guest::Guest::boot({kernel_, nic, replacement_, netns,
+                                             lacking.empty() && guest::has_nat_programs()
+                                                 ? guest::Work::kNatBox
+                                                 : guest::Work::kDevice}));
         TRY(run_ip(netns, fmt::format("link set {} up\n", guest::kTap)));
         return std::make_unique<QemuDut>(std::move(namespaces), netns, kernel_, nic,
                                          std::move(guest));

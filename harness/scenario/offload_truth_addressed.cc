@@ -1,7 +1,6 @@
 #include "harness/scenario/offload_truth_addressed.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 namespace pathproof::scenario {
@@ -55,12 +54,11 @@ AddressedDevice::~AddressedDevice() {
     put_back();
 }
 
-void AddressedDevice::put_back() {
-    for (const std::string& undo : std::ranges::reverse_view(undo_)) {
+void AddressedDevice::put_back(std::size_t kept) {
+    for (; undo_.size() > kept; undo_.pop_back()) {
         // What fails here stays in the journal, which tries again and tells.
-        static_cast<void>(host_.undo_ip(device_, undo));
+        static_cast<void>(host_.undo_ip(device_, undo_.back()));
     }
-    undo_.clear();
 }
 
 const std::string& AddressedDevice::why_not(Family family) const {

@@ -26,12 +26,14 @@ class AddressedDevice {
     // Another change for as long: see lab::Journal::change_ip(). `of`: the device that it is of;
     // empty: this one.
     Status change(const std::string& change, const std::string& undo, const std::string& of = "");
+    // What change() did so far, addresses included, and putting back all but the first so many.
+    std::size_t changes() const { return undo_.size(); }
+    void put_back(std::size_t kept = 0);
 
   private:
     AddressedDevice(const TruthHost& host, std::string device)
         : host_(host), device_(std::move(device)) {}
     Status add_address(frame::Family family, const std::string& prefix);
-    void put_back();
 
     TruthHost host_;
     std::string device_;

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 
 #include "dataplane/judge/explain.h"
 #include "harness/lab/topology.h"
 #include "harness/process/program.h"
 #include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth_addressed.h"
 #include "harness/scenario/offload_truth_part.h"
 
 namespace pathproof::scenario {
@@ -80,7 +83,7 @@ std::vector<TunnelPoint> points() {
 }
 
 struct TunnelOutcome {
-    std::string unavailable;  // why the kernel would not make the device
+    std::string unavailable;  // why the host cannot have it
     std::uint64_t sent = 0;
     std::uint64_t frames = 0;
     std::uint64_t wrong = 0;
@@ -104,69 +107,206 @@ struct TunnelOutcome {
     }
 };
 
-Endpoint far_address(const TunnelKind& kind) {
-    return {frame::IpAddress::v4(kind.is_labs() ? 0xc6120002 : 0xc6120102), 7000};
-}
+constexpr std::uint16_t kFarPort = 7000;
+// Of a tunnel that is not the lab's own: inner addresses (RFC 2544).
+constexpr const char* kInnerOwn = "198.18.1.1/30";
+constexpr const char* kInnerFar = "198.18.1.2";
 
-// With the addresses that the underlay needs for it.
-std::string vxlan_over_ipv6(const TunnelKind& kind, const std::string& underlay) {
-    return fmt::format(
-        "address replace {0}/64 dev {2} nodad\n"
-        "neigh replace {1} lladdr 02:70:70:01:05:0c nud permanent dev {2}\n"
-        "link add name {3} mtu 1400 type vxlan id 44 dstport {4} local {0} remote {1} dev {2} "
-        "{5}\n",
-        kOwn6, kThere6, underlay, kind.device, kind.port, kind.policy());
-}
-
-// Deletes what an earlier point made and makes the device anew.
-Status make_device(const lab::Overlay& overlay, const TunnelPoint& point) {
-    const lab::OverlayNames& names = overlay.names();
-    const TunnelKind& kind = point.kind;
-    if (kind.is_labs()) {
-        return {};  // the lab's own
+// What follows the type of a device whose outer addresses these are.
+std::string type_of(const TunnelKind& kind, const std::string& local, const std::string& remote,
+                    const std::string& underlay) {
+    const std::string name = kind.name;
+    if (name.starts_with("vxlan")) {
+        return fmt::format("vxlan id 44 dstport {} local {} remote {} dev {} {}", kind.port, local,
+                           remote, underlay, kind.policy());
     }
-    TRY(process::run_program({"ip", "link", "delete", kind.device}, {.netns = names.node_a}));
-    const std::string local = frame::to_string(names.node_a_address);
-    const std::string remote = frame::to_string(names.node_b_address);
-    const std::string type =
-        kind.port != 0 ? fmt::format("geneve id 43 remote {} dstport {} udpcsum", remote, kind.port)
-                       : fmt::format("{} local {} remote {}", kind.name, local, remote);
-    const std::string neighbour =
-        kind.port != 0
-            ? fmt::format(
-                  "neigh replace 198.18.1.2 lladdr 02:70:70:01:05:0b nud permanent dev {}\n",
-                  kind.device)
-            : "";
-    const std::string made =
-        kind.family == frame::Family::kIpv6
-            ? vxlan_over_ipv6(kind, names.underlay)
-            : fmt::format("link add name {} mtu 1400 type {}\n", kind.device, type);
-    return lab::run_ip(names.node_a,
-                       made + fmt::format("link set {0} up\naddress add 198.18.1.1/30 dev {0}\n{1}",
-                                          kind.device, neighbour));
+    return kind.port != 0
+               ? fmt::format("geneve id 43 remote {} dstport {} udpcsum", remote, kind.port)
+               : fmt::format("{} local {} remote {}", name, local, remote);
 }
 
-Status set_point(TruthBench& bench, lab::Overlay& overlay, const TunnelPoint& point,
-                 TunnelOutcome& outcome) {
-    const lab::OverlayNames& names = overlay.names();
-    TRY(overlay.configure({.udp_checksum = point.kind.sum == OuterSum::kComputed,
-                           .masquerade = point.nat && point.kind.is_labs()}));
-    if (const Status made = make_device(overlay, point); !made) {
-        const bool lacking = made.error().code == ErrorCode::kKernelLacks;
-        outcome.unavailable = lacking
-                                  ? fmt::format("this kernel has no {} devices", point.kind.name)
-                                  : made.error().message;
+// The nat table, for iptables-restore.
+std::string masquerade(const TunnelKind& kind, const std::string& underlay) {
+    return fmt::format(
+        "*nat\n-A POSTROUTING -o {} -p udp --dport {} -j MASQUERADE --random-fully\nCOMMIT\n",
+        underlay, kind.port);
+}
+
+// Where the tunnel devices are made, and their outer header is translated.
+class TunnelHost {
+  public:
+    TunnelHost() = default;
+    TunnelHost(const TunnelHost&) = delete;
+    TunnelHost& operator=(const TunnelHost&) = delete;
+    virtual ~TunnelHost() = default;
+    // "datagrams of ordinary sockets through ...", for the table.
+    virtual std::string words() const = 0;
+    virtual std::string device(const TunnelKind& kind) const { return kind.device; }
+    virtual Endpoint far(const TunnelKind& /*kind*/) const {
+        return {*frame::parse_ip(kInnerFar), kFarPort};
+    }
+    // Deletes what an earlier point made, and makes the device and the rules anew. Gives why this host
+    // cannot have the point; empty: it is set.
+    virtual Result<std::string> set(const TunnelPoint& point) = 0;
+};
+
+// What a host cannot have is no error of the run, unless the host is gone.
+Result<std::string> as_lack(const Status& tried, const std::string& what) {
+    return tried || tried.error().code != ErrorCode::kUnavailable
+               ? Result<std::string>(tried ? ""
+                                           : fmt::format("{}: {}", what, tried.error().message))
+               : pass_on(tried.error());
+}
+
+// Node A of the overlay lab, whose own vxlan device is one of the tunnels.
+class LabTunnels final : public TunnelHost {
+  public:
+    explicit LabTunnels(lab::Overlay& overlay) : overlay_(overlay) {}
+    std::string words() const override {
+        return "tunnel devices of node A, tx off on the underlay";
+    }
+    Endpoint far(const TunnelKind& kind) const override {
+        return kind.is_labs() ? Endpoint{frame::IpAddress::v4(0xc6120002), kFarPort}
+                              : TunnelHost::far(kind);
+    }
+    Result<std::string> set(const TunnelPoint& point) override {
+        const lab::OverlayNames& names = overlay_.names();
+        TRY(overlay_.configure({.udp_checksum = point.kind.sum == OuterSum::kComputed,
+                                .masquerade = point.nat && point.kind.is_labs()}));
+        if (point.kind.is_labs()) {
+            return "";
+        }
+        const Status made = make_device(point.kind);
+        if (!made) {
+            return made.error().code == ErrorCode::kKernelLacks
+                       ? fmt::format("this kernel has no {} devices", point.kind.name)
+                       : made.error().message;
+        }
+        TRY(point.nat ? lab::load_rules(names.node_a, masquerade(point.kind, names.underlay))
+                      : Status());
+        return "";
+    }
+
+  private:
+    Status make_device(const TunnelKind& kind) {
+        const lab::OverlayNames& names = overlay_.names();
+        TRY(process::run_program({"ip", "link", "delete", kind.device}, {.netns = names.node_a}));
+        const bool v6 = kind.family == frame::Family::kIpv6;
+        // With the addresses that the underlay needs for it.
+        const std::string before =
+            v6 ? fmt::format(
+                     "address replace {0}/64 dev {2} nodad\n"
+                     "neigh replace {1} lladdr 02:70:70:01:05:0c nud permanent dev {2}\n",
+                     kOwn6, kThere6, names.underlay)
+               : "";
+        const std::string neighbour =
+            kind.port != 0
+                ? fmt::format("neigh replace {} lladdr 02:70:70:01:05:0b nud permanent dev {}\n",
+                              kInnerFar, kind.device)
+                : "";
+        const std::string type =
+            v6 ? type_of(kind, kOwn6, kThere6, names.underlay)
+               : type_of(kind, frame::to_string(names.node_a_address),
+                         frame::to_string(names.node_b_address), names.underlay);
+        return lab::run_ip(
+            names.node_a,
+            before + fmt::format("link add name {0} mtu 1400 type {1}\nlink set {0} up\n"
+                                 "address add {2} dev {0}\n{3}",
+                                 kind.device, type, kInnerOwn, neighbour));
+    }
+
+    lab::Overlay& overlay_;
+};
+
+// A device of a host that this run made, such as a guest: its offloads stay as found, for its NIC has to
+// finish what the kernel leaves to it.
+class DeviceTunnels final : public TunnelHost {
+  public:
+    explicit DeviceTunnels(TruthBench& bench) : bench_(bench) {}
+    std::string words() const override {
+        return fmt::format("tunnel devices on {}, whose offloads are as found",
+                           bench_.device().name);
+    }
+    std::string device(const TunnelKind& kind) const override {
+        return kind.is_labs() ? "ppvx" : kind.device;
+    }
+    Result<std::string> set(const TunnelPoint& point) override {
+        if (addressed_) {
+            addressed_->put_back(kept_);
+        } else {
+            TRY(address());
+        }
+        const frame::Family family = point.kind.family;
+        if (!addressed_->why_not(family).empty()) {
+            return addressed_->why_not(family);
+        }
+        const std::string no_device =
+            TRY(as_lack(make_device(point.kind, frame::to_string(AddressedDevice::own(family)),
+                                    frame::to_string(AddressedDevice::tester(family))),
+                        fmt::format("no {} device", point.kind.name)));
+        return no_device.empty() && (point.nat || has_rules_) ? set_rules(point) : no_device;
+    }
+
+  private:
+    // For all tunnels: the outer addresses, and neighbours that are not asked for.
+    Status address() {
+        const std::string& underlay = bench_.device().name;
+        addressed_.emplace(TRY(AddressedDevice::take(bench_.host(), underlay)));
+        for (const frame::Family family : {frame::Family::kIpv4, frame::Family::kIpv6}) {
+            const std::string remote = frame::to_string(AddressedDevice::tester(family));
+            TRY(addressed_->why_not(family).empty()
+                    ? addressed_->change(
+                          fmt::format("neigh replace {} lladdr 02:00:00:00:00:02 nud permanent "
+                                      "dev {}",
+                                      remote, underlay),
+                          fmt::format("neigh delete {} dev {}", remote, underlay))
+                    : Status());
+        }
+        kept_ = addressed_->changes();
         return {};
     }
-    if (point.nat && !point.kind.is_labs()) {
-        TRY(process::run_checked(
-            {"iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-o", names.underlay, "-p", "udp",
-             "--dport", fmt::format("{}", point.kind.port), "-j", "MASQUERADE", "--random-fully"},
-            {.netns = names.node_a}));
+
+    Result<std::string> set_rules(const TunnelPoint& point) {
+        const std::string& underlay = bench_.device().name;
+        const std::string lack =
+            TRY(as_lack(bench_.dut().apply({{.kind = agent::HostChange::Kind::kRules,
+                                             .name = "nat",
+                                             .value = point.nat ? masquerade(point.kind, underlay)
+                                                                : "*nat\nCOMMIT\n"}}),
+                        "no NAT"));
+        has_rules_ = has_rules_ || lack.empty();
+        if (lack.empty()) {
+            TRY(bench_.dut().conntrack_flush());
+        }
+        return lack;
     }
-    const auto set = bench.dut().set_features(point.kind.device, {{kFeature, point.offload}});
-    return set ? Status() : Status(pass_on(set.error()));
-}
+
+    Status make_device(const TunnelKind& kind, const std::string& local,
+                       const std::string& remote) {
+        constexpr std::uint32_t kMostEnvelope = 70;  // VXLAN over IPv6
+        const std::string& underlay = bench_.device().name;
+        const std::string name = device(kind);
+        TRY(addressed_->change(
+            fmt::format("link add name {} mtu {} up type {}", name,
+                        std::min(1400u, bench_.device().longest_packet - kMostEnvelope),
+                        type_of(kind, local, remote, underlay)),
+            "link delete " + name));
+        TRY(addressed_->change(fmt::format("address add {} dev {}", kInnerOwn, name),
+                               fmt::format("address delete {} dev {}", kInnerOwn, name), name));
+        return kind.port == 0
+                   ? Status()
+                   : addressed_->change(
+                         fmt::format(
+                             "neigh replace {} lladdr 02:00:00:00:00:03 nud permanent dev {}",
+                             kInnerFar, name),
+                         fmt::format("neigh delete {} dev {}", kInnerFar, name), name);
+    }
+
+    TruthBench& bench_;
+    std::optional<AddressedDevice> addressed_;
+    std::size_t kept_ = 0;  // of its changes, those for all tunnels
+    bool has_rules_ = false;
+};
 
 // conntrack's tuple before NAT of the flow that this outer header is of.
 std::optional<judge::OriginalTuple> original_of(const std::vector<netfilter::Entry>& entries,
@@ -231,13 +371,14 @@ void judge_frame(const matrix::FrameBytes& bytes, const std::vector<netfilter::E
     }
 }
 
-Result<TunnelOutcome> measure(TruthBench& bench, lab::Overlay& overlay, const TunnelPoint& point) {
+Result<TunnelOutcome> measure(TruthBench& bench, TunnelHost& host, const TunnelPoint& point) {
     TunnelOutcome outcome;
-    TRY(set_point(bench, overlay, point, outcome));
+    outcome.unavailable = TRY(host.set(point));
     if (!outcome.unavailable.empty()) {
         return outcome;
     }
-    agent::DatagramOptions options{.source = {}, .destination = far_address(point.kind)};
+    TRY(bench.dut().set_features(host.device(point.kind), {{kFeature, point.offload}}));
+    agent::DatagramOptions options{.source = {}, .destination = host.far(point.kind)};
     for (std::size_t i = 0; i < kDatagrams; ++i) {
         std::vector<std::uint8_t> payload(1 + i * 37);
         for (std::size_t at = 0; at < payload.size(); ++at) {
@@ -252,7 +393,7 @@ Result<TunnelOutcome> measure(TruthBench& bench, lab::Overlay& overlay, const Tu
     }));
     outcome.lost = recording.tester_lost + recording.left_out;
     std::vector<netfilter::Entry> entries;
-    if (point.kind.port != 0) {
+    if (point.nat) {
         entries = TRY(bench.dut().conntrack_dump(
             {.protocol = IPPROTO_UDP, .original_destination_port = point.kind.port}));
     }
@@ -380,24 +521,27 @@ std::size_t tunnel_steps() {
     return points().size();
 }
 
-Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay& overlay, TruthRun& run,
+Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay* overlay, TruthRun& run,
                      verdict::ScenarioResult& result) {
-    // The wire shows what the kernel finished; the underlay must not leave it to a NIC. The lab's
-    // namespaces, flags and all, go with the lab.
-    const auto off = TRY(bench.dut().set_features(overlay.names().underlay, {{"tx", false}}));
-    verdict::TruthTable table{
-        .title = "Tunnels of the kernel under NAT of the outer header",
-        .device =
-            "datagrams of ordinary sockets through tunnel devices of node A, tx off on the "
-            "underlay",
-        .conditions = {"no NAT", "masquerade --random-fully"}};
+    std::unique_ptr<TunnelHost> host;
+    if (overlay != nullptr) {
+        // The wire shows what the kernel finished; the underlay must not leave it to a NIC. The
+        // lab's namespaces, flags and all, go with the lab.
+        TRY(bench.dut().set_features(overlay->names().underlay, {{"tx", false}}));
+        host = std::make_unique<LabTunnels>(*overlay);
+    } else {
+        host = std::make_unique<DeviceTunnels>(bench);
+    }
+    verdict::TruthTable table{.title = "Tunnels of the kernel under NAT of the outer header",
+                              .device = "datagrams of ordinary sockets through " + host->words(),
+                              .conditions = {"no NAT", "masquerade --random-fully"}};
     std::vector<Cell> cells;
     std::vector<TunnelOutcome> outcomes;
     std::uint64_t frames = 0;
     for (const TunnelPoint& point : points()) {
         TunnelOutcome outcome;
         const auto observe = [&]() -> Result<TrafficSeen> {
-            outcome = TRY(measure(bench, overlay, point));
+            outcome = TRY(measure(bench, *host, point));
             return judge_outcome(point, outcome);
         };
         TrafficSeen traffic =

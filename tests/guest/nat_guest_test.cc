@@ -101,7 +101,8 @@ BOOST_AUTO_TEST_CASE(two_queries_in_one_list_race_in_the_guests_kernel_and_the_c
         const std::string load = fact(ran.report, "Offered load of the NAT box lab", "at most");
         BOOST_TEST(contains(load, "pairs/s"), load);
         BOOST_TEST(measure(*raced, "offered") <= std::stoul(load));
-        BOOST_TEST(contains(fact(ran.report, "DUT of the NAT box lab", "emulated NIC"), "e1000e"));
+        BOOST_TEST(
+            contains(fact(ran.report, "What the NAT box is made of", "emulated NIC"), "e1000e"));
         BOOST_TEST(contains(fact(ran.report, "DUT: Board", "system"), "PC"));
     }
     lab::check_nothing_left();
@@ -120,6 +121,32 @@ BOOST_AUTO_TEST_CASE(two_clients_with_one_port_collide_in_the_guests_kernel) {
         // Whether two packets meet is for the two emulated CPUs to say; what is lost is never unexplained.
         BOOST_TEST(scenario["verdict"] != "INCONCLUSIVE");
     }
+}
+
+// What vxlan-checksum shows between two nodes, of a vxlan device on an emulated NIC whose offloads are as
+// found.
+BOOST_AUTO_TEST_CASE(the_outer_checksum_of_a_tunnel_on_an_emulated_nic_is_of_before_nat) {
+    const Ran ran = run({"repro", "offload-truth", "--lab", "qemu", "--nic", "e1000"});
+    const json& scenario = ran.report["scenarios"][0];
+    BOOST_TEST_CONTEXT(ran.said) {
+        const auto tunnel = [&](const std::string& point) -> const json& {
+            const json* cell = cell_of(scenario, "e1000.tunnel." + point);
+            BOOST_REQUIRE_MESSAGE(cell != nullptr, point);
+            return *cell;
+        };
+        for (const std::string kind : {"vxlan", "geneve"}) {
+            BOOST_TEST(tunnel(kind + ".tx-on.no-nat")["verdict"] == "PASS", kind);
+            BOOST_TEST(tunnel(kind + ".tx-off.masquerade")["verdict"] == "PASS", kind);
+            const json& stale = tunnel(kind + ".tx-on.masquerade");
+            BOOST_TEST(stale["verdict"] == "FAIL", kind);
+            BOOST_TEST(stale["cause"] == "stale-port", kind);
+            BOOST_TEST(measure(stale, "frames_wrong") == measure(stale, "proven_by_conntrack"));
+        }
+        for (const char* kind : {"vxlan6.tx-on.no-nat", "gre.tx-on.no-nat", "ipip.tx-on.no-nat"}) {
+            BOOST_TEST(measure(tunnel(kind), "frames_seen") == 24u, kind);
+        }
+    }
+    lab::check_nothing_left();
 }
 
 // From before there is anything, through the guest's boot, to the frames that its NIC carries.
