@@ -1,5 +1,6 @@
 #include "harness/lab/topology.h"
 
+#include "harness/agent/ethtool.h"
 #include "harness/lab/undo.h"
 #include "harness/netfilter/dump.h"
 #include "harness/process/netns.h"
@@ -129,12 +130,14 @@ Status set_sysctls(const std::string& netns, const Sysctls& values) {
 
 Status switch_off(const std::string& netns, const std::string& device,
                   const std::vector<std::string>& words) {
-    std::vector<std::string> argv{"ethtool", "-K", device};
+    std::vector<std::pair<std::string, bool>> wanted;
     for (const std::string& word : words) {
-        argv.insert(argv.end(), {word, "off"});
+        wanted.emplace_back(word, false);
     }
-    const auto ran = process::run_checked(argv, {.netns = netns});
-    return ran ? Status() : pass_on(ran.error());
+    return process::in_netns(netns, [&]() -> Status {
+        const auto changed = agent::change_features(device, wanted);
+        return changed ? Status() : pass_on(changed.error());
+    });
 }
 
 }  // namespace pathproof::lab

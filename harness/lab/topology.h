@@ -53,7 +53,8 @@ Status make_watchable(const std::string& netns);
 // Writes sysctls of a namespace. These are not journalled: they go with it.
 Status set_sysctls(const std::string& netns, const Sysctls& values);
 
-// `ethtool -K device word off word off ...` in a namespace.
+// Turns off features of a device in a namespace, by the words of `ethtool -K`. Errors: those of
+// agent::change_features().
 Status switch_off(const std::string& netns, const std::string& device,
                   const std::vector<std::string>& words);
 

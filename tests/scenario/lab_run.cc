@@ -28,7 +28,7 @@ std::string binary() {
 }
 
 process::ProgramOutput pathproof_run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), binary());
+    arguments.insert(arguments.begin(), {AS_ON_A_FRESH_MACHINE, binary()});
     const auto output = process::run_program(arguments, {.timeout = std::chrono::seconds(180)});
     BOOST_REQUIRE_MESSAGE(output, output.error().message);
     return *output;
