@@ -512,29 +512,29 @@ namespace pathproof::message {
 
 // There are thousands of each.
 template <>
-inline constexpr bool kCompact<netfilter::Tuple::Icmp> = true;
+inline constexpr bool kPacked<netfilter::Tuple::Icmp> = true;
 template <>
-inline constexpr bool kCompact<netfilter::Tuple> = true;
+inline constexpr bool kPacked<netfilter::Tuple> = true;
 template <>
-inline constexpr bool kCompact<netfilter::Counters> = true;
+inline constexpr bool kPacked<netfilter::Counters> = true;
 template <>
-inline constexpr bool kCompact<netfilter::Entry> = true;
+inline constexpr bool kPacked<netfilter::Entry> = true;
 template <>
-inline constexpr bool kCompact<netfilter::Event> = true;
+inline constexpr bool kPacked<netfilter::Event> = true;
 template <>
-inline constexpr bool kCompact<agent::Connect> = true;
+inline constexpr bool kPacked<agent::Connect> = true;
 template <>
-inline constexpr bool kCompact<agent::TcpQueue::Connection> = true;
+inline constexpr bool kPacked<agent::TcpQueue::Connection> = true;
 template <>
-inline constexpr bool kCompact<agent::ForwarderTry> = true;
+inline constexpr bool kPacked<agent::ForwarderTry> = true;
 template <>
-inline constexpr bool kCompact<agent::DnsLoadReport::Lookup> = true;
+inline constexpr bool kPacked<agent::DnsLoadReport::Lookup> = true;
 template <>
-inline constexpr bool kCompact<agent::OffloadFrame> = true;
+inline constexpr bool kPacked<agent::OffloadFrame> = true;
 template <>
-inline constexpr bool kCompact<agent::CapturedFrame> = true;
+inline constexpr bool kPacked<agent::CapturedFrame> = true;
 template <>
-inline constexpr bool kCompact<frame::VirtioRequest> = true;
+inline constexpr bool kPacked<frame::VirtioRequest> = true;
 
 template <>
 inline constexpr std::size_t kValues<agent::TrialOutcome> = agent::kTrialOutcomes;

@@ -2,7 +2,7 @@
 
 namespace pathproof::message {
 
-void Reader::require(bool fits, const char* otherwise) {
+void require(bool fits, const char* otherwise) {
     if (!fits) {
         throw json::other_error::create(501, otherwise, nullptr);
     }

@@ -16,23 +16,17 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
+#include "harness/message/packed.h"
 
 namespace pathproof::message {
 
 using nlohmann::json;
 
-// Types written as arrays without names, in the order of their fields, whatever JSON they have for
-// users: reports hold many of them. Zeros and what is empty at the end are left out, but for the
-// first field.
+// Types written as bytes (packed.h, in hexadecimal), whatever JSON they have for users: answers hold
+// thousands of them.
 template <typename T>
-inline constexpr bool kCompact = false;
+inline constexpr bool kPacked = false;
 
-// The number of an enum's values; specialised for each enum that is sent.
-template <typename E>
-inline constexpr std::size_t kValues = 0;
-
-// Of the bytes of one frame, or another field of bytes.
-inline constexpr std::size_t kMostBytes = 128 * 1024;
 inline constexpr std::chrono::milliseconds kLongestDuration = std::chrono::hours(1);
 
 std::string to_hex(const std::vector<std::uint8_t>& bytes);
@@ -43,27 +37,6 @@ concept HasJson = requires(json& out, const T& value) {
     to_json(out, value);
 };
 
-// What an array may end without.
-template <typename T>
-concept MayBeEmpty = std::is_arithmetic_v<T> || std::is_enum_v<T> || requires(const T& value) {
-    value.empty();
-} || requires(const T& value) {
-    value.has_value();
-};
-
-template <typename T>
-bool is_empty(const T& value) {
-    if constexpr (requires { value.has_value(); }) {
-        return !value.has_value();
-    } else if constexpr (requires { value.empty(); }) {
-        return value.empty();
-    } else if constexpr (MayBeEmpty<T>) {
-        return value == T();
-    } else {
-        return false;
-    }
-}
-
 class Writer {
   public:
     template <typename T>
@@ -71,15 +44,13 @@ class Writer {
         if constexpr (std::is_enum_v<T>) {
             return static_cast<unsigned>(value);
         } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
-                             (HasJson<T> && !kCompact<T>)) {
+                             (HasJson<T> && !kPacked<T>)) {
             return value;
+        } else if constexpr (kPacked<T>) {
+            return pack(value);
         } else {
-            Writer writer(kCompact<T>);
+            Writer writer;
             fields(writer, const_cast<T&>(value));  // a Writer only reads
-            if constexpr (kCompact<T>) {
-                auto& all = writer.out_.template get_ref<json::array_t&>();
-                all.erase(all.begin() + static_cast<std::ptrdiff_t>(writer.needed_), all.end());
-            }
             return std::move(writer.out_);
         }
     }
@@ -101,7 +72,11 @@ class Writer {
     }
     template <typename T>
     static json write(const std::vector<T>& values) {
-        return write_each(values);
+        if constexpr (kPacked<T>) {
+            return pack(values);
+        } else {
+            return write_each(values);
+        }
     }
     template <typename T, std::size_t N>
     static json write(const std::array<T, N>& values) {
@@ -110,21 +85,18 @@ class Writer {
 
     template <typename T>
     void operator()(const char* name, const T& value) {
-        if (out_.is_array()) {
-            out_.push_back(write(value));
-            needed_ = is_empty(value) && needed_ != 0 ? needed_ : out_.size();
-        } else {
-            out_[name] = write(value);
-        }
+        out_[name] = write(value);
     }
 
   private:
-    explicit Writer(bool compact) : out_(compact ? json::array() : json::object()) {
-        if (compact) {
-            out_.get_ref<json::array_t&>().reserve(kMostFields);
-        }
-    }
+    Writer() : out_(json::object()) {}
 
+    template <typename T>
+    static json pack(const T& value) {
+        Packer packer;
+        packer.put(value);
+        return to_hex(packer.bytes());
+    }
     template <typename Values>
     static json write_each(const Values& values) {
         json out = json::array();
@@ -135,10 +107,7 @@ class Writer {
         return out;
     }
 
-    static constexpr std::size_t kMostFields = 24;  // of a compact type, to set memory aside
-
     json out_;
-    std::size_t needed_ = 0;  // of an array, up to the last that says something
 };
 
 // Reports what does not fit as nlohmann/json's own exceptions; decode() catches them.
@@ -157,10 +126,12 @@ class Reader {
                     "a number out of its range");
             in.get_to(value);
         } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
-                             (HasJson<T> && !kCompact<T>)) {
+                             (HasJson<T> && !kPacked<T>)) {
             in.get_to(value);
+        } else if constexpr (kPacked<T>) {
+            unpack(in, value);
         } else {
-            Reader reader(in, kCompact<T>);
+            Reader reader(in);
             fields(reader, value);
         }
     }
@@ -204,6 +175,10 @@ class Reader {
     }
     template <typename T>
     static void read(const json& in, std::vector<T>& values) {
+        if constexpr (kPacked<T>) {
+            unpack(in, values);
+            return;
+        }
         require(in.is_array(), "no list where one belongs");
         values.assign(in.size(), T());
         for (std::size_t index = 0; index < values.size(); ++index) {
@@ -220,19 +195,20 @@ class Reader {
 
     template <typename T>
     void operator()(const char* name, T& value) {
-        if constexpr (MayBeEmpty<T>) {
-            if (compact_ && position_ >= in_.size() && position_ != 0) {
-                value = T();
-                return;
-            }
-        }
-        read(in_.is_array() ? in_.at(position_++) : in_.at(name), value);
+        read(in_.at(name), value);
     }
 
   private:
-    Reader(const json& in, bool compact) : in_(in), compact_(compact && in.is_array()) {}
+    explicit Reader(const json& in) : in_(in) {}
 
-    static void require(bool fits, const char* otherwise);
+    template <typename T>
+    static void unpack(const json& in, T& value) {
+        const auto bytes = from_hex(in.get_ref<const std::string&>());
+        require(bytes.has_value(), "no bytes in lower-case hexadecimal");
+        Unpacker unpacker(*bytes);
+        unpacker.take(value);
+        unpacker.end();
+    }
 
     template <typename T, typename Parse>
     static void parse(const json& in, T& value, Parse parser) {
@@ -242,8 +218,6 @@ class Reader {
     }
 
     const json& in_;
-    const bool compact_;
-    std::size_t position_ = 0;
 };
 
 // A value may have check(value), a Status: what else a request of it must not hold.

@@ -12,18 +12,27 @@ using nlohmann::json;
 constexpr std::size_t kMostWords = 2000;
 constexpr int kDeepest = 64;
 
+// Texts may be long: what is in quotes is passed over as a whole where no backslash is in it.
 bool is_deep(std::string_view text) {
     int depth = 0;
-    bool quoted = false;
+    std::size_t backslash = text.find('\\');
     for (std::size_t at = 0; at < text.size() && depth <= kDeepest; ++at) {
         const char letter = text[at];
-        if (quoted && letter == '\\') {
-            ++at;
-        } else if (letter == '"') {
-            quoted = !quoted;
-        } else if (!quoted) {
+        if (letter != '"') {
             depth += letter == '[' || letter == '{' ? 1 : letter == ']' || letter == '}' ? -1 : 0;
+            continue;
         }
+        std::size_t end = text.find('"', at + 1);
+        backslash = backslash < at ? text.find('\\', at) : backslash;
+        while (backslash < end) {
+            const std::size_t behind = backslash + 2;
+            end = end < behind ? text.find('"', behind) : end;
+            backslash = text.find('\\', behind);
+        }
+        if (end == text.npos) {
+            break;
+        }
+        at = end;
     }
     return depth > kDeepest;
 }
@@ -65,7 +74,8 @@ json parse_foreign(std::string_view text) {
         return {};
     }
     // JSON escapes C0; C1 and DEL it does not.
-    if (text.find_first_of("\\\x7f\xc2") != std::string_view::npos) {
+    if (text.find('\\') != text.npos || text.find('\x7f') != text.npos ||
+        text.find('\xc2') != text.npos) {
         clean(value);
     }
     return value;

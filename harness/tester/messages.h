@@ -400,11 +400,11 @@ void fields(Archive& archive, Opened& opened) {
 namespace pathproof::message {
 
 template <>
-inline constexpr bool kCompact<judge::QueryRecord> = true;
+inline constexpr bool kPacked<judge::QueryRecord> = true;
 template <>
-inline constexpr bool kCompact<judge::ChecksumFinding> = true;
+inline constexpr bool kPacked<judge::ChecksumFinding> = true;
 template <>
-inline constexpr bool kCompact<judge::Layer> = true;
+inline constexpr bool kPacked<judge::Layer> = true;
 
 template <>
 inline constexpr std::size_t kValues<port::Evidence> = 3;
@@ -428,11 +428,11 @@ template <>
 inline constexpr std::size_t kValues<softnic::Direction> = 2;
 
 template <>
-inline constexpr bool kCompact<traffic::ExchangeFrame> = true;
+inline constexpr bool kPacked<traffic::ExchangeFrame> = true;
 template <>
-inline constexpr bool kCompact<frame::OffloadRequest> = true;
+inline constexpr bool kPacked<frame::OffloadRequest> = true;
 template <>
-inline constexpr bool kCompact<traffic::ArrivedFrame> = true;
+inline constexpr bool kPacked<traffic::ArrivedFrame> = true;
 template <>
 inline constexpr std::size_t kValues<tester::PortOffloads> = 2;
 

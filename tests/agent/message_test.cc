@@ -1,6 +1,7 @@
 #include "harness/agent/message.h"
 
 #include <boost/test/unit_test.hpp>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "harness/message/calls.h"
@@ -321,22 +322,53 @@ BOOST_AUTO_TEST_CASE(a_function_is_an_operation) {
     BOOST_TEST((status({false}).error().code == ErrorCode::kKernelLacks));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_empty_at_the_end_of_an_array_is_left_out) {
+BOOST_AUTO_TEST_CASE(numbers_are_packed_into_as_few_bytes_as_they_need) {
     using netfilter::Counters;
-    BOOST_TEST(message::encode(Counters{}).dump() == "[0]");
-    BOOST_TEST(message::encode(Counters{.packets = 3}).dump() == "[3]");
-    BOOST_TEST(message::encode(Counters{.bytes = 4}).dump() == "[0,4]");
-    Counters read{.packets = 1, .bytes = 1};
-    message::Reader::read(message::json::parse("[3]"), read);
-    BOOST_TEST((read == Counters{.packets = 3}));
-    BOOST_TEST(!message::decode<Counters>(message::json::parse("[]")));
-    // Nothing else than what is said of it.
-    netfilter::Entry entry{.id = 7, .mark = 5};
-    const auto plain = message::encode(entry);
-    entry.started_ns = 9;
-    const auto more = message::encode(entry);
-    BOOST_TEST(plain.size() < more.size());
-    BOOST_TEST((message::decode<netfilter::Entry>(more).value() == entry));
+    BOOST_TEST(message::encode(Counters{}) == "0000");
+    BOOST_TEST(message::encode(Counters{.packets = 127, .bytes = 128}) == "7f8001");
+    const Counters most{.packets = ~std::uint64_t{0}, .bytes = std::uint64_t{1} << 63};
+    BOOST_TEST((sent(most) == most));
+    for (const std::int64_t time :
+         {std::int64_t{0}, std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(),
+          std::numeric_limits<std::int64_t>::max()}) {
+        BOOST_TEST(sent(netfilter::Event{.time_ns = time}).time_ns == time);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(bytes_that_are_no_packed_value_are_refused) {
+    const auto refused = [](const char* bytes, const char* why) {
+        const auto read = message::decode<std::vector<netfilter::Counters>>(bytes);
+        BOOST_REQUIRE(!read);
+        BOOST_TEST((read.error().code == ErrorCode::kBadInput));
+        BOOST_TEST(read.error().message.find(why) != std::string::npos, read.error().message);
+    };
+    refused("010", "hexadecimal");
+    refused("0g", "hexadecimal");
+    refused("", "ends too early");
+    refused("0105", "ends too early");
+    refused("ffffffff0f0500", "ends too early");  // a list of four thousand millions
+    refused("01050000", "behind the last value");
+    refused("0105ffffffffffffffffff02", "64 bits");
+    BOOST_TEST(!message::decode<std::vector<netfilter::Counters>>(json::array()));
+
+    // Of a value cut short at each place, and with another byte at each, nothing worse comes.
+    const std::string whole = message::encode(std::vector<netfilter::Event>(
+        2,
+        {.kind = netfilter::EventKind::kDestroy,
+         .entry = {.original = {endpoint("198.18.0.2:4000"), endpoint("[2001:db8::1]:53"), 17, {}},
+                   .protocol_state = "ESTABLISHED",
+                   .labels = {0x10, 0xff},
+                   .reply_counters = netfilter::Counters{9, 10}}}));
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+        BOOST_TEST(!message::decode<std::vector<netfilter::Event>>(whole.substr(0, size)));
+    }
+    std::size_t taken = 0;
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+        std::string changed = whole;
+        changed[at] = changed[at] == 'f' ? '0' : 'f';
+        taken += message::decode<std::vector<netfilter::Event>>(changed) ? 1 : 0;
+    }
+    BOOST_TEST((taken > 0 && taken < whole.size()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -238,6 +238,16 @@ BOOST_AUTO_TEST_CASE(json_of_others_is_bounded_in_depth) {
     BOOST_TEST(parse_foreign(nested(64)).is_array());
     BOOST_TEST(parse_foreign(nested(65)).is_null());
     BOOST_TEST(parse_foreign(std::string(1'000'000, '[')).is_null());
+    // What is quoted is no list, and ends where it says.
+    const std::string lists(70, '[');
+    for (const std::string before : {"", "\\\"", "\\\\", "\\\\\\\""}) {
+        const std::string text = "[\"" + before + lists + "\"]";
+        BOOST_TEST(parse_foreign(text).is_array(), text);
+        BOOST_TEST(parse_foreign("[\"" + before + "\"," + lists).is_null());
+        BOOST_TEST(parse_foreign("[\"" + before + "\"," + nested(62) + "]").is_array());
+        BOOST_TEST(parse_foreign("[\"" + before + "\"," + nested(64) + "]").is_null());
+    }
+    BOOST_TEST(parse_foreign("[\"\\").is_null());
     BOOST_TEST(parse_foreign("{\"a\":").is_null());
     BOOST_TEST(without_controls("a\tb\n\xc3\xa9\x7f\xc2\x9b\x1b") == "a\tb\n\xc3\xa9????");
     BOOST_TEST(last_words(" \n") == "nothing");
