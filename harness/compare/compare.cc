@@ -7,10 +7,10 @@
 #include <array>
 #include <map>
 #include <optional>
-#include <regex>
 #include <sstream>
 #include <string_view>
 
+#include "dataplane/base/pattern.h"
 #include "harness/report/text.h"
 
 namespace pathproof::compare {
@@ -234,8 +234,8 @@ const ScenarioResult* scenario_of(const RunResult& run, const std::string& id) {
 
 // Names that a run makes up are not what differs.
 std::string without_run_ids(const std::string& text) {
-    static const std::regex made_up("pp-[0-9a-f]{4}-");
-    return std::regex_replace(text, made_up, "pp-RUN-");
+    static const Pattern made_up("pp-[0-9a-f]{4}-");
+    return made_up.replace(text, "pp-RUN-");
 }
 
 std::string in_words(const Fact& fact) {

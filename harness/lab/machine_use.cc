@@ -6,11 +6,11 @@
 #include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <utility>
 
+#include "dataplane/base/pattern.h"
 #include "harness/lab/json_text.h"
 #include "harness/process/foreign.h"
 #include "harness/process/netns.h"
@@ -376,13 +376,13 @@ std::vector<std::string> objections(const DeviceUse& use, const std::vector<Pref
 }
 
 std::string pci_address(const std::string& name) {
-    static const std::regex kAddress(
-        "([0-9a-fA-F]{4}:)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7])(,.*)?");
-    std::smatch parts;
-    if (!std::regex_match(name, parts, kAddress)) {
+    static const Pattern kAddress(
+        "^([0-9a-fA-F]{4}:)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}[.][0-7])(,.*)?$");
+    const auto parts = kAddress.search(name);
+    if (!parts || parts->front() != name) {
         return {};
     }
-    std::string address = (parts[1].matched ? parts[1].str() : "0000:") + parts[2].str();
+    std::string address = ((*parts)[1].empty() ? "0000:" : (*parts)[1]) + (*parts)[2];
     std::ranges::transform(address, address.begin(), [](unsigned char letter) {
         return static_cast<char>(std::tolower(letter));
     });

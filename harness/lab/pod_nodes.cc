@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <sstream>
 
+#include "dataplane/base/pattern.h"
 #include "harness/hazards/facts.h"
 #include "harness/hazards/walk.h"
 #include "harness/lab/topology.h"
@@ -57,9 +57,9 @@ Status allow_ipv6(const std::string& netns) {
 // Names that the plug-ins draw are not what differs, nor is what the kernel says of a route a moment
 // after its device lost its last port.
 std::string without_drawn_names(const std::string& text) {
-    static const std::regex drawn("veth[0-9a-f]{8}");
-    static const std::regex numbered("@if[0-9]+| linkdown| dead");
-    return std::regex_replace(std::regex_replace(text, drawn, "veth*"), numbered, "");
+    static const Pattern drawn("veth[0-9a-f]{8}");
+    static const Pattern numbered("@if[0-9]+| linkdown| dead");
+    return numbered.replace(drawn.replace(text, "veth*"), "");
 }
 
 // Each line that is kept, sorted: the kernel's order tells nothing.

@@ -1,6 +1,6 @@
 #include <map>
-#include <regex>
 
+#include "dataplane/base/pattern.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/pod_life.h"
 
@@ -40,8 +40,8 @@ const char* word_of(PodEvent event) {
 
 // Of ipMasq or portmap, by the names that the plug-ins give them.
 bool is_chain_of_a_pod(const std::string& line) {
-    static const std::regex chain("chain CNI-(DN-)?[0-9a-f]{20,}");
-    return std::regex_search(line, chain);
+    static const Pattern chain("chain CNI-(DN-)?[0-9a-f]{20,}");
+    return chain.search(line).has_value();
 }
 
 // Lines that should not be there: of the first ADD of a node those of its pod alone, for the bridge

@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <random>
-#include <regex>
 #include <sstream>
 
+#include "dataplane/base/pattern.h"
 #include "harness/process/program.h"
 
 using namespace pathproof;
@@ -100,13 +100,13 @@ std::vector<Option> options_of(const Words& command) {
     const auto help = process::run_program(words);
     BOOST_REQUIRE(help);
     BOOST_REQUIRE_MESSAGE(help->exit_status == 0, fmt::format("{}", fmt::join(words, " ")));
-    static const std::regex kLine("^ +(?:-[a-z],)?(--[a-z0-9-]+)(?: (TEXT|UINT|INT|FLOAT))?");
+    static const Pattern kLine("^ +(-[a-z],)?(--[a-z0-9-]+)( (TEXT|UINT|INT|FLOAT))?");
     std::vector<Option> options;
     std::istringstream lines(help->out);
     for (std::string line; std::getline(lines, line);) {
-        std::smatch parts;
-        if (std::regex_search(line, parts, kLine) && parts[1] != "--help") {
-            options.push_back({parts[1], parts[2]});
+        const auto parts = kLine.search(line);
+        if (parts && (*parts)[2] != "--help") {
+            options.push_back({(*parts)[2], (*parts)[4]});
         }
     }
     return options;

@@ -14,11 +14,11 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <thread>
 
+#include "dataplane/base/pattern.h"
 #include "harness/process/program.h"
 #include "tests/drops/senders.h"
 #include "tests/metrics/strict_parser.h"
@@ -248,7 +248,7 @@ std::string state_of(const Namespace& node) {
         for (std::string line; std::getline(lines, line);) {
             state += line.starts_with('#') || line.find("nf_conntrack_count") != std::string::npos
                          ? ""
-                         : std::regex_replace(line, std::regex(R"(\[\d+:\d+\])"), "") + "\n";
+                         : Pattern("\\[[0-9]+:[0-9]+\\]").replace(line, "") + "\n";
         }
     }
     return state;
@@ -366,10 +366,8 @@ BOOST_AUTO_TEST_CASE(all_of_it_runs_with_the_privileges_that_it_names_and_change
     for (const json& panel : dashboard["panels"]) {
         for (const json& target : panel["targets"]) {
             const std::string query = target["expr"];
-            const std::regex metric(R"((pathproof_\w+)\{)");
-            for (std::sregex_iterator at(query.begin(), query.end(), metric), end; at != end;
-                 ++at) {
-                BOOST_TEST(exported.contains((*at)[1]), (*at)[1]);
+            for (const auto& metric : Pattern("(pathproof_\\w+)[{]").search_all(query)) {
+                BOOST_TEST(exported.contains(metric[1]), metric[1]);
                 ++asked;
             }
         }

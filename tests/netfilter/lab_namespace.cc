@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
-#include <regex>
 #include <sstream>
 
+#include "dataplane/base/pattern.h"
 #include "harness/process/program.h"
 
 namespace pathproof::netfilter::lab {
@@ -65,10 +65,12 @@ bool Namespace::has_listener() const {
 }
 
 std::string without_times(const std::string& line) {
-    static const std::regex timeout(
-        "^((?: *\\[[A-Z]+\\] )?(?:ipv[46] +\\d+ )?[a-z0-9]+ +\\d+ )\\d+ ");
-    static const std::regex age(" delta-time=\\d+");
-    return std::regex_replace(std::regex_replace(line, timeout, "$1T "), age, " delta-time=T");
+    static const Pattern timeout(
+        "^(( *\\[[A-Z]+\\] )?(ipv[46] +[0-9]+ )?[a-z0-9]+ +[0-9]+ )[0-9]+ ");
+    static const Pattern age(" delta-time=[0-9]+");
+    const auto begin = timeout.search(line);
+    return age.replace(begin ? (*begin)[1] + "T " + line.substr((*begin)[0].size()) : line,
+                       " delta-time=T");
 }
 
 std::vector<std::string> comparable(const std::string& text) {

@@ -1,5 +1,4 @@
 #include <boost/test/unit_test.hpp>
-#include <regex>
 #include <sstream>
 
 #include "harness/netfilter/planted.h"

@@ -4,8 +4,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <regex>
 
+#include "dataplane/base/pattern.h"
 #include "harness/report/coverage.h"
 #include "harness/report/html.h"
 #include "harness/report/junit.h"
@@ -69,9 +69,7 @@ RunResult drawn(std::mt19937& random) {
 }
 
 std::size_t matches(const std::string& text, const std::string& pattern) {
-    const std::regex sought(pattern, std::regex::ECMAScript | std::regex::multiline);
-    return static_cast<std::size_t>(std::distance(
-        std::sregex_iterator(text.begin(), text.end(), sought), std::sregex_iterator()));
+    return Pattern(pattern).search_all(text).size();
 }
 
 }  // namespace

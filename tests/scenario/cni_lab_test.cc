@@ -5,9 +5,9 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <thread>
 
+#include "dataplane/base/pattern.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/pod_nodes.h"
 #include "tests/scenario/background.h"
@@ -501,7 +501,7 @@ BOOST_AUTO_TEST_CASE(a_planted_regression_is_found_and_named) {
             plant(each.rule);
             BOOST_TEST(qualify(each.list, now).report.is_object());
             const auto compared = pathproof_run({"compare", before, now});
-            const std::string told = std::regex_replace(compared.out, std::regex("\n? +"), " ");
+            const std::string told = pathproof::Pattern("\n? +").replace(compared.out, " ");
             BOOST_TEST_MESSAGE(compared.out);
             for (const std::string& words : each.said) {
                 BOOST_TEST(told.find(words) != std::string::npos, words);

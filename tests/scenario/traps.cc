@@ -4,7 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <regex>
+
+#include "dataplane/base/pattern.h"
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -115,31 +116,6 @@ double value_of(const json& cell, const std::string& name) {
     return measure(cell, name);
 }
 
-// The longest plain part of a regular expression without alternatives: a text without it has no
-// match, and most have none.
-std::string plain_part(const std::string& phrase) {
-    if (phrase.find('|') != std::string::npos) {
-        return "";
-    }
-    std::string longest;
-    for (std::size_t begin = 0; begin < phrase.size();) {
-        const std::size_t end =
-            std::min(phrase.find_first_of("()[]+*?.\\^$", begin), phrase.size());
-        if (end - begin > longest.size()) {
-            longest = phrase.substr(begin, end - begin);
-        }
-        begin = end + 1;
-    }
-    // What stands before ? or * may be missing.
-    return phrase.find_first_of("?*") == std::string::npos ? longest : "";
-}
-
-struct Pattern {
-    explicit Pattern(const std::string& phrase) : plain(plain_part(phrase)), expression(phrase) {}
-    std::string plain;
-    std::regex expression;
-};
-
 const Pattern& pattern_of(const std::string& phrase) {
     static std::map<std::string, Pattern> known;
     return known.try_emplace(phrase, phrase).first->second;
@@ -149,13 +125,7 @@ void check_text(const std::string& text, const std::string& where, const json& s
                 const json* cell, const std::vector<Claim>& claims,
                 std::vector<std::string>& found) {
     for (const Claim& claim : claims) {
-        const Pattern& pattern = pattern_of(claim.phrase);
-        if (text.find(pattern.plain) == std::string::npos) {
-            continue;
-        }
-        for (std::sregex_iterator at(text.begin(), text.end(), pattern.expression), end; at != end;
-             ++at) {
-            const std::vector<std::string> groups(at->begin(), at->end());
+        for (const Pattern::Match& groups : pattern_of(claim.phrase).search_all(text)) {
             if (!claim.holds({scenario, cell, groups})) {
                 found.push_back(where + " says '" + groups[0] +
                                 "', and no value bears it out: " + text);

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
-#include <regex>
 
+#include "dataplane/base/pattern.h"
 #include "harness/process/netns.h"
 #include "tests/process/shell.h"
 
@@ -64,10 +64,9 @@ std::string NatBox::in_dut(const std::string& script) const {
 
 std::uint64_t NatBox::conntrack(const std::string& counter) const {
     const std::string text = shell(dut_, "conntrack -S");
-    const std::regex value(counter + "=([0-9]+)");
     std::uint64_t sum = 0;
-    for (std::sregex_iterator at(text.begin(), text.end(), value), end; at != end; ++at) {
-        sum += std::stoull((*at)[1]);
+    for (const auto& value : Pattern(counter + "=([0-9]+)").search_all(text)) {
+        sum += std::stoull(value[1]);
     }
     return sum;
 }

@@ -1,18 +1,18 @@
 #include "harness/bench/peers/dnsperf.h"
 
 #include <optional>
-#include <regex>
+
+#include "dataplane/base/pattern.h"
 
 namespace pathproof::bench {
 namespace {
 
 std::optional<double> value_of(const std::string& text, const std::string& name) {
-    const std::regex line(name + R"(:\s+([0-9.]+))");
-    std::smatch found;
-    if (!std::regex_search(text, found, line)) {
+    const auto found = Pattern(name + ":[ \t]+([0-9.]+)").search(text);
+    if (!found) {
         return std::nullopt;
     }
-    return std::strtod(found[1].str().c_str(), nullptr);
+    return std::strtod((*found)[1].c_str(), nullptr);
 }
 
 std::uint64_t count(double value) {

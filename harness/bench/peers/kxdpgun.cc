@@ -1,6 +1,6 @@
 #include "harness/bench/peers/kxdpgun.h"
 
-#include <regex>
+#include "dataplane/base/pattern.h"
 
 namespace pathproof::bench {
 namespace {
@@ -33,15 +33,15 @@ std::vector<std::string> kxdpgun_command(const KxdpgunJob& job) {
 }
 
 Result<KxdpgunReport> parse_kxdpgun(const std::string& text) {
-    static const std::regex queries(R"(total queries:\s+(\d+))");
-    static const std::regex replies(R"(total replies:\s+(\d+))");
-    std::smatch sent;
-    std::smatch answered;
-    if (!std::regex_search(text, sent, queries) || !std::regex_search(text, answered, replies)) {
+    static const Pattern queries("total queries:[ \t]+([0-9]+)");
+    static const Pattern replies("total replies:[ \t]+([0-9]+)");
+    const auto sent = queries.search(text);
+    const auto answered = replies.search(text);
+    if (!sent || !answered) {
         return fail(ErrorCode::kFailed, "kxdpgun printed no totals: '{}'", text.substr(0, 200));
     }
-    return KxdpgunReport{.queries = std::strtoull(sent[1].str().c_str(), nullptr, 10),
-                         .replies = std::strtoull(answered[1].str().c_str(), nullptr, 10)};
+    return KxdpgunReport{.queries = std::strtoull((*sent)[1].c_str(), nullptr, 10),
+                         .replies = std::strtoull((*answered)[1].c_str(), nullptr, 10)};
 }
 
 }  // namespace pathproof::bench

@@ -2,8 +2,9 @@
 
 #include <unistd.h>
 
-#include <regex>
 #include <thread>
+
+#include "dataplane/base/pattern.h"
 
 namespace pathproof::bench {
 namespace {
@@ -22,12 +23,8 @@ bool is_of_kernel(const TestpmdJob& job) {
 }
 
 std::uint64_t last_number(const std::string& text, const std::string& pattern) {
-    const std::regex expression(pattern);
-    std::uint64_t found = 0;
-    for (std::sregex_iterator at(text.begin(), text.end(), expression), end; at != end; ++at) {
-        found = std::strtoull((*at)[1].str().c_str(), nullptr, 10);
-    }
-    return found;
+    const auto found = Pattern(pattern).search_all(text);
+    return found.empty() ? 0 : std::strtoull(found.back()[1].c_str(), nullptr, 10);
 }
 
 Status check(const TestpmdJob& job, const TestpmdReport& report) {
@@ -68,19 +65,20 @@ Status wait_until_it_forwards(MeasuredProgram& program) {
 }
 
 Result<TestpmdReport> parse_testpmd(const std::string& text) {
-    static const std::regex cycles(
-        R"(CPU cycles/packet=([0-9.]+) \(total cycles=\d+ / total \w+ packets=\d+\) at (\d+) MHz)");
-    std::smatch found;
-    if (!std::regex_search(text, found, cycles)) {
+    static const Pattern cycles(
+        "CPU cycles/packet=([0-9.]+) [(]total cycles=[0-9]+ / total \\w+ packets=[0-9]+[)] at "
+        "([0-9]+) MHz");
+    const auto found = cycles.search(text);
+    if (!found) {
         return fail(ErrorCode::kFailed,
                     "testpmd printed no 'CPU cycles/packet': it ended with '{}'",
                     text.substr(text.size() - std::min<std::size_t>(text.size(), 200)));
     }
-    return TestpmdReport{.cycles_per_packet = std::strtod(found[1].str().c_str(), nullptr),
-                         .tsc_mhz = std::strtod(found[2].str().c_str(), nullptr),
-                         .sent = last_number(text, R"(TX-packets: (\d+))"),
-                         .received = last_number(text, R"(RX-packets: (\d+))"),
-                         .dropped = last_number(text, R"(TX-dropped: (\d+))")};
+    return TestpmdReport{.cycles_per_packet = std::strtod((*found)[1].c_str(), nullptr),
+                         .tsc_mhz = std::strtod((*found)[2].c_str(), nullptr),
+                         .sent = last_number(text, "TX-packets: ([0-9]+)"),
+                         .received = last_number(text, "RX-packets: ([0-9]+)"),
+                         .dropped = last_number(text, "TX-dropped: ([0-9]+)")};
 }
 
 // The prefix is such that EAL's folder, which testpmd leaves behind, is swept with our own

@@ -1,6 +1,6 @@
 #include "harness/bench/peers/trafgen.h"
 
-#include <regex>
+#include "dataplane/base/pattern.h"
 
 namespace pathproof::bench {
 
@@ -22,12 +22,12 @@ std::string trafgen_packets(std::span<const std::vector<std::uint8_t>> frames) {
 }
 
 Result<TrafgenReport> parse_trafgen(const std::string& text) {
-    static const std::regex packets(R"((\d+) packets outgoing)");
-    std::smatch found;
-    if (!std::regex_search(text, found, packets)) {
+    static const Pattern packets("([0-9]+) packets outgoing");
+    const auto found = packets.search(text);
+    if (!found) {
         return fail(ErrorCode::kFailed, "trafgen printed no totals: '{}'", text.substr(0, 200));
     }
-    return TrafgenReport{.packets = std::strtoull(found[1].str().c_str(), nullptr, 10)};
+    return TrafgenReport{.packets = std::strtoull((*found)[1].c_str(), nullptr, 10)};
 }
 
 }  // namespace pathproof::bench
