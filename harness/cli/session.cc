@@ -254,8 +254,8 @@ class Run {
             }
         }
         if (options_.asked.command == "qualify" && !left_out.empty()) {
-            reasons.push_back(fmt::format("left out, as they take longer: {} (--only {})",
-                                          fmt::join(left_out, ", "), fmt::join(left_out, ",")));
+            reasons.push_back(fmt::format("left out, as they take longer (run by --only NAME): {}",
+                                          fmt::join(left_out, ", ")));
         }
     }
 
