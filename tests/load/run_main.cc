@@ -7,7 +7,7 @@ using pathproof::port::OneEal;
 
 namespace {
 
-const bool kOptionsSet = (OneEal::options = pathproof::port::two_workers(), true);
+const bool kOptionsSet = (OneEal::options() = pathproof::port::two_workers(), true);
 
 }  // namespace
 

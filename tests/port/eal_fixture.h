@@ -28,10 +28,14 @@ inline EalOptions two_workers() {
 
 // A global fixture: BOOST_TEST_GLOBAL_FIXTURE(OneEal).
 struct OneEal {
-    static inline EalOptions options;  // set by the test before main() through a static initialiser
+    // Set by the test before main(), through a static initialiser.
+    static EalOptions& options() {
+        static EalOptions set;
+        return set;
+    }
     std::optional<Eal> held;
     OneEal() {
-        auto started = Eal::start(options);
+        auto started = Eal::start(options());
         BOOST_REQUIRE_MESSAGE(started, started.error().message);
         held.emplace(std::move(*started));
         current_eal() = &*held;

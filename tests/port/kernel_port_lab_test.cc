@@ -35,10 +35,10 @@ constexpr std::size_t kFrameBytes = 60;
 constexpr std::uint32_t kSendBuffer = 4 << 20;
 
 const bool kOptionsSet =
-    (OneEal::options = {.worker_cpus = {usable_cpus().front()},
-                        .memory_mib = 256,
-                        .vdevs = {"net_af_xdp0,iface=x0",
-                                  "net_af_packet0,iface=p0,framecnt=2048,qdisc_bypass=0"}},
+    (OneEal::options() = {.worker_cpus = {usable_cpus().front()},
+                          .memory_mib = 256,
+                          .vdevs = {"net_af_xdp0,iface=x0",
+                                    "net_af_packet0,iface=p0,framecnt=2048,qdisc_bypass=0"}},
      true);
 
 // Comes before the EAL, whose driver looks for x0 when it starts.

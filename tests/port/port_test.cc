@@ -25,7 +25,7 @@ EalOptions unprivileged() {
             .vdevs = {"net_null0,no-rx=1", "net_null1", "net_ring0"}};
 }
 
-const bool kOptionsSet = (OneEal::options = unprivileged(), true);
+const bool kOptionsSet = (OneEal::options() = unprivileged(), true);
 
 Port open(PortConfig config) {
     auto port = Port::open(config);

@@ -21,7 +21,7 @@ port::EalOptions one_worker() {
     return {.worker_cpus = port::usable_cpus(1), .memory_mib = 768};
 }
 
-const bool kOptionsSet = (port::OneEal::options = one_worker(), true);
+const bool kOptionsSet = (port::OneEal::options() = one_worker(), true);
 
 Frame tcp_frame(std::size_t size, Field field) {
     return ethernet(0x0800, ipv4(6, tcp(4, 1000, 80, bytes(size), field)));
