@@ -7,11 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "dataplane/base/file.h"
 #include "harness/process/children.h"
@@ -24,6 +27,28 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostOutput = std::size_t{256} << 20;
+
+// Where programs are that labs start, and Debian does not have on every machine.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kDebianPackages = {{
+    {"conntrack", "conntrack"},
+    {"depmod", "kmod"},
+    {"dnsmasq", "dnsmasq-base"},
+    {"ip", "iproute2"},
+    {"ip6tables-restore", "iptables"},
+    {"iptables", "iptables"},
+    {"iptables-restore", "iptables"},
+    {"ipvsadm", "ipvsadm"},
+    {"modprobe", "kmod"},
+    {"nft", "nftables"},
+    {"qemu-system-x86_64", "qemu-system-x86"},
+    {"tc", "iproute2"},
+}};
+
+std::string package_of(const std::string& program) {
+    const auto found = std::ranges::find(kDebianPackages, std::string_view(program),
+                                         &std::pair<std::string_view, std::string_view>::first);
+    return found == kDebianPackages.end() ? "" : fmt::format(" (Debian's {})", found->second);
+}
 
 struct Pipe {
     Fd read_end;
@@ -146,8 +171,8 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
     output.exit_status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
     if (output.exit_status == 127 && output.out.empty()) {
         return fail(ErrorCode::kNotFound,
-                    "program '{}' cannot be run ({}); is its package installed?", argv.front(),
-                    output.err.substr(0, output.err.find('\n')));
+                    "program '{}' cannot be run ({}); is its package installed?{}", argv.front(),
+                    output.err.substr(0, output.err.find('\n')), package_of(argv.front()));
     }
     return output;
 }
