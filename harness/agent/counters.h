@@ -1,4 +1,4 @@
-// The kernel's network counters of a namespace, read from /proc/net and /sys/class/net.
+// The kernel's network counters of a namespace, from /proc/net and rtnetlink.
 #pragma once
 
 #include <string>
@@ -9,16 +9,14 @@
 
 namespace pathproof::agent {
 
-// Where to read. The defaults are those of the calling thread's namespace; /sys shows the namespace
-// in which it was mounted, which is right in an agent (process::SysfsView::kRemount).
-struct CounterSource {
-    std::string proc_net = "/proc/thread-self/net";
-    std::string class_net = "/sys/class/net";
-};
+inline constexpr const char* kProcNet = "/proc/thread-self/net";
 
-// Reads snmp, netstat, snmp6 and every device's statistics. A file that this kernel lacks (no IPv6,
-// for example) is left out; when there is none at all, that is an error.
-Result<CounterSet> read_counters(const CounterSource& source = {});
+// Reads snmp, netstat and snmp6, and asks for every device's statistics ("eth0.rx_packets"), of the
+// calling thread's namespace. A file that this kernel lacks (no IPv6, for example) is left out; when
+// there is none at all, that is an error.
+Result<CounterSet> read_counters();
+// Without those of devices.
+Result<CounterSet> read_protocol_counters(const std::string& proc_net = kProcNet);
 
 // The format of snmp and netstat: pairs of lines "Udp: InDatagrams NoPorts" and "Udp: 17 0". A pair
 // whose lines do not fit each other, and a value that is no count (Tcp.MaxConn is -1), are left
@@ -38,7 +36,7 @@ CounterSet parse_neighbour_table(std::string_view text);
 // What fills up or refuses besides conntrack's table: "TcpExt.PAWSTimewait", "TCP.tw" (sockstat),
 // "Ip.ReasmFails", and "arp.table_fulls", "ndisc.table_fulls" of the neighbour tables, which all
 // namespaces share and only the first one can read.
-Result<CounterSet> read_limits(const std::string& proc_net = CounterSource{}.proc_net);
+Result<CounterSet> read_limits(const std::string& proc_net = kProcNet);
 
 // Packets that all CPUs of this machine dropped from full backlogs until now.
 std::uint64_t backlog_drops();

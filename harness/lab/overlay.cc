@@ -1,6 +1,7 @@
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/process/at_once.h"
 
 namespace pathproof::lab {
 namespace {
@@ -59,16 +60,15 @@ Status VethOverlay::configure(const OverlayOptions& options) {
             script.commands.insert(0, fmt::format("link del {}\n", names_.vxlan));
         }
     }
-    if (const Status made = run_ip(scripts); !made) {
-        return fail(made.error(), "make the overlay's vxlan devices");
-    }
     has_vxlan_ = true;
     const std::string rules = overlay_rules(names_, options);
-    for (const std::string& node : {names_.node_a, names_.node_b}) {
-        TRY(load_rules(node, rules));
-        TRY(flush_conntrack(node));
-    }
-    return {};
+    return process::at_once(scripts, [&](const Script& script) -> Status {
+        if (const Status made = run_ip(script.netns, script.commands); !made) {
+            return fail(made.error(), "make the overlay's vxlan devices");
+        }
+        TRY(load_rules(script.netns, rules));
+        return flush_conntrack(script.netns);
+    });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <future>
 
+#include "harness/process/at_once.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
 
@@ -132,17 +133,17 @@ Result<OverlayBench::Reading> OverlayBench::read() {
     Reading reading;
     const std::array<agent::Client*, 4> hosts{node_a_.get(), node_b_.get(), pod_a_.get(),
                                               pod_b_.get()};
-    for (std::size_t host = 0; host < hosts.size(); ++host) {
-        auto counters = TRY(hosts[host]->counters());
-        reading.counters[host] = std::move(counters);
+    constexpr std::array<std::size_t, 4> kEach{0, 1, 2, 3};
+    TRY(process::at_once(kEach, [&](std::size_t host) -> Status {
+        reading.counters[host] = TRY(hosts[host]->counters());
         if (!tracers_.empty()) {
             reading.drops[host] = tracers_[host]->poll().counts;
         }
         if (host < reading.conntrack.size()) {
-            auto stats = TRY(hosts[host]->conntrack_stats());
-            reading.conntrack[host] = std::move(stats);
+            reading.conntrack[host] = TRY(hosts[host]->conntrack_stats());
         }
-    }
+        return {};
+    }));
     return reading;
 }
 

@@ -294,6 +294,34 @@ BOOST_AUTO_TEST_CASE(probes_that_wait_do_not_hold_up_other_requests) {
     waiting.join();
 }
 
+BOOST_AUTO_TEST_CASE(counters_of_devices_are_those_of_sysfs) {
+    const Lab lab;
+    const auto agent = agent_in(lab.a);
+    BOOST_REQUIRE(agent->ping({.destination = ip("198.18.77.2"), .count = 2}));
+    run_in(lab.a, "ip link set e0 down");  // nothing comes or goes from now on
+    const auto read = agent->counters();
+    BOOST_REQUIRE(read);
+    const CounterSet& counters = *read;
+    const auto shown = process::run_checked(
+        {"ip", "netns", "exec", lab.a, "sh", "-c",
+         "cd /sys/class/net && grep -H . */statistics/* */carrier_down_count"});
+    BOOST_REQUIRE_MESSAGE(shown, shown.error().message);
+    std::istringstream files(*shown);
+    std::size_t compared = 0;
+    for (std::string line; std::getline(files, line); ++compared) {
+        const std::size_t slash = line.find('/');
+        const std::size_t colon = line.rfind(':');
+        const std::size_t name = line.rfind('/', colon) + 1;
+        const std::string key = line.substr(0, slash) + "." + line.substr(name, colon - name);
+        BOOST_TEST(counters.contains(key), key);
+        BOOST_TEST(
+            std::to_string(counters.contains(key) ? counters.at(key) : 0) == line.substr(colon + 1),
+            key);
+    }
+    BOOST_TEST(compared >= 2U * 25U);
+    BOOST_TEST(counters.at("e0.tx_packets") >= 2U);
+}
+
 BOOST_AUTO_TEST_CASE(counters_are_those_of_nstat) {
     const Lab lab;
     const auto agent = agent_in(lab.a);
