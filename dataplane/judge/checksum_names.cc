@@ -1,7 +1,6 @@
 #include "dataplane/judge/checksum_names.h"
 
 #include <algorithm>
-#include <random>
 
 #include "dataplane/judge/suspect.h"
 
@@ -131,52 +130,6 @@ void add_different(std::vector<std::uint64_t>& keys, std::uint64_t key, std::siz
     }
 }
 
-using frame::ByteVector;
-
-// Another payload under the same headers; checksums inside are made right, so that the one in
-// question is looked at by itself.
-ByteVector with_other_payload(Bytes frame, const Evidence& evidence, std::uint32_t seed) {
-    ByteVector other(frame.begin(), frame.end());
-    const PacketView packet = frame::parse_frame(frame, evidence.tunnels).innermost();
-    std::minstd_rand random(seed);
-    for (std::uint32_t i = 0; i < packet.payload_length; ++i) {
-        other[packet.payload_offset + i] = static_cast<std::uint8_t>(1 + random() % 255);
-    }
-    return other;
-}
-
-// The finding of the same layer with the right value that belongs to the changed payload.
-std::optional<ChecksumFinding> finding_in(ByteVector& frame, const ChecksumFinding& like,
-                                          const Evidence& evidence) {
-    if (like.layer.depth == Depth::kOuter) {
-        for (const ChecksumFinding& each : verify(frame, evidence.tunnels).findings) {
-            if (each.layer.depth == Depth::kInner) {
-                write_right(frame, each);
-            }
-        }
-    }
-    const FrameVerdict verdict = verify(frame, evidence.tunnels);
-    for (const ChecksumFinding& finding : verdict.all()) {
-        if (finding.layer == like.layer) {
-            return finding;
-        }
-    }
-    return std::nullopt;
-}
-
-bool agree(const Predictions& all, ChecksumName a, ChecksumName b, Protocol protocol) {
-    for (const Prediction& one : all) {
-        for (const Prediction& other : all) {
-            const bool equal = is_one_complement(protocol) ? same(one.value, other.value)
-                                                           : one.value == other.value;
-            if (one.name == a && other.name == b && equal) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 }  // namespace
 
 std::vector<ChecksumName> matching_names(std::span<const std::uint8_t> frame,
@@ -195,33 +148,6 @@ std::vector<Prediction> predictions(std::span<const std::uint8_t> frame,
     const std::optional<Suspect> suspect = locate(frame, finding, evidence);
     const bool claimed = finding.state != ChecksumState::kUnverifiable;
     return suspect && claimed ? predict(*suspect, StaleWords::kSingle) : Predictions{};
-}
-
-std::vector<ChecksumName> same_by_algebra(std::span<const std::uint8_t> frame,
-                                          const ChecksumFinding& finding, const Evidence& evidence,
-                                          ChecksumName name) {
-    constexpr std::uint32_t kPayloads = 4;
-    std::vector<ChecksumName> names;
-    for (std::uint32_t seed = 0; seed <= kPayloads; ++seed) {
-        ByteVector bytes(frame.begin(), frame.end());
-        std::optional<ChecksumFinding> other = finding;
-        if (seed != 0) {
-            bytes = with_other_payload(frame, evidence, seed);
-            other = finding_in(bytes, finding, evidence);
-        }
-        const Predictions all = other ? predictions(bytes, *other, evidence) : Predictions{};
-        const auto apart = [&](ChecksumName candidate) {
-            return !agree(all, name, candidate, finding.layer.protocol);
-        };
-        if (seed == 0) {
-            for (std::size_t i = 0; i < kChecksumNames; ++i) {
-                names.push_back(static_cast<ChecksumName>(i));
-            }
-            std::erase(names, name);
-        }
-        std::erase_if(names, apart);
-    }
-    return names;
 }
 
 std::uint16_t checksum_for_tuple(std::span<const std::uint8_t> frame,

@@ -113,13 +113,6 @@ struct Prediction {
 std::vector<Prediction> predictions(std::span<const std::uint8_t> frame,
                                     const ChecksumFinding& finding, const Evidence& evidence);
 
-// Names that this frame's layout cannot tell from `name`, whatever its payload: their predictions
-// agree on it and on several frames that differ from it in payload alone. Computed, not listed.
-// Example: CARRY and PAD_LEN where the padding is one byte.
-std::vector<ChecksumName> same_by_algebra(std::span<const std::uint8_t> frame,
-                                          const ChecksumFinding& finding, const Evidence& evidence,
-                                          ChecksumName name);
-
 // The value that `frame` would carry at `finding` had its source and destination been `original`.
 std::uint16_t checksum_for_tuple(std::span<const std::uint8_t> frame,
                                  const ChecksumFinding& finding, const OriginalTuple& original);

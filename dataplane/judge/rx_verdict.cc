@@ -7,9 +7,6 @@
 namespace pathproof::judge {
 namespace {
 
-// So few frames show nothing: a receiver may have missed them for other reasons.
-constexpr std::uint64_t kEnough = 3;
-
 constexpr std::size_t index(RxLayer layer) {
     return static_cast<std::size_t>(layer);
 }
@@ -129,82 +126,6 @@ std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims&
         }
     }
     return findings;
-}
-
-std::optional<RxFinding> judge_healing(std::span<const std::uint8_t> sent,
-                                       std::span<const std::uint8_t> arrived,
-                                       const frame::TunnelPorts& tunnels) {
-    const FrameVerdict before = verify(sent, tunnels);
-    const FrameVerdict after = verify(arrived, tunnels);
-    for (const ChecksumFinding& bad : before.all()) {
-        const auto again = std::ranges::find(after.all(), bad.layer, &ChecksumFinding::layer);
-        const bool healed = bad.state == ChecksumState::kBad && again != after.all().end() &&
-                            again->state == ChecksumState::kGood;
-        if (healed) {
-            return RxFinding{RxFault::kHealed,
-                             place_of(bad, SeesTunnel::kYes).value_or(RxLayer::kL4), RxClaim::kGood,
-                             RxClaim::kBad};
-        }
-    }
-    return std::nullopt;
-}
-
-void RxJudge::delivered(const FrameVerdict& sent, const RxClaims& claims) {
-    ++frames_;
-    bad_frames_ += sent.any_bad() ? 1 : 0;
-    (sent.any_bad() ? bad_delivered_ : good_delivered_) += 1;
-    const RxTruth truth = rx_truth(sent, claims.sees_tunnel);
-    const auto claimed = by_layer(claims);
-    for (std::size_t i = 0; i < kRxLayers; ++i) {
-        const bool verifiable =
-            truth.layers[i] == RxClaim::kGood || truth.layers[i] == RxClaim::kBad;
-        layers_[i].verifiable += verifiable ? 1 : 0;
-        layers_[i].claimed += verifiable && claimed[i] != RxClaim::kUnknown ? 1 : 0;
-    }
-    for (const RxFinding& finding : judge_claims(sent, claims)) {
-        count(finding.fault, finding.layer, 1);
-    }
-}
-
-void RxJudge::not_delivered(const FrameVerdict& sent) {
-    ++frames_;
-    bad_frames_ += sent.any_bad() ? 1 : 0;
-    (sent.any_bad() ? bad_lost_ : good_lost_) += 1;
-}
-
-void RxJudge::healed(const RxFinding& finding) {
-    count(RxFault::kHealed, finding.layer, 1);
-}
-
-void RxJudge::count(RxFault fault, RxLayer layer, std::uint64_t frames) {
-    faults_[index(fault)][index(layer)] += frames;
-}
-
-std::vector<RxJudge::Count> RxJudge::faults() const {
-    std::vector<Count> counts;
-    for (std::size_t fault = 0; fault < kRxFaults; ++fault) {
-        for (std::size_t layer = 0; layer < kRxLayers; ++layer) {
-            if (faults_[fault][layer] != 0) {
-                counts.push_back({static_cast<RxFault>(fault), static_cast<RxLayer>(layer),
-                                  faults_[fault][layer]});
-            }
-        }
-    }
-    for (std::size_t i = 0; i < kRxLayers; ++i) {
-        const bool silent = layers_[i].verifiable >= kEnough && layers_[i].claimed == 0;
-        if (promise_.judges[i] && silent) {
-            counts.push_back(
-                {RxFault::kUnknownAlways, static_cast<RxLayer>(i), layers_[i].verifiable});
-        }
-    }
-    // Frames of both sorts that get lost here and there are loss, not a verdict.
-    if (bad_lost_ >= kEnough && bad_delivered_ == 0 && good_delivered_ > 0) {
-        counts.push_back({RxFault::kDropBad, RxLayer::kL4, bad_lost_});
-    }
-    if (good_lost_ >= kEnough && good_delivered_ == 0) {
-        counts.push_back({RxFault::kDropGood, RxLayer::kL4, good_lost_});
-    }
-    return counts;
 }
 
 std::optional<std::string> counter_lie(const CounterReading& reading) {

@@ -68,57 +68,6 @@ struct RxFinding {
 // One frame. `verdict`: of the bytes that were sent. kUnknown claims are no fault of one frame
 // (B14).
 std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims& claims);
-// kHealed, if what arrived is right where what was sent is not.
-std::optional<RxFinding> judge_healing(std::span<const std::uint8_t> sent,
-                                       std::span<const std::uint8_t> arrived,
-                                       const frame::TunnelPorts& tunnels);
-
-// What a receiver promises to do; a claim that was not promised may always be unknown.
-struct RxPromise {
-    std::array<bool, kRxLayers> judges{};  // by RxLayer
-};
-
-// Many frames of one kind of traffic.
-class RxJudge {
-  public:
-    explicit RxJudge(RxPromise promise) : promise_(promise) {}
-
-    void delivered(const FrameVerdict& sent, const RxClaims& claims);
-    void not_delivered(const FrameVerdict& sent);
-    void healed(const RxFinding& finding);
-
-    struct Count {
-        RxFault fault = RxFault::kGoodOnBad;
-        RxLayer layer = RxLayer::kL4;
-        std::uint64_t frames = 0;
-        bool operator==(const Count&) const = default;
-    };
-    // kUnknownAlways only over at least three frames; kDropBad only if at least three bad frames,
-    // and all of them, were lost while good ones came through; kDropGood if all good ones were
-    // lost.
-    std::vector<Count> faults() const;
-    std::uint64_t frames() const { return frames_; }
-    // Frames sent with at least one bad checksum: what an honest counter counts.
-    std::uint64_t bad_frames() const { return bad_frames_; }
-
-  private:
-    struct LayerTally {
-        std::uint64_t verifiable = 0;
-        std::uint64_t claimed = 0;
-    };
-    void count(RxFault fault, RxLayer layer, std::uint64_t frames);
-
-    RxPromise promise_;
-    std::uint64_t frames_ = 0;
-    std::uint64_t bad_frames_ = 0;
-    std::uint64_t good_delivered_ = 0;
-    std::uint64_t bad_delivered_ = 0;
-    std::uint64_t good_lost_ = 0;
-    std::uint64_t bad_lost_ = 0;
-    std::array<LayerTally, kRxLayers> layers_{};
-    std::array<std::array<std::uint64_t, kRxLayers>, kRxFaults> faults_{};
-};
-
 // A counter's delta against the judge's own count of the same frames: kCounterLies if they differ.
 // `allowed`: counts that do not belong to the traffic under test.
 struct CounterReading {

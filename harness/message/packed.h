@@ -2,6 +2,7 @@
 // another thousands. Whole numbers take seven bits a byte, the least first; signed ones alternate, 0, -1, 1, -2, ...
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -176,10 +177,12 @@ class Unpacker {
     template <typename T>
     void take(std::vector<T>& values) {
         const std::uint64_t count = take_number();
-        require(count <= bytes_.size(), "a list that ends too early");  // each takes a byte or more
-        values.assign(count, T());
-        for (T& value : values) {
-            take(value);
+        // Memory is set aside for what may be there, not for what is said to be.
+        constexpr std::size_t kFewBytes = 16;
+        values.clear();
+        values.reserve(std::min<std::uint64_t>(count, bytes_.size() / kFewBytes));
+        for (std::uint64_t index = 0; index < count; ++index) {
+            take(values.emplace_back());
         }
     }
     template <typename T, std::size_t N>

@@ -269,21 +269,6 @@ BOOST_AUTO_TEST_CASE(with_all_evidence_unknown_mistakes_stay_unknown) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_layout_cannot_tell_apart_is_known) {
-    raw::Random random(79);
-    const auto same_as = [&](const Octets& frame, ChecksumName name) {
-        return words(same_by_algebra(frame, at(frame, "plain.udp"), {}, name));
-    };
-    Octets one_byte = healthy(random, {.payload = 20});
-    one_byte.push_back(0);
-    BOOST_TEST(same_as(one_byte, ChecksumName::kPadLength) == "CARRY");
-    BOOST_TEST(same_as(one_byte, ChecksumName::kCarry) == "PAD_LEN");
-    Octets two_bytes = healthy(random, {.payload = 20});
-    two_bytes.resize(two_bytes.size() + 2);
-    BOOST_TEST(same_as(two_bytes, ChecksumName::kPadLength) == "");
-    BOOST_TEST(same_as(two_bytes, ChecksumName::kPseudo) == "");
-}
-
 BOOST_AUTO_TEST_CASE(the_difference_is_in_the_arithmetic_of_the_checksum) {
     const ChecksumFinding sum{.layer = {Depth::kPlain, Protocol::kTcp}, .wire = 5, .right = 7};
     BOOST_TEST(difference(sum) == 0xfffdu);  // -2 in one's complement

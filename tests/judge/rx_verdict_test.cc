@@ -45,17 +45,6 @@ std::string text(const std::vector<RxFinding>& findings) {
     return out;
 }
 
-std::string text(const RxJudge& judge) {
-    std::string out;
-    for (const RxJudge::Count& count : judge.faults()) {
-        out += (out.empty() ? "" : " ") + std::string(name(count.fault)) + "(" + name(count.layer) +
-               ")=" + std::to_string(count.frames);
-    }
-    return out;
-}
-
-constexpr RxPromise kAll{{true, true, true, true}};
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(claims_that_are_true_and_claims_that_are_not_made_are_no_fault) {
@@ -114,59 +103,6 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_knows_no_tunnel_is_judged_on_the_outer_pack
     // The inner field is in the outer sum: that is wrong now, and the claim with it.
     claims.l4 = kGood;
     BOOST_TEST(text(judge_claims(verdict(frame), claims)) == "RX_GOOD_ON_BAD(l4)");
-}
-
-BOOST_AUTO_TEST_CASE(silence_over_many_frames_is_a_fault_only_where_more_was_promised) {
-    raw::Random random(75);
-    RxJudge silent(kAll);
-    RxJudge modest(RxPromise{});
-    for (int i = 0; i < 3; ++i) {
-        const FrameVerdict truth = verdict(frame_of({.payload = 20}, random));
-        silent.delivered(truth, {.ip = kGood, .l4 = kUnknown});
-        modest.delivered(truth, {.ip = kGood, .l4 = kUnknown});
-        BOOST_TEST(text(silent) == (i < 2 ? "" : "RX_UNKNOWN_ALWAYS(l4)=3"));
-    }
-    BOOST_TEST(text(modest) == "");
-    silent.delivered(verdict(frame_of({.payload = 20}, random)), {.ip = kGood, .l4 = kGood});
-    BOOST_TEST(text(silent) == "");
-}
-
-BOOST_AUTO_TEST_CASE(frames_lost_because_they_are_bad_are_told_from_loss) {
-    raw::Random random(76);
-    const FrameVerdict good = verdict(frame_of({.payload = 20}, random));
-    const FrameVerdict bad = verdict(spoiled(frame_of({.payload = 20}, random), 1));
-    RxJudge drops(kAll);
-    RxJudge loss(kAll);
-    for (int i = 0; i < 5; ++i) {
-        drops.delivered(good, {kGood, kGood});
-        drops.not_delivered(bad);
-        loss.delivered(good, {kGood, kGood});
-        loss.not_delivered(good);
-        loss.not_delivered(bad);
-        loss.delivered(bad, {kGood, kBad});
-    }
-    BOOST_TEST(text(drops) == "RX_DROP_BAD(l4)=5");
-    BOOST_TEST(text(loss) == "");
-    BOOST_TEST(drops.bad_frames() == 5u);
-    BOOST_TEST(drops.frames() == 10u);
-    RxJudge all_lost(kAll);
-    for (int i = 0; i < 3; ++i) {
-        all_lost.not_delivered(good);
-    }
-    BOOST_TEST(text(all_lost) == "DROP(l4)=3");
-}
-
-BOOST_AUTO_TEST_CASE(a_bad_frame_that_arrives_good_was_healed) {
-    raw::Random random(77);
-    const Octets frame = frame_of({.payload = 20}, random);
-    const Octets bad = spoiled(frame, 1);
-    const auto healed = judge_healing(bad, frame, kTunnels);
-    BOOST_REQUIRE(healed.has_value());
-    RxJudge judge(kAll);
-    judge.healed(*healed);
-    BOOST_TEST(text(judge) == "RX_HEALED(l4)=1");
-    BOOST_TEST(!judge_healing(bad, bad, kTunnels).has_value());
-    BOOST_TEST(!judge_healing(frame, frame, kTunnels).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_counter_is_believed_as_far_as_the_judge_counted_the_same) {

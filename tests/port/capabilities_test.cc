@@ -12,7 +12,6 @@
 #include "dataplane/port/numa.h"
 #include "dataplane/port/rate_limit.h"
 #include "dataplane/port/rss.h"
-#include "dataplane/port/rx_timestamps.h"
 #include "tests/port/eal_fixture.h"
 #include "tests/port/ring_ports.h"
 
@@ -131,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_ports_own_counters_are_read_by_name) {
     BOOST_TEST(std::ranges::count(grown, NamedCounter{"tx_good_packets", 1}) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_driver_without_rate_limit_or_timestamps_says_so) {
+BOOST_AUTO_TEST_CASE(a_driver_without_rate_limit_says_so) {
     RingPort ring = RingPort::make("norate");
     const Status rate = limit_rate(ring.port, 0, 100);
     BOOST_REQUIRE(!rate);
@@ -139,22 +138,6 @@ BOOST_AUTO_TEST_CASE(a_driver_without_rate_limit_or_timestamps_says_so) {
     BOOST_TEST(contains(rate.error().message, "net_ring has no rate limit"));
     BOOST_TEST(contains(limit_rate(ring.port, 1, 100).error().message, "no transmit queue 1"));
     BOOST_TEST(contains(limit_rate(ring.port, 0, 70'000).error().message, "70000 Mbit/s"));
-    const auto stamps = RxTimestamps::of(ring.port);
-    BOOST_REQUIRE(!stamps);
-    BOOST_TEST(contains(stamps.error().message, "net_ring gives no receive timestamps"));
-}
-
-BOOST_AUTO_TEST_CASE(a_clock_of_another_pace_is_told_in_tsc_cycles) {
-    // A NIC at 1 GHz beside a TSC at 2.7 GHz.
-    const ClockPair first{.device = 1'000'000'000, .tsc = 50'000'000'000};
-    const ClockPair second{.device = 1'100'000'000, .tsc = 50'270'000'000};
-    const auto scale = ClockScale::between(first, second);
-    BOOST_REQUIRE(scale);
-    BOOST_TEST(scale->tsc_of(1'100'000'000) == 50'270'000'000u);
-    BOOST_TEST(scale->tsc_of(1'100'001'000) == 50'270'002'700u);
-    BOOST_TEST(scale->tsc_of(1'099'999'000) == 50'269'997'300u);  // before the last comparison
-    BOOST_TEST(!ClockScale::between(first, first));
-    BOOST_TEST(!ClockScale::between(second, first));
 }
 
 BOOST_AUTO_TEST_CASE(a_ring_spreads_over_its_queues_and_has_no_link_to_wait_for) {
