@@ -3,12 +3,12 @@
 
 #include "tests/port/eal_fixture.h"
 
-using pathproof::port::OneEal;
-
 namespace {
 
-const bool kOptionsSet = (OneEal::options() = pathproof::port::two_workers(), true);
+struct TwoWorkers : pathproof::port::OneEal {
+    TwoWorkers() : OneEal(pathproof::port::two_workers()) {}
+};
 
 }  // namespace
 
-BOOST_TEST_GLOBAL_FIXTURE(OneEal);
+BOOST_TEST_GLOBAL_FIXTURE(TwoWorkers);

@@ -26,16 +26,11 @@ inline EalOptions two_workers() {
     return {.worker_cpus = {cpus.front(), cpus.back()}, .memory_mib = 512};
 }
 
-// A global fixture: BOOST_TEST_GLOBAL_FIXTURE(OneEal).
+// A global fixture, BOOST_TEST_GLOBAL_FIXTURE(OneEal), or the base of one with options.
 struct OneEal {
-    // Set by the test before main(), through a static initialiser.
-    static EalOptions& options() {
-        static EalOptions set;
-        return set;
-    }
     std::optional<Eal> held;
-    OneEal() {
-        auto started = Eal::start(options());
+    explicit OneEal(const EalOptions& options = {}) {
+        auto started = Eal::start(options);
         BOOST_REQUIRE_MESSAGE(started, started.error().message);
         held.emplace(std::move(*started));
         current_eal() = &*held;

@@ -34,12 +34,13 @@ constexpr std::uint16_t kEtherType = 0x88b5;  // IEEE 802, local experiments
 constexpr std::size_t kFrameBytes = 60;
 constexpr std::uint32_t kSendBuffer = 4 << 20;
 
-const bool kOptionsSet =
-    (OneEal::options() = {.worker_cpus = {usable_cpus().front()},
-                          .memory_mib = 256,
-                          .vdevs = {"net_af_xdp0,iface=x0",
-                                    "net_af_packet0,iface=p0,framecnt=2048,qdisc_bypass=0"}},
-     true);
+struct TwoDevices : OneEal {
+    TwoDevices()
+        : OneEal({.worker_cpus = {usable_cpus().front()},
+                  .memory_mib = 256,
+                  .vdevs = {"net_af_xdp0,iface=x0",
+                            "net_af_packet0,iface=p0,framecnt=2048,qdisc_bypass=0"}}) {}
+};
 
 // Comes before the EAL, whose driver looks for x0 when it starts.
 struct OwnNamespace {
@@ -115,9 +116,13 @@ std::size_t receive(std::size_t wanted) {
 
 }  // namespace
 
-BOOST_TEST_GLOBAL_FIXTURE(OwnNamespace);
-BOOST_TEST_GLOBAL_FIXTURE(OneEal);
-BOOST_TEST_GLOBAL_FIXTURE(OpenPort);
+// In this order; Boost has none for several global fixtures.
+struct Setup {
+    OwnNamespace namespace_of_ours;
+    TwoDevices eal;
+    OpenPort port;
+};
+BOOST_TEST_GLOBAL_FIXTURE(Setup);
 
 // One that the kernel takes for none of its UMEM's is dropped, and the driver counts it as sent.
 BOOST_AUTO_TEST_CASE(a_frame_from_each_buffer_of_the_pool_leaves_the_interface) {

@@ -25,7 +25,9 @@ EalOptions unprivileged() {
             .vdevs = {"net_null0,no-rx=1", "net_null1", "net_ring0"}};
 }
 
-const bool kOptionsSet = (OneEal::options() = unprivileged(), true);
+struct UnprivilegedEal : OneEal {
+    UnprivilegedEal() : OneEal(unprivileged()) {}
+};
 
 Port open(PortConfig config) {
     auto port = Port::open(config);
@@ -45,7 +47,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-BOOST_TEST_GLOBAL_FIXTURE(OneEal);
+BOOST_TEST_GLOBAL_FIXTURE(UnprivilegedEal);
 
 BOOST_AUTO_TEST_CASE(a_second_start_in_one_process_is_refused) {
     const auto again = Eal::start(unprivileged());

@@ -12,16 +12,13 @@
 
 using namespace pathproof;
 using namespace pathproof::softnic;
-using pathproof::port::OneEal;
 using namespace std::chrono_literals;
 
 namespace {
 
-port::EalOptions one_worker() {
-    return {.worker_cpus = port::usable_cpus(1), .memory_mib = 768};
-}
-
-const bool kOptionsSet = (port::OneEal::options() = one_worker(), true);
+struct OneWorker : port::OneEal {
+    OneWorker() : OneEal({.worker_cpus = port::usable_cpus(1), .memory_mib = 768}) {}
+};
 
 Frame tcp_frame(std::size_t size, Field field) {
     return ethernet(0x0800, ipv4(6, tcp(4, 1000, 80, bytes(size), field)));
@@ -74,7 +71,7 @@ const WireTally& back(const WireReport& report) {
 
 }  // namespace
 
-BOOST_TEST_GLOBAL_FIXTURE(OneEal);
+BOOST_TEST_GLOBAL_FIXTURE(OneWorker);
 
 BOOST_AUTO_TEST_CASE(a_healthy_wire_completes_counts_and_forwards_both_ways) {
     Joined joined({.mode = WireMode::kHealthyNic});
