@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(the_copy_runs_where_there_is_a_shell_and_tar_and_nothing_el
     BOOST_REQUIRE(!missing);
     BOOST_TEST(contains(missing.error().message, "program 'ip' cannot be run"),
                missing.error().message);
-    BOOST_TEST(contains(missing.error().message, "is its package installed?"));
+    BOOST_TEST(contains(missing.error().message, "is its package installed? (Debian's iproute2)"));
     there->reset();
     BOOST_TEST(waited_for([&] { return !has_copies(root + "/run"); }));
     shell("", "cd " + root + " && rmdir tmp && rm -r run");
