@@ -130,8 +130,8 @@ int add_link(const nlmsghdr* message, void* data) {
     return MNL_CB_OK;
 }
 
-// Of all devices at once: by files it takes three system calls a counter.
-Status add_links(CounterSet& counters) {
+// 0 or an errno: EINTR if a device came or went meanwhile.
+int dump_links(CounterSet& counters) {
     const std::unique_ptr<mnl_socket, int (*)(mnl_socket*)> socket(
         mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC), mnl_socket_close);
     std::vector<char> buffer(netfilter::kAnswerBytes);
@@ -151,10 +151,24 @@ Status add_links(CounterSet& counters) {
                                          mnl_socket_get_portid(socket.get()), add_link, &counters);
         } while (state > MNL_CB_STOP);
     }
-    return state == MNL_CB_STOP
+    return state == MNL_CB_STOP ? 0 : errno;
+}
+
+// Of all devices at once: by files it takes three system calls a counter.
+Status add_links(CounterSet& counters) {
+    constexpr int kMostTries = 20;
+    int problem = EINTR;
+    for (int tried = 0; problem == EINTR && tried < kMostTries; ++tried) {
+        CounterSet links;  // anew: one that is gone by now is left out
+        problem = dump_links(links);
+        if (problem == 0) {
+            counters.merge(links);
+        }
+    }
+    return problem == 0
                ? Status()
                : Status(fail(ErrorCode::kFailed, "read the counters of network devices: {}",
-                             std::strerror(errno)));
+                             std::strerror(problem)));
 }
 
 }  // namespace

@@ -1,11 +1,23 @@
 #include "harness/message/archive.h"
 
+#include "harness/process/foreign.h"
+
 namespace pathproof::message {
 
 void require(bool fits, const char* otherwise) {
     if (!fits) {
         throw json::other_error::create(501, otherwise, nullptr);
     }
+}
+
+std::string harmless_text(std::span<const std::uint8_t> bytes) {
+    std::string text(bytes.begin(), bytes.end());
+    const auto is_plain = [](char letter) { return letter >= ' ' && letter <= '~'; };
+    if (std::ranges::all_of(text, is_plain)) {
+        return text;
+    }
+    const std::string valid = json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+    return process::without_controls(json::parse(valid).get<std::string>());
 }
 
 std::string to_hex(const std::vector<std::uint8_t>& bytes) {

@@ -28,6 +28,9 @@ inline constexpr std::size_t kMostBytes = 128 * 1024;
 // Reports what does not fit as one of nlohmann/json's own exceptions; decode() catches them.
 void require(bool fits, const char* otherwise);
 
+// What process::parse_foreign() makes of the texts of JSON: no control characters, and valid UTF-8.
+std::string harmless_text(std::span<const std::uint8_t> bytes);
+
 class Packer {
   public:
     template <typename T>
@@ -139,10 +142,7 @@ class Unpacker {
             fields(*this, value);
         }
     }
-    void take(std::string& text) {
-        const auto bytes = next(take_number());
-        text.assign(bytes.begin(), bytes.end());
-    }
+    void take(std::string& text) { text = harmless_text(next(take_number())); }
     void take(std::vector<std::uint8_t>& value) {
         const std::uint64_t count = take_number();
         require(count <= kMostBytes, "more bytes than a frame has");

@@ -371,4 +371,17 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_packed_value_are_refused) {
     BOOST_TEST((taken > 0 && taken < whole.size()));
 }
 
+// Another host says it, and it comes to terminals and into reports.
+BOOST_AUTO_TEST_CASE(packed_texts_are_as_harmless_as_those_in_json) {
+    netfilter::Entry entry;
+    entry.helper = "a\x1b[2J\x7f\xc2\x9b";
+    entry.protocol_state = "b\xff\xc3";
+    entry.security_context = "caf\xc3\xa9";
+    const auto back = sent(entry);
+    BOOST_TEST(back.helper == "a?[2J???");
+    BOOST_TEST(back.protocol_state == "b\xef\xbf\xbd\xef\xbf\xbd");
+    BOOST_TEST(back.security_context == entry.security_context);
+    BOOST_CHECK_NO_THROW(json(back).dump());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

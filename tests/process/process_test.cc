@@ -2,11 +2,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "harness/process/at_once.h"
 #include "harness/process/child.h"
 #include "harness/process/foreign.h"
 #include "harness/process/netns.h"
@@ -54,6 +57,23 @@ BOOST_AUTO_TEST_CASE(a_program_that_is_not_there_is_not_found) {
     const auto output = run_program({"pathproof-no-such-program"});
     BOOST_REQUIRE(!output);
     BOOST_TEST((output.error().code == ErrorCode::kNotFound));
+}
+
+BOOST_AUTO_TEST_CASE(work_at_one_time_is_waited_for_and_its_first_error_told) {
+    std::atomic<int> done = 0;
+    const std::array<int, 4> hosts{0, 1, 2, 3};
+    const auto work = [&](int host) -> Status {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10 * (4 - host)));
+        ++done;
+        return host == 1 || host == 2
+                   ? fail(ErrorCode::kNotFound, "no {} among all the hosts", host)
+                   : Status();
+    };
+    const Status failed = at_once(hosts, work);
+    BOOST_REQUIRE(!failed);
+    BOOST_TEST(failed.error().message == "no 1 among all the hosts");
+    BOOST_TEST(done == 4);
+    BOOST_TEST(at_once(std::array<int, 2>{0, 3}, work).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(large_input_and_output_pass_through) {
