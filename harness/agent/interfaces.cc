@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/agent/feature_names.h"
+#include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
 namespace pathproof::agent {
@@ -35,7 +36,7 @@ Result<std::string> read_xdp_program(const std::string& name) {
     const std::string text =
         TRY(process::run_checked({"ip", "-details", "-json", "link", "show", "dev", name}));
     using nlohmann::json;
-    const json links = json::parse(text, nullptr, false);
+    const json links = process::parse_foreign(text);
     const json xdp = links.is_array() && !links.empty() ? links[0].value("xdp", json()) : json();
     const json prog = xdp.is_object() ? xdp.value("prog", json()) : json();
     return prog.is_object() ? fmt::format("prog {} ({})", prog.value("id", 0),

@@ -7,6 +7,7 @@
 #include "harness/bench/table_fill.h"
 #include "harness/lab/topology.h"
 #include "harness/process/child.h"
+#include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
 namespace pathproof::bench {
@@ -51,7 +52,7 @@ enum class Product { kLines, kCount };  // a line for each entry, or a JSON obje
 
 Result<std::uint64_t> entries_in(const OutputFile& out, Product product) {
     if (product == Product::kCount) {
-        const auto said = nlohmann::json::parse(out.text(), nullptr, false);
+        const auto said = process::json_or_null(out.text());
         if (!said.is_object() || !said.contains("messages")) {
             return fail(ErrorCode::kFailed, "it did not say how much it read: '{}'", out.text(200));
         }

@@ -14,6 +14,7 @@
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/stats.h"
 #include "harness/process/child.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::bench {
 namespace {
@@ -73,7 +74,7 @@ std::vector<std::string> flood_command(Rig& rig, std::uint64_t flows, std::uint6
 }
 
 Result<Flooded> read_flooded(const OutputFile& out) {
-    const json said = json::parse(out.text(), nullptr, false);
+    const json said = process::json_or_null(out.text());
     if (!said.is_object()) {
         return fail(ErrorCode::kFailed, "the packet generator did not say what it sent: '{}'",
                     out.text(200));

@@ -8,6 +8,7 @@
 #include "dataplane/base/new_file.h"
 #include "harness/cli/commands.h"
 #include "harness/compare/text.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli {
 namespace {
@@ -68,8 +69,7 @@ int compare_reports(const std::vector<compare::Report>& reports, const Expected&
         }
     }
     if (views.json) {
-        fmt::print("{}\n", compare::to_json(before, all)
-                               .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+        fmt::print("{}\n", process::to_text(compare::to_json(before, all), 2));
         return code;
     }
     for (const compare::Compared& now : all) {

@@ -16,6 +16,7 @@
 #include "harness/cli/seconds.h"
 #include "harness/kubernetes/manifest.h"
 #include "harness/kubernetes/pairs.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli {
 namespace {
@@ -213,8 +214,8 @@ int run_client(const ClientOptions& typed) {
     }
     const auto figures = kubernetes::judge_pairs(*report, typed.pairs);
     Output output;
-    output.line() +=
-        typed.json ? json_of(figures, options.server).dump() : kubernetes::text_of(figures);
+    output.line() += typed.json ? process::to_text(json_of(figures, options.server))
+                                : kubernetes::text_of(figures);
     output.end_line();
     output.flush();
     return kubernetes::exit_code_of(figures);

@@ -13,6 +13,7 @@
 #include "harness/lab/journal.h"
 #include "harness/lab/signals.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli {
 namespace {
@@ -161,7 +162,7 @@ int up(Build shape, const UpOptions& options) {
         return complain(about.error());
     }
     if (options.json) {
-        fmt::print("{}\n", about->facts.dump());
+        fmt::print("{}\n", process::to_text(about->facts));
         return 0;
     }
     fmt::print("{}  sudo pathproof lab down {}\n", about->text,
@@ -177,13 +178,12 @@ int list(bool as_json) {
     for (const lab::RunInfo& run : *runs) {
         const std::string state = run_state_name(run.state);
         if (as_json) {
-            fmt::print("{}\n", json{{"run", run.run_id},
-                                    {"state", state},
-                                    {"shape", run.what},
-                                    {"pid", run.pid},
-                                    {"command", run.command},
-                                    {"namespaces", run.namespaces}}
-                                   .dump());
+            fmt::print("{}\n", process::to_text(json{{"run", run.run_id},
+                                                     {"state", state},
+                                                     {"shape", run.what},
+                                                     {"pid", run.pid},
+                                                     {"command", run.command},
+                                                     {"namespaces", run.namespaces}}));
         } else {
             fmt::print("{} {:4} {:8} {}\n", run.run_id, state, run.what.empty() ? "-" : run.what,
                        fmt::join(run.namespaces, " "));

@@ -23,6 +23,7 @@
 #include "harness/lab/preflight.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
+#include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/tester/client.h"
 #include "harness/tester/port_choice.h"
@@ -294,11 +295,10 @@ std::vector<Check> check_cables(const LabFile& file, agent::Client* dut,
 void print_checks(const std::vector<Check>& checks, bool as_json) {
     for (const Check& check : checks) {
         if (as_json) {
-            fmt::print("{}\n", json{{"outcome", name(check.outcome)},
-                                    {"of", check.of},
-                                    {"what", check.what},
-                                    {"found", check.found}}
-                                   .dump(-1, ' ', false, json::error_handler_t::replace));
+            fmt::print("{}\n", process::to_text(json{{"outcome", name(check.outcome)},
+                                                     {"of", check.of},
+                                                     {"what", check.what},
+                                                     {"found", check.found}}));
         } else {
             fmt::print("{:<5} {}: {}: {}\n", name(check.outcome), check.of, check.what,
                        check.found);

@@ -12,6 +12,7 @@
 #include "harness/cli/offload_check.h"
 #include "harness/cli/offload_ports.h"
 #include "harness/lab/machine_use.h"
+#include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::cli {
@@ -33,7 +34,7 @@ int show(const OffloadOptions& options) {
         const std::vector<agent::Feature> features = TRY(agent::read_features(options.device));
         for (const agent::Feature& feature : features) {
             if (options.json) {
-                fmt::print("{}\n", message::encode(feature).dump());
+                fmt::print("{}\n", process::to_text(message::encode(feature)));
                 continue;
             }
             const char* mark = feature.never_changed                 ? " [fixed]"

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "dataplane/base/new_file.h"
+#include "harness/process/json_text.h"
 #include "harness/report/json.h"
 #include "harness/scenario/calibration_result.h"
 
@@ -151,7 +152,7 @@ Status write_out(const CalibrationResult& result, const std::string& folder) {
         return fail(ErrorCode::kBadInput, "cannot make the folder {}: {}", folder, error.message());
     }
     const Status written =
-        replace_file(folder + "/calibration.json", document(result).dump(2) + "\n");
+        replace_file(folder + "/calibration.json", process::to_text(document(result), 2) + "\n");
     return written ? replace_file(
                          folder + "/calibration.txt",
                          full_text(result) + "\n" + summary_text(result) + failures_text(result))
@@ -173,7 +174,7 @@ int calibrate(const CalibrateOptions& options) {
         return complain(result.error());
     }
     if (options.json) {
-        fmt::print("{}\n", document(*result).dump());
+        fmt::print("{}\n", process::to_text(document(*result)));
     } else {
         fmt::print("{}\n{}{}", full_text(*result), summary_text(*result), failures_text(*result));
     }

@@ -17,6 +17,7 @@
 #include "harness/lab/machine_use.h"
 #include "harness/lab/privilege.h"
 #include "harness/offload/device_class.h"
+#include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 #include "harness/report/json.h"
@@ -62,7 +63,7 @@ Status check_device(const agent::DeviceInfo& info) {
 Result<std::vector<json>> links_of(const std::string& netns) {
     const auto text =
         TRY(process::run_checked({"ip", "-json", "-details", "link", "show"}, {.netns = netns}));
-    const json links = json::parse(text, nullptr, false);
+    const json links = process::parse_foreign(text);
     if (!links.is_array()) {
         return fail(ErrorCode::kFailed, "'ip -json link show' did not print a list");
     }
@@ -72,7 +73,7 @@ Result<std::vector<json>> links_of(const std::string& netns) {
 // The name of a namespace that another knows by a number; empty if it has none.
 std::string namespace_of(const std::string& netns, int id) {
     const auto text = process::run_checked({"ip", "-json", "netns", "list-id"}, {.netns = netns});
-    const json known = text ? json::parse(*text, nullptr, false) : json();
+    const json known = process::parse_foreign(text.value_or(""));
     for (const json& each : known.is_array() ? known : json::array()) {
         if (each.value("nsid", -1) == id) {
             return each.value("name", "");
@@ -135,8 +136,7 @@ void print_table(const verdict::TruthTable& table) {
 
 void print_check(const verdict::RunResult& result, bool as_json) {
     if (as_json) {
-        fmt::print("{}\n", report::to_json(result).dump(
-                               -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+        fmt::print("{}\n", process::to_text(report::to_json(result)));
         return;
     }
     const verdict::ScenarioResult& scenario = result.scenarios.front();

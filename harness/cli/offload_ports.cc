@@ -20,6 +20,7 @@
 #include "harness/lab/signals.h"
 #include "harness/offload/check.h"
 #include "harness/offload/device_class.h"
+#include "harness/process/json_text.h"
 #include "harness/report/json.h"
 #include "harness/report/report.h"
 #include "harness/tester/port_choice.h"
@@ -179,8 +180,7 @@ verdict::RunResult describe_run(const PortCheckOptions& options, tester::Client&
 
 void print_run(const verdict::RunResult& run, bool as_json) {
     if (as_json) {
-        fmt::print("{}\n", report::to_json(run).dump(
-                               -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+        fmt::print("{}\n", process::to_text(report::to_json(run)));
         return;
     }
     const verdict::ScenarioResult& scenario = run.scenarios.front();

@@ -12,6 +12,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/cli/views.h"
+#include "harness/process/json_text.h"
 #include "harness/report/json.h"
 #include "harness/report/report.h"
 #include "harness/scenario/scenario.h"
@@ -41,10 +42,7 @@ int run_repro(const ReproOptions& options) {
     verdict::RunOptions asked = options;
     asked.scenarios = *ids;
     const auto print = [&](const verdict::RunResult& result, const std::string&) {
-        fmt::print("{}", options.json ? report::to_json(result).dump(
-                                            -1, ' ', false,
-                                            nlohmann::ordered_json::error_handler_t::replace) +
-                                            "\n"
+        fmt::print("{}", options.json ? process::to_text(report::to_json(result)) + "\n"
                                       : report::summary(result, isatty(STDOUT_FILENO) == 1
                                                                     ? report::Colour::kAnsi
                                                                     : report::Colour::kNone));

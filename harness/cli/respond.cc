@@ -14,6 +14,7 @@
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/seconds.h"
 #include "harness/cli/traffic_text.h"
+#include "harness/process/json_text.h"
 #include "harness/process/stop.h"
 
 namespace pathproof::cli {
@@ -183,7 +184,7 @@ int run(const RespondOptions& options) {
         return complain(report.error());
     }
     std::ranges::copy(data->objections, std::back_inserter(report->objections));
-    fmt::print("{}", options.json ? respond_json(*report, info).dump() + "\n"
+    fmt::print("{}", options.json ? process::to_text(respond_json(*report, info)) + "\n"
                                   : respond_table(*report, info));
     return report->objections.empty() ? 0 : 3;
 }

@@ -4,6 +4,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/lab/journal.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli {
 namespace {
@@ -13,7 +14,7 @@ using nlohmann::json;
 enum class Form { kShort, kVerbose, kJson };
 
 void print_line(const json& line) {
-    fmt::print("{}\n", line.dump(-1, ' ', false, json::error_handler_t::replace));
+    fmt::print("{}\n", process::to_text(line));
 }
 
 json to_json(const lab::RestoredRun& run, const lab::PutBack& thing) {

@@ -9,6 +9,7 @@
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/port_journal.h"
 #include "harness/cli/seconds.h"
+#include "harness/process/json_text.h"
 #include "harness/process/stop.h"
 #include "harness/tester/client.h"
 #include "harness/tester/port_choice.h"
@@ -92,7 +93,7 @@ int run(const WireOptions& options) {
     if (!report) {
         return complain(report.error());
     }
-    fmt::print("{}", options.json ? tester::wire_summary(*report, ports).dump() + "\n"
+    fmt::print("{}", options.json ? process::to_text(tester::wire_summary(*report, ports)) + "\n"
                                   : tester::wire_table(*report, ports));
     return report->objections.empty() ? 0 : 3;
 }

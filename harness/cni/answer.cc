@@ -4,24 +4,19 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cni {
 namespace {
 
 using nlohmann::json;
 
-// Empty where the key is missing or holds something else.
-std::string text_at(const json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 Result<PodAddress> read_address(const json& ip) {
     if (!ip.is_object()) {
         return fail(ErrorCode::kBadInput, "an entry of 'ips' is no object");
     }
-    PodAddress address = TRY(parse_pod_address(text_at(ip, "address")));
-    if (const std::string gateway = text_at(ip, "gateway"); !gateway.empty()) {
+    PodAddress address = TRY(parse_pod_address(process::text_in(ip, "address")));
+    if (const std::string gateway = process::text_in(ip, "gateway"); !gateway.empty()) {
         address.gateway = TRY(frame::parse_ip(gateway));
     }
     return address;
@@ -55,7 +50,8 @@ Result<Added> parse_added(std::string_view text) {
         return fail(ErrorCode::kBadInput, "what it printed is no JSON object: {}",
                     process::last_words(text));
     }
-    Added added{.version = text_at(result, "cniVersion"), .json = result.dump()};
+    Added added{.version = process::text_in(result, "cniVersion"),
+                .json = process::to_text(result)};
     if (added.version.empty()) {
         return fail(ErrorCode::kBadInput, "its result has no cniVersion: {}",
                     process::last_words(text));
@@ -72,8 +68,8 @@ Result<Added> parse_added(std::string_view text) {
         if (!one.is_object()) {
             return fail(ErrorCode::kBadInput, "an entry of 'interfaces' is no object");
         }
-        added.interfaces.push_back(
-            {text_at(one, "name"), text_at(one, "mac"), text_at(one, "sandbox")});
+        added.interfaces.push_back({process::text_in(one, "name"), process::text_in(one, "mac"),
+                                    process::text_in(one, "sandbox")});
     }
     return added;
 }
@@ -83,8 +79,8 @@ std::optional<ErrorObject> parse_error(std::string_view text) {
     if (!object.is_object() || !object.contains("code") || !object["code"].is_number_integer()) {
         return std::nullopt;
     }
-    return ErrorObject{object["code"].get<int>(), text_at(object, "msg"),
-                       text_at(object, "details")};
+    return ErrorObject{object["code"].get<int>(), process::text_in(object, "msg"),
+                       process::text_in(object, "details")};
 }
 
 Result<std::vector<std::string>> parse_versions(std::string_view text) {

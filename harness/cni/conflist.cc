@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cni {
 namespace {
@@ -111,7 +111,7 @@ class Reader {
                 }
             }
         }
-        plugin.config = object.dump();
+        plugin.config = process::to_text(object);
         conflist.plugins.push_back(std::move(plugin));
         return {};
     }

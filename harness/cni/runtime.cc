@@ -9,6 +9,7 @@
 #include <ranges>
 
 #include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
 namespace pathproof::cni {
@@ -64,7 +65,7 @@ Status Runtime::check_plugins() const {
     for (std::size_t i = 0; i < conflist_.plugins.size(); ++i) {
         const Plugin& plugin = conflist_.plugins[i];
         const std::string at = fmt::format("{}: plugins[{}]", conflist_.source, i);
-        const json config = json::parse(plugin.config);
+        const json config = process::json_or_null(plugin.config);
         for (const std::string& type :
              {plugin.type, config.value("ipam", json::object()).value("type", std::string())}) {
             const std::string path = options_.plugins + "/" + type;
@@ -81,7 +82,7 @@ Status Runtime::check_plugins() const {
                 {"timeout", "-s", "KILL",
                  fmt::format("{}", 1e-3 * static_cast<double>(options_.patience.count())), "env",
                  "CNI_COMMAND=VERSION", path},
-                {.input = json{{"cniVersion", conflist_.version}}.dump(),
+                {.input = process::to_text(json{{"cniVersion", conflist_.version}}),
                  .timeout = options_.patience + 5s});
             if (!ran || ran->exit_status == kKilled) {
                 return fail(ErrorCode::kBadInput, "{}: VERSION of {} did not end within {} ms", at,
@@ -105,8 +106,8 @@ Status Runtime::check_plugins() const {
 
 std::string Runtime::input_of(const Plugin& plugin, const Attachment& what,
                               const std::string& previous, const std::string& more) const {
-    json input = json::parse(plugin.config);
-    input.update(json::parse(more));
+    json input = process::json_or_null(plugin.config);
+    input.update(process::json_or_null(more));
     input["name"] = conflist_.name;
     input["cniVersion"] = conflist_.version;
     json runtime = json::object();
@@ -130,9 +131,9 @@ std::string Runtime::input_of(const Plugin& plugin, const Attachment& what,
         input["runtimeConfig"] = runtime;
     }
     if (!previous.empty()) {
-        input["prevResult"] = json::parse(previous);
+        input["prevResult"] = process::json_or_null(previous);
     }
-    return input.dump();
+    return process::to_text(input);
 }
 
 Result<Runtime::Said> Runtime::call(const Plugin& plugin, const std::string& command,
@@ -220,13 +221,12 @@ Status Runtime::keep(const Attachment& what, const std::string& result) const {
     }
     const std::string path = cache_file(options_.cache, conflist_.name, what);
     std::ofstream file(path);
-    file << json{{"kind", "cniCacheV1"},
-                 {"containerId", what.container_id},
-                 {"ifName", what.interface},
-                 {"networkName", conflist_.name},
-                 {"cniArgs", arguments_of(what.args)},
-                 {"result", json::parse(result)}}
-                .dump();
+    file << process::to_text(json{{"kind", "cniCacheV1"},
+                                  {"containerId", what.container_id},
+                                  {"ifName", what.interface},
+                                  {"networkName", conflist_.name},
+                                  {"cniArgs", arguments_of(what.args)},
+                                  {"result", process::json_or_null(result)}});
     return file.flush() ? Status() : fail(ErrorCode::kFailed, "cannot write {}", path);
 }
 
@@ -261,7 +261,7 @@ Status Runtime::gc(const std::vector<Attachment>& valid) {
     for (const Attachment& each : valid) {
         attachments.push_back({{"containerID", each.container_id}, {"ifname", each.interface}});
     }
-    const std::string more = json{{"cni.dev/valid-attachments", attachments}}.dump();
+    const std::string more = process::to_text(json{{"cni.dev/valid-attachments", attachments}});
     std::string complaints;
     for (const Plugin& plugin : conflist_.plugins) {
         const Said said = TRY(call(plugin, "GC", {.container_id = "", .netns = "", .interface = ""},

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "dataplane/base/file.h"
+#include "harness/process/json_text.h"
 #include "harness/report/json.h"
 
 namespace pathproof::compare {
@@ -20,15 +21,12 @@ constexpr std::string_view kVersion = "pathproof-report/1";
 
 // Before the schema says no to all of it.
 Status check_version(const std::string& file, const std::string& text) {
-    const auto document = nlohmann::json::parse(text, nullptr, false);
-    if (document.is_discarded()) {
+    const auto document = process::json_or_null(text);
+    if (document.is_null()) {
         return fail(ErrorCode::kBadInput,
                     "{} is no JSON, or was cut short: no report can be read from it", file);
     }
-    const std::string version =
-        document.is_object() && document.contains("schema") && document["schema"].is_string()
-            ? document["schema"].get<std::string>()
-            : "";
+    const std::string version = process::text_in(document, "schema");
     if (version == kVersion) {
         return {};
     }

@@ -15,13 +15,24 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "dataplane/base/file.h"
 #include "harness/guest/init_steps.h"
 #include "harness/guest/relay.h"
+#include "harness/message/archive.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::guest {
+
+template <typename Archive>
+void fields(Archive& archive, Program& program) {
+    archive("path", program.path);
+    archive("words", program.words);
+    archive("folder", program.folder);
+    archive("environment", program.environment);
+    archive("writable", program.writable);
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -193,25 +204,12 @@ int wait_for(pid_t program) {
 }  // namespace
 
 std::string to_json(const Program& program) {
-    return nlohmann::json{{"path", program.path},
-                          {"words", program.words},
-                          {"folder", program.folder},
-                          {"environment", program.environment},
-                          {"writable", program.writable}}
-        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return process::to_text(message::encode(program));
 }
 
 Result<Program> program_of(const std::string& text) {
-    try {
-        const auto read = nlohmann::json::parse(text);
-        return Program{.path = read.at("path"),
-                       .words = read.at("words"),
-                       .folder = read.at("folder"),
-                       .environment = read.at("environment"),
-                       .writable = read.at("writable")};
-    } catch (const nlohmann::json::exception& wrong) {
-        return fail(ErrorCode::kBadInput, "{}: {}", kProgramFile, wrong.what());
-    }
+    const auto program = message::decode<Program>(process::json_or_null(text));
+    return program ? program : fail(program.error(), "{}", kProgramFile);
 }
 
 bool has_program() {

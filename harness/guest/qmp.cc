@@ -10,6 +10,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::guest {
@@ -24,7 +25,7 @@ constexpr std::size_t kLongest = std::size_t{1} << 20;  // of what is not a line
 }  // namespace
 
 std::optional<Result<json>> qmp_answer(const std::string& line) {
-    const json said = json::parse(line, nullptr, false);
+    const json said = process::json_or_null(line);
     if (!said.is_object()) {
         return std::nullopt;
     }
@@ -32,11 +33,8 @@ std::optional<Result<json>> qmp_answer(const std::string& line) {
         return Result<json>(said["return"]);
     }
     if (said.contains("error")) {
-        const json& error = said["error"];
-        const json what = error.is_object() ? error.value("desc", json()) : json();
-        return Result<json>(
-            fail(ErrorCode::kFailed, "QEMU: {}",
-                 what.is_string() ? what.get<std::string>() : std::string("no reason given")));
+        return Result<json>(fail(ErrorCode::kFailed, "QEMU: {}",
+                                 process::text_in(said["error"], "desc", "no reason given")));
     }
     return std::nullopt;
 }
@@ -65,7 +63,8 @@ Result<Qmp> Qmp::connect(const std::string& netns, const std::string& name) {
 Result<json> Qmp::execute(const std::string& command, const json& arguments,
                           std::chrono::milliseconds patience) {
     const auto until = steady_clock::now() + patience;
-    const std::string line = json{{"execute", command}, {"arguments", arguments}}.dump() + "\n";
+    const std::string line =
+        process::to_text(json{{"execute", command}, {"arguments", arguments}}) + "\n";
     if (send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(line.size())) {
         return fail(ErrorCode::kUnavailable, "QEMU's monitor: {}", std::strerror(errno));

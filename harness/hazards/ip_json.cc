@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/hazards/facts.h"
-#include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::hazards {
 namespace {

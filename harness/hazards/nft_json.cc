@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "harness/hazards/ruleset.h"
-#include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::hazards {
 namespace {
@@ -187,7 +187,7 @@ class NftReader {
                   .chain = chain.name,
                   .number = chain.rules.empty() ? 1 : chain.rules.back().number + 1,
                   .handle = handle,
-                  .text = text != texts_.end() ? text->second : expressions.dump()};
+                  .text = text != texts_.end() ? text->second : process::to_text(expressions)};
         // A rule with a verdict map is one rule for each of the map's elements.
         std::vector<Rule> made{rule};
         for (const json& expression : expressions) {

@@ -4,15 +4,15 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "harness/lab/json_text.h"
 #include "harness/lab/undo.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::lab {
 namespace {
 
 using nlohmann::json;
 std::string to_line(const json& object) {
-    return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+    return process::to_text(object) + "\n";
 }
 
 int number_of(const json& line, const char* key) {
@@ -23,26 +23,27 @@ bool take_header(const json& line, JournalContent& content) {
     if (!line.contains("run")) {
         return false;
     }
-    content.header = {.run_id = text_of(line, "run"),
+    content.header = {.run_id = process::text_in(line, "run"),
                       .format = number_of(line, "format"),
                       .pid = number_of(line, "pid"),
-                      .boot_id = text_of(line, "boot"),
-                      .command = text_of(line, "command")};
+                      .boot_id = process::text_in(line, "boot"),
+                      .command = process::text_in(line, "command")};
     return true;
 }
 
 std::optional<UndoAction> action_in(const json& line, const char* word) {
-    const auto kind = std::ranges::find(undo_kinds(), text_of(line, word), &UndoKind::name);
+    const auto kind =
+        std::ranges::find(undo_kinds(), process::text_in(line, word), &UndoKind::name);
     if (kind == undo_kinds().end()) {
         return std::nullopt;
     }
     return UndoAction{.kind = kind->kind,
-                      .name = text_of(line, "name"),
-                      .value = text_of(line, "value"),
-                      .set = text_of(line, "set"),
-                      .place = text_of(line, "place"),
-                      .netns = text_of(line, "netns"),
-                      .device = text_of(line, "device")};
+                      .name = process::text_in(line, "name"),
+                      .value = process::text_in(line, "value"),
+                      .set = process::text_in(line, "set"),
+                      .place = process::text_in(line, "place"),
+                      .netns = process::text_in(line, "netns"),
+                      .device = process::text_in(line, "device")};
 }
 
 bool take_action(const json& line, JournalContent& content) {
@@ -66,7 +67,7 @@ bool take_kept(const json& line, JournalContent& content) {
     if (!line.contains("kept")) {
         return false;
     }
-    content.kept = text_of(line, "kept");
+    content.kept = process::text_in(line, "kept");
     return true;
 }
 
@@ -76,7 +77,7 @@ bool take_told(const json& line, JournalContent& content) {
 }
 
 bool take_line(std::string_view text, JournalContent& content) {
-    const json line = json::parse(text, nullptr, false);
+    const json line = process::json_or_null(text);
     return line.is_object() &&
            (take_action(line, content) || take_done(line, content) || take_header(line, content) ||
             take_kept(line, content) || take_told(line, content));

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "dataplane/base/pattern.h"
-#include "harness/lab/json_text.h"
 #include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 
@@ -69,25 +69,25 @@ std::vector<json> objects_in(const json& object, const char* key) {
 // What ip(8) gives as the link of these is the other end of the pair.
 bool is_one_end_of_a_pair(const json& device) {
     const auto info = device.find("linkinfo");
-    const std::string kind = info != device.end() ? text_of(*info, "info_kind") : "";
+    const std::string kind = info != device.end() ? process::text_in(*info, "info_kind") : "";
     return kind == "veth" || kind == "netkit" || kind == "vxcan";
 }
 
 Seen see(const json& device) {
     Seen seen;
-    seen.use.name = text_of(device, "ifname");
-    seen.master = text_of(device, "master");
-    seen.lower = is_one_end_of_a_pair(device) ? "" : text_of(device, "link");
+    seen.use.name = process::text_in(device, "ifname");
+    seen.master = process::text_in(device, "master");
+    seen.lower = is_one_end_of_a_pair(device) ? "" : process::text_in(device, "link");
     const auto info = device.find("linkinfo");
     if (seen.lower.empty() && info != device.end()) {
         const auto data = info->find("info_data");
-        seen.lower = data != info->end() ? text_of(*data, "link") : "";  // of a tunnel
+        seen.lower = data != info->end() ? process::text_in(*data, "link") : "";  // of a tunnel
     }
     for (const json& address : objects_in(device, "addr_info")) {
         const auto length = address.find("prefixlen");
-        const auto ip = frame::parse_ip(text_of(address, "local"));
+        const auto ip = frame::parse_ip(process::text_in(address, "local"));
         if (ip && length != address.end() && length->is_number_unsigned() &&
-            text_of(address, "scope") != "link") {
+            process::text_in(address, "scope") != "link") {
             seen.use.addresses.push_back({*ip, length->get<unsigned>()});
         }
     }
@@ -99,9 +99,9 @@ void mark_routes(const json& routes, std::vector<Seen>& devices) {
         if (!route.is_object()) {
             continue;
         }
-        std::vector<std::string> through{text_of(route, "dev")};
+        std::vector<std::string> through{process::text_in(route, "dev")};
         for (const json& hop : objects_in(route, "nexthops")) {
-            through.push_back(text_of(hop, "dev"));
+            through.push_back(process::text_in(hop, "dev"));
         }
         for (Seen& seen : devices) {
             if (std::find(through.begin(), through.end(), seen.use.name) != through.end()) {
@@ -178,8 +178,8 @@ void mark_storage(const std::string& routes, std::vector<Seen>& devices) {
         const json answer = process::parse_foreign(line);
         for (const json& route : answer.is_array() ? answer : json::array()) {
             for (Seen& seen : devices) {
-                if (route.is_object() && text_of(route, "dev") == seen.use.name) {
-                    seen.use.storage_peers.push_back(text_of(route, "dst"));
+                if (route.is_object() && process::text_in(route, "dev") == seen.use.name) {
+                    seen.use.storage_peers.push_back(process::text_in(route, "dst"));
                 }
             }
         }

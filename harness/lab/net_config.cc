@@ -9,6 +9,7 @@
 
 #include "harness/lab/lab_file.h"
 #include "harness/lab/undo.h"
+#include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 
@@ -82,7 +83,7 @@ Result<std::string> device_with(const std::vector<Prefix>& addresses, const std:
     for (const Prefix& prefix : addresses) {
         const auto text = TRY(process::run_checked(
             {"ip", "-json", "address", "show", "to", to_string(prefix.address)}, {.netns = netns}));
-        const json devices = json::parse(text, nullptr, false);
+        const json devices = process::parse_foreign(text);
         for (const json& device : devices.is_array() ? devices : json::array()) {
             if (const std::string name = device.value("ifname", ""); !name.empty()) {
                 return name;

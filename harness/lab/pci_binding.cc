@@ -10,9 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "harness/lab/json_text.h"
 #include "harness/lab/machine_use.h"
-#include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
 namespace pathproof::lab {
@@ -89,24 +88,24 @@ void add_address(const json& address, const std::string& device, std::vector<std
     // themselves.
     const bool lasting = lifetime == address.end() || *lifetime == kForEver;
     if (!lasting || length == address.end() || !length->is_number_unsigned() ||
-        text_of(address, "scope") == "link") {
+        process::text_in(address, "scope") == "link") {
         return;
     }
-    const std::string broadcast = text_of(address, "broadcast");
-    lines.push_back(fmt::format("address add {}/{}{}{} dev {}", text_of(address, "local"),
-                                length->get<unsigned>(),
-                                broadcast.empty() ? "" : " broadcast " + broadcast,
-                                text_of(address, "family") == "inet6" ? " nodad" : "", device));
+    const std::string broadcast = process::text_in(address, "broadcast");
+    lines.push_back(
+        fmt::format("address add {}/{}{}{} dev {}", process::text_in(address, "local"),
+                    length->get<unsigned>(), broadcast.empty() ? "" : " broadcast " + broadcast,
+                    process::text_in(address, "family") == "inet6" ? " nodad" : "", device));
 }
 
 void add_route(const json& route, const std::string& device, std::vector<std::string>& lines) {
-    const std::string protocol = text_of(route, "protocol");
+    const std::string protocol = process::text_in(route, "protocol");
     if (!route.is_object() || protocol == "kernel" || protocol == "ra" || protocol == "dhcp") {
         return;
     }
     const auto metric = route.find("metric");
-    const std::string gateway = text_of(route, "gateway");
-    lines.push_back(fmt::format("route add {}{} dev {}{}", text_of(route, "dst"),
+    const std::string gateway = process::text_in(route, "gateway");
+    lines.push_back(fmt::format("route add {}{} dev {}{}", process::text_in(route, "dst"),
                                 gateway.empty() ? "" : " via " + gateway, device,
                                 metric != route.end() && metric->is_number_unsigned()
                                     ? fmt::format(" metric {}", metric->get<std::uint64_t>())
@@ -214,11 +213,10 @@ bool is_shared_driver(const std::string& kernel_driver) {
 }
 
 std::string to_string(const PciBinding& binding) {
-    return json{{"driver", binding.driver},
-                {"preferred", binding.preferred},
-                {"interface", binding.interface},
-                {"settings", binding.settings}}
-        .dump(-1, ' ', false, json::error_handler_t::replace);
+    return process::to_text(json{{"driver", binding.driver},
+                                 {"preferred", binding.preferred},
+                                 {"interface", binding.interface},
+                                 {"settings", binding.settings}});
 }
 
 Result<PciBinding> parse_binding(const std::string& text) {
@@ -226,9 +224,9 @@ Result<PciBinding> parse_binding(const std::string& text) {
     if (!read.is_object()) {
         return fail(ErrorCode::kBadInput, "'{}' does not say how a device was bound", text);
     }
-    PciBinding binding{.driver = text_of(read, "driver"),
-                       .preferred = text_of(read, "preferred"),
-                       .interface = text_of(read, "interface"),
+    PciBinding binding{.driver = process::text_in(read, "driver"),
+                       .preferred = process::text_in(read, "preferred"),
+                       .interface = process::text_in(read, "interface"),
                        .settings = {}};
     const auto settings = read.find("settings");
     for (const json& line : settings != read.end() ? *settings : json::array()) {
@@ -346,14 +344,15 @@ std::vector<std::string> settings_in(const std::string& addresses_json,
         return {};
     }
     const json& device = devices[0];
-    const std::string dev = text_of(device, "ifname");
+    const std::string dev = process::text_in(device, "ifname");
     std::vector<std::string> lines;
     if (const auto mtu = device.find("mtu"); mtu != device.end() && mtu->is_number_unsigned()) {
         lines.push_back(fmt::format("link set dev {} mtu {}", dev, mtu->get<unsigned>()));
     }
     // Said only where it differs.
-    if (!text_of(device, "permaddr").empty()) {
-        lines.push_back(fmt::format("link set dev {} address {}", dev, text_of(device, "address")));
+    if (!process::text_in(device, "permaddr").empty()) {
+        lines.push_back(
+            fmt::format("link set dev {} address {}", dev, process::text_in(device, "address")));
     }
     for (const auto& [flag, words] : {std::pair{"PROMISC", "promisc on"},
                                       {"ALLMULTI", "allmulticast on"},

@@ -9,6 +9,7 @@
 #include "harness/hazards/facts.h"
 #include "harness/hazards/walk.h"
 #include "harness/lab/topology.h"
+#include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
 namespace pathproof::lab {
@@ -349,8 +350,8 @@ Result<NodeState> PodNodes::state(unsigned node) const {
             }
         }
     }
-    const auto links = nlohmann::json::parse(
-        TRY(process::run_checked({"ip", "-j", "-d", "link"}, {.netns = netns})), nullptr, false);
+    const auto links = process::parse_foreign(
+        TRY(process::run_checked({"ip", "-j", "-d", "link"}, {.netns = netns})));
     for (const auto& link : links.is_array() ? links : nlohmann::json::array()) {
         const auto info = link.value("linkinfo", nlohmann::json::object());
         const auto port = info.value("info_slave_data", nlohmann::json::object());

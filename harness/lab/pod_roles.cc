@@ -7,6 +7,7 @@
 #include "harness/lab/front_rules.h"
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
+#include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
 namespace pathproof::lab {
@@ -38,10 +39,8 @@ Result<frame::IpAddress> address_of(const Pod& pod, const PodChain& chain) {
 
 // The device of a node by which it reaches a pod: a bridge, or the pod's own veth.
 Result<std::string> way_to(const std::string& netns, const frame::IpAddress& address) {
-    const auto route = nlohmann::json::parse(
-        TRY(process::run_checked({"ip", "-j", "route", "get", to_string(address)},
-                                 {.netns = netns})),
-        nullptr, false);
+    const auto route = process::parse_foreign(TRY(
+        process::run_checked({"ip", "-j", "route", "get", to_string(address)}, {.netns = netns})));
     if (!route.is_array() || route.empty() || !route[0].contains("dev")) {
         return fail(ErrorCode::kFailed, "{} has no route to {}", netns, to_string(address));
     }

@@ -1,6 +1,7 @@
 #include "harness/message/archive.h"
 
 #include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::message {
 
@@ -16,8 +17,7 @@ std::string harmless_text(std::span<const std::uint8_t> bytes) {
     if (std::ranges::all_of(text, is_plain)) {
         return text;
     }
-    const std::string valid = json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-    return process::without_controls(json::parse(valid).get<std::string>());
+    return process::without_controls(process::valid_utf8(text));
 }
 
 std::string to_hex(const std::vector<std::uint8_t>& bytes) {

@@ -12,6 +12,7 @@
 
 #include "dataplane/base/new_file.h"
 #include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::metrics {
 namespace {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/process/json_text.h"
+
 namespace pathproof::metrics {
 namespace {
 
@@ -16,8 +18,7 @@ std::string utf8(const std::string& text) {
     if (plain) {
         return text;
     }
-    using nlohmann::json;
-    return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
+    return process::valid_utf8(text);
 }
 
 // Backslashes, ends of lines and quotation marks, as both dialects write them in label values.

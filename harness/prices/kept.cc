@@ -7,6 +7,7 @@
 
 #include "dataplane/base/file.h"
 #include "dataplane/base/new_file.h"
+#include "harness/process/json_text.h"
 #include "harness/report/json.h"
 
 namespace pathproof::prices {
@@ -27,7 +28,7 @@ std::string kept_file() {
 }
 
 Result<std::vector<verdict::PriceTable>> read_kept(const std::string& text) {
-    const auto read = nlohmann::ordered_json::parse(text, nullptr, false);
+    const auto read = process::ordered_json_or_null(text);
     if (!read.is_object() || read.value("schema", nlohmann::ordered_json()) != kSchema ||
         !read.contains("tables") || !read["tables"].is_array()) {
         return fail(ErrorCode::kBadInput, "it holds no tables of prices ({})", kSchema);
@@ -45,7 +46,7 @@ std::string kept_text(const std::vector<verdict::PriceTable>& tables) {
         all.push_back(report::to_json(table));
     }
     const nlohmann::ordered_json document = {{"schema", kSchema}, {"tables", std::move(all)}};
-    return document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    return process::to_text(document, 1) + "\n";
 }
 
 namespace {

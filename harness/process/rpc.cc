@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
 #include "harness/process/stop.h"
 
 namespace pathproof::process {
@@ -71,11 +72,6 @@ json answer_in(const std::string& line) {
     return answer;
 }
 
-std::string text_of(const json& object, const char* key, const char* otherwise) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
-}
-
 bool write_all(int output, const std::string& text) {
     std::size_t written = 0;
     while (written < text.size()) {
@@ -92,7 +88,7 @@ bool write_all(int output, const std::string& text) {
 }
 
 std::string to_line(const json& message) {
-    return message.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+    return to_text(message) + "\n";
 }
 
 // Of a list of names and values nlohmann/json would copy each value, some of them large.
@@ -147,7 +143,7 @@ void RpcServer::serve(int input, int output) {
         write_all(output, line);
     };
     const auto take = [&](const std::string& line) {
-        json request = json::parse(line, nullptr, false);
+        json request = json_or_null(line);
         if (!request.is_object() || !request.contains("id") || !request.contains("op") ||
             !request["op"].is_string()) {
             answer(error_answer(nullptr,
@@ -335,8 +331,8 @@ bool RpcClient::take_answer(const std::string& line) {
     } else {
         const json& error = answer["error"];
         waiting->second->outcome =
-            fail(error_code_from_name(text_of(error, "code", "failed")), "{}: {}", who_,
-                 text_of(error, "message", "no message").substr(0, kLongestSentence));
+            fail(error_code_from_name(text_in(error, "code", "failed")), "{}: {}", who_,
+                 text_in(error, "message", "no message").substr(0, kLongestSentence));
     }
     pending_.erase(waiting);
     answered_.notify_all();

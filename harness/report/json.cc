@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "harness/process/json_text.h"
+
 namespace pathproof::report {
 namespace {
 
@@ -469,7 +471,7 @@ ordered_json to_json(const RunResult& run) {
 }
 
 std::string json_text(const RunResult& run) {
-    return to_json(run).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    return process::to_text(to_json(run), 2) + "\n";
 }
 
 Result<PriceTable> price_table(const ordered_json& from) {
@@ -486,7 +488,7 @@ Result<PriceTable> price_table(const ordered_json& from) {
 Result<RunResult> from_json(const std::string& text) {
     TRY(validate(text));
     try {
-        return read<RunResult>(ordered_json::parse(text));
+        return read<RunResult>(process::ordered_json_or_null(text));
     } catch (const nlohmann::json::exception& wrong) {
         return fail(ErrorCode::kBadInput, "report: {}", wrong.what());
     }

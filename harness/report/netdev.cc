@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "harness/process/json_text.h"
 #include "harness/report/outcome.h"
 
 namespace pathproof::report {
@@ -132,7 +133,7 @@ std::string netdev_json(const RunResult& run, int exit_code, const NetdevNames& 
                          {"firmware", fact_of(run, "DUT device", "firmware")},
                          {"bus", fact_of(run, "DUT device", "bus")}};
     }
-    return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    return process::to_text(all, 2) + "\n";
 }
 
 }  // namespace pathproof::report

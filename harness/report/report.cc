@@ -12,6 +12,7 @@
 
 #include "dataplane/base/file.h"
 #include "dataplane/base/new_file.h"
+#include "harness/process/json_text.h"
 #include "harness/report/html.h"
 #include "harness/report/json.h"
 #include "harness/report/junit.h"
@@ -104,7 +105,7 @@ std::vector<std::string> strip_lost(verdict::RunResult& run, const fs::path& fol
 // Whether there is a report of a run that came to its end.
 bool has_complete_report(const fs::path& folder) {
     const auto text = read_file(folder / kFiles.front());
-    const auto read = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+    const auto read = process::json_or_null(text.value_or(""));
     return read.is_object() && read.contains("verdict") &&
            read["verdict"] != name(verdict::RunVerdict::kIncomplete);
 }

@@ -10,6 +10,7 @@
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
+#include "harness/process/json_text.h"
 #include "harness/report/embedded.h"
 #include "harness/report/json.h"
 #include "harness/verdict/prices.h"
@@ -145,7 +146,7 @@ Status check_proofs(const ScenarioResult& scenario) {
 // `part`: one of the schema's definitions; empty: the whole document.
 Status validate_as(const nlohmann::json& document, const std::string& part) {
     try {
-        nlohmann::json schema_document = nlohmann::json::parse(kSchemaText);
+        nlohmann::json schema_document = process::json_or_null(kSchemaText);
         if (!part.empty()) {
             schema_document = {{"$ref", "#/definitions/" + part},
                                {"definitions", schema_document["definitions"]}};
@@ -167,11 +168,8 @@ Status validate_as(const nlohmann::json& document, const std::string& part) {
 }  // namespace
 
 Status validate(const std::string& text) {
-    try {
-        return validate_as(nlohmann::json::parse(text), "");
-    } catch (const std::exception& wrong) {
-        return fail(ErrorCode::kBadInput, "report: {}", wrong.what());
-    }
+    const auto document = process::parse_json(text);
+    return document ? validate_as(*document, "") : fail(document.error(), "report");
 }
 
 Status validate_price_table(const nlohmann::ordered_json& table) {

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/view.h"
+#include "harness/process/json_text.h"
 #include "harness/scenario/flow_timeline.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
@@ -103,7 +104,7 @@ class BridgeBench {
             flows[view.destination_port] |= view.source == backend && !direct;
         }
         for (const netfilter::Entry& entry : *entries) {
-            entries_text += nlohmann::json(entry).dump() + "\n";
+            entries_text += process::to_text(nlohmann::json(entry)) + "\n";
             const auto flow = flows.find(entry.original.source.port);
             if (flow != flows.end() && flow->second &&
                 entry.original.destination.address == asked.address &&

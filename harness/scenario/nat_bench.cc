@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
@@ -505,7 +506,7 @@ Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
     for (const netfilter::Event& event : run.dut.log.events) {
         if (clients.contains(event.entry.original.source) ||
             clients.contains(event.entry.original.destination)) {
-            events += nlohmann::json(event).dump() + "\n";
+            events += process::to_text(nlohmann::json(event)) + "\n";
         }
     }
     const std::string which = fmt::format("conntrack events of {} of {} pairs{} (JSON lines)",

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/view.h"
+#include "harness/process/json_text.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 
@@ -189,7 +190,7 @@ class NodelocalBench {
         for (const netfilter::Entry& entry : entries) {
             ++(entry.original.source.address == names.client_address ? seen.client_entries
                                                                      : seen.cache_entries);
-            entries_ += nlohmann::json(entry).dump() + "\n";
+            entries_ += process::to_text(nlohmann::json(entry)) + "\n";
         }
         const auto grown = [&](const std::string& words) {
             return lab::hits_of(rules_, words) - lab::hits_of(rules_before, words);

@@ -20,6 +20,7 @@
 #include "dataplane/judge/verifier.h"
 #include "harness/hazards/hazards.h"
 #include "harness/netfilter/text.h"
+#include "harness/process/json_text.h"
 #include "harness/process/program.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/pod_bench.h"
@@ -496,7 +497,7 @@ class PodPathsRun {
         if (device.empty() || !state || state->exit_status != 0) {
             return std::nullopt;
         }
-        const auto link = nlohmann::json::parse(state->out, nullptr, false);
+        const auto link = process::parse_foreign(state->out);
         const nlohmann::json::json_pointer flag("/0/linkinfo/info_slave_data/hairpin");
         return link.is_array() && link.contains(flag) ? std::optional(link[flag] == true)
                                                       : std::nullopt;
@@ -666,7 +667,7 @@ class PodPathsRun {
         const auto ask = [&](std::vector<std::string> words) -> Result<nlohmann::json> {
             words.insert(words.begin(), {"ip", "-j"});
             const auto said = TRY(process::run_checked(words, {.netns = host.netns}));
-            auto parsed = nlohmann::json::parse(said, nullptr, false);
+            auto parsed = process::parse_foreign(said);
             if (!parsed.is_array() || parsed.empty() || !parsed[0].is_object()) {
                 return fail(ErrorCode::kFailed, "{} says nothing of it", fmt::join(words, " "));
             }

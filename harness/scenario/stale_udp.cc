@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "dataplane/frame/view.h"
+#include "harness/process/json_text.h"
 #include "harness/scenario/flow_timeline.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
@@ -126,7 +127,7 @@ class StaleUdpBench {
         entries_text_.clear();
         std::optional<netfilter::Entry> found;
         for (const netfilter::Entry& entry : entries) {
-            entries_text_ += nlohmann::json(entry).dump() + "\n";
+            entries_text_ += process::to_text(nlohmann::json(entry)) + "\n";
             if (entry.original.source.port == port &&
                 entry.original.destination.address == names.service.address) {
                 found = entry;

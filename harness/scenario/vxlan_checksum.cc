@@ -10,6 +10,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "harness/process/json_text.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/overlay_bench.h"
 
@@ -52,7 +53,7 @@ Status keep_failure(const Context& context, OverlayObservation& seen) {
     OverlayFacts& cell = seen.facts;
     std::string conntrack;
     for (const netfilter::Entry& entry : seen.nat_entries) {
-        conntrack += nlohmann::json(entry).dump() + "\n";
+        conntrack += process::to_text(nlohmann::json(entry)) + "\n";
     }
     const std::string counters =
         "# node-a\n" + counters_text(seen.node_a) + "# node-b\n" + counters_text(seen.node_b) +

@@ -12,6 +12,7 @@
 #include "harness/process/at_once.h"
 #include "harness/process/child.h"
 #include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 #include "harness/process/rpc.h"
@@ -271,6 +272,24 @@ BOOST_AUTO_TEST_CASE(json_of_others_is_bounded_in_depth) {
     BOOST_TEST(parse_foreign("{\"a\":").is_null());
     BOOST_TEST(without_controls("a\tb\n\xc3\xa9\x7f\xc2\x9b\x1b") == "a\tb\n\xc3\xa9????");
     BOOST_TEST(last_words(" \n") == "nothing");
+}
+
+BOOST_AUTO_TEST_CASE(any_bytes_can_be_put_into_json_and_what_is_no_json_is_null_or_an_error) {
+    const nlohmann::json name = {{"name", "a\xffz"}, {"mtu", 1500}};
+    BOOST_TEST(to_text(name) == "{\"mtu\":1500,\"name\":\"a\xef\xbf\xbdz\"}");
+    BOOST_TEST(to_text(nlohmann::ordered_json(name["mtu"]), 2) == "1500");
+    BOOST_TEST(valid_utf8("a\xffz \xc3\xa9") == "a\xef\xbf\xbdz \xc3\xa9");
+    for (const char* text : {"", "{\"a\":", "{} {}", "nonsense"}) {
+        BOOST_TEST(json_or_null(text).is_null(), text);
+        BOOST_TEST(ordered_json_or_null(text).is_null(), text);
+    }
+    const auto cut_short = parse_json("{\n\"a\": 1,,");
+    BOOST_REQUIRE(!cut_short);
+    BOOST_TEST(cut_short.error().message.find("line 2, column 8") != std::string::npos,
+               cut_short.error().message);
+    BOOST_TEST((parse_json("[1]") == nlohmann::json{1}));
+    BOOST_TEST(text_in(name, "mtu", "none") == "none");
+    BOOST_TEST(text_in(nlohmann::json(1), "name") == "");
 }
 
 BOOST_AUTO_TEST_CASE(ssh_is_called_without_questions_and_its_refusals_have_a_remedy) {

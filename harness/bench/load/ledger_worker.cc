@@ -4,6 +4,7 @@
 
 #include "dataplane/load/ledger_proof.h"
 #include "dataplane/port/eal.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::bench {
 namespace {
@@ -53,15 +54,14 @@ Result<LedgerOutcome> run_ledger_job(const LedgerJob& job) {
 }
 
 std::string to_text(const LedgerJob& job) {
-    return json{{"frames", job.frames},
-                {"seed", job.seed},
-                {"cpu", job.cpu},
-                {"vxlan", job.path == LedgerJob::Path::kVxlan}}
-        .dump();
+    return process::to_text(json{{"frames", job.frames},
+                                 {"seed", job.seed},
+                                 {"cpu", job.cpu},
+                                 {"vxlan", job.path == LedgerJob::Path::kVxlan}});
 }
 
 Result<LedgerJob> parse_ledger_job(const std::string& text) {
-    const json value = json::parse(text, nullptr, false);
+    const json value = process::json_or_null(text);
     if (!value.is_object() || value.value("frames", std::uint64_t{0}) == 0) {
         return fail(ErrorCode::kBadInput, "the job is no JSON object with frames: '{}'",
                     text.substr(0, 100));
@@ -74,19 +74,18 @@ Result<LedgerJob> parse_ledger_job(const std::string& text) {
 }
 
 std::string to_text(const LedgerOutcome& outcome) {
-    return json{{"sent", outcome.sent},
-                {"missing", kind_json(outcome.missing)},
-                {"duplicates", kind_json(outcome.duplicates)},
-                {"reordered", kind_json(outcome.reordered)},
-                {"furthest", kind_json(outcome.furthest)},
-                {"corrupted", kind_json(outcome.corrupted)},
-                {"seconds", outcome.seconds},
-                {"errors", outcome.errors}}
-        .dump();
+    return process::to_text(json{{"sent", outcome.sent},
+                                 {"missing", kind_json(outcome.missing)},
+                                 {"duplicates", kind_json(outcome.duplicates)},
+                                 {"reordered", kind_json(outcome.reordered)},
+                                 {"furthest", kind_json(outcome.furthest)},
+                                 {"corrupted", kind_json(outcome.corrupted)},
+                                 {"seconds", outcome.seconds},
+                                 {"errors", outcome.errors}});
 }
 
 Result<LedgerOutcome> parse_ledger_outcome(const std::string& text) {
-    const json value = json::parse(text, nullptr, false);
+    const json value = process::json_or_null(text);
     if (!value.is_object() || !value.contains("missing")) {
         return fail(ErrorCode::kFailed, "the worker did not say what it found: '{}'",
                     text.substr(0, 200));

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/process/json_text.h"
+
 namespace pathproof::bench {
 
 using nlohmann::json;
@@ -22,7 +24,7 @@ NLOHMANN_JSON_SERIALIZE_ENUM(LoadJob::Rate, {{LoadJob::Rate::kAsFastAsItGoes, "m
 namespace {
 
 json read(const std::string& text) {
-    json value = json::parse(text, nullptr, false);
+    json value = process::json_or_null(text);
     return value.is_object() ? value : json();
 }
 
@@ -61,23 +63,22 @@ LoadJob load_job() {
 }
 
 std::string to_text(const LoadJob& job) {
-    return json{{"vdev", job.vdev},
-                {"control_cpu", job.control_cpu},
-                {"cpus", job.cpus},
-                {"back", job.back},
-                {"envelope", job.envelope},
-                {"traffic", job.traffic},
-                {"checksum", job.checksum},
-                {"source_mac", frame::to_string(job.source_mac)},
-                {"destination_mac", frame::to_string(job.destination_mac)},
-                {"source", frame::to_string(job.source)},
-                {"destination", frame::to_string(job.destination)},
-                {"flows", job.flows},
-                {"frame_bytes", job.frame_bytes},
-                {"seconds", job.seconds},
-                {"rate", job.rate},
-                {"outstanding", job.outstanding}}
-        .dump();
+    return process::to_text(json{{"vdev", job.vdev},
+                                 {"control_cpu", job.control_cpu},
+                                 {"cpus", job.cpus},
+                                 {"back", job.back},
+                                 {"envelope", job.envelope},
+                                 {"traffic", job.traffic},
+                                 {"checksum", job.checksum},
+                                 {"source_mac", frame::to_string(job.source_mac)},
+                                 {"destination_mac", frame::to_string(job.destination_mac)},
+                                 {"source", frame::to_string(job.source)},
+                                 {"destination", frame::to_string(job.destination)},
+                                 {"flows", job.flows},
+                                 {"frame_bytes", job.frame_bytes},
+                                 {"seconds", job.seconds},
+                                 {"rate", job.rate},
+                                 {"outstanding", job.outstanding}});
 }
 
 Result<LoadJob> parse_load_job(const std::string& text) {
@@ -106,18 +107,18 @@ Result<LoadJob> parse_load_job(const std::string& text) {
 }
 
 std::string to_text(const LoadOutcome& outcome) {
-    return json{{"sent", outcome.sent},
-                {"unique", outcome.unique},
-                {"missing", outcome.missing},
-                {"bad_checksums", outcome.bad_checksums},
-                {"cycles_per_frame", outcome.cycles_per_frame},
-                {"frames_per_second", outcome.frames_per_second},
-                {"seconds", outcome.seconds},
-                {"frame_bytes", outcome.frame_bytes},
-                {"tsc_mhz", outcome.tsc_mhz},
-                {"loss_bound", outcome.loss_bound ? json(*outcome.loss_bound) : json()},
-                {"objections", outcome.objections}}
-        .dump();
+    return process::to_text(
+        json{{"sent", outcome.sent},
+             {"unique", outcome.unique},
+             {"missing", outcome.missing},
+             {"bad_checksums", outcome.bad_checksums},
+             {"cycles_per_frame", outcome.cycles_per_frame},
+             {"frames_per_second", outcome.frames_per_second},
+             {"seconds", outcome.seconds},
+             {"frame_bytes", outcome.frame_bytes},
+             {"tsc_mhz", outcome.tsc_mhz},
+             {"loss_bound", outcome.loss_bound ? json(*outcome.loss_bound) : json()},
+             {"objections", outcome.objections}});
 }
 
 Result<LoadOutcome> parse_load_outcome(const std::string& text) {

@@ -9,6 +9,7 @@
 
 #include "dataplane/load/frame_source.h"
 #include "harness/bench/load/load_plans.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::bench {
 namespace {
@@ -158,19 +159,18 @@ Result<VerifyOutcome> run_verify_job(const LoadJob& job) {
 }
 
 std::string to_text(const VerifyOutcome& outcome) {
-    return json{{"loop", outcome.loop},
-                {"judged", outcome.judged},
-                {"compared", outcome.compared},
-                {"wrong", outcome.wrong},
-                {"frames", outcome.frames},
-                {"missing", outcome.missing},
-                {"bad_checksums", outcome.bad_checksums},
-                {"frame_bytes", outcome.frame_bytes}}
-        .dump();
+    return process::to_text(json{{"loop", outcome.loop},
+                                 {"judged", outcome.judged},
+                                 {"compared", outcome.compared},
+                                 {"wrong", outcome.wrong},
+                                 {"frames", outcome.frames},
+                                 {"missing", outcome.missing},
+                                 {"bad_checksums", outcome.bad_checksums},
+                                 {"frame_bytes", outcome.frame_bytes}});
 }
 
 Result<VerifyOutcome> parse_verify_outcome(const std::string& text) {
-    const json value = json::parse(text, nullptr, false);
+    const json value = process::json_or_null(text);
     if (!value.is_object() || !value.contains("judged")) {
         return fail(ErrorCode::kFailed, "the worker did not say what it did: '{}'",
                     text.substr(0, 200));

@@ -16,6 +16,7 @@
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
 #include "harness/process/child.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli {
 namespace {
@@ -220,7 +221,7 @@ int run_bench(const BenchOptions& options, const BenchRun& run) {
     if (!measured) {
         return complain(measured.error());
     }
-    const std::string machine = json(measured->result).dump(2) + "\n";
+    const std::string machine = process::to_text(json(measured->result), 2) + "\n";
     const std::string table = to_text(measured->result);
     const int exit_code = measured->whole ? 0 : 3;
     fmt::print("{}", options.json ? machine : table);

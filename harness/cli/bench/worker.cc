@@ -10,6 +10,7 @@
 #include "harness/bench/load/ring_answers.h"
 #include "harness/bench/load/verify_worker.h"
 #include "harness/cli/bench/run.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli {
 namespace {
@@ -28,14 +29,14 @@ Result<std::string> text_of(const Result<bench::Drained>& drained) {
     if (!drained) {
         return pass_on(drained.error());
     }
-    return json{{"messages", drained->messages}, {"bytes", drained->bytes}}.dump();
+    return process::to_text(json{{"messages", drained->messages}, {"bytes", drained->bytes}});
 }
 
 Result<std::string> text_of(const Result<bench::Flooded>& flooded) {
     if (!flooded) {
         return pass_on(flooded.error());
     }
-    return json{{"sent", flooded->sent}, {"seconds", flooded->seconds}}.dump();
+    return process::to_text(json{{"sent", flooded->sent}, {"seconds", flooded->seconds}});
 }
 
 template <typename Outcome>

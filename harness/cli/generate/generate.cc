@@ -16,6 +16,7 @@
 #include "harness/cli/generate/traffic_options.h"
 #include "harness/cli/generate/typed_command.h"
 #include "harness/cli/generate/watcher.h"
+#include "harness/process/json_text.h"
 #include "harness/process/stop.h"
 
 namespace pathproof::cli {
@@ -121,7 +122,7 @@ Status prepare_folder(const std::string& folder) {
 }
 
 void print(const GenerateResult& result, bool json) {
-    fmt::print("{}", json ? result_json(result).dump() + "\n" : result_text(result));
+    fmt::print("{}", json ? process::to_text(result_json(result)) + "\n" : result_text(result));
 }
 
 class Generation {
@@ -152,7 +153,7 @@ class Generation {
     }
 
     int carry_out(const std::atomic<bool>& stop) {
-        std::optional<Watcher> watcher;
+        std::optional<ProgressWatcher> watcher;
         watcher.emplace(*run_, options_.json ? ProgressForm::kJson : ProgressForm::kText);
         auto report = run_->run(order_, stop);
         watcher.reset();

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/process/json_text.h"
+
 namespace pathproof::cli {
 namespace {
 
@@ -34,20 +36,19 @@ std::string progress_text(const ProgressSample& sample) {
 }
 
 std::string progress_json(const ProgressSample& sample) {
-    return nlohmann::json{{"type", "progress"},
-                          {"seconds", sample.seconds},
-                          {"sent", sample.counts.sent},
-                          {"received", sample.counts.received},
-                          {"bad_checksums", sample.counts.bad_checksums},
-                          {"sent_last_second", sample.last_second.sent},
-                          {"received_last_second", sample.last_second.received}}
-        .dump();
+    return process::to_text(nlohmann::json{{"type", "progress"},
+                                           {"seconds", sample.seconds},
+                                           {"sent", sample.counts.sent},
+                                           {"received", sample.counts.received},
+                                           {"bad_checksums", sample.counts.bad_checksums},
+                                           {"sent_last_second", sample.last_second.sent},
+                                           {"received_last_second", sample.last_second.received}});
 }
 
-Watcher::Watcher(const load::LoadRun& run, ProgressForm form)
+ProgressWatcher::ProgressWatcher(const load::LoadRun& run, ProgressForm form)
     : run_(run), form_(form), terminal_(isatty(STDERR_FILENO) == 1), thread_([this] { watch(); }) {}
 
-Watcher::~Watcher() {
+ProgressWatcher::~ProgressWatcher() {
     {
         const std::lock_guard guard(lock_);
         over_ = true;
@@ -59,7 +60,7 @@ Watcher::~Watcher() {
     }
 }
 
-void Watcher::watch() {
+void ProgressWatcher::watch() {
     const auto began = Clock::now();
     load::Live before;
     std::unique_lock guard(lock_);
@@ -78,7 +79,7 @@ void Watcher::watch() {
     }
 }
 
-void Watcher::write(const ProgressSample& sample) const {
+void ProgressWatcher::write(const ProgressSample& sample) const {
     if (form_ == ProgressForm::kJson) {
         fmt::print("{}\n", progress_json(sample));
         std::fflush(stdout);

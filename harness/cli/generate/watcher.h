@@ -29,12 +29,12 @@ std::string progress_text(const ProgressSample& sample);
 std::string progress_json(const ProgressSample& sample);
 
 // From construction to destruction a line is written each second.
-class Watcher {
+class ProgressWatcher {
   public:
-    Watcher(const load::LoadRun& run, ProgressForm form);
-    Watcher(const Watcher&) = delete;
-    Watcher& operator=(const Watcher&) = delete;
-    ~Watcher();
+    ProgressWatcher(const load::LoadRun& run, ProgressForm form);
+    ProgressWatcher(const ProgressWatcher&) = delete;
+    ProgressWatcher& operator=(const ProgressWatcher&) = delete;
+    ~ProgressWatcher();
 
   private:
     void watch();

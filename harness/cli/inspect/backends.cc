@@ -15,6 +15,7 @@
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/filter.h"
 #include "harness/netfilter/names.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -148,7 +149,7 @@ json to_json(const BackendHealth& backend, const BackendReport& report) {
 void put_json(Output& output, const BackendReport& report, std::int64_t time_ns) {
     const auto put_line = [&](json line) {
         line["time_ns"] = time_ns;
-        output.line() += line.dump();
+        output.line() += process::to_text(line);
         output.end_line();
     };
     for (const ServiceHealth& service : report.services) {

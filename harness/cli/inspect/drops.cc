@@ -12,6 +12,7 @@
 #include "harness/drops/agreement.h"
 #include "harness/drops/tracer.h"
 #include "harness/netfilter/stats.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -151,7 +152,7 @@ void put_summary(Output& output, const drops::DropSummary& summary, const Counte
         json line = to_json(summary, options);
         line["conntrack"] =
             agreement ? to_json(*agreement, sentence) : json{{"not_compared", sentence}};
-        output.line() += line.dump(-1, ' ', false, json::error_handler_t::replace);
+        output.line() += process::to_text(line);
     } else {
         output.line() += fmt::format("{} packets dropped for a reason in {:.1f} s, {}\n",
                                      summary.drops, summary.seconds, scope_text(summary, options));
@@ -172,11 +173,10 @@ void put_interval(Output& output, const drops::DropSummary& before, const drops:
     const std::uint64_t drops = now.drops - before.drops;
     const double seconds = now.seconds - before.seconds;
     if (options.common.json) {
-        output.line() += json{{"interval_s", seconds},
-                              {"drops", drops},
-                              {"counts", to_json(grown)},
-                              {"lost", now.lost - before.lost}}
-                             .dump(-1, ' ', false, json::error_handler_t::replace);
+        output.line() += process::to_text(json{{"interval_s", seconds},
+                                               {"drops", drops},
+                                               {"counts", to_json(grown)},
+                                               {"lost", now.lost - before.lost}});
         output.end_line();
     } else if (drops > 0) {
         output.line() +=

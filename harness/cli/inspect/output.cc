@@ -7,6 +7,7 @@
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/seconds.h"
 #include "harness/netfilter/filter.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -57,7 +58,7 @@ void Output::flush() {
 
 // Text of the kernel (a helper's name) is not held to be UTF-8.
 void put_json(Output& output, const json& line) {
-    output.line() += line.dump(-1, ' ', false, json::error_handler_t::replace);
+    output.line() += process::to_text(line);
     output.end_line();
 }
 

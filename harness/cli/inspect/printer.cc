@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "harness/process/json_text.h"
+
 namespace pathproof::cli::inspect {
 
 using netfilter::CsvFormat;
@@ -174,7 +176,7 @@ void Printer::put(Output& output, const Event& event) const {
 void Printer::put(Output& output, const Gap& gap) const {
     switch (form_) {
         case Form::kText: output.line() += to_text(gap); break;
-        case Form::kJson: output.line() += json{{"gap", to_json(gap)}}.dump(); break;
+        case Form::kJson: output.line() += process::to_text(json{{"gap", to_json(gap)}}); break;
         case Form::kCsv:
             csv_.append_mark(output.line(), gap.stage == Gap::Stage::kNoticed ? "GAP" : "GAP_END",
                              gap.stage == Gap::Stage::kNoticed ? gap.from_ns : gap.until_ns);
@@ -188,14 +190,13 @@ void Printer::put_summary(Output& output, const WatchTotals& totals) const {
     if (form_ != Form::kJson) {
         return;
     }
-    output.line() += json{{"summary",
-                           {{"events", to_json(totals.shown)},
-                            {"missed", to_json(totals.missed)},
-                            {"gaps", totals.gaps},
-                            {"gaps_open", totals.gaps_open},
-                            {"overruns", totals.overruns},
-                            {"unreadable", totals.unreadable}}}}
-                         .dump();
+    output.line() += process::to_text(json{{"summary",
+                                            {{"events", to_json(totals.shown)},
+                                             {"missed", to_json(totals.missed)},
+                                             {"gaps", totals.gaps},
+                                             {"gaps_open", totals.gaps_open},
+                                             {"overruns", totals.overruns},
+                                             {"unreadable", totals.unreadable}}}});
     output.end_line();
 }
 

@@ -13,6 +13,7 @@
 #include "harness/cli/inspect/output.h"
 #include "harness/cli/seconds.h"
 #include "harness/netfilter/planted.h"
+#include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::cli::inspect {
@@ -105,10 +106,12 @@ void put_meanings(Output& output, const std::vector<CpuStats>& stats, const Tabl
     lines += "\n\nbeside conntrack";
     const json beside = tell_limits(limits, lines);
     if (options.common.json) {
-        lines = json{{"kernel", release},          {"totals", totals},
-                     {"meanings", meanings},       {"entries", table.entries},
-                     {"beside_conntrack", beside}, {"maximum", table.maximum}}
-                    .dump();
+        lines = process::to_text(json{{"kernel", release},
+                                      {"totals", totals},
+                                      {"meanings", meanings},
+                                      {"entries", table.entries},
+                                      {"beside_conntrack", beside},
+                                      {"maximum", table.maximum}});
     }
     output.line() += lines;
     output.end_line();
@@ -146,7 +149,7 @@ class Changes {
         const auto put_line = [&](json line) {
             line["time_ns"] = time_ns_;
             line["interval_s"] = seconds_;
-            output.line() += line.dump();
+            output.line() += process::to_text(line);
             output.end_line();
         };
         json totals = json::object();

@@ -6,6 +6,7 @@
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
 #include "harness/cli/profile/target.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli::profiles {
 namespace {
@@ -73,7 +74,7 @@ std::string remark(const Finding& finding) {
 
 void print_finding(const Finding& finding, bool json) {
     if (json) {
-        fmt::print("{}\n", of_finding(finding).dump());
+        fmt::print("{}\n", process::to_text(of_finding(finding)));
         return;
     }
     const std::string more = remark(finding);
@@ -85,8 +86,8 @@ void print_quirk(const Quirk& quirk, const Running& running, bool json) {
     const char* state = name(state_of(quirk, running));
     if (json) {
         fmt::print("{}\n",
-                   ordered_json{{"quirk", quirk.what}, {"state", state}, {"erratum", quirk.erratum}}
-                       .dump());
+                   process::to_text(ordered_json{
+                       {"quirk", quirk.what}, {"state", state}, {"erratum", quirk.erratum}}));
         return;
     }
     fmt::print("{:<14} {}{}{}\n", fmt::format("quirk {}", state), quirk.what,

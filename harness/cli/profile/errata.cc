@@ -6,6 +6,7 @@
 
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli::profiles {
 namespace {
@@ -27,7 +28,7 @@ int list(const ErrataOptions& options) {
     }
     for (const Erratum& erratum : *errata) {
         if (options.json) {
-            fmt::print("{}\n", brief(erratum).dump());
+            fmt::print("{}\n", process::to_text(brief(erratum)));
         } else {
             fmt::print("{:<36} {:<9} {}\n", erratum.id, name(erratum.evidence()), erratum.title);
         }
@@ -105,7 +106,7 @@ int show(const ErrataOptions& options) {
         return complain(erratum.error());
     }
     if (options.json) {
-        fmt::print("{}\n", in_full(*erratum).dump());
+        fmt::print("{}\n", process::to_text(in_full(*erratum)));
     } else {
         print_erratum(*erratum);
     }
@@ -132,7 +133,7 @@ void print_match(const ErratumMatch& match, bool json) {
                                       {"workaround", match.workaround},
                                       {"advice", match.advice},
                                       {"sources", std::move(sources)}};
-    fmt::print("{}\n", line.dump());
+    fmt::print("{}\n", process::to_text(line));
 }
 
 int match(const ErrataOptions& options) {

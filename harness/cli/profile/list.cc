@@ -4,6 +4,7 @@
 
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
+#include "harness/process/json_text.h"
 #include "harness/profile/load_each.h"
 
 namespace pathproof::cli::profiles {
@@ -17,7 +18,7 @@ int list(const bool& json) {
     }
     for (const profile::Profile& profile : *all) {
         if (json) {
-            fmt::print("{}\n", brief(profile).dump());
+            fmt::print("{}\n", process::to_text(brief(profile)));
         } else {
             fmt::print("{:<16} {:<9} {:<10} {}\n", profile.id, name(profile.maturity),
                        profile.evidence_class, profile.title);

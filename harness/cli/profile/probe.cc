@@ -9,6 +9,7 @@
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
 #include "harness/cli/profile/target.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli::profiles {
 namespace {
@@ -42,7 +43,7 @@ int probe(const ProbeOptions& options) {
         return complain(device.error());
     }
     if (options.json) {
-        fmt::print("{}\n", of_device(*device).dump());
+        fmt::print("{}\n", process::to_text(of_device(*device)));
         return 0;
     }
     const std::string draft = profile::draft(*device, today());

@@ -6,6 +6,7 @@
 
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
+#include "harness/process/json_text.h"
 
 namespace pathproof::cli::profiles {
 namespace {
@@ -139,7 +140,7 @@ int show(const ShowOptions& options) {
         return complain(profile.error());
     }
     if (options.json) {
-        fmt::print("{}\n", in_full(*profile).dump());
+        fmt::print("{}\n", process::to_text(in_full(*profile)));
     } else {
         print_profile(*profile);
     }

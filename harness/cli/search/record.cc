@@ -6,6 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "harness/process/json_text.h"
+
 namespace pathproof::cli {
 namespace {
 
@@ -67,8 +69,7 @@ std::string progress_line(std::uint64_t number, std::uint16_t size,
 
 // Whether the folder has the result of a search that came to its end.
 bool has_whole_search(const std::string& folder) {
-    std::ifstream file(folder + "/search.json");
-    const json earlier = file ? json::parse(file, nullptr, false) : json();
+    const json earlier = process::json_or_null(read_file(folder + "/search.json").value_or(""));
     return earlier.is_object() && earlier.value("verdict", "") != "PARTIAL";
 }
 
@@ -124,9 +125,9 @@ void SearchRecord::log(const std::string& line) {
 void SearchRecord::trial(std::uint16_t size, const search::TrialOutput& output) {
     ++trials_;
     const json line = trial_json(trials_, size, output);
-    log(line.dump() + "\n");
+    log(process::to_text(line) + "\n");
     if (options_.json) {
-        fmt::print("{}\n", line.dump());
+        fmt::print("{}\n", process::to_text(line));
         std::fflush(stdout);
     }
     const std::string text = progress_line(trials_, size, output);
@@ -141,7 +142,7 @@ void SearchRecord::trial(std::uint16_t size, const search::TrialOutput& output) 
 
 Status SearchRecord::result(const json& result, const std::string& table) {
     clear_line();
-    fmt::print("{}", options_.json ? result.dump() + "\n" : table);
+    fmt::print("{}", options_.json ? process::to_text(result) + "\n" : table);
     std::fflush(stdout);
     if (options_.out.empty()) {
         return {};
@@ -154,7 +155,7 @@ Status SearchRecord::result(const json& result, const std::string& table) {
         std::filesystem::create_directory(folder, ignored);
         say(fmt::format("the earlier search in {} stays, this one is in {}", options_.out, folder));
     }
-    Status written = replace_file(folder + "/search.json", result.dump(2) + "\n");
+    Status written = replace_file(folder + "/search.json", process::to_text(result, 2) + "\n");
     written = written && logged_ ? log_->put_in_place_of(folder + "/trials.jsonl") : written;
     return written ? logged_ : written;
 }
