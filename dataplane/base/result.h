@@ -37,17 +37,19 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
 using Status = Result<void>;
 using Failure = tl::unexpected<Error>;
 
+Failure fail_with(ErrorCode code, fmt::string_view text, fmt::format_args args);
+Failure fail_with(const Error& error, fmt::string_view doing, fmt::format_args args);
+
 // fail(ErrorCode::kNotFound, "network namespace {} does not exist; see 'ip netns'", name)
 template <typename... Args>
 Failure fail(ErrorCode code, fmt::format_string<Args...> text, Args&&... args) {
-    return Failure(Error{code, fmt::format(text, std::forward<Args>(args)...)});
+    return fail_with(code, text, fmt::make_format_args(args...));
 }
 
 // Hands an error on with what was being done put before it: "read features of vx: ...".
 template <typename... Args>
 Failure fail(const Error& error, fmt::format_string<Args...> doing, Args&&... args) {
-    return Failure(
-        Error{error.code, fmt::format(doing, std::forward<Args>(args)...) + ": " + error.message});
+    return fail_with(error, doing, fmt::make_format_args(args...));
 }
 
 inline Failure pass_on(const Error& error) {
@@ -79,28 +81,7 @@ Value value_of(tl::expected<Value, Error>&& result) {
 inline void value_of(Status&& /*done*/) {}
 
 // The name used on the wire between our processes; the inverse gives kFailed for an unknown name.
-inline const char* error_code_name(ErrorCode code) {
-    switch (code) {
-        case ErrorCode::kBadInput: return "bad_input";
-        case ErrorCode::kNotPermitted: return "not_permitted";
-        case ErrorCode::kNotSupported: return "not_supported";
-        case ErrorCode::kKernelLacks: return "kernel_lacks";
-        case ErrorCode::kNotFound: return "not_found";
-        case ErrorCode::kUnavailable: return "unavailable";
-        case ErrorCode::kFailed: return "failed";
-    }
-    return "failed";
-}
-
-inline ErrorCode error_code_from_name(const std::string& name) {
-    for (ErrorCode code :
-         {ErrorCode::kBadInput, ErrorCode::kNotPermitted, ErrorCode::kNotSupported,
-          ErrorCode::kKernelLacks, ErrorCode::kNotFound, ErrorCode::kUnavailable}) {
-        if (name == error_code_name(code)) {
-            return code;
-        }
-    }
-    return ErrorCode::kFailed;
-}
+const char* error_code_name(ErrorCode code);
+ErrorCode error_code_from_name(const std::string& name);
 
 }  // namespace pathproof

@@ -90,10 +90,6 @@ bool as_many_as_the_rate_gives(const Fault& fault, const Run& run) {
     return std::abs(static_cast<double>(run.changed) - expected) <= 4 * std::sqrt(expected) + 1;
 }
 
-Score yes_if(bool yes) {
-    return yes ? Score::kYes : Score::kNo;
-}
-
 void conclude(FaultScore& score, const Fault& fault, const Run& run) {
     const std::vector<Verdict> verdicts = causes_of(run.cell);
     const bool in_place =

@@ -93,7 +93,7 @@ bool is_misplaced(const matrix::TxFinding& finding) {
 
 // A word that a misplaced checksum explains may be so by chance in one frame; as many frames as a
 // name needs are none.
-constexpr std::uint64_t kEnoughFrames = 3;
+constexpr std::uint64_t kEnoughMisplaced = 3;
 
 Verdict cause_of(const matrix::TxFinding& finding) {
     Verdict cause{
@@ -114,7 +114,7 @@ std::vector<Verdict> causes_of(const matrix::TxCellResult& result) {
     const bool alone = std::ranges::all_of(result.findings, is_misplaced);
     std::vector<Verdict> causes;
     for (const matrix::TxFinding& finding : result.findings) {
-        const bool sure = misplaced >= kEnoughFrames;
+        const bool sure = misplaced >= kEnoughMisplaced;
         if (is_misplaced(finding) == sure || alone) {
             causes.push_back(cause_of(finding));
         }

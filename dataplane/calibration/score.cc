@@ -77,10 +77,6 @@ std::string most_frequent_first(const std::map<std::string, std::uint64_t>& name
     return text;
 }
 
-Score yes_if(bool yes) {
-    return yes ? Score::kYes : Score::kNo;
-}
-
 void conclude(FaultScore& score, const Fault& fault) {
     const bool nameless = right_titles(fault).empty();
     score.given = most_frequent_first(score.names);

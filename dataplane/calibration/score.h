@@ -13,6 +13,10 @@ namespace pathproof::calibration {
 
 enum class Score : std::uint8_t { kYes, kNo, kNotApplicable };
 
+constexpr Score yes_if(bool yes) {
+    return yes ? Score::kYes : Score::kNo;
+}
+
 struct FaultScore {
     std::string id;    // "F02"
     std::string text;  // dir.layer.field.MECH@predicate!rate

@@ -23,7 +23,7 @@ using Bytes = std::vector<std::uint8_t>;
 using LoadClock = std::chrono::steady_clock;
 using Asks = DnsLoadOptions::Asks;
 
-constexpr milliseconds kLook{20};
+constexpr milliseconds kLongestWait{20};
 constexpr double kLongest = 2;  // times what the rate says
 constexpr std::array<std::uint16_t, 2> kTypes = {frame::kDnsTypeA, frame::kDnsTypeAaaa};
 
@@ -196,7 +196,7 @@ class Load {
         while (finished < std::min<std::size_t>(open_.size(), left_out_from_) &&
                (last_sent_ == 0 || realtime_ns() - last_sent_ < patience)) {
             const int ready = epoll_wait(epoll_.get(), events.data(),
-                                         static_cast<int>(events.size()), kLook.count());
+                                         static_cast<int>(events.size()), kLongestWait.count());
             for (int i = 0; i < ready; ++i) {
                 finished += take(events[static_cast<std::size_t>(i)].data.u64) ? 1 : 0;
             }

@@ -27,7 +27,7 @@ constexpr milliseconds kWholeQuery{5'000};
 constexpr milliseconds kCleanEvery{10'000};
 // CoreDNS tries again at once what was refused, until its health check says no.
 constexpr milliseconds kAfterRefusal{100};
-constexpr std::size_t kMostMessage = 65'535;
+constexpr std::size_t kLargestQuery = 65'535;
 constexpr int kQueriesPerTurn = 64;
 
 std::uint16_t id_of(const Bytes& message) {
@@ -69,7 +69,7 @@ struct Forwarder::Impl {
     void take_queries() {
         for (int i = 0; i < kQueriesPerTurn; ++i) {
             Query query;
-            query.message.resize(kMostMessage);
+            query.message.resize(kLargestQuery);
             query.client.length = sizeof query.client.storage;
             const ssize_t got = recvfrom(front.get(), query.message.data(), query.message.size(), 0,
                                          query.client.raw(), &query.client.length);

@@ -1,7 +1,5 @@
 #include "harness/agent/tcp_queue.h"
 
-#include <netinet/tcp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -17,6 +15,9 @@ namespace {
 
 constexpr const char* kTable = "/proc/thread-self/net/tcp";
 constexpr milliseconds kLookEvery{10};
+// As the table has them: the kernel's include/net/tcp_states.h. <netinet/tcp.h>, which names them too, does not go with
+// <linux/tcp.h> in one unit.
+enum TcpState : unsigned { kEstablished = 1, kSynReceived = 3, kCloseWait = 8, kListen = 10 };
 
 std::string read_table() {
     std::ifstream file(kTable);
@@ -68,13 +69,13 @@ struct TcpQueueWatch::Impl {
             if (socket.local != listener) {
                 continue;
             }
-            if (socket.state == TCP_LISTEN) {
+            if (socket.state == kListen) {
                 seen.most_waiting = std::max(seen.most_waiting, socket.receive_queue);
                 continue;
             }
             // SYN_RECV: the handshake does not end while the queue is full.
-            if (socket.state != TCP_ESTABLISHED && socket.state != TCP_CLOSE_WAIT &&
-                socket.state != TCP_SYN_RECV) {
+            if (socket.state != kEstablished && socket.state != kCloseWait &&
+                socket.state != kSynReceived) {
                 continue;
             }
             TcpQueue::Connection& connection =

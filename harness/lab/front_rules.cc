@@ -10,7 +10,7 @@
 namespace pathproof::lab {
 namespace {
 
-constexpr const char* kOwn = "PATHPROOF-";
+constexpr const char* kOwnPrefix = "PATHPROOF-";
 
 // One table of a text.
 struct Table {
@@ -26,11 +26,11 @@ std::string text_of(const std::string& name, const Table& table, std::set<std::s
     for (const std::string& chain : all) {
         text += fmt::format(":{} - [0:0]\n", chain);  // made, or emptied
         // The kernel's own jump to these, now and later.
-        if (!table.chains.contains(chain) && !chain.starts_with(kOwn)) {
+        if (!table.chains.contains(chain) && !chain.starts_with(kOwnPrefix)) {
             gone += fmt::format("-X {}\n", chain);
         }
     }
-    std::erase_if(known, [](const std::string& chain) { return !chain.starts_with(kOwn); });
+    std::erase_if(known, [](const std::string& chain) { return !chain.starts_with(kOwnPrefix); });
     for (const auto* lines : {&table.jumps, &table.rules, &table.policies}) {
         for (const std::string& line : *lines) {
             text += line + "\n";
@@ -58,7 +58,7 @@ std::string in_front(const std::string& rules, FrontChains& known) {
         } else if (line.starts_with(":") && policy == "-") {
             table.chains.insert(chain);
         } else if (line.starts_with(":")) {
-            const std::string own = kOwn + chain;
+            const std::string own = kOwnPrefix + chain;
             kernels.insert(chain);
             table.chains.insert(own);
             if (!known[name].contains(own)) {
@@ -70,7 +70,7 @@ std::string in_front(const std::string& rules, FrontChains& known) {
         } else if (line.starts_with("-A ")) {
             const std::string of = policy;  // "-A CHAIN ..."
             table.rules.push_back(
-                kernels.contains(of) ? fmt::format("-A {}{}", kOwn, line.substr(3)) : line);
+                kernels.contains(of) ? fmt::format("-A {}{}", kOwnPrefix, line.substr(3)) : line);
         } else if (line == "COMMIT") {
             text += text_of(name, table, known[name]);
         }
@@ -82,7 +82,7 @@ std::string without_front(const std::string& saved) {
     std::string text;
     std::istringstream lines(saved);
     for (std::string line; std::getline(lines, line);) {
-        const std::string own = std::string(" -A ") + kOwn;
+        const std::string own = std::string(" -A ") + kOwnPrefix;
         if (const std::size_t at = line.find(own); at != line.npos) {
             std::string rule = line.substr(at + own.size());
             const std::size_t space = rule.find(' ');

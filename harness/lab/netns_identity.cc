@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kOwn = "/proc/thread-self/ns/net";
+constexpr const char* kOwnNamespace = "/proc/thread-self/ns/net";
 
 std::uint64_t inode_of(const std::string& path) {
     struct stat file {};
@@ -40,7 +40,7 @@ std::uint64_t cookie_of_thread() {
 
 // Files that stand for namespaces, the thread's own first.
 std::vector<std::string> namespace_files() {
-    std::vector<std::string> files{kOwn};
+    std::vector<std::string> files{kOwnNamespace};
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator("/run/netns", ignored)) {
         files.push_back(entry.path().string());
@@ -79,9 +79,9 @@ Result<bool> run_at(const std::string& path, const std::function<Status()>& work
 }  // namespace
 
 Result<NetnsIdentity> current_netns() {
-    const NetnsIdentity own{.inode = inode_of(kOwn), .cookie = cookie_of_thread()};
+    const NetnsIdentity own{.inode = inode_of(kOwnNamespace), .cookie = cookie_of_thread()};
     if (own.inode == 0) {
-        return fail(ErrorCode::kFailed, "look at {}: {}; is /proc mounted?", kOwn,
+        return fail(ErrorCode::kFailed, "look at {}: {}; is /proc mounted?", kOwnNamespace,
                     std::strerror(errno));
     }
     return own;

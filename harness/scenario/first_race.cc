@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 
 constexpr std::uint64_t kPairsAtOnce = 16;
 // Where one pair in fifty races, 95 in 100 runs see a race.
-constexpr unsigned kMostTries = 10;
+constexpr unsigned kMostBatches = 10;
 
 RaceCell race_cell() {
     return {.id = "first.two-cpus",
@@ -77,7 +77,7 @@ Result<verdict::ScenarioResult> run_first_race(Context& context) {
     race.phases.insert(race.phases.end(), bench->phases().begin(), bench->phases().end());
     const auto sending = std::chrono::steady_clock::now();
     std::optional<MeasuredCell> found;
-    for (unsigned batch = 0; batch < kMostTries; ++batch) {
+    for (unsigned batch = 0; batch < kMostBatches; ++batch) {
         found = TRY(
             bench->measure(race_cell(), bench->same_tuple_plan(kPairsAtOnce), Look::kRaceAlone));
         if (found->told || !found->seen.objections.empty() || found->seen.found.harmed() != 0) {

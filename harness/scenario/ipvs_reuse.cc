@@ -19,7 +19,7 @@
 namespace pathproof::scenario {
 namespace {
 
-constexpr std::uint32_t kConnects = 300;
+constexpr std::uint32_t kConnectsOfPort = 300;
 constexpr double kConnectsPerSecond = 100;
 constexpr lab::PortRange kFewPorts{.first = 40'000, .last = 40'099};
 constexpr unsigned kMostRuns = 3;
@@ -97,8 +97,9 @@ class ReuseBench {
         };
         TRY(watch(*hosts_.dut, names.dut_client_device));
         TRY(watch(*hosts_.server, names.server_device));
-        const auto report = hosts_.client->tcp_connects(
-            {.server = names.web_service, .count = kConnects, .per_second = kConnectsPerSecond});
+        const auto report = hosts_.client->tcp_connects({.server = names.web_service,
+                                                         .count = kConnectsOfPort,
+                                                         .per_second = kConnectsPerSecond});
         const auto came = TRY(syns(*hosts_.dut, names.web_service.port));
         const auto left = TRY(syns(*hosts_.server, endpoint.port));
         const auto connections = TRY(hosts_.lab->ipvs_connections());

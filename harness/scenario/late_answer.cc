@@ -10,9 +10,9 @@ namespace {
 using namespace std::chrono_literals;
 using Role = RaceCell::Role;
 
-constexpr std::uint64_t kPairs = 500;
-constexpr std::uint64_t kMostPairs = 5000;
-constexpr std::uint64_t kFewPairs = 200;
+constexpr std::uint64_t kLatePairs = 500;
+constexpr std::uint64_t kMostLatePairs = 5000;
+constexpr std::uint64_t kFewLatePairs = 200;
 constexpr double kPairsPerSecond = 2500;
 
 }  // namespace
@@ -42,7 +42,8 @@ std::vector<RaceCell> late_answer_cells() {
 }
 
 Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& bench) {
-    const std::uint64_t pairs = std::min(context.options.number("pairs", kPairs), kMostPairs);
+    const std::uint64_t pairs =
+        std::min(context.options.number("pairs", kLatePairs), kMostLatePairs);
     TRY(bench.configure({.backends = 2}));
     std::vector<MeasuredCell> cells;
     for (const RaceCell& cell : late_answer_cells()) {
@@ -51,7 +52,7 @@ Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& be
         }
         context.progress.step(cell.id);
         traffic::PairPlan plan =
-            bench.same_tuple_plan(cell.again ? std::min(pairs, kFewPairs) : pairs);
+            bench.same_tuple_plan(cell.again ? std::min(pairs, kFewLatePairs) : pairs);
         plan.pairs_per_second = kPairsPerSecond;
         if (cell.role == Role::kCure) {
             plan.source_ports = 20'000;

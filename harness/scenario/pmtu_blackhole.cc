@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 constexpr std::uint16_t kTransferPort = 7000;
 constexpr std::uint16_t kVxlanPortOfTunnel = 4789;
 constexpr std::uint32_t kEchoHeaders = 28;  // IPv4 and ICMP
-constexpr std::uint32_t kSmallPacket = 84;
+constexpr std::uint32_t kPacketThatFits = 84;
 constexpr auto kHang = 2s;  // without progress
 
 class PmtuBench {
@@ -59,7 +59,7 @@ class PmtuBench {
 
     // The size above which packets stop, looked for first where the hop's MTU puts it.
     Status find_sizes(const PmtuCell& what, PmtuValues& seen) {
-        seen.passes = kSmallPacket;
+        seen.passes = kPacketThatFits;
         std::uint32_t next = what.tunnel.mtu;
         while (next > seen.passes && (seen.stops == 0 || next < seen.stops)) {
             const bool passed = TRY(passes(next));
@@ -106,7 +106,7 @@ class PmtuBench {
 
     Status probe(const PmtuCell& what, MeasuredPmtuCell& cell) {
         PmtuValues& seen = cell.seen;
-        seen.ping = TRY(passes(kSmallPacket));
+        seen.ping = TRY(passes(kPacketThatFits));
         const auto small = TRY(transfer(100));
         auto recorder = TRY(FlowRecorder::start(
             what.again, hosts_.names(),

@@ -10,17 +10,17 @@ namespace {
 using verdict::Cell;
 using verdict::CellVerdict;
 
-struct Kind {
+struct KindOfState {
     const char* name;
     const char* label;
     std::vector<std::string> lab::NodeState::*lines;
 };
 constexpr std::array kKinds{
-    Kind{"rules", "rules and chains", &lab::NodeState::rules},
-    Kind{"devices", "devices", &lab::NodeState::devices},
-    Kind{"addresses", "addresses", &lab::NodeState::addresses},
-    Kind{"routes", "routes", &lab::NodeState::routes},
-    Kind{"leases", "files of leases", &lab::NodeState::leases},
+    KindOfState{"rules", "rules and chains", &lab::NodeState::rules},
+    KindOfState{"devices", "devices", &lab::NodeState::devices},
+    KindOfState{"addresses", "addresses", &lab::NodeState::addresses},
+    KindOfState{"routes", "routes", &lab::NodeState::routes},
+    KindOfState{"leases", "files of leases", &lab::NodeState::leases},
 };
 
 const char* word_of(PodEvent event) {
@@ -48,7 +48,7 @@ bool is_chain_of_a_pod(const std::string& line) {
 // and the chains that all pods share are made once.
 std::vector<std::string> unexpected(const PodResidueCell& what, const PodResidueValues& seen) {
     std::vector<std::string> lines;
-    for (const Kind& kind : kKinds) {
+    for (const KindOfState& kind : kKinds) {
         for (const std::string& line : seen.left.*kind.lines) {
             const bool of_pod = std::ranges::any_of(seen.of_pods, [&](const std::string& word) {
                 return line.find(word) != line.npos;
@@ -65,7 +65,7 @@ verdict::Proof table_of(const std::vector<MeasuredPodResidue>& cells) {
     verdict::Proof table{.title = "What is left on the node",
                          .columns = {"event", "expected"},
                          .conclusion = "In brackets how many; of each kind the first one."};
-    for (const Kind& kind : kKinds) {
+    for (const KindOfState& kind : kKinds) {
         table.columns.emplace_back(kind.label);
     }
     for (const MeasuredPodResidue& cell : cells) {
@@ -75,7 +75,7 @@ verdict::Proof table_of(const std::vector<MeasuredPodResidue>& cells) {
         table.rows.push_back({cell.what.id, cell.what.event == PodEvent::kFirst
                                                 ? "what all pods share"
                                                 : "nothing"});
-        for (const Kind& kind : kKinds) {
+        for (const KindOfState& kind : kKinds) {
             const auto& lines = cell.seen.left.*kind.lines;
             table.rows.back().push_back(
                 lines.empty() ? "none" : fmt::format("({}) {}", lines.size(), lines.front()));
@@ -125,7 +125,7 @@ void judge_cells(verdict::ScenarioResult& result, const char* clean, const char*
 
 lab::NodeState left_of(const lab::NodeState& before, const lab::NodeState& after) {
     lab::NodeState left;
-    for (const Kind& kind : kKinds) {
+    for (const KindOfState& kind : kKinds) {
         // As often as it is there more.
         std::vector<std::string> known = before.*kind.lines;
         for (const std::string& line : after.*kind.lines) {
@@ -170,7 +170,7 @@ Cell conclude(const PodResidueCell& what, const PodResidueValues& seen) {
         return end(CellVerdict::kError, "", in_a_row(seen.objections, "; "));
     }
     cell.measures.push_back(count_of("times", "times", seen.times));
-    for (const Kind& kind : kKinds) {
+    for (const KindOfState& kind : kKinds) {
         cell.measures.push_back(
             count_of(kind.name, std::string(kind.label) + " left", (seen.left.*kind.lines).size()));
         cell.measures.back().note = fmt::format("{}", fmt::join(seen.left.*kind.lines, "; "));

@@ -12,8 +12,8 @@ namespace {
 using namespace std::chrono_literals;
 using Role = RaceCell::Role;
 
-constexpr std::uint64_t kPairs = 5000;
-constexpr std::uint64_t kFewPairs = 1000;
+constexpr std::uint64_t kSameTuplePairs = 5000;
+constexpr std::uint64_t kFewSameTuplePairs = 1000;
 constexpr std::uint64_t kCalibrationPairs = 200;
 // All of so many ports steer to one CPU of two once in 2048 boots.
 constexpr std::uint16_t kFirstOuter = 5000;
@@ -141,7 +141,9 @@ std::vector<Case> map_cases() {
 class SameTuple {
   public:
     SameTuple(Context& context, NatBench& bench)
-        : context_(context), bench_(bench), pairs_(context.options.number("pairs", kPairs)) {}
+        : context_(context),
+          bench_(bench),
+          pairs_(context.options.number("pairs", kSameTuplePairs)) {}
 
     Result<std::vector<MeasuredCell>> run();
 
@@ -207,7 +209,7 @@ Result<OuterPorts> SameTuple::ports_of_two_cpus(std::vector<std::string>& hindra
 Result<traffic::PairPlan> SameTuple::plan_of(const Case& which,
                                              std::vector<std::string>& hindrances) {
     traffic::PairPlan plan =
-        bench_.same_tuple_plan(which.cell.again ? std::min(pairs_, kFewPairs) : pairs_);
+        bench_.same_tuple_plan(which.cell.again ? std::min(pairs_, kFewSameTuplePairs) : pairs_);
     switch (which.way) {
         case Way::kTwoPorts: return plan;
         case Way::kOnePort: return bench_.one_port_plan(plan.pairs);
@@ -216,7 +218,7 @@ Result<traffic::PairPlan> SameTuple::plan_of(const Case& which,
             break;
         }
         case Way::kInTurn:
-            plan.pairs = std::min(pairs_, kFewPairs);
+            plan.pairs = std::min(pairs_, kFewSameTuplePairs);
             plan.departure = traffic::Departure::kInTurn;
             plan.skew = std::chrono::milliseconds(2);
             plan.pairs_per_second = 400;

@@ -12,7 +12,7 @@ using Snat = lab::NatBoxOptions::Snat;
 // 2 flows a pair: well under the 64,512 ports that --random-fully draws from, so that exhaustion is
 // not taken for a race.
 constexpr std::uint64_t kCollidingPairs = 3000;
-constexpr std::uint64_t kMostPairs = 12'000;
+constexpr std::uint64_t kMostCollidingPairs = 12'000;
 constexpr std::uint64_t kFewColliding = 1000;
 
 }  // namespace
@@ -43,7 +43,7 @@ std::vector<RaceCell> snat_collision_cells() {
 
 Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench& bench) {
     const std::uint64_t pairs =
-        std::min(context.options.number("pairs", kCollidingPairs), kMostPairs);
+        std::min(context.options.number("pairs", kCollidingPairs), kMostCollidingPairs);
     std::vector<MeasuredCell> cells;
     for (const RaceCell& cell : snat_collision_cells()) {
         if (!asked_for(context.options, cell.id)) {

@@ -11,7 +11,7 @@ namespace {
 using load::TrialReport;
 using nlohmann::json;
 
-json latency_json(const judge::LatencyHistogram& times) {
+json histogram_json(const judge::LatencyHistogram& times) {
     return {{"count", times.count()},
             {"min", us(times.min_ns())},
             {"p50", us(times.quantile_ns(0.5))},
@@ -39,7 +39,7 @@ json classes_json(const TrialReport& report) {
                                              {"late", one.came->late},
                                              {"wrong", one.came->wrong},
                                              {"damaged", one.came->damaged},
-                                             {"latency_us", latency_json(one.came->latency)}};
+                                             {"latency_us", histogram_json(one.came->latency)}};
     }
     return classes;
 }
@@ -79,7 +79,7 @@ json reordering_json(const TrialReport& report) {
 
 json departures_json(const TrialReport& report) {
     const load::InterDeparture& departures = report.departures;
-    json out = {{"gap_us", latency_json(departures.gaps)},
+    json out = {{"gap_us", histogram_json(departures.gaps)},
                 {"late", departures.late},
                 {"worst_late_us", us(departures.worst_late_ns)},
                 {"seconds_judged", departures.windows},
@@ -136,8 +136,8 @@ void add_arrivals(json& out, const TrialReport& report) {
     out.update({{"answers", answers_json(report, all)},
                 {"classes", classes_json(report)},
                 {"reordering", reordering_json(report)},
-                {"latency_us", latency_json(all.latency)},
-                {"latency_less_own_us", latency_json(all.latency.less(report.own_bias_ns))}});
+                {"latency_us", histogram_json(all.latency)},
+                {"latency_less_own_us", histogram_json(all.latency.less(report.own_bias_ns))}});
 }
 
 }  // namespace
