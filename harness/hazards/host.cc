@@ -1,0 +1,151 @@
+#include "harness/hazards/host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+namespace pathproof::hazards {
+namespace {
+
+// The rules that a chain leads to, each once.
+void add_reachable(const Walker& walker, const Chain& base, std::vector<const Rule*>& rules,
+                   std::unordered_set<const Rule*>& seen) {
+    for (const Rule* rule : walker.reachable(base)) {
+        if (seen.insert(rule).second) {
+            rules.push_back(rule);
+        }
+    }
+}
+
+}  // namespace
+
+Host::Host(const Facts& of) : facts(of), walker(of.rules), unread(of.unread) {
+    std::unordered_set<const Rule*> left, arrived;
+    for (const char* family : kFamilies) {
+        for (const Chain* base : walker.bases("postrouting", family, "nat")) {
+            add_reachable(walker, *base, leaving, left);
+        }
+        for (const char* hook : {"prerouting", "output"}) {
+            for (const Chain* base : walker.bases(hook, family, "nat")) {
+                add_reachable(walker, *base, arriving, arrived);
+            }
+        }
+    }
+}
+
+std::string Host::sysctl(const std::string& name) const {
+    const auto found = facts.sysctls.find(name);
+    return found == facts.sysctls.end() ? "" : found->second;
+}
+
+const Device* Host::find_device(const std::string& name) const {
+    const auto found = std::ranges::find(facts.devices, name, &Device::name);
+    return found == facts.devices.end() ? nullptr : &*found;
+}
+
+std::vector<const Device*> Host::ports_of(const Device& bridge) const {
+    std::vector<const Device*> ports;
+    for (const Device& device : facts.devices) {
+        if (device.master == bridge.name && device.kind == "veth") {
+            ports.push_back(&device);
+        }
+    }
+    return ports;
+}
+
+std::vector<const Rule*> Host::services_on(const Device& bridge) const {
+    std::vector<const Rule*> rules;
+    for (const Rule* rule : arriving) {
+        if (rule->action == Action::kDnat && rule->to &&
+            std::ranges::any_of(bridge.addresses, [&](const Address& own) {
+                return own.network.contains(*rule->to);
+            })) {
+            rules.push_back(rule);
+        }
+    }
+    return rules;
+}
+
+bool Host::filters_bridges(const Device& bridge, frame::Family family) const {
+    const std::string value =
+        sysctl(family == frame::Family::kIpv4 ? "net.bridge.bridge-nf-call-iptables"
+                                              : "net.bridge.bridge-nf-call-ip6tables");
+    return value == "1" || bridge.calls_iptables;
+}
+
+const Device* Host::below(const Device& tunnel) const {
+    if (!tunnel.below.empty()) {
+        return find_device(tunnel.below);
+    }
+    for (const Device& device : facts.devices) {
+        for (const Address& own : device.addresses) {
+            if (tunnel.local && own.address == *tunnel.local) {
+                return &device;
+            }
+        }
+    }
+    return nullptr;
+}
+
+void Host::doubt(const std::string& what, const std::string& why) {
+    const bool said = std::ranges::any_of(
+        unread, [&](const Unread& each) { return each.what == what && each.why == why; });
+    if (!said) {
+        unread.push_back({what, why});
+    }
+}
+
+bool is_masquerade(const Rule& rule) {
+    return rule.action == Action::kMasquerade || rule.action == Action::kSnat;
+}
+
+bool has(const Rule& rule, Field field, const std::string& word) {
+    return std::ranges::any_of(rule.conditions, [&](const Condition& condition) {
+        return condition.field == field && !condition.negated &&
+               std::ranges::find(condition.words, word) != condition.words.end();
+    });
+}
+
+bool takes(const Rule& rule, const std::string& protocol) {
+    return std::ranges::all_of(rule.conditions, [&](const Condition& condition) {
+        return condition.field != Field::kProtocol ||
+               (std::ranges::find(condition.words, protocol) != condition.words.end()) !=
+                   condition.negated;
+    });
+}
+
+Packet packet_of(const Rule& rule) {
+    Packet packet;
+    for (const Condition& condition : rule.conditions) {
+        if (condition.field == Field::kProtocol && !condition.negated &&
+            condition.words.size() == 1) {
+            packet.protocol = condition.words[0];
+        } else if (condition.field == Field::kDestination && condition.addresses.size() == 1) {
+            packet.destination = condition.addresses[0].first;
+        } else if (condition.field == Field::kDestinationPort && condition.ports.size() == 1) {
+            packet.destination_port = condition.ports[0].first;
+        }
+    }
+    return packet;
+}
+
+Evidence evidence_of(const Rule& rule) {
+    return {fmt::format("{} {} {}, {}, {}", rule.table, rule.chain,
+                        rule.handle != 0 ? fmt::format("handle {}", rule.handle)
+                                         : fmt::format("rule {}", rule.number),
+                        rule.family, name(rule.origin)),
+            rule.text};
+}
+
+Evidence evidence_of(const Chain& chain, std::string text) {
+    return {fmt::format("{} {}, {}, {}", chain.table, chain.name, chain.family, name(chain.origin)),
+            std::move(text)};
+}
+
+Evidence evidence_of(const Device& device, std::string text) {
+    return {"device " + device.name, std::move(text)};
+}
+
+}  // namespace pathproof::hazards

@@ -1,0 +1,51 @@
+// What hazards are looked for in: the facts of a host, and what several of them ask of these.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/hazards/hazards.h"
+#include "harness/hazards/walk.h"
+
+namespace pathproof::hazards {
+
+inline constexpr const char* kFamilies[] = {"ip", "ip6"};
+
+class Host {
+  public:
+    explicit Host(const Facts& of);
+
+    // Empty: there is none of this name.
+    std::string sysctl(const std::string& name) const;
+    // Null: there is none.
+    const Device* find_device(const std::string& name) const;
+    // Those of pods.
+    std::vector<const Device*> ports_of(const Device& bridge) const;
+    // Rules that translate what comes in to an address of a network of the bridge.
+    std::vector<const Rule*> services_on(const Device& bridge) const;
+    // Whether what goes from port to port passes the rules of iptables.
+    bool filters_bridges(const Device& bridge, frame::Family family) const;
+    // The device that carries a tunnel's packets; null: not known.
+    const Device* below(const Device& tunnel) const;
+
+    // What cannot be told, and why: each once.
+    void doubt(const std::string& what, const std::string& why);
+
+    const Facts& facts;
+    Walker walker;
+    std::vector<const Rule*> leaving, arriving;  // of nat: POSTROUTING; PREROUTING and OUTPUT
+    std::vector<Unread> unread;
+};
+
+bool is_masquerade(const Rule& rule);
+bool has(const Rule& rule, Field field, const std::string& word);
+// Whether its conditions let packets of the protocol meet it.
+bool takes(const Rule& rule, const std::string& protocol);
+// The protocol, destination and port that its conditions name, as far as they name one.
+Packet packet_of(const Rule& rule);
+
+Evidence evidence_of(const Rule& rule);
+Evidence evidence_of(const Chain& chain, std::string text);
+Evidence evidence_of(const Device& device, std::string text);
+
+}  // namespace pathproof::hazards
