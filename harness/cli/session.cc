@@ -505,8 +505,9 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
             }
             scenario::Context context{*seeded.place,  *journal,       progress, settings,
                                       seeded.profile, run.measured(), earlier};
-            run.measured().begin({.id = scenario->id, .title = scenario->title});
-            auto result = scenario->run(context);
+            run.measured().begin(
+                {.id = scenario->id, .title = scenario->title, .question = scenario->question});
+            auto result = scenario::run_scenario(*scenario, context);
             if (!journal->is_open()) {
                 break;  // the guard tells of what was measured
             }

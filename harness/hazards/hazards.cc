@@ -18,7 +18,7 @@ Hazard look(Host& host) {
     return kLook(host);
 }
 
-constexpr Kind kKinds[] = {
+constexpr Kind kKnownHazards[] = {
     {"snat-race", look<plain_masquerade>},
     {"snat-timestamps", look<random_masquerade>},
     {"invalid-rst", look<invalid_forwarded>},
@@ -37,7 +37,7 @@ constexpr Kind kKinds[] = {
 Findings find_hazards(const Facts& facts) {
     Host host(facts);
     Findings findings;
-    for (const Kind& kind : kKinds) {
+    for (const Kind& kind : kKnownHazards) {
         Hazard hazard = kind.look(host);
         if (!hazard.evidence.empty()) {
             hazard.id = kind.id;
@@ -50,7 +50,7 @@ Findings find_hazards(const Facts& facts) {
 
 std::vector<std::string> known_hazards() {
     std::vector<std::string> ids;
-    for (const Kind& kind : kKinds) {
+    for (const Kind& kind : kKnownHazards) {
         ids.emplace_back(kind.id);
     }
     return ids;

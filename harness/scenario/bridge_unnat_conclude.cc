@@ -124,11 +124,7 @@ verdict::Cell conclude(const BridgeCell& what, const BridgeValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredBridgeCell>& measured) {
-    verdict::ScenarioResult result{
-        .title = "Reply from unexpected source: answers that a bridge carries past conntrack",
-        .question =
-            "Does each answer of a service come from the service's address where the "
-            "backend is on the client's own bridge (IPv4)?"};
+    verdict::ScenarioResult result;
     verdict::Chart chart{.title = "Lookups that failed", .unit = "%", .maximum = 100};
     for (const auto& [what, seen, evidence, timeline] : measured) {
         result.unexplained += unexplained_in(seen) + seen.unnamed;

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,7 +69,6 @@ std::vector<std::string> ids_of(const std::vector<What>& cells) {
 template <typename Bench, typename What>
 Result<verdict::ScenarioResult> run_cells(Context& context, const char* id,
                                           std::vector<What> plan) {
-    const auto began = std::chrono::steady_clock::now();
     std::erase_if(plan, [&](const What& cell) { return !asked_for(context.options, cell.id); });
     context.progress.begin(id, plan.size());
     auto bench = Bench::open(context);
@@ -97,9 +95,6 @@ Result<verdict::ScenarioResult> run_cells(Context& context, const char* id,
             result.proofs.push_back(std::move(*cell.timeline));
         }
     }
-    result.id = id;
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;
 }
 

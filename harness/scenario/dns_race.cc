@@ -8,7 +8,6 @@
 // Seen: what became of every query, conntrack's events and counters, joined query by query.
 
 #include <algorithm>
-#include <chrono>
 #include <span>
 
 #include "harness/scenario/first_race.h"
@@ -71,17 +70,11 @@ void skip_the_rest(const Options& options, std::span<const Experiment> experimen
     }
 }
 
-Result<verdict::ScenarioResult> run_race(Context& context, verdict::ScenarioResult head,
+Result<verdict::ScenarioResult> run_race(Context& context, const char* id,
                                          std::span<const Experiment> experiments) {
-    const auto began = std::chrono::steady_clock::now();
-    const auto cells = TRY(measure(context, head.id, experiments));
+    const auto cells = TRY(measure(context, id, experiments));
     verdict::ScenarioResult result = conclude(cells);
     skip_the_rest(context.options, experiments, cells, result);
-    result.id = std::move(head.id);
-    result.title = std::move(head.title);
-    result.question = std::move(head.question);
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;
 }
 
@@ -92,24 +85,11 @@ std::vector<std::string> dns_race_cells() {
 }
 
 Result<verdict::ScenarioResult> run_dns_race(Context& context) {
-    verdict::ScenarioResult head{
-        .id = "dns-race",
-        .title = "DNS answers seconds late: A and AAAA race inside conntrack",
-        .question =
-            "Does every query of a pair that leaves one socket together get its answer "
-            "through the Service's NAT?"};
-    const bool first = context.options.has("first");
-    if (!first && !context.options.has("map")) {
-        return run_race(context, std::move(head), kDnsRace);
+    if (context.options.has("first")) {
+        return run_first_race(context);
     }
-    auto result = TRY(first ? run_first_race(context) : run_race_map(context));
-    result.id = std::move(head.id);
-    result.title = std::move(head.title);
-    result.question =
-        first ? "How soon does a pair that leaves one socket together race inside conntrack?"
-              : "How many pairs race inside conntrack, by the time between their queries and the "
-                "load?";
-    return result;
+    return context.options.has("map") ? run_race_map(context)
+                                      : run_race(context, "dns-race", kDnsRace);
 }
 
 std::vector<std::string> snat_race_cells() {
@@ -117,13 +97,7 @@ std::vector<std::string> snat_race_cells() {
 }
 
 Result<verdict::ScenarioResult> run_snat_race(Context& context) {
-    return run_race(
-        context,
-        {.id = "snat-race",
-         .title = "Packets lost behind SNAT: two clients with one source port collide in conntrack",
-         .question = "Does every query get its answer through MASQUERADE where two clients use one "
-                     "source port?"},
-        kSnatRace);
+    return run_race(context, "snat-race", kSnatRace);
 }
 
 }  // namespace pathproof::scenario

@@ -377,11 +377,7 @@ verdict::Cell conclude(const TcpLimitCell& what, const TcpLimitValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredTcpLimitCell>& measured) {
-    verdict::ScenarioResult result{
-        .title = "DNS over TCP: more connections than dnsmasq has workers",
-        .question =
-            "Are lookups through a cache that asks dnsmasq by TCP answered in time? (The "
-            "cache is a stand-in for CoreDNS, with its rules for connections.)"};
+    verdict::ScenarioResult result;
     verdict::Chart chart{.title = "Lookups that failed or were late", .unit = "%", .maximum = 100};
     for (const auto& [what, seen, evidence, timeline] : measured) {
         result.unexplained += unexplained_in(what, seen);

@@ -70,7 +70,6 @@ std::string in_seconds(milliseconds time) {
 }  // namespace
 
 Result<verdict::ScenarioResult> run_first_race(Context& context) {
-    const auto began = std::chrono::steady_clock::now();
     FirstRace race{.cells = {}, .phases = {{"program and journal", age_of_process()}}};
     context.progress.begin("dns-race", 2);
     auto bench = TRY(NatBench::build(context));
@@ -100,13 +99,12 @@ Result<verdict::ScenarioResult> run_first_race(Context& context) {
     }
     add_cell(context, race.cells, std::move(*beside));
     verdict::ScenarioResult result = conclude(race);
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;
 }
 
 verdict::ScenarioResult conclude(const FirstRace& race) {
     verdict::ScenarioResult result = conclude(race.cells);
+    result.question = "How soon does a pair that leaves one socket together race inside conntrack?";
     result.planned = {race_cell().id, control_cell().id};
     const auto& told = race.cells.front().told;
     if (!told || result.verdict == verdict::ScenarioVerdict::kInconclusive) {

@@ -190,11 +190,7 @@ verdict::Cell conclude(const SegmentCell& what, const SegmentValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredSegmentCell>& measured) {
-    verdict::ScenarioResult result{
-        .title = "Connection reset by peer: INVALID segments are forwarded untranslated",
-        .question =
-            "Does a connection to a service outlive a segment of its endpoint from outside of the "
-            "window (IPv4)?"};
+    verdict::ScenarioResult result;
     verdict::Chart chart{.title = "Connections that broke", .unit = "%", .maximum = 100};
     SegmentRuns cells = conclude_each(measured);
     for (const ConcludedSegments& each : cells) {

@@ -105,11 +105,7 @@ verdict::Cell conclude(const ReuseCell& what, const ReuseValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredReuseCell>& measured) {
-    verdict::ScenarioResult result{
-        .title = "Connects through IPVS from a port that was used before",
-        .question =
-            "Does IPVS swallow the first SYN of a connection whose port it still has in "
-            "TIME_WAIT?"};
+    verdict::ScenarioResult result;
     verdict::Chart chart{.title = "Connects of 1 s or more", .unit = "%", .maximum = 100};
     std::uint64_t reused = 0;
     std::uint64_t connects = 0;

@@ -238,11 +238,7 @@ verdict::Cell conclude(const NodelocalCell& what, const NodelocalValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredNodelocalCell>& measured) {
-    verdict::ScenarioResult result{
-        .title = "NodeLocal DNSCache as the cure of the race inside conntrack",
-        .question =
-            "Do A and AAAA lookups of one socket race inside conntrack on their way to the "
-            "service, and do they with a cache on the node?"};
+    verdict::ScenarioResult result;
     verdict::Chart chart{.title = "Pairs that lack an answer", .unit = "%", .maximum = 100};
     for (const auto& [what, seen, evidence, timeline] : measured) {
         result.unexplained += unexplained_in(what, seen);

@@ -382,8 +382,9 @@ Status run_on(Context& context, const TruthDevice& device, std::shared_ptr<agent
     const auto features = TRY(bench->dut().features(device.name));
     const std::size_t settings =
         settings_for(varied_features(plan.set, features), features, plan.size).size();
-    context.progress.begin(result.id, 1 + settings + receive_steps(features) + segment_steps() +
-                                          (has_tunnels ? tunnel_steps() : 0));
+    context.progress.begin("offload-truth", 1 + settings + receive_steps(features) +
+                                                segment_steps() +
+                                                (has_tunnels ? tunnel_steps() : 0));
     auto run = TRY(judge_device(context, *bench, plan, path, result));
     if (!run.values.path.proven()) {
         conclude_truth(run.values, result);
@@ -456,13 +457,7 @@ Status run_on_duts(Context& context, verdict::ScenarioResult& result) {
 }  // namespace
 
 Result<verdict::ScenarioResult> run_offload_truth(Context& context) {
-    const auto began = std::chrono::steady_clock::now();
     verdict::ScenarioResult result;
-    result.id = "offload-truth";
-    result.title = "Offload truth table: profile expects, driver advertises, wire shows";
-    result.question =
-        "Is every frame on the wire right, and everything true that is said of received ones, "
-        "whichever of the device's offloads are on or off?";
     if (context.options.device) {
         TRY(run_on(context, *context.options.device, nullptr, nullptr, result));
     } else if (!context.lab.duts().empty()) {
@@ -471,8 +466,6 @@ Result<verdict::ScenarioResult> run_offload_truth(Context& context) {
         auto built = TRY(build_lab(context));
         TRY(run_on(context, built.device, nullptr, built.overlay.get(), result));
     }
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;
 }
 

@@ -176,8 +176,6 @@ std::vector<std::string> pmtu_blackhole_cells() {
 
 Result<verdict::ScenarioResult> run_pmtu_blackhole(Context& context) {
     auto result = TRY(run_cells<PmtuBench>(context, "pmtu-blackhole", pmtu_blackhole_plan()));
-    result.title = "A VXLAN tunnel over a smaller hop: ping works, large transfers hang";
-    result.question = "Do large packets get through a tunnel whose path has a smaller MTU?";
     return result;
 }
 

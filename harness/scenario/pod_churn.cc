@@ -176,7 +176,6 @@ std::vector<std::string> pod_churn_cells() {
 }
 
 Result<verdict::ScenarioResult> run_pod_churn(Context& context) {
-    const auto began = std::chrono::steady_clock::now();
     const auto chains = context.lab.pod_chains();
     context.progress.begin("pod-churn", chains.size() * pod_churn_plan("", "").size());
     std::vector<MeasuredPodChurn> cells;
@@ -184,12 +183,9 @@ Result<verdict::ScenarioResult> run_pod_churn(Context& context) {
         std::ranges::move(PodChurnRun(context, chain).run(), std::back_inserter(cells));
     }
     verdict::ScenarioResult result = conclude(cells);
-    result.id = "pod-churn";
     for (const MeasuredPodChurn& cell : cells) {
         result.planned.push_back(cell.what.id);
     }
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;
 }
 

@@ -235,10 +235,6 @@ Cell conclude(const PodChurnCell& what, const PodChurnValues& seen) {
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredPodResidue>& cells) {
     verdict::ScenarioResult result;
-    result.title = "What CNI plug-ins leave behind";
-    result.question =
-        "Is a node as it was once a pod was attached and detached, whatever came "
-        "between?";
     result.proofs.push_back(table_of(cells));
     bool gone_alone = true, cycles_pass = false;
     for (auto& each : conclude_each(cells)) {
@@ -259,10 +255,6 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredPodResidue>& cells) {
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredPodChurn>& cells) {
     verdict::ScenarioResult result;
-    result.title = "What pods disturb that come and go";
-    result.question =
-        "Do two pods of a node keep what they send each other while other pods are "
-        "attached and detached there?";
     for (auto& each : conclude_each(cells)) {
         (each.is(CellRole::kControl) ? result.controls : result.cells)
             .push_back(std::move(each.cell));

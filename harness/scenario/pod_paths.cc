@@ -485,7 +485,6 @@ std::vector<std::string> pod_paths_cells() {
 }
 
 Result<verdict::ScenarioResult> run_pod_paths(Context& context) {
-    const auto began = std::chrono::steady_clock::now();
     const auto chains = context.lab.pod_chains();
     context.progress.begin("pod-paths", chains.size() == 1 ? 53 : chains.size() * 36);
     PodPathsMeasured measured;
@@ -494,12 +493,9 @@ Result<verdict::ScenarioResult> run_pod_paths(Context& context) {
         TRY(PodPathsRun(context, chain, measured).run());
     }
     verdict::ScenarioResult result = conclude(measured);
-    result.id = "pod-paths";
     for (const auto& cell : result.cells) {
         result.planned.push_back(cell.id);
     }
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;
 }
 

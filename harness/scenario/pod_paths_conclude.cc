@@ -335,10 +335,6 @@ Cell conclude(const PodProtocolStep& step) {
 
 verdict::ScenarioResult conclude(const PodPathsMeasured& measured) {
     verdict::ScenarioResult result;
-    result.title = "Connectivity of pods that CNI plug-ins attached";
-    result.question =
-        "Does every path between pods, services, nodes and the outside carry every protocol and "
-        "size right, from the source that it should have?";
     auto cells = conclude_each(measured.cells);
     for (const PodPathsMeasured::Chain& chain : measured.chains) {
         result.proofs.push_back(table_of(chain, cells));

@@ -209,7 +209,6 @@ std::vector<std::string> pod_residue_cells() {
 }
 
 Result<verdict::ScenarioResult> run_pod_residue(Context& context) {
-    const auto began = std::chrono::steady_clock::now();
     const auto chains = context.lab.pod_chains();
     context.progress.begin("pod-residue", chains.size() * pod_residue_plan("", "").size());
     std::vector<MeasuredPodResidue> cells;
@@ -217,12 +216,9 @@ Result<verdict::ScenarioResult> run_pod_residue(Context& context) {
         std::ranges::move(PodResidueRun(context, chain).run(), std::back_inserter(cells));
     }
     verdict::ScenarioResult result = conclude(cells);
-    result.id = "pod-residue";
     for (const MeasuredPodResidue& cell : cells) {
         result.planned.push_back(cell.what.id);
     }
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;
 }
 

@@ -318,6 +318,8 @@ verdict::Cell conclude(const MapWay& way) {
 
 verdict::ScenarioResult conclude(const RaceMap& map) {
     verdict::ScenarioResult result;
+    result.question =
+        "How many pairs race inside conntrack, by the time between their queries and the load?";
     Clauses hindered;
     Clauses exposed;
     bool harmed = false;

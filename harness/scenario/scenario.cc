@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "harness/scenario/calibration_result.h"
 #include "harness/scenario/pod_life.h"
@@ -62,77 +63,96 @@ const std::vector<Scenario>& all_scenarios() {
     static const OptionRow cycles{
         "cycles", "pods that are attached and detached in a row (0: each its own number)", 1000};
     static const std::vector<Scenario> scenarios = {
-        {"vxlan-checksum", "VXLAN overlay: wrong outer checksums under NAT", lab::Role::kOverlay,
-         run_vxlan_checksum, vxlan_checksum_cells},
+        {"vxlan-checksum", "VXLAN overlay: ping works, TCP and DNS time out",
+         "Do packets between pods keep right checksums when tunnel checksum offload meets NAT of "
+         "the outer header?",
+         lab::Role::kOverlay, run_vxlan_checksum, vxlan_checksum_cells},
         {"dns-race",
-         "A/AAAA pairs racing inside conntrack",
+         "DNS answers seconds late: A and AAAA race inside conntrack",
+         "Does every query of a pair that leaves one socket together get its answer through the "
+         "Service's NAT?",
          lab::Role::kNatBox,
          run_dns_race,
          dns_race_cells,
          {pairs, first, map, resolvers_of_map}},
         {"snat-race",
-         "Clients with one source port colliding behind SNAT",
+         "Packets lost behind SNAT: two clients with one source port collide in conntrack",
+         "Does every query get its answer through MASQUERADE where two clients use one source "
+         "port?",
          lab::Role::kNatBox,
          run_snat_race,
          snat_race_cells,
          {pairs}},
         {"offload-truth",
-         "What each offload really does to the frames on the wire",
+         "Offload truth table: profile expects, driver advertises, wire shows",
+         "Is every frame on the wire right, and everything true that is said of received ones, "
+         "whichever of the device's offloads are on or off?",
          lab::Role::kDevice,
          run_calibrated_offload_truth,
          nullptr,
          {full}},
         {"snat-timestamps",
-         "Connects through SNAT that meet a TIME_WAIT of another port",
+         "Connects of 1, 2, 4 s behind SNAT: timestamps of another port",
+         "Does every connection through SNAT open at once where the server closes first?",
          lab::Role::kNatPath,
          run_snat_timestamps,
          snat_timestamps_cells,
          {},
          Scenario::When::kAsked},
         {"stale-udp",
-         "UDP flows that keep an endpoint which is gone",
+         "UDP to an endpoint that is gone: its conntrack entry outlives it",
+         "Does a UDP flow follow its service when the service's endpoint changes (IPv4 and IPv6)?",
          lab::Role::kNatPath,
          run_stale_udp,
          stale_udp_cells,
          {},
          Scenario::When::kAsked},
         {"bridge-unnat",
-         "Answers that a bridge carries past conntrack",
+         "Reply from unexpected source: answers that a bridge carries past conntrack",
+         "Does each answer of a service come from the service's address where the backend is on "
+         "the client's own bridge (IPv4)?",
          lab::Role::kNatPath,
          run_bridge_unnat,
          bridge_unnat_cells,
          {},
          Scenario::When::kAsked},
         {"stale-endpoint",
-         "Rules of a service that name dead endpoints",
+         "A share of connections fails: the rules still name endpoints that are dead",
+         "Does each connection to a service reach an endpoint that serves (IPv4 and IPv6, "
+         "kube-proxy's iptables and nftables modes)?",
          lab::Role::kNatPath,
          run_stale_endpoint,
          stale_endpoint_cells,
          {},
          Scenario::When::kAsked},
         {"table-full",
-         "New flows where conntrack's table is full",
+         "A full conntrack table: new flows dropped, or other people's evicted",
+         "Do new flows get through where conntrack's table is full, and at whose cost?",
          lab::Role::kNatPath,
          run_table_full,
          table_full_cells,
          {},
          Scenario::When::kAsked},
         {"snat-exhaustion",
-         "Flows through SNAT into a range of few free ports",
+         "SNAT into few ports: the search for a free one is given up",
+         "Do flows through SNAT get a port for as long as one is free (IPv4 and IPv6)?",
          lab::Role::kNatPath,
          run_snat_exhaustion,
          snat_exhaustion_cells,
          {},
          Scenario::When::kAsked},
         {"pmtu-blackhole",
-         "Large packets in a tunnel over a smaller hop",
+         "A VXLAN tunnel over a smaller hop: ping works, large transfers hang",
+         "Do large packets get through a tunnel whose path has a smaller MTU?",
          lab::Role::kNatPath,
          run_pmtu_blackhole,
          pmtu_blackhole_cells,
          {},
          Scenario::When::kAsked},
         {"invalid-rst",
-         "Segments that are forwarded untranslated, and the RSTs that answer them",
+         "Connection reset by peer: INVALID segments are forwarded untranslated",
+         "Does a connection to a service outlive a segment of its endpoint from outside of the "
+         "window (IPv4)?",
          lab::Role::kNatPath,
          run_invalid_rst,
          invalid_rst_cells,
@@ -140,6 +160,7 @@ const std::vector<Scenario>& all_scenarios() {
          Scenario::When::kAsked},
         {"ipvs-reuse",
          "Connects through IPVS from a port that was used before",
+         "Does IPVS swallow the first SYN of a connection whose port it still has in TIME_WAIT?",
          lab::Role::kNatPath,
          run_ipvs_reuse,
          ipvs_reuse_cells,
@@ -147,20 +168,25 @@ const std::vector<Scenario>& all_scenarios() {
          Scenario::When::kAsked},
         {"search-path",
          "Lookups that a search list multiplies, and each loss with them",
+         "How many queries does a lookup make, and how many lookups does a loss hit?",
          lab::Role::kNatPath,
          run_search_path,
          search_path_cells,
          {resolvers},
          Scenario::When::kAsked},
         {"split-answer",
-         "Searches that end where A and AAAA are answered differently",
+         "\"Could not resolve host\": A and AAAA of one name are answered differently",
+         "Does a lookup find a name that has addresses, whatever a name of the search list is "
+         "answered with?",
          lab::Role::kNatPath,
          run_split_answer,
          split_answer_cells,
          {resolvers},
          Scenario::When::kAsked},
         {"dns-tcp-limit",
-         "DNS over TCP through a server with few workers",
+         "DNS over TCP: more connections than dnsmasq has workers",
+         "Are lookups through a cache that asks dnsmasq by TCP answered in time? (The cache is a "
+         "stand-in for CoreDNS, with its rules for connections.)",
          lab::Role::kNatPath,
          run_dns_tcp_limit,
          dns_tcp_limit_cells,
@@ -168,6 +194,8 @@ const std::vector<Scenario>& all_scenarios() {
          Scenario::When::kAsked},
         {"nodelocal",
          "NodeLocal DNSCache as the cure of the race inside conntrack",
+         "Do A and AAAA lookups of one socket race inside conntrack on their way to the service, "
+         "and do they with a cache on the node?",
          lab::Role::kNatPath,
          run_nodelocal,
          nodelocal_cells,
@@ -175,6 +203,8 @@ const std::vector<Scenario>& all_scenarios() {
          Scenario::When::kAsked},
         {"pod-paths",
          "Connectivity of pods that CNI plug-ins attached",
+         "Does every path between pods, services, nodes and the outside carry every protocol and "
+         "size right, from the source that it should have?",
          lab::Role::kPods,
          run_pod_paths,
          pod_paths_cells,
@@ -182,6 +212,7 @@ const std::vector<Scenario>& all_scenarios() {
          Scenario::When::kOnItsLab},
         {"pod-residue",
          "What CNI plug-ins leave behind",
+         "Is a node as it was once a pod was attached and detached, whatever came between?",
          lab::Role::kPods,
          run_pod_residue,
          pod_residue_cells,
@@ -189,6 +220,8 @@ const std::vector<Scenario>& all_scenarios() {
          Scenario::When::kOnItsLab},
         {"pod-churn",
          "What pods disturb that come and go",
+         "Do two pods of a node keep what they send each other while other pods are attached and "
+         "detached there?",
          lab::Role::kPods,
          run_pod_churn,
          pod_churn_cells,
@@ -296,9 +329,21 @@ const Scenario* find_scenario(const std::string& id) {
     return nullptr;
 }
 
+Result<verdict::ScenarioResult> run_scenario(const Scenario& scenario, Context& context) {
+    const auto began = std::chrono::steady_clock::now();
+    auto result = TRY(scenario.run(context));
+    result.id = scenario.id;
+    result.title = scenario.title;
+    result.question = result.question.empty() ? scenario.question : result.question;
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return result;
+}
+
 verdict::ScenarioResult not_run(const Scenario& scenario, const std::string& why) {
     verdict::ScenarioResult result{.id = scenario.id,
                                    .title = scenario.title,
+                                   .question = scenario.question,
                                    .verdict = verdict::ScenarioVerdict::kNotRun,
                                    .headline = "Not run on this lab: " + why + "."};
     for (const std::string& id :

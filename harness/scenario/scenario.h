@@ -99,8 +99,10 @@ struct Context {
 struct Scenario {
     const char* id;
     const char* title;
+    const char* question;
     lab::Role needs;  // of its lab
-    // An error means that the experiment could not be made at all; a failed cell is a value.
+    // An error means that the experiment could not be made at all; a failed cell is a value. What the row
+    // says and the time it took are for run_scenario() to tell; a question of its own goes before the row's.
     Result<verdict::ScenarioResult> (*run)(Context& context);
     // Ids of all cells that `Options::cells` can choose from; null: it runs whole.
     std::vector<std::string> (*cells)() = nullptr;
@@ -116,6 +118,7 @@ const std::vector<Scenario>& all_scenarios();
 std::string known_scenarios();
 // Null for an unknown id.
 const Scenario* find_scenario(const std::string& id);
+Result<verdict::ScenarioResult> run_scenario(const Scenario& scenario, Context& context);
 // Of one that its lab cannot run: NOT RUN, all its cells SKIP, and why.
 verdict::ScenarioResult not_run(const Scenario& scenario, const std::string& why);
 // Of patterns of cells ("cure.*", "dns-race/cure.*") those for this scenario, without its name.

@@ -258,9 +258,7 @@ verdict::Cell conclude(const SearchPathCell& what, const SearchPathValues& seen)
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredSearchPathCell>& measured) {
-    verdict::ScenarioResult result{
-        .title = "Lookups that a search list multiplies, and each loss with them",
-        .question = "How many queries does a lookup make, and how many lookups does a loss hit?"};
+    verdict::ScenarioResult result;
     verdict::Chart chart{.title = "Lookups that waited or failed", .unit = "%", .maximum = 100};
     PathRuns cells = conclude_each(measured);
     for (const ConcludedPath& each : cells) {

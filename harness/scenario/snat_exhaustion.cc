@@ -252,9 +252,6 @@ std::vector<std::string> snat_exhaustion_cells() {
 Result<verdict::ScenarioResult> run_snat_exhaustion(Context& context) {
     auto result =
         TRY(run_cells<ExhaustionBench>(context, "snat-exhaustion", snat_exhaustion_plan()));
-    result.title = "SNAT into few ports: the search for a free one is given up";
-    result.question =
-        "Do flows through SNAT get a port for as long as one is free (IPv4 and IPv6)?";
     return result;
 }
 

@@ -505,10 +505,7 @@ void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredTimestampCell>& measured) {
-    verdict::ScenarioResult result{
-        .title = "Connects of 1, 2, 4 s behind SNAT: timestamps of another port",
-        .question =
-            "Does every connection through SNAT open at once where the server closes first?"};
+    verdict::ScenarioResult result;
     verdict::Chart chart{.title = "Connects that took more than 0.5 s", .unit = "%"};
     Paths cells = conclude_each(measured);
     for (const ConcludedPath& each : cells) {

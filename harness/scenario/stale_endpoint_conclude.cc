@@ -273,11 +273,7 @@ verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredEndpointCell>& measured) {
-    verdict::ScenarioResult result{
-        .title = "A share of connections fails: the rules still name endpoints that are dead",
-        .question =
-            "Does each connection to a service reach an endpoint that serves (IPv4 and IPv6, "
-            "kube-proxy's iptables and nftables modes)?"};
+    verdict::ScenarioResult result;
     verdict::Chart chart{
         .title = "Connects to the service that failed", .unit = "%", .maximum = 100};
     EndpointRuns cells = conclude_each(measured);

@@ -247,11 +247,7 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& measured) {
-    verdict::ScenarioResult result{
-        .title = "UDP to an endpoint that is gone: its conntrack entry outlives it",
-        .question =
-            "Does a UDP flow follow its service when the service's endpoint changes (IPv4 and "
-            "IPv6)?"};
+    verdict::ScenarioResult result;
     verdict::Chart chart{
         .title = "Datagrams that went to an endpoint that is gone", .unit = "%", .maximum = 100};
     for (const auto& [what, seen, evidence, timeline] : measured) {

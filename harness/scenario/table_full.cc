@@ -217,9 +217,6 @@ std::vector<std::string> table_full_cells() {
 
 Result<verdict::ScenarioResult> run_table_full(Context& context) {
     auto result = TRY(run_cells<TableBench>(context, "table-full", table_full_plan()));
-    result.title = "A full conntrack table: new flows dropped, or other people's evicted";
-    result.question =
-        "Do new flows get through where conntrack's table is full, and at whose cost?";
     return result;
 }
 
