@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,17 @@ BOOST_AUTO_TEST_CASE(ids_of_cells_are_plain_words_so_that_patterns_and_anchors_h
                 id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == std::string::npos,
                 id);
         }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(each_scenario_has_a_title_of_its_own_and_asks_a_question_run_or_not) {
+    std::set<std::string> titles;
+    for (const Scenario& scenario : all_scenarios()) {
+        BOOST_TEST(std::string(scenario.question).find('?') != std::string::npos, scenario.id);
+        BOOST_TEST(titles.insert(scenario.title).second, scenario.title);
+        const pathproof::verdict::ScenarioResult result = not_run(scenario, "no such role");
+        BOOST_TEST(result.title == scenario.title);
+        BOOST_TEST(result.question == scenario.question);
     }
 }
 
