@@ -381,7 +381,8 @@ class NftReader {
 };
 
 Result<json> objects_of(std::string_view text, const char* command) {
-    const json whole = process::parse_foreign(text);
+    const json whole =
+        process::parse_foreign(process::valid_utf8(std::string(text)));  // comments need not be
     if (!part(whole, "nftables").is_array()) {
         return fail(ErrorCode::kBadInput, "`nft -j {}` printed no JSON of nftables", command);
     }

@@ -11,20 +11,11 @@
 namespace pathproof::metrics {
 namespace {
 
-// Text of other programs (a namespace's name) is not held to be UTF-8, and both dialects are.
-std::string utf8(const std::string& text) {
-    const bool plain =
-        std::all_of(text.begin(), text.end(), [](unsigned char byte) { return byte < 0x80; });
-    if (plain) {
-        return text;
-    }
-    return process::valid_utf8(text);
-}
-
 // Backslashes, ends of lines and quotation marks, as both dialects write them in label values.
 std::string escaped(const std::string& text) {
     std::string result;
-    for (const char letter : utf8(text)) {
+    // Text of other programs (a namespace's name) is not held to be UTF-8, and both dialects are.
+    for (const char letter : process::valid_utf8(text)) {
         switch (letter) {
             case '\\': result += "\\\\"; break;
             case '\n': result += "\\n"; break;

@@ -1,5 +1,6 @@
 #include "harness/process/json_text.h"
 
+#include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -69,8 +70,9 @@ std::string to_text(const ordered_json& value, int indent) {
     return value.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-std::string valid_utf8(const std::string& text) {
-    return json::parse(to_text(json(text))).get<std::string>();
+std::string valid_utf8(std::string text) {
+    const bool plain = std::ranges::all_of(text, [](unsigned char byte) { return byte < 0x80; });
+    return plain ? text : json::parse(to_text(json(text))).get<std::string>();
 }
 
 Result<json> parse_json(std::string_view text) {

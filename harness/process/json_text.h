@@ -25,7 +25,7 @@ nlohmann::ordered_json ordered_json_or_null(std::string_view text);
 nlohmann::json parse_foreign(std::string_view text);
 
 // As it is, but that what is not UTF-8 becomes U+FFFD.
-std::string valid_utf8(const std::string& text);
+std::string valid_utf8(std::string text);
 
 // A part of an object; null where it is none, or has no such part.
 const nlohmann::json& part(const nlohmann::json& whole, const char* key);

@@ -66,6 +66,20 @@ BOOST_AUTO_TEST_CASE(json_that_is_not_nfts_is_refused) {
     BOOST_TEST((tables->size() == 1U && (*tables)[0].name == "kube-proxy"));
 }
 
+BOOST_AUTO_TEST_CASE(a_name_or_comment_that_is_not_utf8_hides_nothing_else) {
+    const auto devices = parse_devices(
+        "[{\"ifname\":\"d\xff\",\"mtu\":1500},{\"ifname\":\"eth0\",\"mtu\":9000}]", "[]", "[]");
+    BOOST_REQUIRE(devices);
+    BOOST_REQUIRE(devices->size() == 2u);
+    BOOST_TEST(devices->front().name == "d\xef\xbf\xbd");
+    BOOST_TEST(devices->back().name == "eth0");
+    BOOST_TEST(devices->back().mtu == 9000u);
+    const auto tables = parse_nft_tables(
+        "{\"nftables\":[{\"table\":{\"family\":\"ip\",\"name\":\"t\",\"comment\":\"\xff\"}}]}");
+    BOOST_REQUIRE(tables);
+    BOOST_TEST((tables->size() == 1U && (*tables)[0].name == "t"));
+}
+
 BOOST_AUTO_TEST_CASE(networks_are_ranges) {
     const auto net = parse_range("10.244.0.0/14");
     BOOST_TEST(to_string(net->last) == "10.247.255.255");
