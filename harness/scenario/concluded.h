@@ -171,10 +171,19 @@ Clauses hindrances(const Cells& cells, const Own& own) {
             clauses.push_back(fmt::format("{}: {}", cell.id, cell.reason));
         }
     }
-    if (clauses.empty() && first_of(cells, [](const auto& each) {
-                               return each.is(CellRole::kMatrix) &&
-                                      each.cell.verdict != verdict::CellVerdict::kSkip;
-                           }) == nullptr) {
+    if (!clauses.empty() || first_of(cells, [](const auto& each) {
+                                return each.is(CellRole::kMatrix) &&
+                                       each.cell.verdict != verdict::CellVerdict::kSkip;
+                            }) != nullptr) {
+        return clauses;
+    }
+    for (const auto& each : cells) {  // why they were skipped, each reason once
+        if (each.is(CellRole::kMatrix) &&
+            std::ranges::find(clauses, each.cell.reason) == clauses.end()) {
+            clauses.push_back(each.cell.reason);
+        }
+    }
+    if (clauses.empty()) {
         clauses.push_back(cells.empty() ? "nothing was measured"
                                         : "no cell without a cure was run beside the controls");
     }

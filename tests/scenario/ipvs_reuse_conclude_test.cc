@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_does_not_is_not_accused) {
     for (MeasuredReuseCell& cell : cells) {
         cell.seen = {.lacks = "this kernel has no IPVS (module ip_vs)"};
     }
-    inconclusive(conclude(cells), "");
+    inconclusive(conclude(cells), "Nothing is concluded: this kernel has no IPVS (module ip_vs).");
 }
 
 // Traps: slow for another reason.

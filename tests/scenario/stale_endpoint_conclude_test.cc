@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(cells_that_take_what_is_not_there_are_skipped_and_the_other
     for (MeasuredEndpointCell& each : cells) {
         each.seen = {.lacks = why};
     }
-    inconclusive(conclude(cells), "no cell without a cure was run beside the controls");
+    inconclusive(conclude(cells), "Nothing is concluded: " + why + ".");
 }
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
