@@ -58,7 +58,7 @@ bool masquerades_marked(const Host& host, const Chain& base) {
 
 }  // namespace
 
-Hazard bridge_passes_by(const Host& host) {
+Hazard bridge_passes_by(Host& host) {
     Hazard hazard{
         .scenario = "bridge-unnat",
         .what =
@@ -97,7 +97,7 @@ Hazard bridge_passes_by(const Host& host) {
     return hazard;
 }
 
-Hazard hairpin_mode(const Host& host) {
+Hazard hairpin_mode(Host& host) {
     Hazard hazard{
         .what =
             "Ports of a bridge do not send back where a packet came from, and the bridge asks "
@@ -125,7 +125,7 @@ Hazard hairpin_mode(const Host& host) {
     return hazard;
 }
 
-Hazard accept_before_kube(const Host& host) {
+Hazard accept_before_kube(Host& host) {
     Hazard hazard{
         .what =
             "A rule accepts what a pod sends to a service that ends at itself before "

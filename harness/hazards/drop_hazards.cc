@@ -61,7 +61,7 @@ bool drops_untracked(const Host& host, const Rule& rule, const char* family, Haz
 
 }  // namespace
 
-Hazard invalid_forwarded(const Host& host) {
+Hazard invalid_forwarded(Host& host) {
     Hazard hazard{
         .scenario = "invalid-rst",
         .what =
@@ -95,7 +95,7 @@ Hazard invalid_forwarded(const Host& host) {
     return hazard;
 }
 
-Hazard strict_reverse_path(const Host& host) {
+Hazard strict_reverse_path(Host& host) {
     Hazard hazard{.what =
                       "The reverse path filter is strict on devices where answers may come in by "
                       "another way than packets go out: they are dropped without a word.",
@@ -143,7 +143,7 @@ Hazard strict_reverse_path(const Host& host) {
     return hazard;
 }
 
-Hazard untracked_dropped(const Host& host) {
+Hazard untracked_dropped(Host& host) {
     Hazard hazard{
         .what =
             "Packets that a rule takes out of conntrack are dropped later, for they belong to "

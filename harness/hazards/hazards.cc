@@ -12,24 +12,13 @@ struct Kind {
     Hazard (*look)(Host& host);
 };
 
-// One that changes nothing.
-template <Hazard (*kLook)(const Host&)>
-Hazard look(Host& host) {
-    return kLook(host);
-}
-
 constexpr Kind kKnownHazards[] = {
-    {"snat-race", look<plain_masquerade>},
-    {"snat-timestamps", look<random_masquerade>},
-    {"invalid-rst", look<invalid_forwarded>},
-    {"bridge-unnat", look<bridge_passes_by>},
-    {"pmtu-blackhole", look<tunnel_mtu>},
-    {"rp-filter", look<strict_reverse_path>},
-    {"vxlan-checksum", outer_nat},
-    {"hairpin-accept", look<accept_before_kube>},
-    {"hairpin-mode", look<hairpin_mode>},
-    {"dns-race", look<drawn_udp>},
-    {"notrack-accept", look<untracked_dropped>},
+    {"snat-race", plain_masquerade},       {"snat-timestamps", random_masquerade},
+    {"invalid-rst", invalid_forwarded},    {"bridge-unnat", bridge_passes_by},
+    {"pmtu-blackhole", tunnel_mtu},        {"rp-filter", strict_reverse_path},
+    {"vxlan-checksum", outer_nat},         {"hairpin-accept", accept_before_kube},
+    {"hairpin-mode", hairpin_mode},        {"dns-race", drawn_udp},
+    {"notrack-accept", untracked_dropped},
 };
 
 }  // namespace

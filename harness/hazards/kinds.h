@@ -6,19 +6,19 @@
 namespace pathproof::hazards {
 
 // nat_hazards.cc
-Hazard plain_masquerade(const Host& host);
-Hazard random_masquerade(const Host& host);
-Hazard drawn_udp(const Host& host);
+Hazard plain_masquerade(Host& host);
+Hazard random_masquerade(Host& host);
+Hazard drawn_udp(Host& host);
 // tunnel_hazards.cc
-Hazard tunnel_mtu(const Host& host);
+Hazard tunnel_mtu(Host& host);
 Hazard outer_nat(Host& host);
 // bridge_hazards.cc
-Hazard bridge_passes_by(const Host& host);
-Hazard hairpin_mode(const Host& host);
-Hazard accept_before_kube(const Host& host);
+Hazard bridge_passes_by(Host& host);
+Hazard hairpin_mode(Host& host);
+Hazard accept_before_kube(Host& host);
 // drop_hazards.cc
-Hazard invalid_forwarded(const Host& host);
-Hazard strict_reverse_path(const Host& host);
-Hazard untracked_dropped(const Host& host);
+Hazard invalid_forwarded(Host& host);
+Hazard strict_reverse_path(Host& host);
+Hazard untracked_dropped(Host& host);
 
 }  // namespace pathproof::hazards

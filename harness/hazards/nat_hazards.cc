@@ -58,7 +58,7 @@ bool is_untracked(const Host& host, const Rule& drawing) {
 
 }  // namespace
 
-Hazard plain_masquerade(const Host& host) {
+Hazard plain_masquerade(Host& host) {
     Hazard hazard{
         .scenario = "snat-race",
         .what =
@@ -87,7 +87,7 @@ Hazard plain_masquerade(const Host& host) {
     return hazard;
 }
 
-Hazard random_masquerade(const Host& host) {
+Hazard random_masquerade(Host& host) {
     const std::string timestamps = host.sysctl("net.ipv4.tcp_timestamps");
     Hazard hazard{
         .scenario = "snat-timestamps",
@@ -119,7 +119,7 @@ Hazard random_masquerade(const Host& host) {
     return hazard;
 }
 
-Hazard drawn_udp(const Host& host) {
+Hazard drawn_udp(Host& host) {
     Hazard hazard{
         .scenario = "dns-race",
         .what =

@@ -106,7 +106,7 @@ void translated(Host& host, const Packet& outer, const std::string& family,
 
 }  // namespace
 
-Hazard tunnel_mtu(const Host& host) {
+Hazard tunnel_mtu(Host& host) {
     Hazard hazard{
         .scenario = "pmtu-blackhole",
         .what =

@@ -78,7 +78,7 @@ std::string valid_utf8(std::string text) {
 Result<json> parse_json(std::string_view text) {
     try {
         return json::parse(text);
-    } catch (const json::parse_error& wrong) {
+    } catch (const json::exception& wrong) {  // a number that no double holds is no parse_error
         return fail(ErrorCode::kBadInput, "{}", wrong.what());
     }
 }

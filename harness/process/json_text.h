@@ -15,7 +15,7 @@ namespace pathproof::process {
 std::string to_text(const nlohmann::json& value, int indent = -1);
 std::string to_text(const nlohmann::ordered_json& value, int indent = -1);
 
-// The error says at which line and column the text stops being JSON.
+// The error says where the text stops being JSON, or which number is too large.
 Result<nlohmann::json> parse_json(std::string_view text);
 // Null: it is none.
 nlohmann::json json_or_null(std::string_view text);

@@ -287,6 +287,8 @@ BOOST_AUTO_TEST_CASE(any_bytes_can_be_put_into_json_and_what_is_no_json_is_null_
     BOOST_REQUIRE(!cut_short);
     BOOST_TEST(cut_short.error().message.find("line 2, column 8") != std::string::npos,
                cut_short.error().message);
+    BOOST_TEST(!parse_json("1e9999"));
+    BOOST_TEST(json_or_null("1e9999").is_null());
     BOOST_TEST((parse_json("[1]") == nlohmann::json{1}));
     BOOST_TEST(text_in(name, "mtu", "none") == "none");
     BOOST_TEST(text_in(nlohmann::json(1), "name") == "");
