@@ -29,7 +29,7 @@
 #include "harness/process/netns.h"
 #include "harness/report/report.h"
 #include "harness/scenario/device_facts.h"
-#include "harness/scenario/snat_timestamps.h"
+#include "harness/scenario/service_path/snat_timestamps.h"
 #include "harness/tester/port_choice.h"
 #include "harness/verdict/repeat.h"
 

@@ -14,7 +14,7 @@
 #include "harness/process/cpu_time.h"
 #include "harness/process/netns.h"
 #include "harness/scenario/nat_path_hosts.h"
-#include "harness/scenario/resolver_bench.h"
+#include "harness/scenario/resolvers/resolver_bench.h"
 
 namespace pathproof::prices {
 namespace {

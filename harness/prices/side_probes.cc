@@ -11,7 +11,7 @@
 #include "harness/process/netns.h"
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/nat_path_hosts.h"
-#include "harness/scenario/resolver_bench.h"
+#include "harness/scenario/resolvers/resolver_bench.h"
 
 namespace pathproof::prices {
 namespace {

@@ -7,10 +7,10 @@
 #include <chrono>
 
 #include "harness/scenario/calibration_result.h"
-#include "harness/scenario/pod_life.h"
-#include "harness/scenario/pod_paths.h"
-#include "harness/scenario/search_path.h"
-#include "harness/scenario/split_answer.h"
+#include "harness/scenario/pods/pod_life.h"
+#include "harness/scenario/pods/pod_paths.h"
+#include "harness/scenario/resolvers/search_path.h"
+#include "harness/scenario/resolvers/split_answer.h"
 
 namespace pathproof::scenario {
 namespace {

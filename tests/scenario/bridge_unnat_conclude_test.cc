@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "harness/scenario/bridge_unnat.h"
+#include "harness/scenario/service_path/bridge_unnat.h"
 #include "tests/scenario/path_conclusions.h"
 
 BOOST_AUTO_TEST_SUITE(bridge_unnat_conclude)

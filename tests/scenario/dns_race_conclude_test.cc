@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 
-#include "harness/scenario/race_experiments.h"
+#include "harness/scenario/race/race_experiments.h"
 #include "tests/scenario/dns_race_claims.h"
 
 BOOST_AUTO_TEST_SUITE(dns_race_conclude)

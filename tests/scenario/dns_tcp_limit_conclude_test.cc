@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "harness/scenario/dns_tcp_limit.h"
+#include "harness/scenario/resolvers/dns_tcp_limit.h"
 #include "tests/scenario/path_conclusions.h"
 
 BOOST_AUTO_TEST_SUITE(dns_tcp_limit_conclude)

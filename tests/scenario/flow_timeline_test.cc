@@ -1,5 +1,5 @@
 // The story of one flow: which packets and events are of it, and in which order they are told.
-#include "harness/scenario/flow_timeline.h"
+#include "harness/scenario/service_path/flow_timeline.h"
 
 #include <netinet/in.h>
 

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "harness/scenario/invalid_rst.h"
+#include "harness/scenario/service_path/invalid_rst.h"
 #include "tests/scenario/path_conclusions.h"
 
 BOOST_AUTO_TEST_SUITE(invalid_rst_conclude)

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "harness/scenario/ipvs_reuse.h"
+#include "harness/scenario/service_path/ipvs_reuse.h"
 #include "tests/scenario/path_conclusions.h"
 
 BOOST_AUTO_TEST_SUITE(ipvs_reuse_conclude)

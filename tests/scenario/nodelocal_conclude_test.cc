@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "harness/scenario/nodelocal.h"
+#include "harness/scenario/resolvers/nodelocal.h"
 #include "tests/scenario/path_conclusions.h"
 
 BOOST_AUTO_TEST_SUITE(nodelocal_conclude)

@@ -1,10 +1,9 @@
 // What the offload truth table says, held against the values that it was said of.
-#include "harness/scenario/offload_truth_conclude.h"
-
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <random>
 
+#include "harness/scenario/offload_truth/conclude.h"
 #include "tests/scenario/shares.h"
 
 BOOST_AUTO_TEST_SUITE(offload_truth_conclude)

@@ -1,8 +1,8 @@
 // What a run over several DUTs says of all of them.
-#include "harness/scenario/offload_truth_duts.h"
-
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+
+#include "harness/scenario/offload_truth/duts.h"
 
 BOOST_AUTO_TEST_SUITE(offload_truth_duts)
 

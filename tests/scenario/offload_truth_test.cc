@@ -2,11 +2,11 @@
 #include <boost/test/unit_test.hpp>
 
 #include "dataplane/frame/template.h"
-#include "harness/scenario/offload_truth_counters.h"
-#include "harness/scenario/offload_truth_part.h"
-#include "harness/scenario/offload_truth_rows.h"
-#include "harness/scenario/offload_truth_segments.h"
-#include "harness/scenario/offload_truth_settings.h"
+#include "harness/scenario/offload_truth/counters.h"
+#include "harness/scenario/offload_truth/part.h"
+#include "harness/scenario/offload_truth/rows.h"
+#include "harness/scenario/offload_truth/segments.h"
+#include "harness/scenario/offload_truth/settings.h"
 
 BOOST_AUTO_TEST_SUITE(offload_truth)
 

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "harness/scenario/pmtu_blackhole.h"
+#include "harness/scenario/service_path/pmtu_blackhole.h"
 #include "tests/scenario/path_conclusions.h"
 
 BOOST_AUTO_TEST_SUITE(pmtu_blackhole_conclude)

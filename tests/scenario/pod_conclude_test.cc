@@ -1,8 +1,8 @@
 // What the values of the pods' scenarios conclude to: each cause from its own values, and no other.
 #include <boost/test/unit_test.hpp>
 
-#include "harness/scenario/pod_life.h"
-#include "harness/scenario/pod_paths.h"
+#include "harness/scenario/pods/pod_life.h"
+#include "harness/scenario/pods/pod_paths.h"
 
 BOOST_AUTO_TEST_SUITE(pods_conclude)
 

@@ -1,9 +1,9 @@
 // The exposure map and the first race, as they are concluded of plain values.
-#include "harness/scenario/race_map.h"
+#include "harness/scenario/race/race_map.h"
 
 #include <boost/test/unit_test.hpp>
 
-#include "harness/scenario/first_race.h"
+#include "harness/scenario/race/first_race.h"
 
 BOOST_AUTO_TEST_SUITE(race_map_conclude)
 

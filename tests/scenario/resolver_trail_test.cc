@@ -1,5 +1,5 @@
 // The way of each query, joined from what was seen of it on the wire and at the server.
-#include "harness/scenario/resolver_trail.h"
+#include "harness/scenario/resolvers/resolver_trail.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "harness/scenario/snat_exhaustion.h"
+#include "harness/scenario/service_path/snat_exhaustion.h"
 #include "tests/scenario/path_conclusions.h"
 
 BOOST_AUTO_TEST_SUITE(snat_exhaustion_conclude)

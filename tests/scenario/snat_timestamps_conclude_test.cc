@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "harness/scenario/snat_timestamps.h"
+#include "harness/scenario/service_path/snat_timestamps.h"
 #include "tests/scenario/path_conclusions.h"
 
 BOOST_AUTO_TEST_SUITE(snat_timestamps_conclude)

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "harness/scenario/split_answer.h"
+#include "harness/scenario/resolvers/split_answer.h"
 #include "tests/scenario/path_conclusions.h"
 
 BOOST_AUTO_TEST_SUITE(split_answer_conclude)

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "harness/scenario/stale_udp.h"
+#include "harness/scenario/service_path/stale_udp.h"
 #include "tests/scenario/path_conclusions.h"
 
 BOOST_AUTO_TEST_SUITE(stale_udp_conclude)

@@ -1,6 +1,6 @@
 // SYNs followed through a NAT: what each met, and what its connection waited for.
 #define BOOST_TEST_MODULE scenario
-#include "harness/scenario/syn_trail.h"
+#include "harness/scenario/service_path/syn_trail.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cerrno>

@@ -1,5 +1,5 @@
 // conclude() of vxlan-checksum on plain values: no lab, no root.
-#include "harness/scenario/vxlan_conclusion.h"
+#include "harness/scenario/vxlan/vxlan_conclusion.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

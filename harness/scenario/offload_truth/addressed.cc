@@ -1,0 +1,83 @@
+#include "harness/scenario/offload_truth/addressed.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace pathproof::scenario {
+namespace {
+
+using frame::Family;
+using frame::IpAddress;
+
+IpAddress address_of(Family family, std::uint8_t last) {
+    if (family == Family::kIpv4) {
+        return IpAddress::v4(0xc613ff00u + last);  // 198.19.255.x, RFC 2544
+    }
+    // RFC 3849
+    return {Family::kIpv6,
+            {0x20, 1, 0x0d, 0xb8, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, last}};
+}
+
+}  // namespace
+
+IpAddress AddressedDevice::own(Family family) {
+    return address_of(family, 1);
+}
+
+IpAddress AddressedDevice::tester(Family family) {
+    return address_of(family, 2);
+}
+
+Result<AddressedDevice> AddressedDevice::take(const TruthHost& host, const std::string& device) {
+    AddressedDevice taken(host, device);
+    const Status v4 =
+        taken.add_address(Family::kIpv4, frame::to_string(own(Family::kIpv4)) + "/30");
+    // Duplicate address detection would wait a second, and nobody else is on this cable.
+    const Status v6 =
+        taken.add_address(Family::kIpv6, frame::to_string(own(Family::kIpv6)) + "/126");
+    if (!v4 && !v6) {
+        return pass_on(v4.error());
+    }
+    taken.why_no_v4_ = v4 ? "" : v4.error().message;
+    taken.why_no_v6_ = v6 ? "" : v6.error().message;
+    return taken;
+}
+
+AddressedDevice::AddressedDevice(AddressedDevice&& other) noexcept
+    : host_(other.host_),
+      device_(std::move(other.device_)),
+      undo_(std::exchange(other.undo_, {})),
+      why_no_v4_(std::move(other.why_no_v4_)),
+      why_no_v6_(std::move(other.why_no_v6_)) {}
+
+AddressedDevice::~AddressedDevice() {
+    put_back();
+}
+
+void AddressedDevice::put_back(std::size_t kept) {
+    for (; undo_.size() > kept; undo_.pop_back()) {
+        // What fails here stays in the journal, which tries again and tells.
+        static_cast<void>(host_.undo_ip(device_, undo_.back()));
+    }
+}
+
+const std::string& AddressedDevice::why_not(Family family) const {
+    return family == Family::kIpv4 ? why_no_v4_ : why_no_v6_;
+}
+
+Status AddressedDevice::change(const std::string& change, const std::string& undo,
+                               const std::string& of) {
+    const Status changed = host_.change_ip(of.empty() ? device_ : of, change, undo);
+    if (changed) {
+        undo_.push_back(undo);
+    }
+    return changed;
+}
+
+Status AddressedDevice::add_address(Family family, const std::string& prefix) {
+    const char* nodad = family == Family::kIpv6 ? " nodad" : "";
+    return change(fmt::format("address add {} dev {}{}", prefix, device_, nodad),
+                  fmt::format("address delete {} dev {}", prefix, device_));
+}
+
+}  // namespace pathproof::scenario

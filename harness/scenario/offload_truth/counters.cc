@@ -1,0 +1,326 @@
+#include "harness/scenario/offload_truth/counters.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "dataplane/frame/template.h"
+#include "dataplane/judge/rx_verdict.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth/path.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using frame::ChecksumMode;
+using frame::Family;
+using frame::Transport;
+using verdict::Observation;
+using verdict::Observed;
+
+// Below, at and above the length from which the kernel puts a sum off (CHECKSUM_BREAK, 76 bytes).
+constexpr std::array<std::size_t, 8> kLengths = {0, 1, 17, 18, 60, 77, 256, 1400};
+constexpr ChecksumMode kMistakes[] = {ChecksumMode::kPlusOne, ChecksumMode::kComplement,
+                                      ChecksumMode::kSwapped, ChecksumMode::kRandom};
+constexpr std::uint16_t kClosedPort = 61987;
+constexpr std::uint16_t kFirstPort = 20000;
+constexpr std::uint8_t kSyn = 0x02;
+
+constexpr std::size_t kMostHeaders = 80;
+
+frame::FrameSpec counted_spec(const CountedKind& kind, const TruthBench& bench, std::size_t number,
+                              std::uint64_t seed) {
+    frame::FrameSpec spec;
+    spec.packet.source_mac = {{2, 0, 0, 0, 0, 1}};
+    spec.packet.destination_mac = bench.info().mac;
+    spec.packet.source = {AddressedDevice::tester(kind.family),
+                          static_cast<std::uint16_t>(kFirstPort + number)};
+    spec.packet.destination = {AddressedDevice::own(kind.family), kClosedPort};
+    spec.packet.transport = kind.transport;
+    spec.packet.tcp_flags = kSyn;
+    spec.packet.tcp_acknowledgement = 0;
+    spec.seed = seed + number;
+    const std::size_t room = bench.device().longest_packet - kMostHeaders;
+    for (std::size_t at = 0; at < std::min(kLengths[number % kLengths.size()], room); ++at) {
+        spec.payload.push_back(static_cast<std::uint8_t>(at * 29 + number * 3));
+    }
+    return spec;
+}
+
+// As many good frames as bad ones, each mistake with each length.
+Result<std::vector<matrix::FrameBytes>> frames_of(const CountedKind& kind, const TruthBench& bench,
+                                                  std::uint64_t seed) {
+    std::vector<matrix::FrameBytes> frames;
+    std::size_t number = 0;
+    for (const ChecksumMode mistake : kMistakes) {
+        for (std::size_t i = 0; i < 2 * kLengths.size(); ++i) {
+            frame::FrameSpec spec = counted_spec(kind, bench, number++, seed);
+            if (i >= kLengths.size()) {
+                (kind.in_ip_header ? spec.packet.ip_checksum : spec.packet.transport_checksum) =
+                    mistake;
+            }
+            const auto made = TRY(frame::FrameTemplate::make(spec));
+            frames.emplace_back(made.size());
+            made.render(frames.back().data(), {});
+        }
+    }
+    return frames;
+}
+
+std::uint64_t value_of(const agent::CounterSet& counters, const char* name) {
+    const auto found = counters.find(name);
+    return found == counters.end() ? 0 : found->second;
+}
+
+std::map<std::string, std::uint64_t> driver_counters(const agent::DeviceInfo& info) {
+    std::map<std::string, std::uint64_t> chosen;
+    for (const auto& [name, value] : info.statistics) {
+        if (counts_bad_checksums(name)) {
+            chosen.emplace(name, value);
+        }
+    }
+    return chosen;
+}
+
+struct Counters {
+    agent::CounterSet kernel;
+    std::map<std::string, std::uint64_t> driver;
+};
+
+Result<Counters> read_counters(TruthBench& bench) {
+    auto kernel = bench.dut().counters();
+    const auto info = bench.dut().device(bench.device().name);
+    if (!kernel || !info) {
+        return pass_on(kernel ? info.error() : kernel.error());
+    }
+    return Counters{std::move(*kernel), driver_counters(*info)};
+}
+
+Status count_kind(TruthBench& bench, const CountedKind& kind, std::uint64_t seed,
+                  KindCount& count) {
+    const auto frames = TRY(frames_of(kind, bench, seed));
+    for (const matrix::FrameBytes& bytes : frames) {
+        ++(judge::verify(bytes, frame::TunnelPorts(frame::IpTunnels::kIgnored)).any_bad()
+               ? count.bad
+               : count.good);
+    }
+    const auto before = read_counters(bench);
+    const Status sent = before ? bench.send(frames) : Status(pass_on(before.error()));
+    const auto after = TRY(sent ? read_counters(bench) : Result<Counters>(pass_on(sent.error())));
+    count.accepted =
+        value_of(after.kernel, kind.accepted) - value_of(before->kernel, kind.accepted);
+    count.refused = value_of(after.kernel, kind.refused) - value_of(before->kernel, kind.refused);
+    for (const auto& [name, value] : after.driver) {
+        const auto then = before->driver.find(name);
+        count.driver.emplace_back(name, value - (then == before->driver.end() ? 0 : then->second));
+    }
+    return {};
+}
+
+const char* name_of(judge::RxFault fault) {
+    return judge::name(fault);
+}
+
+std::string count_text(const KindCount& count, const CountedKind& kind) {
+    return fmt::format("of {} good and {} bad frames {} rose by {} and {} by {}", count.good,
+                       count.bad, kind.accepted, count.accepted, kind.refused, count.refused);
+}
+
+}  // namespace
+
+const std::array<CountedKind, kCountedKinds>& counted_kinds() {
+    static constexpr std::array<CountedKind, kCountedKinds> kinds = {{
+        {"IPv4 header", Family::kIpv4, Transport::kUdp, true, "IpExt.InCsumErrors", "Udp.NoPorts"},
+        {"UDP over IPv4", Family::kIpv4, Transport::kUdp, false, "Udp.InCsumErrors", "Udp.NoPorts"},
+        {"UDP over IPv6", Family::kIpv6, Transport::kUdp, false, "Udp6InCsumErrors", "Udp6NoPorts"},
+        {"TCP over IPv4", Family::kIpv4, Transport::kTcp, false, "Tcp.InCsumErrors", "Tcp.OutRsts"},
+        {"TCP over IPv6", Family::kIpv6, Transport::kTcp, false, "Tcp.InCsumErrors", "Tcp.OutRsts"},
+        {"ICMP", Family::kIpv4, Transport::kIcmp, false, "Icmp.InCsumErrors", "Icmp.InEchos"},
+        {"ICMPv6", Family::kIpv6, Transport::kIcmpv6, false, "Icmp6InCsumErrors", "Icmp6InEchos"},
+    }};
+    return kinds;
+}
+
+bool counts_bad_checksums(const std::string& counter) {
+    std::string lower = counter;
+    std::ranges::transform(lower, lower.begin(), [](char letter) {
+        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+    });
+    const auto has = [&](const char* part) { return lower.find(part) != std::string::npos; };
+    return (has("csum") || has("checksum")) && (has("err") || has("bad") || has("fail")) &&
+           !has("tx");
+}
+
+Observation observation_of(const KindCount& count, const CountedKind& kind) {
+    Observation seen{.frames = count.good + count.bad};
+    if (!count.why_not.empty()) {
+        seen.frames = 0;
+        seen.note = count.why_not;
+        return seen;
+    }
+    seen.note = count_text(count, kind);
+    if (!count.hidden.empty() || !count.once.empty()) {
+        seen.note +=
+            count.once.empty() ? ": " + count.hidden : "; seen once, not confirmed: " + count.once;
+        return seen;
+    }
+    if (count.accepted == 0 && count.refused == 0) {
+        seen.note = fmt::format(
+            "the kernel counted none of {} frames at all: a rule of its "
+            "namespace, or the device, keeps them from it",
+            seen.frames);
+        return seen;
+    }
+    if (count.refused == count.bad && count.accepted == count.good) {
+        seen.observed = Observed::kRight;
+        return seen;
+    }
+    seen.observed = Observed::kWrong;
+    seen.wrong = count.refused > count.bad ? count.refused - count.bad : count.bad - count.refused;
+    if (count.accepted > count.good) {
+        seen.names.push_back(name_of(judge::RxFault::kGoodOnBad));
+    } else if (count.refused > count.bad) {
+        seen.names.push_back(name_of(judge::RxFault::kBadOnGood));
+    } else if (count.refused < count.bad) {
+        seen.names.push_back(name_of(judge::RxFault::kDropBad));
+    } else {
+        seen.wrong = count.good - count.accepted;
+        seen.names.push_back(name_of(judge::RxFault::kDropGood));
+    }
+    if (count.refused != count.bad) {
+        seen.names.push_back(name_of(judge::RxFault::kCounterLies));
+    }
+    return seen;
+}
+
+Observation driver_observation(const KindCount& count) {
+    Observation seen;
+    if (!count.why_not.empty() || count.driver.empty() || !count.hidden.empty() ||
+        !count.once.empty()) {
+        seen.note = !count.hidden.empty() || !count.once.empty() ? count.hidden + count.once
+                    : count.why_not.empty() ? "the driver has no counter of bad checksums"
+                                            : count.why_not;
+        return seen;
+    }
+    seen.frames = count.good + count.bad;
+    seen.observed = Observed::kRight;
+    std::vector<std::string> texts;
+    for (const auto& [name, delta] : count.driver) {
+        texts.push_back(fmt::format("{} {}", name, delta));
+        if (delta != 0 && delta != count.bad) {
+            seen.observed = Observed::kWrong;
+            seen.wrong = delta > count.bad ? delta - count.bad : count.bad - delta;
+            seen.names = {name_of(judge::RxFault::kCounterLies)};
+        }
+    }
+    seen.note = fmt::format("{} bad frames; {}", count.bad, fmt::join(texts, ", "));
+    return seen;
+}
+
+namespace {
+
+// What does not add up is counted once more, and who drops frames then is asked of the kernel.
+Status look_again(TruthBench& bench, const CountedKind& kind, std::uint64_t seed,
+                  KindCount& count) {
+    const Observation first = observation_of(count, kind);
+    const Observation of_driver = driver_observation(count);
+    if (first.observed == Observed::kRight && of_driver.observed != Observed::kWrong) {
+        return {};
+    }
+    DropWatch watch(
+        bench.dut(),
+        {.name = bench.device().name, .netns = bench.device().netns, .host = bench.device().host});
+    KindCount again;
+    TRY(count_kind(bench, kind, seed, again));
+    const std::vector<PathDrop> drops = TRY(watch.stop());
+    const Observation second = observation_of(again, kind);
+    if (second.observed != Observed::kRight && !drops.empty()) {
+        again.hidden = drop_sentence(drops.front());
+    } else if (second.observed != Observed::kRight && !watch.why_not().empty()) {
+        again.hidden = "whether the kernel drops frames cannot be read here: " + watch.why_not();
+    } else if (first.observed == Observed::kWrong && second.names != first.names) {
+        again.once = first.note;
+    } else if (of_driver.observed == Observed::kWrong &&
+               driver_observation(again).observed != Observed::kWrong) {
+        again.once = of_driver.note;
+    }
+    count = std::move(again);
+    return {};
+}
+
+}  // namespace
+
+Result<KindCounts> count_addressed(TruthBench& bench, const AddressedDevice& addressed,
+                                   std::uint64_t seed) {
+    KindCounts counts;
+    for (std::size_t i = 0; i < kCountedKinds; ++i) {
+        const CountedKind& kind = counted_kinds()[i];
+        counts[i].why_not = addressed.why_not(kind.family);
+        if (!counts[i].why_not.empty()) {
+            continue;
+        }
+        TRY(count_kind(bench, kind, seed, counts[i]));
+        TRY(look_again(bench, kind, seed, counts[i]));
+    }
+    return counts;
+}
+
+CounterVerdict judge_counters(const KindCounts& counts, const std::string& setting,
+                              const std::string& title) {
+    CounterVerdict judged{.kernel = {.direction = "Rx"}, .driver = {.direction = "Rx"}, .cell = {}};
+    judged.cell = {.id = "rx." + setting + ".counters",
+                   .toggles = {{"offloads", title}, {"frames", "to the kernel's own address"}},
+                   .verdict = verdict::CellVerdict::kPass};
+    std::uint64_t frames = 0;
+    std::vector<std::string> wrong;
+    for (std::size_t i = 0; i < kCountedKinds; ++i) {
+        const CountedKind& kind = counted_kinds()[i];
+        judged.kernel.observed.push_back(observation_of(counts[i], kind));
+        judged.driver.observed.push_back(driver_observation(counts[i]));
+        for (Observation* seen : {&judged.kernel.observed.back(), &judged.driver.observed.back()}) {
+            seen->cell = seen->observed == Observed::kNotTested ? "" : judged.cell.id;
+            if (seen->observed == Observed::kWrong) {
+                wrong.push_back(fmt::format("{}: {} ({})", kind.name, fmt::join(seen->names, ", "),
+                                            seen->note));
+            }
+        }
+        const Observation& kernel = judged.kernel.observed.back();
+        if (kernel.observed != Observed::kNotTested) {
+            frames += kernel.frames;
+            judged.cell.measures.push_back(
+                words_of(fmt::format("counted_{}", i), kind.name, kernel.note));
+        }
+    }
+    std::vector<std::string> doubts;
+    std::vector<std::string> hidden;
+    std::string who;
+    for (std::size_t i = 0; i < kCountedKinds; ++i) {
+        if (!counts[i].hidden.empty()) {
+            hidden.push_back(counted_kinds()[i].name);
+            who = who.empty() ? counts[i].hidden : who;
+        } else if (!counts[i].once.empty()) {
+            doubts.push_back(fmt::format("{}: seen once, not confirmed: {}",
+                                         counted_kinds()[i].name, counts[i].once));
+        }
+    }
+    if (!hidden.empty()) {
+        doubts.push_back(fmt::format("frames of {} are kept from the counters; of the first, {}",
+                                     fmt::join(hidden, ", "), who));
+    }
+    if (wrong.empty() && !doubts.empty()) {
+        judged.cell.verdict = verdict::CellVerdict::kInconclusive;
+        judged.cell.reason = fmt::format("{}", fmt::join(doubts, "; "));
+    } else if (!wrong.empty()) {
+        judged.cell.verdict = verdict::CellVerdict::kFail;
+        judged.cell.reason = fmt::format("{}", fmt::join(wrong, "; "));
+        judged.cell.cause = name_of(judge::RxFault::kCounterLies);
+        judged.kernel.finding = judged.cell.reason;
+    } else if (frames == 0) {
+        judged.cell.verdict = verdict::CellVerdict::kSkip;
+        judged.cell.reason = judged.kernel.observed.front().note;
+    }
+    return judged;
+}
+
+}  // namespace pathproof::scenario

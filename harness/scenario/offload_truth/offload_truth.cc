@@ -1,0 +1,472 @@
+// offload-truth: what each offload of a device really does to the frames on the wire.
+//
+// Set:  every ethtool feature that decides over checksums and segmentation: as found, all off, all
+//       on, each alone off; in the full form each alone on as well.
+// Sent: the rows of the qualification matrix through packet sockets with exact offload metadata,
+//       and in the lab or a guest datagrams through the kernel's own tunnels with and without NAT.
+// Seen: every frame that arrives at the tester's port, held against what a perfect sender sends.
+//
+// And the other way: good and bad frames sent to the device, what its driver and the kernel say of
+// each, and what the kernel counts.
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+
+#include "harness/lab/topology.h"
+#include "harness/scenario/device_facts.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth/duts.h"
+#include "harness/scenario/offload_truth/part.h"
+#include "harness/scenario/offload_truth/path.h"
+#include "harness/scenario/offload_truth/receive.h"
+#include "harness/scenario/offload_truth/segments.h"
+#include "harness/scenario/offload_truth/tunnels.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using verdict::Cell;
+using verdict::CellVerdict;
+using verdict::Observed;
+
+constexpr std::uint32_t kLabMtu = 9000;
+
+// Node A of the overlay lab, and the tester where the cable of its underlay ends.
+struct TruthLab {
+    std::unique_ptr<lab::Overlay> overlay;
+    TruthDevice device;
+};
+
+Result<TruthLab> build_lab(Context& context) {
+    auto overlay = TRY(context.lab.overlay(context.journal));
+    const lab::OverlayNames& names = overlay->names();
+    for (const auto& [netns, device] :
+         {std::pair{names.node_a, names.underlay}, {names.tester, names.tester_port_a}}) {
+        TRY(lab::run_ip(netns, fmt::format("link set {} mtu {}\n", device, kLabMtu)));
+    }
+    // The lab is without IPv6; here its frames are counted. Without stray ones of the kernel's own.
+    const std::string ipv6 = fmt::format("net.ipv6.conf.{}.", names.underlay);
+    const Status ipv6_on = lab::set_sysctls(names.node_a, {{ipv6 + "accept_ra", "0"},
+                                                           {ipv6 + "router_solicitations", "0"},
+                                                           {ipv6 + "addr_gen_mode", "1"},
+                                                           {ipv6 + "disable_ipv6", "0"}});
+    if (!ipv6_on && ipv6_on.error().code != ErrorCode::kNotFound) {
+        return pass_on(ipv6_on.error());
+    }
+    TruthLab built{.overlay = std::move(overlay)};
+    built.device = {
+        .netns = names.node_a,
+        .name = names.underlay,
+        .tester_netns = names.tester,
+        .tester_port = {.name = names.tester_port_a,
+                        .device = tester::af_packet_device_for_long_frames(names.tester_port_a),
+                        .pool_mbufs = tester::kLongFrameMbufs}};
+    return built;
+}
+
+// The lab takes super-frames off; here they are what is looked at.
+Status allow_super_frames(TruthBench& bench) {
+    const auto set = bench.dut().set_features(
+        bench.device().name, {{"tso", true}, {"gso", true}, {"tx-udp-segmentation", true}});
+    return set ? Status() : Status(pass_on(set.error()));
+}
+
+// "6.1.0" of "Linux 6.1.0 x86_64".
+std::string kernel_release(const agent::Hello& hello) {
+    std::istringstream words(hello.kernel);
+    std::string system, release;
+    words >> system >> release;
+    return release;
+}
+
+// What is known of the device from outside: its profile, and whether its frames leave the machine.
+Status add_knowledge(const Context& context, lab::Finish finish, TruthRun& run) {
+    const std::string folder = profile::profile_directory();
+    run.errata = TRY(profile::load_errata(folder));
+    const auto all = TRY(profile::load_all(folder));
+    auto own = profile::matching_profile(all, {.kernel_driver = run.driver});
+    const bool in_memory =
+        finish == lab::Finish::kBehindIt ||
+        (finish == lab::Finish::kAsItsDriverIs && own && own->evidence_class == "virtual");
+    run.wire = in_memory ? WireKind::kMemory : WireKind::kCable;
+    run.profile = context.profile;
+    if (!run.profile && own) {
+        run.profile = std::move(*own);
+    }
+    return {};
+}
+
+struct Plan {
+    MatrixSize size = MatrixSize::kQuick;
+    matrix::DutLimits limits;
+    matrix::ProbeMaker maker;
+    ProbeSet set;
+};
+
+Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
+    const MatrixSize size = context.options.has("full") ? MatrixSize::kFull : MatrixSize::kQuick;
+    const bool full = size == MatrixSize::kFull;
+    const matrix::DutLimits limits = matrix::kernel_device_limits(bench.device().longest_packet);
+    const matrix::ProbeMaker maker(limits, matrix::Direction::kTransmit, {}, context.options.seed);
+    matrix::Matrix rows = matrix::make_matrix(
+        limits, matrix::Direction::kTransmit,
+        full ? matrix::Strength::kTriples : matrix::Strength::kPairs, context.options.seed);
+    std::ranges::copy(plain_rows({.handover = matrix::Handover::kInner}, {matrix::RxInput::kGood}),
+                      std::back_inserter(rows.rows));
+    auto set = TRY(make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick));
+    return Plan{size, limits, maker, std::move(set)};
+}
+
+std::vector<std::string> varied_features(const ProbeSet& set,
+                                         const std::vector<agent::Feature>& features) {
+    std::vector<std::string> varied;
+    for (const matrix::Row& row : set.matrix.rows) {
+        for (const std::string& feature : features_used(row, features)) {
+            if (std::ranges::find(varied, feature) == varied.end()) {
+                varied.push_back(feature);
+            }
+        }
+    }
+    std::ranges::sort(varied);
+    return varied;
+}
+
+// A feature alone changes nothing for frames that make no use of any.
+bool is_worth_sending(const Setting& setting, const matrix::Row& row) {
+    const bool single =
+        setting.kind == Setting::Kind::kOneOff || setting.kind == Setting::Kind::kOneOn;
+    return !single || condition_of(row) != Condition::kSoftware ||
+           row.buffers != matrix::Buffers::kOne;
+}
+
+Status send_setting(Context& context, TruthBench& bench, const Plan& plan, const TruthRun& run,
+                    SettingOutcome& outcome) {
+    context.progress.step(cell_id(outcome.setting, std::nullopt));
+    const std::vector<matrix::Row>& rows = plan.set.matrix.rows;
+    const auto wanted = [&](std::size_t row) {
+        return !bench.blind_to(rows[row]) && is_worth_sending(outcome.setting, rows[row]);
+    };
+    TRY(send_and_judge(bench, plan.maker, plan.set, wanted, outcome));
+    return confirm(bench, plan.maker, plan.set, run.wire, outcome);
+}
+
+std::vector<std::string> left_out_of(const TruthBench& bench, const ProbeSet& set) {
+    std::vector<std::string> left = set.matrix.left_out;
+    left.erase(std::unique(left.begin(), left.end()), left.end());
+    std::map<std::string, std::size_t> blind;
+    for (const matrix::Row& row : set.matrix.rows) {
+        if (const auto why = bench.blind_to(row)) {
+            ++blind[*why];
+        }
+    }
+    for (const auto& [why, rows] : blind) {
+        left.push_back(fmt::format("{} rows: {}", rows, why));
+    }
+    return left;
+}
+
+const SettingOutcome& as_found(const TruthRun& run) {
+    return run.outcomes.front();
+}
+
+// Frames that leave nothing to the device must be right whatever its offloads do.
+Cell control_cell(const TruthRun& run) {
+    const Judged judged = judge_condition(run, as_found(run), Condition::kSoftware);
+    Cell cell{.id = "control.nothing-offloaded",
+              .toggles = {{"offloads", "as found"}, {"frames", "nothing left to the device"}}};
+    cell.verdict = judged.observed() == Observed::kRight ? CellVerdict::kPass : CellVerdict::kFail;
+    cell.reason = cell.verdict == CellVerdict::kPass
+                      ? ""
+                      : fmt::format("{} of {} frames wrong", judged.wrong(), judged.frames);
+    cell.measures = {count_of("frames_right", "frames exactly as intended", judged.right)};
+    return cell;
+}
+
+// A setting under which everything that is wrong as found comes out right.
+const SettingOutcome* cure_of(const TruthRun& run, Setting::Kind kind) {
+    for (const SettingOutcome& outcome : run.outcomes) {
+        bool cures = outcome.setting.kind == kind;
+        for (std::size_t i = 0; cures && i < kConditions; ++i) {
+            const auto condition = static_cast<Condition>(i);
+            if (judge_condition(run, as_found(run), condition).observed() == Observed::kWrong) {
+                cures = judge_condition(run, outcome, condition).observed() == Observed::kRight;
+            }
+        }
+        if (cures) {
+            return &outcome;
+        }
+    }
+    return nullptr;
+}
+
+const SettingOutcome* shown_cure(const TruthRun& run) {
+    const SettingOutcome* cure = cure_of(run, Setting::Kind::kOneOff);
+    return cure != nullptr ? cure : cure_of(run, Setting::Kind::kAllOff);
+}
+
+// Each wrong value of the first setting that shows any, and what was seen once under each.
+void add_values(const SettingOutcome& outcome, const Judged& judged,
+                const std::vector<Defect>& defects, TruthRun& run) {
+    std::map<std::pair<std::string, std::string>, WrongValue> values;
+    for (const Defect& defect : defects) {
+        const matrix::TxFinding& finding = defect.finding;
+        const auto [at, added] = values.try_emplace({finding.place, title_of(finding)},
+                                                    WrongValue{.setting = outcome.setting.title(),
+                                                               .title = title_of(finding),
+                                                               .place = finding.place,
+                                                               .frames = judged.frames});
+        WrongValue& value = at->second;
+        if (added) {
+            value.where = fmt::format("for example in rows '{}'",
+                                      matrix::describe(run.set->matrix.rows[defect.row]));
+            if (finding.checksum != judge::ChecksumName::kUnknown) {
+                value.meaning = fmt::format("{}: {}.", judge::name(finding.checksum),
+                                            judge::meaning(finding.checksum));
+            }
+        }
+        value.wrong = std::min(value.wrong + finding.frames, value.frames);
+        value.observations = std::max(value.observations, defect.observations);
+    }
+    const SettingOutcome* cure = &outcome == &as_found(run) ? shown_cure(run) : nullptr;
+    for (auto& [key, value] : values) {
+        if (cure != nullptr && value.observations > 1) {
+            const std::string feature = cure->setting.kind == Setting::Kind::kAllOff
+                                            ? fmt::format("{} off", fmt::join(run.varied, " off "))
+                                            : cure->setting.feature + " off";
+            value.cure = fmt::format(
+                "`ethtool -K DEV {}`. Seen in this run: every frame that was wrong is right then.",
+                feature);
+            value.before = cell_id(as_found(run).setting, std::nullopt);
+            value.after = cell_id(cure->setting, std::nullopt);
+        }
+        run.values.wrong.push_back(std::move(value));
+    }
+}
+
+// What the sending side adds to what is said of the device.
+void add_sent(TruthRun& run, verdict::ScenarioResult& result) {
+    run.values.settings = run.outcomes.size();
+    bool told = false;
+    std::size_t hidden = 0;
+    for (const SettingOutcome& outcome : run.outcomes) {
+        if (outcome.tally.lost != 0) {
+            ++hidden;  // any of its frames may be among those
+            continue;
+        }
+        const Judged judged = judge_condition(run, outcome, std::nullopt);
+        run.values.sent += judged.frames;
+        run.values.unfinished += judged.unfinished;
+        add_values(outcome, judged, judged.once, run);
+        if (told || judged.defects.empty()) {
+            continue;
+        }
+        told = true;
+        add_values(outcome, judged, judged.defects, run);
+        for (const verdict::KnownErratum& erratum : known_errata(run, judged.defects)) {
+            result.explanation.push_back(fmt::format("{} ({}): {} Workaround: {} Source: {}",
+                                                     erratum.id, erratum.certainty, erratum.title,
+                                                     erratum.workaround, erratum.source));
+        }
+    }
+    if (hidden != 0) {
+        run.values.hidden.push_back(
+            fmt::format("what was sent in {} of {} settings: the tester's own port lost or cut "
+                        "frames",
+                        hidden, run.outcomes.size()));
+    }
+}
+
+// An unproven path is a cell of its own, and the only one that is judged.
+Cell path_cell(const PathFacts& path) {
+    Cell cell{.id = "path",
+              .toggles = {{"offloads", "all off"}, {"frames", "plain, of every kind"}},
+              .verdict = path.proven() ? CellVerdict::kPass : CellVerdict::kInconclusive,
+              .reason = fmt::format("{}", fmt::join(path_sentences(path), "; "))};
+    cell.measures = {
+        count_of("frames_to_tester", "plain frames sent by the device", path.to_tester.sent),
+        count_of("right_at_tester", "of them right at the tester", path.to_tester.right),
+        count_of("frames_to_device", "plain frames sent to the device", path.to_device.sent),
+        count_of("right_at_device", "of them right at the device", path.to_device.right),
+        count_of("mtu", "longest packet that passes", path.mtu, "bytes")};
+    return cell;
+}
+
+Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& plan,
+                              const PathFacts& path, verdict::ScenarioResult& result) {
+    TruthRun run{.driver = bench.info().driver,
+                 .kernel = kernel_release(bench.dut().hello()),
+                 .set = &plan.set};
+    const std::string& where =
+        bench.device().host.empty() ? bench.device().netns : bench.device().host;
+    run.device = fmt::format("{} ({}{}{})", bench.device().name, run.driver,
+                             where.empty() ? "" : " in ", where);
+    TRY(add_knowledge(context, bench.device().finish, run));
+    run.values.device = run.device;
+    run.values.path = path;
+    auto features = TRY(bench.dut().features(bench.device().name));
+    run.varied = varied_features(plan.set, features);
+    run.as_found = features;
+    run.left_out = left_out_of(bench, plan.set);
+    context.progress.step("path");
+    // With the device's offloads off, those of both directions.
+    Part<SettingOutcome> proof{.id = "tx",
+                               .features = run.varied,
+                               .points = {{Setting::Kind::kAllOff, ""}},
+                               .judge = [&](SettingOutcome&) {
+                                   return prove_path(bench, plan.maker, plan.set,
+                                                     receive_rows(context, bench), run.values.path);
+                               }};
+    std::ranges::copy(receive_features(features), std::back_inserter(proof.features));
+    const auto proven = TRY(run_part(bench, proof));
+    result.cells.push_back(path_cell(run.values.path));
+    if (!run.values.path.proven()) {
+        result.cells.push_back(proven.put_back);
+        return run;
+    }
+    const Part<SettingOutcome> part{.id = "tx",
+                                    .features = run.varied,
+                                    .points = settings_for(run.varied, features, plan.size),
+                                    .judge = [&](SettingOutcome& outcome) {
+                                        return send_setting(context, bench, plan, run, outcome);
+                                    }};
+    auto sent = TRY(run_part(bench, part));
+    run.outcomes = std::move(sent.outcomes);
+    auto cells = TRY(truth_cells(run, bench, context.options.out_dir));
+    std::ranges::move(cells, std::back_inserter(result.cells));
+    result.cells.push_back(sent.put_back);
+    result.controls.push_back(control_cell(run));
+    result.truth_tables.push_back(truth_table(run));
+    add_sent(run, result);
+    return run;
+}
+
+Status describe(Context& context, TruthBench& bench) {
+    auto facts = TRY(device_facts(
+        bench.dut(), bench.device().name,
+        fmt::format("DUT device {}{}{} of the offload truth table", bench.device().name,
+                    bench.device().label.empty() ? "" : " of ", bench.device().host)));
+    context.measured.know(std::move(facts));
+    context.measured.know(
+        port_facts({bench.tester_port()}, "Tester port of the offload truth table"));
+    return {};
+}
+
+Status run_on(Context& context, const TruthDevice& device, std::shared_ptr<agent::Client> dut,
+              lab::Overlay* overlay, verdict::ScenarioResult& result) {
+    auto bench = TRY(TruthBench::open(context, device, std::move(dut)));
+    if (overlay != nullptr) {
+        TRY(allow_super_frames(*bench));
+    }
+    TRY(describe(context, *bench));
+    auto far = TRY(FarEnd::take(context.journal, device));
+    const agent::DeviceInfo& info = bench->info();
+    PathFacts path{.to_tester = {},
+                   .to_device = {},
+                   .device = {.name = device.name,
+                              .netns = device.netns,
+                              .host = device.host,
+                              .mtu = info.mtu},
+                   .far = far.end()};
+    const std::uint32_t longest =
+        std::min({info.mtu, device.longest_packet, path.far.mtu == 0 ? info.mtu : path.far.mtu});
+    const auto mtu = TRY(find_mtu(*bench, longest));
+    path.mtu = mtu;
+    bench->limit_packets(mtu == 0 ? longest : mtu);
+    const auto plan = TRY(make_plan(context, *bench));
+    // Rules of a host that others use are not ours to replace, and what leaves unfinished by design
+    // says nothing of its tunnels.
+    const bool has_tunnels = overlay != nullptr || device.finish == lab::Finish::kByItself;
+    const auto features = TRY(bench->dut().features(device.name));
+    const std::size_t settings =
+        settings_for(varied_features(plan.set, features), features, plan.size).size();
+    context.progress.begin("offload-truth", 1 + settings + receive_steps(features) +
+                                                segment_steps() +
+                                                (has_tunnels ? tunnel_steps() : 0));
+    auto run = TRY(judge_device(context, *bench, plan, path, result));
+    if (!run.values.path.proven()) {
+        conclude_truth(run.values, result);
+        return {};
+    }
+    TRY(judge_receipt(context, *bench, run, result));
+    TRY(judge_tunnel_segments(context, *bench, run, result));
+    const Status judged =
+        has_tunnels ? judge_tunnels(context, *bench, overlay, run, result) : Status();
+    conclude_truth(run.values, result);
+    return judged;
+}
+
+TruthDevice device_of(const lab::MadeDut& dut, const std::string& name) {
+    const lab::CabledDevice cabled = dut.device();
+    return {.netns = cabled.netns,
+            .host = cabled.host,
+            .name = cabled.name,
+            .tester_netns = cabled.tester_netns,
+            .tester_port = {.name = cabled.tester_port,
+                            .device = tester::af_packet_device_for_long_frames(cabled.tester_port),
+                            .pool_mbufs = tester::kLongFrameMbufs},
+            .finish = dut.finish(),
+            .label = name};
+}
+
+// One DUT, from its start to its end. What kept it from being judged is a cell.
+Result<DutResult> run_on_dut(Context& context, const std::string& name) {
+    DutResult one{.name = name, .result = {.id = "offload-truth"}};
+    context.progress.begin(fmt::format("offload-truth of {}", name), 1);
+    context.progress.step(name + ".boot");
+    auto dut = context.lab.make_dut(name, context.journal);
+    const Status judged =
+        dut ? run_on(context, device_of(**dut, name), (*dut)->agent(), nullptr, one.result)
+            : Status(pass_on(dut.error()));
+    if (dut) {
+        const std::string host = (*dut)->device().host;
+        context.measured.know(
+            role_facts((*dut)->facts(), "DUT: " + (host.empty() ? "a pod of " + name : host)));
+        if (auto of_host = host_facts(*(*dut)->agent()); of_host && !host.empty()) {
+            for (verdict::FactGroup& group : *of_host) {
+                context.measured.know(std::move(group));
+            }
+        }
+    }
+    if (!judged && !context.journal.is_open()) {
+        return pass_on(judged.error());
+    }
+    if (!judged) {
+        one.failure = unjudged_cell(judged.error(), dut ? (*dut)->log() : "");
+        if (dut && one.failure->verdict == CellVerdict::kError) {
+            one.failure->evidence =
+                TRY(keep_evidence(context.options.out_dir, name + ".console.txt",
+                                  "what the guest's kernel said", (*dut)->log()));
+        }
+    }
+    return one;
+}
+
+Status run_on_duts(Context& context, verdict::ScenarioResult& result) {
+    std::vector<DutResult> all;
+    for (const std::string& name : context.lab.duts()) {
+        auto one = TRY(run_on_dut(context, name));
+        all.push_back(std::move(one));
+    }
+    conclude_duts(std::move(all), result);
+    return {};
+}
+
+}  // namespace
+
+Result<verdict::ScenarioResult> run_offload_truth(Context& context) {
+    verdict::ScenarioResult result;
+    if (context.options.device) {
+        TRY(run_on(context, *context.options.device, nullptr, nullptr, result));
+    } else if (!context.lab.duts().empty()) {
+        TRY(run_on_duts(context, result));
+    } else {
+        auto built = TRY(build_lab(context));
+        TRY(run_on(context, built.device, nullptr, built.overlay.get(), result));
+    }
+    return result;
+}
+
+}  // namespace pathproof::scenario

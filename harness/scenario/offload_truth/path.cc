@@ -1,0 +1,340 @@
+#include "harness/scenario/offload_truth/path.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dataplane/frame/template.h"
+#include "harness/agent/counters.h"
+#include "harness/offload/kernel_rx.h"
+#include "harness/tester/port_choice.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+using matrix::FrameBytes;
+using matrix::Probe;
+
+// With a tunnel's headers around 256 bytes a row has no room in less.
+constexpr std::uint32_t kLeastMtu = 704;
+constexpr std::size_t kMostAgain = 64;  // frames that are sent again
+constexpr std::size_t kLastTry = 8;     // and where nothing came at all
+constexpr auto kLongPatience = 1200ms;
+
+const std::vector<std::string> kMerging = {"rx-gro", "rx-gro-hw", "rx-lro", "rx-gro-list",
+                                           "rx-udp-gro-forwarding"};
+
+std::vector<std::string> known_merging(const std::vector<agent::Feature>& features) {
+    std::vector<std::string> names;
+    for (const std::string& name : kMerging) {
+        if (find_feature(features, name) != nullptr) {
+            names.push_back(name);
+        }
+    }
+    return names;
+}
+
+// What `ip` does not tell, for want of it, say, is no program.
+std::string xdp_of(agent::Client& host, const std::string& device) {
+    return host.xdp_program(device).value_or("");
+}
+
+// A datagram whose IP packet has so many bytes.
+Result<FrameBytes> packet_of(std::uint32_t bytes) {
+    constexpr std::uint32_t kHeaders = 28;
+    frame::FrameSpec spec;
+    spec.packet.source_mac = {{2, 0, 0, 0, 0, 1}};
+    spec.packet.destination_mac = {{2, 0, 0, 0, 0, 2}};
+    spec.packet.source = {frame::IpAddress::v4(0xc6120001), 20'000};
+    spec.packet.destination = {frame::IpAddress::v4(0xc6130001), 5201};
+    spec.payload.assign(bytes - kHeaders, 0x5a);
+    const auto made = TRY(frame::FrameTemplate::make(spec));
+    FrameBytes frame(made.size());
+    made.render(frame.data(), {});
+    return frame;
+}
+
+Result<bool> passes(TruthBench& bench, std::uint32_t bytes) {
+    const auto frame = TRY(packet_of(bytes));
+    const std::string& device = bench.device().name;
+    const auto there = TRY(bench.record([&]() -> Result<std::uint64_t> {
+        TRY(bench.dut().send_frames(device, {{.bytes = frame, .request = {}}}));
+        return 1;
+    }));
+    if (std::ranges::find(there.frames, frame) == there.frames.end()) {
+        return false;
+    }
+    TRY(bench.dut().start_capture({.device = device}));
+    const Status sent = bench.send({frame});
+    const auto back = TRY(bench.dut().stop_capture());
+    return sent &&
+           std::ranges::find(back.frames, frame, &agent::CapturedFrame::bytes) != back.frames.end();
+}
+
+// What became of the plain frames of one probe.
+void count_probe(const Probe& probe, const Carried& seen, PathCount& count) {
+    std::vector<FrameBytes> left = seen.wire;
+    std::size_t longest = 0;
+    std::uint64_t absent = 0;
+    for (const FrameBytes& intended : probe.intended) {
+        longest = std::max(longest, intended.size());
+        const auto exact = std::ranges::find(left, intended);
+        if (exact == left.end()) {
+            ++absent;
+        } else {
+            left.erase(exact);
+        }
+    }
+    const bool merged =
+        std::ranges::any_of(left, [&](const FrameBytes& bytes) { return bytes.size() > longest; });
+    count.sent += probe.intended.size();
+    count.right += probe.intended.size() - absent;
+    count.merged += merged ? absent : 0;
+    count.changed += merged ? 0 : std::min<std::uint64_t>(absent, left.size());
+}
+
+// Sends the probes and gives those that did not come as they were sent.
+Result<std::vector<Probe>> try_probes(TruthBench& bench, const matrix::ProbeMaker& maker,
+                                      const std::vector<Probe>& probes, PathCount& count) {
+    TesterTally tally;
+    const auto carried = TRY(bench.carry(probes, maker, tally));
+    std::vector<Probe> failed;
+    count = {.own_loss = tally.lost};
+    for (std::size_t at = 0; at < probes.size(); ++at) {
+        const std::uint64_t before = count.right;
+        count_probe(probes[at], carried[at], count);
+        if (count.right - before != probes[at].intended.size()) {
+            failed.push_back(probes[at]);
+        }
+    }
+    return failed;
+}
+
+// `again`: what the last try made of the frames that the first did not bring. Those that came now
+// are right.
+void amend(PathCount& count, const PathCount& again, std::uint64_t tried) {
+    count.right += again.right;
+    const std::uint64_t rest = count.sent - count.right;
+    if (tried == rest + again.right) {  // all of them were sent again
+        count.merged = again.merged;
+        count.changed = again.changed;
+    }
+    count.merged = std::min(count.merged, rest);
+    count.changed = std::min(count.changed, rest - count.merged);
+    count.own_loss += again.own_loss;
+}
+
+std::uint64_t frames_in(const std::vector<Probe>& probes) {
+    std::uint64_t frames = 0;
+    for (const Probe& probe : probes) {
+        frames += probe.intended.size();
+    }
+    return frames;
+}
+
+Status prove_sent(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
+                  PathFacts& path) {
+    PathCount& count = path.to_tester;
+    std::vector<Probe> plain;
+    for (const Probe& probe : set.probes) {
+        // What the tester cannot see as it was sent is not sent later either.
+        if (probe.label.index == 0 && !bench.blind_to(set.matrix.rows.at(probe.label.row))) {
+            plain.push_back(matrix::as_plain(probe));
+        }
+    }
+    auto failed = try_probes(bench, maker, plain, count);
+    const Pace first = bench.pace();
+    const std::vector<Pace> slower = {{32, first.patience}, {32, kLongPatience}};
+    for (const Pace& pace : slower) {
+        if (!failed || failed->empty() || (count.silent() && pace.patience == first.patience)) {
+            continue;
+        }
+        bench.set_pace(pace);
+        failed->resize(std::min(failed->size(), count.silent() ? kLastTry : kMostAgain));
+        const std::uint64_t tried = frames_in(*failed);
+        PathCount again;
+        failed = try_probes(bench, maker, *failed, again);
+        if (failed) {
+            // All that was tried again came: what was not tried again would have.
+            const bool all = again.proven();
+            const std::uint64_t rest = count.sent - count.right;
+            (pace.patience == first.patience ? path.paced : path.late) += all ? rest : again.right;
+            amend(count, all ? PathCount{.right = rest} : again, all ? rest : tried);
+        }
+    }
+    return failed ? Status() : Status(pass_on(failed.error()));
+}
+
+Status prove_received(TruthBench& bench, offload::RowSettings settings, PathFacts& path) {
+    settings.plain = true;
+    settings.probes = 1;
+    for (const auto patience : {settings.patience, std::chrono::milliseconds(kLongPatience)}) {
+        settings.patience = patience;
+        const auto receipt =
+            TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
+                                           settings, [](std::size_t, std::size_t) {}));
+        const PathCount before = path.to_device;
+        PathCount& count = path.to_device;
+        count = {.own_loss = receipt.run.objections.size()};
+        for (const offload::RxRow& row : receipt.run.received) {
+            const matrix::Deliveries& delivered = row.result.deliveries;
+            count.sent += row.result.frames;
+            count.right += row.result.frames - delivered.good_lost - delivered.bad_lost;
+            for (const matrix::RxFinding& finding : row.result.findings) {
+                if (finding.kind == matrix::RxFindingKind::kChanged) {
+                    count.changed += finding.frames;
+                    count.right -= std::min(count.right, finding.frames);
+                }
+            }
+        }
+        if (count.proven()) {
+            if (before.sent != 0) {
+                path.late += before.missing();
+                bench.set_pace({bench.pace().frames, 2 * patience});
+            }
+            return {};
+        }
+    }
+    return {};
+}
+
+bool is_of_a_checksum(const std::string& reason) {
+    return reason.find("CSUM") != std::string::npos || reason == "NO_SOCKET" ||
+           reason == "OTHERHOST" || reason == "UNHANDLED_PROTO" || reason == "SKB_CONSUMED";
+}
+
+}  // namespace
+
+FarEnd::~FarEnd() {
+    if (features_) {
+        // What fails here stays in the journal, which tries again and tells.
+        static_cast<void>(features_->put_back());
+    }
+}
+
+Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
+    FarEnd far;
+    far.end_.name = device.tester_port.name;
+    const auto behind = tester::kernel_port(device.tester_port.device);
+    if (!behind) {
+        return far;
+    }
+    far.end_.name = behind->interface;
+    far.end_.netns = device.tester_netns;
+    far.agent_ = TRY(agent::Client::start_in_netns(device.tester_netns));
+    const auto info = far.agent_->device(far.end_.name);
+    const auto before = far.agent_->features(far.end_.name);
+    if (!info || !before) {
+        return pass_on(info ? before.error() : info.error());
+    }
+    far.end_.mtu = info->mtu;
+    far.end_.xdp = xdp_of(*far.agent_, far.end_.name);
+    auto features = TRY(FeatureSwitch::take({journal, far.end_.netns, *far.agent_}, far.end_.name,
+                                            known_merging(*before)));
+    far.features_ = std::make_unique<FeatureSwitch>(std::move(features));
+    const auto taken = TRY(far.features_->set({Setting::Kind::kAllOff, ""}));
+    for (const std::string& name : known_merging(taken.features)) {
+        if (find_feature(taken.features, name)->active) {
+            far.end_.merging.push_back(name);
+        }
+    }
+    return far;
+}
+
+Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest) {
+    const auto whole = passes(bench, longest);
+    if (!whole || *whole) {
+        return whole ? Result<std::uint32_t>(longest)
+                     : Result<std::uint32_t>(pass_on(whole.error()));
+    }
+    std::uint32_t carried = kLeastMtu;
+    const auto least = passes(bench, carried);
+    if (!least || !*least) {
+        return least ? Result<std::uint32_t>(0) : Result<std::uint32_t>(pass_on(least.error()));
+    }
+    for (std::uint32_t refused = longest; refused - carried > 1;) {
+        const std::uint32_t middle = carried + (refused - carried) / 2;
+        const auto passed = TRY(passes(bench, middle));
+        (passed ? carried : refused) = middle;
+    }
+    return carried;
+}
+
+Status prove_path(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
+                  const offload::RowSettings& received, PathFacts& path) {
+    path.device.xdp = xdp_of(bench.dut(), path.device.name);
+    DropWatch watch(bench.dut(), path.device, path.far);
+    Status proven = prove_sent(bench, maker, set, path);
+    if (proven && !path.to_tester.silent()) {
+        proven = prove_received(bench, received, path);
+    }
+    auto drops = watch.stop();
+    if (!drops) {
+        return proven ? Status(pass_on(drops.error())) : proven;
+    }
+    path.drops = std::move(*drops);
+    path.backlog = watch.backlog();
+    return proven;
+}
+
+DropWatch::DropWatch(agent::Client& dut, PathEnd device, const PathEnd& far)
+    : dut_(dut), device_(std::move(device)) {
+    if (const Status started = dut.start_path_watch(); !started) {
+        why_not_ = started.error().message;
+        return;
+    }
+    watched_ = true;
+    // The far end is this machine's; a DPDK port on hardware is nobody's namespace.
+    if (!device_.host.empty()) {
+        backlog_before_ = agent::backlog_drops();
+    }
+    if (far.name.empty() || (device_.host.empty() && device_.netns == far.netns)) {
+        return;
+    }
+    auto tracer = drops::DropTracer::start({.netns = far.netns});
+    if (tracer) {
+        far_ = far;
+        tracer_ = std::move(*tracer);
+    } else {
+        why_not_ = tracer.error().message;
+    }
+}
+
+DropWatch::~DropWatch() {
+    if (watched_) {
+        static_cast<void>(dut_.stop_path_watch());  // an agent that is gone watches no more
+    }
+}
+
+Result<std::vector<PathDrop>> DropWatch::stop() {
+    std::vector<PathDrop> all;
+    if (!std::exchange(watched_, false)) {
+        return all;
+    }
+    const auto add = [&](const drops::DropSummary& summary, const PathEnd& end) {
+        for (const drops::DropCount& count : summary.counts) {
+            if (!is_of_a_checksum(count.reason)) {
+                all.push_back({count.reason, count.location, end, count.packets});
+            }
+        }
+    };
+    const agent::PathEvents seen = TRY(dut_.stop_path_watch());
+    backlog_ = seen.backlog + (device_.host.empty() ? 0 : agent::backlog_drops() - backlog_before_);
+    why_not_ = why_not_.empty() ? seen.untraced : why_not_;
+    add(seen.drops, device_);
+    if (tracer_) {
+        const drops::DropSummary summary = tracer_->stop();
+        if (summary.scope == drops::Scope::kNamespace) {
+            add(summary, far_);
+        } else {
+            why_not_ = summary.scope_reason;
+        }
+    }
+    if (!why_not_.empty()) {
+        all.clear();
+    }
+    std::ranges::stable_sort(all, std::greater<>(), &PathDrop::packets);
+    return all;
+}
+
+}  // namespace pathproof::scenario

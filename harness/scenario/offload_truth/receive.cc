@@ -1,0 +1,445 @@
+#include "harness/scenario/offload_truth/receive.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "dataplane/judge/explain.h"
+#include "harness/offload/defects.h"
+#include "harness/offload/kernel_rx.h"
+#include "harness/offload/truth.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth/counters.h"
+#include "harness/scenario/offload_truth/part.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using offload::Findings;
+using verdict::Cell;
+using verdict::CellVerdict;
+
+struct ReceiveOutcome {
+    Setting setting;
+    SettingTaken taken;
+    offload::RowsRun run;
+    Findings findings;
+    std::vector<offload::Defect> once;  // seen once, not confirmed
+    std::vector<offload::Defect> silences;
+    KindCounts counts;
+    bool counted = false;
+
+    std::string id() const { return "rx." + setting.id(); }
+};
+
+using ReceiveRun = PartRun<ReceiveOutcome>;
+
+bool is_on(const std::vector<agent::Feature>& features, const std::string& name) {
+    const agent::Feature* feature = find_feature(features, name);
+    return feature != nullptr && feature->active;
+}
+
+// What a NIC with rx-checksum on could vouch for: where it never does, that is said. Of a virtual
+// device nobody expects it.
+port::PortInfo promises_of(const TruthRun& run, const SettingTaken& taken) {
+    port::PortInfo device{.name = run.device, .device = run.device, .driver = run.driver};
+    if (run.wire == WireKind::kCable && is_on(taken.features, "rx-checksum")) {
+        device.rx_offloads = {"UDP_CKSUM", "TCP_CKSUM"};
+    }
+    return device;
+}
+
+}  // namespace
+
+offload::RowSettings receive_rows(const Context& context, const TruthBench& bench) {
+    const bool full = context.options.has("full");
+    return {
+        .directions = offload::Directions::kReceived,
+        .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
+        .seed = context.options.seed,
+        .probes = full ? kProbesFull : kProbesQuick,
+        .mtu = bench.device().longest_packet,
+        .also_received = plain_rows({.handover = matrix::Handover::kSoftware},
+                                    {matrix::RxInput::kGood, matrix::RxInput::kBadInnerTransport}),
+        .only_also = false,
+        .patience = bench.pace().patience / 2};
+}
+
+namespace {
+
+bool is_same(const offload::Defect& a, const offload::Defect& b) {
+    return a.place == b.place && a.title == b.title &&
+           (a.place != "frame" || (a.frames == b.frames && a.rows.size() == b.rows.size()));
+}
+
+// The rows behind the defects are received once more; what does not show again is not held against
+// the device.
+Status confirm_received(const Context& context, TruthBench& bench, const port::PortInfo& device,
+                        ReceiveOutcome& outcome) {
+    std::set<std::size_t> rows;
+    for (const offload::Defect& defect : outcome.findings.defects) {
+        rows.insert(defect.rows.begin(), defect.rows.end());
+    }
+    if (rows.empty()) {
+        return {};
+    }
+    offload::RowSettings settings = receive_rows(context, bench);
+    settings.only_also = true;
+    settings.also_received.clear();
+    for (const std::size_t row : rows) {
+        settings.also_received.push_back(outcome.run.received[row].row);
+    }
+    auto receipt =
+        TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
+                                       settings, [](std::size_t, std::size_t) {}));
+    const Findings again = offload::find_defects(receipt.run, device, {});
+    std::vector<offload::Defect> confirmed;
+    for (offload::Defect& defect : outcome.findings.defects) {
+        const bool shown = std::ranges::any_of(
+            again.defects, [&](const offload::Defect& other) { return is_same(defect, other); });
+        (shown ? confirmed : outcome.once).push_back(std::move(defect));
+    }
+    outcome.findings.defects = std::move(confirmed);
+    for (const offload::Defect& defect : outcome.once) {
+        for (const std::size_t row : defect.rows) {
+            const auto at = std::distance(rows.begin(), rows.find(row));
+            outcome.run.received[row].result =
+                receipt.run.received[static_cast<std::size_t>(at)].result;
+            outcome.run.received[row].result.findings.clear();
+        }
+    }
+    // A loss that was none the second time took nothing that is judged.
+    outcome.run.objections = std::move(receipt.run.objections);
+    return {};
+}
+
+Status measure(Context& context, TruthBench& bench, const TruthRun& run,
+               const AddressedDevice* addressed, ReceiveOutcome& outcome) {
+    context.progress.step(outcome.id());
+    auto receipt = TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(),
+                                                  bench.device().name, receive_rows(context, bench),
+                                                  [](std::size_t, std::size_t) {}));
+    outcome.run = std::move(receipt.run);
+    const port::PortInfo device = promises_of(run, outcome.taken);
+    outcome.findings = offload::find_defects(outcome.run, device, {});
+    outcome.silences = offload::take_silences(outcome.findings);
+    TRY(confirm_received(context, bench, device, outcome));
+    offload::explain_by_errata(outcome.findings, outcome.run, run.errata, device, "");
+    if (addressed != nullptr) {
+        outcome.counts = TRY(count_addressed(bench, *addressed, context.options.seed));
+        outcome.counted = true;
+    }
+    return {};
+}
+
+Cell cell_of(const ReceiveOutcome& outcome) {
+    const offload::KernelReceived seen = offload::count_received(outcome.run);
+    Cell cell{
+        .id = outcome.id(),
+        .toggles = {{"offloads", outcome.setting.title()}, {"frames", "received, good and bad"}},
+        .verdict = CellVerdict::kPass};
+    cell.measures = {
+        count_of("frames_received", "frames sent to the device", seen.frames),
+        count_of("frames_bad", "of them with a wrong checksum", seen.bad),
+        count_of("claims", "transport checksums that a claim was made of", seen.claimed),
+        count_of("verifiable", "of so many that can be judged", seen.verifiable)};
+    std::vector<std::string> signatures;
+    for (const offload::Defect& defect : outcome.findings.defects) {
+        signatures.push_back(defect.signature());
+    }
+    if (!outcome.run.objections.empty()) {
+        cell.verdict = CellVerdict::kError;
+        cell.reason = fmt::format("{}", fmt::join(outcome.run.objections, "; "));
+    } else if (!signatures.empty()) {
+        cell.verdict = CellVerdict::kFail;
+        cell.cause = outcome.findings.defects.front().title;
+        cell.reason = fmt::format("{}", fmt::join(signatures, ", "));
+    } else if (!outcome.once.empty()) {
+        const offload::Defect& once = outcome.once.front();
+        cell.verdict = CellVerdict::kInconclusive;
+        cell.reason =
+            fmt::format("seen once, not confirmed: {}, {} frames", once.signature(), once.frames);
+    }
+    return cell;
+}
+
+// The frames behind the defects of one condition, with every field explained.
+Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
+                          const std::vector<const offload::Defect*>& defects, TruthBench& bench,
+                          const std::string& out_dir) {
+    Cell cell{
+        .id = outcome.id() + "." + offload::condition_word(condition),
+        .toggles = {{"offloads", outcome.setting.title()},
+                    {"frames", std::string("received: ") + offload::condition_name(condition)}},
+        .verdict = CellVerdict::kFail};
+    std::vector<std::string> signatures;
+    std::vector<matrix::FrameBytes> frames;
+    std::string text;
+    std::uint64_t wrong = 0;
+    for (const offload::Defect* each : defects) {
+        const offload::Defect& defect = *each;
+        signatures.push_back(defect.signature());
+        cell.cause = cell.cause.empty() ? defect.title : cell.cause;
+        wrong += defect.frames;
+        text += fmt::format("{}: {} frames in {} rows; {}\n", defect.signature(), defect.frames,
+                            defect.rows.size(), defect.where);
+        if (!defect.specimen.wire.empty()) {
+            frames.push_back(defect.specimen.wire);
+            text += fmt::format("frame {} of the pcapng, as it was sent to the device:\n{}\n",
+                                frames.size(),
+                                judge::explain(defect.specimen.wire,
+                                               judge::Evidence{.tunnels = outcome.run.tunnels}));
+        }
+    }
+    cell.reason = fmt::format("{}", fmt::join(signatures, ", "));
+    cell.measures = {count_of("frames_wrong", "frames falsely described or not delivered", wrong)};
+    if (!frames.empty()) {
+        cell.measures.push_back(words_of("specimen", "one such frame, as it was sent to the device",
+                                         fmt::format("{:02x}", fmt::join(frames.front(), ""))));
+    }
+    cell.evidence = TRY(bench.keep(out_dir, cell.id, frames, text));
+    return cell;
+}
+
+Status add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& out_dir,
+                 std::vector<Cell>& cells) {
+    for (const ReceiveOutcome& outcome : run.outcomes) {
+        cells.push_back(cell_of(outcome));
+        for (std::size_t condition = 0; condition < offload::kConditions; ++condition) {
+            const auto defects = offload::defects_in(outcome.run, outcome.findings,
+                                                     profile::Direction::kReceive, condition);
+            if (defects.empty()) {
+                continue;
+            }
+            auto cell = TRY(failing_cell(outcome, condition, defects, bench, out_dir));
+            cells.push_back(std::move(cell));
+        }
+    }
+    return {};
+}
+
+// "set off, is off"
+std::string set_and_is(const ReceiveOutcome& outcome, const std::string& feature) {
+    return fmt::format("set {}, is {}",
+                       outcome.setting.kind == Setting::Kind::kOneOff ? "off" : "on",
+                       is_on(outcome.taken.features, feature) ? "on" : "off");
+}
+
+// Of the features under a setting: "rx-checksum on, rx-gro off".
+std::string state_of(const std::vector<agent::Feature>& features) {
+    std::vector<std::string> words;
+    for (const std::string& name : receive_features(features)) {
+        words.push_back(fmt::format("{} {}", name, is_on(features, name) ? "on" : "off"));
+    }
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string label_of(const Setting& setting) {
+    switch (setting.kind) {
+        case Setting::Kind::kAsFound: return "rx-checksum";
+        case Setting::Kind::kOneOff: return setting.feature + ", alone off";
+        case Setting::Kind::kOneOn:
+        case Setting::Kind::kAllOn:
+        case Setting::Kind::kAllOff: break;
+    }
+    return "rx-checksum and rx-gro, both on";
+}
+
+void describe_row(const TruthRun& run, const ReceiveOutcome& outcome,
+                  const std::vector<agent::Feature>& as_found, verdict::TruthRow& row) {
+    const bool found = outcome.setting.kind == Setting::Kind::kAsFound;
+    const std::string feature =
+        outcome.setting.feature.empty() ? "rx-checksum" : outcome.setting.feature;
+    row.expected = expectation_of(run, feature);
+    row.advertised = found ? advertised(as_found, feature) : set_and_is(outcome, feature);
+    std::vector<std::string> sentences;
+    for (const offload::Defect& defect : outcome.findings.defects) {
+        sentences.push_back(
+            fmt::format("{}: {} frames; {}", defect.signature(), defect.frames, defect.where));
+        row.errata.insert(row.errata.end(), defect.errata.begin(), defect.errata.end());
+    }
+    for (const offload::Defect& silence : outcome.silences) {
+        sentences.push_back(fmt::format(
+            "vouches for no {} checksum of {}: the kernel checks each by itself, which costs CPU",
+            silence.place, silence.frames));
+    }
+    row.finding = fmt::format("{}", fmt::join(sentences, "; "));
+}
+
+verdict::TruthTable claims_table(const TruthRun& run, const ReceiveRun& received) {
+    verdict::TruthTable table{.title = "Receive offloads: what is said of good and bad frames",
+                              .device = run.device};
+    std::uint64_t frames = 0;
+    for (std::size_t i = 0; i < offload::kConditions; ++i) {
+        table.conditions.emplace_back(offload::condition_name(i));
+    }
+    for (const ReceiveOutcome& outcome : received.outcomes) {
+        verdict::TruthRow row = offload::kernel_claims(outcome.run, outcome.id());
+        row.offload = label_of(outcome.setting);
+        describe_row(run, outcome, received.as_found, row);
+        table.rows.push_back(std::move(row));
+        frames += offload::count_received(outcome.run).frames;
+    }
+    for (const ReceiveOutcome& outcome : received.outcomes) {
+        verdict::TruthRow row = offload::kernel_delivery(outcome.run, outcome.id());
+        row.offload = "delivery, " + outcome.setting.title();
+        row.advertised = "-";
+        table.rows.push_back(std::move(row));
+    }
+    table.excluded = fmt::format(
+        "{} frames, good ones and each layer bad singly and doubly. csum valid: "
+        "TP_STATUS_CSUM_VALID "
+        "of PACKET_AUXDATA, and true of every frame that it was said of; the kernel says nothing "
+        "of "
+        "IP headers, and calls nothing bad.",
+        frames);
+    return table;
+}
+
+void add_counter_values(const CounterVerdict& judged, const std::string& setting,
+                        std::vector<WrongValue>& values) {
+    for (std::size_t i = 0; i < kCountedKinds; ++i) {
+        for (const verdict::Observation& seen :
+             {judged.kernel.observed[i], judged.driver.observed[i]}) {
+            if (seen.observed == verdict::Observed::kWrong) {
+                values.push_back({.part = TruthPart::kCounters,
+                                  .setting = setting,
+                                  .title = fmt::format("{}", fmt::join(seen.names, ", ")),
+                                  .place = counted_kinds()[i].name,
+                                  .where = seen.note,
+                                  .wrong = std::min(seen.wrong, seen.frames),
+                                  .frames = seen.frames,
+                                  .observations = 2,
+                                  .meaning = "Frames with bad checksums are taken, lost or counted "
+                                             "wrongly: " +
+                                             seen.note + "."});
+            }
+        }
+    }
+}
+
+verdict::TruthTable counters_table(TruthRun& run, const ReceiveRun& received,
+                                   const std::string& why_not, std::vector<Cell>& cells) {
+    verdict::TruthTable table{
+        .title = "Bad frames to the kernel's own address: taken, refused, counted",
+        .device = run.device};
+    for (const CountedKind& kind : counted_kinds()) {
+        table.conditions.emplace_back(kind.name);
+    }
+    std::vector<verdict::TruthRow> of_driver;
+    for (const ReceiveOutcome& outcome : received.outcomes) {
+        if (!outcome.counted) {
+            continue;
+        }
+        CounterVerdict judged =
+            judge_counters(outcome.counts, outcome.setting.id(), outcome.setting.title());
+        add_counter_values(judged, outcome.setting.title(), run.values.wrong);
+        judged.kernel.offload = "InCsumErrors, " + outcome.setting.title();
+        judged.driver.offload = "ethtool -S, " + outcome.setting.title();
+        for (verdict::TruthRow* row : {&judged.kernel, &judged.driver}) {
+            row->advertised = is_on(outcome.taken.features, "rx-checksum") ? "on" : "off";
+        }
+        table.rows.push_back(std::move(judged.kernel));
+        of_driver.push_back(std::move(judged.driver));
+        cells.push_back(std::move(judged.cell));
+    }
+    // A driver without such counters is told of once.
+    const bool any = std::ranges::any_of(received.outcomes, [](const ReceiveOutcome& outcome) {
+        return std::ranges::any_of(outcome.counts,
+                                   [](const KindCount& count) { return !count.driver.empty(); });
+    });
+    if (!any && !of_driver.empty()) {
+        of_driver.resize(1);
+        of_driver.front().offload = "ethtool -S";
+    }
+    std::ranges::move(of_driver, std::back_inserter(table.rows));
+    table.excluded =
+        why_not.empty()
+            ? "Held against the judge's own count of the same frames: /proc/net/snmp, snmp6 and "
+              "netstat, and the driver's own counters of bad checksums where it has any. SCTP is "
+              "not counted here: its module keeps its own."
+            : "Not measured: " + why_not;
+    return table;
+}
+
+std::uint64_t frames_in(const ReceiveOutcome& outcome, const std::vector<std::size_t>& rows) {
+    std::uint64_t frames = 0;
+    for (const std::size_t row : rows) {
+        frames += outcome.run.received[row].result.frames;
+    }
+    return frames;
+}
+
+// What the receiving side adds to what is said of the device.
+void add_values(const ReceiveRun& received, const std::vector<Cell>& counter_cells, TruthRun& run) {
+    const auto clean = std::ranges::find_if(received.outcomes, [](const ReceiveOutcome& outcome) {
+        return outcome.findings.defects.empty() && outcome.once.empty();
+    });
+    for (const ReceiveOutcome& outcome : received.outcomes) {
+        run.values.received += offload::count_received(outcome.run).frames;
+        for (const offload::Defect& silence : outcome.silences) {
+            run.values.unvouched.push_back(
+                {outcome.setting.title(), silence.place, silence.frames});
+        }
+        for (const auto* defects : {&outcome.findings.defects, &outcome.once}) {
+            for (const offload::Defect& defect : *defects) {
+                const std::uint64_t frames = frames_in(outcome, defect.rows);
+                WrongValue value{.part = TruthPart::kReceived,
+                                 .setting = outcome.setting.title(),
+                                 .title = defect.title,
+                                 .place = defect.place,
+                                 .where = defect.where,
+                                 .wrong = std::min(defect.frames, frames),
+                                 .frames = frames,
+                                 .observations = defects == &outcome.once ? 1u : 2u};
+                value.meaning = fmt::format("What the device says of received frames: {}, {}.",
+                                            defect.signature(), defect.where);
+                if (clean != received.outcomes.end() &&
+                    outcome.setting.kind == Setting::Kind::kAsFound) {
+                    value.cure = fmt::format(
+                        "{} on {}. Seen in this run: nothing false is said of any frame then.",
+                        state_of(clean->taken.features), run.device);
+                    value.before = outcome.id();
+                    value.after = clean->id();
+                }
+                run.values.wrong.push_back(std::move(value));
+            }
+        }
+    }
+    for (const Cell& cell : counter_cells) {
+        if (cell.verdict == CellVerdict::kInconclusive) {
+            run.values.hidden.push_back(fmt::format("{}: {}", cell.id, cell.reason));
+        }
+    }
+}
+
+}  // namespace
+
+std::size_t receive_steps(const std::vector<agent::Feature>& features) {
+    return receive_settings_for(features).size();
+}
+
+Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
+                     verdict::ScenarioResult& result) {
+    auto addressed = AddressedDevice::take(bench.host(), bench.device().name);
+    const Part<ReceiveOutcome> part{.id = "rx",
+                                    .features = receive_features(run.as_found),
+                                    .points = receive_settings_for(run.as_found),
+                                    .judge = [&](ReceiveOutcome& outcome) {
+                                        return measure(context, bench, run,
+                                                       addressed ? &*addressed : nullptr, outcome);
+                                    }};
+    const ReceiveRun received = TRY(run_part(bench, part));
+    TRY(add_cells(received, bench, context.options.out_dir, result.cells));
+    result.truth_tables.push_back(claims_table(run, received));
+    std::vector<Cell> counter_cells;
+    result.truth_tables.push_back(
+        counters_table(run, received, addressed ? "" : addressed.error().message, counter_cells));
+    add_values(received, counter_cells, run);
+    std::ranges::move(counter_cells, std::back_inserter(result.cells));
+    result.cells.push_back(received.put_back);
+    return {};
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,205 @@
+#include "harness/scenario/offload_truth/settings.h"
+
+#include <algorithm>
+
+#include "harness/scenario/measures.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using agent::Feature;
+
+bool may_change(const Feature& feature) {
+    return feature.available && !feature.never_changed;
+}
+
+// Checksums before what is built on them (netdev_fix_features()).
+int rank(const std::string& feature) {
+    static const std::vector<std::string> kFirst = {"tx-scatter-gather", "tx-generic-segmentation",
+                                                    "tx-tcp-segmentation"};
+    if (feature.starts_with("tx-checksum-")) {
+        return 0;
+    }
+    return static_cast<int>(std::ranges::find(kFirst, feature) - kFirst.begin()) + 1;
+}
+
+}  // namespace
+
+const Feature* find_feature(const std::vector<Feature>& features, const std::string& name) {
+    const auto found = std::ranges::find(features, name, &Feature::name);
+    return found == features.end() ? nullptr : &*found;
+}
+
+std::string Setting::id() const {
+    switch (kind) {
+        case Kind::kAsFound: return "as-found";
+        case Kind::kAllOff: return "all-off";
+        case Kind::kAllOn: return "all-on";
+        case Kind::kOneOff: return feature + ".off";
+        case Kind::kOneOn: break;
+    }
+    return feature + ".on";
+}
+
+std::string Setting::title() const {
+    switch (kind) {
+        case Kind::kAsFound: return "as found";
+        case Kind::kAllOff: return "all off";
+        case Kind::kAllOn: return "all on";
+        case Kind::kOneOff: return feature + " alone off";
+        case Kind::kOneOn: break;
+    }
+    return feature + " alone on";
+}
+
+std::vector<Setting> settings_for(const std::vector<std::string>& varied,
+                                  const std::vector<Feature>& features, MatrixSize size) {
+    std::vector<Setting> settings = {{Setting::Kind::kAsFound, ""}};
+    std::vector<std::string> changeable;
+    for (const std::string& name : varied) {
+        const Feature* feature = find_feature(features, name);
+        if (feature != nullptr && may_change(*feature)) {
+            changeable.push_back(name);
+        }
+    }
+    if (changeable.empty()) {
+        return settings;
+    }
+    settings.push_back({Setting::Kind::kAllOff, ""});
+    settings.push_back({Setting::Kind::kAllOn, ""});
+    for (const std::string& name : changeable) {
+        settings.push_back({Setting::Kind::kOneOff, name});
+        if (size == MatrixSize::kFull || !find_feature(features, name)->active) {
+            settings.push_back({Setting::Kind::kOneOn, name});
+        }
+    }
+    return settings;
+}
+
+std::vector<Setting> receive_settings_for(const std::vector<Feature>& features) {
+    std::vector<Setting> settings = {{Setting::Kind::kAsFound, ""}};
+    bool any_off = false;
+    for (const std::string& name : receive_features(features)) {
+        const Feature* feature = find_feature(features, name);
+        if (!may_change(*feature)) {
+            continue;
+        }
+        any_off |= !feature->active;
+        if (feature->active) {
+            settings.push_back({Setting::Kind::kOneOff, name});
+        }
+    }
+    if (any_off) {
+        settings.push_back({Setting::Kind::kAllOn, ""});
+    }
+    return settings;
+}
+
+std::vector<std::string> receive_features(const std::vector<Feature>& features) {
+    std::vector<std::string> names;
+    for (const char* name : {"rx-checksum", "rx-gro"}) {
+        if (find_feature(features, name) != nullptr) {
+            names.emplace_back(name);
+        }
+    }
+    return names;
+}
+
+Result<FeatureSwitch> FeatureSwitch::take(const TruthHost& host, const std::string& device,
+                                          std::vector<std::string> varied) {
+    FeatureSwitch taken(host, device);
+    taken.as_found_ = TRY(host.agent().features(device));
+    std::ranges::stable_sort(varied, {}, rank);
+    taken.varied_ = std::move(varied);
+    return taken;
+}
+
+Status FeatureSwitch::try_one(const std::string& feature, bool on, SettingTaken& taken) {
+    auto trial = TRY(host_.try_feature(device_, feature, on));
+    taken.trials.push_back(std::move(trial));
+    return {};
+}
+
+Status FeatureSwitch::try_all(bool on, const std::string& except, SettingTaken& taken) {
+    for (const std::string& feature : varied_) {
+        if (feature == except) {
+            continue;
+        }
+        TRY(try_one(feature, on, taken));
+    }
+    return {};
+}
+
+Result<SettingTaken> FeatureSwitch::set(const Setting& setting) {
+    TRY(put_back());
+    SettingTaken taken;
+    Status tried;
+    switch (setting.kind) {
+        case Setting::Kind::kAsFound: break;
+        case Setting::Kind::kAllOff: tried = try_all(false, "", taken); break;
+        case Setting::Kind::kAllOn: tried = try_all(true, "", taken); break;
+        case Setting::Kind::kOneOff:
+            tried = try_one(setting.feature, false, taken);
+            tried = tried && !setting.with.empty() ? try_one(setting.with, false, taken) : tried;
+            break;
+        case Setting::Kind::kOneOn:
+            tried = try_all(false, setting.feature, taken);
+            tried = tried ? try_one(setting.feature, true, taken) : tried;
+            break;
+    }
+    if (!tried) {
+        return pass_on(tried.error());
+    }
+    taken.features = TRY(host_.agent().features(device_));
+    return taken;
+}
+
+Status FeatureSwitch::look_again(SettingTaken& taken) {
+    const auto now = TRY(host_.agent().features(device_));
+    for (const Feature& then : taken.features) {
+        const Feature* feature = find_feature(now, then.name);
+        if (feature != nullptr && feature->active != then.active) {
+            taken.forgotten.push_back({then.name, then.active, feature->active, false});
+        }
+    }
+    return {};
+}
+
+Result<std::vector<agent::FeatureChange>> FeatureSwitch::put_back() {
+    std::vector<std::pair<std::string, bool>> wanted;
+    const auto now = TRY(host_.agent().features(device_));
+    for (const Feature& found : as_found_) {
+        const Feature* feature = find_feature(now, found.name);
+        if (may_change(found) && feature != nullptr && *feature != found) {
+            wanted.emplace_back(found.name, found.requested);
+        }
+    }
+    // A device that does not take them is found out below, by what it has afterwards.
+    TRY(wanted.empty() ? Status() : host_.request_features(device_, wanted));
+    const auto after = TRY(host_.agent().features(device_));
+    std::vector<agent::FeatureChange> left;
+    for (const Feature& found : as_found_) {
+        const Feature* feature = find_feature(after, found.name);
+        if (feature == nullptr || feature->active != found.active ||
+            feature->requested != found.requested) {
+            left.push_back(
+                {found.name, found.active, feature != nullptr && feature->active, false});
+        }
+    }
+    return left;
+}
+
+verdict::Cell put_back_cell(const std::string& id, const std::vector<agent::FeatureChange>& left) {
+    verdict::Cell cell{.id = id, .toggles = {{"offloads", "put back"}}};
+    cell.verdict = left.empty() ? verdict::CellVerdict::kPass : verdict::CellVerdict::kFail;
+    for (const agent::FeatureChange& change : left) {
+        cell.reason +=
+            fmt::format("{}{} was {} and is {}", cell.reason.empty() ? "" : ", ", change.name,
+                        change.before ? "on" : "off", change.after ? "on" : "off");
+    }
+    cell.measures = {
+        count_of("flags_not_as_before", "flags that are not as they were found", left.size())};
+    return cell;
+}
+
+}  // namespace pathproof::scenario

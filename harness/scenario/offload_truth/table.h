@@ -1,0 +1,56 @@
+// The truth table and the cells of a run: profile expects, driver advertises, wire observed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/profile/errata.h"
+#include "harness/profile/profile.h"
+#include "harness/scenario/offload_truth/conclude.h"
+#include "harness/scenario/offload_truth/judge.h"
+#include "harness/scenario/offload_truth/rows.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::scenario {
+
+// Everything that a run learnt of one device.
+struct TruthRun {
+    std::string device;  // "eth0 (veth) in pp-1a2b-node-a"
+    std::string driver;
+    std::string kernel;  // `uname -r`
+    WireKind wire = WireKind::kCable;
+    std::optional<profile::Profile> profile;
+    std::vector<profile::Erratum> errata;
+    std::vector<agent::Feature> as_found;
+    std::vector<std::string> varied;
+    const ProbeSet* set = nullptr;
+    std::vector<SettingOutcome> outcomes;
+    std::vector<std::string> left_out;  // what of the matrix was not sent, each with the reason
+    TruthValues values;                 // what is said of all this
+};
+
+// What the profile says of a feature; empty without a profile or a word on it.
+std::string expectation_of(const TruthRun& run, const std::string& feature);
+
+// "on", "off [fixed]", "not there".
+std::string advertised(const std::vector<agent::Feature>& features, const std::string& name);
+
+verdict::TruthTable truth_table(const TruthRun& run);
+
+// One cell a setting, and one for each condition under it that came out wrong, with its evidence.
+Result<std::vector<verdict::Cell>> truth_cells(const TruthRun& run, TruthBench& bench,
+                                               const std::string& out_dir);
+
+// The judgement of one condition, or of all, under a setting.
+Judged judge_condition(const TruthRun& run, const SettingOutcome& outcome,
+                       std::optional<Condition> condition);
+
+// "tx.all-off", "tx.as-found.tso".
+std::string cell_id(const Setting& setting, std::optional<Condition> condition);
+
+// Documented defects that look like these, the surest first.
+std::vector<verdict::KnownErratum> known_errata(const TruthRun& run,
+                                                const std::vector<Defect>& defects);
+
+}  // namespace pathproof::scenario

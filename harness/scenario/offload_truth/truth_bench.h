@@ -1,0 +1,89 @@
+// A device under test with an agent beside it and the tester's port at the far end of its cable:
+// probes go in with exact offload metadata, and what crosses the wire comes back as bytes.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/matrix/probe.h"
+#include "harness/agent/client.h"
+#include "harness/scenario/offload_truth/truth_host.h"
+#include "harness/scenario/scenario.h"
+#include "harness/tester/client.h"
+
+namespace pathproof::scenario {
+
+// What became of one probe.
+struct Carried {
+    std::vector<matrix::FrameBytes> wire;  // in the order in which it came
+    std::string refusal;                   // the kernel would not take it; empty: it did
+};
+
+// What the tester itself saw, lost or could not place.
+struct TesterTally {
+    std::uint64_t received = 0;
+    std::uint64_t lost = 0;    // or cut to its buffers, by the tester's own port: none is judged
+    std::uint64_t strays = 0;  // frames that are none of ours, or cannot be told to be
+    void operator+=(const TesterTally& other);
+};
+
+// How frames are sent, for a path that is slow or has little room.
+struct Pace {
+    // At a time: as many fit the tester's ring even if its lcore sleeps through all of them.
+    std::size_t frames = 480;
+    std::chrono::milliseconds patience{100};  // for what has not come yet
+    bool operator==(const Pace&) const = default;
+};
+
+class TruthBench {
+  public:
+    // Starts the agent and the tester.
+    // `dut`: the agent on the device's host; null: that of the lab, or one that is started for it.
+    static Result<std::unique_ptr<TruthBench>> open(Context& context, const TruthDevice& device,
+                                                    std::shared_ptr<agent::Client> dut);
+
+    agent::Client& dut() { return *dut_; }
+    const TruthHost& host() const { return *host_; }
+    const TruthDevice& device() const { return device_; }
+    const agent::DeviceInfo& info() const { return info_; }
+    const port::PortInfo& tester_port() const { return tester_->ports().front(); }
+    tester::Client& tester() { return *tester_; }
+    const Pace& pace() const { return pace_; }
+    void set_pace(const Pace& pace) { pace_ = pace; }
+    // No longer IP packet crosses the path, or is to be sent.
+    void limit_packets(std::uint32_t bytes) { device_.longest_packet = bytes; }
+
+    // Why the tester's port cannot show frames of this row as they are on the wire; nothing if it
+    // can.
+    std::optional<std::string> blind_to(const matrix::Row& row) const;
+    // One for each probe.
+    Result<std::vector<Carried>> carry(const std::vector<matrix::Probe>& probes,
+                                       const matrix::ProbeMaker& maker, TesterTally& tally);
+    // Frames out of the tester's port, as they are. Errors: one that the port would not take.
+    Status send(const std::vector<matrix::FrameBytes>& frames);
+    // Records while `send` sends, until as many frames came as it says are on their way, or none comes
+    // any more.
+    Result<traffic::Recording> record(const std::function<Result<std::uint64_t>()>& send);
+
+    // evidence/NAME.pcapng and NAME.txt with every field explained; nothing without an output
+    // folder.
+    Result<std::vector<verdict::EvidenceFile>> keep(const std::string& out_dir,
+                                                    const std::string& name,
+                                                    const std::vector<matrix::FrameBytes>& frames,
+                                                    const std::string& explanation);
+
+  private:
+    TruthBench() = default;
+    TruthDevice device_;
+    std::shared_ptr<agent::Client> dut_;
+    std::optional<TruthHost> host_;
+    agent::DeviceInfo info_;
+    std::unique_ptr<tester::Client> tester_;
+    Pace pace_;
+};
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,66 @@
+#include "harness/scenario/offload_truth/truth_host.h"
+
+#include <chrono>
+#include <thread>
+
+namespace pathproof::scenario {
+
+using agent::HostChange;
+using agent::KeptBy;
+
+Result<agent::FeatureTrial> TruthHost::try_feature(const std::string& device,
+                                                   const std::string& name, bool on) const {
+    agent::FeatureTrial trial;
+    if (journal_ == nullptr) {
+        trial = TRY(agent_->try_feature(device, name, on, KeptBy::kItsHost));
+    } else {
+        TRY(journal_->change_features(netns_, device, {{name, on}}, [&]() -> Status {
+            trial = TRY(agent_->try_feature(device, name, on));
+            return {};
+        }));
+    }
+    TRY(wait_for_link(device, name));
+    return trial;
+}
+
+Status TruthHost::request_features(const std::string& device,
+                                   const std::vector<std::pair<std::string, bool>>& wanted) const {
+    TRY(journal_ == nullptr ? agent_->request_features(device, wanted, KeptBy::kItsHost)
+                            : journal_->change_features(netns_, device, wanted, [&] {
+                                  return agent_->request_features(device, wanted);
+                              }));
+    return wait_for_link(device, "its features");
+}
+
+Status TruthHost::wait_for_link(const std::string& device, const std::string& changed) const {
+    constexpr std::chrono::seconds kPatience{20};
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(50))) {
+        const auto info = TRY(agent_->device(device));
+        if (info.link_up) {
+            return {};
+        }
+        if (std::chrono::steady_clock::now() > until) {
+            return fail(ErrorCode::kUnavailable,
+                        "{} lost its link when {} was set, and had none for {} s", device, changed,
+                        kPatience.count());
+        }
+    }
+}
+
+Status TruthHost::change_ip(const std::string& device, const std::string& change,
+                            const std::string& undo) const {
+    return journal_ != nullptr ? journal_->change_ip(netns_, device, change, undo)
+                               : agent_->apply({{.kind = HostChange::Kind::kIp,
+                                                 .device = device,
+                                                 .value = change,
+                                                 .undo = undo}});
+}
+
+Status TruthHost::undo_ip(const std::string& device, const std::string& undo) const {
+    return journal_ != nullptr
+               ? journal_->undo_ip(undo)
+               : agent_->apply({{.kind = HostChange::Kind::kIp, .device = device, .undo = undo}});
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,192 @@
+// What pods disturb that come and go.
+//
+// Set:  two pods of a node.
+// Sent: a numbered stream of datagrams from one to the other and TCP transfers, while other pods are
+//       attached and detached there; and the same without those.
+// Seen: which numbers arrive, in which order, and what became of the transfers.
+
+#include <netinet/in.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "dataplane/frame/view.h"
+#include "harness/scenario/pods/pod_bench.h"
+#include "harness/scenario/pods/pod_life.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kPodsAsIs = 5;
+constexpr auto kStreamInterval = 5ms;
+constexpr auto kShortest = 1s;
+constexpr std::uint16_t kStreamPort = 7070;
+
+class PodChurnRun {
+  public:
+    PodChurnRun(Context& context, const std::string& chain)
+        : context_(context), chain_(chain), prefix_(chain_prefix(context, chain)) {}
+
+    std::vector<MeasuredPodChurn> run() {
+        std::vector<MeasuredPodChurn> cells;
+        const Status opened = open();
+        for (const PodChurnCell& what : pod_churn_plan(chain_, prefix_)) {
+            if (!asked_for(context_.options, what.id.substr(prefix_.size()))) {
+                continue;
+            }
+            context_.progress.step(what.id);
+            MeasuredPodChurn cell{.what = what};
+            if (!opened && opened.error().code == ErrorCode::kKernelLacks) {
+                cell.seen.lacks = opened.error().message;
+            } else if (const Status made = opened ? measure(what, cell.seen) : opened; !made) {
+                cell.seen.objections.push_back(made.error().message);
+            }
+            context_.measured.add(conclude(what, cell.seen), !what.churn);
+            cells.push_back(std::move(cell));
+        }
+        return cells;
+    }
+
+  private:
+    Status open() {
+        bench_ = TRY(PodBench::open(context_, chain_));
+        TRY(bench_->attach(0, "a1"));
+        auto* const receiver = TRY(bench_->attach(0, "a2"));
+        to_ = receiver->added.addresses.front().address;
+        return bench_->serve_on(bench_->host_of("a2"), {to_});
+    }
+
+    Status measure(const PodChurnCell& what, PodChurnValues& seen) {
+        PodHost& sender = bench_->host_of("a1");
+        PodHost& receiver = bench_->host_of("a2");
+        TRY(receiver.agent->start_capture(
+            {.device = receiver.device, .most_frames = 200'000, .most_bytes = 128}));
+        std::atomic<bool> over = false;
+        std::string refusal;
+        std::thread stream([&] {
+            for (; !over; ++seen.sent) {
+                const auto number = static_cast<std::uint32_t>(seen.sent);
+                const auto sent = sender.agent->send_datagrams(
+                    {.source = {{.family = to_.family}, kStreamPort},
+                     .destination = {to_, kStreamPort},
+                     .payloads = {{static_cast<std::uint8_t>(number >> 24),
+                                   static_cast<std::uint8_t>(number >> 16),
+                                   static_cast<std::uint8_t>(number >> 8),
+                                   static_cast<std::uint8_t>(number)}}});
+                if (!sent || !sent->refusals.empty()) {
+                    refusal = sent ? sent->refusals.front().reason : sent.error().message;
+                    return;
+                }
+                std::this_thread::sleep_for(kStreamInterval);
+            }
+        });
+        std::thread transfers([&] {
+            while (!over) {
+                const auto probe = sender.agent->tcp_transfer(
+                    {.server = {to_, kPodTransferPort}, .bytes = 50'000, .timeout = 3s});
+                ++seen.transfers;
+                if (!probe || !probe->ok) {
+                    ++seen.broken;
+                    seen.first_broken = probe ? probe->outcome : probe.error().message;
+                }
+                std::this_thread::sleep_for(20ms);
+            }
+        });
+        const auto began = std::chrono::steady_clock::now();
+        const Status churned = what.churn ? churn(seen) : Status();
+        std::this_thread::sleep_until(began + kShortest);
+        over = true;
+        stream.join();
+        transfers.join();
+        // What was sent last is there once an answer has come after it.
+        TRY(sender.agent->ping({.destination = to_, .count = 1}));
+        const auto capture = receiver.agent->stop_capture();
+        TRY(Status(churned));
+        TRY(capture ? Status() : pass_on(capture.error()));
+        if (!refusal.empty()) {
+            seen.objections.push_back("the sender's kernel refused a datagram: " + refusal);
+        }
+        if (capture->dropped + capture->left_out > 0) {
+            seen.objections.push_back("the receiver's listener lost frames itself");
+        }
+        count(*capture, seen);
+        return {};
+    }
+
+    Status churn(PodChurnValues& seen) {
+        lab::Pod pod = TRY(bench_->nodes().make_pod(0, "churn"));
+        for (std::uint64_t i = context_.options.number("cycles", kPodsAsIs);
+             i > 0 && context_.journal.is_open(); --i) {
+            TRY(bench_->nodes().attach(pod));
+            TRY(bench_->nodes().detach(pod));
+            ++seen.pods;
+        }
+        return {};
+    }
+
+    void count(const agent::Capture& capture, PodChurnValues& seen) {
+        std::vector<bool> came(seen.sent);
+        std::int64_t last_ns = 0;
+        std::uint32_t highest = 0;
+        for (const agent::CapturedFrame& frame : capture.frames) {
+            const frame::PacketView view =
+                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            if (view.transport != frame::Transport::kUdp || view.destination_port != kStreamPort ||
+                view.destination != to_ || view.payload_length < 4) {
+                continue;
+            }
+            const frame::Bytes payload = view.payload(frame.bytes);
+            const std::uint32_t number =
+                std::uint32_t{payload[0]} << 24 | payload[1] << 16 | payload[2] << 8 | payload[3];
+            if (number >= came.size()) {
+                continue;
+            }
+            seen.twice += came[number] ? 1 : 0;
+            seen.arrived += came[number] ? 0 : 1;
+            seen.reordered += number < highest && !came[number] ? 1 : 0;
+            came[number] = true;
+            highest = std::max(highest, number);
+            if (last_ns != 0) {
+                seen.longest_gap_ms = std::max(seen.longest_gap_ms,
+                                               1e-6 * static_cast<double>(frame.time_ns - last_ns));
+            }
+            last_ns = frame.time_ns;
+        }
+        std::uint64_t in_a_row = 0;
+        for (const bool each : came) {
+            in_a_row = each ? 0 : in_a_row + 1;
+            seen.longest_loss = std::max(seen.longest_loss, in_a_row);
+        }
+    }
+
+    Context& context_;
+    std::string chain_;
+    std::string prefix_;
+    std::unique_ptr<PodBench> bench_;
+    frame::IpAddress to_;
+};
+
+}  // namespace
+
+std::vector<std::string> pod_churn_cells() {
+    return ids_of(pod_churn_plan("", ""));
+}
+
+Result<verdict::ScenarioResult> run_pod_churn(Context& context) {
+    const auto chains = context.lab.pod_chains();
+    context.progress.begin("pod-churn", chains.size() * pod_churn_plan("", "").size());
+    std::vector<MeasuredPodChurn> cells;
+    for (const std::string& chain : chains) {
+        std::ranges::move(PodChurnRun(context, chain).run(), std::back_inserter(cells));
+    }
+    verdict::ScenarioResult result = conclude(cells);
+    for (const MeasuredPodChurn& cell : cells) {
+        result.planned.push_back(cell.what.id);
+    }
+    return result;
+}
+
+}  // namespace pathproof::scenario

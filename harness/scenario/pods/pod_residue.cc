@@ -1,0 +1,225 @@
+// What plug-ins leave on a node.
+//
+// Set:  a node with no pod.
+// Done: ADD and DEL in order, twice, without the other, killed in the middle, two at once, and with the
+//       pod's namespace gone.
+// Seen: rules, devices, addresses, routes and leases of the node before and after.
+
+#include <future>
+
+#include "harness/scenario/pods/pod_bench.h"
+#include "harness/scenario/pods/pod_life.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kCyclesAsIs = 10;
+constexpr std::array kLives{2ms, 4ms, 7ms, 11ms, 16ms, 24ms, 40ms, 70ms};
+
+class PodResidueRun {
+  public:
+    PodResidueRun(Context& context, const std::string& chain)
+        : context_(context), chain_(chain), prefix_(chain_prefix(context, chain)) {}
+
+    std::vector<MeasuredPodResidue> run() {
+        std::vector<MeasuredPodResidue> cells;
+        std::string lacks, failed;
+        if (const Status opened = open(); !opened) {
+            (opened.error().code == ErrorCode::kKernelLacks ? lacks : failed) =
+                opened.error().message;
+        }
+        for (const PodResidueCell& what : pod_residue_plan(chain_, prefix_)) {
+            // The first one is what the others are held against.
+            if (what.event != PodEvent::kFirst &&
+                !asked_for(context_.options, what.id.substr(prefix_.size()))) {
+                continue;
+            }
+            context_.progress.step(what.id);
+            MeasuredPodResidue cell{.what = what};
+            if (lacks.empty() && failed.empty()) {
+                measure(what, cell.seen);
+                if (what.event == PodEvent::kFirst && !cell.seen.lacks.empty()) {
+                    lacks = cell.seen.lacks;
+                }
+            } else {
+                cell.seen.lacks = lacks;
+                if (lacks.empty()) {
+                    cell.seen.objections.push_back(failed);
+                }
+            }
+            context_.measured.add(conclude(what, cell.seen));
+            cells.push_back(std::move(cell));
+        }
+        return cells;
+    }
+
+  private:
+    Status open() {
+        nodes_ = TRY(context_.lab.pods(chain_, context_.journal));
+        one_ = TRY(nodes_->make_pod(0, "a1"));
+        other_ = TRY(nodes_->make_pod(0, "a2"));
+        one_.attachment.ports = {{30'053, 53, "udp"}, {35'001, 5001, "tcp"}};
+        return {};
+    }
+
+    void measure(const PodResidueCell& what, PodResidueValues& seen) {
+        const auto before = nodes_->state(0);
+        const std::size_t calls = nodes_->runtime(0).calls().size();
+        if (before) {
+            seen.of_pods = {one_.attachment.container_id, other_.attachment.container_id};
+            make(what.event, seen);
+        }
+        const auto after = nodes_->state(0);
+        if (!before || !after) {
+            seen.objections.push_back(!before ? before.error().message : after.error().message);
+            return;
+        }
+        const auto& all = nodes_->runtime(0).calls();
+        for (std::size_t i = calls; i < all.size(); ++i) {
+            seen.milliseconds += all[i].milliseconds;
+        }
+        seen.left = left_of(*before, *after);
+    }
+
+    void hear(const Status& status, PodResidueValues& seen) {
+        if (!status && (status.error().code == ErrorCode::kKernelLacks ||
+                        status.error().code == ErrorCode::kNotSupported)) {
+            seen.lacks = status.error().message;
+        } else if (!status) {
+            seen.complaints.push_back(status.error().message);
+        }
+    }
+
+    void add_and_del(PodResidueValues& seen) {
+        const Status added = nodes_->attach(one_);
+        hear(added, seen);
+        if (added) {
+            for (const cni::PodAddress& ip : one_.added.addresses) {
+                seen.of_pods.push_back(
+                    to_string(ip.address) +
+                    (ip.address.family == frame::Family::kIpv4 ? "/32" : "/128"));
+                seen.of_pods.push_back("/" + to_string(ip.address));
+            }
+            hear(nodes_->detach(one_), seen);
+        }
+        ++seen.times;
+    }
+
+    void make(PodEvent event, PodResidueValues& seen) {
+        switch (event) {
+            case PodEvent::kFirst: return add_and_del(seen);
+            case PodEvent::kCycles:
+                for (std::uint64_t i = context_.options.number("cycles", kCyclesAsIs); i > 0; --i) {
+                    add_and_del(seen);
+                    if (!context_.journal.is_open() || seen.complaints.size() > 10) {
+                        return;
+                    }
+                }
+                return;
+            case PodEvent::kDelTwice:
+                add_and_del(seen);
+                hear(nodes_->detach(one_), seen);
+                return;
+            case PodEvent::kDelWithoutAdd:
+                seen.times = 1;
+                hear(nodes_->detach(other_), seen);
+                return;
+            case PodEvent::kAddKilled: return kill_adds(seen);
+            case PodEvent::kTwoAdds: return add_two(seen);
+            case PodEvent::kNetnsGone: return lose_netns(seen);
+            case PodEvent::kStatus:
+                seen.times = 1;
+                hear(nodes_->runtime(0).status(), seen);
+                return;
+            case PodEvent::kGc: return collect(seen);
+        }
+    }
+
+    void lose_netns(PodResidueValues& seen) {
+        seen.times = 1;
+        hear(nodes_->attach(other_), seen);
+        hear(context_.journal.remove_netns({other_.netns}), seen);
+        hear(nodes_->detach(other_), seen);
+    }
+
+    // As after a node's reboot or a runtime's crash.
+    void collect(PodResidueValues& seen) {
+        seen.times = 1;
+        // What GC finds to be right before is to stay so.
+        if (const Status asked = nodes_->runtime(0).gc({}); !asked) {
+            return hear(asked, seen);
+        }
+        auto lost = nodes_->make_pod(0, "lost");
+        hear(lost ? nodes_->attach(*lost) : pass_on(lost.error()), seen);
+        if (lost) {
+            seen.of_pods.push_back(lost->attachment.container_id);
+            hear(context_.journal.remove_netns({lost->netns}), seen);
+        }
+        hear(nodes_->runtime(0).gc({}), seen);
+    }
+
+    void kill_adds(PodResidueValues& seen) {
+        for (const auto life : kLives) {
+            const auto killed = nodes_->runtime(0).add_killed_after(one_.attachment, life);
+            ++seen.times;
+            if (!killed) {
+                seen.complaints.push_back(killed.error().message);
+            } else {
+                seen.killed += killed->empty() ? 0 : 1;
+            }
+            hear(nodes_->detach(one_), seen);
+        }
+        // And the pod can be attached now.
+        add_and_del(seen);
+    }
+
+    void add_two(PodResidueValues& seen) {
+        // Each with a runtime of its own, as two of a node's kubelet.
+        cni::Runtime mine = nodes_->runtime(0), theirs = nodes_->runtime(0);
+        auto other = std::async(std::launch::async, [&] { return theirs.add(other_.attachment); });
+        const auto one = mine.add(one_.attachment);
+        const auto two = other.get();
+        seen.times = 2;
+        for (const auto* added : {&one, &two}) {
+            if (!*added) {
+                seen.complaints.push_back(added->error().message);
+            }
+        }
+        if (one && two && !one->addresses.empty() && one->addresses == two->addresses) {
+            seen.complaints.push_back(
+                fmt::format("both pods got {}", to_string(one->addresses.front().address)));
+        }
+        hear(mine.del(one_.attachment), seen);
+        hear(theirs.del(other_.attachment), seen);
+    }
+
+    Context& context_;
+    std::string chain_;
+    std::string prefix_;
+    std::unique_ptr<lab::PodNodes> nodes_;
+    lab::Pod one_, other_;
+};
+
+}  // namespace
+
+std::vector<std::string> pod_residue_cells() {
+    return ids_of(pod_residue_plan("", ""));
+}
+
+Result<verdict::ScenarioResult> run_pod_residue(Context& context) {
+    const auto chains = context.lab.pod_chains();
+    context.progress.begin("pod-residue", chains.size() * pod_residue_plan("", "").size());
+    std::vector<MeasuredPodResidue> cells;
+    for (const std::string& chain : chains) {
+        std::ranges::move(PodResidueRun(context, chain).run(), std::back_inserter(cells));
+    }
+    verdict::ScenarioResult result = conclude(cells);
+    for (const MeasuredPodResidue& cell : cells) {
+        result.planned.push_back(cell.what.id);
+    }
+    return result;
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,103 @@
+// What goes wrong when two packets meet inside conntrack before either entry is confirmed.
+//
+// dns-race: DNS answers 5 or 10 s late, for A and AAAA leave one socket together.
+// snat-race: packets lost behind MASQUERADE, for two pods use one source port.
+//
+// Set:  the lab's NAT box: kube-proxy-shaped Service rules, with and without SNAT; packet steering.
+// Sent: query pairs from DPDK ports, at chosen instants, one 5-tuple or one source port.
+// Seen: what became of every query, conntrack's events and counters, joined query by query.
+
+#include <algorithm>
+#include <span>
+
+#include "harness/scenario/race/first_race.h"
+#include "harness/scenario/race/nat_bench.h"
+#include "harness/scenario/race/race_map.h"
+
+namespace pathproof::scenario {
+namespace {
+
+struct Experiment {
+    std::vector<RaceCell> (*cells)();
+    Result<std::vector<MeasuredCell>> (*run)(Context& context, NatBench& bench);
+};
+
+constexpr Experiment kDnsRace[] = {{same_tuple_cells, run_same_tuple},
+                                   {late_answer_cells, run_late_answer}};
+constexpr Experiment kSnatRace[] = {{snat_collision_cells, run_snat_collision}};
+
+std::vector<std::string> ids_of(std::span<const Experiment> experiments) {
+    std::vector<std::string> ids;
+    for (const Experiment& experiment : experiments) {
+        std::ranges::transform(experiment.cells(), std::back_inserter(ids), &RaceCell::id);
+    }
+    return ids;
+}
+
+Result<std::vector<MeasuredCell>> measure(Context& context, const std::string& id,
+                                          std::span<const Experiment> experiments) {
+    context.progress.begin(id, static_cast<std::size_t>(std::ranges::count_if(
+                                   ids_of(experiments), [&](const std::string& cell) {
+                                       return asked_for(context.options, cell);
+                                   })));
+    auto bench = TRY(NatBench::build(context));
+    TRY(bench->describe());
+    TRY(bench->find_load());
+    std::vector<MeasuredCell> cells;
+    for (const Experiment& experiment : experiments) {
+        auto measured = TRY(experiment.run(context, *bench));
+        std::ranges::move(measured, std::back_inserter(cells));
+    }
+    return cells;
+}
+
+// What was asked for and not measured takes what the lab has not.
+void skip_the_rest(const Options& options, std::span<const Experiment> experiments,
+                   const std::vector<MeasuredCell>& cells, verdict::ScenarioResult& result) {
+    for (const Experiment& experiment : experiments) {
+        for (const RaceCell& cell : experiment.cells()) {
+            const bool measured = std::ranges::any_of(
+                cells, [&](const MeasuredCell& each) { return each.what.id == cell.id; });
+            if (asked_for(options, cell.id) && !measured) {
+                result.cells.push_back(
+                    {.id = cell.id,
+                     .toggles = {{"way", cell.way}, {"setting", cell.setting}},
+                     .role = cell.role,
+                     .verdict = verdict::CellVerdict::kSkip,
+                     .reason = "clients of this lab do not come in a tunnel of their own"});
+            }
+        }
+    }
+}
+
+Result<verdict::ScenarioResult> run_race(Context& context, const char* id,
+                                         std::span<const Experiment> experiments) {
+    const auto cells = TRY(measure(context, id, experiments));
+    verdict::ScenarioResult result = conclude(cells);
+    skip_the_rest(context.options, experiments, cells, result);
+    return result;
+}
+
+}  // namespace
+
+std::vector<std::string> dns_race_cells() {
+    return ids_of(kDnsRace);
+}
+
+Result<verdict::ScenarioResult> run_dns_race(Context& context) {
+    if (context.options.has("first")) {
+        return run_first_race(context);
+    }
+    return context.options.has("map") ? run_race_map(context)
+                                      : run_race(context, "dns-race", kDnsRace);
+}
+
+std::vector<std::string> snat_race_cells() {
+    return ids_of(kSnatRace);
+}
+
+Result<verdict::ScenarioResult> run_snat_race(Context& context) {
+    return run_race(context, "snat-race", kSnatRace);
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,67 @@
+// A resolved clash lives in a hidden conntrack entry for one second, whatever happens. A server
+// that answers later answers into nothing: its packet reaches the client un-translated, from the
+// backend's own address, and the client's socket throws it away.
+
+#include "harness/scenario/race/nat_bench.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+using Role = RaceCell::Role;
+
+constexpr std::uint64_t kLatePairs = 500;
+constexpr std::uint64_t kMostLatePairs = 5000;
+constexpr std::uint64_t kFewLatePairs = 200;
+constexpr double kPairsPerSecond = 2500;
+
+}  // namespace
+
+std::vector<RaceCell> late_answer_cells() {
+    const auto cell = [](const char* id, const char* label, std::chrono::milliseconds delay) {
+        return RaceCell{.id = id,
+                        .label = label,
+                        .race = Race::kLateAnswer,
+                        .way = "same 5-tuple, two CPUs",
+                        .setting = fmt::format("server answers after {} ms", delay.count()),
+                        .at_once = true,
+                        .delay = delay};
+    };
+    std::vector<RaceCell> cells = {
+        cell("late-answer.200ms", "answer after 0.2 s", 200ms),
+        cell("late-answer.900ms", "answer after 0.9 s", 900ms),
+        cell("late-answer.1500ms", "answer after 1.5 s", 1500ms),
+        cell("cure.single-request-reopen", "cure: own sockets, 1.5 s", 1500ms),
+        cell("late-answer.after-cure", "after the cure, 1.5 s", 1500ms),
+    };
+    cells[3].role = Role::kCure;
+    cells[3].way = "a socket for each query";
+    cells[3].at_once = false;  // two flows: a backend for each is no race
+    cells[4].again = true;
+    return cells;
+}
+
+Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& bench) {
+    const std::uint64_t pairs =
+        std::min(context.options.number("pairs", kLatePairs), kMostLatePairs);
+    TRY(bench.configure({.backends = 2}));
+    std::vector<MeasuredCell> cells;
+    for (const RaceCell& cell : late_answer_cells()) {
+        if (!asked_for(context.options, cell.id)) {
+            continue;
+        }
+        context.progress.step(cell.id);
+        traffic::PairPlan plan =
+            bench.same_tuple_plan(cell.again ? std::min(pairs, kFewLatePairs) : pairs);
+        plan.pairs_per_second = kPairsPerSecond;
+        if (cell.role == Role::kCure) {
+            plan.source_ports = 20'000;
+            plan.members[1].source_port_offset = 20'000;
+        }
+        auto measured = TRY(bench.measure(cell, plan));
+        add_cell(context, cells, std::move(measured));
+    }
+    return cells;
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,562 @@
+#include "harness/scenario/race/nat_bench.h"
+
+#include <netinet/in.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "harness/process/json_text.h"
+#include "harness/process/netns.h"
+#include "harness/scenario/device_facts.h"
+#include "harness/scenario/measures.h"
+#include "harness/tester/port_choice.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint16_t kTypeA = 1;
+constexpr std::uint16_t kTypeAaaa = 28;
+constexpr double kCellPairsPerSecond = 5000;
+// Of the search for the load. What is more than the DUT carries waits in queues at first: the answers
+// tell, before anything is lost.
+constexpr double kSecondsOfTrial = 0.3;
+constexpr std::uint64_t kFewestOfTrial = 60;
+constexpr std::int64_t kQueueingNs = 30'000'000;
+constexpr double kLeastLoad = 20;
+// No cell lasts longer at a load that was found, unless its pairs were asked for.
+constexpr double kMostSecondsOfCell = 3;
+constexpr std::size_t kServerPort = 2;  // index of s0 among the tester's ports
+constexpr unsigned kMostAttempts = 3;
+constexpr auto kPauseBetweenAttempts = 500ms;
+
+// Queries that leave, and answers that come, by so much later than they should: the tester was
+// short of CPU time, and what is late says nothing of the path.
+constexpr std::int64_t kStarvedNs = 100'000'000;
+
+bool starved(const judge::PairReport& report, std::chrono::nanoseconds delay) {
+    return report.departures.worst_late_ns > kStarvedNs &&
+           report.latency.p50_ns > delay.count() + kStarvedNs;
+}
+
+// Why this is no result: the tester was starved or lost frames, the listener lost events, totals do
+// not balance.
+std::vector<std::string> objections_of(const traffic::PairPlan& plan,
+                                       const judge::PairReport& report,
+                                       const netfilter::EventLog& log,
+                                       std::chrono::nanoseconds delay) {
+    std::vector<std::string> all = report.objections;
+    if (starved(report, delay)) {
+        all.push_back(fmt::format("the tester was short of CPU time: queries left up to {} ms late",
+                                  report.departures.worst_late_ns / 1'000'000));
+    }
+    if (report.tester_lost != 0) {
+        all.push_back(fmt::format("the tester's own ports lost {} frames", report.tester_lost));
+    }
+    if (report.departures.sent != 2 * plan.pairs) {
+        all.push_back(fmt::format("{} of {} queries left the tester", report.departures.sent,
+                                  2 * plan.pairs));
+    }
+    if (report.client.bad_checksum + report.server.bad_checksum != 0) {
+        all.push_back(fmt::format("{} frames came with a wrong checksum",
+                                  report.client.bad_checksum + report.server.bad_checksum));
+    }
+    if (log.overruns != 0) {
+        all.push_back(fmt::format("the conntrack listener lost events {} times", log.overruns));
+    }
+    return all;
+}
+
+}  // namespace
+
+struct NatBench::Run {
+    traffic::PairPlan plan;
+    judge::PairReport report;
+    join::DutRecord dut;
+    std::string capture;  // path of bad and misdelivered frames; not written when there was none
+    unsigned attempts = 1;
+};
+
+NatBench::NatBench(Context& context) : context_(context), load_(kCellPairsPerSecond) {}
+
+Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
+    std::unique_ptr<NatBench> bench(new NatBench(context));
+    auto from = std::chrono::steady_clock::now();
+    const auto done = [&](const char* what) {
+        const auto now = std::chrono::steady_clock::now();
+        bench->phases_.emplace_back(
+            what, std::chrono::duration_cast<std::chrono::milliseconds>(now - from));
+        from = now;
+    };
+    bench->lab_ = TRY(context.lab.nat_box(context.journal));
+    done("lab");
+    bench->dut_ = TRY(bench->lab_->agent());
+    done("agent");
+    TRY(bench->open_ports());
+    done("EAL and ports");
+    std::vector<frame::MacAddress> addresses;
+    for (const port::PortInfo& port : bench->tester_->ports()) {
+        addresses.push_back(port.mac);
+    }
+    TRY(bench->lab_->meet(addresses));
+    context.measured.know_dpdk(bench->tester_->dpdk_version());
+    return bench;
+}
+
+Status NatBench::open_ports() {
+    std::vector<tester::PortRequest> ports;
+    const std::vector<lab::PortPlan> plans = lab_->port_plans();
+    for (const std::string& name :
+         {names().client_ports[0], names().client_ports[1], names().server_port}) {
+        if (plans.empty()) {
+            ports.push_back({name, tester::af_packet_device(name)});
+            continue;
+        }
+        const lab::PortPlan& plan = plans[ports.size()];
+        auto port = TRY(
+            tester::choose_port(name, names().tester, {plan.queues, plan.queues}, &plan.addresses));
+        ports.push_back(std::move(port));
+    }
+    // The lab's own interfaces go with their namespaces.
+    const auto programs =
+        plans.empty() ? std::vector<std::string>() : tester::interfaces_with_programs(ports);
+    return context_.journal.open_ports(names().tester, programs, [&]() -> Status {
+        tester_ = TRY(tester::Client::start({
+            .netns = names().tester,
+            .ports = ports,
+            .worker_cpus = context_.options.cpus,
+            .hugepages = context_.options.hugepages,
+        }));
+        return {};
+    });
+}
+
+unsigned NatBench::last_cpu() const {
+    constexpr unsigned kMost = 31;
+    const unsigned last = lab_->is_of_this_machine()
+                              ? static_cast<unsigned>(context_.options.cpus.back())
+                              : std::max(1u, dut_->hello().cpus) - 1;
+    return std::min(last, kMost);
+}
+
+Status NatBench::configure(const lab::NatBoxOptions& options) {
+    return lab_->configure(options);
+}
+
+// By pairs in VXLAN, which take most of the DUT. Empty: it was carried whole, and in time.
+Result<std::string> NatBench::trouble_at(double load) {
+    constexpr std::uint16_t kOuter = 5000;
+    traffic::PairPlan plan = carried_plan(0, kOuter, kOuter);
+    plan.pairs = std::max(kFewestOfTrial, static_cast<std::uint64_t>(load * kSecondsOfTrial));
+    plan.pairs_per_second = load;
+    plan.drain = 300ms;
+    plan.suffix = fmt::format("r{}.pathproof.test", runs_++);
+    const auto report = TRY(tester_->run_pairs(plan, answering(0ms)));
+    MapPoint point{.offered = load};
+    take(report, point);
+    std::string trouble = point.not_carried();
+    if (trouble.empty() && report.latency.p50_ns > kQueueingNs) {
+        trouble = fmt::format("answers took {} ms (median)", report.latency.p50_ns / 1'000'000);
+    }
+    return trouble;
+}
+
+Status NatBench::find_load() {
+    if (lab_->is_of_this_machine()) {
+        return {};  // it carries what the tester beside it can send
+    }
+    double carried = 0;
+    std::string first;
+    for (double load = load_; load >= kLeastLoad && carried == 0; load /= 4) {
+        auto trouble = TRY(trouble_at(load));
+        if (!trouble.empty()) {
+            trouble = TRY(trouble_at(load));  // not for a moment's pause
+        }
+        carried = trouble.empty() ? load : 0;
+        first = first.empty() && !trouble.empty()
+                    ? fmt::format("at {:.0f} pairs/s {}", load, trouble)
+                    : first;
+    }
+    std::string why = ", as planned";
+    if (carried == 0) {
+        why += fmt::format(", as less is not carried either: {}", first);
+    } else if (carried < load_) {
+        // Half of what is carried for a moment, for what else the CPUs may do.
+        load_ = carried / 2;
+        why = ": " + first;
+    }
+    context_.measured.know(
+        {.title = "Offered load of the NAT box lab",
+         .facts = {{"at most", fmt::format("{:.0f} pairs/s{}", load_, why),
+                    verdict::Fact::Status::kRead, "pairs in VXLAN, before the first cell"}}});
+    return {};
+}
+
+traffic::PairPlan NatBench::base_plan(std::uint64_t pairs) const {
+    const lab::NatBoxNames& names = lab_->names();
+    traffic::PairPlan plan;
+    plan.pairs = pairs;
+    if (load_ < kCellPairsPerSecond && !context_.options.has("pairs")) {
+        plan.pairs = std::min(pairs, static_cast<std::uint64_t>(load_ * kMostSecondsOfCell));
+    }
+    plan.pairs_per_second = load_;
+    plan.service = names.service;
+    plan.seed = context_.options.seed;
+    // The race is judged pair by pair; lateness is reported as a measure.
+    plan.late_share_allowed = 1;
+    for (std::size_t half = 0; half < 2; ++half) {
+        traffic::PairMember& member = plan.members[half];
+        member.port = half;
+        member.source_mac = names.tester_client_mac[half];
+        member.destination_mac = names.dut_client_mac[half];
+        member.first_client = names.first_client[0];
+        member.qtype = half == 0 ? kTypeA : kTypeAaaa;
+    }
+    return plan;
+}
+
+traffic::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const {
+    return base_plan(pairs);
+}
+
+traffic::PairPlan NatBench::one_port_plan(std::uint64_t pairs) const {
+    traffic::PairPlan plan = base_plan(pairs);
+    plan.departure = traffic::Departure::kOneBurst;
+    plan.members[1].port = plan.members[0].port;
+    plan.members[1].source_mac = plan.members[0].source_mac;
+    plan.members[1].destination_mac = plan.members[0].destination_mac;
+    return plan;
+}
+
+traffic::PairPlan NatBench::two_clients_plan(std::uint64_t pairs) const {
+    traffic::PairPlan plan = base_plan(pairs);
+    plan.members[1].first_client = lab_->names().first_client[1];
+    plan.members[1].qtype = kTypeA;
+    return plan;
+}
+
+traffic::PairPlan NatBench::carried_plan(std::uint64_t pairs, std::uint16_t first_outer,
+                                         std::uint16_t second_outer) const {
+    const lab::NatBoxNames& names = lab_->names();
+    traffic::PairPlan plan = base_plan(pairs);
+    plan.departure = traffic::Departure::kOneBurst;
+    for (std::size_t half = 0; half < 2; ++half) {
+        traffic::PairMember& member = plan.members[half];
+        member.port = 0;
+        member.source_mac = names.carried_tester_mac;
+        member.destination_mac = names.carried_dut_mac;
+        member.first_client = names.first_carried_client;
+        member.carrier = traffic::VxlanCarrier{
+            .vni = names.vni,
+            .source_mac = names.tester_client_mac[0],
+            .destination_mac = names.dut_client_mac[0],
+            .source = {names.carrier_tester, half == 0 ? first_outer : second_outer},
+            .destination = {names.carrier_dut, names.vxlan_port},
+        };
+    }
+    return plan;
+}
+
+Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::PairPlan& plan,
+                                       Look look) {
+    auto done = TRY(run(what, plan, look));
+    const judge::PairReport& report = done.report;
+    const join::DutRecord& dut = done.dut;
+    MeasuredCell cell{.what = what,
+                      .seen = {.objections = objections_of(done.plan, report, dut.log, what.delay),
+                               .found = join::join_pairs(done.plan, report, dut, what.delay),
+                               .clash_resolve = dut.counter("clash_resolve"),
+                               .insert_failed = dut.counter("insert_failed"),
+                               .drop = dut.counter("drop"),
+                               .early_drop = dut.counter("early_drop"),
+                               .table = dut.table,
+                               .untraced = dut.untraced,
+                               .answer_p50_ns = report.latency.p50_ns,
+                               .skew_p50_ns = report.departures.skew_p50_ns,
+                               .late_departures = report.departures.late,
+                               .tester_lost = report.tester_lost,
+                               .attempts = done.attempts,
+                               .offered = done.plan.pairs_per_second}};
+    for (const drops::Outage& outage : dut.outages) {
+        cell.seen.outages.push_back(outage.device);
+    }
+    if (!cell.seen.found.clashed.empty()) {
+        cell.told = tell(done, cell.seen.found.clashed.front());
+    }
+    TRY(keep_evidence_of(done, cell));
+    return cell;
+}
+
+Result<NatBench::Run> NatBench::run(const RaceCell& what, const traffic::PairPlan& plan,
+                                    Look look) {
+    Run run{.plan = plan};
+    run.plan.pairs_per_second = std::min(plan.pairs_per_second, load_);
+    run.plan.drain = look == Look::kAll ? 300ms : 20ms;
+    run.capture = evidence_path(context_.options.out_dir, what.id + ".pcapng");
+    for (;; ++run.attempts) {
+        TRY(record(what, look, run));
+        // Where the load was found, more of it than the DUT carries now is none of its faults.
+        const bool overloaded =
+            load_ < kCellPairsPerSecond &&
+            run.report.latency.p50_ns > std::chrono::nanoseconds(what.delay).count() + kStarvedNs;
+        const bool sound = run.report.tester_lost == 0 && run.report.objections.empty() &&
+                           !overloaded && !starved(run.report, what.delay);
+        if (sound || run.attempts == kMostAttempts) {
+            return run;
+        }
+        run.plan.pairs_per_second /= 2;
+        if (load_ < kCellPairsPerSecond) {
+            load_ = std::min(load_, run.plan.pairs_per_second);  // the next cell's too
+        }
+        std::this_thread::sleep_for(kPauseBetweenAttempts);
+    }
+}
+
+Status NatBench::record(const RaceCell& what, Look look, Run& run) {
+    const traffic::ResponderPlan responder = answering(what.delay);
+    // Names of its own for each run: an answer to an earlier one's query is none to this one's.
+    run.plan.suffix = fmt::format("r{}.pathproof.test", runs_++);
+    if (!run.capture.empty()) {
+        std::error_code none;
+        std::filesystem::remove(run.capture, none);
+    }
+    TRY(dut_->conntrack_flush());
+    const auto before = TRY(dut_->conntrack_stats());
+    TRY(dut_->start_events({.protocol = IPPROTO_UDP}));
+    if (look == Look::kAll) {
+        TRY(dut_->start_path_watch());
+    }
+    auto report = tester_->run_pairs(run.plan, responder, run.capture);
+    const auto after = dut_->conntrack_stats();
+    const auto table = dut_->conntrack_table();
+    auto seen = look == Look::kAll
+                    ? dut_->stop_path_watch()
+                    : Result<agent::PathEvents>({.untraced = "not asked for in this cell"});
+    // Every entry that still lives is destroyed now, the hidden ones among them: the log then names
+    // them all.
+    const auto flushed = dut_->conntrack_flush();
+    if (look == Look::kAll) {
+        std::this_thread::sleep_for(20ms);
+    }
+    auto log = dut_->stop_events();
+    const auto error = [](const auto& result) -> const Error* {
+        return result ? nullptr : &result.error();
+    };
+    for (const Error* failed : std::initializer_list<const Error*>{
+             error(report), error(after), error(table), error(seen), error(flushed), error(log)}) {
+        if (failed != nullptr) {
+            return pass_on(*failed);
+        }
+    }
+    run.report = std::move(*report);
+    run.dut = {.log = std::move(*log),
+               .stats = netfilter::delta(before, *after),
+               .table = *table,
+               .flushed_ns = *flushed,
+               .drops = std::move(seen->drops),
+               .untraced = std::move(seen->untraced),
+               .began_ns = seen->began_ns};
+    const std::set<std::string> path{names().dut_client_devices[0], names().dut_client_devices[1],
+                                     names().dut_server_device, names().vxlan};
+    for (const drops::Outage& outage : seen->outages) {
+        if (path.contains(outage.device)) {
+            run.dut.outages.push_back(outage);
+        }
+    }
+    return {};
+}
+
+traffic::ResponderPlan NatBench::answering(std::chrono::milliseconds delay) const {
+    traffic::ResponderPlan responder;
+    responder.port = kServerPort;
+    responder.seed = context_.options.seed;
+    responder.rules.push_back(
+        {.suffix = "",
+         .addresses = {frame::IpAddress::v4(0xCB007101), *frame::parse_ip("2001:db8::1")},
+         .cname = "",
+         .delay = delay});
+    return responder;
+}
+
+Result<MapPoint> NatBench::point(const traffic::PairPlan& asked) {
+    traffic::PairPlan plan = asked;
+    plan.drain = 100ms;  // a responder that had to wait for its CPU is no loss
+    plan.suffix = fmt::format("r{}.pathproof.test", runs_++);
+    MapPoint point{.offered = plan.pairs_per_second, .asked_ns = plan.skew.count()};
+    // More than enough for the queries of the names and types of a run, nothing of longer frames.
+    const auto most = static_cast<std::uint32_t>(4 * plan.pairs + 1000);
+    std::unique_ptr<agent::FrameListener> listener;
+    const Status listening = process::in_netns(names().tester, [&]() -> Status {
+        listener = TRY(agent::FrameListener::start(
+            {.device = names().server_port, .most_frames = most, .most_bytes = 256}));
+        return {};
+    });
+    point.untimed = listening ? "" : listening.error().message;
+    TRY(dut_->conntrack_flush());
+    const auto before = TRY(dut_->conntrack_stats());
+    const auto report = TRY(tester_->run_pairs(plan, answering(0ms)));
+    const auto counted = netfilter::delta(before, TRY(dut_->conntrack_stats()));
+    point.clash_resolve = netfilter::total(counted, "clash_resolve");
+    point.insert_failed = netfilter::total(counted, "insert_failed");
+    take(report, point);
+    if (listener) {
+        take(listener->stop(), plan.pairs, point);
+    }
+    return point;
+}
+
+Status NatBench::start_watch() {
+    counted_ = TRY(dut_->counters());
+    return dut_->start_path_watch();
+}
+
+Status NatBench::stop_watch(MapWay& way) {
+    const auto watched = TRY(dut_->stop_path_watch());
+    const auto counted = agent::delta(counted_, TRY(dut_->counters()));
+    // gro_cells_receive() tells no reason for what finds the queue of its CPU full.
+    const auto full = counted.find(names().vxlan + ".rx_dropped");
+    way.take_drops(watched, full == counted.end() ? 0 : full->second);
+    return {};
+}
+
+verdict::Proof NatBench::tell(const Run& run, std::uint32_t pair) const {
+    const judge::QueryRecord* halves = &run.report.records[2 * pair];
+    const auto since = [](std::int64_t ns) {
+        return fmt::format("{:+.1f} us", static_cast<double>(ns) / 1e3);
+    };
+    const auto type = [&](const judge::QueryRecord& half) {
+        return run.plan.members[half.member].qtype == kTypeA ? "A" : "AAAA";
+    };
+    verdict::Proof proof{.title = fmt::format("Pair {}, packet by packet and entry by entry", pair),
+                         .columns = {"when", "of", "what", "tuple"}};
+    const auto add = [&](const judge::QueryRecord& half, std::int64_t at_ns,
+                         const std::string& what, const frame::Endpoint& from,
+                         const frame::Endpoint& to) {
+        proof.rows.push_back({at_ns < 0 ? "" : since(at_ns - halves[0].sent_ns), type(half), what,
+                              fmt::format("{} > {}", to_string(from), to_string(to))});
+    };
+    for (const judge::QueryRecord* half : {halves, halves + 1}) {
+        add(*half, half->sent_ns, "left the tester", run.plan.client(pair, half->member),
+            run.plan.service);
+    }
+    bool told_hidden = false;  // it has several events, and no NEW
+    for (const netfilter::Event& event : run.dut.log.events) {
+        const netfilter::Entry& entry = event.entry;
+        if (entry.original.source != run.plan.client(pair, 0)) {
+            continue;
+        }
+        const bool hidden = (entry.status & netfilter::status::kNatClash) != 0;
+        if (hidden ? told_hidden : event.kind != netfilter::EventKind::kNew) {
+            continue;
+        }
+        told_hidden |= hidden;
+        // Whose it is tells the backend that its query came to.
+        const auto* owner = std::find_if(halves, halves + 2, [&](const judge::QueryRecord& half) {
+            return half.server == entry.reply.source;
+        });
+        proof.rows.push_back(
+            {"", owner == halves + 2 ? "" : type(*owner),
+             hidden ? "conntrack: a hidden entry of the same tuple (NAT_CLASH)"
+                    : "conntrack: an entry",
+             fmt::format("{} > {}, reply {} > {}", to_string(entry.original.source),
+                         to_string(entry.original.destination), to_string(entry.reply.source),
+                         to_string(entry.reply.destination))});
+    }
+    for (const judge::QueryRecord* half : {halves, halves + 1}) {
+        add(*half, -1, "came to the server", half->seen_client, half->server);
+    }
+    for (const judge::QueryRecord* half : {halves, halves + 1}) {
+        add(*half, half->answered_ns, fmt::format("answer: {}", judge::name(half->state)),
+            half->answer_source, run.plan.client(pair, half->member));
+    }
+    proof.conclusion = fmt::format(
+        "The two queries left {:.1f} us apart. Both went past conntrack's lookup before either "
+        "entry "
+        "was confirmed, so that one tuple has two entries.",
+        static_cast<double>(std::abs(halves[1].sent_ns - halves[0].sent_ns)) / 1e3);
+    return proof;
+}
+
+// Of a cell that is not clean: conntrack's events of the pairs that prove it (of the first pairs
+// where none of them is known), the counters per CPU, and the frames that the tester kept.
+Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
+    const join::PairFindings& found = cell.seen.found;
+    if (conclude(cell.what, cell.seen).verdict == verdict::CellVerdict::kPass &&
+        !shows_race(cell.what, cell.seen)) {
+        return {};
+    }
+    std::set<std::uint32_t> pairs(found.clashed.begin(), found.clashed.end());
+    for (const join::QueryStory& story : found.stories) {
+        pairs.insert(story.pair);
+    }
+    const bool told = !pairs.empty();
+    for (std::uint32_t pair = 0;
+         !told && pair < std::min<std::uint64_t>(run.plan.pairs, join::PairFindings::kStories);
+         ++pair) {
+        pairs.insert(pair);
+    }
+    std::set<frame::Endpoint> clients;
+    for (const std::uint32_t pair : pairs) {
+        clients.insert({run.plan.client(pair, 0), run.plan.client(pair, 1)});
+    }
+    std::string events;
+    for (const netfilter::Event& event : run.dut.log.events) {
+        if (clients.contains(event.entry.original.source) ||
+            clients.contains(event.entry.original.destination)) {
+            events += process::to_text(nlohmann::json(event)) + "\n";
+        }
+    }
+    const std::string which = fmt::format("conntrack events of {} of {} pairs{} (JSON lines)",
+                                          pairs.size(), found.with(0),
+                                          told ? " that clashed or had a query harmed"
+                                               : ", the first: none is known to have a part in it");
+    for (const auto& [suffix, description, content] :
+         {std::tuple{".events.json", which, events},
+          {".counters.txt", std::string("conntrack counters per CPU, as deltas over the cell"),
+           stats_text(run.dut.stats)}}) {
+        const auto kept = TRY(
+            keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content));
+        cell.evidence.insert(cell.evidence.end(), kept.begin(), kept.end());
+    }
+    const std::size_t kept = run.report.misdelivered_frames.size();
+    const std::uint64_t all = found.count(judge::QueryState::kWrongSource);
+    if (!run.capture.empty() && kept + run.report.bad_frames.size() != 0) {
+        cell.evidence.push_back(
+            {"evidence/" + cell.what.id + ".pcapng",
+             fmt::format("{} answers from another address than the one asked{}, and {} frames with "
+                         "a wrong checksum (pcapng)",
+                         kept, kept < all ? fmt::format(", the first of {}", all) : "",
+                         run.report.bad_frames.size())});
+    }
+    return {};
+}
+
+void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell cell) {
+    verdict::Cell made = conclude(cell.what, cell.seen);
+    made.evidence = cell.evidence;
+    context.measured.add(made, made.role == verdict::Cell::Role::kControl);
+    cells.push_back(std::move(cell));
+}
+
+Status NatBench::describe() {
+    if (const lab::RoleFacts facts = lab_->facts(); !facts.empty()) {
+        context_.measured.know(role_facts(facts, "What the NAT box is made of"));
+    }
+    if (!lab_->is_of_this_machine()) {
+        const auto of_host = TRY(host_facts(*dut_));
+        for (const verdict::FactGroup& each : of_host) {
+            context_.measured.know(each);
+        }
+    }
+    for (const std::string& device : {names().dut_client_devices[0], names().dut_server_device}) {
+        auto group = TRY(device_facts(*dut_, device, "DUT device " + device + " (NAT box)"));
+        context_.measured.know(std::move(group));
+    }
+    context_.measured.know(port_facts(tester_->ports(), "Tester ports of the NAT box lab"));
+    return {};
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,605 @@
+// What is said of dns-race and snat-race: each clause from a value that is not zero.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/scenario/measures.h"
+#include "harness/scenario/race/race_experiments.h"
+#include "harness/verdict/interval.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using join::Fate;
+using judge::QueryState;
+using verdict::Cell;
+using verdict::CellVerdict;
+using Role = Cell::Role;
+using Snat = lab::NatBoxOptions::Snat;
+using Words = std::vector<std::string>;
+
+// Two draws of --random-fully meet once in 64,512 pairs. More than two such meetings in a run are
+// no chance: their probability is below 2e-5 at 3000 pairs.
+constexpr std::uint64_t kChanceMeetings = 2;
+// Halves that leave further apart do not meet: a packet is in conntrack for 5 to 25 us.
+constexpr std::int64_t kTooFarApartNs = 50'000;
+// Answers that are later than asked by more than this came through a slow path.
+constexpr std::int64_t kSlowNs = 100'000'000;
+
+struct Cause {
+    Fate fate;
+    const char* word;  // of Cell::cause; of kDroppedAtInsertion the race's own
+    const char* measure;
+    const char* label;
+};
+constexpr Cause kCauses[] = {
+    {Fate::kDroppedAtInsertion, "", "by_insertion", "harmed: dropped at insertion"},
+    {Fate::kUntranslatedAnswer, "late-answer", "by_expiry",
+     "harmed: the clash's hidden entry had expired"},
+    {Fate::kFlushed, "conntrack-flush", "by_flush",
+     "harmed: another program had the entry destroyed"},
+    {Fate::kTableFull, "table-full", "by_full_table", "harmed: no room in the conntrack table"},
+    {Fate::kLinkDown, "link-down", "by_link_down", "harmed: a device had no link"},
+    {Fate::kDropped, "dropped", "by_drop", "harmed: dropped by the kernel for another reason"},
+    {Fate::kSlow, "slow-path", "by_slow_path", "harmed: answered after the timeout"},
+    {Fate::kUnexplained, "", "unexplained", "harmed: no cause could be joined"},
+};
+
+template <typename... Args>
+void say(Words& words, std::uint64_t count, fmt::format_string<Args...> text, Args&&... args) {
+    if (count != 0) {
+        words.push_back(fmt::format(text, std::forward<Args>(args)...));
+    }
+}
+
+std::string listed(const Words& words) {
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string seconds(std::int64_t ns) {
+    return fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9);
+}
+
+const char* title(Race race) {
+    switch (race) {
+        case Race::kSameTuple: return "Same 5-tuple";
+        case Race::kSnatCollision: return "SNAT collision";
+        case Race::kLateAnswer: return "Late answer";
+    }
+    return "";
+}
+
+const char* cure_of(Race race) {
+    switch (race) {
+        case Race::kSameTuple: return "`options single-request` in resolv.conf";
+        case Race::kSnatCollision: return "`-j MASQUERADE --random-fully`";
+        case Race::kLateAnswer:
+            return "`options single-request-reopen` in resolv.conf: a socket for each query";
+    }
+    return "";
+}
+
+// Queries harmed by what the cell looks for.
+std::uint64_t own_harm(const RaceCell& what, const RaceValues& seen) {
+    return seen.found.count(Fate::kDroppedAtInsertion) +
+           (what.race == Race::kSnatCollision ? 0 : seen.found.count(Fate::kUntranslatedAnswer));
+}
+
+// By something that was named and is no race.
+std::uint64_t other_harm(const RaceCell& what, const RaceValues& seen) {
+    return seen.found.harmed() - own_harm(what, seen) - seen.found.count(Fate::kUnexplained);
+}
+
+std::uint64_t clashes(const RaceValues& seen) {
+    return std::max(seen.clash_resolve, seen.found.with(join::kHiddenEntry));
+}
+
+// Losses of the cure --random-fully that its draws of a port explain.
+bool by_chance(const RaceCell& what, const RaceValues& seen) {
+    const std::uint64_t lost = seen.found.count(Fate::kDroppedAtInsertion);
+    return what.snat == Snat::kMasqueradeRandomFully && lost != 0 && lost <= kChanceMeetings &&
+           lost == seen.found.harmed();
+}
+
+std::string harm_text(const RaceValues& seen) {
+    const join::PairFindings& found = seen.found;
+    Words words;
+    const auto count = [&](QueryState state) { return found.count(state); };
+    say(words, count(QueryState::kNever), "{} never answered", count(QueryState::kNever));
+    say(words, count(QueryState::kWrongSource),
+        "{} answered from a backend's own address, which a socket throws away",
+        count(QueryState::kWrongSource));
+    say(words, count(QueryState::kLate), "{} answered after the timeout", count(QueryState::kLate));
+    say(words, count(QueryState::kWrong), "{} answered with other content",
+        count(QueryState::kWrong));
+    return fmt::format("of {} queries {}", 2 * found.with(0), listed(words));
+}
+
+std::string table_text(const RaceValues& seen) {
+    Words words;
+    say(words, seen.table.maximum, "{} entries, nf_conntrack_max {}", seen.table.entries,
+        seen.table.maximum);
+    say(words, seen.drop, "drop {}", seen.drop);
+    say(words, seen.early_drop, "early_drop {}", seen.early_drop);
+    return listed(words);
+}
+
+// Why queries were harmed; `others_only` leaves out what the cell looks for.
+Words why(const RaceCell& what, const RaceValues& seen, bool others_only) {
+    const join::PairFindings& found = seen.found;
+    Words words;
+    const auto count = [&](Fate fate) { return found.count(fate); };
+    const std::uint64_t insertion = others_only ? 0 : count(Fate::kDroppedAtInsertion);
+    say(words, insertion, "{} dropped at insertion (insert_failed rose by {})", insertion,
+        seen.insert_failed);
+    const bool expiry_too = !others_only || what.race == Race::kSnatCollision;
+    const std::uint64_t expiry = expiry_too ? count(Fate::kUntranslatedAnswer) : 0;
+    say(words, expiry,
+        "{} as the hidden entry of their clash had expired, {} after the query at the least",
+        expiry, seconds(found.least_age_ns));
+    say(words, count(Fate::kFlushed),
+        "{} as another program had conntrack entries destroyed ({} of them)", count(Fate::kFlushed),
+        found.flushed_entries);
+    say(words, count(Fate::kTableFull), "{} as the conntrack table was full ({})",
+        count(Fate::kTableFull), table_text(seen));
+    for (const auto& [device, queries] : found.down) {
+        say(words, queries, "{} while {} had no link", queries, device);
+    }
+    for (const auto& [reason, queries] : found.dropped) {
+        say(words, queries, "{} dropped by {} ({})", queries,
+            reason.starts_with("NETFILTER_DROP") ? "a netfilter rule" : "the kernel", reason);
+    }
+    say(words, count(Fate::kSlow), "{} by a slow path", count(Fate::kSlow));
+    const std::uint64_t unexplained = count(Fate::kUnexplained);
+    say(words, unexplained, "{} unexplained{}", unexplained,
+        seen.untraced.empty() ? ""
+                              : fmt::format(" (drop reasons were not read: {})", seen.untraced));
+    return words;
+}
+
+std::string cause_words(const RaceCell& what, const RaceValues& seen) {
+    Words words;
+    for (const Cause& cause : kCauses) {
+        const bool insertion = cause.fate == Fate::kDroppedAtInsertion;
+        say(words, seen.found.count(cause.fate), "{}",
+            !insertion                          ? cause.word
+            : what.race == Race::kSnatCollision ? "snat-collision"
+                                                : "same-tuple-race");
+    }
+    return fmt::format("{}", fmt::join(words, "+"));
+}
+
+std::string exposure_text(const RaceValues& seen) {
+    const std::uint64_t hidden = seen.found.with(join::kHiddenEntry);
+    Words words;
+    say(words, seen.clash_resolve, "conntrack resolved {} clashes of {} pairs (clash_resolve)",
+        seen.clash_resolve, seen.found.with(0));
+    say(words, hidden, "{} pairs needed a hidden entry (NAT_CLASH)", hidden);
+    const std::uint64_t merged = clashes(seen) - hidden;
+    say(words, merged, "{} clashes were merged into the first packet's entry", merged);
+    return listed(words);
+}
+
+// Why the cell's stimulus did not take place; empty when nothing says so.
+Words missing(const RaceCell& what, const RaceValues& seen) {
+    const join::PairFindings& found = seen.found;
+    Words words = seen.hindrances;
+    say(words, found.with(0) == 0, "no pair was sent");
+    if (what.race == Race::kSnatCollision) {
+        say(words, what.snat == Snat::kMasquerade && found.source_nat == 0,
+            "no entry's source address was translated: MASQUERADE did not take place");
+        say(words, what.snat == Snat::kMasqueradeRandomFully && found.changed_ports == 0,
+            "no entry got another source port: --random-fully did not take place");
+        say(words, what.snat == Snat::kNone ? found.source_nat : 0,
+            "the source address of {} entries was translated, which this cell must not have",
+            found.source_nat);
+    }
+    const std::uint64_t answered = found.count(QueryState::kAnswered);
+    say(words, answered != 0 && std::chrono::nanoseconds(seen.answer_p50_ns) < what.delay,
+        "the answers came after {} (median), and were to come after {}",
+        seconds(seen.answer_p50_ns), seconds(std::chrono::nanoseconds(what.delay).count()));
+    say(words, what.at_once && clashes(seen) == 0 && seen.skew_p50_ns > kTooFarApartNs,
+        "the two queries of a pair left {} us apart (median), too far to meet",
+        seen.skew_p50_ns / 1000);
+    const bool one_tuple = what.race == Race::kSameTuple || what.at_once;
+    const std::uint64_t strange =
+        found.with(join::kTwoBackends) - found.with(join::kTwoBackends | join::kHiddenEntry);
+    say(words, one_tuple ? strange : 0,
+        "{} of {} pairs of one 5-tuple met two backends, and no event of conntrack shows how",
+        strange, found.with(0));
+    return words;
+}
+
+void add_measures(const RaceValues& seen, Cell& cell) {
+    const join::PairFindings& found = seen.found;
+    const std::uint64_t pairs = found.with(0);
+    const auto queries = [&](const char* name, const char* label, QueryState state) {
+        return count_of(name, label, found.count(state), "queries");
+    };
+    cell.measures = {
+        count_of("pairs", "query pairs sent", pairs, "pairs"),
+        count_of("offered", "offered load", static_cast<std::uint64_t>(std::llround(seen.offered)),
+                 "pairs/s"),
+        verdict::share("raced_share", "pairs that met the race (clash_resolve per pair)",
+                       seen.clash_resolve, pairs),
+        verdict::share("lost_pair_share", "pairs that lost a query", found.with(join::kLost),
+                       pairs),
+        verdict::share("misdelivered_pair_share",
+                       "pairs with an answer that came back un-translated",
+                       found.with(join::kMisdelivered), pairs),
+        count_of("clash_resolve", "conntrack clash_resolve", seen.clash_resolve),
+        count_of("insert_failed", "conntrack insert_failed", seen.insert_failed),
+        count_of("drop", "conntrack drop", seen.drop),
+        count_of("early_drop", "conntrack early_drop", seen.early_drop),
+        count_of("table_entries", "conntrack entries after the run", seen.table.entries),
+        count_of("table_maximum", "nf_conntrack_max", seen.table.maximum),
+        count_of("flushed_entries", "entries that another program had destroyed",
+                 found.flushed_entries),
+        count_of("source_nat", "entries with a translated source address", found.source_nat),
+        count_of("changed_ports", "entries with a changed source port", found.changed_ports),
+        count_of("hidden_entries", "clashes resolved by a hidden entry (NAT_CLASH events)",
+                 found.with(join::kHiddenEntry)),
+        count_of("hidden_unanswered", "hidden entries that saw no reply in time",
+                 found.hidden_unanswered),
+        count_of("met_two_backends", "pairs whose halves reached two backends",
+                 found.with(join::kTwoBackends), "pairs"),
+        queries("queries_answered", "answered in time by the service", QueryState::kAnswered),
+        queries("queries_lost", "never answered", QueryState::kNever),
+        queries("queries_misdelivered", "answered from the backend's own address",
+                QueryState::kWrongSource),
+        queries("queries_late", "answered after the timeout", QueryState::kLate),
+        queries("queries_wrong", "answered with other content", QueryState::kWrong),
+    };
+    for (const Cause& cause : kCauses) {
+        cell.measures.push_back(
+            count_of(cause.measure, cause.label, found.count(cause.fate), "queries"));
+    }
+    cell.measures.insert(
+        cell.measures.end(),
+        {count_of("tester_lost", "frames lost by the tester itself", seen.tester_lost),
+         count_of("attempts", "runs until the tester lost nothing itself", seen.attempts),
+         milliseconds_of("skew_p50", "time between a pair's two queries, median",
+                         static_cast<double>(seen.skew_p50_ns) / 1e6),
+         count_of("late_departures", "queries that left more than 10 us after their instant",
+                  seen.late_departures, "queries"),
+         milliseconds_of("answer_p50", "time to the answer, median",
+                         static_cast<double>(seen.answer_p50_ns) / 1e6)});
+}
+
+// One cell beside its conclusion.
+struct Concluded {
+    const MeasuredCell* measured = nullptr;
+    Cell cell;
+    const RaceCell& what() const { return measured->what; }
+    const RaceValues& seen() const { return measured->seen; }
+    bool harmed() const {
+        return cell.verdict == CellVerdict::kFail && own_harm(what(), seen()) != 0;
+    }
+};
+using Cells = std::vector<Concluded>;
+
+const Concluded* find(const Cells& cells, Race race, Role role, bool again) {
+    const auto at = std::ranges::find_if(cells, [&](const Concluded& each) {
+        return each.what().race == race && each.what().role == role && each.what().again == again &&
+               (role != Role::kMatrix || shows_race(each.what(), each.seen()));
+    });
+    return at == cells.end() ? nullptr : &*at;
+}
+
+// What keeps everything from being concluded.
+Words obstacles(const Cells& cells) {
+    Words words;
+    for (const Concluded& each : cells) {
+        const Cell& cell = each.cell;
+        if (each.what().role == Role::kCure) {
+            continue;  // a cure that fails, whatever for, is not shown
+        }
+        if (cell.verdict == CellVerdict::kError) {
+            words.push_back(fmt::format("{} could not be measured ({})", cell.id, cell.reason));
+        } else if (other_harm(each.what(), each.seen()) +
+                       each.seen().found.count(Fate::kUnexplained) !=
+                   0) {
+            words.push_back(fmt::format("in {} queries were harmed by what is not its race: {}",
+                                        cell.id, listed(why(each.what(), each.seen(), true))));
+        } else if (each.what().role == Role::kControl && cell.verdict != CellVerdict::kPass) {
+            words.push_back(fmt::format("the control {} is not clean: {}", cell.id, cell.reason));
+        }
+    }
+    return words;
+}
+
+std::string headline_of(Race race, const Cells& cells, const Concluded& first) {
+    const join::PairFindings& found = first.seen().found;
+    std::string text =
+        fmt::format("{}: {} ({})", title(race), harm_text(first.seen()), first.cell.id);
+    const std::uint64_t met = found.with(join::kTwoBackends);
+    const std::uint64_t hit = found.with(join::kTwoBackends | join::kMisdelivered);
+    if (hit != 0) {
+        text += fmt::format("; {} of {} pairs that met two backends", hit, met);
+    }
+    Words spared;
+    for (const Concluded& each : cells) {
+        say(spared,
+            each.what().race == race && each.what().role == Role::kMatrix &&
+                each.cell.verdict == CellVerdict::kPass,
+            "{}", each.cell.id);
+    }
+    return text + (spared.empty() ? "." : "; none in " + listed(spared) + ".");
+}
+
+std::string exposure_headline(const Concluded& cell) {
+    return fmt::format("{}: exposed, no query harmed: {} ({}).", title(cell.what().race),
+                       exposure_text(cell.seen()), cell.cell.id);
+}
+
+std::string cause_text(const Concluded& cell) {
+    const RaceValues& seen = cell.seen();
+    std::string text;
+    if (clashes(seen) != 0) {
+        text =
+            "A and AAAA leave one socket together, and both packets pass conntrack's lookup before "
+            "either entry is confirmed: " +
+            exposure_text(seen) + ".";
+    }
+    if (seen.found.count(Fate::kDroppedAtInsertion) != 0 &&
+        cell.what().race == Race::kSnatCollision) {
+        text +=
+            "MASQUERADE keeps a client's source port if it looks free. Two clients with one source "
+            "port that start together both find it free; the entry inserted second is refused and "
+            "its packet dropped";
+    } else if (seen.found.count(Fate::kDroppedAtInsertion) != 0) {
+        text += " The second packet's entry was refused and the packet dropped";
+    }
+    if (const std::uint64_t count = seen.found.count(Fate::kDroppedAtInsertion); count != 0) {
+        text += fmt::format(": {} queries, insert_failed rose by {}.", count, seen.insert_failed);
+    }
+    if (const std::uint64_t count = seen.found.count(Fate::kUntranslatedAnswer); count != 0) {
+        text += fmt::format(
+            " The hidden entry of a clash lives for 1 s. {} answers came later, {} after their "
+            "query at "
+            "the least: they were not translated back and came from the backend's own address",
+            count, seconds(seen.found.least_age_ns));
+        text += seen.insert_failed + seen.drop == 0 ? "; insert_failed and drop stayed 0." : ".";
+    }
+    return text;
+}
+
+struct Cure {
+    bool shown = false;
+    std::string text;
+};
+
+// The same cause there before, gone with the cure, back without it.
+Cure cure_text(Race race, const Cells& cells) {
+    const Concluded* cure = find(cells, race, Role::kCure, false);
+    const Concluded* again = find(cells, race, Role::kMatrix, true);
+    const std::string name = cure_of(race);
+    if (cure == nullptr) {
+        return {false, name + " (not tried in this run)"};
+    }
+    if (cure->cell.verdict != CellVerdict::kPass) {
+        return {false,
+                fmt::format("{} (not shown: {}: {})", name, cure->cell.id, cure->cell.reason)};
+    }
+    if (again == nullptr) {
+        return {false, name + " (not shown: without it the failure was not seen again)"};
+    }
+    const bool harm = again->harmed();
+    const auto hits = [&](const Concluded& each) {
+        return harm ? own_harm(each.what(), each.seen()) : clashes(each.seen());
+    };
+    return {true,
+            fmt::format("{} (with it {} {} in {} pairs, without it again {} in {})", name,
+                        hits(*cure), harm ? "harmed queries" : "clashes",
+                        cure->seen().found.with(0), hits(*again), again->seen().found.with(0))};
+}
+
+void add_charts(const Cells& cells, verdict::ScenarioResult& result) {
+    for (const Race race : kRaces) {
+        verdict::Chart chart{
+            .title = race == Race::kSameTuple ? "Pairs of one 5-tuple that met the race"
+                     : race == Race::kSnatCollision
+                         ? "Pairs of two clients with one source port that lost a query"
+                         : "Pairs that met two backends and got one answer un-translated",
+            .unit = "%",
+            .maximum = 100};
+        for (const Concluded& each : cells) {
+            const join::PairFindings& found = each.seen().found;
+            const unsigned base = each.what().at_once ? unsigned{join::kTwoBackends} : 0U;
+            const auto [hits, of] =
+                race == Race::kSameTuple ? std::pair(each.seen().clash_resolve, found.with(0))
+                : race == Race::kSnatCollision
+                    ? std::pair(found.with(join::kLost), found.with(0))
+                    : std::pair(found.with(base | join::kMisdelivered), found.with(base));
+            if (each.what().race == race && !each.what().again) {
+                chart.bars.push_back(verdict::share_bar(
+                    each.what().label, hits, of,
+                    hits == 0 ? verdict::Bar::Kind::kGood : verdict::Bar::Kind::kBad));
+            }
+        }
+        if (!chart.bars.empty()) {
+            result.charts.push_back(std::move(chart));
+        }
+    }
+}
+
+// The queries that did not end well, each beside what tells why.
+void add_proof(const Concluded& each, verdict::ScenarioResult& result) {
+    const join::PairFindings& found = each.seen().found;
+    if (found.stories.empty()) {
+        return;
+    }
+    verdict::Proof proof{
+        .title =
+            fmt::format("{}: {} of {} queries that did not end well, each beside what tells why",
+                        each.cell.id, found.stories.size(), found.harmed()),
+        .columns = {"pair", "query", "became", "why", "the entry in its way",
+                    "what the kernel said"}};
+    for (const join::QueryStory& story : found.stories) {
+        proof.rows.push_back({fmt::format("{}", story.pair), story.query, judge::name(story.state),
+                              join::name(story.fate), story.winner, story.event});
+    }
+    proof.conclusion = fmt::format("{}: {}.", harm_text(each.seen()),
+                                   listed(why(each.what(), each.seen(), false)));
+    result.proofs.push_back(std::move(proof));
+}
+
+void explain_lists(const Cells& cells, verdict::ScenarioResult& result) {
+    const auto cell = [&](const char* id) {
+        const auto at =
+            std::ranges::find(cells, id, [](const Concluded& each) { return each.cell.id; });
+        return at == cells.end() ? nullptr : &*at;
+    };
+    const Concluded* lists = cell("same-tuple.list-receive");
+    const Concluded* ones = cell("control.same-tuple.list-of-one");
+    if (lists != nullptr && ones != nullptr && clashes(lists->seen()) != 0 &&
+        ones->cell.verdict == CellVerdict::kPass) {
+        result.explanation.push_back(
+            fmt::format("It does not take two CPUs: a driver that hands packets up in lists "
+                        "(napi_gro_receive, here "
+                        "gro_cells of the vxlan device) sends both packets of a pair through "
+                        "PREROUTING before the "
+                        "first is confirmed. One CPU made {} clashes; with "
+                        "net.core.gro_normal_batch=1, on the same "
+                        "CPU and the same traffic, there was none in {} pairs.",
+                        clashes(lists->seen()), ones->seen().found.with(0)));
+    }
+}
+
+void join_words(std::string& text, const std::string& more, const char* between) {
+    text += (text.empty() || more.empty() ? "" : between) + more;
+}
+
+}  // namespace
+
+bool shows_race(const RaceCell& what, const RaceValues& seen) {
+    return what.race == Race::kSameTuple ? clashes(seen) + own_harm(what, seen) != 0
+                                         : own_harm(what, seen) != 0;
+}
+
+Cell conclude(const RaceCell& what, const RaceValues& seen) {
+    Cell cell{
+        .id = what.id,
+        .toggles = {{"experiment", title(what.race)}, {"way", what.way}, {"setting", what.setting}},
+        .role = what.role,
+        .verdict = CellVerdict::kPass};
+    add_measures(seen, cell);
+    if (!seen.objections.empty()) {
+        cell.verdict = CellVerdict::kError;
+        cell.reason = "no result: " + seen.objections.front();
+        if (!seen.outages.empty()) {
+            cell.reason += fmt::format("; {} had no link for a time", listed(seen.outages));
+            cell.cause = "link-down";
+        }
+    } else if (seen.found.harmed() != 0) {
+        const bool named = seen.found.count(Fate::kUnexplained) == 0;
+        cell.reason = fmt::format("{}: {}", harm_text(seen), listed(why(what, seen, false)));
+        if (by_chance(what, seen)) {
+            cell.reason += "; two draws of a port meet by chance once in 64,512 pairs";
+        } else {
+            cell.verdict = named ? CellVerdict::kFail : CellVerdict::kInconclusive;
+            cell.cause = named ? cause_words(what, seen) : "";
+        }
+    } else if (const Words lacking = missing(what, seen); !lacking.empty()) {
+        cell.verdict = CellVerdict::kInconclusive;
+        cell.reason = listed(lacking);
+    } else if (clashes(seen) != 0 && what.role == Role::kMatrix) {
+        cell.reason = "exposed, harmless here: " + exposure_text(seen);
+    } else if (clashes(seen) != 0) {
+        cell.verdict = CellVerdict::kFail;
+        cell.cause = "same-tuple-race";
+        cell.reason = exposure_text(seen);
+    }
+    const std::int64_t asked_ns = std::chrono::nanoseconds(what.delay).count();
+    if (seen.objections.empty() && seen.found.count(QueryState::kAnswered) != 0 &&
+        seen.answer_p50_ns > asked_ns + kSlowNs) {
+        cell.reason +=
+            fmt::format("{}a slow path: answers came after {} (median), {} later than asked",
+                        cell.reason.empty() ? "" : "; ", seconds(seen.answer_p50_ns),
+                        seconds(seen.answer_p50_ns - asked_ns));
+    }
+    return cell;
+}
+
+verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
+    Cells cells;
+    verdict::ScenarioResult result;
+    std::uint64_t queries = 0;
+    bool lacking = false;
+    for (const MeasuredCell& each : measured) {
+        cells.push_back({&each, conclude(each.what, each.seen)});
+        cells.back().cell.evidence = each.evidence;
+        result.unexplained += each.seen.found.count(Fate::kUnexplained);
+        queries += each.seen.found.count(QueryState::kAnswered);
+        lacking |= each.what.role == Role::kMatrix &&
+                   cells.back().cell.verdict == CellVerdict::kInconclusive;
+        add_proof(cells.back(), result);
+    }
+    bool harmed = false;
+    bool exposed = false;
+    bool cured = true;
+    const Words hindered = obstacles(cells);
+    for (const Race race : kRaces) {
+        const auto at = std::ranges::find_if(cells, [&](const Concluded& each) {
+            return each.what().race == race && each.what().role == Role::kMatrix && each.harmed();
+        });
+        const Concluded* first = at != cells.end() ? &*at : find(cells, race, Role::kMatrix, false);
+        if (first == nullptr || !hindered.empty()) {
+            continue;
+        }
+        const Cure cure = cure_text(race, cells);
+        harmed |= first->harmed();
+        exposed |= !first->harmed();
+        cured &= cure.shown || !first->harmed();
+        join_words(result.headline,
+                   first->harmed() ? headline_of(race, cells, *first) : exposure_headline(*first),
+                   " ");
+        join_words(result.cause, fmt::format("{}: {}", title(race), cause_text(*first)), "\n");
+        join_words(result.cure, fmt::format("{}: {}", title(race), cure.text), "\n");
+        if (first->harmed() && cure.shown) {
+            result.before_cell = first->cell.id;
+            result.after_cell = find(cells, race, Role::kCure, false)->cell.id;
+        }
+    }
+    // A clash without harm shows in the late answers' cells too, where the others were not run.
+    for (const Concluded& each : cells) {
+        if (hindered.empty() && !harmed && !exposed && each.what().role == Role::kMatrix &&
+            clashes(each.seen()) != 0) {
+            exposed = true;
+            result.headline = exposure_headline(each);
+        }
+    }
+    result.cure_shown = harmed && cured;
+    if (!hindered.empty() || cells.empty() || (lacking && !harmed)) {
+        Words words = hindered;
+        for (const Concluded& each : cells) {
+            say(words, hindered.empty() && each.cell.verdict == CellVerdict::kInconclusive,
+                "{}: {}", each.cell.id, each.cell.reason);
+        }
+        result.verdict = verdict::ScenarioVerdict::kInconclusive;
+        result.headline =
+            "Nothing is concluded: " + fmt::format("{}", fmt::join(words, "; ")) + ".";
+    } else if (harmed) {
+        result.verdict = verdict::ScenarioVerdict::kReproduced;
+        explain_lists(cells, result);
+    } else if (exposed) {
+        result.verdict = verdict::ScenarioVerdict::kExposed;
+        result.headline += fmt::format(" All {} queries of {} cells were answered in time.",
+                                       queries, cells.size());
+        explain_lists(cells, result);
+    } else {
+        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
+        result.headline =
+            fmt::format("No pair raced or collided: {} queries of {} cells were answered in time.",
+                        queries, cells.size());
+    }
+    add_charts(cells, result);
+    for (Concluded& each : cells) {
+        (each.what().role == Role::kControl ? result.controls : result.cells)
+            .push_back(std::move(each.cell));
+    }
+    return result;
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,61 @@
+// Two pods use the same source port towards the same server behind MASQUERADE: conntrack first
+// tries to keep the port for both, and the packet whose entry is inserted second is dropped.
+
+#include "harness/scenario/race/nat_bench.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using Role = RaceCell::Role;
+using Snat = lab::NatBoxOptions::Snat;
+
+// 2 flows a pair: well under the 64,512 ports that --random-fully draws from, so that exhaustion is
+// not taken for a race.
+constexpr std::uint64_t kCollidingPairs = 3000;
+constexpr std::uint64_t kMostCollidingPairs = 12'000;
+constexpr std::uint64_t kFewColliding = 1000;
+
+}  // namespace
+
+std::vector<RaceCell> snat_collision_cells() {
+    const auto cell = [](const char* id, const char* label, Role role, Snat snat,
+                         const char* setting) {
+        return RaceCell{.id = id,
+                        .label = label,
+                        .race = Race::kSnatCollision,
+                        .role = role,
+                        .way = "two clients, one source port",
+                        .setting = setting,
+                        .snat = snat};
+    };
+    std::vector<RaceCell> cells = {
+        cell("snat-collision", "MASQUERADE", Role::kMatrix, Snat::kMasquerade, "MASQUERADE"),
+        cell("control.snat-collision.no-nat", "control: no SNAT", Role::kControl, Snat::kNone,
+             "no SNAT"),
+        cell("cure.random-fully", "cure: --random-fully", Role::kCure, Snat::kMasqueradeRandomFully,
+             "MASQUERADE --random-fully"),
+        cell("snat-collision.after-cure", "after the cure", Role::kMatrix, Snat::kMasquerade,
+             "MASQUERADE again"),
+    };
+    cells.back().again = true;
+    return cells;
+}
+
+Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench& bench) {
+    const std::uint64_t pairs =
+        std::min(context.options.number("pairs", kCollidingPairs), kMostCollidingPairs);
+    std::vector<MeasuredCell> cells;
+    for (const RaceCell& cell : snat_collision_cells()) {
+        if (!asked_for(context.options, cell.id)) {
+            continue;
+        }
+        context.progress.step(cell.id);
+        TRY(bench.configure({.backends = 1, .snat = cell.snat}));
+        auto measured = TRY(bench.measure(
+            cell, bench.two_clients_plan(cell.again ? std::min(pairs, kFewColliding) : pairs)));
+        add_cell(context, cells, std::move(measured));
+    }
+    return cells;
+}
+
+}  // namespace pathproof::scenario

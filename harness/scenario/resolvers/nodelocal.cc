@@ -1,0 +1,299 @@
+// A and AAAA of one socket at the same moment: through conntrack to the service, or to a cache on the
+// node past it.
+//
+// Set:  kube-proxy's rules of the DNS service, with eight endpoints that answer after more than a
+//       second; NodeLocal DNSCache on the DUT: its device, its rules, dnsmasq in the place of its
+//       CoreDNS.
+// Sent: pairs of lookups, the two of each by two threads on one socket.
+// Seen: which were answered, and from where on the client's wire; conntrack's counters and entries;
+//       what the rules counted.
+
+#include "harness/scenario/resolvers/nodelocal.h"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/frame/view.h"
+#include "harness/process/json_text.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/nat_path_hosts.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+using PairAsks = agent::DnsLoadOptions::Asks;
+
+constexpr std::uint32_t kPairs = 1000;
+// Where a socket overflowed, for want of CPU time to read it, the pairs are sent again, slower.
+constexpr double kPairsPerSecond[] = {1000, 250, 100};
+constexpr std::uint32_t kFewPairs = 40;
+constexpr double kFewPerSecond = 100;
+// Longer than a hidden entry of a resolved clash lives (NAT_CLASH, 1 s).
+constexpr auto kServerDelay = 1200ms;
+constexpr auto kPairTimeout = 3s;
+constexpr auto kFewTimeout = 1s;
+constexpr auto kWarmUpTimeout = 5s;
+constexpr const char* kName = "api.svc.test";
+
+class NodelocalBench {
+  public:
+    static Result<std::unique_ptr<NodelocalBench>> open(Context& context) {
+        std::unique_ptr<NodelocalBench> bench(new NodelocalBench(context));
+        bench->hosts_ = TRY(NatPathHosts::open(context));
+        NatPathHosts& hosts = bench->hosts_;
+        TRY(hosts.lab->add_endpoints());
+        const auto address6 = TRY(frame::parse_ip("2001:db8::53"));
+        TRY(hosts.server->start_dns_server({.listen = {frame::IpAddress{}, 53},
+                                            .address = hosts.names().server_address,
+                                            .address6 = address6,
+                                            .delay = kServerDelay}));
+        TRY(hosts.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone,
+                                  .dns_endpoints = endpoints_that(lab::EndpointState::kServes)}));
+        // Whether it is there at all.
+        TRY(hosts.lab->set_node_cache(lab::NodeCacheRules{}));
+        const Status there = bench->start_dnsmasq();
+        if (!there && there.error().code == ErrorCode::kNotFound) {
+            return fail(ErrorCode::kKernelLacks, "{}", there.error().message);
+        }
+        TRY(Status(there));
+        return bench;
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
+    MeasuredNodelocalCell measure(const NodelocalCell& what) {
+        MeasuredNodelocalCell cell{.what = what};
+        for (const double per_second : kPairsPerSecond) {
+            cell.seen = {};
+            rules_.clear();
+            entries_.clear();
+            const auto overflowed = run(what, per_second, cell);
+            if (!overflowed) {
+                cell.seen.objections.push_back(overflowed.error().message);
+            } else if (*overflowed != 0 && per_second == kPairsPerSecond[2]) {
+                cell.seen.objections.push_back(
+                    fmt::format("sockets of the lab overflowed {} times: it was short of CPU time",
+                                *overflowed));
+            }
+            if (!overflowed || *overflowed == 0) {
+                break;
+            }
+        }
+        for (const auto& [name, description, content] :
+             {std::tuple{".rules.txt", "the node's rules with what they counted", &rules_},
+              {".entries.json", "conntrack's entries to port 53 (JSON lines)", &entries_}}) {
+            auto kept = keep_evidence(context_.options.out_dir, what.id + name, description,
+                                      content->empty() ? "none\n" : *content);
+            if (kept) {
+                cell.evidence.insert(cell.evidence.end(), kept->begin(), kept->end());
+            }
+        }
+        return cell;
+    }
+
+  private:
+    explicit NodelocalBench(Context& context) : context_(context) {}
+
+    Status start_dnsmasq() {
+        TRY(hosts_.dut->stop_dnsmasq());
+        return hosts_.dut->start_dnsmasq(
+            {.addresses = {hosts_.names().node_cache, hosts_.names().service.address},
+             .upstream = {hosts_.names().server_address, 53},
+             .cache_size = 1000});
+    }
+
+    frame::Endpoint asked(const NodelocalCell& what) const {
+        return what.cache && what.link_local ? frame::Endpoint{hosts_.names().node_cache, 53}
+                                             : hosts_.names().service;
+    }
+
+    Status set_up(const NodelocalCell& what, NodelocalValues& seen) {
+        TRY(hosts_.dut->stop_dnsmasq());
+        // All rules and one lookup first: what follows has the name in the cache.
+        lab::NodeCacheRules rules = what.rules;
+        rules.accept = true;
+        seen.device =
+            TRY(hosts_.lab->set_node_cache(what.cache ? std::optional(rules) : std::nullopt));
+        if (what.cache && what.serves) {
+            TRY(start_dnsmasq());
+            const auto warm = TRY(hosts_.client->dns_lookup(
+                {.server = asked(what), .name = kName, .timeout = kWarmUpTimeout}));
+            if (!warm.ok) {
+                return fail(ErrorCode::kFailed, "the cache did not answer one lookup: {}",
+                            warm.outcome);
+            }
+        }
+        if (what.cache && !what.rules.accept) {
+            // Without the device's new birth dnsmasq goes on.
+            TRY(hosts_.lab->set_node_cache_rules(what.rules));
+        }
+        TRY(hosts_.dut->conntrack_flush());
+        return {};
+    }
+
+    // Datagrams that a socket of one of the hosts had no room for, since they were made.
+    Result<std::uint64_t> overflows() {
+        std::uint64_t all = 0;
+        for (agent::Client* host : {hosts_.client.get(), hosts_.dut.get(), hosts_.server.get()}) {
+            const auto counters = TRY(host->counters());
+            const auto at = counters.find("Udp.RcvbufErrors");
+            all += at == counters.end() ? 0 : at->second;
+        }
+        return all;
+    }
+
+    // Gives how many datagrams overflowed a socket.
+    Result<std::uint64_t> run(const NodelocalCell& what, double per_second,
+                              MeasuredNodelocalCell& cell) {
+        NodelocalValues& seen = cell.seen;
+        const lab::NatPathNames& names = hosts_.names();
+        TRY(set_up(what, seen));
+        const auto overflows_before = TRY(overflows());
+        const auto rules_before = TRY(hosts_.lab->counted_rules());
+        const auto stats_before = TRY(hosts_.dut->conntrack_stats());
+        TRY(hosts_.client->start_capture({.device = names.client_device, .most_bytes = 64}));
+        const bool few = what.pairs <= kFewPairs;
+        const auto load = hosts_.client->dns_load(
+            {.server = asked(what),
+             .name = kName,
+             .asks = what.together ? PairAsks::kPairTogether : PairAsks::kPairOneByOne,
+             .lookups = std::min(what.pairs, static_cast<std::uint32_t>(5 * per_second)),
+             .per_second = few ? kFewPerSecond : per_second,
+             .timeout = few ? std::chrono::milliseconds(kFewTimeout)
+                            : std::chrono::milliseconds(kPairTimeout)});
+        const auto capture = hosts_.client->stop_capture();
+        if (!load || !capture) {
+            return pass_on(load ? capture.error() : load.error());
+        }
+        const auto stats = netfilter::delta(stats_before, TRY(hosts_.dut->conntrack_stats()));
+        const auto entries = TRY(hosts_.dut->conntrack_dump(
+            {.protocol = IPPROTO_UDP, .original_destination_port = std::uint16_t{53}}));
+        rules_ = TRY(hosts_.lab->counted_rules());
+        if (what.cache && what.serves) {
+            const auto report = TRY(hosts_.dut->dnsmasq_report());
+            if (!report.ended.empty()) {
+                return fail(ErrorCode::kUnavailable, "{}", report.ended);
+            }
+        }
+        if (capture->left_out + capture->dropped != 0) {
+            return fail(ErrorCode::kFailed, "{} frames of the client's wire were not captured",
+                        capture->left_out + capture->dropped);
+        }
+        take_load(*load, *capture, asked(what).address, seen);
+        seen.clash_resolve = netfilter::total(stats, "clash_resolve");
+        seen.insert_failed = netfilter::total(stats, "insert_failed");
+        seen.drop = netfilter::total(stats, "drop");
+        for (const netfilter::Entry& entry : entries) {
+            ++(entry.original.source.address == names.client_address ? seen.client_entries
+                                                                     : seen.cache_entries);
+            entries_ += process::to_text(nlohmann::json(entry)) + "\n";
+        }
+        const auto grown = [&](const std::string& words) {
+            return lab::hits_of(rules_, words) - lab::hits_of(rules_before, words);
+        };
+        seen.service_hits = grown(
+            fmt::format("-A KUBE-SERVICES -d {}/32 -p udp", to_string(names.service.address)));
+        for (const frame::IpAddress& address : {names.node_cache, names.service.address}) {
+            seen.raw_hits +=
+                grown(fmt::format("-A PREROUTING -d {}/32 -p udp", to_string(address)));
+        }
+        seen.policy_drops =
+            lab::policy_hits_of(rules_, "INPUT") - lab::policy_hits_of(rules_before, "INPUT");
+        return TRY(overflows()) - overflows_before;
+    }
+
+    static void take_load(const agent::DnsLoadReport& load, const agent::Capture& capture,
+                          const frame::IpAddress& asked, NodelocalValues& seen) {
+        std::map<std::uint16_t, bool> lacks;  // by ports: an answer from elsewhere came
+        seen.pairs = load.lookups.size();
+        for (const agent::DnsLoadReport::Lookup& each : load.lookups) {
+            seen.slowest_ms = std::max(seen.slowest_ms, each.milliseconds);
+            if (each.rcode != 0) {
+                ++seen.errors;
+            } else if (each.answered == each.asked) {
+                ++seen.answered;
+            } else {
+                lacks[each.port] = false;
+                seen.refused += each.error == ECONNREFUSED ? 1 : 0;
+            }
+        }
+        for (const agent::CapturedFrame& frame : capture.frames) {
+            const frame::PacketView view =
+                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            const auto at = lacks.find(view.destination_port);
+            if (view.transport == frame::Transport::kUdp && view.source_port == 53 &&
+                view.source != asked && at != lacks.end()) {
+                at->second = true;
+            }
+        }
+        seen.untranslated = static_cast<std::uint64_t>(
+            std::ranges::count_if(lacks, [](const auto& each) { return each.second; }));
+    }
+
+    Context& context_;
+    NatPathHosts hosts_;
+    std::string rules_;
+    std::string entries_;
+};
+
+}  // namespace
+
+std::vector<NodelocalCell> nodelocal_plan() {
+    auto cells = with_roles<NodelocalCell>({
+        {.id = "control.one-by-one",
+         .label = "control: A, then AAAA",
+         .together = false,
+         .pairs = kPairs},
+        {.id = "no-cache", .label = "without the cache", .pairs = kPairs},
+        {.id = "cure.link-local",
+         .label = "cure: cache, link-local",
+         .cache = true,
+         .pairs = kPairs},
+        {.id = "cure.service-address",
+         .label = "cure: cache, service's address",
+         .cache = true,
+         .link_local = false,
+         .pairs = kPairs},
+        {.id = "no-cache.after-cure", .label = "after the cure", .pairs = kPairs, .again = true},
+        {.id = "tracked",
+         .label = "cache, raw rules flushed",
+         .cache = true,
+         .rules = {.notrack = false},
+         .pairs = kPairs},
+        {.id = "cache-down",
+         .label = "cache down",
+         .cache = true,
+         .serves = false,
+         .pairs = kFewPairs},
+        {.id = "input-by-state.notrack-alone",
+         .label = "NOTRACK alone, INPUT by state",
+         .cache = true,
+         .rules = {.accept = false, .input_by_state = true},
+         .pairs = kFewPairs},
+        {.id = "input-by-state.all-rules",
+         .label = "all rules, INPUT by state",
+         .cache = true,
+         .rules = {.input_by_state = true},
+         .pairs = kFewPairs},
+    });
+    for (NodelocalCell& cell : cells) {
+        if (cell.cache && cell.role == CellRole::kMatrix) {
+            cell.role = CellRole::kDemonstration;
+        }
+    }
+    return cells;
+}
+
+std::vector<std::string> nodelocal_cells() {
+    return ids_of(nodelocal_plan());
+}
+
+Result<verdict::ScenarioResult> run_nodelocal(Context& context) {
+    return run_cells<NodelocalBench>(context, "nodelocal", nodelocal_plan());
+}
+
+}  // namespace pathproof::scenario

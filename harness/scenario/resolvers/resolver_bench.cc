@@ -1,0 +1,194 @@
+#include "harness/scenario/resolvers/resolver_bench.h"
+
+#include <fmt/ranges.h>
+
+#include <future>
+#include <map>
+#include <thread>
+
+#include "harness/process/netns.h"
+#include "harness/process/program.h"
+
+namespace pathproof::scenario {
+namespace {
+
+// A process is made for each.
+constexpr unsigned kLookupsPerSecond = 150;
+constexpr unsigned kPacedPerSecond = 4;
+constexpr std::uint32_t kMostDnsFrames = 200'000;
+constexpr std::uint32_t kDnsFrameBytes = 600;
+
+std::vector<DnsOnWire> dns_of(const agent::Capture& capture, bool responses) {
+    std::vector<DnsOnWire> messages;
+    for (const agent::CapturedFrame& frame : capture.frames) {
+        if (auto message = dns_on_wire(frame); message && message->response == responses) {
+            messages.push_back(std::move(*message));
+        }
+    }
+    return messages;
+}
+
+// AI_ADDRCONFIG counts a link-local address once no other host can have it (DAD, RFC 4862). A client
+// without IPv6 has none.
+Status wait_for_link_local(const std::string& netns, const std::string& device) {
+    for (int tenths = 0; tenths < 30; ++tenths) {
+        const auto settled = TRY(process::run_checked(
+            {"ip", "-6", "-o", "address", "show", "dev", device, "-tentative"}, {.netns = netns}));
+        if (!settled.empty()) {
+            break;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<ResolverHosts> ResolverHosts::open(Context& context) {
+    ResolverHosts hosts;
+    hosts.hosts_ = TRY(NatPathHosts::open(context));
+    TRY(hosts.hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
+    TRY(wait_for_link_local(hosts.hosts_.names().client, hosts.hosts_.names().client_device));
+    if (const std::string& why = hosts.lacks(resolver::Kind::kGlibc); !why.empty()) {
+        return fail(ErrorCode::kKernelLacks, "{}", why);
+    }
+    return hosts;
+}
+
+const std::string& ResolverHosts::lacks(resolver::Kind who) {
+    const auto [known, is_new] = lacks_.try_emplace(who);
+    if (is_new) {
+        // A name of the hosts file: nothing is sent.
+        const resolver::Lookup trial{.name = "localhost", .resolv_conf = "nameserver 127.0.0.1\n"};
+        const auto made = resolver::look_up(hosts_.names().client, who, {trial}, 1);
+        known->second = made ? "" : made.error().message;
+    }
+    return known->second;
+}
+
+std::string ResolverHosts::resolv_conf(const std::vector<std::string>& search,
+                                       const std::string& options) const {
+    return fmt::format("nameserver {}\n{}{}", to_string(hosts_.names().server_address),
+                       search.empty() ? "" : fmt::format("search {}\n", fmt::join(search, " ")),
+                       options.empty() ? "" : "options " + options + "\n");
+}
+
+// Its sockets are of the server's namespace, its thread is one of ours: no log has to come from elsewhere.
+Status ResolverHosts::serve(std::unique_ptr<agent::DnsServer>& server, agent::DnsRules rules,
+                            agent::milliseconds delay) const {
+    return process::in_netns(hosts_.names().server, [&]() -> Status {
+        server = TRY(agent::DnsServer::start({.listen = {hosts_.names().server_address, 53},
+                                              .address = {},
+                                              .address6 = {},
+                                              .delay = delay},
+                                             rules));
+        return {};
+    });
+}
+
+Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLookup>& lookups,
+                                                      std::vector<agent::DnsRule> rules,
+                                                      std::vector<agent::DnsLoss> losses,
+                                                      agent::milliseconds delay) {
+    // Those of one resolver together, and those that are paced.
+    std::map<std::pair<resolver::Kind, bool>, std::vector<std::size_t>> groups;
+    for (std::size_t i = 0; i < lookups.size(); ++i) {
+        groups[{lookups[i].who, lookups[i].paced}].push_back(i);
+    }
+    const lab::NatPathNames& names = hosts_.names();
+    // What the client receives from the DUT, and the DUT from the client.
+    TRY(hosts_.client->start_capture({.device = names.client_device,
+                                      .most_frames = kMostDnsFrames,
+                                      .most_bytes = kDnsFrameBytes}));
+    TRY(hosts_.dut->start_capture({.device = names.dut_client_device,
+                                   .most_frames = kMostDnsFrames,
+                                   .most_bytes = kDnsFrameBytes}));
+    std::unique_ptr<agent::DnsServer> server;
+    const Status served = serve(
+        server, {.rules = std::move(rules), .losses = std::move(losses), .keep_log = true}, delay);
+    struct Running {
+        const std::vector<std::size_t>* members;
+        std::future<Result<std::vector<resolver::Outcome>>> outcomes;
+    };
+    std::vector<Running> running;
+    for (const auto& [group, members] : groups) {
+        if (!served) {
+            break;
+        }
+        std::vector<resolver::Lookup> own;
+        for (const std::size_t member : members) {
+            own.push_back(lookups[member].lookup);
+        }
+        running.push_back(
+            {&members, std::async(std::launch::async, [&names, own = std::move(own),
+                                                       who = group.first, paced = group.second] {
+                 return resolver::look_up(names.client, who, own,
+                                          paced ? kPacedPerSecond : kLookupsPerSecond);
+             })});
+    }
+    std::vector<LookupTrail> trails(lookups.size());
+    Status made = served;
+    for (Running& group : running) {
+        auto outcomes = group.outcomes.get();
+        if (!outcomes) {
+            made = pass_on(outcomes.error());
+            continue;
+        }
+        for (std::size_t i = 0; i < outcomes->size(); ++i) {
+            trails[(*group.members)[i]].outcome = std::move((*outcomes)[i]);
+        }
+    }
+    const auto at_client = hosts_.client->stop_capture();
+    const auto at_dut = hosts_.dut->stop_capture();
+    const auto log = server ? server->take_log() : std::vector<agent::DnsQueryRecord>();
+    TRY(std::move(made));
+    if (!at_client || !at_dut) {
+        return pass_on(!at_client ? at_client.error() : at_dut.error());
+    }
+    if (at_client->dropped + at_client->left_out + at_dut->dropped + at_dut->left_out != 0) {
+        return fail(ErrorCode::kUnavailable, "the listeners on the client's wire lost {} frames",
+                    at_client->dropped + at_client->left_out + at_dut->dropped + at_dut->left_out);
+    }
+    std::map<std::string, std::size_t> by_label;
+    for (std::size_t i = 0; i < lookups.size(); ++i) {
+        by_label[first_label(lookups[i].lookup.name)] = i;
+    }
+    for (QueryTrail& query : join_queries(names.server_address, dns_of(*at_dut, false), log,
+                                          dns_of(*at_client, true))) {
+        if (const auto own = by_label.find(first_label(query.name)); own != by_label.end()) {
+            trails[own->second].queries.push_back(std::move(query));
+        }
+    }
+    return trails;
+}
+
+Result<std::uint64_t> ResolverHosts::packets() const {
+    const auto counters = TRY(hosts_.dut->counters());
+    std::uint64_t sum = 0;
+    for (const char* way : {".rx_packets", ".tx_packets"}) {
+        const auto found = counters.find(hosts_.names().dut_client_device + way);
+        sum += found == counters.end() ? 0 : found->second;
+    }
+    return sum;
+}
+
+std::string trail_text(const std::string& name, const LookupTrail& trail) {
+    std::string text =
+        fmt::format("{} {} {:.1f} ms {}\n", name, trail.outcome.word, trail.outcome.milliseconds,
+                    fmt::join(trail.outcome.addresses, " "));
+    for (const QueryTrail& query : trail.queries) {
+        text += fmt::format(
+            "    {:+.1f} ms type {} {}{} from {}: {}, {}\n",
+            static_cast<double>(query.sent_ns - trail.queries.front().sent_ns) / 1e6, query.type,
+            query.name, query.tcp ? " (TCP)" : "", to_string(query.client),
+            !query.taken      ? "not taken by the server"
+            : !query.answered ? "withheld"
+                              : fmt::format("answered with code {}", query.rcode),
+            !query.came ? "no answer came"
+                        : fmt::format("code {}, {} addresses came after {:.1f} ms",
+                                      query.came_rcode, query.addresses, query.came_after_ms));
+    }
+    return text;
+}
+
+}  // namespace pathproof::scenario

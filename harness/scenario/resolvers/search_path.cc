@@ -1,0 +1,398 @@
+// A resolver asks for a name in all of its search list before it asks for the name itself, A and AAAA each:
+// a loss that hits one query in fifty hits one lookup in four.
+//
+// Set:  search list, ndots and other options of a resolv.conf in a mount namespace of the client's own;
+//       which answers the DNS server withholds: so many of the queries' first ones, drawn by the seed.
+// Sent: lookups by getaddrinfo(3) of glibc and of musl, on demand by Go's resolver and through
+//       systemd-resolved, each in a fresh process, side by side.
+// Seen: how each ended, its queries on the client's wire and at the server, its answers.
+
+#include "harness/scenario/resolvers/search_path.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "harness/scenario/measures.h"
+#include "harness/scenario/resolvers/resolver_bench.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using resolver::Kind;
+
+const std::vector<std::string> kSearchList = {
+    "default.svc.cluster.local", "svc.cluster.local", "cluster.local",
+    "zone.project.internal",     "project.internal",  "internal"};
+constexpr std::uint16_t kTypes[] = {1, 28};  // A, AAAA
+constexpr std::uint8_t kNxDomain = 3;
+// A lookup with more takes longer than the run may.
+constexpr unsigned kMostLossesEach = 2;
+
+agent::DnsRule found_rule(const std::string& name) {
+    return {.name = name,
+            .address = frame::IpAddress::v4(0xcb007105),  // 203.0.113.5
+            .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})};
+}
+
+struct PlannedLookup {
+    AskedLookup asked;
+    std::string label;
+};
+
+class SearchPathBench {
+  public:
+    static Result<std::unique_ptr<SearchPathBench>> open(Context& context) {
+        ResolverHosts hosts = TRY(ResolverHosts::open(context));
+        return std::unique_ptr<SearchPathBench>(new SearchPathBench(context, std::move(hosts)));
+    }
+
+    // All cells that are not after a cure are measured side by side by the first call: they share the
+    // server, and wait together.
+    MeasuredSearchPathCell measure(const SearchPathCell& what) {
+        if (!measured_.contains(what.id)) {
+            run_all(what.again);
+        }
+        MeasuredSearchPathCell cell{.what = what, .seen = measured_[what.id].seen};
+        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".lookups.txt",
+                                      "every lookup that waited or failed, with its queries",
+                                      measured_[what.id].text)) {
+            cell.evidence = std::move(*kept);
+        }
+        return cell;
+    }
+
+  private:
+    struct Taken {
+        SearchPathValues seen;
+        std::string text;
+    };
+
+    SearchPathBench(Context& context, ResolverHosts hosts)
+        : context_(context), hosts_(std::move(hosts)), random_(context.options.seed) {}
+
+    static std::vector<std::string> list_of(const SearchPathCell& what) {
+        return {kSearchList.begin(), kSearchList.begin() + what.list};
+    }
+
+    void run_all(bool again) {
+        std::vector<SearchPathCell> cells;
+        std::vector<PlannedLookup> planned;
+        std::vector<std::size_t> first;
+        std::vector<agent::DnsRule> rules;
+        std::vector<agent::DnsLoss> losses;
+        for (const SearchPathCell& what : search_path_plan()) {
+            if (what.again != again || !asked_for(context_.options, what.id)) {
+                continue;
+            }
+            Taken& taken = measured_[what.id];
+            taken.seen.lacking = hosts_.lacks(what.who);
+            if (!taken.seen.lacking.empty()) {
+                continue;
+            }
+            cells.push_back(what);
+            first.push_back(planned.size());
+            plan(what, taken.seen, planned, rules, losses);
+        }
+        first.push_back(planned.size());
+        rules.push_back(found_rule("example.com"));
+        rules.push_back({.name = ".", .rcode = kNxDomain});
+        std::vector<AskedLookup> asked;
+        for (const PlannedLookup& each : planned) {
+            asked.push_back(each.asked);
+        }
+        const auto trails = hosts_.round(asked, std::move(rules), std::move(losses));
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            Taken& taken = measured_[cells[i].id];
+            if (!trails) {
+                taken.seen.objections.push_back(trails.error().message);
+                continue;
+            }
+            for (std::size_t at = first[i]; at < first[i + 1]; ++at) {
+                take(cells[i], planned[at], (*trails)[at], taken);
+            }
+        }
+    }
+
+    // The places of the losses are drawn among the first answers of all queries of the cell.
+    void plan(const SearchPathCell& what, SearchPathValues& seen,
+              std::vector<PlannedLookup>& planned, std::vector<agent::DnsRule>& rules,
+              std::vector<agent::DnsLoss>& losses) {
+        struct Place {
+            std::size_t lookup;
+            std::string name;
+            std::uint16_t type;
+        };
+        std::vector<Place> places;
+        for (unsigned i = 0; i < what.lookups; ++i) {
+            const std::string label = fmt::format("n{:05}", ++names_);
+            planned.push_back(
+                {{.who = what.who,
+                  .lookup = {.name = label + what.rest,
+                             .resolv_conf = hosts_.resolv_conf(list_of(what), what.options),
+                             .limit = agent::milliseconds(what.limit_ms)}},
+                 label});
+            if (!what.found_below.empty()) {
+                rules.push_back(found_rule(found_name(what, label)));
+            }
+            for (const std::string& name : names_asked(what, label)) {
+                for (const std::uint16_t type : kTypes) {
+                    if (type == kTypes[0] || !what.one_type()) {
+                        places.push_back({i, name, type});
+                    }
+                }
+            }
+        }
+        seen.places = places.size();
+        seen.computed_queries = places.size() / what.lookups;
+        seen.planned = (places.size() * what.lost_permille + 500) / 1000;
+        seen.computed_hit = what.one_each
+                                ? static_cast<double>(seen.planned)
+                                : computed_hits(what.lookups, seen.computed_queries, seen.planned);
+        std::ranges::shuffle(places, random_);
+        std::map<std::size_t, unsigned> of_lookup;
+        std::size_t drawn = 0;
+        for (const Place& place : places) {
+            if (drawn < seen.planned &&
+                of_lookup[place.lookup] < (what.one_each ? 1 : kMostLossesEach)) {
+                ++of_lookup[place.lookup];
+                ++drawn;
+                losses.push_back(
+                    {.name = place.name, .type = place.type, .first = what.lost_copies});
+            }
+        }
+    }
+
+    static void take(const SearchPathCell& what, const PlannedLookup& planned,
+                     const LookupTrail& trail, Taken& taken) {
+        SearchPathValues& seen = taken.seen;
+        std::set<std::pair<std::string, std::uint16_t>> queries;
+        std::set<std::string> names;
+        std::uint64_t of_others = 0;
+        std::uint64_t own = 0;
+        bool found_asked = false;
+        const std::string found = found_name(what, planned.label);
+        for (const QueryTrail& query : trail.queries) {
+            seen.resent += queries.emplace(query.name, query.type).second ? 0 : 1;
+            names.insert(query.name);
+            seen.packets += query.tcp ? 0 : query.came ? 2 : 1;
+            found_asked = found_asked || query.name == found;
+            if (query.taken && !query.answered) {
+                ++(query.name == found ? own : of_others);
+            }
+        }
+        seen.withheld += own + of_others;
+        ++seen.lookups;
+        seen.ok += trail.outcome.ok() ? 1 : 0;
+        seen.killed += trail.outcome.word == "killed" ? 1 : 0;
+        seen.longest_ms = std::max(seen.longest_ms, trail.outcome.milliseconds);
+        const double patience = 0.9 * what.wait_ms;
+        if (trail.outcome.ok() && trail.outcome.milliseconds < patience) {
+            // One that lost an answer may go on otherwise.
+            seen.fewest_queries = seen.most_queries == 0 ? queries.size()
+                                                         : std::min<std::uint64_t>(
+                                                               seen.fewest_queries, queries.size());
+            seen.most_queries = std::max<std::uint64_t>(seen.most_queries, queries.size());
+            seen.names = std::max<std::uint64_t>(seen.names, names.size());
+            return;
+        }
+        taken.text += trail_text(planned.asked.lookup.name, trail);
+        const std::string strange = strange_fate(trail.queries, patience);
+        if (!strange.empty()) {
+            ++seen.by_other;
+            seen.other = strange;
+        } else if (own != 0) {
+            ++seen.by_name;
+        } else if (of_others != 0) {
+            ++seen.by_search;
+            seen.failed_by_search += trail.outcome.ok() ? 0 : 1;
+        } else if (!found_asked && !trail.queries.empty() && trail.outcome.word != "killed") {
+            ++seen.by_other;
+            seen.other = "not-searched";
+        } else {
+            ++seen.unexplained;
+        }
+    }
+
+    Context& context_;
+    ResolverHosts hosts_;
+    std::mt19937_64 random_;
+    std::map<std::string, Taken> measured_;
+    unsigned names_ = 0;
+};
+
+}  // namespace
+
+std::string found_name(const SearchPathCell& what, const std::string& label) {
+    std::string name = label + what.rest;
+    if (name.ends_with('.')) {
+        name.pop_back();
+    }
+    return what.found_below.empty() ? name : name + "." + what.found_below;
+}
+
+std::vector<std::string> names_asked(const SearchPathCell& what, const std::string& label) {
+    const std::string name = label + what.rest;
+    const std::string found = found_name(what, label);
+    if (name.ends_with('.')) {
+        return {found};
+    }
+    const std::size_t at = what.options.find("ndots:");
+    const unsigned ndots =
+        at == std::string::npos ? 1 : static_cast<unsigned>(what.options[at + 6] - '0');
+    const bool itself_first = static_cast<unsigned>(std::ranges::count(name, '.')) >= ndots;
+    std::vector<std::string> names;
+    for (unsigned i = 0; i < what.list; ++i) {
+        names.push_back(name + "." + kSearchList[i]);
+    }
+    names.insert(itself_first ? names.begin() : names.end(), name);
+    if (itself_first && what.who == Kind::kMusl) {
+        names.resize(1);  // it never searches then
+    }
+    const auto end = std::ranges::find(names, found);
+    names.erase(end == names.end() ? end : end + 1, names.end());
+    return names;
+}
+
+std::vector<SearchPathCell> search_path_plan() {
+    const std::string service = ".kube-system";
+    const std::string below = "svc.cluster.local";
+    std::vector<SearchPathCell> cells = with_roles<SearchPathCell>({
+        {.id = "glibc.list-3", .label = "list of 3", .list = 3, .lookups = 60},
+        {.id = "glibc.list-6", .label = "list of 6", .lookups = 60},
+        {.id = "glibc.list-6.loss-1",
+         .label = "list of 6, 1 %",
+         .lookups = 60,
+         .lost_permille = 10},
+        {.id = "glibc.list-6.loss-4",
+         .label = "list of 6, 4 %",
+         .lookups = 60,
+         .lost_permille = 40},
+        {.id = "glibc.list-6.lost-twice",
+         .label = "list of 6, lost twice",
+         .lost_copies = 2,
+         .one_each = true},
+        {.id = "glibc.list-6.timeout-2",
+         .label = "timeout:2",
+         .options = "ndots:5 timeout:2 attempts:3",
+         .wait_ms = 2000},
+        {.id = "glibc.list-6.single-request",
+         .label = "single-request",
+         .options = "ndots:5 single-request"},
+        {.id = "glibc.list-6.single-request-reopen",
+         .label = "single-request-reopen",
+         .options = "ndots:5 single-request-reopen"},
+        {.id = "glibc.list-6.no-aaaa",
+         .label = "no-aaaa",
+         .options = "ndots:5 no-aaaa",
+         .lookups = 60},
+        {.id = "musl.list-3",
+         .label = "musl, list of 3",
+         .who = Kind::kMusl,
+         .list = 3,
+         .lookups = 60,
+         .wait_ms = 2500},
+        {.id = "musl.list-6",
+         .label = "musl, list of 6",
+         .who = Kind::kMusl,
+         .lookups = 60,
+         .wait_ms = 2500},
+        {.id = "musl.list-6.lost-twice",
+         .label = "musl, lost twice",
+         .who = Kind::kMusl,
+         .lost_copies = 2,
+         .one_each = true,
+         .wait_ms = 2500},
+        {.id = "control.no-loss", .label = "control: no loss", .lost_permille = 0},
+        {.id = "control.musl.no-loss",
+         .label = "control: musl, no loss",
+         .who = Kind::kMusl,
+         .lost_permille = 0,
+         .wait_ms = 2500},
+        {.id = "control.first-of-list",
+         .label = "control: found at once",
+         .rest = "",
+         .found_below = "default.svc.cluster.local"},
+        {.id = "control.five-dots",
+         .label = "control: name with 5 dots",
+         .rest = ".b.c.d.example.com"},
+        {.id = "cure.trailing-dot",
+         .label = "cure: trailing dot",
+         .rest = ".example.com.",
+         .lookups = 60},
+        {.id = "cure.musl.trailing-dot",
+         .label = "cure: musl, trailing dot",
+         .who = Kind::kMusl,
+         .rest = ".example.com.",
+         .wait_ms = 2500},
+        {.id = "cure.ndots-2", .label = "cure: ndots:2", .options = "ndots:2", .lookups = 60},
+        {.id = "cure.musl.ndots-2",
+         .label = "cure: musl, ndots:2",
+         .who = Kind::kMusl,
+         .options = "ndots:2",
+         .wait_ms = 2500},
+        {.id = "cure.ndots-1", .label = "cure: ndots:1", .options = "ndots:1"},
+        {.id = "go.list-6", .label = "Go, list of 6", .who = Kind::kGo},
+        {.id = "control.go.no-loss",
+         .label = "control: Go, no loss",
+         .who = Kind::kGo,
+         .lost_permille = 0},
+        {.id = "cure.go.trailing-dot",
+         .label = "cure: Go, trailing dot",
+         .who = Kind::kGo,
+         .rest = ".example.com."},
+        {.id = "resolved.list-6", .label = "systemd-resolved, list of 6", .who = Kind::kResolved},
+        {.id = "control.resolved.no-loss",
+         .label = "control: systemd-resolved, no loss",
+         .who = Kind::kResolved,
+         .lost_permille = 0},
+        {.id = "cure.resolved.trailing-dot",
+         .label = "cure: systemd-resolved, trailing dot",
+         .who = Kind::kResolved,
+         .rest = ".example.com."},
+        // What the cures break: a service's name with as many dots as ndots.
+        {.id = "musl.ndots-1.service-name",
+         .label = "musl, ndots:1, a service",
+         .who = Kind::kMusl,
+         .options = "ndots:1",
+         .rest = service,
+         .found_below = below,
+         .lookups = 3,
+         .lost_permille = 0,
+         .wait_ms = 2500,
+         .shows = PathShows::kNotSearched},
+        {.id = "use-vc.lost-answer",
+         .label = "use-vc",
+         .options = "ndots:5 use-vc",
+         .lookups = 2,
+         .lost_permille = 72,
+         .one_each = true,
+         .limit_ms = 11'000,
+         .shows = PathShows::kNeverEnds},
+        {.id = "glibc.list-6.after-cure",
+         .label = "after the cure",
+         .one_each = true,
+         .again = true},
+        {.id = "musl.list-6.after-cure",
+         .label = "musl, after the cure",
+         .who = Kind::kMusl,
+         .one_each = true,
+         .wait_ms = 2500,
+         .again = true},
+    });
+    for (SearchPathCell& cell : cells) {
+        cell.role = cell.shows == PathShows::kNothing ? cell.role : CellRole::kDemonstration;
+    }
+    return cells;
+}
+
+std::vector<std::string> search_path_cells() {
+    return ids_of(search_path_plan());
+}
+
+Result<verdict::ScenarioResult> run_search_path(Context& context) {
+    return run_cells<SearchPathBench>(context, "search-path", search_path_plan());
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,390 @@
+// "Could not resolve host", for half a minute at a time: of the first name of the search list a cache says
+// NXDOMAIN to A and NOERROR with a CNAME alone to AAAA, and glibc ends its search there.
+//
+// Set:  what the DNS server says to A and AAAA of the first name of the search list; options of a
+//       resolv.conf in a mount namespace of the client's own.
+// Sent: lookups by getaddrinfo(3) of glibc and of musl, on demand by Go's resolver and through
+//       systemd-resolved, each in a fresh process, side by side.
+// Seen: how each ended, its queries on the client's wire and at the server, its answers.
+
+#include "harness/scenario/resolvers/split_answer.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "dataplane/frame/dns.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/resolvers/resolver_bench.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using SplitKind = SplitAnswerCell::Kind;
+using SplitResolver = resolver::Kind;
+
+const std::vector<std::string> kSplitList = {"default.svc.cluster.local", "svc.cluster.local",
+                                             "cluster.local"};
+constexpr unsigned kSplitLookups = 3;
+constexpr agent::milliseconds kSplitLimit{22'000};
+// With an answer that never comes use-vc waits for ever.
+constexpr agent::milliseconds kUseVcLimit{8'000};
+// Of the cache: its lookups begin every 250 ms.
+constexpr unsigned kExpiryLookups = 28;
+constexpr agent::milliseconds kAExpires{2'000}, kAaaaExpires{4'500};
+constexpr PairReply kTableReplies[] = {PairReply::kData,  PairReply::kNx,       PairReply::kEmpty,
+                                       PairReply::kCname, PairReply::kServFail, PairReply::kRefused,
+                                       PairReply::kNone,  PairReply::kRubbish};
+
+agent::DnsRule rule_of(const std::string& name, std::uint16_t type, PairReply reply) {
+    agent::DnsRule rule{.name = name, .type = type};
+    const bool data = reply == PairReply::kData || reply == PairReply::kCnameData;
+    rule.cname = reply == PairReply::kCname || reply == PairReply::kCnameData;
+    rule.address = data ? frame::IpAddress::v4(0xcb007109) : frame::IpAddress{};  // 203.0.113.9
+    rule.address6 =
+        data ? frame::parse_ip("2001:db8::9").value_or(frame::IpAddress{}) : frame::IpAddress{};
+    rule.says = reply == PairReply::kNone      ? agent::DnsRule::Says::kNothing
+                : reply == PairReply::kRubbish ? agent::DnsRule::Says::kRubbish
+                                               : agent::DnsRule::Says::kAnswer;
+    const frame::Rcode rcode = reply == PairReply::kNx         ? frame::Rcode::kNxDomain
+                               : reply == PairReply::kServFail ? frame::Rcode::kServFail
+                               : reply == PairReply::kRefused  ? frame::Rcode::kRefused
+                                                               : frame::Rcode::kNoError;
+    rule.rcode = static_cast<std::uint8_t>(rcode);
+    return rule;
+}
+
+const char* rcode_word(std::uint8_t rcode) {
+    switch (static_cast<frame::Rcode>(rcode)) {
+        case frame::Rcode::kNoError: return "NOERROR";
+        case frame::Rcode::kNxDomain: return "NXDOMAIN";
+        case frame::Rcode::kServFail: return "SERVFAIL";
+        case frame::Rcode::kRefused: return "REFUSED";
+        default: return "another code";
+    }
+}
+
+class SplitAnswerBench {
+  public:
+    static Result<std::unique_ptr<SplitAnswerBench>> open(Context& context) {
+        ResolverHosts hosts = TRY(ResolverHosts::open(context));
+        return std::unique_ptr<SplitAnswerBench>(new SplitAnswerBench(context, std::move(hosts)));
+    }
+
+    // All cells that are not after a cure are measured side by side by the first call: some wait for
+    // many seconds, and do so together.
+    MeasuredSplitAnswerCell measure(const SplitAnswerCell& what) {
+        if (!measured_.contains(what.id)) {
+            run_all(what.again);
+        }
+        MeasuredSplitAnswerCell cell{.what = what, .seen = measured_[what.id].seen};
+        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".lookups.txt",
+                                      "every lookup with its queries", measured_[what.id].text)) {
+            cell.evidence = std::move(*kept);
+        }
+        return cell;
+    }
+
+  private:
+    struct Taken {
+        SplitAnswerValues seen;
+        std::string text;
+    };
+    // A lookup, of which cell it is, and of the table which pair.
+    struct PlannedPair {
+        SplitAnswerCell cell;
+        std::string full_name;
+    };
+
+    SplitAnswerBench(Context& context, ResolverHosts hosts)
+        : context_(context), hosts_(std::move(hosts)) {}
+
+    void run_all(bool again) {
+        std::vector<PlannedPair> planned;
+        std::vector<AskedLookup> asked;
+        std::vector<agent::DnsRule> rules;
+        for (const SplitAnswerCell& what : split_answer_plan()) {
+            if (what.again != again || !asked_for(context_.options, what.id)) {
+                continue;
+            }
+            Taken& taken = measured_[what.id];
+            taken.seen.lacking = hosts_.lacks(what.who);
+            if (!taken.seen.lacking.empty()) {
+                continue;
+            }
+            plan(what, planned, asked, rules);
+        }
+        rules.push_back(rule_of("cluster.local", 0, PairReply::kNx));
+        // systemd-resolved asks for what a CNAME names.
+        rules.push_back(rule_of(agent::kCnameTarget, 0, PairReply::kEmpty));
+        rules.push_back({.name = ".",
+                         .address = frame::IpAddress::v4(0xcb007105),  // 203.0.113.5
+                         .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})});
+        const auto trails = hosts_.round(asked, std::move(rules), {});
+        for (std::size_t i = 0; i < planned.size(); ++i) {
+            Taken& taken = measured_[planned[i].cell.id];
+            if (!trails) {
+                taken.seen.objections.push_back(trails.error().message);
+                continue;
+            }
+            taken.text += trail_text(asked[i].lookup.name, (*trails)[i]);
+            take(planned[i], (*trails)[i], taken.seen);
+        }
+    }
+
+    void plan(const SplitAnswerCell& what, std::vector<PlannedPair>& planned,
+              std::vector<AskedLookup>& asked, std::vector<agent::DnsRule>& rules) {
+        const auto add = [&](const SplitAnswerCell& cell, const std::string& rest) {
+            const std::string full = fmt::format("n{:05}{}", ++names_, rest);
+            planned.push_back({cell, full});
+            asked.push_back({.who = cell.who,
+                             .lookup = {.name = full + (cell.dot ? "." : ""),
+                                        .resolv_conf = hosts_.resolv_conf(kSplitList, cell.options),
+                                        .family = cell.family,
+                                        .addrconfig = cell.addrconfig,
+                                        .limit = cell.options.find("use-vc") == std::string::npos
+                                                     ? kSplitLimit
+                                                     : kUseVcLimit},
+                             .paced = cell.kind == SplitKind::kExpiry});
+            if (cell.kind != SplitKind::kExpiry) {
+                const std::string first = full + "." + kSplitList.front();
+                rules.push_back(rule_of(first, frame::kDnsTypeA, cell.a));
+                rules.push_back(rule_of(first, frame::kDnsTypeAaaa, cell.aaaa));
+            }
+        };
+        if (what.kind == SplitKind::kTable) {
+            for (const PairReply a : kTableReplies) {
+                for (const PairReply aaaa : kTableReplies) {
+                    SplitAnswerCell each = what;
+                    each.a = a;
+                    each.aaaa = aaaa;
+                    add(each, ".example.com");
+                }
+            }
+            return;
+        }
+        const bool expiry = what.kind == SplitKind::kExpiry;
+        for (unsigned i = 0; i < (expiry ? kExpiryLookups : kSplitLookups); ++i) {
+            add(what, expiry ? ".cached.example.com" : ".example.com");
+        }
+        if (expiry) {
+            const std::string cached = "cached.example.com." + kSplitList.front();
+            rules.push_back(rule_of(cached, frame::kDnsTypeA, PairReply::kCnameData));
+            rules.back().until = kAExpires;
+            rules.push_back(rule_of(cached, frame::kDnsTypeAaaa, PairReply::kCname));
+            rules.back().until = kAaaaExpires;
+            measured_[what.id].seen.split_for_ms =
+                static_cast<double>((kAaaaExpires - kAExpires).count());
+        }
+    }
+
+    void take(const PlannedPair& planned, const LookupTrail& trail, SplitAnswerValues& seen) {
+        const SplitAnswerCell& what = planned.cell;
+        std::set<std::pair<std::string, std::uint16_t>> queries;
+        for (const QueryTrail& query : trail.queries) {
+            queries.emplace(query.name, query.type);
+        }
+        const double seconds = trail.outcome.milliseconds / 1000;
+        if (what.kind == SplitKind::kTable) {
+            seen.table.push_back({what.a, what.aaaa, trail.outcome.word, seconds, queries.size()});
+        }
+        seen.fewest_queries =
+            seen.lookups == 0 ? queries.size() : std::min(seen.fewest_queries, queries.size());
+        seen.most_queries = std::max<std::uint64_t>(seen.most_queries, queries.size());
+        ++seen.lookups;
+        seen.longest_ms = std::max(seen.longest_ms, trail.outcome.milliseconds);
+        if (trail.outcome.ok()) {
+            ++seen.resolved;
+            return;
+        }
+        seen.outcome = seen.outcome.empty() ? trail.outcome.word : seen.outcome;
+        if (what.kind == SplitKind::kExpiry && !trail.queries.empty()) {
+            first_failed_ns_ =
+                first_failed_ns_ == 0 ? trail.queries.front().sent_ns : first_failed_ns_;
+            seen.failed_for_ms =
+                static_cast<double>(trail.queries.front().sent_ns - first_failed_ns_) / 1e6;
+        }
+        join(what, planned.full_name, trail, seen);
+    }
+
+    // Why a lookup failed.
+    static void join(const SplitAnswerCell& what, const std::string& full_name,
+                     const LookupTrail& trail, SplitAnswerValues& seen) {
+        // The resolver waits for 5 s, musl for half as long.
+        const double patience = what.who == SplitResolver::kMusl ? 2'250 : 4'500;
+        const std::string strange = strange_fate(trail.queries, patience);
+        const auto other = [&](const std::string& word) {
+            ++seen.by_other;
+            seen.other = word;
+        };
+        if (!strange.empty()) {
+            return other(strange);
+        }
+        if (trail.queries.empty()) {
+            ++seen.unexplained;
+            return;
+        }
+        const std::string& last = trail.queries.back().name;
+        std::map<std::uint16_t, const QueryTrail*> at_last;
+        std::uint8_t worst = 0;
+        bool withheld = false;
+        for (const QueryTrail& query : trail.queries) {
+            if (query.name == last && query.came) {
+                at_last[query.type] = &query;
+            }
+            const auto rcode = static_cast<frame::Rcode>(query.rcode);
+            worst = rcode == frame::Rcode::kServFail || rcode == frame::Rcode::kRefused
+                        ? query.rcode
+                        : worst;
+            withheld = withheld || !query.answered;
+        }
+        if (trail.outcome.no_name() && last != full_name && at_last.size() == 2) {
+            const QueryTrail& a = *at_last[frame::kDnsTypeA];
+            const QueryTrail& aaaa = *at_last[frame::kDnsTypeAaaa];
+            const auto code = [](const QueryTrail& query) {
+                return static_cast<frame::Rcode>(query.came_rcode);
+            };
+            const bool either_ok =
+                code(a) == frame::Rcode::kNoError || code(aaaa) == frame::Rcode::kNoError;
+            if (a.addresses + aaaa.addresses == 0 && either_ok) {
+                ++(code(a) == code(aaaa) ? seen.by_nodata : seen.by_split);
+                seen.ends_at = !seen.ends_at.empty() ? seen.ends_at
+                                                     : fmt::format("{}: A {}, AAAA {}", last,
+                                                                   rcode_word(a.came_rcode),
+                                                                   rcode_word(aaaa.came_rcode));
+                return;
+            }
+        }
+        worst != 0 ? other(static_cast<frame::Rcode>(worst) == frame::Rcode::kRefused ? "refused"
+                                                                                      : "servfail")
+        : withheld ? other("no-answer")
+                   : static_cast<void>(++seen.unexplained);
+    }
+
+    Context& context_;
+    ResolverHosts hosts_;
+    std::map<std::string, Taken> measured_;
+    std::int64_t first_failed_ns_ = 0;  // of the cache's lookups
+    unsigned names_ = 0;
+};
+
+}  // namespace
+
+const char* name(PairReply reply) {
+    switch (reply) {
+        case PairReply::kData: return "data";
+        case PairReply::kNx: return "nx";
+        case PairReply::kEmpty: return "empty";
+        case PairReply::kCname: return "cname";
+        case PairReply::kCnameData: return "cname+data";
+        case PairReply::kServFail: return "servfail";
+        case PairReply::kRefused: return "refused";
+        case PairReply::kNone: return "none";
+        case PairReply::kRubbish: return "rubbish";
+    }
+    return "";
+}
+
+std::vector<SplitAnswerCell> split_answer_plan() {
+    using enum PairReply;
+    constexpr SplitResolver kMusl = SplitResolver::kMusl;
+    constexpr SplitResolver kGo = SplitResolver::kGo;
+    constexpr SplitResolver kResolved = SplitResolver::kResolved;
+    std::vector<SplitAnswerCell> cells = with_roles<SplitAnswerCell>({
+        {.id = "glibc.nx-cname", .label = "nx, cname"},
+        {.id = "glibc.cname-nx", .label = "cname, nx", .a = kCname, .aaaa = kNx},
+        {.id = "glibc.cname-cname", .label = "cname, cname", .a = kCname},
+        {.id = "glibc.nx-empty", .label = "nx, empty", .aaaa = kEmpty},
+        {.id = "glibc.empty-empty", .label = "empty, empty", .a = kEmpty, .aaaa = kEmpty},
+        {.id = "glibc.cache-expiry", .label = "a cache", .kind = SplitKind::kExpiry},
+        {.id = "glibc.nx-cname.single-request",
+         .label = "single-request",
+         .options = "ndots:5 single-request"},
+        {.id = "glibc.nx-cname.single-request-reopen",
+         .label = "single-request-reopen",
+         .options = "ndots:5 single-request-reopen"},
+        {.id = "glibc.nx-cname.use-vc", .label = "use-vc", .options = "ndots:5 use-vc"},
+        {.id = "glibc.nx-cname.addrconfig", .label = "AI_ADDRCONFIG", .addrconfig = true},
+        {.id = "musl.nx-cname", .label = "musl: nx, cname", .who = kMusl},
+        {.id = "musl.empty-empty",
+         .label = "musl: empty, empty",
+         .who = kMusl,
+         .a = kEmpty,
+         .aaaa = kEmpty},
+        {.id = "musl.cname-cname", .label = "musl: cname, cname", .who = kMusl, .a = kCname},
+        {.id = "control.nx-nx", .label = "control: nx, nx", .aaaa = kNx},
+        {.id = "control.musl.nx-nx", .label = "control: musl: nx, nx", .who = kMusl, .aaaa = kNx},
+        {.id = "cure.trailing-dot", .label = "cure: trailing dot", .dot = true},
+        {.id = "cure.ndots-2", .label = "cure: ndots:2", .options = "ndots:2"},
+        {.id = "cure.no-aaaa", .label = "cure: no-aaaa", .options = "ndots:5 no-aaaa"},
+        {.id = "cure.af-inet", .label = "cure: AF_INET", .family = resolver::Family::kIpv4},
+        {.id = "cure.consistent-cache", .label = "cure: consistent cache", .a = kCnameData},
+        {.id = "cure.musl.trailing-dot",
+         .label = "cure: musl, trailing dot",
+         .who = kMusl,
+         .a = kEmpty,
+         .aaaa = kEmpty,
+         .dot = true},
+        {.id = "cure.musl.ndots-2",
+         .label = "cure: musl, ndots:2",
+         .who = kMusl,
+         .a = kEmpty,
+         .aaaa = kEmpty,
+         .options = "ndots:2"},
+        {.id = "pairs.glibc", .label = "all pairs", .kind = SplitKind::kTable},
+        {.id = "pairs.musl", .label = "all pairs, musl", .who = kMusl, .kind = SplitKind::kTable},
+        {.id = "go.nx-cname", .label = "Go: nx, cname", .who = kGo},
+        {.id = "go.empty-empty",
+         .label = "Go: empty, empty",
+         .who = kGo,
+         .a = kEmpty,
+         .aaaa = kEmpty},
+        {.id = "go.cname-cname", .label = "Go: cname, cname", .who = kGo, .a = kCname},
+        {.id = "control.go.nx-nx", .label = "control: Go: nx, nx", .who = kGo, .aaaa = kNx},
+        {.id = "pairs.go", .label = "all pairs, Go", .who = kGo, .kind = SplitKind::kTable},
+        {.id = "resolved.nx-cname", .label = "systemd-resolved: nx, cname", .who = kResolved},
+        {.id = "resolved.cname-nx",
+         .label = "systemd-resolved: cname, nx",
+         .who = kResolved,
+         .a = kCname,
+         .aaaa = kNx},
+        {.id = "resolved.empty-empty",
+         .label = "systemd-resolved: empty, empty",
+         .who = kResolved,
+         .a = kEmpty,
+         .aaaa = kEmpty},
+        {.id = "resolved.cname-cname",
+         .label = "systemd-resolved: cname, cname",
+         .who = kResolved,
+         .a = kCname},
+        {.id = "control.resolved.nx-nx",
+         .label = "control: systemd-resolved: nx, nx",
+         .who = kResolved,
+         .aaaa = kNx},
+        {.id = "cure.resolved.trailing-dot",
+         .label = "cure: systemd-resolved, trailing dot",
+         .who = kResolved,
+         .dot = true},
+        {.id = "glibc.nx-cname.after-cure", .label = "after the cure", .again = true},
+        {.id = "musl.empty-empty.after-cure",
+         .label = "musl, after the cure",
+         .who = kMusl,
+         .a = kEmpty,
+         .aaaa = kEmpty,
+         .again = true},
+    });
+    for (SplitAnswerCell& cell : cells) {
+        cell.role = cell.kind == SplitKind::kTable ? CellRole::kDemonstration : cell.role;
+    }
+    return cells;
+}
+
+std::vector<std::string> split_answer_cells() {
+    return ids_of(split_answer_plan());
+}
+
+Result<verdict::ScenarioResult> run_split_answer(Context& context) {
+    return run_cells<SplitAnswerBench>(context, "split-answer", split_answer_plan());
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,176 @@
+// "Reply from unexpected source": the client and the service's backend are ports of one bridge.
+//
+// Set:  a client and a backend on one bridge of the DUT, which translates a service to that backend or
+//       to one on another host; net.bridge.bridge-nf-call-iptables; MASQUERADE of what goes back.
+// Sent: DNS lookups, A and AAAA from one connected UDP socket.
+// Seen: whether the client's socket got the answers; their source on its wire; the flows' entries.
+
+#include "harness/scenario/service_path/bridge_unnat.h"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <future>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/frame/view.h"
+#include "harness/process/json_text.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/service_path/flow_timeline.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using BridgeService = lab::NatPathOptions::Service;
+
+constexpr unsigned kLookups = 5;  // all at once
+constexpr agent::milliseconds kLookupTimeout{2000};
+
+class BridgeBench {
+  public:
+    static Result<std::unique_ptr<BridgeBench>> open(Context& context) {
+        NatPathHosts hosts = TRY(NatPathHosts::open(context));
+        TRY(hosts.lab->add_neighbour());
+        std::unique_ptr<BridgeBench> bench(new BridgeBench(context, std::move(hosts)));
+        const lab::NatPathNames& names = bench->hosts_.names();
+        bench->neighbour_ = TRY(agent::Client::start_in_netns(names.neighbour));
+        agent::DnsServerOptions dns{.address = names.service.address,
+                                    .address6 = *frame::parse_ip("2001:db8::1")};
+        dns.listen = {names.neighbour_address, names.service.port};
+        TRY(bench->neighbour_->start_dns_server(dns));
+        dns.listen = {names.endpoints[0], names.service.port};
+        TRY(bench->hosts_.server->start_dns_server(dns));
+        return bench;
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
+    MeasuredBridgeCell measure(const BridgeCell& what) {
+        MeasuredBridgeCell cell{.what = what};
+        std::string entries;
+        if (const Status made = run(what, cell, entries); !made) {
+            cell.seen.objections.push_back(made.error().message);
+        }
+        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".entries.json",
+                                      "conntrack's entries at the end (JSON lines)", entries)) {
+            cell.evidence = std::move(*kept);
+        }
+        return cell;
+    }
+
+  private:
+    BridgeBench(Context& context, NatPathHosts hosts)
+        : context_(context), hosts_(std::move(hosts)) {}
+
+    Status run(const BridgeCell& what, MeasuredBridgeCell& cell, std::string& entries_text) {
+        BridgeValues& seen = cell.seen;
+        const lab::NatPathNames& names = hosts_.names();
+        const bool direct = what.asks == BridgeCell::Asks::kDirectly;
+        const bool routed = what.asks == BridgeCell::Asks::kOtherHost;
+        const frame::IpAddress backend = routed ? names.endpoints[0] : names.neighbour_address;
+        const frame::Endpoint asked =
+            direct ? frame::Endpoint{backend, names.service.port} : names.service;
+        TRY(hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone,
+                                   .service = direct   ? BridgeService::kNone
+                                              : routed ? BridgeService::kFirst
+                                                       : BridgeService::kNeighbour,
+                                   .hairpin = what.hairpin}));
+        TRY(hosts_.dut->write_sysctl(lab::kBridgeFilter, what.filtered ? "1" : "0"));
+        seen.filtered = TRY(hosts_.dut->read_sysctl(lab::kBridgeFilter));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, names,
+            {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
+        TRY(hosts_.client->start_capture({.device = names.client_device}));
+        const Status looked = look_up(asked, seen);
+        const auto capture = hosts_.client->stop_capture();
+        const auto record = TRY(recorder.stop());
+        const auto entries = hosts_.dut->conntrack_dump(
+            {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port});
+        if (!looked || !capture || !entries) {
+            return pass_on(!looked ? looked.error() : !capture ? capture.error() : entries.error());
+        }
+        std::map<std::uint16_t, bool> flows;  // of the client's ports: the backend answered there
+        for (const agent::CapturedFrame& frame : capture->frames) {
+            const frame::PacketView view =
+                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            if (view.transport != frame::Transport::kUdp ||
+                view.source_port != names.service.port) {
+                continue;
+            }
+            ++(view.source == asked.address ? seen.from_asked
+               : view.source == backend     ? seen.from_backend
+                                            : seen.from_others);
+            flows[view.destination_port] |= view.source == backend && !direct;
+        }
+        for (const netfilter::Entry& entry : *entries) {
+            entries_text += process::to_text(nlohmann::json(entry)) + "\n";
+            const auto flow = flows.find(entry.original.source.port);
+            if (flow != flows.end() && flow->second &&
+                entry.original.destination.address == asked.address &&
+                entry.reply.source.address == backend &&
+                (entry.status & netfilter::status::kSeenReply) == 0) {
+                ++seen.unreplied;
+                seen.entry_text = fmt::format(
+                    "udp src={} dst={} sport={} dport={} [UNREPLIED] src={} dst={}",
+                    to_string(entry.original.source.address),
+                    to_string(entry.original.destination.address), entry.original.source.port,
+                    entry.original.destination.port, to_string(entry.reply.source.address),
+                    to_string(entry.reply.destination.address));
+                flow->second = false;
+                cell.timeline =
+                    flow_timeline(what.id + ": one lookup whose answers were not translated back",
+                                  record, {IPPROTO_UDP, entry.original.source});
+            }
+        }
+        seen.unnamed = static_cast<std::uint64_t>(
+            std::ranges::count_if(flows, [](const auto& flow) { return flow.second; }));
+        return {};
+    }
+
+    Status look_up(const frame::Endpoint& server, BridgeValues& seen) {
+        std::vector<std::future<Result<agent::ProbeResult>>> lookups;
+        for (unsigned i = 0; i < kLookups; ++i) {
+            lookups.push_back(std::async(std::launch::async, [&] {
+                return hosts_.client->dns_lookup(
+                    {.server = server, .name = "service.example", .timeout = kLookupTimeout});
+            }));
+        }
+        Status made;
+        for (auto& lookup : lookups) {
+            const auto probe = lookup.get();
+            made = probe ? made : Status(pass_on(probe.error()));
+            ++seen.lookups;
+            seen.answered += probe && probe->ok ? 1 : 0;
+        }
+        return made;
+    }
+
+    Context& context_;
+    NatPathHosts hosts_;
+    std::unique_ptr<agent::Client> neighbour_;
+};
+
+}  // namespace
+
+std::vector<BridgeCell> bridge_cells() {
+    using Asks = BridgeCell::Asks;
+    return with_roles<BridgeCell>({
+        {.id = "bridge-nf-off", .label = "bridge-nf-call-iptables=0"},
+        {.id = "control.direct", .label = "control: no service", .asks = Asks::kDirectly},
+        {.id = "control.other-host", .label = "control: other host", .asks = Asks::kOtherHost},
+        {.id = "cure.bridge-nf-on", .label = "cure: =1", .filtered = true},
+        {.id = "cure.masquerade", .label = "cure: MASQUERADE", .hairpin = true},
+        {.id = "bridge-nf-off.after-cure", .label = "after the cures", .again = true},
+    });
+}
+
+std::vector<std::string> bridge_unnat_cells() {
+    return ids_of(bridge_cells());
+}
+
+Result<verdict::ScenarioResult> run_bridge_unnat(Context& context) {
+    return run_cells<BridgeBench>(context, "bridge-unnat", bridge_cells());
+}
+
+}  // namespace pathproof::scenario

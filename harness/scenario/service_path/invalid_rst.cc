@@ -1,0 +1,314 @@
+// "Connection reset by peer": a segment that conntrack calls INVALID is forwarded untranslated.
+//
+// Set:  a service that the DUT translates to an endpoint; nf_conntrack_tcp_be_liberal; a rule that
+//       drops what is INVALID; connections of which the DUT sees one direction alone.
+// Sent: TCP connections that ask for something after a while; before they do, a segment more of the
+//       endpoint in each: ahead of the window, in it, or a late copy.
+// Seen: how each ended; on the client's wire whence its segments came; the client's RSTs; what the
+//       rule for INVALID packets counted.
+
+#include "harness/scenario/service_path/invalid_rst.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <rte_byteorder.h>
+#include <rte_tcp.h>
+
+#include <cerrno>
+#include <future>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "dataplane/frame/template.h"
+#include "dataplane/frame/view.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/service_path/flow_timeline.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+using InvalidRule = lab::NatPathOptions::Invalid;
+
+constexpr std::uint32_t kOpenConnects = 8;
+constexpr double kOpenPerSecond = 200;
+constexpr auto kUntilSegments = 400ms;  // by then all are open
+constexpr auto kUntilQuestions = 1000ms;
+constexpr auto kConnectTimeout = 3000ms;
+constexpr std::uint32_t kFarAhead = 1U
+                                    << 28;  // of any window (RFC 7323, section 2.2: 2^30 at most)
+const std::string kGreeting = "service";
+
+// A TCP segment on a wire.
+struct WireSegment {
+    frame::PacketView view;
+    std::uint8_t flags = 0;
+    std::uint32_t sequence = 0;
+    std::uint32_t acknowledgement = 0;
+};
+
+std::vector<WireSegment> tcp_of(const agent::Capture& capture) {
+    std::vector<WireSegment> segments;
+    for (const agent::CapturedFrame& frame : capture.frames) {
+        const auto view = frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+        const auto tcp = frame::view<rte_tcp_hdr>(frame.bytes, view.transport_offset);
+        if (view.transport == frame::Transport::kTcp && tcp) {
+            segments.push_back({view, tcp->tcp_flags, rte_be_to_cpu_32(tcp->sent_seq),
+                                rte_be_to_cpu_32(tcp->recv_ack)});
+        }
+    }
+    return segments;
+}
+
+class SegmentBench {
+  public:
+    static Result<std::unique_ptr<SegmentBench>> open(Context& context) {
+        NatPathHosts hosts = TRY(NatPathHosts::open(context));
+        TRY(hosts.lab->add_shortcut());
+        std::unique_ptr<SegmentBench> bench(new SegmentBench(context, std::move(hosts)));
+        TRY(bench->hosts_.server->start_closing_server({.listen = bench->endpoint(),
+                                                        .closes_first = agent::Closer::kServerAsked,
+                                                        .greeting = kGreeting}));
+        return bench;
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
+    MeasuredSegmentCell measure(const SegmentCell& what) {
+        MeasuredSegmentCell cell{.what = what};
+        cell.what.be_liberal = what.be_liberal || context_.options.cure.be_liberal;
+        cell.what.drops = what.drops || context_.options.cure.drops_invalid;
+        std::string lines;
+        if (const Status made = run(what, cell, lines); !made) {
+            cell.seen.objections.push_back(made.error().message);
+        }
+        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".broken.txt",
+                                      "every connection that broke, a line each", lines)) {
+            cell.evidence = std::move(*kept);
+        }
+        return cell;
+    }
+
+  private:
+    // What was seen of the connections, by the client's port.
+    struct Ports {
+        std::set<std::uint16_t> untranslated;   // a segment came from the endpoint's own address
+        std::set<std::uint16_t> answered;       // the client sent a RST there
+        std::set<std::uint16_t> server_resets;  // a RST came from what the client asked
+        std::set<std::uint16_t> taken_for_new;  // conntrack made an entry that the endpoint begins
+    };
+
+    SegmentBench(Context& context, NatPathHosts hosts)
+        : context_(context), hosts_(std::move(hosts)) {}
+
+    frame::Endpoint endpoint() const { return {hosts_.names().endpoints[0], lab::kEndpointPort}; }
+
+    Status run(const SegmentCell& what, MeasuredSegmentCell& cell, std::string& lines) {
+        const lab::NatPathNames& names = hosts_.names();
+        const frame::Endpoint asked = what.one_way ? endpoint() : names.web_service;
+        TRY(hosts_.lab->configure(
+            {.snat = lab::NatBoxOptions::Snat::kNone,
+             .web_endpoints = {names.endpoints[0]},
+             .be_liberal = what.be_liberal,
+             .invalid = what.drops ? InvalidRule::kDropped : InvalidRule::kCounted,
+             .answers_pass_by = what.one_way}));
+        cell.seen.be_liberal = TRY(hosts_.dut->read_sysctl(lab::kBeLiberal));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, names, {.protocol = IPPROTO_TCP, .original_destination_port = asked.port}));
+        TRY(hosts_.dut->start_events({.protocol = IPPROTO_TCP, .births_only = true}));
+        TRY(hosts_.client->start_capture({.device = names.client_device}));
+        TRY(hosts_.dut->start_capture({.device = names.dut_client_device}));
+        TRY(hosts_.server->start_capture({.device = names.server_device}));
+        auto connecting = std::async(std::launch::async, [&] {
+            return hosts_.client->tcp_connects({.server = asked,
+                                                .count = kOpenConnects,
+                                                .per_second = kOpenPerSecond,
+                                                .closes_first = agent::Closer::kServerAsked,
+                                                .timeout = kConnectTimeout,
+                                                .asks_after = kUntilQuestions});
+        });
+        std::this_thread::sleep_for(kUntilSegments);
+        const Status sent = send_segments(what, cell.seen);
+        const auto report = connecting.get();
+        const auto at_client = hosts_.client->stop_capture();
+        const auto at_dut = hosts_.dut->stop_capture();
+        const auto log = hosts_.dut->stop_events();
+        const auto record = TRY(recorder.stop());
+        const auto invalid = hosts_.lab->invalid_hits();
+        const auto error = [](const auto& result) -> const Error* {
+            return result ? nullptr : &result.error();
+        };
+        for (const Error* failed :
+             std::initializer_list<const Error*>{error(sent), error(report), error(at_client),
+                                                 error(at_dut), error(log), error(invalid)}) {
+            if (failed != nullptr) {
+                return pass_on(*failed);
+            }
+        }
+        cell.seen.invalid = *invalid;
+        const Ports ports =
+            look_at(what, asked, tcp_of(*at_client), tcp_of(*at_dut), log->events, cell.seen);
+        for (const agent::Connect& connect : report->connects) {
+            if (take(connect, ports, cell.seen, lines) && !cell.timeline) {
+                cell.timeline = flow_timeline(what.id + ": one connection that broke", record,
+                                              {IPPROTO_TCP, {names.client_address, connect.port}});
+            }
+        }
+        return {};
+    }
+
+    // Ends the server's capture: the last segment of each client tells where its connection is.
+    Status send_segments(const SegmentCell& what, SegmentValues& seen) {
+        const auto capture = TRY(hosts_.server->stop_capture());
+        if (what.sends == SegmentCell::Sends::kNothing) {
+            return {};
+        }
+        std::map<std::uint16_t, agent::OffloadFrame> frames;  // by the client's port
+        for (const agent::CapturedFrame& frame : capture.frames) {
+            for (const WireSegment& last : tcp_of({.frames = {frame}})) {
+                if (last.view.destination_endpoint() == endpoint() && (last.flags & TH_SYN) == 0) {
+                    frames[last.view.source_port] = TRY(segment_after(what, frame, last));
+                }
+            }
+        }
+        std::vector<agent::OffloadFrame> all;
+        for (const auto& [port, frame] : frames) {
+            all.push_back(frame);
+        }
+        const auto report = TRY(hosts_.server->send_frames(hosts_.names().server_device, all));
+        seen.segments = report.sent;
+        return {};
+    }
+
+    // A segment of the endpoint to the client that sent `last`, with the ACK that it expects.
+    static Result<agent::OffloadFrame> segment_after(const SegmentCell& what,
+                                                     const agent::CapturedFrame& frame,
+                                                     const WireSegment& last) {
+        const bool ack_only = what.sends == SegmentCell::Sends::kInWindow;
+        frame::FrameSpec spec;
+        std::copy_n(frame.bytes.begin(), 6, spec.packet.source_mac.bytes.begin());
+        std::copy_n(frame.bytes.begin() + 6, 6, spec.packet.destination_mac.bytes.begin());
+        spec.packet.source = last.view.destination_endpoint();
+        spec.packet.destination = last.view.source_endpoint();
+        spec.packet.transport = frame::Transport::kTcp;
+        spec.packet.tcp_flags = ack_only ? TH_ACK : TH_PUSH | TH_ACK;
+        spec.packet.tcp_sequence =
+            last.acknowledgement + (what.sends == SegmentCell::Sends::kAhead ? kFarAhead
+                                    : ack_only                               ? 0
+                                               : 0U - static_cast<std::uint32_t>(kGreeting.size()));
+        spec.packet.tcp_acknowledgement = last.sequence + last.view.payload_length;
+        if (!ack_only) {
+            spec.payload.assign(kGreeting.begin(), kGreeting.end());
+        }
+        const auto made = TRY(frame::FrameTemplate::make(spec));
+        agent::OffloadFrame out{.bytes = std::vector<std::uint8_t>(made.size())};
+        made.render(out.bytes.data(), {});
+        return out;
+    }
+
+    Ports look_at(const SegmentCell& what, const frame::Endpoint& asked,
+                  const std::vector<WireSegment>& to_client,
+                  const std::vector<WireSegment>& from_client,
+                  const std::vector<netfilter::Event>& births, SegmentValues& seen) const {
+        Ports ports;
+        for (const WireSegment& segment : to_client) {
+            const std::uint16_t port = segment.view.destination_port;
+            if (!what.one_way && segment.view.source_endpoint() == endpoint()) {
+                ++seen.untranslated;
+                ports.untranslated.insert(port);
+            } else if (segment.view.source_endpoint() == asked && (segment.flags & TH_RST) != 0 &&
+                       !ports.untranslated.contains(port)) {
+                ports.server_resets.insert(port);
+            }
+        }
+        for (const WireSegment& segment : from_client) {
+            if (!what.one_way && segment.view.destination_endpoint() == endpoint() &&
+                (segment.flags & TH_RST) != 0) {
+                ++seen.answered;
+                ports.answered.insert(segment.view.source_port);
+            }
+        }
+        for (const netfilter::Event& event : births) {
+            if (event.entry.original.source == endpoint()) {
+                ports.taken_for_new.insert(event.entry.original.destination.port);
+            }
+        }
+        return ports;
+    }
+
+    // Whether it broke.
+    static bool take(const agent::Connect& connect, const Ports& ports, SegmentValues& seen,
+                     std::string& lines) {
+        ++seen.connects;
+        if (connect.error == 0 && connect.end == 0 && connect.said == kGreeting + kGreeting) {
+            return false;
+        }
+        ++seen.broken;
+        seen.reset += connect.end == ECONNRESET ? 1 : 0;
+        const bool untranslated =
+            ports.untranslated.contains(connect.port) && ports.answered.contains(connect.port);
+        const bool lost_entry = ports.taken_for_new.contains(connect.port);
+        const bool server = ports.server_resets.contains(connect.port);
+        if (untranslated) {
+            ++(lost_entry ? seen.by_lost_entry : seen.by_segment);
+        } else if (server) {
+            ++seen.by_server;
+        }
+        lines += fmt::format(
+            "port={} errno={} end={} said={} untranslated={} client_rst={} server_rst={} "
+            "new_entry={}\n",
+            connect.port, connect.error, connect.end, connect.said,
+            ports.untranslated.contains(connect.port), ports.answered.contains(connect.port),
+            server, lost_entry);
+        return true;
+    }
+
+    Context& context_;
+    NatPathHosts hosts_;
+};
+
+}  // namespace
+
+std::vector<SegmentCell> segment_cells() {
+    using Sends = SegmentCell::Sends;
+    std::vector<SegmentCell> cells = with_roles<SegmentCell>({
+        {.id = "ahead", .label = "ahead of the window"},
+        {.id = "late-copy", .label = "a late copy", .sends = Sends::kLateCopy},
+        {.id = "control.no-segment", .label = "control: none", .sends = Sends::kNothing},
+        {.id = "control.in-window", .label = "control: in the window", .sends = Sends::kInWindow},
+        {.id = "cure.be-liberal", .label = "cure: be_liberal=1", .be_liberal = true},
+        {.id = "cure.drop-invalid", .label = "cure: INVALID dropped", .drops = true},
+        {.id = "ahead.after-cure", .label = "after the cures", .again = true},
+        {.id = "control.one-way",
+         .label = "control: one way",
+         .sends = Sends::kNothing,
+         .one_way = true},
+        {.id = "be-liberal.one-way",
+         .label = "be_liberal=1, one way",
+         .sends = Sends::kNothing,
+         .be_liberal = true,
+         .one_way = true},
+        {.id = "drop-invalid.one-way",
+         .label = "INVALID dropped, one way",
+         .sends = Sends::kNothing,
+         .drops = true,
+         .one_way = true},
+    });
+    for (SegmentCell& cell : cells) {
+        if (cell.one_way && cell.role == CellRole::kMatrix) {
+            cell.role = CellRole::kDemonstration;
+        }
+    }
+    return cells;
+}
+
+std::vector<std::string> invalid_rst_cells() {
+    return ids_of(segment_cells());
+}
+
+Result<verdict::ScenarioResult> run_invalid_rst(Context& context) {
+    return run_cells<SegmentBench>(context, "invalid-rst", segment_cells());
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,164 @@
+// The first SYN of a connection that reuses the port of an earlier one, which IPVS still has in
+// TIME_WAIT.
+//
+// Set:  a client, a DUT whose IPVS has a service with one endpoint, a server; a small range of the
+//       client's ports; net.ipv4.vs.conn_reuse_mode.
+// Sent: short TCP connections that the server closes, so that ports are free at once and used again.
+// Seen: how long each connect took; SYNs that came to the DUT, and those that left it.
+
+#include "harness/scenario/service_path/ipvs_reuse.h"
+
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/service_path/syn_trail.h"
+
+namespace pathproof::scenario {
+namespace {
+
+constexpr std::uint32_t kConnectsOfPort = 300;
+constexpr double kConnectsPerSecond = 100;
+constexpr lab::PortRange kFewPorts{.first = 40'000, .last = 40'099};
+constexpr unsigned kMostRuns = 3;
+constexpr double kStarvedMs = 100;
+constexpr std::uint32_t kMostFrames = 10'000;
+constexpr std::uint32_t kFrameBytes = 128;
+
+class ReuseBench {
+  public:
+    static Result<std::unique_ptr<ReuseBench>> open(Context& context) {
+        NatPathHosts hosts = TRY(NatPathHosts::open(context));
+        std::unique_ptr<ReuseBench> bench(new ReuseBench(std::move(hosts)));
+        bench->lacks_ipvs_ = bench->hosts_.lab->lacks_ipvs();
+        return bench;
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
+    MeasuredReuseCell measure(const ReuseCell& what) {
+        MeasuredReuseCell cell{.what = what};
+        if (!lacks_ipvs_.empty()) {
+            cell.seen.lacks = lacks_ipvs_;
+            return cell;
+        }
+        for (unsigned attempt = 1; attempt <= kMostRuns; ++attempt) {
+            cell.seen = {};
+            if (const Status made = run(what, cell.seen); !made) {
+                cell.seen.objections.push_back(made.error().message);
+                break;
+            }
+            if (cell.seen.slow == cell.seen.swallowed || cell.seen.worst_late_ms < kStarvedMs) {
+                break;
+            }
+        }
+        if (cell.seen.slow != cell.seen.swallowed && cell.seen.worst_late_ms >= kStarvedMs) {
+            cell.seen.objections.push_back(
+                fmt::format("the client was short of CPU time: a connect began {:.0f} ms late",
+                            cell.seen.worst_late_ms));
+        }
+        return cell;
+    }
+
+  private:
+    explicit ReuseBench(NatPathHosts hosts) : hosts_(std::move(hosts)) {}
+
+    static Result<std::vector<Segment>> syns(agent::Client& host, std::uint16_t to) {
+        const auto capture = TRY(host.stop_capture());
+        std::vector<Segment> all;
+        for (const agent::CapturedFrame& frame : capture.frames) {
+            if (const auto segment = read_segment(frame);
+                segment && segment->syn && segment->destination_port == to) {
+                all.push_back(*segment);
+            }
+        }
+        return all;
+    }
+
+    Status run(const ReuseCell& what, ReuseValues& seen) {
+        const lab::NatPathNames& names = hosts_.names();
+        const frame::Endpoint endpoint{names.endpoints[0], lab::kEndpointPort};
+        lab::NatPathOptions options{.snat = lab::NatBoxOptions::Snat::kNone};
+        options.proxy = lab::NatPathOptions::Proxy::kIpvs;
+        options.web_endpoints = {endpoint.address};
+        options.ipvs_reuse_mode = what.mode;
+        options.client_ports = what.other_ports ? lab::PortRange{} : kFewPorts;
+        // Connections of the cell before are gone with the service.
+        TRY(hosts_.lab->configure({}));
+        TRY(hosts_.lab->configure(options));
+        TRY(hosts_.server->stop_servers());
+        TRY(hosts_.server->start_closing_server({.listen = endpoint}));
+        const auto watch = [](agent::Client& host, const std::string& device) {
+            return host.start_capture({.device = device,
+                                       .most_frames = kMostFrames,
+                                       .most_bytes = kFrameBytes,
+                                       .tcp_flags = TH_SYN});
+        };
+        TRY(watch(*hosts_.dut, names.dut_client_device));
+        TRY(watch(*hosts_.server, names.server_device));
+        const auto report = hosts_.client->tcp_connects({.server = names.web_service,
+                                                         .count = kConnectsOfPort,
+                                                         .per_second = kConnectsPerSecond});
+        const auto came = TRY(syns(*hosts_.dut, names.web_service.port));
+        const auto left = TRY(syns(*hosts_.server, endpoint.port));
+        const auto connections = TRY(hosts_.lab->ipvs_connections());
+        TRY(report ? Status() : pass_on(report.error()));
+        seen.time_wait = static_cast<std::uint64_t>(std::ranges::count_if(
+            connections,
+            [](const std::string& line) { return line.find(" TIME_WAIT ") != std::string::npos; }));
+        count(*report, came, left, seen);
+        return {};
+    }
+
+    static void count(const agent::ConnectsReport& report, const std::vector<Segment>& came,
+                      const std::vector<Segment>& left, ReuseValues& seen) {
+        seen.connects = report.connects.size();
+        seen.worst_late_ms = report.worst_late_ms;
+        std::set<std::uint16_t> used;
+        for (const agent::Connect& each : report.connects) {
+            const bool reused = !used.insert(each.port).second;
+            seen.reused += reused ? 1 : 0;
+            if (each.error != 0) {
+                ++seen.failed;
+                continue;
+            }
+            seen.worst_ms = std::max(seen.worst_ms, each.milliseconds);
+            if (each.milliseconds < kSecondSynMs) {
+                continue;
+            }
+            ++seen.slow;
+            const auto early = [&](const Segment& syn) {
+                return syn.source_port == each.port && syn.time_ns >= each.start_ns &&
+                       static_cast<double>(syn.time_ns - each.start_ns) < kSecondSynMs / 2 * 1e6;
+            };
+            seen.swallowed +=
+                reused && std::ranges::any_of(came, early) && std::ranges::none_of(left, early) ? 1
+                                                                                                : 0;
+        }
+    }
+
+    NatPathHosts hosts_;
+    std::string lacks_ipvs_;
+};
+
+}  // namespace
+
+std::vector<ReuseCell> ipvs_reuse_plan() {
+    return with_roles<ReuseCell>({
+        {.id = "reuse", .label = "conn_reuse_mode=1"},
+        {.id = "control.other-ports", .label = "control: other ports", .other_ports = true},
+        {.id = "cure.reuse-mode-0", .label = "cure: conn_reuse_mode=0", .mode = 0},
+        {.id = "reuse.after-cure", .label = "after the cure", .again = true},
+    });
+}
+
+std::vector<std::string> ipvs_reuse_cells() {
+    return ids_of(ipvs_reuse_plan());
+}
+
+Result<verdict::ScenarioResult> run_ipvs_reuse(Context& context) {
+    return run_cells<ReuseBench>(context, "ipvs-reuse", ipvs_reuse_plan());
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,182 @@
+// A VXLAN tunnel whose packets are too large for a hop of its path.
+//
+// Set:  a tunnel of MTU 1450 between a client and a server, by way of a router whose next hop takes
+//       1400 bytes; the outer DF bit; whether the router's ICMP gets out and the VTEPs take fragments.
+// Sent: ping, and TCP transfers of 100 and 60,000 bytes.
+// Seen: which get through; the size above which packets stop; what the router cut, refused and said.
+
+#include "harness/scenario/service_path/pmtu_blackhole.h"
+
+#include <netinet/in.h>
+
+#include <chrono>
+#include <future>
+
+#include "harness/scenario/measures.h"
+#include "harness/scenario/service_path/flow_timeline.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint16_t kTransferPort = 7000;
+constexpr std::uint16_t kVxlanPortOfTunnel = 4789;
+constexpr std::uint32_t kEchoHeaders = 28;  // IPv4 and ICMP
+constexpr std::uint32_t kPacketThatFits = 84;
+constexpr auto kHang = 2s;  // without progress
+
+class PmtuBench {
+  public:
+    static Result<std::unique_ptr<PmtuBench>> open(Context& context) {
+        std::unique_ptr<PmtuBench> bench(new PmtuBench);
+        bench->hosts_ = TRY(NatPathHosts::open(context));
+        return bench;
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
+    MeasuredPmtuCell measure(const PmtuCell& what) {
+        MeasuredPmtuCell cell{.what = what};
+        if (const Status made = run(what, cell); !made) {
+            cell.seen.objections.push_back(made.error().message);
+        }
+        return cell;
+    }
+
+  private:
+    // Whether one of three echo requests of that size is answered.
+    Result<bool> passes(std::uint32_t bytes) {
+        const auto answered = TRY(hosts_.client->ping(
+            {.destination = hosts_.names().server_inner, .payload_bytes = bytes - kEchoHeaders}));
+        return answered.received != 0;
+    }
+
+    Result<agent::ProbeResult> transfer(std::uint64_t bytes) {
+        return hosts_.client->tcp_transfer({.server = {hosts_.names().server_inner, kTransferPort},
+                                            .bytes = bytes,
+                                            .timeout = kHang});
+    }
+
+    // The size above which packets stop, looked for first where the hop's MTU puts it.
+    Status find_sizes(const PmtuCell& what, PmtuValues& seen) {
+        seen.passes = kPacketThatFits;
+        std::uint32_t next = what.tunnel.mtu;
+        while (next > seen.passes && (seen.stops == 0 || next < seen.stops)) {
+            const bool passed = TRY(passes(next));
+            (passed ? seen.passes : seen.stops) = next;
+            const bool told = seen.passes >= what.fits() || seen.stops <= what.fits();
+            next = seen.stops == 0 ? seen.passes
+                   : !told         ? what.fits()
+                   : seen.passes == what.fits() && seen.stops > what.fits() + 1
+                       ? what.fits() + 1
+                       : (seen.passes + seen.stops) / 2;
+        }
+        return {};
+    }
+
+    Status run(const PmtuCell& what, MeasuredPmtuCell& cell) {
+        PmtuValues& seen = cell.seen;
+        TRY(hosts_.server->stop_servers());
+        TRY(hosts_.lab->configure(
+            {.snat = lab::NatBoxOptions::Snat::kNone, .tunnel = what.tunnel}));
+        TRY(hosts_.server->start_transfer_server({hosts_.names().server_inner, kTransferPort}));
+        const auto router_before = TRY(hosts_.dut->counters());
+        const auto client_before = TRY(hosts_.client->counters());
+        TRY(hosts_.dut->start_path_watch());
+        const Status probed = probe(what, cell);
+        const auto watched = TRY(hosts_.dut->stop_path_watch());
+        TRY(probed);
+        const auto router_after = TRY(hosts_.dut->counters());
+        const auto client_after = TRY(hosts_.client->counters());
+        const auto router = agent::delta(router_before, router_after);
+        const auto client = agent::delta(client_before, client_after);
+        const auto grown = [](const agent::CounterSet& set, const char* name) {
+            const auto at = set.find(name);
+            return at == set.end() ? 0 : at->second;
+        };
+        seen.cut = grown(router, "Ip.FragOKs");
+        seen.too_big = grown(router, "Ip.FragFails");
+        seen.icmp_sent = grown(router, "Icmp.OutDestUnreachs");
+        seen.icmp_seen = grown(client, "Icmp.InDestUnreachs");
+        seen.icmp_dropped = TRY(hosts_.lab->icmp_dropped());
+        seen.fragments_dropped = TRY(hosts_.lab->fragments_dropped());
+        take(watched, seen.path);
+        return {};
+    }
+
+    Status probe(const PmtuCell& what, MeasuredPmtuCell& cell) {
+        PmtuValues& seen = cell.seen;
+        seen.ping = TRY(passes(kPacketThatFits));
+        const auto small = TRY(transfer(100));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, hosts_.names(),
+            {.protocol = IPPROTO_UDP, .original_destination_port = kVxlanPortOfTunnel}));
+        // Side by side: what is too large for the hop is waited for in both.
+        auto sizes = std::async(std::launch::async,
+                                [&] { return seen.ping ? find_sizes(what, seen) : Status(); });
+        const auto large = TRY(transfer(60'000));
+        TRY(sizes.get());
+        const auto record = TRY(recorder.stop());
+        if (!large.ok) {
+            cell.timeline =
+                flow_timeline(what.id + ": the large transfer, in the tunnel's packets", record,
+                              {.protocol = IPPROTO_UDP,
+                               .client = {hosts_.names().client_address, 0},
+                               .port_in_tunnel = kTransferPort});
+        }
+        seen.small = small.ok;
+        seen.large = large.ok;
+        seen.acknowledged = large.received;
+        return {};
+    }
+
+    NatPathHosts hosts_;
+};
+
+}  // namespace
+
+std::vector<PmtuCell> pmtu_blackhole_plan() {
+    std::vector<PmtuCell> cells;
+    for (const bool df : {false, true}) {
+        for (const bool icmp : {true, false}) {
+            for (const bool fragments : {true, false}) {
+                const bool hangs = df ? !icmp : !fragments;
+                const char* role = hangs ? "" : df && !fragments ? "cure." : "control.";
+                const std::string name =
+                    fmt::format("df-{}.icmp-{}.fragments-{}", df ? "set" : "unset",
+                                icmp ? "passes" : "filtered", fragments ? "pass" : "dropped");
+                cells.push_back({.id = role + name,
+                                 .label = fmt::format(
+                                     "DF {}, ICMP {}, fragments {}", df ? "set" : "unset",
+                                     icmp ? "passes" : "filtered", fragments ? "pass" : "dropped"),
+                                 .tunnel = {.df = df, .icmp = icmp, .fragments = fragments}});
+            }
+        }
+    }
+    const lab::TunnelOptions dark{.icmp = false, .fragments = false};
+    PmtuCell wide{.id = "control.wide-hop", .label = "hop of 1500 bytes", .tunnel = dark};
+    wide.tunnel.hop_mtu = 1500;
+    PmtuCell mtu{.id = "cure.mtu", .label = "cure: MTU of the tunnel", .tunnel = dark};
+    mtu.tunnel.mtu = mtu.fits();
+    PmtuCell clamp{.id = "cure.mss-clamp", .label = "cure: MSS clamped", .tunnel = dark};
+    clamp.tunnel.mss = clamp.fits() - 40;
+    cells.insert(cells.end(), {wide,
+                               mtu,
+                               clamp,
+                               {.id = "df-unset.icmp-filtered.fragments-dropped.after-cure",
+                                .label = "after the cures",
+                                .tunnel = dark,
+                                .again = true}});
+    return with_roles(std::move(cells));
+}
+
+std::vector<std::string> pmtu_blackhole_cells() {
+    return ids_of(pmtu_blackhole_plan());
+}
+
+Result<verdict::ScenarioResult> run_pmtu_blackhole(Context& context) {
+    auto result = TRY(run_cells<PmtuBench>(context, "pmtu-blackhole", pmtu_blackhole_plan()));
+    return result;
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,56 @@
+// pmtu-blackhole: ping works over a VXLAN tunnel, large transfers hang, for its packets are too large
+// for a hop of the path. Measuring and concluding are apart: pmtu_blackhole.cc runs cells,
+// pmtu_blackhole_conclude.cc makes verdicts of plain values. IPv4.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/scenario/concluded.h"
+#include "harness/scenario/service_path/path_losses.h"
+
+namespace pathproof::scenario {
+
+struct PmtuCell {
+    std::string id;
+    std::string label;  // in charts
+    CellRole role = CellRole::kMatrix;
+    lab::TunnelOptions tunnel;
+    bool again = false;  // after the cures were taken away
+
+    // The largest packet inside of the tunnel that the hop passes whole, in bytes.
+    std::uint32_t fits() const { return tunnel.hop_mtu - 50; }
+};
+
+struct PmtuValues {
+    std::vector<std::string> objections;  // why it is no result; empty when it is one
+    bool ping = false;                    // of 84 bytes
+    bool small = false;                   // a TCP transfer of 100 bytes
+    bool large = false;                   // one of 60,000
+    std::uint64_t acknowledged = 0;       // bytes of that
+    // Packets of ping: the largest that was seen to pass and the smallest that was not; 0: none.
+    std::uint32_t passes = 0, stops = 0;
+    // Of the router: datagrams that it cut, those that it could not, and its messages that say so.
+    std::uint64_t cut = 0, too_big = 0, icmp_sent = 0;
+    std::uint64_t icmp_dropped = 0;       // of these, by the rule
+    std::uint64_t fragments_dropped = 0;  // by the rules of the VTEPs
+    std::uint64_t icmp_seen = 0;          // by the client: destination unreachable
+    PathLosses path;                      // what netfilter dropped, and links
+
+    bool hangs() const { return ping && small && !large; }
+    std::uint64_t by_other_rules() const {
+        return path.netfilter_drops > icmp_dropped ? path.netfilter_drops - icmp_dropped : 0;
+    }
+};
+
+using MeasuredPmtuCell = Measurement<PmtuCell, PmtuValues>;
+
+// In the order in which they run.
+std::vector<PmtuCell> pmtu_blackhole_plan();
+
+verdict::Cell conclude(const PmtuCell& what, const PmtuValues& seen);
+// The whole scenario but for its title and duration. Cells that were not run are missing.
+verdict::ScenarioResult conclude(const std::vector<MeasuredPmtuCell>& cells);
+
+}  // namespace pathproof::scenario

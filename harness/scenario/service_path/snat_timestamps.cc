@@ -1,0 +1,307 @@
+// Connects that take 1, 2, 4 s through SNAT, and more often with --random-fully.
+//
+// Set:  a client and a server of the kernel's own, a DUT with MASQUERADE between them: into few ports
+//       or all, drawn at random or kept; the client's tcp_timestamps; which side closes first.
+// Sent: short TCP connections at a rate, whatever becomes of those before.
+// Seen: each connect's time; every SYN on both sides of the NAT, with its timestamp, and what its
+//       4-tuple left at the server before; conntrack's entries; the counters of both hosts.
+
+#include "harness/scenario/service_path/snat_timestamps.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include "harness/lab/plan.h"
+#include "harness/scenario/device_facts.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/service_path/flow_timeline.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using PathSnat = lab::NatBoxOptions::Snat;
+
+constexpr std::uint16_t kFirstServerPort = 8000;  // each run has its own: no TIME_WAIT of another
+// The few ports: more than the 128 that the kernel tries, so that the port of a refused SYN is seldom
+// found again (nf_nat_l4proto_unique_tuple).
+constexpr lab::PortRange kFewPorts{30'000, 30'255};
+constexpr std::uint32_t kFewConnects = 450;
+constexpr double kFewPerSecond = 200;
+constexpr std::uint32_t kManyConnects = 8'000;
+constexpr double kManyPerSecond = 1600;
+// Of the client: a port comes again after a second or two, its old entry goes from conntrack, and the
+// port after NAT is free to be drawn while the server still has its TIME_WAIT.
+constexpr lab::PortRange kClientPorts{40'000, 43'199};
+constexpr lab::PortRange kFewClientPorts{40'000, 40'399};
+// What MASQUERADE --random-fully draws from: 1024 to 65535.
+constexpr std::uint32_t kAllPorts = 64'512;
+constexpr std::uint32_t kFrameBytes = 128;  // Ethernet, IPv4 and TCP with all their options
+constexpr std::uint32_t kMostFrames = 200'000;
+constexpr double kStarvedMs = 100;
+constexpr unsigned kMostRuns = 3;
+
+class PathBench {
+  public:
+    static Result<std::unique_ptr<PathBench>> open(Context& context) {
+        NatPathHosts hosts = TRY(NatPathHosts::open(context));
+        const lab::NatPathNames& names = hosts.names();
+        for (const std::string& device : {names.dut_client_device, names.dut_server_device}) {
+            auto facts =
+                TRY(device_facts(*hosts.dut, device, "DUT device " + device + " (NAT path)"));
+            context.measured.know(std::move(facts));
+        }
+        return std::unique_ptr<PathBench>(new PathBench(context, std::move(hosts)));
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it. A
+    // run whose client had no CPU time, in which two SYNs drew one port at once (the failure of
+    // snat-race), or whose server was late though its queue had room (the machine stood still), is
+    // made again, up to three times in all.
+    MeasuredTimestampCell measure(const TimestampCell& what) {
+        MeasuredTimestampCell cell{.what = what};
+        cell.what.path = lab::with_cure(what.path, context_.options.cure);
+        for (unsigned attempt = 1; attempt <= kMostRuns; ++attempt) {
+            auto seen = run(cell.what, cell);
+            if (!seen) {
+                cell.seen = {.objections = {seen.error().message}};
+                return cell;
+            }
+            cell.seen = std::move(*seen);
+            cell.seen.attempts = attempt;
+            const bool starved =
+                cell.seen.found.unexplained != 0 && cell.seen.worst_late_ms >= kStarvedMs;
+            const bool clashed =
+                cell.seen.found.harmed_by(SynFate::kLost) != 0 && cell.seen.insert_failed != 0;
+            const bool stalled = cell.seen.found.harmed_by(SynFate::kUnanswered) != 0 &&
+                                 cell.seen.listen_overflows == 0;
+            if (!starved && !clashed && !stalled) {
+                break;
+            }
+        }
+        if (cell.seen.worst_late_ms >= kStarvedMs && cell.seen.found.unexplained != 0) {
+            cell.seen.objections.push_back(
+                fmt::format("the client was short of CPU time: a connect began {:.0f} ms late",
+                            cell.seen.worst_late_ms));
+        }
+        keep(cell);
+        return cell;
+    }
+
+  private:
+    PathBench(Context& context, NatPathHosts hosts) : context_(context), hosts_(std::move(hosts)) {}
+
+    struct Counters {
+        agent::CounterSet client, server;
+        std::vector<netfilter::CpuStats> conntrack;
+    };
+
+    Result<Counters> counters() {
+        auto client = hosts_.client->counters();
+        auto server = hosts_.server->counters();
+        auto conntrack = hosts_.dut->conntrack_stats();
+        if (!client || !server || !conntrack) {
+            return pass_on(!client ? client.error() : !server ? server.error() : conntrack.error());
+        }
+        return Counters{std::move(*client), std::move(*server), std::move(*conntrack)};
+    }
+
+    Status prepare(const TimestampCell& what, std::uint16_t port) {
+        const lab::NatPathNames& names = hosts_.names();
+        const auto watch = [](agent::Client& agent, const std::string& device, int flags) {
+            return agent.start_capture({.device = device,
+                                        .most_frames = kMostFrames,
+                                        .most_bytes = kFrameBytes,
+                                        .tcp_flags = static_cast<std::uint8_t>(flags)});
+        };
+        Status ready = hosts_.lab->configure(what.path);
+        ready = ready ? hosts_.server->stop_servers() : ready;
+        ready = ready ? hosts_.server->start_closing_server({.listen = {names.server_address, port},
+                                                             .closes_first = what.closes_first})
+                      : ready;
+        ready = ready ? hosts_.dut->start_events({.protocol = IPPROTO_TCP,
+                                                  .original_destination_port = port,
+                                                  .births_only = true})
+                      : ready;
+        ready = ready ? watch(*hosts_.dut, names.dut_client_device, TH_SYN | TH_RST) : ready;
+        return ready ? watch(*hosts_.server, names.server_device, TH_SYN | TH_FIN | TH_RST) : ready;
+    }
+
+    Result<TimestampValues> run(const TimestampCell& what, MeasuredTimestampCell& cell) {
+        cell.timeline.reset();
+        const auto port = static_cast<std::uint16_t>(kFirstServerPort + runs_++);
+        TRY(prepare(what, port));
+        auto recorder =
+            TRY(FlowRecorder::start(what.again, hosts_.names(),
+                                    {.protocol = IPPROTO_TCP, .original_destination_port = port}));
+        const auto before = TRY(counters());
+        auto report = hosts_.client->tcp_connects({.server = {hosts_.names().server_address, port},
+                                                   .count = what.connects,
+                                                   .per_second = what.per_second,
+                                                   .closes_first = what.closes_first});
+        const auto after = counters();
+        const auto sent = hosts_.dut->stop_capture();
+        const auto arrived = hosts_.server->stop_capture();
+        auto log = hosts_.dut->stop_events();
+        const auto record = TRY(recorder.stop());
+        const auto error = [](const auto& result) -> const Error* {
+            return result ? nullptr : &result.error();
+        };
+        for (const Error* failed : std::initializer_list<const Error*>{
+                 error(report), error(after), error(sent), error(arrived), error(log)}) {
+            if (failed != nullptr) {
+                return pass_on(*failed);
+            }
+        }
+        const auto slow = std::ranges::find_if(report->connects, [](const agent::Connect& each) {
+            return each.error == 0 && each.milliseconds > kSlowConnectMs;
+        });
+        if (slow != report->connects.end()) {
+            const auto took_ns = static_cast<std::int64_t>(slow->milliseconds * 1e6);
+            cell.timeline = flow_timeline(what.id + ": one connect that waited", record,
+                                          {.protocol = IPPROTO_TCP,
+                                           .client = {hosts_.names().client_address, slow->port},
+                                           .from_ns = slow->start_ns,
+                                           .until_ns = slow->start_ns + took_ns});
+        }
+        return values_of(what, port, std::move(*report), std::move(log->events), *sent, *arrived,
+                         log->overruns, before, *after);
+    }
+
+    static std::vector<Segment> segments_of(const agent::Capture& capture, std::uint16_t port) {
+        std::vector<Segment> segments;
+        for (const agent::CapturedFrame& frame : capture.frames) {
+            if (const auto segment = read_segment(frame);
+                segment && segment->destination_port == port) {
+                segments.push_back(*segment);
+            }
+        }
+        return segments;
+    }
+
+    static TimestampValues values_of(const TimestampCell& what, std::uint16_t port,
+                                     agent::ConnectsReport report,
+                                     std::vector<netfilter::Event> births,
+                                     const agent::Capture& sent, const agent::Capture& arrived,
+                                     std::uint64_t overruns, const Counters& before,
+                                     const Counters& after) {
+        const agent::CounterSet client = agent::delta(before.client, after.client);
+        const agent::CounterSet server = agent::delta(before.server, after.server);
+        const auto grown = [](const agent::CounterSet& set, const std::string& name) {
+            const auto at = set.find(name);
+            return at == set.end() ? 0 : at->second;
+        };
+        const char* paws = after.server.contains("TcpExt.PAWSTimewait") ? "TcpExt.PAWSTimewait"
+                                                                        : "TcpExt.PAWSEstab";
+        const auto conntrack = netfilter::delta(before.conntrack, after.conntrack);
+        const double begun_s = report.connects.size() < 2
+                                   ? 0
+                                   : static_cast<double>(report.connects.back().start_ns -
+                                                         report.connects.front().start_ns) /
+                                         1e9;
+        TimestampValues seen{
+            .paws = grown(server, paws),
+            .client_resets = grown(client, "Tcp.OutRsts"),
+            .syn_retransmits = grown(client, "TcpExt.TCPSynRetrans"),
+            .listen_overflows = grown(server, "TcpExt.ListenOverflows"),
+            .insert_failed = netfilter::total(conntrack, "insert_failed"),
+            .drop = netfilter::total(conntrack, "drop"),
+            .seconds = report.seconds,
+            .per_second =
+                begun_s > 0 ? static_cast<double>(report.connects.size() - 1) / begun_s : 0,
+            .worst_late_ms = report.worst_late_ms};
+        seen.found = follow_syns(
+            {.connects = std::move(report.connects),
+             .before_nat = segments_of(sent, port),
+             .after_nat = segments_of(arrived, port),
+             .births = std::move(births),
+             .server_closes = !what.without_time_wait(),
+             .drawn_from = what.full_range && what.path.snat == PathSnat::kMasqueradeRandomFully
+                               ? kAllPorts
+                               : 0});
+        if (const std::uint64_t missed =
+                sent.dropped + sent.left_out + arrived.dropped + arrived.left_out;
+            missed != 0) {
+            seen.objections.push_back(fmt::format("the captures lost {} segments", missed));
+        }
+        if (seen.found.strangers != 0) {
+            seen.objections.push_back(fmt::format(
+                "{} SYNs came to the server that nobody saw leave", seen.found.strangers));
+        }
+        if (overruns != 0) {
+            seen.objections.push_back(
+                fmt::format("the conntrack listener lost events {} times", overruns));
+        }
+        return seen;
+    }
+
+    void keep(MeasuredTimestampCell& cell) const {
+        std::string lines;
+        for (const RefusedSyn& syn : cell.seen.found.refused) {
+            lines += fmt::format(
+                "port={} port_before_nat={} left_by={} compared={} last={} own={} conntrack={}\n",
+                syn.port, syn.port_before_nat, syn.left_by,
+                syn.fate == SynFate::kTimestamp ? "tsval" : "sequence", syn.last, syn.own,
+                syn.named ? "names" : "unknown");
+        }
+        auto kept = keep_evidence(context_.options.out_dir, cell.what.id + ".refused-syns.txt",
+                                  "every SYN that a TIME_WAIT refused, a line each", lines);
+        if (kept) {
+            cell.evidence = std::move(*kept);
+        }
+    }
+
+    Context& context_;
+    NatPathHosts hosts_;
+    unsigned runs_ = 0;
+};
+
+}  // namespace
+
+std::vector<TimestampCell> timestamp_cells() {
+    const auto few = [](const char* id, const char* label, PathSnat snat) {
+        return TimestampCell{.id = id,
+                             .label = label,
+                             .path = {.snat = snat, .snat_ports = kFewPorts},
+                             .connects = kFewConnects,
+                             .per_second = kFewPerSecond};
+    };
+    const auto full = [](const char* id, const char* label, PathSnat snat) {
+        return TimestampCell{.id = id,
+                             .label = label,
+                             .full_range = true,
+                             .path = {.snat = snat, .client_ports = kClientPorts},
+                             .connects = kManyConnects,
+                             .per_second = kManyPerSecond};
+    };
+    constexpr PathSnat kRandom = PathSnat::kMasqueradeRandomFully;
+    std::vector<TimestampCell> cells = with_roles<TimestampCell>({
+        few("small-range.random-fully", "256 ports, --random-fully", kRandom),
+        few("small-range.masquerade", "256 ports, plain", PathSnat::kMasquerade),
+        few("control.no-nat", "control: no NAT", PathSnat::kNone),
+        few("control.client-closes-first", "control: client closes", kRandom),
+        few("cure.timestamps-2", "cure: tcp_timestamps=2", kRandom),
+        few("small-range.after-cure", "after the cure", kRandom),
+        full("full-range.random-fully", "all ports, --random-fully", kRandom),
+        full("control.full-range.masquerade", "control: all ports, plain", PathSnat::kMasquerade),
+        full("full-range.timestamps-0", "all ports, tcp_timestamps=0", kRandom),
+        full("cure.full-range.timestamps-2", "cure: all ports, tcp_timestamps=2", kRandom),
+    });
+    cells[2].path.client_ports = kFewClientPorts;  // so that its 4-tuples come again too
+    cells[3].closes_first = agent::Closer::kClient;
+    cells[4].path.timestamps = 2;
+    cells[5].again = true;
+    cells[8].path.timestamps = 0;
+    cells[9].path.timestamps = 2;
+    return cells;
+}
+
+std::vector<std::string> snat_timestamps_cells() {
+    return ids_of(timestamp_cells());
+}
+
+Result<verdict::ScenarioResult> run_snat_timestamps(Context& context) {
+    return run_cells<PathBench>(context, "snat-timestamps", timestamp_cells());
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,59 @@
+// snat-timestamps: connects of 1, 2, 4 s through SNAT. Measuring and concluding are apart:
+// snat_timestamps.cc runs cells, snat_timestamps_conclude.cc makes verdicts of plain values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/lab/veth_lab.h"
+#include "harness/scenario/concluded.h"
+#include "harness/scenario/service_path/syn_trail.h"
+
+namespace pathproof::scenario {
+
+struct TimestampCell {
+    std::string id;
+    std::string label;  // in charts
+    verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
+    bool full_range = false;  // the NAT may use all ports
+    bool again = false;       // the first cell of the small range, after its cure was taken away
+    lab::NatPathOptions path;
+    agent::Closer closes_first = agent::Closer::kServer;
+    std::uint32_t connects = 0;
+    double per_second = 0;
+
+    bool translates() const { return path.snat != lab::NatBoxOptions::Snat::kNone; }
+    // No TIME_WAIT at the server is what the cell is about.
+    bool without_time_wait() const { return closes_first == agent::Closer::kClient; }
+};
+
+struct TimestampValues {
+    std::vector<std::string> objections;  // why it is no result; empty when it is one
+    SynFindings found;
+    // Counters, as growth over the cell.
+    std::uint64_t paws = 0;           // server, TcpExt.PAWSTimewait (before Linux 6.14: PAWSEstab)
+    std::uint64_t client_resets = 0;  // client, Tcp.OutRsts
+    std::uint64_t syn_retransmits = 0;   // client, TcpExt.TCPSynRetrans
+    std::uint64_t listen_overflows = 0;  // server, TcpExt.ListenOverflows
+    std::uint64_t insert_failed = 0;     // conntrack
+    std::uint64_t drop = 0;              // conntrack
+    double seconds = 0;                  // from the first connect until the last was over
+    double per_second = 0;               // at which they were begun
+    double worst_late_ms = 0;            // of a connect, behind its moment
+    unsigned attempts = 1;
+};
+
+using MeasuredTimestampCell = Measurement<TimestampCell, TimestampValues>;
+
+// In the order in which they run.
+std::vector<TimestampCell> timestamp_cells();
+
+verdict::Cell conclude(const TimestampCell& what, const TimestampValues& seen);
+// The whole scenario but for its id and duration. Cells that were not run are missing.
+verdict::ScenarioResult conclude(const std::vector<MeasuredTimestampCell>& cells);
+
+// Beside each cure with --random-fully: its side effect, as snat-timestamps saw it in this run or as
+// not measured in it, and what avoids it.
+void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios);
+
+}  // namespace pathproof::scenario

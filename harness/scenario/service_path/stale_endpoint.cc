@@ -1,0 +1,241 @@
+// A share of the connections to a service fails for as long as its rules name endpoints that are dead.
+//
+// Set:  kube-proxy's chains for a service, of its iptables or its nftables mode: each endpoint with
+//       the same chance; of those that they name some are dead, each way that an endpoint can be.
+// Sent: short TCP connections to the service at a rate.
+// Seen: how each ended, which endpoint conntrack's entry or event of it names, what each endpoint's
+//       DNAT rule counted.
+
+#include "harness/scenario/service_path/stale_endpoint.h"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "harness/scenario/measures.h"
+#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/service_path/flow_timeline.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using lab::EndpointState;
+using Proxy = lab::NatPathOptions::Proxy;
+using frame::Family;
+
+constexpr std::uint32_t kEndpointConnects = 400;
+constexpr double kEndpointConnectsPerSecond = 400;
+// Longer than a neighbour is looked for (3 s, net.ipv4.neigh.default.mcast_solicit).
+constexpr agent::milliseconds kEndpointTimeout{3500};
+constexpr const char* kService = "service";
+constexpr const char* kStranger = "stranger";
+
+ConnectEnd end_of(const agent::Connect& connect) {
+    switch (connect.error) {
+        case 0:
+            return connect.said == kService ? ConnectEnd::kServed
+                   : connect.said.empty()   ? ConnectEnd::kNothing
+                                            : ConnectEnd::kStranger;
+        case ECONNREFUSED: return ConnectEnd::kRefused;
+        case ETIMEDOUT: return ConnectEnd::kTimedOut;
+        case EHOSTUNREACH:
+        case ENETUNREACH: return ConnectEnd::kUnreachable;
+        default: return ConnectEnd::kOther;
+    }
+}
+
+class EndpointBench {
+  public:
+    static Result<std::unique_ptr<EndpointBench>> open(Context& context) {
+        NatPathHosts hosts = TRY(NatPathHosts::open(context));
+        const std::string lacks_ipv6 = TRY(hosts.add_ipv6());
+        TRY(hosts.lab->add_endpoints());
+        // What the kernel lacks for such rules is known before any cell.
+        TRY(hosts.lab->configure({.web_endpoints = lab::endpoints_that(EndpointState::kServes)}));
+        for (const auto& [state, says] :
+             {std::pair{EndpointState::kServes, kService}, {EndpointState::kStranger, kStranger}}) {
+            for (const Family family : {Family::kIpv4, Family::kIpv6}) {
+                for (const frame::IpAddress& address : lab::endpoints_that(state, family)) {
+                    if (family == Family::kIpv4 || lacks_ipv6.empty()) {
+                        TRY(hosts.server->start_closing_server(
+                            {.listen = {address, lab::kEndpointPort}, .greeting = says}));
+                    }
+                }
+            }
+        }
+        std::unique_ptr<EndpointBench> bench(new EndpointBench(context, std::move(hosts)));
+        bench->lacks_ipv6_ = lacks_ipv6;
+        return bench;
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
+    MeasuredEndpointCell measure(const EndpointCell& what) {
+        MeasuredEndpointCell cell{.what = what};
+        std::string lines;
+        if (const Status made = run(what, cell, lines); !made) {
+            const bool lacks = made.error().code == ErrorCode::kKernelLacks;
+            (lacks ? cell.seen.lacks : cell.seen.objections.emplace_back()) = made.error().message;
+        }
+        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".failed-connects.txt",
+                                      "every connect that failed, a line each", lines)) {
+            cell.evidence = std::move(*kept);
+        }
+        return cell;
+    }
+
+  private:
+    EndpointBench(Context& context, NatPathHosts hosts)
+        : context_(context), hosts_(std::move(hosts)) {}
+
+    Status run(const EndpointCell& what, MeasuredEndpointCell& cell, std::string& lines) {
+        EndpointValues& seen = cell.seen;
+        if (what.family == Family::kIpv6 && !lacks_ipv6_.empty()) {
+            return fail(ErrorCode::kKernelLacks, "{}", lacks_ipv6_);
+        }
+        std::vector<EndpointState> states(what.serving, EndpointState::kServes);
+        states.insert(states.end(), what.dead.begin(), what.dead.end());
+        std::vector<frame::IpAddress> named;
+        std::map<EndpointState, std::size_t> used;
+        for (const EndpointState state : states) {
+            named.push_back(lab::endpoints_that(state, what.family).at(used[state]++));
+        }
+        const lab::NatPathNames& names = hosts_.lab->names(what.family);
+        const frame::Endpoint& service = names.web_service;
+        const lab::NatPathOptions options{.snat = lab::NatBoxOptions::Snat::kNone,
+                                          .web_endpoints = named,
+                                          .proxy = what.proxy,
+                                          .family = what.family};
+        TRY(hosts_.lab->configure(options));
+        TRY(hosts_.dut->start_events({.protocol = IPPROTO_TCP,
+                                      .original_destination_port = service.port,
+                                      .births_only = true}));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, names,
+            {.protocol = IPPROTO_TCP, .original_destination_port = service.port}));
+        const auto report = hosts_.client->tcp_connects({.server = service,
+                                                         .count = kEndpointConnects,
+                                                         .per_second = kEndpointConnectsPerSecond,
+                                                         .timeout = kEndpointTimeout});
+        const auto log = hosts_.dut->stop_events();
+        const auto record = TRY(recorder.stop());
+        const auto hits = hosts_.lab->endpoint_hits(options);
+        if (!report || !log || !hits) {
+            return pass_on(!report ? report.error() : !log ? log.error() : hits.error());
+        }
+        if (log->overruns != 0) {
+            seen.objections.push_back(
+                fmt::format("the conntrack listener lost events {} times", log->overruns));
+        }
+        for (std::size_t i = 0; i < named.size(); ++i) {
+            seen.endpoints.push_back(
+                {.address = to_string(named[i]), .state = states[i], .hits = (*hits)[i]});
+        }
+        const std::vector<std::string> backends = backends_of(report->connects, log->events);
+        for (std::size_t i = 0; i < report->connects.size(); ++i) {
+            const agent::Connect& connect = report->connects[i];
+            take(connect, backends[i], seen, lines);
+            if (!cell.timeline && end_of(connect) != ConnectEnd::kServed) {
+                cell.timeline = flow_timeline(what.id + ": one connect that failed", record,
+                                              {IPPROTO_TCP, {names.client_address, connect.port}});
+            }
+        }
+        return {};
+    }
+
+    // Of each connect, by the entries of its port. A port that failed is free again at once: an entry
+    // is of the last connect from its port that began before it.
+    static std::vector<std::string> backends_of(const std::vector<agent::Connect>& connects,
+                                                const std::vector<netfilter::Event>& births) {
+        std::map<std::pair<std::uint16_t, std::int64_t>, std::size_t> began;
+        for (std::size_t i = 0; i < connects.size(); ++i) {
+            began[{connects[i].port, connects[i].start_ns}] = i;
+        }
+        std::vector<std::string> backends(connects.size());
+        for (const netfilter::Event& event : births) {
+            const std::uint16_t port = event.entry.original.source.port;
+            const std::int64_t time_ns = event.kernel_time_ns
+                                             ? static_cast<std::int64_t>(*event.kernel_time_ns)
+                                             : event.time_ns;
+            const auto after = began.upper_bound({port, time_ns});
+            if (after != began.begin() && std::prev(after)->first.first == port) {
+                backends[std::prev(after)->second] = to_string(event.entry.reply.source.address);
+            }
+        }
+        return backends;
+    }
+
+    static void take(const agent::Connect& connect, const std::string& backend,
+                     EndpointValues& seen, std::string& lines) {
+        const ConnectEnd end = end_of(connect);
+        const bool failed = end != ConnectEnd::kServed;
+        ++seen.ends[static_cast<std::size_t>(end)];
+        const auto at = std::ranges::find(seen.endpoints, backend, &EndpointTally::address);
+        if (at != seen.endpoints.end()) {
+            ++at->flows;
+            at->failed += failed ? 1 : 0;
+        } else {
+            seen.failed_without_entry += failed ? 1 : 0;
+        }
+        if (failed) {
+            lines += fmt::format("port={} errno={} milliseconds={:.1f} said={} backend={}\n",
+                                 connect.port, connect.error, connect.milliseconds, connect.said,
+                                 backend.empty() ? "unknown" : backend);
+        }
+    }
+
+    Context& context_;
+    NatPathHosts hosts_;
+    std::string lacks_ipv6_;
+};
+
+}  // namespace
+
+std::vector<EndpointCell> endpoint_cells() {
+    const std::vector<EndpointState> each_way = {EndpointState::kNobody, EndpointState::kClosed,
+                                                 EndpointState::kSilent, EndpointState::kStranger,
+                                                 EndpointState::kRejected};
+    // What is rejected over IPv6 is sent again and given another endpoint: the error comes while the
+    // connect is under way, and then ends nothing (tcp_v6_err).
+    const std::vector<EndpointState> each_way6(each_way.begin(), each_way.end() - 1);
+    const std::vector<EndpointState> none;
+    std::vector<EndpointCell> cells = with_roles<EndpointCell>({
+        {.id = "dead.closed", .label = "port closed"},
+        {.id = "dead.each-way", .label = "each way", .serving = 5, .dead = each_way},
+        {.id = "control.all-alive", .label = "control: all alive", .serving = 8, .dead = none},
+        {.id = "cure.rules-of-the-living", .label = "cure: rules anew", .dead = none},
+        {.id = "dead.closed.after-cure", .label = "after the cure", .again = true},
+        {.id = "nft.dead.each-way", .label = "nftables, each way", .serving = 5, .dead = each_way},
+        {.id = "control.nft.all-alive",
+         .label = "control: nftables, all alive",
+         .serving = 8,
+         .dead = none},
+        {.id = "cure.nft.rules-of-the-living",
+         .label = "cure: nftables, rules anew",
+         .serving = 5,
+         .dead = none},
+        {.id = "ipv6.dead.each-way", .label = "IPv6, each way", .serving = 4, .dead = each_way6},
+        {.id = "control.ipv6.all-alive",
+         .label = "control: IPv6, all alive",
+         .serving = 8,
+         .dead = none},
+        {.id = "nft.ipv6.dead.closed", .label = "nftables, IPv6, port closed"},
+    });
+    for (EndpointCell& cell : cells) {
+        const auto has = [&](const char* word) { return cell.id.find(word) != std::string::npos; };
+        cell.proxy = has("nft.") ? Proxy::kNftables : Proxy::kIptables;
+        cell.family = has("ipv6.") ? Family::kIpv6 : Family::kIpv4;
+    }
+    return cells;
+}
+
+std::vector<std::string> stale_endpoint_cells() {
+    return ids_of(endpoint_cells());
+}
+
+Result<verdict::ScenarioResult> run_stale_endpoint(Context& context) {
+    return run_cells<EndpointBench>(context, "stale-endpoint", endpoint_cells());
+}
+
+}  // namespace pathproof::scenario

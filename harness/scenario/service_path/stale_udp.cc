@@ -1,0 +1,272 @@
+// A UDP flow keeps going to an endpoint that its service has no more.
+//
+// Set:  a client, a DUT that translates a service's address to an endpoint, a server with both
+//       endpoints; the service's rules are changed while the client sends: to the other endpoint, or
+//       to REJECT for want of one. The same with IPVS in the place of rules, where the kernel has it.
+// Sent: a datagram every 100 ms from one port, or another.
+// Seen: where each comes out; the flow's entry and what the service's rule counted.
+
+#include "harness/scenario/service_path/stale_udp.h"
+
+#include <fmt/ranges.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "dataplane/frame/view.h"
+#include "harness/process/json_text.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/service_path/flow_timeline.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+using StaleService = lab::NatPathOptions::Service;
+using StaleFlows = lab::NatPathOptions::Flows;
+
+constexpr unsigned kDatagramsBefore = 3;
+constexpr unsigned kDatagramsAfter = 15;
+constexpr auto kDatagramInterval = 100ms;
+// Of the cell with a silence: entries of conntrack are looked at once a second.
+constexpr unsigned kShortTimeout_s = 1;
+constexpr auto kSilence = 2500ms;
+constexpr std::uint16_t kFirstSourcePort = 40'000;
+constexpr std::uint16_t kOtherFlow = 1000;  // source ports further
+constexpr std::uint16_t kBystander = 2000;
+constexpr auto kIpvs = lab::NatPathOptions::Proxy::kIpvs;
+
+class StaleUdpBench {
+  public:
+    static Result<std::unique_ptr<StaleUdpBench>> open(Context& context) {
+        NatPathHosts hosts = TRY(NatPathHosts::open(context));
+        std::unique_ptr<StaleUdpBench> bench(new StaleUdpBench(context, std::move(hosts)));
+        bench->lacks_ipv6_ = TRY(bench->hosts_.add_ipv6());
+        bench->lacks_ipvs_ = bench->hosts_.lab->lacks_ipvs();
+        return bench;
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
+    MeasuredStaleUdpCell measure(const StaleUdpCell& what) {
+        MeasuredStaleUdpCell cell{.what = what};
+        if (what.family == frame::Family::kIpv6 && !lacks_ipv6_.empty()) {
+            cell.seen.lacks = lacks_ipv6_;
+        } else if (what.by_ipvs() && !lacks_ipvs_.empty()) {
+            cell.seen.lacks = lacks_ipvs_;
+        } else if (const Status made = run(what, cell); !made) {
+            cell.seen.objections.push_back(made.error().message);
+        }
+        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".entries.json",
+                                      "conntrack's entries of the service at the end (JSON lines)",
+                                      entries_text_)) {
+            cell.evidence = std::move(*kept);
+        }
+        return cell;
+    }
+
+  private:
+    StaleUdpBench(Context& context, NatPathHosts hosts)
+        : context_(context), hosts_(std::move(hosts)) {}
+
+    Status configure(const StaleUdpCell& what, StaleService service, StaleFlows flows) {
+        lab::NatPathOptions options{
+            .snat = lab::NatBoxOptions::Snat::kNone, .service = service, .flows = flows};
+        options.family = what.family;
+        options.proxy = what.proxy;
+        options.ipvs_expires_nodest = what.expires_nodest;
+        options.udp_timeout_s =
+            what.then == AfterChange::kSilent ? kShortTimeout_s : options.udp_timeout_s;
+        return hosts_.lab->configure(options);
+    }
+
+    static Status send(agent::Client& client, const lab::NatPathNames& names, std::uint16_t port,
+                       unsigned datagrams) {
+        for (unsigned i = 0; i < datagrams; ++i) {
+            const auto sent = TRY(client.send_datagrams({.source = {names.client_address, port},
+                                                         .destination = names.service,
+                                                         .payloads = {{0x70, 0x70}}}));
+            if (!sent.refusals.empty()) {
+                return fail(ErrorCode::kFailed, "the client's kernel refused a datagram: {}",
+                            sent.refusals.front().reason);
+            }
+            std::this_thread::sleep_for(kDatagramInterval);
+        }
+        return {};
+    }
+
+    // Sends, and counts where the datagrams of that port come out: at each endpoint.
+    Result<std::vector<std::uint64_t>> follow(const lab::NatPathNames& names, std::uint16_t port,
+                                              unsigned datagrams) {
+        TRY(hosts_.server->start_capture({.device = names.server_device}));
+        const Status sent = send(*hosts_.client, names, port, datagrams);
+        const auto capture = hosts_.server->stop_capture();
+        if (!sent || !capture) {
+            return pass_on(sent ? capture.error() : sent.error());
+        }
+        std::vector<std::uint64_t> at(names.endpoints.size());
+        for (const agent::CapturedFrame& frame : capture->frames) {
+            const frame::PacketView view =
+                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            const auto endpoint = std::ranges::find(names.endpoints, view.destination);
+            if (view.transport == frame::Transport::kUdp && view.source_port == port &&
+                endpoint != names.endpoints.end()) {
+                ++at[static_cast<std::size_t>(endpoint - names.endpoints.begin())];
+            }
+        }
+        return at;
+    }
+
+    // The entry of that source port to the service; nothing where there is none.
+    Result<std::optional<netfilter::Entry>> entry_of(const lab::NatPathNames& names,
+                                                     std::uint16_t port) {
+        const auto entries = TRY(hosts_.dut->conntrack_dump(
+            {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
+        entries_text_.clear();
+        std::optional<netfilter::Entry> found;
+        for (const netfilter::Entry& entry : entries) {
+            entries_text_ += process::to_text(nlohmann::json(entry)) + "\n";
+            if (entry.original.source.port == port &&
+                entry.original.destination.address == names.service.address) {
+                found = entry;
+            }
+        }
+        return found;
+    }
+
+    static std::uint64_t packets(const std::optional<netfilter::Entry>& entry) {
+        return entry && entry->original_counters ? entry->original_counters->packets : 0;
+    }
+
+    Status run(const StaleUdpCell& what, MeasuredStaleUdpCell& cell) {
+        StaleUdpValues& seen = cell.seen;
+        const lab::NatPathNames& names = hosts_.lab->names(what.family);
+        const auto port = static_cast<std::uint16_t>(kFirstSourcePort + runs_++);
+        const auto bystander = static_cast<std::uint16_t>(port + kBystander);
+        TRY(configure(what, StaleService::kFirst, StaleFlows::kForget));
+        const auto before = TRY(follow(names, port, kDatagramsBefore));
+        seen.sent_before = kDatagramsBefore;
+        seen.reached_before = before[0];
+        const auto old_entry = TRY(entry_of(names, port));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, names,
+            {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
+        TRY(configure(what, what.changed_to, StaleFlows::kKeep));
+        // A flow to the endpoint that serves: the cure must leave it alone.
+        if (what.then == AfterChange::kForgets) {
+            TRY(send(*hosts_.client, names, bystander, 1));
+            const auto command = hosts_.lab->forget_command(0, what.family);
+            seen.deleted = TRY(hosts_.lab->forget(command));
+            seen.cure_command = fmt::format("{}", fmt::join(command, " "));
+        }
+        if (what.then == AfterChange::kSilent) {
+            std::this_thread::sleep_for(kSilence);
+        }
+        const auto hits_before = hosts_.lab->service_hits(what.family);
+        const auto own = what.then == AfterChange::kNewFlow
+                             ? static_cast<std::uint16_t>(port + kOtherFlow)
+                             : port;
+        const auto after = follow(names, own, kDatagramsAfter);
+        const auto entry = entry_of(names, own);
+        const auto hits = hosts_.lab->service_hits(what.family);
+        const auto other = what.then == AfterChange::kForgets
+                               ? entry_of(names, bystander)
+                               : Result<std::optional<netfilter::Entry>>(std::nullopt);
+        const auto error = [](const auto& result) -> const Error* {
+            return result ? nullptr : &result.error();
+        };
+        for (const Error* failed : std::initializer_list<const Error*>{
+                 error(hits_before), error(after), error(entry), error(hits), error(other)}) {
+            if (failed != nullptr) {
+                return pass_on(*failed);
+            }
+        }
+        const auto record = TRY(recorder.stop());
+        cell.timeline = flow_timeline(what.id + ": the flow after the rules were changed", record,
+                                      {IPPROTO_UDP, {names.client_address, own}});
+        seen.sent = kDatagramsAfter;
+        seen.to_gone = (*after)[0];
+        seen.to_new = (*after)[1];
+        seen.rule_hits = *hits - *hits_before;
+        seen.rejected = what.has_endpoint() ? 0 : seen.rule_hits;
+        seen.bystander = other->has_value();
+        if (what.by_ipvs()) {
+            seen.ipvs_connection = TRY(hosts_.lab->ipvs_connection(own));
+            seen.ipvs_to_gone = seen.ipvs_connection.ends_with(
+                " " + to_string(frame::Endpoint{names.endpoints[0], names.service.port}));
+        }
+        if (*entry && (*entry)->reply.source.address == names.endpoints[0]) {
+            const bool same = old_entry && old_entry->id == (*entry)->id;
+            seen.entry = true;
+            seen.entry_is_new = !same;
+            seen.entry_packets = packets(*entry) - (same ? packets(old_entry) : 0);
+            seen.entry_timeout_s = (*entry)->timeout_s.value_or(0);
+            seen.entry_text = fmt::format(
+                "udp {} src={} dst={} sport={} dport={}{} src={} dst={}", seen.entry_timeout_s,
+                to_string((*entry)->original.source.address),
+                to_string((*entry)->original.destination.address), own, names.service.port,
+                ((*entry)->status & netfilter::status::kSeenReply) == 0 ? " [UNREPLIED]" : "",
+                to_string((*entry)->reply.source.address),
+                to_string((*entry)->reply.destination.address));
+        }
+        return {};
+    }
+
+    Context& context_;
+    NatPathHosts hosts_;
+    std::string lacks_ipv6_;
+    std::string lacks_ipvs_;
+    std::string entries_text_;
+    std::uint16_t runs_ = 0;
+};
+
+}  // namespace
+
+std::vector<StaleUdpCell> stale_udp_plan() {
+    return with_roles<StaleUdpCell>({
+        {.id = "other-endpoint", .label = "another endpoint"},
+        {.id = "no-endpoint",
+         .label = "no endpoint: REJECT",
+         .changed_to = StaleService::kNoEndpoint},
+        {.id = "control.new-flow", .label = "control: a new flow", .then = AfterChange::kNewFlow},
+        {.id = "control.no-endpoint.new-flow",
+         .label = "control: REJECT, a new flow",
+         .changed_to = StaleService::kNoEndpoint,
+         .then = AfterChange::kNewFlow},
+        {.id = "control.silence", .label = "control: silence", .then = AfterChange::kSilent},
+        {.id = "cure.delete-entry", .label = "cure: entry deleted", .then = AfterChange::kForgets},
+        {.id = "other-endpoint.after-cure", .label = "after the cure", .again = true},
+        {.id = "ipv6.other-endpoint",
+         .label = "IPv6, another endpoint",
+         .family = frame::Family::kIpv6},
+        {.id = "control.ipv6.new-flow",
+         .label = "control: IPv6, a new flow",
+         .then = AfterChange::kNewFlow,
+         .family = frame::Family::kIpv6},
+        {.id = "ipvs.other-endpoint", .label = "IPVS, another endpoint", .proxy = kIpvs},
+        {.id = "control.ipvs.new-flow",
+         .label = "control: IPVS, a new flow",
+         .then = AfterChange::kNewFlow,
+         .proxy = kIpvs},
+        {.id = "cure.ipvs.expire-nodest",
+         .label = "cure: expire_nodest_conn=1",
+         .proxy = kIpvs,
+         .expires_nodest = true},
+        {.id = "ipvs.other-endpoint.after-cure",
+         .label = "IPVS, after the cure",
+         .again = true,
+         .proxy = kIpvs},
+    });
+}
+
+std::vector<std::string> stale_udp_cells() {
+    return ids_of(stale_udp_plan());
+}
+
+Result<verdict::ScenarioResult> run_stale_udp(Context& context) {
+    return run_cells<StaleUdpBench>(context, "stale-udp", stale_udp_plan());
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,223 @@
+// New flows where conntrack's table has no room.
+//
+// Set:  the table of the DUT's own namespace, filled to its limit over ctnetlink with entries of
+//       answered flows or of unanswered ones, or half; some of them deleted.
+// Sent: a datagram from each of many ports, and TCP connects.
+// Seen: which of them came out; conntrack's counters; whose entries went meanwhile.
+
+#include "harness/scenario/service_path/table_full.h"
+
+#include <netinet/in.h>
+
+#include <chrono>
+
+#include "harness/scenario/measures.h"
+#include "harness/scenario/service_path/flow_timeline.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint16_t kDatagrams = 64;
+constexpr std::uint32_t kConnects = 16;
+constexpr auto kFullConnectTimeout = 1500ms;  // one SYN retransmit
+constexpr std::uint16_t kFirstSource = 40'000;
+constexpr std::uint16_t kServerPort = 9000;
+// The entries that fill it: of the benchmarking range, to ports of a service that nobody asks.
+constexpr std::uint32_t kStrangers = 0xc6130000;  // 198.19.0.0
+constexpr std::uint16_t kStrangersPort = 20'000;
+constexpr std::uint16_t kStrangersPorts = 64;
+// At some 400 bytes each of the kernel's memory.
+constexpr std::uint64_t kMostEntries = 600'000;
+// Entries of unanswered flows may go before the new ones come: conntrack's garbage collection takes
+// them, too, where a table was full.
+constexpr unsigned kMostFills = 3;
+
+class TableBench {
+  public:
+    static Result<std::unique_ptr<TableBench>> open(Context& context) {
+        std::unique_ptr<TableBench> bench(new TableBench(context));
+        bench->hosts_ = TRY(NatPathHosts::open(context));
+        const auto table = TRY(bench->hosts_.dut->conntrack_table());
+        if (table.maximum == 0 || table.maximum > kMostEntries) {
+            return fail(
+                ErrorCode::kKernelLacks,
+                "nf_conntrack_max is {} on this machine; tables of 1 to {} entries are filled",
+                table.maximum, kMostEntries);
+        }
+        bench->maximum_ = table.maximum;
+        // Entries that are made while nobody listens tell of their end, too. 2 is as they come
+        // (nf_ct_ecache_ext_add).
+        TRY(bench->hosts_.dut->write_sysctl("net.netfilter.nf_conntrack_events", "1"));
+        return bench;
+    }
+
+    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
+    MeasuredTableCell measure(const TableCell& what) {
+        MeasuredTableCell cell{.what = what};
+        if (const Status made = run(what, cell); !made) {
+            cell.seen.objections.push_back(made.error().message);
+        }
+        std::string evicted;
+        for (const Eviction& each : cell.seen.evicted) {
+            evicted += fmt::format("{} (before {})\n", each.flow, each.before);
+        }
+        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".evicted.txt",
+                                      "entries that went while new flows came", evicted)) {
+            cell.evidence = std::move(*kept);
+        }
+        return cell;
+    }
+
+  private:
+    explicit TableBench(Context& context) : context_(context) {}
+
+    Status fill(const TableCell& what, TableValues& seen) {
+        const frame::Endpoint strangers{hosts_.names().service.address, kStrangersPort};
+        const std::uint64_t wanted = maximum_ * what.percent / 100;
+        seen.maximum = maximum_;
+        // A table that is full of such entries from the cell before need not be filled again.
+        const bool again = what.deletes && full_of_ == what.assured;
+        for (unsigned attempt = 0; attempt < (again ? 0 : kMostFills); ++attempt) {
+            TRY(hosts_.lab->configure(
+                {.snat = lab::NatBoxOptions::Snat::kNone, .udp_timeout_s = 120}));
+            const auto empty = TRY(hosts_.dut->conntrack_table());
+            TRY(hosts_.dut->conntrack_fill(
+                {.from = frame::IpAddress::v4(kStrangers),
+                 .to = strangers,
+                 .ports = kStrangersPorts,
+                 .count = static_cast<std::uint32_t>(wanted - std::min(wanted, empty.entries)),
+                 .assured = what.assured}));
+            const auto filled = TRY(hosts_.dut->conntrack_table());
+            seen.entries = filled.entries;
+            if (seen.entries >= wanted) {
+                break;
+            }
+        }
+        full_of_.reset();
+        if (what.full()) {
+            full_of_ = what.assured;
+        }
+        if (what.deletes) {
+            const std::vector<std::string> command = {"conntrack",
+                                                      "-D",
+                                                      "-p",
+                                                      "udp",
+                                                      "--orig-dst",
+                                                      to_string(strangers.address),
+                                                      "--orig-port-dst",
+                                                      std::to_string(strangers.port)};
+            seen.cure_command = in_a_row(command, " ");
+            seen.deleted = TRY(hosts_.lab->forget(command));
+            const auto left = TRY(hosts_.dut->conntrack_table());
+            seen.entries = left.entries;
+        }
+        return {};
+    }
+
+    Status run(const TableCell& what, MeasuredTableCell& cell) {
+        TableValues& seen = cell.seen;
+        const lab::NatPathNames& names = hosts_.names();
+        TRY(hosts_.server->stop_servers());
+        TRY(hosts_.server->start_closing_server(
+            {.listen = {names.server_address, kServerPort + 1}}));
+        TRY(fill(what, seen));
+        TRY(hosts_.dut->start_events({}));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, names,
+            {.protocol = IPPROTO_TCP, .original_destination_port = kServerPort + 1}));
+        std::uint16_t failed = 0;  // port of the first connect that failed
+        const frame::Endpoint source{names.client_address, next_source_};
+        next_source_ = static_cast<std::uint16_t>(next_source_ + kDatagrams);
+        auto watched = watch_path(hosts_, kServerPort, [&]() -> Status {
+            const auto sent = TRY(
+                hosts_.client->send_datagrams({.source = source,
+                                               .destination = {names.server_address, kServerPort},
+                                               .payloads = {{0x70, 0x70}},
+                                               .source_ports = kDatagrams}));
+            const auto connects =
+                TRY(hosts_.client->tcp_connects({.server = {names.server_address, kServerPort + 1},
+                                                 .count = kConnects,
+                                                 .per_second = 200,
+                                                 .timeout = kFullConnectTimeout}));
+            const auto first = std::ranges::find_if(
+                connects.connects, [](const agent::Connect& each) { return each.error != 0; });
+            failed = first == connects.connects.end() ? std::uint16_t{0} : first->port;
+            seen.datagrams = sent.sent;
+            seen.connects = connects.connects.size();
+            seen.connected = static_cast<std::uint64_t>(
+                std::ranges::count(connects.connects, 0, &agent::Connect::error));
+            return {};
+        });
+        const auto log = TRY(hosts_.dut->stop_events());
+        const auto record = TRY(recorder.stop());
+        if (failed != 0) {
+            cell.timeline = flow_timeline(what.id + ": one connect that failed", record,
+                                          {IPPROTO_TCP, {names.client_address, failed}});
+        }
+        const WatchedPath path = TRY(std::move(watched));
+        seen.path = path.losses;
+        seen.datagrams_arrived = path.sources.size();
+        seen.flows = seen.datagrams + seen.connects;
+        seen.overruns = log.overruns;
+        take_evictions(log.events, seen);
+        return {};
+    }
+
+    void take_evictions(const std::vector<netfilter::Event>& events, TableValues& seen) const {
+        const auto text = [](const netfilter::Tuple& tuple) {
+            return fmt::format("{} {} > {}", tuple.protocol == IPPROTO_UDP ? "udp" : "tcp",
+                               frame::to_string(tuple.source), frame::to_string(tuple.destination));
+        };
+        std::size_t open = 0;  // the first whose new flow is not known
+        for (const netfilter::Event& event : events) {
+            const netfilter::Tuple& tuple = event.entry.original;
+            if (event.kind == netfilter::EventKind::kDestroy && event.cause_port == 0 &&
+                tuple.destination.address == hosts_.names().service.address) {
+                seen.evicted.push_back({text(tuple), ""});
+            } else if (event.kind == netfilter::EventKind::kNew) {
+                for (; open < seen.evicted.size(); ++open) {
+                    seen.evicted[open].before = text(tuple);
+                }
+            }
+        }
+    }
+
+    Context& context_;
+    NatPathHosts hosts_;
+    std::uint64_t maximum_ = 0;
+    std::optional<bool> full_of_;  // entries of answered flows; nothing: it is not full
+    std::uint16_t next_source_ = kFirstSource;
+};
+
+}  // namespace
+
+std::vector<TableCell> table_full_plan() {
+    return with_roles<TableCell>({
+        {.id = "control.half.unanswered",
+         .label = "half full, unanswered",
+         .assured = false,
+         .percent = 50},
+        {.id = "unanswered", .label = "full of unanswered flows", .assured = false},
+        {.id = "cure.unanswered.delete-entries",
+         .label = "cure: entries deleted (unanswered)",
+         .assured = false,
+         .deletes = true},
+        {.id = "control.half.answered", .label = "half full, answered", .percent = 50},
+        {.id = "answered", .label = "full of answered flows"},
+        {.id = "cure.delete-entries", .label = "cure: entries deleted", .deletes = true},
+        {.id = "answered.after-cure", .label = "after the cure", .again = true},
+    });
+}
+
+std::vector<std::string> table_full_cells() {
+    return ids_of(table_full_plan());
+}
+
+Result<verdict::ScenarioResult> run_table_full(Context& context) {
+    auto result = TRY(run_cells<TableBench>(context, "table-full", table_full_plan()));
+    return result;
+}
+
+}  // namespace pathproof::scenario

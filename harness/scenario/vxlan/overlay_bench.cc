@@ -1,0 +1,284 @@
+#include "harness/scenario/vxlan/overlay_bench.h"
+
+#include <netinet/in.h>
+
+#include <future>
+
+#include "harness/process/at_once.h"
+#include "harness/scenario/device_facts.h"
+#include "harness/scenario/measures.h"
+
+namespace pathproof::scenario {
+namespace {
+
+constexpr std::uint16_t kTransferPort = 5001;
+constexpr std::uint16_t kDnsPort = 53;
+constexpr std::uint64_t kTransferBytes = 1'000'000;
+// A SYN is sent again after 1 s: each probe that fails had two packets or more to fail with.
+constexpr std::chrono::milliseconds kProbeTimeout{2000};
+
+std::uint64_t value_in(const agent::CounterSet& set, const std::string& counter) {
+    const auto found = set.find(counter);
+    return found == set.end() ? 0 : found->second;
+}
+
+std::uint64_t state_at(const softnic::WireReport& wire, judge::Layer layer,
+                       judge::ChecksumState state) {
+    const std::size_t row = judge::index_of(layer);
+    const auto column = static_cast<std::size_t>(state);
+    return wire.directions[0].checksums[row][column] + wire.directions[1].checksums[row][column];
+}
+
+void take_wire(const softnic::WireReport& wire, OverlayFacts& facts) {
+    using judge::ChecksumState, judge::Depth, judge::Protocol;
+    for (const softnic::WireTally& tally : wire.directions) {
+        facts.frames += tally.received;
+        facts.not_carried += tally.not_forwarded;
+        facts.too_long += tally.too_long;
+        facts.handed_partial += tally.handed_partial;
+        facts.completed += tally.completed;
+        facts.completed_by_value += tally.completed_by_value;
+        facts.bad_frames += tally.bad_frames;
+    }
+    facts.not_carried += wire.tester_lost;
+    facts.bad_outer_udp = state_at(wire, {Depth::kOuter, Protocol::kUdp}, ChecksumState::kBad);
+    facts.bad_inner_udp = state_at(wire, {Depth::kInner, Protocol::kUdp}, ChecksumState::kBad);
+    facts.bad_inner_tcp = state_at(wire, {Depth::kInner, Protocol::kTcp}, ChecksumState::kBad);
+    facts.bad_inner_icmp = state_at(wire, {Depth::kInner, Protocol::kIcmp}, ChecksumState::kBad);
+    facts.good_inner_icmp = state_at(wire, {Depth::kInner, Protocol::kIcmp}, ChecksumState::kGood);
+    for (const std::string& objection : wire.objections) {
+        facts.objection += (facts.objection.empty() ? "" : "; ") + objection;
+    }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
+    std::unique_ptr<OverlayBench> bench(new OverlayBench(context));
+    bench->lab_ = TRY(context.lab.overlay(context.journal));
+    const lab::OverlayNames& names = bench->names();
+    for (auto [agent, netns] : {std::pair{&bench->node_a_, &names.node_a},
+                                {&bench->node_b_, &names.node_b},
+                                {&bench->pod_a_, &names.pod_a},
+                                {&bench->pod_b_, &names.pod_b}}) {
+        *agent = TRY(agent::Client::start_in_netns(*netns));
+    }
+    for (const std::string& netns : {names.node_a, names.node_b, names.pod_a, names.pod_b}) {
+        auto tracer = drops::DropTracer::start({.netns = netns});
+        bench->no_tracer_ = !tracer ? tracer.error().message : (*tracer)->poll().scope_reason;
+        if (!bench->no_tracer_.empty()) {
+            bench->tracers_.clear();
+            break;
+        }
+        bench->tracers_.push_back(std::move(*tracer));
+    }
+    bench->tester_ = TRY(tester::Client::start({
+        .netns = names.tester,
+        .ports = {{"u0", tester::af_packet_device(names.tester_port_a)},
+                  {"u1", tester::af_packet_device(names.tester_port_b)}},
+        .worker_cpus = {context.options.cpus.back()},
+        .hugepages = context.options.hugepages,
+    }));
+    context.measured.know_dpdk(bench->tester_->dpdk_version());
+
+    agent::DnsServerOptions dns;
+    dns.listen = {names.pod_b_address, kDnsPort};
+    dns.address = frame::IpAddress::v4(0xC6336401);  // 198.51.100.1, documentation range
+    dns.address6 = *frame::parse_ip("2001:db8::1");
+    TRY(bench->pod_b_->start_dns_server(dns));
+    TRY(bench->pod_b_->start_transfer_server({names.pod_b_address, kTransferPort}));
+    return bench;
+}
+
+Status OverlayBench::set_feature(const std::string& device, const std::string& feature, bool on) {
+    for (const auto& node : {&node_a_, &node_b_}) {
+        TRY((*node)->set_features(device, {{feature, on}}));
+    }
+    return {};
+}
+
+Result<bool> OverlayBench::feature(const std::string& device, const std::string& feature) {
+    std::vector<bool> states;
+    for (const auto& node : {&node_a_, &node_b_}) {
+        const auto features = TRY((*node)->features(device));
+        for (const agent::Feature& each : features) {
+            if (each.name == feature) {
+                states.push_back(each.active);
+            }
+        }
+    }
+    if (states.size() != 2 || states[0] != states[1]) {
+        return fail(ErrorCode::kFailed, "feature {} of {} is not the same on both nodes", feature,
+                    device);
+    }
+    return static_cast<bool>(states[0]);
+}
+
+Status OverlayBench::set(const OverlayPoint& point) {
+    TRY(lab_->configure({.udp_checksum = point.udp_checksum, .masquerade = point.masquerade}));
+    const lab::PathCure& cure = context_.options.cure;
+    for (agent::Client* pod : {pod_a_.get(), pod_b_.get()}) {
+        TRY(cure.timestamps
+                ? pod->write_sysctl("net.ipv4.tcp_timestamps", std::to_string(*cure.timestamps))
+                : Status());
+    }
+    for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
+        TRY(cure.be_liberal ? node->write_sysctl(lab::kBeLiberal, "1") : Status());
+    }
+    TRY(set_feature(names().vxlan, "tx-checksum-ip-generic", point.vxlan_tx));
+    return set_feature(names().underlay, "tx", point.underlay_tx);
+}
+
+Result<OverlayBench::Reading> OverlayBench::read() {
+    Reading reading;
+    const std::array<agent::Client*, 4> hosts{node_a_.get(), node_b_.get(), pod_a_.get(),
+                                              pod_b_.get()};
+    constexpr std::array<std::size_t, 4> kEach{0, 1, 2, 3};
+    TRY(process::at_once(kEach, [&](std::size_t host) -> Status {
+        reading.counters[host] = TRY(hosts[host]->counters());
+        if (!tracers_.empty()) {
+            reading.drops[host] = tracers_[host]->poll().counts;
+        }
+        if (host < reading.conntrack.size()) {
+            reading.conntrack[host] = TRY(hosts[host]->conntrack_stats());
+        }
+        return {};
+    }));
+    return reading;
+}
+
+// The tunnel's flows from conntrack's events, which tell of entries that are gone by now as well.
+Status OverlayBench::take_flows(OverlayObservation& seen) {
+    for (const auto& [node, address] : {std::pair{node_a_.get(), names().node_a_address},
+                                        {node_b_.get(), names().node_b_address}}) {
+        const auto log = TRY(node->stop_events());
+        for (const netfilter::Event& event : log.events) {
+            const netfilter::Entry& entry = event.entry;
+            const bool leaves = entry.original.source.address == address;
+            if (event.kind == netfilter::EventKind::kNew) {
+                seen.nat_entries.push_back(entry);
+                seen.facts.tunnel_flows += leaves ? 1 : 0;
+                seen.facts.translated +=
+                    leaves && entry.reply.destination.port != entry.original.source.port ? 1 : 0;
+            }
+            seen.facts.deleted +=
+                event.kind == netfilter::EventKind::kDestroy && event.cause_port != 0 ? 1 : 0;
+        }
+        if (log.overruns != 0) {
+            seen.facts.objection = "conntrack's events came faster than they could be read";
+        }
+    }
+    return {};
+}
+
+Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, const std::string& id) {
+    for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
+        TRY(node->start_events(
+            {.protocol = IPPROTO_UDP, .original_destination_port = names().vxlan_port}));
+    }
+    const auto before = TRY(read());
+    softnic::WirePlan plan;
+    plan.mode = point.wire;
+    plan.tunnel_ports = {names().vxlan_port};
+    plan.keep_bad_frames = 2048;  // all of them: a failing cell has a few dozen
+    TRY(tester_->start_wire(plan));
+
+    const frame::IpAddress peer = names().pod_b_address;
+    agent::Client& pod = *pod_a_;
+    auto ping = std::async(std::launch::async, [&] { return pod.ping({.destination = peer}); });
+    auto dns_udp = std::async(std::launch::async, [&] {
+        return pod.dns_lookup({.server = {peer, kDnsPort},
+                               .name = "service.pathproof.test",
+                               .timeout = kProbeTimeout});
+    });
+    auto dns_tcp = std::async(std::launch::async, [&] {
+        return pod.dns_lookup({.server = {peer, kDnsPort},
+                               .name = "service.pathproof.test",
+                               .tcp = true,
+                               .timeout = kProbeTimeout});
+    });
+    auto transfer = std::async(std::launch::async, [&] {
+        return pod.tcp_transfer(
+            {.server = {peer, kTransferPort}, .bytes = kTransferBytes, .timeout = kProbeTimeout});
+    });
+    const Result<agent::ProbeResult> outcomes[] = {ping.get(), dns_udp.get(), dns_tcp.get(),
+                                                   transfer.get()};
+
+    const std::string evidence = evidence_path(context_.options.out_dir, id + ".pcapng");
+    const auto wire = TRY(tester_->stop_wire(evidence));
+    for (const auto& outcome : outcomes) {
+        if (!outcome) {
+            return pass_on(outcome.error());
+        }
+    }
+    const auto after = TRY(read());
+    OverlayObservation seen{.facts = {.id = id, .point = point},
+                            .node_a = agent::delta(before.counters[0], after.counters[0]),
+                            .node_b = agent::delta(before.counters[1], after.counters[1]),
+                            .pod_a = agent::delta(before.counters[2], after.counters[2]),
+                            .pod_b = agent::delta(before.counters[3], after.counters[3]),
+                            .nat_entries = {},
+                            .capture = wire.kept.empty() ? "" : evidence};
+    OverlayFacts& facts = seen.facts;
+    facts.ping = *outcomes[0];
+    facts.dns_udp = *outcomes[1];
+    facts.dns_tcp = *outcomes[2];
+    facts.transfer = *outcomes[3];
+    take_wire(wire, facts);
+    TRY(take_flows(seen));
+    facts.checksums = join::join_checksums(wire.kept, seen.nat_entries, plan.tunnel_ports);
+    for (const agent::CounterSet* node : {&seen.node_a, &seen.node_b}) {
+        facts.node_udp_errors += value_in(*node, "Udp.InCsumErrors");
+        facts.too_big += value_in(*node, "Ip.FragFails");
+        facts.links_down += value_in(*node, names().underlay + ".carrier_down_count");
+    }
+    for (const agent::CounterSet* pod_counters : {&seen.pod_a, &seen.pod_b}) {
+        facts.pod_tcp_errors += value_in(*pod_counters, "Tcp.InCsumErrors");
+        facts.pod_udp_errors += value_in(*pod_counters, "Udp.InCsumErrors");
+    }
+    for (std::size_t node = 0; node < before.conntrack.size(); ++node) {
+        const auto rose = [&](const char* counter) {
+            return netfilter::total(after.conntrack[node], counter) -
+                   netfilter::total(before.conntrack[node], counter);
+        };
+        // nf_conntrack_in() counts a packet that found no room as dropped; a clash counts as
+        // insert_failed as well.
+        facts.table_full += rose("drop") - std::min(rose("drop"), rose("insert_failed"));
+    }
+    facts.drops_unknown = no_tracer_;
+    for (std::size_t host = 0; host < before.drops.size(); ++host) {
+        for (const drops::DropCount& count :
+             drops::by_reason(drops::growth(before.drops[host], after.drops[host]))) {
+            facts.drops[count.reason] += count.packets;
+        }
+    }
+    for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
+        const auto device = TRY(node->device(names().underlay));
+        facts.underlay_mtu =
+            facts.underlay_mtu == 0 ? device.mtu : std::min(facts.underlay_mtu, device.mtu);
+        const auto tunnel = TRY(node->device(names().vxlan));
+        // RFC 7348: outer IPv4, UDP, VXLAN and inner Ethernet headers.
+        constexpr std::uint32_t kVxlanOverIpv4 = 50;
+        facts.tunnel_packet = std::max(facts.tunnel_packet, tunnel.mtu + kVxlanOverIpv4);
+    }
+    return seen;
+}
+
+Status OverlayBench::describe() {
+    if (const lab::RoleFacts facts = lab_->facts(); !facts.empty()) {
+        context_.measured.know(role_facts(facts, "What the overlay is made of"));
+    }
+    for (const std::string& device : {names().underlay, names().vxlan}) {
+        auto group = TRY(device_facts(*node_a_, device,
+                                      "DUT device " + device + " (node A; node B has its twin)"));
+        context_.measured.know(std::move(group));
+    }
+    if (context_.profile) {
+        auto group = TRY(profile_facts(*node_a_, names().underlay, *context_.profile));
+        context_.measured.know(std::move(group));
+    }
+    context_.measured.know(port_facts(tester_->ports(), "Tester ports of the overlay lab"));
+    return {};
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,62 @@
+// The overlay lab with an agent on every host and the tester as the wire between the nodes: one
+// cell of the vxlan-checksum matrix is one `observe`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/agent/client.h"
+#include "harness/drops/tracer.h"
+#include "harness/lab/veth_lab.h"
+#include "harness/scenario/scenario.h"
+#include "harness/scenario/vxlan/vxlan_conclusion.h"
+#include "harness/tester/client.h"
+
+namespace pathproof::scenario {
+
+// What was seen at one point: the values that are judged, and what they were taken from, as
+// evidence.
+struct OverlayObservation {
+    OverlayFacts facts;
+    agent::CounterSet node_a, node_b, pod_a, pod_b;  // deltas
+    std::vector<netfilter::Entry> nat_entries;  // of both nodes, those deleted meanwhile included
+    std::string capture;  // evidence path of the wrong frames, empty when there were none
+};
+
+class OverlayBench {
+  public:
+    static Result<std::unique_ptr<OverlayBench>> build(Context& context);
+
+    // Makes the tunnel anew and sets the toggles of `point`.
+    Status set(const OverlayPoint& point);
+    // Sends the four probes between the pods at once, over the wire of a point that is set. `id`:
+    // of the cell.
+    Result<OverlayObservation> observe(const OverlayPoint& point, const std::string& id);
+    // One feature of one device on both nodes.
+    Status set_feature(const std::string& device, const std::string& feature, bool on);
+    // Whether that feature is on, on both nodes alike.
+    Result<bool> feature(const std::string& device, const std::string& feature);
+
+    const lab::OverlayNames& names() const { return lab_->names(); }
+    Status describe();
+
+  private:
+    explicit OverlayBench(Context& context) : context_(context) {}
+    struct Reading {
+        std::array<agent::CounterSet, 4> counters;                  // node A, node B, pod A, pod B
+        std::array<std::vector<netfilter::CpuStats>, 2> conntrack;  // of the nodes
+        std::array<std::vector<drops::DropCount>, 4> drops;
+    };
+    Result<Reading> read();
+    Status take_flows(OverlayObservation& seen);
+
+    Context& context_;
+    std::unique_ptr<lab::Overlay> lab_;
+    std::unique_ptr<agent::Client> node_a_, node_b_, pod_a_, pod_b_;
+    std::unique_ptr<tester::Client> tester_;
+    std::vector<std::unique_ptr<drops::DropTracer>> tracers_;  // one a host, or none
+    std::string no_tracer_;                                    // why there is none
+};
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,169 @@
+// vxlan-checksum: pods on a VXLAN overlay lose TCP and DNS while ping works.
+//
+// Set:  tx offload of the vxlan device, outer UDP checksum, outer SNAT, tx offload of the underlay,
+//       and a wire that is a healthy NIC or one that leaves partial checksums.
+// Sent: ICMP echo, DNS over UDP, DNS over TCP and a 1 MB transfer from pod to pod.
+// Seen: every checksum that crosses the wire, the peers' InCsumErrors, and conntrack's tuples of
+//       the tunnel's flows.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/process/json_text.h"
+#include "harness/scenario/measures.h"
+#include "harness/scenario/vxlan/overlay_bench.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using verdict::Cell;
+using verdict::CellVerdict;
+
+constexpr const char* kCureFeature = "tx-checksum-ip-generic";
+
+std::vector<OverlayPoint> matrix() {
+    std::vector<OverlayPoint> points;
+    for (const bool vxlan_tx : {true, false}) {
+        for (const bool udp_checksum : {true, false}) {
+            for (const bool masquerade : {false, true}) {
+                for (const bool underlay_tx : {true, false}) {
+                    points.push_back({vxlan_tx, udp_checksum, masquerade, underlay_tx,
+                                      softnic::WireMode::kHealthyNic});
+                }
+            }
+        }
+    }
+    return points;
+}
+
+// The same symptom by another cause: a wire that does not complete what the sender left to it.
+std::vector<OverlayPoint> broken_wire_points() {
+    std::vector<OverlayPoint> points;
+    for (const bool masquerade : {false, true}) {
+        for (const bool underlay_tx : {true, false}) {
+            points.push_back(
+                {true, true, masquerade, underlay_tx, softnic::WireMode::kPassThrough});
+        }
+    }
+    return points;
+}
+
+Status keep_failure(const Context& context, OverlayObservation& seen) {
+    OverlayFacts& cell = seen.facts;
+    std::string conntrack;
+    for (const netfilter::Entry& entry : seen.nat_entries) {
+        conntrack += process::to_text(nlohmann::json(entry)) + "\n";
+    }
+    const std::string counters =
+        "# node-a\n" + counters_text(seen.node_a) + "# node-b\n" + counters_text(seen.node_b) +
+        "# pod-a\n" + counters_text(seen.pod_a) + "# pod-b\n" + counters_text(seen.pod_b);
+    const std::string& out = context.options.out_dir;
+    if (!seen.capture.empty()) {
+        cell.evidence.push_back({"evidence/" + cell.id + ".pcapng",
+                                 "the frames with a wrong checksum as they left the wire (pcapng; "
+                                 "tcpdump, Wireshark)"});
+    }
+    for (const auto& [suffix, description, content] :
+         {std::tuple{".conntrack.json",
+                     "conntrack entries of the tunnel's flows, both nodes (JSON lines)", conntrack},
+          {".counters.txt", "snmp, netstat and device counters that changed, as deltas",
+           counters}}) {
+        const auto kept = TRY(keep_evidence(out, cell.id + suffix, description, content));
+        cell.evidence.insert(cell.evidence.end(), kept.begin(), kept.end());
+    }
+    return {};
+}
+
+// Measures one point without setting it, under `id`.
+Status measure(Context& context, OverlayBench& bench, const OverlayPoint& point,
+               const std::string& id, std::vector<OverlayFacts>& measured) {
+    context.progress.step(id);
+    auto seen = TRY(bench.observe(point, id));
+    const Cell cell = judge_overlay(seen.facts);
+    if (cell.verdict != CellVerdict::kPass || seen.facts.bad_frames != 0) {
+        TRY(keep_failure(context, seen));
+    }
+    context.measured.add(judge_overlay(seen.facts));  // with its evidence
+    measured.push_back(std::move(seen.facts));
+    return {};
+}
+
+Status run_matrix(Context& context, OverlayBench& bench, std::vector<OverlayFacts>& measured) {
+    std::vector<OverlayPoint> points = matrix();
+    const std::vector<OverlayPoint> broken = broken_wire_points();
+    points.insert(points.end(), broken.begin(), broken.end());
+    for (const OverlayPoint& point : points) {
+        // The cure is tried on the suspect, once that was seen to fail.
+        const bool for_cure = point == kSuspect && (asked_for(context.options, kFlagOff) ||
+                                                    asked_for(context.options, kFlagBack));
+        if (!for_cure && !asked_for(context.options, point.id())) {
+            continue;
+        }
+        TRY(bench.set(point));
+        TRY(measure(context, bench, point, point.id(), measured));
+    }
+    return {};
+}
+
+// Fails, is cured by one flag, is healthy, and fails again once the flag is back: the flag is the
+// cause.
+Status run_cure(Context& context, OverlayBench& bench, std::vector<OverlayFacts>& measured,
+                bool& flag_restored) {
+    TRY(bench.set(kSuspect));
+    const std::string device = bench.names().vxlan;
+    const auto before = TRY(bench.feature(device, kCureFeature));
+    struct Step {
+        const char* id;
+        bool on;
+    };
+    for (const Step step : {Step{kFlagOff, false}, Step{kFlagBack, before}}) {
+        TRY(bench.set_feature(device, kCureFeature, step.on));
+        OverlayPoint point = kSuspect;
+        point.vxlan_tx = step.on;
+        if (!asked_for(context.options, step.id)) {
+            continue;
+        }
+        TRY(measure(context, bench, point, step.id, measured));
+    }
+    const auto after = bench.feature(device, kCureFeature);
+    flag_restored = after && *after == before;
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::string> vxlan_checksum_cells() {
+    std::vector<std::string> ids;
+    for (const auto& points : {matrix(), broken_wire_points()}) {
+        for (const OverlayPoint& point : points) {
+            ids.push_back(point.id());
+        }
+    }
+    ids.insert(ids.end(), {kFlagOff, kFlagBack});
+    return ids;
+}
+
+Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context) {
+    const std::vector<std::string> cells = vxlan_checksum_cells();
+    context.progress.begin(
+        "vxlan-checksum",
+        static_cast<std::size_t>(std::ranges::count_if(
+            cells, [&](const std::string& id) { return asked_for(context.options, id); })));
+
+    auto bench = TRY(OverlayBench::build(context));
+    TRY(bench->describe());
+    std::vector<OverlayFacts> measured;
+    OverlayNaming naming{.vxlan = bench->names().vxlan, .underlay = bench->names().underlay};
+    TRY(run_matrix(context, *bench, measured));
+    const bool fails = std::ranges::any_of(measured, [](const OverlayFacts& facts) {
+        return facts.point == kSuspect && shows_stale_port(facts);
+    });
+    if (fails && (asked_for(context.options, kFlagOff) || asked_for(context.options, kFlagBack))) {
+        TRY(run_cure(context, *bench, measured, naming.flag_restored));
+    }
+    verdict::ScenarioResult result;
+    conclude_vxlan_checksum(measured, naming, result);
+    return result;
+}
+
+}  // namespace pathproof::scenario
