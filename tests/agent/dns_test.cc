@@ -395,13 +395,12 @@ BOOST_AUTO_TEST_CASE(an_error_code_is_an_answer_but_no_success) {
 }
 
 BOOST_AUTO_TEST_CASE(a_truncated_answer_is_asked_for_again_over_tcp) {
-    const Fd udp = bound(SOCK_DGRAM);
-    limit_waiting(udp.get());
-    const Fd tcp = bound(SOCK_STREAM, where(udp).port);
+    const BothBound both = both_bound();
+    limit_waiting(both.udp.get());
     Helper helper([&] {
-        const Query a = receive_query(udp.get());
-        send_to(udp.get(), a, answer_to(a, {.truncated = true}));
-        const Fd connection(accept(tcp.get(), nullptr, nullptr));
+        const Query a = receive_query(both.udp.get());
+        send_to(both.udp.get(), a, answer_to(a, {.truncated = true}));
+        const Fd connection(accept(both.tcp.get(), nullptr, nullptr));
         limit_waiting(connection.get());
         for (int i = 0; i < 2; ++i) {
             Query query;
@@ -411,7 +410,7 @@ BOOST_AUTO_TEST_CASE(a_truncated_answer_is_asked_for_again_over_tcp) {
         }
     });
     const ProbeResult result =
-        lookup({.server = where(udp), .name = kName, .timeout = milliseconds(2000)});
+        lookup({.server = where(both.udp), .name = kName, .timeout = milliseconds(2000)});
     BOOST_TEST(result.ok, result.outcome);
     BOOST_TEST(contains(result.outcome, "truncated"), result.outcome);
 }

@@ -19,11 +19,15 @@ inline frame::IpAddress ip(const char* text) {
     return frame::parse_ip(text).value();
 }
 
-// A bound socket of 127.0.0.1 on a free port (or the given one) that blocks.
-inline Fd bound(int type, std::uint16_t port = 0) {
-    Fd socket(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+inline bool try_bind(const Fd& socket, std::uint16_t port) {
     const SocketAddress address = to_socket_address({ip("127.0.0.1"), port});
-    BOOST_REQUIRE(bind(socket.get(), address.raw(), address.length) == 0);
+    return bind(socket.get(), address.raw(), address.length) == 0;
+}
+
+// A bound socket of 127.0.0.1 on a free port that blocks.
+inline Fd bound(int type) {
+    Fd socket(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+    BOOST_REQUIRE(try_bind(socket, 0));
     if (type == SOCK_STREAM) {
         BOOST_REQUIRE(listen(socket.get(), 64) == 0);
     }
@@ -32,6 +36,21 @@ inline Fd bound(int type, std::uint16_t port = 0) {
 
 inline frame::Endpoint where(const Fd& socket) {
     return local_endpoint(socket.get()).value();
+}
+
+// One of UDP and one of TCP on one port: one that is free for UDP may be taken for TCP.
+struct BothBound {
+    Fd udp, tcp;
+};
+inline BothBound both_bound() {
+    for (int tries = 0; tries < 100; ++tries) {
+        BothBound both{bound(SOCK_DGRAM), Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))};
+        if (try_bind(both.tcp, where(both.udp).port) && listen(both.tcp.get(), 64) == 0) {
+            return both;
+        }
+    }
+    BOOST_REQUIRE_MESSAGE(false, "no port that is free for UDP and TCP");
+    return {};
 }
 
 // A TCP port of 127.0.0.1 that nobody listens on.

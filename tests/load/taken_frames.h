@@ -57,6 +57,7 @@ inline void take(TrackedIntake& intake, const std::vector<Frame>& frames,
     std::vector<Frame> copies = frames;
     for (std::size_t i = 0; i < frames.size(); ++i) {
         mbufs[i] = {};
+        copies[i].reserve(1);  // a port's buffer has an address, however little is in it
         mbufs[i].buf_addr = copies[i].data();
         mbufs[i].nb_segs = 1;
         mbufs[i].data_len = static_cast<std::uint16_t>(frames[i].size());

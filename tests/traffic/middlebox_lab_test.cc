@@ -196,12 +196,16 @@ BOOST_AUTO_TEST_CASE(frames_that_are_handed_through_as_they_are_raise_no_alarm) 
 BOOST_AUTO_TEST_CASE(answers_that_come_late_are_no_missing_ones_and_say_what_they_have_to) {
     const Bench bench;
     const auto answered = [&](int delay_ms, const std::string& options) {
-        shell("", fmt::format(
-                      "{} respond m0 --netns {} --rule type=A,address=192.0.2.1,delay-ms={} "
-                      "--duration 4 >{}/respond 2>&1 & sleep 0.7",
-                      std::getenv("PATHPROOF_BINARY"), bench.m, delay_ms, bench.folder.string()));
+        shell("",
+              fmt::format("{} respond m0 --netns {} --rule "
+                          "type=A,address=192.0.2.1,delay-ms={} --duration 30 >{}/respond 2>&1 & "
+                          "echo $! >{}/pid; sleep 0.7",
+                          std::getenv("PATHPROOF_BINARY"), bench.m, delay_ms, bench.folder.string(),
+                          bench.folder.string()));
         const json result = bench.generate("--count 200 --rate 1000 " + options);
-        shell("", "sleep 3.5");
+        shell("", fmt::format("pid=$(cat {}/pid); kill $pid; while kill -0 $pid 2>/dev/null; do "
+                              "sleep 0.05; done",
+                              bench.folder.string()));
         return result;
     };
     const json waited = answered(1500, "--expect-answer type=A,address=192.0.2.1");
