@@ -127,7 +127,7 @@ int run_guest(const GuestOptions& options, const std::vector<std::string>& words
 void add_guest(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<GuestOptions>();
     CLI::App* command = app.add_subcommand(
-        "guest", "run another command inside a guest of QEMU, on another kernel (no root needed)");
+        "guest", "Run another command inside a guest of QEMU, on another kernel (no root needed)");
     command->footer(
         "COMMAND is any command of pathproof: pathproof guest --kernel bzImage --modules DIR repro "
         "stale-udp --out r. The guest has this machine's files, read-only; what is written stays "

@@ -223,7 +223,7 @@ int run_client(const ClientOptions& typed) {
 
 void add_manifest(CLI::App& k8s, Command& chosen) {
     const auto typed = std::make_shared<TypedManifest>();
-    CLI::App* app = k8s.add_subcommand("manifest", "print the manifests, for `kubectl apply -f -`");
+    CLI::App* app = k8s.add_subcommand("manifest", "Print the manifests, for `kubectl apply -f -`");
     app->add_option("--client-node", typed->client_node,
                     "node of the client, and of the inspector beside it");
     app->add_option("--server-node", typed->server_node, "node of the servers");
@@ -242,7 +242,7 @@ void add_manifest(CLI::App& k8s, Command& chosen) {
 
 void add_server(CLI::App& k8s, Command& chosen) {
     const auto options = std::make_shared<ServerOptions>();
-    CLI::App* app = k8s.add_subcommand("server", "answer DNS queries for any name, UDP and TCP");
+    CLI::App* app = k8s.add_subcommand("server", "Answer DNS queries for any name, UDP and TCP");
     app->add_option("address", options->address, "own address: 10.244.1.7, 0.0.0.0 or ::")
         ->required();
     app->add_option("--port", options->port, "port")->capture_default_str()->check(kUdpPort);
@@ -259,7 +259,7 @@ void add_server(CLI::App& k8s, Command& chosen) {
 void add_client(CLI::App& k8s, Command& chosen) {
     const auto options = std::make_shared<ClientOptions>();
     CLI::App* app = k8s.add_subcommand(
-        "client", "send A and AAAA queries from one socket at one moment, and count lost ones");
+        "client", "Send A and AAAA queries from one socket at one moment, and count lost ones");
     app->add_option("server", options->server, "address of the server or of its Service")
         ->required();
     app->add_option("--port", options->port, "port")->capture_default_str()->check(kUdpPort);

@@ -236,7 +236,7 @@ int down(const std::optional<std::string>& run_id) {
 void add_overlay(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<UpOptions>();
     CLI::App* command =
-        app.add_subcommand("overlay", "two nodes with a pod each, VXLAN between them");
+        app.add_subcommand("overlay", "Two nodes with a pod each, VXLAN between them");
     command->add_flag_callback(
         "--no-udp-checksum", [options] { options->overlay.udp_checksum = false; },
         "vxlan devices without outer UDP checksum (noudpcsum)");
@@ -255,7 +255,7 @@ void add_nat_box(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<UpOptions>();
     NatBoxOptions& box = options->nat_box;
     CLI::App* command = app.add_subcommand(
-        "nat-box", "a NAT box with kube-proxy's rules between clients and servers");
+        "nat-box", "A NAT box with kube-proxy's rules between clients and servers");
     command->add_option("--backends", box.backends, "servers behind the service (default 2)");
     static const std::map<std::string, NatBoxOptions::Snat> kSnat{
         {"none", NatBoxOptions::Snat::kNone},
@@ -281,19 +281,19 @@ void add_lab(CLI::App& app, Command& chosen) {
         app.add_subcommand("lab", "Build a lab and leave it up; write and check lab files");
     command->require_subcommand(1);
 
-    CLI::App* up_app = command->add_subcommand("up", "build a lab of namespaces and leave it up");
+    CLI::App* up_app = command->add_subcommand("up", "Build a lab of namespaces and leave it up");
     up_app->require_subcommand(1);
     add_overlay(*up_app, chosen);
     add_nat_box(*up_app, chosen);
 
     auto run_id = std::make_shared<std::optional<std::string>>();
-    CLI::App* down_app = command->add_subcommand("down", "take a lab down");
+    CLI::App* down_app = command->add_subcommand("down", "Take a lab down");
     down_app->add_option("run", *run_id,
                          "which one, as 'lab list' names it (default: the only one)");
     down_app->callback([&chosen, run_id] { chosen = [run_id] { return down(*run_id); }; });
 
     auto as_json = std::make_shared<bool>(false);
-    CLI::App* list_app = command->add_subcommand("list", "the labs that are up, and runs");
+    CLI::App* list_app = command->add_subcommand("list", "The labs that are up, and runs");
     list_app->add_flag("--json", *as_json, "one JSON object a line");
     list_app->callback([&chosen, as_json] { chosen = [as_json] { return list(*as_json); }; });
 

@@ -405,7 +405,7 @@ void add_lab_bind(CLI::App& lab, Command& chosen) {
     auto options = std::make_shared<LabBindOptions>();
     CLI::App* command = lab.add_subcommand(
         "bind",
-        "give PCI network devices to DPDK until 'lab down' gives them back to their drivers, with "
+        "Give PCI network devices to DPDK until 'lab down' gives them back to their drivers, with "
         "the names, flags, addresses and routes of their interfaces");
     command->add_option("device", options->devices, "PCI addresses, as 0000:3b:00.0")->required();
     command
@@ -424,7 +424,7 @@ void add_lab_check(CLI::App& lab, Command& chosen) {
     auto options = std::make_shared<LabCheckOptions>();
     CLI::App* command = lab.add_subcommand(
         "check",
-        "say what a lab file means, and look at all that a run on it takes, one line a thing; "
+        "Say what a lab file means, and look at all that a run on it takes, one line a thing; "
         "sends a few probe frames out of each port and device of the file");
     command->add_option("file", options->path, "TOML file")->required();
     CLI::Option* only = command->add_flag("--file-only", options->file_only,

@@ -107,7 +107,7 @@ int run_init(const LabInitOptions& options) {
 void add_lab_init(CLI::App& lab, Command& chosen) {
     auto options = std::make_shared<LabInitOptions>();
     CLI::App* command = lab.add_subcommand(
-        "init", "write a first lab file from the network devices that are found");
+        "init", "Write a first lab file from the network devices that are found");
     command->add_option("file", options->path, "the file, which must not be there")
         ->capture_default_str();
     command->add_option("--netns", options->netns,

@@ -99,7 +99,7 @@ int run_bisect(QualifyOptions options) {
 void add_qualify(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<QualifyOptions>();
     CLI::App* command = app.add_subcommand(
-        "qualify", "run all scenarios of a lab and write the report (the main job)");
+        "qualify", "Run all scenarios of a lab and write the report (the main job)");
     add_lab_option(*command, options->lab);
     command->add_option("--profile", options->profile,
                         "what the device under test is expected to do (default: by its driver)");

@@ -55,7 +55,7 @@ int run_repro(const ReproOptions& options) {
 void add_repro(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<ReproOptions>();
     CLI::App* command =
-        app.add_subcommand("repro", "reproduce one failure, name its cause, show its cure");
+        app.add_subcommand("repro", "Reproduce one failure, name its cause, show its cure");
     command->footer(
         "Exit status: 0 reproduced (or a defect found), 1 not: exposed without harm, or absent; 3 "
         "inconclusive.");

@@ -188,8 +188,8 @@ BOOST_AUTO_TEST_CASE(of_a_flow_that_never_was_nothing_is_said) {
 }
 
 // The table is full of flows that stay, but for this one: early_drop takes it as soon as a new flow
-// looks for room within eight buckets of it.
-BOOST_AUTO_TEST_CASE(another_flow_takes_its_room) {
+// looks for room within eight buckets of it, unless the collector is there before.
+Answer what_took_its_room() {
     const Tracked lab;
     lab.timeout(3600);
     const auto size = netfilter::table_size(lab.space.name());
@@ -228,6 +228,15 @@ BOOST_AUTO_TEST_CASE(another_flow_takes_its_room) {
         },
         &over);
     strangers.get();
+    return answer;
+}
+
+BOOST_AUTO_TEST_CASE(another_flow_takes_its_room) {
+    Answer answer = what_took_its_room();
+    for (int tries = 1; tries < 5 && answer.text.find("the collector removes") != std::string::npos;
+         ++tries) {
+        answer = what_took_its_room();
+    }
     BOOST_TEST(answer.answer == "evicted", answer.text);
     BOOST_TEST(answer.text.find("began then") != std::string::npos, answer.text);
 }

@@ -261,7 +261,7 @@ int run_backends(const BackendOptions& options) {
 void add_backends(CLI::App& inspect, Command& chosen) {
     const auto options = std::make_shared<BackendOptions>();
     CLI::App* app = inspect.add_subcommand(
-        "backends", "flows by service and backend, and which backends answer");
+        "backends", "Flows by service and backend, and which backends answer");
     add_common(*app, options->common);
     add_filter_words(*app, options->words);
     CLI::Option* watch =

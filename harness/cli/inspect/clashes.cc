@@ -316,7 +316,7 @@ int run_clashes(const ClashOptions& options) {
 void add_clashes(CLI::App& inspect, Command& chosen) {
     const auto options = std::make_shared<ClashOptions>();
     CLI::App* app = inspect.add_subcommand(
-        "clashes", "hidden entries of resolved clashes, what became of them, and late answers");
+        "clashes", "Hidden entries of resolved clashes, what became of them, and late answers");
     add_common(*app, options->common);
     add_filter_words(*app, options->words);
     add_limits(*app, options->limits, "clashes");

@@ -228,7 +228,7 @@ int run_drops(const DropsOptions& options) {
 void add_drops(CLI::App& inspect, Command& chosen) {
     const auto options = std::make_shared<DropsOptions>();
     CLI::App* app = inspect.add_subcommand(
-        "drops", "packets that the kernel drops: why, where and of which protocol");
+        "drops", "Packets that the kernel drops: why, where and of which protocol");
     add_common(*app, options->common);
     app->add_option("--duration", options->duration_s,
                     "end after so many seconds (default: when interrupted)")

@@ -137,7 +137,7 @@ int run_dump(const DumpCommand& command) {
 
 void add_dump(CLI::App& inspect, Command& chosen) {
     const auto command = std::make_shared<DumpCommand>();
-    CLI::App* app = inspect.add_subcommand("dump", "every entry of the table, as 'conntrack -L'");
+    CLI::App* app = inspect.add_subcommand("dump", "Every entry of the table, as 'conntrack -L'");
     add_common(*app, command->common);
     add_filter_words(*app, command->words);
     add_print_options(*app, command->print);

@@ -219,7 +219,7 @@ void add_export(CLI::App& inspect, Command& chosen) {
     const auto options = std::make_shared<ExportOptions>();
     options->format = "prometheus";
     CLI::App* app = inspect.add_subcommand(
-        "export", "serve the live figures as OpenMetrics, or write them to a file");
+        "export", "Serve the live figures as OpenMetrics, or write them to a file");
     app->add_option("--netns", options->netns,
                     "network namespace by its name in 'ip netns'; may be given several times "
                     "(default: this one)")

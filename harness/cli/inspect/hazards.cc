@@ -91,7 +91,7 @@ int run_hazards(const CommonOptions& options) {
 void add_hazards(CLI::App& inspect, Command& chosen) {
     const auto options = std::make_shared<CommonOptions>();
     CLI::App* app = inspect.add_subcommand("hazards",
-                                           "known failures that the rules, devices and sysctls of "
+                                           "Known failures that the rules, devices and sysctls of "
                                            "a host invite, with the rule that has "
                                            "them; reads only, changes nothing");
     add_common(*app, *options);

@@ -7,7 +7,7 @@ namespace pathproof::cli {
 
 void add_inspect(CLI::App& app, Command& chosen) {
     CLI::App* inspect = app.add_subcommand(
-        "inspect", "conntrack entries, events and counters of a network namespace");
+        "inspect", "Conntrack entries, events and counters of a network namespace");
     inspect->require_subcommand(1);
     inspect::add_dump(*inspect, chosen);
     inspect::add_watch(*inspect, chosen);

@@ -232,7 +232,7 @@ int run_stats(const StatsOptions& options) {
 void add_stats(CLI::App& inspect, Command& chosen) {
     const auto options = std::make_shared<StatsOptions>();
     CLI::App* app =
-        inspect.add_subcommand("stats", "counters of each CPU and what they mean on this kernel");
+        inspect.add_subcommand("stats", "Counters of each CPU and what they mean on this kernel");
     add_common(*app, options->common);
     add_limits(*app, options->limits, "intervals");
     CLI::Option* interval = app->add_option("--interval", options->interval_s,

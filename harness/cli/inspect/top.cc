@@ -136,7 +136,7 @@ int run_top(const TopOptions& options) {
 void add_top(CLI::App& inspect, Command& chosen) {
     const auto options = std::make_shared<TopOptions>();
     CLI::App* app = inspect.add_subcommand(
-        "top", "a view of it all for a terminal: table, rates, services, clashes, drops");
+        "top", "A view of it all for a terminal: table, rates, services, clashes, drops");
     app->add_option("--netns", options->netns,
                     "network namespace by its name in 'ip netns' (default: this one)");
     app->add_option("--interval", options->interval_s, "seconds between updates (default 1)")

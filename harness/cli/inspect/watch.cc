@@ -169,7 +169,7 @@ int run_watch(const WatchCommand& command) {
 void add_watch(CLI::App& inspect, Command& chosen) {
     const auto command = std::make_shared<WatchCommand>();
     CLI::App* app = inspect.add_subcommand(
-        "watch", "events as they happen, as 'conntrack -E'; lost ones are found again");
+        "watch", "Events as they happen, as 'conntrack -E'; lost ones are found again");
     add_common(*app, command->common);
     add_filter_words(*app, command->words);
     add_print_options(*app, command->print);

@@ -152,7 +152,7 @@ int run_why(const WhyOptions& options) {
 void add_why(CLI::App& inspect, Command& chosen) {
     const auto options = std::make_shared<WhyOptions>();
     CLI::App* app = inspect.add_subcommand(
-        "why", "how the entry of one flow came and went, or why there is none");
+        "why", "How the entry of one flow came and went, or why there is none");
     add_common(*app, options->common);
     app->add_option("flow", options->words,
                     "as one of its packets has it: 'udp 10.0.0.5:40000 10.96.0.10:53', "
