@@ -329,8 +329,22 @@ class TcpLimitBench {
     std::optional<verdict::Proof> story(const TcpLimitCell& what, const agent::DnsLoadReport& load,
                                         const agent::ForwarderReport& forwarder,
                                         const agent::TcpQueue& queue) const {
-        const auto failed = std::ranges::max_element(
-            load.lookups, {}, [](const auto& each) { return each.milliseconds; });
+        // The slowest; of those about as slow rather one that was seen in the queue: what finds it
+        // full is not.
+        const auto milliseconds = [](const auto& each) { return each.milliseconds; };
+        const double slow = std::ranges::max(load.lookups, {}, milliseconds).milliseconds / 2;
+        const auto waited = [&](std::uint16_t client_port) {
+            return std::ranges::any_of(forwarder.tries, [&](const agent::ForwarderTry& each) {
+                return each.client_port == client_port &&
+                       std::ranges::any_of(queue.connections, [&](const auto& connection) {
+                           return connection.peer.port == each.port &&
+                                  connection.first_waiting_ns != 0;
+                       });
+            });
+        };
+        const auto failed = std::ranges::max_element(load.lookups, {}, [&](const auto& each) {
+            return std::pair(each.milliseconds >= slow && waited(each.port), each.milliseconds);
+        });
         std::multimap<std::int64_t, std::string> rows;
         const std::string client =
             to_string(frame::Endpoint{hosts_.names().client_address, failed->port});
