@@ -123,6 +123,10 @@ class TcpLimitBench {
         }
     }
 
+    static bool is_harmed(const agent::DnsLoadReport::Lookup& each) {
+        return each.answered == 0 || each.rcode != 0 || each.milliseconds > kLateMs;
+    }
+
     static void take_load(const agent::DnsLoadReport& load, TcpLimitValues& seen) {
         seen.lookups = load.lookups.size();
         for (const agent::DnsLoadReport::Lookup& each : load.lookups) {
@@ -329,10 +333,8 @@ class TcpLimitBench {
     std::optional<verdict::Proof> story(const TcpLimitCell& what, const agent::DnsLoadReport& load,
                                         const agent::ForwarderReport& forwarder,
                                         const agent::TcpQueue& queue) const {
-        // The slowest; of those about as slow rather one that was seen in the queue: what finds it
-        // full is not.
-        const auto milliseconds = [](const auto& each) { return each.milliseconds; };
-        const double slow = std::ranges::max(load.lookups, {}, milliseconds).milliseconds / 2;
+        // The slowest, of those seen in dnsmasq's queue if one of them failed or was late: a connection
+        // that finds the queue full never waits there.
         const auto waited = [&](std::uint16_t client_port) {
             return std::ranges::any_of(forwarder.tries, [&](const agent::ForwarderTry& each) {
                 return each.client_port == client_port &&
@@ -343,7 +345,7 @@ class TcpLimitBench {
             });
         };
         const auto failed = std::ranges::max_element(load.lookups, {}, [&](const auto& each) {
-            return std::pair(each.milliseconds >= slow && waited(each.port), each.milliseconds);
+            return std::pair(is_harmed(each) && waited(each.port), each.milliseconds);
         });
         std::multimap<std::int64_t, std::string> rows;
         const std::string client =
