@@ -123,10 +123,6 @@ class TcpLimitBench {
         }
     }
 
-    static bool is_harmed(const agent::DnsLoadReport::Lookup& each) {
-        return each.answered == 0 || each.rcode != 0 || each.milliseconds > kLateMs;
-    }
-
     static void take_load(const agent::DnsLoadReport& load, TcpLimitValues& seen) {
         seen.lookups = load.lookups.size();
         for (const agent::DnsLoadReport::Lookup& each : load.lookups) {

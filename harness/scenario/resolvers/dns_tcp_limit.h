@@ -106,4 +106,9 @@ TcpLimitHarm tell_harm(const agent::DnsLoadReport& load, const agent::ForwarderR
 // where a burst is larger than the backlog of dnsmasq's socket, is none of it.
 inline constexpr double kLateMs = 1900;
 
+// Failed, or answered later than that.
+inline bool is_harmed(const agent::DnsLoadReport::Lookup& each) {
+    return each.answered == 0 || each.rcode != 0 || each.milliseconds > kLateMs;
+}
+
 }  // namespace pathproof::scenario

@@ -265,7 +265,7 @@ TcpLimitHarm tell_harm(const agent::DnsLoadReport& load, const agent::ForwarderR
     };
     TcpLimitHarm harm;
     for (const agent::DnsLoadReport::Lookup& lookup : load.lookups) {
-        if (lookup.answered != 0 && lookup.rcode == 0 && lookup.milliseconds <= kLateMs) {
+        if (!is_harmed(lookup)) {
             continue;
         }
         TcpLimitHarm met;  // by its tries
