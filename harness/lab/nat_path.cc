@@ -160,7 +160,7 @@ Status NatPath::load_ipvs(const NatPathOptions& options) {
 
 std::string NatPath::lacks_ipvs() const {
     const auto asked = process::run_program({"ipvsadm", "-L", "-n"}, {.netns = names_.dut});
-    return !asked || asked->exit_status == 127 ? "install the package ipvsadm"
+    return !asked || asked->exit_status == 127 ? "ipvsadm is missing: install the package ipvsadm"
            : asked->exit_status != 0           ? "this kernel has no IPVS (module ip_vs)"
                                                : "";
 }

@@ -158,6 +158,23 @@ BOOST_AUTO_TEST_CASE(a_cell_that_takes_what_is_not_there_is_skipped_with_its_nam
     }
 }
 
+BOOST_AUTO_TEST_CASE(what_takes_ipvs_is_not_run_without_it) {
+    const auto run = pathproof_run({"repro", "ipvs-reuse", "--json"});
+    const json scenario = scenario_named(json::parse(run.out), "ipvs-reuse");
+    const auto asked = pathproof::process::run_program({"ipvsadm", "-L", "-n"});
+    BOOST_REQUIRE(asked.has_value());
+    if (asked->exit_status == 0) {
+        BOOST_TEST(run.exit_status == 1, run.err);
+        BOOST_TEST(scenario["verdict"] == "NOT REPRODUCED", scenario["headline"]);
+        return;
+    }
+    BOOST_TEST(run.exit_status == 3, run.err);
+    BOOST_TEST(scenario["verdict"] == "NOT RUN", scenario["headline"]);
+    BOOST_TEST(scenario["headline"] ==
+               "Not run on this lab: this kernel has no IPVS (module ip_vs).");
+    BOOST_TEST(cell_named(scenario, "reuse")["verdict"] == "SKIP");
+}
+
 BOOST_AUTO_TEST_CASE(it_is_reproduced_named_and_cured_and_the_share_is_as_computed) {
     const json scenario = reproduced(kTimestamps);
     for (const char* id : {"small-range.random-fully", "small-range.masquerade",

@@ -31,18 +31,15 @@ class ReuseBench {
   public:
     static Result<std::unique_ptr<ReuseBench>> open(Context& context) {
         NatPathHosts hosts = TRY(NatPathHosts::open(context));
-        std::unique_ptr<ReuseBench> bench(new ReuseBench(std::move(hosts)));
-        bench->lacks_ipvs_ = bench->hosts_.lab->lacks_ipvs();
-        return bench;
+        if (const std::string lacking = hosts.lab->lacks_ipvs(); !lacking.empty()) {
+            return fail(ErrorCode::kKernelLacks, "{}", lacking);
+        }
+        return std::unique_ptr<ReuseBench>(new ReuseBench(std::move(hosts)));
     }
 
     // What keeps a cell from being measured, such as an agent that died, is an objection in it.
     MeasuredReuseCell measure(const ReuseCell& what) {
         MeasuredReuseCell cell{.what = what};
-        if (!lacks_ipvs_.empty()) {
-            cell.seen.lacks = lacks_ipvs_;
-            return cell;
-        }
         for (unsigned attempt = 1; attempt <= kMostRuns; ++attempt) {
             cell.seen = {};
             if (const Status made = run(what, cell.seen); !made) {
@@ -139,7 +136,6 @@ class ReuseBench {
     }
 
     NatPathHosts hosts_;
-    std::string lacks_ipvs_;
 };
 
 }  // namespace

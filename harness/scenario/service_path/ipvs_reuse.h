@@ -24,7 +24,6 @@ struct ReuseCell {
 
 struct ReuseValues {
     std::vector<std::string> objections;  // why it is no result; empty when it is one
-    std::string lacks;                    // what this machine has not, and the cell takes
     std::uint64_t connects = 0, failed = 0;
     std::uint64_t reused = 0;     // from a port that was used before in the cell
     std::uint64_t time_wait = 0;  // connections of IPVS in TIME_WAIT at the end

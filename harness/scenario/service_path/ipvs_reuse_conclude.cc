@@ -78,7 +78,7 @@ verdict::Cell conclude(const ReuseCell& what, const ReuseValues& seen) {
                        .verdict = CellVerdict::kPass};
     add_measures(seen, cell);
     const auto end = ending(cell);
-    if (not_measured(cell, seen.lacks, seen.objections, seen.connects, "no connect was made")) {
+    if (not_measured(cell, "", seen.objections, seen.connects, "no connect was made")) {
         return cell;
     }
     if (!what.other_ports && (seen.reused == 0 || seen.time_wait == 0)) {
