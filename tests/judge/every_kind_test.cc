@@ -2,11 +2,11 @@
 #include "tests/judge/every_kind.h"
 
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
 #include <map>
 #include <optional>
 
 #include "dataplane/judge/verifier.h"
+#include "tests/how_many.h"
 #include "tests/judge/judged.h"
 
 BOOST_AUTO_TEST_SUITE(every_kind)
@@ -34,18 +34,14 @@ bool healthy(const FrameVerdict& verdict) {
     return verdict.malformed == Malformed::kNone && verdict.count > 0;
 }
 
-// PATHPROOF_HEALTHY_FRAMES=3000000 for the figure of a release; a few thousand say it daily.
-int healthy_frames() {
-    const char* wanted = std::getenv("PATHPROOF_HEALTHY_FRAMES");
-    return wanted != nullptr ? std::atoi(wanted) : 12'000;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(healthy_frames_of_every_kind_raise_no_alarm_with_either_judge) {
     raw::Random random(41);
     std::map<std::size_t, int> layers;
-    for (int i = 0; i < healthy_frames(); ++i) {
+    // So many that each layer is among them.
+    const std::size_t frames = std::max<std::size_t>(12'000, test::how_many(12'000));
+    for (std::size_t i = 0; i < frames; ++i) {
         const Kind kind = any_kind(random);
         const Octets frame = frame_of(kind, random);
         const FrameVerdict verdict = both(frame);
@@ -107,7 +103,7 @@ BOOST_AUTO_TEST_CASE(one_flipped_bit_of_what_a_checksum_covers_is_bad) {
 
 BOOST_AUTO_TEST_CASE(damaged_and_cut_frames_are_read_alike_by_both_judges) {
     raw::Random random(44);
-    for (int i = 0; i < 20'000; ++i) {
+    for (std::size_t i = 0; i < test::how_many(20'000); ++i) {
         Octets frame = frame_of(any_kind(random), random);
         const std::size_t reach = std::min<std::size_t>(frame.size(), 160);
         for (unsigned n = random.below(4); n > 0; --n) {

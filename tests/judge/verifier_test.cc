@@ -8,6 +8,7 @@
 #include "dataplane/base/be.h"
 #include "dataplane/frame/checksum.h"
 #include "dataplane/frame/view.h"
+#include "tests/how_many.h"
 #include "tests/judge/judged.h"
 
 BOOST_AUTO_TEST_SUITE(verifier)
@@ -129,7 +130,7 @@ int false_alarms(const BrokenSum& sum) {
 
 BOOST_AUTO_TEST_CASE(frames_that_rte_net_sealed_are_good_to_the_fast_judge_and_the_oracle) {
     raw::Random random(1);
-    for (int i = 0; i < 20'000; ++i) {
+    for (std::size_t i = 0; i < test::how_many(20'000); ++i) {
         const Octets frame = random_frame(random, static_cast<Shape>(i % kShapes));
         const FrameVerdict verdict = both(frame);
         BOOST_REQUIRE_MESSAGE(all_good(verdict), "frame " << i << ": " << text(verdict));
@@ -314,7 +315,7 @@ BOOST_AUTO_TEST_CASE(frames_cut_short_are_malformed_and_accuse_nobody) {
 
 BOOST_AUTO_TEST_CASE(judge_and_oracle_agree_on_frames_broken_at_random) {
     raw::Random random(6);
-    for (int i = 0; i < 100'000; ++i) {
+    for (std::size_t i = 0; i < test::how_many(100'000); ++i) {
         Octets frame = random_frame(random, static_cast<Shape>(i % kShapes));
         for (unsigned change = random() % 4; change > 0; --change) {
             // Headers are hit more often than data.
@@ -332,7 +333,7 @@ BOOST_AUTO_TEST_CASE(judge_and_oracle_agree_on_frames_broken_at_random) {
 
 BOOST_AUTO_TEST_CASE(judge_and_oracle_agree_on_chains_of_ipv6_headers) {
     raw::Random random(7);
-    for (int i = 0; i < 50'000; ++i) {
+    for (std::size_t i = 0; i < test::how_many(50'000); ++i) {
         Octets chain;
         std::vector<std::uint8_t> kinds;
         for (unsigned count = random() % 11; count > 0; --count) {

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "dataplane/frame/dns.h"
+#include "tests/how_many.h"
 #include "tests/load/made_frames.h"
 #include "tests/load/sources.h"
 
@@ -93,7 +94,7 @@ BOOST_AUTO_TEST_CASE(thousands_of_frames_of_each_class_stay_right) {
         for (const Envelope envelope : {Envelope::kNone, Envelope::kVxlan}) {
             SourcePlan plan = plan_of(traffic, Family::kIpv4, envelope);
             plan.flow = {.flows = 70'000, .first_port = 1'024, .ports = 64'000};
-            check_frames(plan, traffic, 70'000, 0x0000'f0f0'1234'5678);
+            check_frames(plan, traffic, test::how_many(70'000), 0x0000'f0f0'1234'5678);
         }
     }
 }

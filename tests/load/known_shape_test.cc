@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "tests/how_many.h"
 #include "tests/load/taken_frames.h"
 
 using namespace pathproof;
@@ -173,10 +174,12 @@ void check_each_bit() {
     for (const Case& one : cases()) {
         const std::vector<Frame> frames = made(one.plan, kLearning + 2);
         const std::vector<Frame> first(frames.begin(), frames.end() - 2);
-        const std::size_t bytes = std::min<std::size_t>(frames[0].size(), 150);
+        const std::size_t bits = std::min<std::size_t>(frames[0].size(), 150) * 8;
+        // An odd number, so that it comes to each of a byte's.
+        const std::size_t step = bits / test::how_many(bits) | 1;
         TrackedIntake intake = intake_of(intake_plan(one.plan));
         TrackedIntake slow = looking_at_each(one.plan);
-        for (std::size_t bit = 0; bit < bytes * 8; ++bit) {
+        for (std::size_t bit = 0; bit < bits; bit += step) {
             Frame changed = frames[kLearning];
             changed[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
             for (const Frame& frame : {changed, sealed(changed)}) {

@@ -5,6 +5,7 @@
 
 #include "dataplane/load/fill_run.h"
 #include "dataplane/load/flow_walk.h"
+#include "tests/how_many.h"
 #include "tests/load/made_frames.h"
 #include "tests/load/sources.h"
 
@@ -82,7 +83,7 @@ BOOST_AUTO_TEST_SUITE(flow_walks)
 
 BOOST_AUTO_TEST_CASE(flows_are_gone_through_as_division_would_have_it) {
     std::mt19937 random(815);
-    for (unsigned turn = 0; turn < 3'000; ++turn) {
+    for (unsigned turn = 0; turn < test::how_many(3'000); ++turn) {
         const std::uint64_t flows = 1 + random() % 300;
         const auto ports = static_cast<std::uint16_t>(1 + random() % 40);
         const std::uint64_t step = 1 + random() % 50;

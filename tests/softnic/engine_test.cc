@@ -4,11 +4,11 @@
 #include <rte_mbuf_core.h>
 
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
 #include <string>
 
 #include "dataplane/judge/verifier.h"
 #include "dataplane/softnic/soft_nic.h"
+#include "tests/how_many.h"
 #include "tests/softnic/frames.h"
 #include "tests/softnic/nic_frames.h"
 
@@ -20,12 +20,6 @@ BOOST_AUTO_TEST_SUITE(engine)
 namespace {
 
 constexpr frame::TunnelPorts kTunnels = frame::TunnelPorts::well_known();
-
-// More by environment variable: PATHPROOF_SOFTNIC_FRAMES=3000000.
-std::size_t frames_to_try() {
-    const char* wanted = std::getenv("PATHPROOF_SOFTNIC_FRAMES");
-    return wanted == nullptr ? 100'000 : std::stoul(wanted);
-}
 
 std::string hex(Bytes bytes) {
     std::string text;
@@ -72,7 +66,8 @@ BOOST_AUTO_TEST_CASE(random_frames_of_all_kinds_leave_as_a_perfect_sender_sends_
     TxResult sent;
     RxResult got;
     std::size_t with_request = 0;
-    for (std::size_t count = 0; count < frames_to_try(); ++count) {
+    const std::size_t frames = test::how_many(100'000);
+    for (std::size_t count = 0; count < frames; ++count) {
         const frame::FrameSpec spec = draw.any();
         TxFrame frame = handed_over(spec);
         frame.buffers = draw.buffers(frame.bytes.size());
@@ -88,9 +83,9 @@ BOOST_AUTO_TEST_CASE(random_frames_of_all_kinds_leave_as_a_perfect_sender_sends_
         BOOST_REQUIRE_MESSAGE(!any_claim_bad(got.verdict), hex(sent.frames[0]));
         BOOST_REQUIRE(got.bytes == sent.frames[0]);
     }
-    BOOST_TEST(with_request > frames_to_try() / 2);
+    BOOST_TEST(with_request > frames / 2);
     BOOST_TEST(nic.counters().rx_csum_bad == 0u);
-    BOOST_TEST(nic.counters().tx_frames == frames_to_try());
+    BOOST_TEST(nic.counters().tx_frames == frames);
 }
 
 BOOST_AUTO_TEST_CASE(what_software_left_in_a_field_does_not_matter) {
