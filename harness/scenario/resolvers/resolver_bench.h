@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "harness/resolver/resolver.h"
+#include "harness/scenario/concluded.h"
+#include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/resolvers/resolver_trail.h"
 
@@ -53,5 +55,68 @@ class ResolverHosts {
 
 // A line a lookup, for evidence files.
 std::string trail_text(const std::string& name, const LookupTrail& trail);
+
+// Cells whose lookups go side by side, for some wait for many seconds and share the server: all that are
+// not after a cure by the first call of measure(), the others by the first of theirs. What a cell sets
+// says which resolver it asks (`who`) and whether it comes after a cure (`again`); what was seen of one
+// whose resolver cannot be asked says why (`lacking`).
+template <typename What, typename Seen>
+class SideBySide {
+  public:
+    SideBySide(Context& context, ResolverHosts hosts, std::vector<What> plan)
+        : context_(context), hosts_(std::move(hosts)), plan_(std::move(plan)) {}
+    SideBySide(const SideBySide&) = delete;
+    SideBySide& operator=(const SideBySide&) = delete;
+    virtual ~SideBySide() = default;
+
+    Measurement<What, Seen> measure(const What& what) {
+        if (!taken_.contains(what.id)) {
+            run(to_run(what.again));
+        }
+        const Taken& taken = taken_[what.id];
+        Measurement<What, Seen> cell{.what = what, .seen = taken.seen, .evidence = {}};
+        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".lookups.txt",
+                                      lookups_told(), taken.text)) {
+            cell.evidence = std::move(*kept);
+        }
+        return cell;
+    }
+
+  protected:
+    struct Taken {
+        Seen seen;
+        std::string text;  // of the lookups, for the evidence
+    };
+
+    virtual void run(const std::vector<What>& cells) = 0;
+    // Which lookups the evidence has.
+    virtual const char* lookups_told() const = 0;
+
+    ResolverHosts& hosts() { return hosts_; }
+    Taken& taken(const What& what) { return taken_[what.id]; }
+    // The first label of a lookup's name, that of no other.
+    std::string next_label() { return fmt::format("n{:05}", ++names_); }
+
+  private:
+    std::vector<What> to_run(bool again) {
+        std::vector<What> cells;
+        for (const What& what : plan_) {
+            if (what.again == again && asked_for(context_.options, what.id)) {
+                std::string& lacking = taken_[what.id].seen.lacking;
+                lacking = hosts_.lacks(what.who);
+                if (lacking.empty()) {
+                    cells.push_back(what);
+                }
+            }
+        }
+        return cells;
+    }
+
+    Context& context_;
+    ResolverHosts hosts_;
+    const std::vector<What> plan_;
+    std::map<std::string, Taken> taken_;  // by the cell's id
+    unsigned names_ = 0;
+};
 
 }  // namespace pathproof::scenario

@@ -41,59 +41,33 @@ struct PlannedLookup {
     std::string label;
 };
 
-class SearchPathBench {
+class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
   public:
     static Result<std::unique_ptr<SearchPathBench>> open(Context& context) {
         ResolverHosts hosts = TRY(ResolverHosts::open(context));
-        return std::unique_ptr<SearchPathBench>(new SearchPathBench(context, std::move(hosts)));
+        return std::make_unique<SearchPathBench>(context, std::move(hosts));
     }
-
-    // All cells that are not after a cure are measured side by side by the first call: they share the
-    // server, and wait together.
-    MeasuredSearchPathCell measure(const SearchPathCell& what) {
-        if (!measured_.contains(what.id)) {
-            run_all(what.again);
-        }
-        MeasuredSearchPathCell cell{.what = what, .seen = measured_[what.id].seen};
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".lookups.txt",
-                                      "every lookup that waited or failed, with its queries",
-                                      measured_[what.id].text)) {
-            cell.evidence = std::move(*kept);
-        }
-        return cell;
-    }
+    SearchPathBench(Context& context, ResolverHosts hosts)
+        : SideBySide(context, std::move(hosts), search_path_plan()),
+          random_(context.options.seed) {}
 
   private:
-    struct Taken {
-        SearchPathValues seen;
-        std::string text;
-    };
-
-    SearchPathBench(Context& context, ResolverHosts hosts)
-        : context_(context), hosts_(std::move(hosts)), random_(context.options.seed) {}
+    const char* lookups_told() const override {
+        return "every lookup that waited or failed, with its queries";
+    }
 
     static std::vector<std::string> list_of(const SearchPathCell& what) {
         return {kSearchList.begin(), kSearchList.begin() + what.list};
     }
 
-    void run_all(bool again) {
-        std::vector<SearchPathCell> cells;
+    void run(const std::vector<SearchPathCell>& cells) override {
         std::vector<PlannedLookup> planned;
         std::vector<std::size_t> first;
         std::vector<agent::DnsRule> rules;
         std::vector<agent::DnsLoss> losses;
-        for (const SearchPathCell& what : search_path_plan()) {
-            if (what.again != again || !asked_for(context_.options, what.id)) {
-                continue;
-            }
-            Taken& taken = measured_[what.id];
-            taken.seen.lacking = hosts_.lacks(what.who);
-            if (!taken.seen.lacking.empty()) {
-                continue;
-            }
-            cells.push_back(what);
+        for (const SearchPathCell& what : cells) {
             first.push_back(planned.size());
-            plan(what, taken.seen, planned, rules, losses);
+            plan(what, taken(what).seen, planned, rules, losses);
         }
         first.push_back(planned.size());
         rules.push_back(found_rule("example.com"));
@@ -102,15 +76,15 @@ class SearchPathBench {
         for (const PlannedLookup& each : planned) {
             asked.push_back(each.asked);
         }
-        const auto trails = hosts_.round(asked, std::move(rules), std::move(losses));
+        const auto trails = hosts().round(asked, std::move(rules), std::move(losses));
         for (std::size_t i = 0; i < cells.size(); ++i) {
-            Taken& taken = measured_[cells[i].id];
+            Taken& of_cell = taken(cells[i]);
             if (!trails) {
-                taken.seen.objections.push_back(trails.error().message);
+                of_cell.seen.objections.push_back(trails.error().message);
                 continue;
             }
             for (std::size_t at = first[i]; at < first[i + 1]; ++at) {
-                take(cells[i], planned[at], (*trails)[at], taken);
+                take(cells[i], planned[at], (*trails)[at], of_cell);
             }
         }
     }
@@ -126,11 +100,11 @@ class SearchPathBench {
         };
         std::vector<Place> places;
         for (unsigned i = 0; i < what.lookups; ++i) {
-            const std::string label = fmt::format("n{:05}", ++names_);
+            const std::string label = next_label();
             planned.push_back(
                 {{.who = what.who,
                   .lookup = {.name = label + what.rest,
-                             .resolv_conf = hosts_.resolv_conf(list_of(what), what.options),
+                             .resolv_conf = hosts().resolv_conf(list_of(what), what.options),
                              .limit = agent::milliseconds(what.limit_ms)}},
                  label});
             if (!what.found_below.empty()) {
@@ -165,8 +139,8 @@ class SearchPathBench {
     }
 
     static void take(const SearchPathCell& what, const PlannedLookup& planned,
-                     const LookupTrail& trail, Taken& taken) {
-        SearchPathValues& seen = taken.seen;
+                     const LookupTrail& trail, Taken& of_cell) {
+        SearchPathValues& seen = of_cell.seen;
         std::set<std::pair<std::string, std::uint16_t>> queries;
         std::set<std::string> names;
         std::uint64_t of_others = 0;
@@ -197,7 +171,7 @@ class SearchPathBench {
             seen.names = std::max<std::uint64_t>(seen.names, names.size());
             return;
         }
-        taken.text += trail_text(planned.asked.lookup.name, trail);
+        of_cell.text += trail_text(planned.asked.lookup.name, trail);
         const std::string strange = strange_fate(trail.queries, patience);
         if (!strange.empty()) {
             ++seen.by_other;
@@ -215,11 +189,7 @@ class SearchPathBench {
         }
     }
 
-    Context& context_;
-    ResolverHosts hosts_;
     std::mt19937_64 random_;
-    std::map<std::string, Taken> measured_;
-    unsigned names_ = 0;
 };
 
 }  // namespace

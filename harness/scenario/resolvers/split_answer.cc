@@ -64,54 +64,28 @@ const char* rcode_word(std::uint8_t rcode) {
     }
 }
 
-class SplitAnswerBench {
+class SplitAnswerBench : public SideBySide<SplitAnswerCell, SplitAnswerValues> {
   public:
     static Result<std::unique_ptr<SplitAnswerBench>> open(Context& context) {
         ResolverHosts hosts = TRY(ResolverHosts::open(context));
-        return std::unique_ptr<SplitAnswerBench>(new SplitAnswerBench(context, std::move(hosts)));
+        return std::make_unique<SplitAnswerBench>(context, std::move(hosts), split_answer_plan());
     }
-
-    // All cells that are not after a cure are measured side by side by the first call: some wait for
-    // many seconds, and do so together.
-    MeasuredSplitAnswerCell measure(const SplitAnswerCell& what) {
-        if (!measured_.contains(what.id)) {
-            run_all(what.again);
-        }
-        MeasuredSplitAnswerCell cell{.what = what, .seen = measured_[what.id].seen};
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".lookups.txt",
-                                      "every lookup with its queries", measured_[what.id].text)) {
-            cell.evidence = std::move(*kept);
-        }
-        return cell;
-    }
+    using SideBySide::SideBySide;
 
   private:
-    struct Taken {
-        SplitAnswerValues seen;
-        std::string text;
-    };
     // A lookup, of which cell it is, and of the table which pair.
     struct PlannedPair {
         SplitAnswerCell cell;
         std::string full_name;
     };
 
-    SplitAnswerBench(Context& context, ResolverHosts hosts)
-        : context_(context), hosts_(std::move(hosts)) {}
+    const char* lookups_told() const override { return "every lookup with its queries"; }
 
-    void run_all(bool again) {
+    void run(const std::vector<SplitAnswerCell>& cells) override {
         std::vector<PlannedPair> planned;
         std::vector<AskedLookup> asked;
         std::vector<agent::DnsRule> rules;
-        for (const SplitAnswerCell& what : split_answer_plan()) {
-            if (what.again != again || !asked_for(context_.options, what.id)) {
-                continue;
-            }
-            Taken& taken = measured_[what.id];
-            taken.seen.lacking = hosts_.lacks(what.who);
-            if (!taken.seen.lacking.empty()) {
-                continue;
-            }
+        for (const SplitAnswerCell& what : cells) {
             plan(what, planned, asked, rules);
         }
         rules.push_back(rule_of("cluster.local", 0, PairReply::kNx));
@@ -120,32 +94,33 @@ class SplitAnswerBench {
         rules.push_back({.name = ".",
                          .address = frame::IpAddress::v4(0xcb007105),  // 203.0.113.5
                          .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})});
-        const auto trails = hosts_.round(asked, std::move(rules), {});
+        const auto trails = hosts().round(asked, std::move(rules), {});
         for (std::size_t i = 0; i < planned.size(); ++i) {
-            Taken& taken = measured_[planned[i].cell.id];
+            Taken& of_cell = taken(planned[i].cell);
             if (!trails) {
-                taken.seen.objections.push_back(trails.error().message);
+                of_cell.seen.objections.push_back(trails.error().message);
                 continue;
             }
-            taken.text += trail_text(asked[i].lookup.name, (*trails)[i]);
-            take(planned[i], (*trails)[i], taken.seen);
+            of_cell.text += trail_text(asked[i].lookup.name, (*trails)[i]);
+            take(planned[i], (*trails)[i], of_cell.seen);
         }
     }
 
     void plan(const SplitAnswerCell& what, std::vector<PlannedPair>& planned,
               std::vector<AskedLookup>& asked, std::vector<agent::DnsRule>& rules) {
         const auto add = [&](const SplitAnswerCell& cell, const std::string& rest) {
-            const std::string full = fmt::format("n{:05}{}", ++names_, rest);
+            const std::string full = next_label() + rest;
             planned.push_back({cell, full});
-            asked.push_back({.who = cell.who,
-                             .lookup = {.name = full + (cell.dot ? "." : ""),
-                                        .resolv_conf = hosts_.resolv_conf(kSplitList, cell.options),
-                                        .family = cell.family,
-                                        .addrconfig = cell.addrconfig,
-                                        .limit = cell.options.find("use-vc") == std::string::npos
-                                                     ? kSplitLimit
-                                                     : kUseVcLimit},
-                             .paced = cell.kind == SplitKind::kExpiry});
+            asked.push_back(
+                {.who = cell.who,
+                 .lookup = {.name = full + (cell.dot ? "." : ""),
+                            .resolv_conf = hosts().resolv_conf(kSplitList, cell.options),
+                            .family = cell.family,
+                            .addrconfig = cell.addrconfig,
+                            .limit = cell.options.find("use-vc") == std::string::npos
+                                         ? kSplitLimit
+                                         : kUseVcLimit},
+                 .paced = cell.kind == SplitKind::kExpiry});
             if (cell.kind != SplitKind::kExpiry) {
                 const std::string first = full + "." + kSplitList.front();
                 rules.push_back(rule_of(first, frame::kDnsTypeA, cell.a));
@@ -173,8 +148,7 @@ class SplitAnswerBench {
             rules.back().until = kAExpires;
             rules.push_back(rule_of(cached, frame::kDnsTypeAaaa, PairReply::kCname));
             rules.back().until = kAaaaExpires;
-            measured_[what.id].seen.split_for_ms =
-                static_cast<double>((kAaaaExpires - kAExpires).count());
+            taken(what).seen.split_for_ms = static_cast<double>((kAaaaExpires - kAExpires).count());
         }
     }
 
@@ -261,11 +235,7 @@ class SplitAnswerBench {
                    : static_cast<void>(++seen.unexplained);
     }
 
-    Context& context_;
-    ResolverHosts hosts_;
-    std::map<std::string, Taken> measured_;
     std::int64_t first_failed_ns_ = 0;  // of the cache's lookups
-    unsigned names_ = 0;
 };
 
 }  // namespace
