@@ -55,14 +55,14 @@ class BackgroundBench {
         }
     }
 
-    // The DUT's namespace, once it is there.
+    // The DUT's namespace, once it can be entered: its name is there before it.
     std::string dut() const {
         for (int i = 0; i < 1200; ++i, std::this_thread::sleep_for(25ms)) {
             const auto text = process::run_checked({binary(), "lab", "list", "--json"});
             const json run = text ? json::parse(*text, nullptr, false) : json();
             for (const json& space : run.is_object() ? run["namespaces"] : json::array()) {
                 const std::string name = space;
-                if (name.ends_with("-dut") && process::netns_exists(name)) {
+                if (name.ends_with("-dut") && bench::read_listeners(name)) {
                     return name;
                 }
             }
