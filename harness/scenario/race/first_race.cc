@@ -79,13 +79,13 @@ Result<verdict::ScenarioResult> run_first_race(Context& context) {
     for (unsigned batch = 0; batch < kMostBatches; ++batch) {
         found = TRY(
             bench->measure(race_cell(), bench->same_tuple_plan(kPairsAtOnce), Look::kRaceAlone));
-        if (found->told || !found->seen.objections.empty() || found->seen.found.harmed() != 0) {
+        if (found->timeline || !found->seen.objections.empty() || found->seen.found.harmed() != 0) {
             break;
         }
     }
     race.phases.emplace_back("pairs and proof", std::chrono::duration_cast<milliseconds>(
                                                     std::chrono::steady_clock::now() - sending));
-    context.progress.step(found->told
+    context.progress.step(found->timeline
                               ? fmt::format("race proven after {}", in_seconds(total(race.phases)))
                               : found->what.id);
     add_cell(context, race.cells, std::move(*found));
@@ -106,7 +106,7 @@ verdict::ScenarioResult conclude(const FirstRace& race) {
     verdict::ScenarioResult result = conclude(race.cells);
     result.question = "How soon does a pair that leaves one socket together race inside conntrack?";
     result.planned = {race_cell().id, control_cell().id};
-    const auto& told = race.cells.front().told;
+    const auto& told = race.cells.front().timeline;
     if (!told || result.verdict == verdict::ScenarioVerdict::kInconclusive) {
         return result;
     }

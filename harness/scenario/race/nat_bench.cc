@@ -284,7 +284,7 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::Pair
         cell.seen.outages.push_back(outage.device);
     }
     if (!cell.seen.found.clashed.empty()) {
-        cell.told = tell(done, cell.seen.found.clashed.front());
+        cell.timeline = tell(done, cell.seen.found.clashed.front());
     }
     TRY(keep_evidence_of(done, cell));
     return cell;

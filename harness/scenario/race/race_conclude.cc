@@ -1,9 +1,8 @@
 // What is said of dns-race and snat-race: each clause from a value that is not zero.
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "harness/scenario/concluded.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/race/race_experiments.h"
 #include "harness/verdict/interval.h"
@@ -15,9 +14,7 @@ using join::Fate;
 using judge::QueryState;
 using verdict::Cell;
 using verdict::CellVerdict;
-using Role = Cell::Role;
 using Snat = lab::NatBoxOptions::Snat;
-using Words = std::vector<std::string>;
 
 // Two draws of --random-fully meet once in 64,512 pairs. More than two such meetings in a run are
 // no chance: their probability is below 2e-5 at 3000 pairs.
@@ -45,17 +42,6 @@ constexpr Cause kCauses[] = {
     {Fate::kSlow, "slow-path", "by_slow_path", "harmed: answered after the timeout"},
     {Fate::kUnexplained, "", "unexplained", "harmed: no cause could be joined"},
 };
-
-template <typename... Args>
-void say(Words& words, std::uint64_t count, fmt::format_string<Args...> text, Args&&... args) {
-    if (count != 0) {
-        words.push_back(fmt::format(text, std::forward<Args>(args)...));
-    }
-}
-
-std::string listed(const Words& words) {
-    return fmt::format("{}", fmt::join(words, ", "));
-}
 
 std::string seconds(std::int64_t ns) {
     return fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9);
@@ -104,111 +90,112 @@ bool by_chance(const RaceCell& what, const RaceValues& seen) {
 
 std::string harm_text(const RaceValues& seen) {
     const join::PairFindings& found = seen.found;
-    Words words;
+    Clauses clauses;
     const auto count = [&](QueryState state) { return found.count(state); };
-    say(words, count(QueryState::kNever), "{} never answered", count(QueryState::kNever));
-    say(words, count(QueryState::kWrongSource),
-        "{} answered from a backend's own address, which a socket throws away",
-        count(QueryState::kWrongSource));
-    say(words, count(QueryState::kLate), "{} answered after the timeout", count(QueryState::kLate));
-    say(words, count(QueryState::kWrong), "{} answered with other content",
-        count(QueryState::kWrong));
-    return fmt::format("of {} queries {}", 2 * found.with(0), listed(words));
+    tell(clauses, count(QueryState::kNever), "{} never answered", count(QueryState::kNever));
+    tell(clauses, count(QueryState::kWrongSource),
+         "{} answered from a backend's own address, which a socket throws away",
+         count(QueryState::kWrongSource));
+    tell(clauses, count(QueryState::kLate), "{} answered after the timeout",
+         count(QueryState::kLate));
+    tell(clauses, count(QueryState::kWrong), "{} answered with other content",
+         count(QueryState::kWrong));
+    return fmt::format("of {} queries {}", 2 * found.with(0), in_a_row(clauses));
 }
 
 std::string table_text(const RaceValues& seen) {
-    Words words;
-    say(words, seen.table.maximum, "{} entries, nf_conntrack_max {}", seen.table.entries,
-        seen.table.maximum);
-    say(words, seen.drop, "drop {}", seen.drop);
-    say(words, seen.early_drop, "early_drop {}", seen.early_drop);
-    return listed(words);
+    Clauses clauses;
+    tell(clauses, seen.table.maximum, "{} entries, nf_conntrack_max {}", seen.table.entries,
+         seen.table.maximum);
+    tell(clauses, seen.drop, "drop {}", seen.drop);
+    tell(clauses, seen.early_drop, "early_drop {}", seen.early_drop);
+    return in_a_row(clauses);
 }
 
 // Why queries were harmed; `others_only` leaves out what the cell looks for.
-Words why(const RaceCell& what, const RaceValues& seen, bool others_only) {
+Clauses why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     const join::PairFindings& found = seen.found;
-    Words words;
+    Clauses clauses;
     const auto count = [&](Fate fate) { return found.count(fate); };
     const std::uint64_t insertion = others_only ? 0 : count(Fate::kDroppedAtInsertion);
-    say(words, insertion, "{} dropped at insertion (insert_failed rose by {})", insertion,
-        seen.insert_failed);
+    tell(clauses, insertion, "{} dropped at insertion (insert_failed rose by {})", insertion,
+         seen.insert_failed);
     const bool expiry_too = !others_only || what.race == Race::kSnatCollision;
     const std::uint64_t expiry = expiry_too ? count(Fate::kUntranslatedAnswer) : 0;
-    say(words, expiry,
-        "{} as the hidden entry of their clash had expired, {} after the query at the least",
-        expiry, seconds(found.least_age_ns));
-    say(words, count(Fate::kFlushed),
-        "{} as another program had conntrack entries destroyed ({} of them)", count(Fate::kFlushed),
-        found.flushed_entries);
-    say(words, count(Fate::kTableFull), "{} as the conntrack table was full ({})",
-        count(Fate::kTableFull), table_text(seen));
+    tell(clauses, expiry,
+         "{} as the hidden entry of their clash had expired, {} after the query at the least",
+         expiry, seconds(found.least_age_ns));
+    tell(clauses, count(Fate::kFlushed),
+         "{} as another program had conntrack entries destroyed ({} of them)",
+         count(Fate::kFlushed), found.flushed_entries);
+    tell(clauses, count(Fate::kTableFull), "{} as the conntrack table was full ({})",
+         count(Fate::kTableFull), table_text(seen));
     for (const auto& [device, queries] : found.down) {
-        say(words, queries, "{} while {} had no link", queries, device);
+        tell(clauses, queries, "{} while {} had no link", queries, device);
     }
     for (const auto& [reason, queries] : found.dropped) {
-        say(words, queries, "{} dropped by {} ({})", queries,
-            reason.starts_with("NETFILTER_DROP") ? "a netfilter rule" : "the kernel", reason);
+        tell(clauses, queries, "{} dropped by {} ({})", queries,
+             reason.starts_with("NETFILTER_DROP") ? "a netfilter rule" : "the kernel", reason);
     }
-    say(words, count(Fate::kSlow), "{} by a slow path", count(Fate::kSlow));
+    tell(clauses, count(Fate::kSlow), "{} by a slow path", count(Fate::kSlow));
     const std::uint64_t unexplained = count(Fate::kUnexplained);
-    say(words, unexplained, "{} unexplained{}", unexplained,
-        seen.untraced.empty() ? ""
-                              : fmt::format(" (drop reasons were not read: {})", seen.untraced));
-    return words;
+    tell(clauses, unexplained, "{} unexplained{}", unexplained,
+         seen.untraced.empty() ? ""
+                               : fmt::format(" (drop reasons were not read: {})", seen.untraced));
+    return clauses;
 }
 
 std::string cause_words(const RaceCell& what, const RaceValues& seen) {
-    Words words;
+    Clauses clauses;
     for (const Cause& cause : kCauses) {
         const bool insertion = cause.fate == Fate::kDroppedAtInsertion;
-        say(words, seen.found.count(cause.fate), "{}",
-            !insertion                          ? cause.word
-            : what.race == Race::kSnatCollision ? "snat-collision"
-                                                : "same-tuple-race");
+        tell(clauses, seen.found.count(cause.fate), "{}",
+             !insertion                          ? cause.word
+             : what.race == Race::kSnatCollision ? "snat-collision"
+                                                 : "same-tuple-race");
     }
-    return fmt::format("{}", fmt::join(words, "+"));
+    return in_a_row(clauses, "+");
 }
 
 std::string exposure_text(const RaceValues& seen) {
     const std::uint64_t hidden = seen.found.with(join::kHiddenEntry);
-    Words words;
-    say(words, seen.clash_resolve, "conntrack resolved {} clashes of {} pairs (clash_resolve)",
-        seen.clash_resolve, seen.found.with(0));
-    say(words, hidden, "{} pairs needed a hidden entry (NAT_CLASH)", hidden);
+    Clauses clauses;
+    tell(clauses, seen.clash_resolve, "conntrack resolved {} clashes of {} pairs (clash_resolve)",
+         seen.clash_resolve, seen.found.with(0));
+    tell(clauses, hidden, "{} pairs needed a hidden entry (NAT_CLASH)", hidden);
     const std::uint64_t merged = clashes(seen) - hidden;
-    say(words, merged, "{} clashes were merged into the first packet's entry", merged);
-    return listed(words);
+    tell(clauses, merged, "{} clashes were merged into the first packet's entry", merged);
+    return in_a_row(clauses);
 }
 
 // Why the cell's stimulus did not take place; empty when nothing says so.
-Words missing(const RaceCell& what, const RaceValues& seen) {
+Clauses missing(const RaceCell& what, const RaceValues& seen) {
     const join::PairFindings& found = seen.found;
-    Words words = seen.hindrances;
-    say(words, found.with(0) == 0, "no pair was sent");
+    Clauses clauses = seen.hindrances;
+    tell(clauses, found.with(0) == 0, "no pair was sent");
     if (what.race == Race::kSnatCollision) {
-        say(words, what.snat == Snat::kMasquerade && found.source_nat == 0,
-            "no entry's source address was translated: MASQUERADE did not take place");
-        say(words, what.snat == Snat::kMasqueradeRandomFully && found.changed_ports == 0,
-            "no entry got another source port: --random-fully did not take place");
-        say(words, what.snat == Snat::kNone ? found.source_nat : 0,
-            "the source address of {} entries was translated, which this cell must not have",
-            found.source_nat);
+        tell(clauses, what.snat == Snat::kMasquerade && found.source_nat == 0,
+             "no entry's source address was translated: MASQUERADE did not take place");
+        tell(clauses, what.snat == Snat::kMasqueradeRandomFully && found.changed_ports == 0,
+             "no entry got another source port: --random-fully did not take place");
+        tell(clauses, what.snat == Snat::kNone ? found.source_nat : 0,
+             "the source address of {} entries was translated, which this cell must not have",
+             found.source_nat);
     }
     const std::uint64_t answered = found.count(QueryState::kAnswered);
-    say(words, answered != 0 && std::chrono::nanoseconds(seen.answer_p50_ns) < what.delay,
-        "the answers came after {} (median), and were to come after {}",
-        seconds(seen.answer_p50_ns), seconds(std::chrono::nanoseconds(what.delay).count()));
-    say(words, what.at_once && clashes(seen) == 0 && seen.skew_p50_ns > kTooFarApartNs,
-        "the two queries of a pair left {} us apart (median), too far to meet",
-        seen.skew_p50_ns / 1000);
+    tell(clauses, answered != 0 && std::chrono::nanoseconds(seen.answer_p50_ns) < what.delay,
+         "the answers came after {} (median), and were to come after {}",
+         seconds(seen.answer_p50_ns), seconds(std::chrono::nanoseconds(what.delay).count()));
+    tell(clauses, what.at_once && clashes(seen) == 0 && seen.skew_p50_ns > kTooFarApartNs,
+         "the two queries of a pair left {} us apart (median), too far to meet",
+         seen.skew_p50_ns / 1000);
     const bool one_tuple = what.race == Race::kSameTuple || what.at_once;
     const std::uint64_t strange =
         found.with(join::kTwoBackends) - found.with(join::kTwoBackends | join::kHiddenEntry);
-    say(words, one_tuple ? strange : 0,
-        "{} of {} pairs of one 5-tuple met two backends, and no event of conntrack shows how",
-        strange, found.with(0));
-    return words;
+    tell(clauses, one_tuple ? strange : 0,
+         "{} of {} pairs of one 5-tuple met two backends, and no event of conntrack shows how",
+         strange, found.with(0));
+    return clauses;
 }
 
 void add_measures(const RaceValues& seen, Cell& cell) {
@@ -267,46 +254,40 @@ void add_measures(const RaceValues& seen, Cell& cell) {
                          static_cast<double>(seen.answer_p50_ns) / 1e6)});
 }
 
-// One cell beside its conclusion.
-struct Concluded {
-    const MeasuredCell* measured = nullptr;
-    Cell cell;
-    const RaceCell& what() const { return measured->what; }
-    const RaceValues& seen() const { return measured->seen; }
-    bool harmed() const {
-        return cell.verdict == CellVerdict::kFail && own_harm(what(), seen()) != 0;
-    }
-};
+using Concluded = ConcludedCell<MeasuredCell>;
 using Cells = std::vector<Concluded>;
 
-const Concluded* find(const Cells& cells, Race race, Role role, bool again) {
-    const auto at = std::ranges::find_if(cells, [&](const Concluded& each) {
-        return each.what().race == race && each.what().role == role && each.what().again == again &&
-               (role != Role::kMatrix || shows_race(each.what(), each.seen()));
+bool harmed(const Concluded& each) {
+    return each.cell.verdict == CellVerdict::kFail && own_harm(each.what(), each.seen()) != 0;
+}
+
+const Concluded* find(const Cells& cells, Race race, CellRole role, bool again) {
+    return first_of(cells, [&](const Concluded& each) {
+        return each.what().race == race && each.is(role) && each.what().again == again &&
+               (role != CellRole::kMatrix || shows_race(each.what(), each.seen()));
     });
-    return at == cells.end() ? nullptr : &*at;
 }
 
 // What keeps everything from being concluded.
-Words obstacles(const Cells& cells) {
-    Words words;
+Clauses obstacles(const Cells& cells) {
+    Clauses clauses;
     for (const Concluded& each : cells) {
         const Cell& cell = each.cell;
-        if (each.what().role == Role::kCure) {
+        if (each.is(CellRole::kCure)) {
             continue;  // a cure that fails, whatever for, is not shown
         }
         if (cell.verdict == CellVerdict::kError) {
-            words.push_back(fmt::format("{} could not be measured ({})", cell.id, cell.reason));
+            clauses.push_back(fmt::format("{} could not be measured ({})", cell.id, cell.reason));
         } else if (other_harm(each.what(), each.seen()) +
                        each.seen().found.count(Fate::kUnexplained) !=
                    0) {
-            words.push_back(fmt::format("in {} queries were harmed by what is not its race: {}",
-                                        cell.id, listed(why(each.what(), each.seen(), true))));
-        } else if (each.what().role == Role::kControl && cell.verdict != CellVerdict::kPass) {
-            words.push_back(fmt::format("the control {} is not clean: {}", cell.id, cell.reason));
+            clauses.push_back(fmt::format("in {} queries were harmed by what is not its race: {}",
+                                          cell.id, in_a_row(why(each.what(), each.seen(), true))));
+        } else if (each.is(CellRole::kControl) && !each.passes()) {
+            clauses.push_back(fmt::format("the control {} is not clean: {}", cell.id, cell.reason));
         }
     }
-    return words;
+    return clauses;
 }
 
 std::string headline_of(Race race, const Cells& cells, const Concluded& first) {
@@ -318,14 +299,12 @@ std::string headline_of(Race race, const Cells& cells, const Concluded& first) {
     if (hit != 0) {
         text += fmt::format("; {} of {} pairs that met two backends", hit, met);
     }
-    Words spared;
+    Clauses spared;
     for (const Concluded& each : cells) {
-        say(spared,
-            each.what().race == race && each.what().role == Role::kMatrix &&
-                each.cell.verdict == CellVerdict::kPass,
-            "{}", each.cell.id);
+        tell(spared, each.what().race == race && each.is(CellRole::kMatrix) && each.passes(), "{}",
+             each.cell.id);
     }
-    return text + (spared.empty() ? "." : "; none in " + listed(spared) + ".");
+    return text + (spared.empty() ? "." : "; none in " + in_a_row(spared) + ".");
 }
 
 std::string exposure_headline(const Concluded& cell) {
@@ -372,20 +351,20 @@ struct Cure {
 
 // The same cause there before, gone with the cure, back without it.
 Cure cure_text(Race race, const Cells& cells) {
-    const Concluded* cure = find(cells, race, Role::kCure, false);
-    const Concluded* again = find(cells, race, Role::kMatrix, true);
+    const Concluded* cure = find(cells, race, CellRole::kCure, false);
+    const Concluded* again = find(cells, race, CellRole::kMatrix, true);
     const std::string name = cure_of(race);
     if (cure == nullptr) {
         return {false, name + " (not tried in this run)"};
     }
-    if (cure->cell.verdict != CellVerdict::kPass) {
+    if (!cure->passes()) {
         return {false,
                 fmt::format("{} (not shown: {}: {})", name, cure->cell.id, cure->cell.reason)};
     }
     if (again == nullptr) {
         return {false, name + " (not shown: without it the failure was not seen again)"};
     }
-    const bool harm = again->harmed();
+    const bool harm = harmed(*again);
     const auto hits = [&](const Concluded& each) {
         return harm ? own_harm(each.what(), each.seen()) : clashes(each.seen());
     };
@@ -413,9 +392,7 @@ void add_charts(const Cells& cells, verdict::ScenarioResult& result) {
                     ? std::pair(found.with(join::kLost), found.with(0))
                     : std::pair(found.with(base | join::kMisdelivered), found.with(base));
             if (each.what().race == race && !each.what().again) {
-                chart.bars.push_back(verdict::share_bar(
-                    each.what().label, hits, of,
-                    hits == 0 ? verdict::Bar::Kind::kGood : verdict::Bar::Kind::kBad));
+                chart.bars.push_back(harm_bar(each.what().label, hits, of));
             }
         }
         if (!chart.bars.empty()) {
@@ -441,20 +418,17 @@ void add_proof(const Concluded& each, verdict::ScenarioResult& result) {
                               join::name(story.fate), story.winner, story.event});
     }
     proof.conclusion = fmt::format("{}: {}.", harm_text(each.seen()),
-                                   listed(why(each.what(), each.seen(), false)));
+                                   in_a_row(why(each.what(), each.seen(), false)));
     result.proofs.push_back(std::move(proof));
 }
 
 void explain_lists(const Cells& cells, verdict::ScenarioResult& result) {
     const auto cell = [&](const char* id) {
-        const auto at =
-            std::ranges::find(cells, id, [](const Concluded& each) { return each.cell.id; });
-        return at == cells.end() ? nullptr : &*at;
+        return first_of(cells, [&](const Concluded& each) { return each.cell.id == id; });
     };
     const Concluded* lists = cell("same-tuple.list-receive");
     const Concluded* ones = cell("control.same-tuple.list-of-one");
-    if (lists != nullptr && ones != nullptr && clashes(lists->seen()) != 0 &&
-        ones->cell.verdict == CellVerdict::kPass) {
+    if (lists != nullptr && ones != nullptr && clashes(lists->seen()) != 0 && ones->passes()) {
         result.explanation.push_back(
             fmt::format("It does not take two CPUs: a driver that hands packets up in lists "
                         "(napi_gro_receive, here "
@@ -467,7 +441,7 @@ void explain_lists(const Cells& cells, verdict::ScenarioResult& result) {
     }
 }
 
-void join_words(std::string& text, const std::string& more, const char* between) {
+void join_texts(std::string& text, const std::string& more, const char* between) {
     text += (text.empty() || more.empty() ? "" : between) + more;
 }
 
@@ -489,22 +463,22 @@ Cell conclude(const RaceCell& what, const RaceValues& seen) {
         cell.verdict = CellVerdict::kError;
         cell.reason = "no result: " + seen.objections.front();
         if (!seen.outages.empty()) {
-            cell.reason += fmt::format("; {} had no link for a time", listed(seen.outages));
+            cell.reason += fmt::format("; {} had no link for a time", in_a_row(seen.outages));
             cell.cause = "link-down";
         }
     } else if (seen.found.harmed() != 0) {
         const bool named = seen.found.count(Fate::kUnexplained) == 0;
-        cell.reason = fmt::format("{}: {}", harm_text(seen), listed(why(what, seen, false)));
+        cell.reason = fmt::format("{}: {}", harm_text(seen), in_a_row(why(what, seen, false)));
         if (by_chance(what, seen)) {
             cell.reason += "; two draws of a port meet by chance once in 64,512 pairs";
         } else {
             cell.verdict = named ? CellVerdict::kFail : CellVerdict::kInconclusive;
             cell.cause = named ? cause_words(what, seen) : "";
         }
-    } else if (const Words lacking = missing(what, seen); !lacking.empty()) {
+    } else if (const Clauses lacking = missing(what, seen); !lacking.empty()) {
         cell.verdict = CellVerdict::kInconclusive;
-        cell.reason = listed(lacking);
-    } else if (clashes(seen) != 0 && what.role == Role::kMatrix) {
+        cell.reason = in_a_row(lacking);
+    } else if (clashes(seen) != 0 && what.role == CellRole::kMatrix) {
         cell.reason = "exposed, harmless here: " + exposure_text(seen);
     } else if (clashes(seen) != 0) {
         cell.verdict = CellVerdict::kFail;
@@ -523,67 +497,62 @@ Cell conclude(const RaceCell& what, const RaceValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
-    Cells cells;
+    Cells cells = conclude_each(measured);
     verdict::ScenarioResult result;
     std::uint64_t queries = 0;
     bool lacking = false;
-    for (const MeasuredCell& each : measured) {
-        cells.push_back({&each, conclude(each.what, each.seen)});
-        cells.back().cell.evidence = each.evidence;
-        result.unexplained += each.seen.found.count(Fate::kUnexplained);
-        queries += each.seen.found.count(QueryState::kAnswered);
-        lacking |= each.what.role == Role::kMatrix &&
-                   cells.back().cell.verdict == CellVerdict::kInconclusive;
-        add_proof(cells.back(), result);
+    for (const Concluded& each : cells) {
+        result.unexplained += each.seen().found.count(Fate::kUnexplained);
+        queries += each.seen().found.count(QueryState::kAnswered);
+        lacking |= each.is(CellRole::kMatrix) && each.cell.verdict == CellVerdict::kInconclusive;
+        add_proof(each, result);
     }
-    bool harmed = false;
-    bool exposed = false;
+    bool any_harmed = false;
+    bool any_exposed = false;
     bool cured = true;
-    const Words hindered = obstacles(cells);
+    const Clauses hindered = obstacles(cells);
     for (const Race race : kRaces) {
-        const auto at = std::ranges::find_if(cells, [&](const Concluded& each) {
-            return each.what().race == race && each.what().role == Role::kMatrix && each.harmed();
-        });
-        const Concluded* first = at != cells.end() ? &*at : find(cells, race, Role::kMatrix, false);
+        const Concluded* first = first_in_matrix(
+            cells, [&](const auto& each) { return each.what().race == race && harmed(each); });
+        first = first != nullptr ? first : find(cells, race, CellRole::kMatrix, false);
         if (first == nullptr || !hindered.empty()) {
             continue;
         }
         const Cure cure = cure_text(race, cells);
-        harmed |= first->harmed();
-        exposed |= !first->harmed();
-        cured &= cure.shown || !first->harmed();
-        join_words(result.headline,
-                   first->harmed() ? headline_of(race, cells, *first) : exposure_headline(*first),
+        any_harmed |= harmed(*first);
+        any_exposed |= !harmed(*first);
+        cured &= cure.shown || !harmed(*first);
+        join_texts(result.headline,
+                   harmed(*first) ? headline_of(race, cells, *first) : exposure_headline(*first),
                    " ");
-        join_words(result.cause, fmt::format("{}: {}", title(race), cause_text(*first)), "\n");
-        join_words(result.cure, fmt::format("{}: {}", title(race), cure.text), "\n");
-        if (first->harmed() && cure.shown) {
+        join_texts(result.cause, fmt::format("{}: {}", title(race), cause_text(*first)), "\n");
+        join_texts(result.cure, fmt::format("{}: {}", title(race), cure.text), "\n");
+        if (harmed(*first) && cure.shown) {
             result.before_cell = first->cell.id;
-            result.after_cell = find(cells, race, Role::kCure, false)->cell.id;
+            result.after_cell = find(cells, race, CellRole::kCure, false)->cell.id;
         }
     }
     // A clash without harm shows in the late answers' cells too, where the others were not run.
     for (const Concluded& each : cells) {
-        if (hindered.empty() && !harmed && !exposed && each.what().role == Role::kMatrix &&
+        if (hindered.empty() && !any_harmed && !any_exposed && each.is(CellRole::kMatrix) &&
             clashes(each.seen()) != 0) {
-            exposed = true;
+            any_exposed = true;
             result.headline = exposure_headline(each);
         }
     }
-    result.cure_shown = harmed && cured;
-    if (!hindered.empty() || cells.empty() || (lacking && !harmed)) {
-        Words words = hindered;
+    result.cure_shown = any_harmed && cured;
+    if (!hindered.empty() || cells.empty() || (lacking && !any_harmed)) {
+        Clauses clauses = hindered;
         for (const Concluded& each : cells) {
-            say(words, hindered.empty() && each.cell.verdict == CellVerdict::kInconclusive,
-                "{}: {}", each.cell.id, each.cell.reason);
+            tell(clauses, hindered.empty() && each.cell.verdict == CellVerdict::kInconclusive,
+                 "{}: {}", each.cell.id, each.cell.reason);
         }
         result.verdict = verdict::ScenarioVerdict::kInconclusive;
-        result.headline =
-            "Nothing is concluded: " + fmt::format("{}", fmt::join(words, "; ")) + ".";
-    } else if (harmed) {
+        result.headline = "Nothing is concluded: " + in_a_row(clauses, "; ") + ".";
+    } else if (any_harmed) {
         result.verdict = verdict::ScenarioVerdict::kReproduced;
         explain_lists(cells, result);
-    } else if (exposed) {
+    } else if (any_exposed) {
         result.verdict = verdict::ScenarioVerdict::kExposed;
         result.headline += fmt::format(" All {} queries of {} cells were answered in time.",
                                        queries, cells.size());
@@ -595,10 +564,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
                         queries, cells.size());
     }
     add_charts(cells, result);
-    for (Concluded& each : cells) {
-        (each.what().role == Role::kControl ? result.controls : result.cells)
-            .push_back(std::move(each.cell));
-    }
+    finish(cells, {}, result);
     return result;
 }
 

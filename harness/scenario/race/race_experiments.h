@@ -10,6 +10,7 @@
 
 #include "harness/join/pairs.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/scenario/concluded.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::scenario {
@@ -58,13 +59,8 @@ struct RaceValues {
     double offered = 0;  // pairs a second
 };
 
-struct MeasuredCell {
-    RaceCell what;
-    RaceValues seen;
-    std::vector<verdict::EvidenceFile> evidence;
-    // The first pair whose clash made a hidden entry, packet by packet and entry by entry.
-    std::optional<verdict::Proof> told = std::nullopt;
-};
+// Its timeline is of the first pair whose clash made a hidden entry, packet by packet and entry by entry.
+using MeasuredCell = Measurement<RaceCell, RaceValues>;
 
 // Verdict, cause, reason and measures of one cell.
 verdict::Cell conclude(const RaceCell& what, const RaceValues& seen);
