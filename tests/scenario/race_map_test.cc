@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(the_first_race_comes_with_its_evidence_and_where_the_time_w
     race.seen.found.pairs[join::kHiddenEntry | join::kTwoBackends] = 4;
     race.seen.found.pairs[0] = 12;
     race.seen.found.queries[0][0] = 32;
-    race.told =
+    race.timeline =
         verdict::Proof{.title = "Pair 2, packet by packet", .columns = {"a"}, .rows = {{"left"}}};
     MeasuredCell control{
         .what = {.id = "control.first.one-cpu", .role = verdict::Cell::Role::kControl}};

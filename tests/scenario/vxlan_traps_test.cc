@@ -217,8 +217,8 @@ BOOST_AUTO_TEST_CASE(a_link_that_goes_down_is_named) {
     const Sprung run = vxlan_with(
         [](Planter& lab) {
             while (lab.going_on()) {
-                lab.try_in("tester", "ip link set u0 down; sleep 0.6; ip link set u0 up");
-                std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                lab.try_in("tester", "ip link set u0 down; sleep 0.2; ip link set u0 up");
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
             }
         },
         kNoNatId);
