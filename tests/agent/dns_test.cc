@@ -528,7 +528,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_frees_its_port) {
     BOOST_REQUIRE(send(waiting.get(), query.data(), query.size(), MSG_NOSIGNAL) > 0);
     const auto begin = std::chrono::steady_clock::now();
     server.reset();
-    BOOST_TEST((std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)));
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < std::chrono::seconds(4)));
     const auto again = DnsServer::start({.listen = at, .address = {}, .address6 = {}});
     BOOST_TEST(again.has_value());
 }
