@@ -24,14 +24,7 @@
 
 namespace pathproof::guest {
 
-template <typename Archive>
-void fields(Archive& archive, Program& program) {
-    archive("path", program.path);
-    archive("words", program.words);
-    archive("folder", program.folder);
-    archive("environment", program.environment);
-    archive("writable", program.writable);
-}
+FIELDS(Program, path, words, folder, environment, writable)
 
 namespace {
 

@@ -1,6 +1,5 @@
-// What processes tell each other as JSON, both ways from one list of fields: fields(archive, value)
-// names each field once, a Writer puts them out and a Reader takes them in. A field that is
-// forgotten fails the round-trip tests. Types that have to_json() and from_json() use those.
+// What processes tell each other as JSON, both ways from one list of members (FIELDS of packed.h): a Writer
+// puts them out and a Reader takes them in. Types that have to_json() and from_json() use those.
 #pragma once
 
 #include <array>
@@ -22,11 +21,6 @@ namespace pathproof::message {
 
 using nlohmann::json;
 
-// Types written as bytes (packed.h, in hexadecimal), whatever JSON they have for users: answers hold
-// thousands of them.
-template <typename T>
-inline constexpr bool kPacked = false;
-
 inline constexpr std::chrono::milliseconds kLongestDuration = std::chrono::hours(1);
 
 std::string to_hex(const std::vector<std::uint8_t>& bytes);
@@ -44,9 +38,9 @@ class Writer {
         if constexpr (std::is_enum_v<T>) {
             return static_cast<unsigned>(value);
         } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
-                             (HasJson<T> && !kPacked<T>)) {
+                             (HasJson<T> && !Packed<T>)) {
             return value;
-        } else if constexpr (kPacked<T>) {
+        } else if constexpr (Packed<T>) {
             return pack(value);
         } else {
             Writer writer;
@@ -72,7 +66,7 @@ class Writer {
     }
     template <typename T>
     static json write(const std::vector<T>& values) {
-        if constexpr (kPacked<T>) {
+        if constexpr (Packed<T>) {
             return pack(values);
         } else {
             return write_each(values);
@@ -117,7 +111,7 @@ class Reader {
     static void read(const json& in, T& value) {
         if constexpr (std::is_enum_v<T>) {
             const auto number = in.get<std::size_t>();
-            require(number < kValues<T>, "a value that this enum does not have");
+            require(number < values_of(T{}), "a value that this enum does not have");
             value = static_cast<T>(number);
         } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
             require(in.is_number_integer(), "no whole number where one belongs");
@@ -126,9 +120,9 @@ class Reader {
                     "a number out of its range");
             in.get_to(value);
         } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
-                             (HasJson<T> && !kPacked<T>)) {
+                             (HasJson<T> && !Packed<T>)) {
             in.get_to(value);
-        } else if constexpr (kPacked<T>) {
+        } else if constexpr (Packed<T>) {
             unpack(in, value);
         } else {
             Reader reader(in);
@@ -175,7 +169,7 @@ class Reader {
     }
     template <typename T>
     static void read(const json& in, std::vector<T>& values) {
-        if constexpr (kPacked<T>) {
+        if constexpr (Packed<T>) {
             unpack(in, values);
             return;
         }

@@ -1,10 +1,13 @@
-// Values as bytes, both ways from the list of fields that archive.h makes JSON of: for types of which a process tells
+// Values as bytes, both ways from the list of members that archive.h makes JSON of: for types of which a process tells
 // another thousands. Whole numbers take seven bits a byte, the least first; signed ones alternate, 0, -1, 1, -2, ...
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <boost/preprocessor/seq/for_each.hpp>
+#include <boost/preprocessor/stringize.hpp>
+#include <boost/preprocessor/variadic/to_seq.hpp>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -18,9 +21,32 @@
 
 namespace pathproof::message {
 
-// The number of an enum's values; specialised for each enum that is sent.
-template <typename E>
-inline constexpr std::size_t kValues = 0;
+// In the namespace of an enum that is sent: how many values it has.
+#define ENUM_VALUES(Enum, count)            \
+    constexpr std::size_t values_of(Enum) { \
+        return count;                       \
+    }
+
+// In the namespace of a type: those of its members that cross, under their own names. What is forgotten fails the round-trip
+// tests.
+#define FIELDS(Type, ...)                                                                    \
+    template <typename Archive>                                                              \
+    void fields(Archive& archive, Type& value) {                                             \
+        BOOST_PP_SEQ_FOR_EACH(PATHPROOF_FIELD, value, BOOST_PP_VARIADIC_TO_SEQ(__VA_ARGS__)) \
+    }
+#define PATHPROOF_FIELD(repetition, value, member) \
+    archive(BOOST_PP_STRINGIZE(member), value.member);
+// The same for a type of which answers hold thousands: it crosses as bytes, whatever JSON it has for users.
+#define PACKED_FIELDS(Type, ...)            \
+    FIELDS(Type, __VA_ARGS__)               \
+    constexpr bool is_packed(const Type&) { \
+        return true;                        \
+    }
+
+template <typename T>
+concept Packed = requires(const T& value) {
+    is_packed(value);
+};
 
 // Of the bytes of one frame, or another field of bytes.
 inline constexpr std::size_t kMostBytes = 128 * 1024;
@@ -122,7 +148,7 @@ class Unpacker {
     void take(T& value) {
         if constexpr (std::is_enum_v<T>) {
             const std::uint64_t number = take_number();
-            require(number < kValues<T>, "a value that this enum does not have");
+            require(number < values_of(T{}), "a value that this enum does not have");
             value = static_cast<T>(number);
         } else if constexpr (std::is_integral_v<T>) {
             const std::uint64_t number = take_number();

@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_recording_goes_there_and_back) {
     message["frames"][0] = "0g";
     BOOST_TEST(!decode<traffic::Recording>(message));
     message = encode(end);
-    message["quiet_ns"] = "soon";
+    message["quiet"] = "soon";
     BOOST_TEST(!decode<traffic::RecordEnd>(message));
     message = encode(plan);
     message.erase("most_bytes");
