@@ -12,14 +12,13 @@ namespace {
 
 // Standard output carries the protocol and nothing else: whatever a library prints goes to standard
 // error.
-int run_agent() {
+Result<int> run_agent() {
     const int output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (output < 0 || input < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
         dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-        return complain(
-            {ErrorCode::kFailed, "agent: standard input, output and error must be open"});
+        return fail(ErrorCode::kFailed, "agent: standard input, output and error must be open");
     }
     host::serve(input, output);
     return 0;

@@ -137,7 +137,11 @@ int run_chosen(CLI::App& app, Command& chosen, int argc, char** argv) {
     if (const auto ended = read_arguments(app, argc, argv)) {
         return *ended;
     }
-    return chosen ? chosen() : 2;
+    if (!chosen) {
+        return 2;
+    }
+    const Result<int> code = chosen();
+    return code ? *code : complain(code.error());
 }
 
 }  // namespace pathproof::cli

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "harness/cli/baseline.h"
-#include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/verdict/options.h"
 
@@ -31,21 +30,16 @@ void add_run_options(CLI::App& command, verdict::RunOptions& asked);
 // Runs a session to its end, for a command with --out, --baseline and views. `exit_code` is that of
 // a result without a baseline; `print` tells of it where no view takes standard output.
 template <typename Options, typename ExitCode, typename Print>
-int run_to_end(const Result<SessionOptions>& session, const Options& options,
-               const ExitCode& exit_code, const Print& print) {
+Result<int> run_to_end(Result<SessionOptions> asked, const Options& options,
+                       const ExitCode& exit_code, const Print& print) {
     // What is wrong with a file is said before what is wrong with a device.
-    const auto expected = Expected::read(options.baseline);
-    if (!expected || !session) {
-        return complain(expected ? session.error() : expected.error());
-    }
-    auto result = run_session(*session);
-    if (!result) {
-        return complain(result.error());
-    }
-    const int code = options.views.write(*result, expected->judge(*result, exit_code(*result)));
-    return conclude(*result, options.out, code, [&](const std::string& report) {
-        if (!options.views.print(*result, code)) {
-            print(*result, report);
+    const auto expected = TRY(Expected::read(options.baseline));
+    const auto session = TRY(std::move(asked));
+    auto result = TRY(run_session(session));
+    const int code = options.views.write(result, expected.judge(result, exit_code(result)));
+    return conclude(result, options.out, code, [&](const std::string& report) {
+        if (!options.views.print(result, code)) {
+            print(result, report);
         }
     });
 }

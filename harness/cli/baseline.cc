@@ -15,40 +15,34 @@
 namespace pathproof::cli {
 namespace {
 
-int write_baseline(const std::string& path, const std::string& out) {
-    const auto report = compare::read_report(path);
-    if (!report) {
-        return complain(report.error());
-    }
-    const std::string text = compare::baseline_of(report->run);
+Result<int> write_baseline(const std::string& path, const std::string& out) {
+    const auto report = TRY(compare::read_report(path));
+    const std::string text = compare::baseline_of(report.run);
     if (out.empty()) {
         fmt::print("{}", text);
         return 0;
     }
     if (access(out.c_str(), F_OK) == 0) {
-        return complain({ErrorCode::kBadInput,
-                         fmt::format("{} is there: the reasons in it are not overwritten", out)});
+        return fail(ErrorCode::kBadInput, "{} is there: the reasons in it are not overwritten",
+                    out);
     }
-    const Status written = replace_file(out, text);
-    return written ? 0 : complain(written.error());
+    TRY(replace_file(out, text));
+    return 0;
 }
 
-int check_baseline(const std::string& file) {
-    const auto baseline = compare::read_baseline(file);
-    if (!baseline) {
-        return complain(baseline.error());
-    }
+Result<int> check_baseline(const std::string& file) {
+    const auto baseline = TRY(compare::read_baseline(file));
     std::vector<std::string> scenarios;
     for (const scenario::Scenario& each : scenario::all_scenarios()) {
         scenarios.emplace_back(each.id);
     }
-    const auto wrong = compare::lint(*baseline, compare::today_utc(), scenarios);
+    const auto wrong = compare::lint(baseline, compare::today_utc(), scenarios);
     for (const std::string& sentence : wrong) {
         fmt::print("{}\n", sentence);
     }
     fmt::print(
         "{}: {}, {} to mend\n", file,
-        baseline->known.size() == 1 ? "1 entry" : fmt::format("{} entries", baseline->known.size()),
+        baseline.known.size() == 1 ? "1 entry" : fmt::format("{} entries", baseline.known.size()),
         wrong.size());
     return wrong.empty() ? 0 : 1;
 }

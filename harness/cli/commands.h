@@ -1,6 +1,6 @@
 // The commands of the pathproof binary: one file each. `add_x` declares the command's options on
 // `app`; when it is the one that was typed, parsing sets `chosen` to the function that runs it and
-// returns the exit code.
+// returns the exit code, or what went wrong, which run_chosen() prints.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ class App;
 
 namespace pathproof::cli {
 
-using Command = std::function<int()>;
+using Command = std::function<Result<int>()>;
 
 void add_qualify(CLI::App& app, Command& chosen);
 void add_repro(CLI::App& app, Command& chosen);
@@ -38,7 +38,8 @@ void add_tester(CLI::App& app, Command& chosen);  // started by us in the tester
 void add_commands(CLI::App& app, Command& chosen);
 
 // Prints the sentence on stderr and gives the exit code of the contract: 2 for input that is wrong,
-// refused or missing (nothing was changed), 3 for a run that could not be completed.
+// refused or missing (nothing was changed), 3 for a run that could not be completed. For those that
+// go on after it: a command hands its error on to run_chosen().
 int complain(const Error& error);
 
 }  // namespace pathproof::cli

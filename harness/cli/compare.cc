@@ -33,27 +33,23 @@ Result<std::vector<compare::Report>> read_reports(const std::vector<std::string>
     return reports;
 }
 
-int run_compare(const CompareOptions& options) {
-    const auto reports = read_reports(options.reports);
-    if (!reports) {
-        return complain(reports.error());
-    }
-    const auto expected = Expected::read(options.views.baseline);
-    return expected ? compare_reports(*reports, *expected, options.views)
-                    : complain(expected.error());
+Result<int> run_compare(const CompareOptions& options) {
+    const auto reports = TRY(read_reports(options.reports));
+    const auto expected = TRY(Expected::read(options.views.baseline));
+    return compare_reports(reports, expected, options.views);
 }
 
 }  // namespace
 
-int compare_reports(const std::vector<compare::Report>& reports, const Expected& expected,
-                    const ComparisonViews& views) {
+Result<int> compare_reports(const std::vector<compare::Report>& reports, const Expected& expected,
+                            const ComparisonViews& views) {
     const compare::Report& before = reports.front();
     std::vector<compare::Compared> all;
     int code = 0;
     for (auto now = reports.begin() + 1; now != reports.end(); ++now) {
         if (const std::string why = compare::not_comparable(before.run, now->run); !why.empty()) {
-            return complain({ErrorCode::kFailed, fmt::format("{} and {} cannot be compared: {}",
-                                                             before.file, now->file, why)});
+            return fail(ErrorCode::kFailed, "{} and {} cannot be compared: {}", before.file,
+                        now->file, why);
         }
         all.push_back({&*now, compare::compare(before.run, now->run)});
         if (expected.baseline()) {
@@ -64,9 +60,7 @@ int compare_reports(const std::vector<compare::Report>& reports, const Expected&
         code = code == 1 || one == 1 ? 1 : std::max(code, one);
     }
     if (!views.html.empty()) {
-        if (const Status written = replace_file(views.html, compare::page(before, all)); !written) {
-            return complain(written.error());
-        }
+        TRY(replace_file(views.html, compare::page(before, all)));
     }
     if (views.json) {
         fmt::print("{}\n", process::to_text(compare::to_json(before, all), 2));

@@ -19,10 +19,10 @@ struct ComparisonViews {
     bool json = false;
 };
 
-// Says what changed from the first report to each of the others. Gives the exit code: 0 no worse, 1
-// worse, 2 bad input, 3 cannot be compared.
-int compare_reports(const std::vector<compare::Report>& reports, const Expected& expected,
-                    const ComparisonViews& views);
+// Says what changed from the first report to each of the others. Gives the exit code (0 no worse, 1
+// worse), or what went wrong.
+Result<int> compare_reports(const std::vector<compare::Report>& reports, const Expected& expected,
+                            const ComparisonViews& views);
 
 // --json, --html and --baseline.
 void add_comparison_options(CLI::App& command, ComparisonViews& views);

@@ -78,15 +78,12 @@ Result<std::vector<ManifestFile>> files_of(const TypedManifest& typed) {
     return files;
 }
 
-int run_manifest(const TypedManifest& typed) {
-    const auto options = options_of(typed);
-    const auto files = files_of(typed);
-    if (!options || !files) {
-        return complain(!options ? options.error() : files.error());
-    }
+Result<int> run_manifest(const TypedManifest& typed) {
+    const auto options = TRY(options_of(typed));
+    const auto files = TRY(files_of(typed));
     Output output;
-    for (const ManifestFile& file : *files) {
-        output.line() += kubernetes::fill_in(file.text, *options);
+    for (const ManifestFile& file : files) {
+        output.line() += kubernetes::fill_in(file.text, options);
     }
     output.flush();
     return kDone;
@@ -99,26 +96,20 @@ struct ServerOptions {
     std::optional<double> duration_s;
 };
 
-int run_server(const ServerOptions& options) {
-    const auto address = frame::parse_ip(options.address);
-    if (!address) {
-        return complain(address.error());
-    }
+Result<int> run_server(const ServerOptions& options) {
+    const auto address = TRY(frame::parse_ip(options.address));
     process::stop_on_signals();
-    const auto server = agent::DnsServer::start(
-        {.listen = {.address = *address, .port = options.port},
+    const auto server = TRY(agent::DnsServer::start(
+        {.listen = {.address = address, .port = options.port},
          .address = *frame::parse_ip("192.0.2.1"),
          .address6 = *frame::parse_ip("2001:db8::1"),
          .delay = std::chrono::milliseconds(static_cast<std::int64_t>(options.delay_ms))},
-        {.keep_log = true});
-    if (!server) {
-        return complain(server.error());
-    }
+        {.keep_log = true}));
     fmt::print(stderr, "pathproof: answering DNS queries at {}\n",
-               frame::to_string((*server)->endpoint()));
+               frame::to_string(server->endpoint()));
     std::size_t queries = 0;
     const auto deadline = inspect::Limits{.duration_s = options.duration_s, .count = {}}.deadline();
-    for (bool over = false; !over; queries += (*server)->take_log().size()) {
+    for (bool over = false; !over; queries += server->take_log().size()) {
         process::sleep_until(std::min(Clock::now() + 100ms, deadline));
         over = process::stopping() || Clock::now() >= deadline;
     }
@@ -192,27 +183,19 @@ json json_of(const kubernetes::PairFigures& figures, const frame::Endpoint& serv
             {"failed", failed}};
 }
 
-int run_client(const ClientOptions& typed) {
-    const auto server = frame::parse_ip(typed.server);
-    const auto name = frame::DnsName::from_text(typed.name);
-    if (!server || !name) {
-        return complain(!server ? server.error() : name.error());
-    }
+Result<int> run_client(const ClientOptions& typed) {
+    const auto server = TRY(frame::parse_ip(typed.server));
+    TRY(frame::DnsName::from_text(typed.name));
     process::stop_on_signals();
-    const DnsLoadOptions options{.server = {.address = *server, .port = typed.port},
+    const DnsLoadOptions options{.server = {.address = server, .port = typed.port},
                                  .name = typed.name,
                                  .asks = DnsLoadOptions::Asks::kPairTogether,
                                  .lookups = typed.pairs,
                                  .per_second = typed.rate,
                                  .timeout = milliseconds_of(typed.timeout_s)};
-    if (const auto waited = wait_for_server(options, typed.wait_s); !waited) {
-        return complain(waited.error());
-    }
-    const auto report = agent::dns_load(options);
-    if (!report) {
-        return complain(report.error());
-    }
-    const auto figures = kubernetes::judge_pairs(*report, typed.pairs);
+    TRY(wait_for_server(options, typed.wait_s));
+    const auto report = TRY(agent::dns_load(options));
+    const auto figures = kubernetes::judge_pairs(report, typed.pairs);
     Output output;
     output.line() += typed.json ? process::to_text(json_of(figures, options.server))
                                 : kubernetes::text_of(figures);

@@ -156,26 +156,20 @@ Result<Description> build(Build shape, const UpOptions& options) {
     return shape(*journal, options);
 }
 
-int up(Build shape, const UpOptions& options) {
-    const auto about = build(shape, options);
-    if (!about) {
-        return complain(about.error());
-    }
+Result<int> up(Build shape, const UpOptions& options) {
+    const auto about = TRY(build(shape, options));
     if (options.json) {
-        fmt::print("{}\n", process::to_text(about->facts));
+        fmt::print("{}\n", process::to_text(about.facts));
         return 0;
     }
-    fmt::print("{}  sudo pathproof lab down {}\n", about->text,
-               about->facts["run"].get<std::string>());
+    fmt::print("{}  sudo pathproof lab down {}\n", about.text,
+               about.facts["run"].get<std::string>());
     return 0;
 }
 
-int list(bool as_json) {
-    const auto runs = lab::list_runs();
-    if (!runs) {
-        return complain(runs.error());
-    }
-    for (const lab::RunInfo& run : *runs) {
+Result<int> list(bool as_json) {
+    const auto runs = TRY(lab::list_runs());
+    for (const lab::RunInfo& run : runs) {
         const std::string state = run_state_name(run.state);
         if (as_json) {
             fmt::print("{}\n", process::to_text(json{{"run", run.run_id},
@@ -189,7 +183,7 @@ int list(bool as_json) {
                        fmt::join(run.namespaces, " "));
         }
     }
-    if (runs->empty() && !as_json) {
+    if (runs.empty() && !as_json) {
         fmt::print("no lab is up\n");
     }
     return 0;
@@ -214,20 +208,14 @@ Result<std::vector<std::string>> labs_to_take_down(const std::optional<std::stri
     return kept;
 }
 
-int down(const std::optional<std::string>& run_id) {
-    const auto labs = labs_to_take_down(run_id);
-    if (!labs) {
-        return complain(labs.error());
-    }
-    if (labs->empty()) {
+Result<int> down(const std::optional<std::string>& run_id) {
+    const auto labs = TRY(labs_to_take_down(run_id));
+    if (labs.empty()) {
         fmt::print("no lab is up\n");
         return 0;
     }
-    const auto undone = lab::take_down(labs->front());
-    if (!undone) {
-        return complain(undone.error());
-    }
-    for (const std::string& sentence : *undone) {
+    const auto undone = TRY(lab::take_down(labs.front()));
+    for (const std::string& sentence : undone) {
         fmt::print("{}\n", sentence);
     }
     return 0;

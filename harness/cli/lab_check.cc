@@ -337,19 +337,15 @@ Result<int> check_all(LabFile file, const LabCheckOptions& options) {
                                                                               : 0;
 }
 
-int run_check(const LabCheckOptions& options) {
-    const auto file = lab::load_lab_file(options.path);
-    if (!file) {
-        return complain(file.error());
-    }
+Result<int> run_check(const LabCheckOptions& options) {
+    const auto file = TRY(lab::load_lab_file(options.path));
     if (!options.as_json) {
-        print_file(*file);
+        print_file(file);
     }
     if (options.file_only) {
         return 0;
     }
-    const auto code = check_all(*file, options);
-    return code ? *code : complain(code.error());
+    return check_all(file, options);
 }
 
 struct LabBindOptions {
@@ -390,12 +386,9 @@ Result<std::string> bind(const LabBindOptions& options) {
     return journal->run_id();
 }
 
-int run_bind(const LabBindOptions& options) {
-    const auto run = bind(options);
-    if (!run) {
-        return complain(run.error());
-    }
-    fmt::print("given back by  sudo pathproof lab down {}\n", *run);
+Result<int> run_bind(const LabBindOptions& options) {
+    const auto run = TRY(bind(options));
+    fmt::print("given back by  sudo pathproof lab down {}\n", run);
     return 0;
 }
 

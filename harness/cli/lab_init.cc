@@ -87,16 +87,13 @@ Status write_new(const std::string& path, const std::string& text) {
     return {};
 }
 
-int run_init(const LabInitOptions& options) {
+Result<int> run_init(const LabInitOptions& options) {
     if (access(options.path.c_str(), F_OK) == 0) {
-        return complain(write_new(options.path, "").error());
+        TRY(write_new(options.path, ""));
     }
-    const auto found = look_around(options);
-    const auto text = found ? lab::first_lab_file(*found) : pass_on(found.error());
-    const Status written = text ? write_new(options.path, *text) : pass_on(text.error());
-    if (!written) {
-        return complain(written.error());
-    }
+    const auto found = TRY(look_around(options));
+    const auto text = TRY(lab::first_lab_file(found));
+    TRY(write_new(options.path, text));
     fmt::print("wrote {}; look through it, then: pathproof lab check {}\n", options.path,
                options.path);
     return 0;

@@ -29,8 +29,8 @@ const char* on_or_off(bool on) {
     return on ? "on" : "off";
 }
 
-int show(const OffloadOptions& options) {
-    const Status done = process::in_netns(options.netns, [&]() -> Status {
+Result<int> show(const OffloadOptions& options) {
+    TRY(process::in_netns(options.netns, [&]() -> Status {
         const std::vector<agent::Feature> features = TRY(agent::read_features(options.device));
         for (const agent::Feature& feature : features) {
             if (options.json) {
@@ -44,8 +44,8 @@ int show(const OffloadOptions& options) {
             fmt::print("{}: {}{}\n", feature.name, on_or_off(feature.active), mark);
         }
         return {};
-    });
-    return done ? 0 : complain(done.error());
+    }));
+    return 0;
 }
 
 Result<std::vector<std::pair<std::string, bool>>> parse_settings(
@@ -74,22 +74,19 @@ void print_changes(const std::string& device, const std::vector<agent::FeatureCh
     }
 }
 
-int set(const OffloadOptions& options) {
-    const auto wanted = parse_settings(options.settings);
-    if (!wanted) {
-        return complain(wanted.error());
-    }
+Result<int> set(const OffloadOptions& options) {
+    const auto wanted = TRY(parse_settings(options.settings));
     if (const Status spare = lab::check_touchable(options.device, options.netns); !spare) {
-        return complain({spare.error().code,
-                         spare.error().message + " ('ethtool -K' changes it all the same)"});
+        return pass_on({spare.error().code,
+                        spare.error().message + " ('ethtool -K' changes it all the same)"});
     }
-    const Status done = process::in_netns(options.netns, [&]() -> Status {
+    TRY(process::in_netns(options.netns, [&]() -> Status {
         const std::vector<agent::FeatureChange> changes =
-            TRY(agent::change_features(options.device, *wanted));
+            TRY(agent::change_features(options.device, wanted));
         print_changes(options.device, changes);
         return {};
-    });
-    return done ? 0 : complain(done.error());
+    }));
+    return 0;
 }
 
 void add_show(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOptions>& options) {
@@ -113,17 +110,17 @@ void add_set(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOption
     command->callback([&chosen, options] { chosen = [options] { return set(*options); }; });
 }
 
-int check(const PortCheckOptions& port, DeviceCheckOptions device) {
+Result<int> check(const PortCheckOptions& port, DeviceCheckOptions device) {
     if (device.device.empty()) {
         return device.repeat == 1 ? run_port_check(port)
-                                  : complain({ErrorCode::kBadInput,
-                                              "--repeat goes with a network device of the kernel "
-                                              "only"});
+                                  : fail(ErrorCode::kBadInput,
+                                         "--repeat goes with a network device of the kernel only");
     }
     if (is_port_check(port)) {
-        return complain(
-            {ErrorCode::kBadInput, "name either a network device of the kernel (" + device.device +
-                                       ") or a DPDK port (--dpdk, --software-nic), not both"});
+        return fail(ErrorCode::kBadInput,
+                    "name either a network device of the kernel ({}) or a DPDK port (--dpdk, "
+                    "--software-nic), not both",
+                    device.device);
     }
     device.netns = port.netns;
     device.profile = port.profile;

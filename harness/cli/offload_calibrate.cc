@@ -168,18 +168,17 @@ calibration::CalibrationOptions options_of(const CalibrateOptions& options) {
     return wanted;
 }
 
-int calibrate(const CalibrateOptions& options) {
-    const auto result = calibration::calibrate(options_of(options));
-    if (!result) {
-        return complain(result.error());
-    }
+Result<int> calibrate(const CalibrateOptions& options) {
+    const auto result = TRY(calibration::calibrate(options_of(options)));
     if (options.json) {
-        fmt::print("{}\n", process::to_text(document(*result)));
+        fmt::print("{}\n", process::to_text(document(result)));
     } else {
-        fmt::print("{}\n{}{}", full_text(*result), summary_text(*result), failures_text(*result));
+        fmt::print("{}\n{}{}", full_text(result), summary_text(result), failures_text(result));
     }
-    const Status written = options.out.empty() ? Status() : write_out(*result, options.out);
-    return !written ? complain(written.error()) : result->passed() ? 0 : 1;
+    if (!options.out.empty()) {
+        TRY(write_out(result, options.out));
+    }
+    return result.passed() ? 0 : 1;
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "harness/agent/ethtool.h"
 #include "harness/cli/asked.h"
 #include "harness/cli/baseline.h"
-#include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/cli/truth_text.h"
 #include "harness/lab/machine_use.h"
@@ -228,7 +227,7 @@ Status choose_device(SessionOptions& session) {
     return {};
 }
 
-int run_device_check(const DeviceCheckOptions& options) {
+Result<int> run_device_check(const DeviceCheckOptions& options) {
     verdict::RunOptions asked = options;
     asked.scenarios = {"offload-truth"};
     const auto print = [&](const verdict::RunResult& result, const std::string& report) {

@@ -41,8 +41,8 @@ Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable,
 
 // DEV, --tester, --tester-netns and --repeat.
 void declare_device_check(CLI::App& check, DeviceCheckOptions& options);
-// Gives the exit status: 0 nothing wrong, 1 a defect, 2 refused or bad input, 3 not measured.
-int run_device_check(const DeviceCheckOptions& options);
+// Gives the exit code: 0 nothing wrong, 1 a defect, 3 not measured; or what went wrong.
+Result<int> run_device_check(const DeviceCheckOptions& options);
 
 // The device that session.asked names, and the far end of its cable.
 Status choose_device(SessionOptions& session);

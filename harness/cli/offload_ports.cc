@@ -12,7 +12,6 @@
 #include "dataplane/softnic/engine.h"
 #include "dataplane/softnic/faults.h"
 #include "harness/cli/baseline.h"
-#include "harness/cli/commands.h"
 #include "harness/cli/port_journal.h"
 #include "harness/cli/session.h"
 #include "harness/cli/truth_text.h"
@@ -106,13 +105,10 @@ Result<Tester> start_tester(const PortCheckOptions& options) {
         wanted.software_nic = tester::SoftwareNic{options.faults, options.seed};
         return open_ports(wanted, {});
     }
-    auto device = tester::choose_port(options.device, options.netns);
-    auto far = far_port(options);
-    if (!device || !far) {
-        return pass_on(device ? far.error() : device.error());
-    }
-    device->offloads = tester::PortOffloads::kAll;
-    wanted.ports = {std::move(*device), std::move(*far)};
+    auto device = TRY(tester::choose_port(options.device, options.netns));
+    auto far = TRY(far_port(options));
+    device.offloads = tester::PortOffloads::kAll;
+    wanted.ports = {std::move(device), std::move(far)};
     std::vector<tester::PortRequest> there = wanted.ports;
     // The interface of net_tap comes and goes with its port.
     std::erase_if(there, [&](const tester::PortRequest& port) {
@@ -285,23 +281,15 @@ bool is_port_check(const PortCheckOptions& options) {
            !options.faults.empty();
 }
 
-int run_port_check(const PortCheckOptions& options) {
-    if (const Status fitting = check_options(options); !fitting) {
-        return complain(fitting.error());
-    }
-    const auto expected = Expected::read(options.baseline);
-    if (!expected) {
-        return complain(expected.error());
-    }
-    auto run = check(options);
-    if (!run) {
-        return complain(run.error());
-    }
+Result<int> run_port_check(const PortCheckOptions& options) {
+    TRY(check_options(options));
+    const auto expected = TRY(Expected::read(options.baseline));
+    auto run = TRY(check(options));
     const int exit_code =
-        options.views.write(*run, expected->judge(*run, verdict::exit_code(run->verdict)));
-    return conclude(*run, options.out, exit_code, [&](const std::string&) {
-        if (!options.views.print(*run, exit_code)) {
-            print_run(*run, options.json);
+        options.views.write(run, expected.judge(run, verdict::exit_code(run.verdict)));
+    return conclude(run, options.out, exit_code, [&](const std::string&) {
+        if (!options.views.print(run, exit_code)) {
+            print_run(run, options.json);
         }
     });
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/result.h"
 #include "harness/cli/views.h"
 
 namespace CLI {
@@ -39,7 +40,7 @@ void declare_port_check(CLI::App& check, PortCheckOptions& options);
 // Whether one of them was given.
 bool is_port_check(const PortCheckOptions& options);
 
-// Gives the exit code: 0 no defect, 1 defects, 2 bad input, 3 incomplete.
-int run_port_check(const PortCheckOptions& options);
+// Gives the exit code: 0 no defect, 1 defects, 3 incomplete; or what went wrong.
+Result<int> run_port_check(const PortCheckOptions& options);
 
 }  // namespace pathproof::cli

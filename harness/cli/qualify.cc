@@ -40,7 +40,7 @@ Result<SessionOptions> qualify_session(const QualifyOptions& options) {
     return session;
 }
 
-int run_qualify(const QualifyOptions& options) {
+Result<int> run_qualify(const QualifyOptions& options) {
     const auto print = [](const verdict::RunResult& result, const std::string& report) {
         fmt::print("{}",
                    report::summary(result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi

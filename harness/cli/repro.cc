@@ -30,17 +30,13 @@ struct ReproOptions : verdict::RunOptions {
     bool json = false;
 };
 
-int run_repro(const ReproOptions& options) {
-    const auto ids = scenario_ids(options.scenario);
-    if (!ids) {
-        return complain(ids.error());
-    }
-    if (ids->size() != 1) {
-        return complain(
-            {ErrorCode::kBadInput, "repro takes one scenario; qualify --only takes several"});
+Result<int> run_repro(const ReproOptions& options) {
+    const auto ids = TRY(scenario_ids(options.scenario));
+    if (ids.size() != 1) {
+        return fail(ErrorCode::kBadInput, "repro takes one scenario; qualify --only takes several");
     }
     verdict::RunOptions asked = options;
-    asked.scenarios = *ids;
+    asked.scenarios = ids;
     const auto print = [&](const verdict::RunResult& result, const std::string&) {
         fmt::print("{}", options.json ? process::to_text(report::to_json(result)) + "\n"
                                       : report::summary(result, isatty(STDOUT_FILENO) == 1

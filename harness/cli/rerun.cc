@@ -196,46 +196,29 @@ void tell_differences(const compare::Report& report, const SessionOptions& sessi
     }
 }
 
-int run_rerun(const RerunOptions& options) {
-    auto before = compare::read_report(options.report);
-    if (!before) {
-        return complain(before.error());
-    }
-    Status fit = check_repeatable(*before);
-    fit = fit ? check_folder(options.out, *before) : fit;
-    if (!fit) {
-        return complain(fit.error());
-    }
-    const auto expected = Expected::read(options.views.baseline);
-    if (!expected) {
-        return complain(expected.error());
-    }
-    const auto asked = asked_again(*before, options.ids);
-    if (!asked) {
-        return complain(asked.error());
-    }
-    auto session = session_of(*asked, before->run.seed, options.out);
-    if (!session) {
-        return complain(session.error());
-    }
-    session->command =
+Result<int> run_rerun(const RerunOptions& options) {
+    auto before = TRY(compare::read_report(options.report));
+    TRY(check_repeatable(before));
+    TRY(check_folder(options.out, before));
+    const auto expected = TRY(Expected::read(options.views.baseline));
+    const auto asked = TRY(asked_again(before, options.ids));
+    auto session = TRY(session_of(asked, before.run.seed, options.out));
+    session.command =
         fmt::format("pathproof rerun {}{}{} --out {}", options.report,
                     options.ids.empty() ? "" : " ", fmt::join(options.ids, " "), options.out);
-    tell_differences(*before, *session);
-    auto result = run_session(*session);
-    if (!result) {
-        return complain(result.error());
-    }
-    static_cast<void>(expected->judge(*result, 0));
-    const int run_code = exit_code_of(*result);
-    std::erase_if(before->run.scenarios, [&](const verdict::ScenarioResult& scenario) {
-        return std::ranges::find(asked->scenarios, scenario.id) == asked->scenarios.end();
+    tell_differences(before, session);
+    auto result = TRY(run_session(session));
+    static_cast<void>(expected.judge(result, 0));
+    const int run_code = exit_code_of(result);
+    std::erase_if(before.run.scenarios, [&](const verdict::ScenarioResult& scenario) {
+        return std::ranges::find(asked.scenarios, scenario.id) == asked.scenarios.end();
     });
     int compared = 3;
-    const int ended = conclude(*result, options.out, run_code, [&](const std::string& page) {
+    const int ended = conclude(result, options.out, run_code, [&](const std::string& page) {
         const fs::path folder = page.empty() ? fs::path(options.out) : fs::path(page).parent_path();
-        compared = compare_reports({*before, {(folder / "report.json").string(), *result}},
-                                   *expected, options.views);
+        const auto code = compare_reports({before, {(folder / "report.json").string(), result}},
+                                          expected, options.views);
+        compared = code ? *code : complain(code.error());
     });
     return ended == 3 && run_code != 3 ? 3 : compared;
 }

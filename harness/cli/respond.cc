@@ -152,41 +152,32 @@ Result<traffic::ResponderOptions> responder_options(const RespondOptions& option
     return made;
 }
 
-int run(const RespondOptions& options) {
-    const auto responder = responder_options(options);
-    if (!responder) {
-        return complain(responder.error());
-    }
+Result<int> run(const RespondOptions& options) {
+    const auto responder = TRY(responder_options(options));
     const auto lcores = static_cast<std::uint16_t>(options.cpus.size());
     const std::uint16_t queues = options.queues == 0 ? lcores : options.queues;
     if (queues < lcores) {
-        return complain({ErrorCode::kBadInput,
-                         fmt::format("--queues {} is fewer than the {} CPUs of --cpu: each lcore "
-                                     "needs a queue of its own",
-                                     queues, lcores)});
+        return fail(ErrorCode::kBadInput,
+                    "--queues {} is fewer than the {} CPUs of --cpu: each lcore "
+                    "needs a queue of its own",
+                    queues, lcores);
     }
     const std::atomic<bool>& stop = process::stop_on_signals();
-    Result<DataPorts> data = DataPorts::open(
+    DataPorts data = TRY(DataPorts::open(
         {.ports = {{.port = options.port, .rx_queues = queues, .tx_queues = queues}},
          .netns = options.netns,
-         .cpus = options.cpus});
-    if (!data) {
-        return complain(data.error());
-    }
-    port::Port& port = data->ports.front();
+         .cpus = options.cpus}));
+    port::Port& port = data.ports.front();
     const port::PortInfo& info = port.info();
     fmt::print(stderr, "answering on {} ({}){}\n", info.name, info.driver,
                options.seconds > 0 ? "" : "; Ctrl-C ends it");
     const traffic::RespondPlan plan{
-        .responder = *responder, .duration = nanoseconds_of(options.seconds), .workers = lcores};
-    auto report = traffic::run_responder(data->eal, port, plan, stop);
-    if (!report) {
-        return complain(report.error());
-    }
-    std::ranges::copy(data->objections, std::back_inserter(report->objections));
-    fmt::print("{}", options.json ? process::to_text(respond_json(*report, info)) + "\n"
-                                  : respond_table(*report, info));
-    return report->objections.empty() ? 0 : 3;
+        .responder = responder, .duration = nanoseconds_of(options.seconds), .workers = lcores};
+    auto report = TRY(traffic::run_responder(data.eal, port, plan, stop));
+    std::ranges::copy(data.objections, std::back_inserter(report.objections));
+    fmt::print("{}", options.json ? process::to_text(respond_json(report, info)) + "\n"
+                                  : respond_table(report, info));
+    return report.objections.empty() ? 0 : 3;
 }
 
 }  // namespace

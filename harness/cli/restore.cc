@@ -79,30 +79,24 @@ void name_what_stays() {
     }
 }
 
-int restore(Form form) {
-    const auto restored = lab::restore_all();
-    if (!restored) {
-        return complain(restored.error());
-    }
-    print(*restored, form);
+Result<int> restore(Form form) {
+    const auto restored = TRY(lab::restore_all());
+    print(restored, form);
     if (form != Form::kJson) {
         name_what_stays();
     }
     return 0;
 }
 
-int forget(const std::string& run_id) {
+Result<int> forget(const std::string& run_id) {
     if (run_id.empty()) {
-        return complain({ErrorCode::kBadInput, "--forget '' names no run; without a name: all"});
+        return fail(ErrorCode::kBadInput, "--forget '' names no run; without a name: all");
     }
-    const auto said = lab::forget(run_id == "all" ? "" : run_id);
-    if (!said) {
-        return complain(said.error());
-    }
-    for (const std::string& sentence : *said) {
+    const auto said = TRY(lab::forget(run_id == "all" ? "" : run_id));
+    for (const std::string& sentence : said) {
         fmt::print("{}\n", sentence);
     }
-    if (said->empty()) {
+    if (said.empty()) {
         fmt::print("nothing had to be forgotten\n");
     }
     return 0;

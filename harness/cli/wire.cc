@@ -72,30 +72,20 @@ Result<Started> start(const WireOptions& options) {
     return Started{std::move(journal), std::move(tester)};
 }
 
-int run(const WireOptions& options) {
+Result<int> run(const WireOptions& options) {
     process::stop_on_signals();
-    if (const Status writable = tester::check_evidence_path(options.capture); !writable) {
-        return complain(writable.error());
-    }
-    const auto started = start(options);
-    if (!started) {
-        return complain(started.error());
-    }
-    tester::Client* tester = started->tester.get();
+    TRY(tester::check_evidence_path(options.capture));
+    const auto started = TRY(start(options));
+    tester::Client* tester = started.tester.get();
     const auto& ports = tester->ports();
     fmt::print(stderr, "wire {} <-> {} ({}, {}), mode {}{}\n", ports[0].name, ports[1].name,
                ports[0].driver, tester->dpdk_version(), softnic::name(options.mode),
                options.seconds > 0 ? "" : "; Ctrl-C ends it");
-    if (const Status ended = wait_for_end(*tester, options); !ended) {
-        return complain(ended.error());
-    }
-    const auto report = tester->stop_wire(options.capture);
-    if (!report) {
-        return complain(report.error());
-    }
-    fmt::print("{}", options.json ? process::to_text(tester::wire_summary(*report, ports)) + "\n"
-                                  : tester::wire_table(*report, ports));
-    return report->objections.empty() ? 0 : 3;
+    TRY(wait_for_end(*tester, options));
+    const auto report = TRY(tester->stop_wire(options.capture));
+    fmt::print("{}", options.json ? process::to_text(tester::wire_summary(report, ports)) + "\n"
+                                  : tester::wire_table(report, ports));
+    return report.objections.empty() ? 0 : 3;
 }
 
 }  // namespace

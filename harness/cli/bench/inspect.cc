@@ -94,10 +94,8 @@ BenchRun inspect_run(const InspectOptions& options) {
     return run;
 }
 
-int run_inspect(const InspectOptions& options) {
-    if (const Status allowed = lab::needs_root("'pathproof bench inspect'"); !allowed) {
-        return complain(allowed.error());
-    }
+Result<int> run_inspect(const InspectOptions& options) {
+    TRY(lab::needs_root("'pathproof bench inspect'"));
     return run_bench(options.bench, inspect_run(options));
 }
 

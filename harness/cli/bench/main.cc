@@ -8,7 +8,7 @@
 namespace pathproof::cli {
 namespace {
 
-int run_all(const BenchOptions& options) {
+Result<int> run_all(const BenchOptions& options) {
     BenchRun all = dataplane_run(options);
     const BenchRun inspect = inspect_run(options);
     all.name = "all";

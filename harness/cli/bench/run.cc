@@ -212,24 +212,17 @@ std::string measured_program() {
     return own.substr(0, own.rfind("-bench"));
 }
 
-int run_bench(const BenchOptions& options, const BenchRun& run) {
-    if (const Status ready = prepare(options); !ready) {
-        return complain(ready.error());
-    }
+Result<int> run_bench(const BenchOptions& options, const BenchRun& run) {
+    TRY(prepare(options));
     tell_budget(run);
-    const auto measured = measure(run);
-    if (!measured) {
-        return complain(measured.error());
-    }
-    const std::string machine = process::to_text(json(measured->result), 2) + "\n";
-    const std::string table = to_text(measured->result);
-    const int exit_code = measured->whole ? 0 : 3;
+    const auto measured = TRY(measure(run));
+    const std::string machine = process::to_text(json(measured.result), 2) + "\n";
+    const std::string table = to_text(measured.result);
     fmt::print("{}", options.json ? machine : table);
-    if (options.out_dir.empty()) {
-        return exit_code;
+    if (!options.out_dir.empty()) {
+        TRY(write_files(options.out_dir, machine, table));
     }
-    const Status written = write_files(options.out_dir, machine, table);
-    return written ? exit_code : complain(written.error());
+    return measured.whole ? 0 : 3;
 }
 
 }  // namespace pathproof::cli

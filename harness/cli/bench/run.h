@@ -52,9 +52,9 @@ struct BenchRun {
 };
 
 // Says how long it will take, runs the steps one after the other, prints and writes the result;
-// gives the exit code: 3 when an experiment or a lane failed. Without the privileges for namespaces
-// the steps run without a journal.
-int run_bench(const BenchOptions& options, const BenchRun& run);
+// gives the exit code (3 when an experiment or a lane failed), or what went wrong. Without the
+// privileges for namespaces the steps run without a journal.
+Result<int> run_bench(const BenchOptions& options, const BenchRun& run);
 
 // The two halves, as they are without their options; and their commands.
 BenchRun inspect_run(const BenchOptions& options);

@@ -17,34 +17,19 @@ namespace {
 
 using nlohmann::json;
 
-int answer(const Result<std::string>& said) {
-    if (!said) {
-        return complain(said.error());
-    }
-    fmt::print("{}\n", *said);
-    return 0;
+std::string to_text(const bench::Drained& drained) {
+    return process::to_text(json{{"messages", drained.messages}, {"bytes", drained.bytes}});
 }
 
-Result<std::string> text_of(const Result<bench::Drained>& drained) {
-    if (!drained) {
-        return pass_on(drained.error());
-    }
-    return process::to_text(json{{"messages", drained->messages}, {"bytes", drained->bytes}});
-}
-
-Result<std::string> text_of(const Result<bench::Flooded>& flooded) {
-    if (!flooded) {
-        return pass_on(flooded.error());
-    }
-    return process::to_text(json{{"sent", flooded->sent}, {"seconds", flooded->seconds}});
+std::string to_text(const bench::Flooded& flooded) {
+    return process::to_text(json{{"sent", flooded.sent}, {"seconds", flooded.seconds}});
 }
 
 template <typename Outcome>
-Result<std::string> text_of(const Result<Outcome>& outcome) {
-    if (!outcome) {
-        return pass_on(outcome.error());
-    }
-    return to_text(*outcome);
+Result<int> answer(Result<Outcome> outcome) {
+    const auto said = TRY(std::move(outcome));
+    fmt::print("{}\n", to_text(said));
+    return 0;
 }
 
 template <typename Parse, typename Run>
@@ -53,9 +38,9 @@ void add_job_worker(CLI::App& worker, Command& chosen, const char* name, Parse p
     CLI::App* command = worker.add_subcommand(name);
     command->add_option("job", *text)->required();
     command->callback([&chosen, text, parse, run] {
-        chosen = [text, parse, run] {
-            const auto job = parse(*text);
-            return job ? answer(text_of(run(*job))) : complain(job.error());
+        chosen = [text, parse, run]() -> Result<int> {
+            const auto job = TRY(parse(*text));
+            return answer(run(job));
         };
     });
 }
@@ -71,8 +56,7 @@ void add_flood(CLI::App& worker, Command& chosen) {
     flood->add_option("--first-flow", plan->first_flow);
     flood->add_option("--flows", plan->flows)->required();
     flood->add_option("--rate", plan->flows_per_second);
-    flood->callback(
-        [&chosen, plan] { chosen = [plan] { return answer(text_of(bench::flood(*plan))); }; });
+    flood->callback([&chosen, plan] { chosen = [plan] { return answer(bench::flood(*plan)); }; });
 }
 
 }  // namespace
@@ -82,9 +66,9 @@ void add_bench_workers(CLI::App& app, Command& chosen) {
     worker->group("");
     worker->require_subcommand(1);
     worker->add_subcommand("drain")->callback(
-        [&chosen] { chosen = [] { return answer(text_of(bench::drain_table())); }; });
+        [&chosen] { chosen = [] { return answer(bench::drain_table()); }; });
     worker->add_subcommand("null")->callback(
-        [&chosen] { chosen = [] { return answer(text_of(bench::dump_to_nothing())); }; });
+        [&chosen] { chosen = [] { return answer(bench::dump_to_nothing()); }; });
     add_flood(*worker, chosen);
     add_job_worker(*worker, chosen, "load", bench::parse_load_job, bench::run_load_job);
     add_job_worker(*worker, chosen, "verify", bench::parse_load_job, bench::run_verify_job);

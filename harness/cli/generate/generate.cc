@@ -152,15 +152,13 @@ class Generation {
         return ready ? give_order() : ready;
     }
 
-    int carry_out(const std::atomic<bool>& stop) {
+    Result<int> carry_out(const std::atomic<bool>& stop) {
         std::optional<ProgressWatcher> watcher;
         watcher.emplace(*run_, options_.json ? ProgressForm::kJson : ProgressForm::kText);
-        auto report = run_->run(order_, stop);
+        auto ran = run_->run(order_, stop);
         watcher.reset();
-        if (!report) {
-            return complain(report.error());
-        }
-        const GenerateResult result{.report = std::move(*report),
+        auto report = TRY(std::move(ran));
+        const GenerateResult result{.report = std::move(report),
                                     .sending = lanes_->sending().info(),
                                     .receiving = lanes_->receiving().info(),
                                     .frames_in_unit = options_.traffic.frames_in_unit(),
@@ -171,9 +169,7 @@ class Generation {
                                     .wrong_frames = run_->take_wrong_frames(),
                                     .repeat = typed_command()};
         print(result, options_.json);
-        if (Status kept = keep_evidence(result); !kept) {
-            return complain(kept.error());
-        }
+        TRY(keep_evidence(result));
         return result.conclusive() ? 0 : 3;
     }
 
@@ -265,12 +261,10 @@ class Generation {
     load::TrialOrder order_;
 };
 
-int run(const GenerateOptions& options) {
+Result<int> run(const GenerateOptions& options) {
     const std::atomic<bool>& stop = process::stop_on_signals();
     Generation generation(options);
-    if (const Status ready = generation.prepare(); !ready) {
-        return complain(ready.error());
-    }
+    TRY(generation.prepare());
     return generation.carry_out(stop);
 }
 

@@ -188,7 +188,7 @@ void put(Output& output, const BackendReport& report, std::int64_t time_ns, Form
     output.flush();
 }
 
-int run_once(const BackendOptions& options, const netfilter::Filter& filter) {
+Result<int> run_once(const BackendOptions& options, const netfilter::Filter& filter) {
     // What a dump shows as unanswered counts as such: how long it has waited is not in it.
     BackendTableOptions table_options{.rules = options.rules()};
     table_options.rules.patience_ns = 0;
@@ -199,37 +199,32 @@ int run_once(const BackendOptions& options, const netfilter::Filter& filter) {
     BackendTable table(table_options);
     const std::int64_t now_ns = realtime_ns();
     const auto read =
-        netfilter::dump(options.common.netns, filter, [&](const netfilter::Entry& entry) {
+        TRY(netfilter::dump(options.common.netns, filter, [&](const netfilter::Entry& entry) {
             table.seed(entry, now_ns);
             return process::stopping() ? netfilter::Next::kStop : netfilter::Next::kContinue;
-        });
-    if (!read) {
-        return complain(read.error());
-    }
+        }));
     BackendReport report = table.report(now_ns);
     report.refusals_source =
         "one dump tells neither refusals from silence nor flows that have just begun from "
         "unanswered ones, and does not show flows that a reset ended: see --watch";
     Output output;
     put(output, report, now_ns, options.common.format());
-    return process::stopping() || read->interrupted ? kIncomplete : kDone;
+    return process::stopping() || read.interrupted ? kIncomplete : kDone;
 }
 
-int run_watching(const BackendOptions& options, const netfilter::Filter& filter) {
-    auto started = Monitor::start({.netns = options.common.netns,
-                                   .filter = filter,
-                                   .untranslated = options.all ? Part::kFollow : Part::kLeave,
-                                   .rules = options.rules()});
-    if (!started) {
-        return complain(started.error());
-    }
+Result<int> run_watching(const BackendOptions& options, const netfilter::Filter& filter) {
+    const auto monitor =
+        TRY(Monitor::start({.netns = options.common.netns,
+                            .filter = filter,
+                            .untranslated = options.all ? Part::kFollow : Part::kLeave,
+                            .rules = options.rules()}));
     Output output;
     const auto start = Clock::now();
     std::uint64_t overruns = 0;
     std::string failure;
     for (std::uint64_t round = 1; !options.count || round <= *options.count; ++round) {
         process::sleep_until(start + nanoseconds_of(*options.watch_s * static_cast<double>(round)));
-        const Snapshot snapshot = (*started)->snapshot();
+        const Snapshot snapshot = monitor->snapshot();
         put(output, snapshot.backends, snapshot.time_ns, options.common.format());
         overruns = snapshot.events.overruns;
         failure = snapshot.failure;
@@ -247,13 +242,10 @@ int run_watching(const BackendOptions& options, const netfilter::Filter& filter)
     return failure.empty() ? kDone : kIncomplete;
 }
 
-int run_backends(const BackendOptions& options) {
-    const auto filter = netfilter::parse_filter(options.words);
-    if (!filter) {
-        return complain(filter.error());
-    }
+Result<int> run_backends(const BackendOptions& options) {
+    const auto filter = TRY(netfilter::parse_filter(options.words));
     process::stop_on_signals();
-    return options.watch_s ? run_watching(options, *filter) : run_once(options, *filter);
+    return options.watch_s ? run_watching(options, filter) : run_once(options, filter);
 }
 
 }  // namespace

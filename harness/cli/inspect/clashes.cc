@@ -119,30 +119,19 @@ class ClashWatch {
                 .late_answer = {}}),
           counter_(realtime_ns()) {}
 
-    int run() {
+    Result<int> run() {
         // The counters are read before listening begins and after the time has ended: no clash
         // that is found can be missing in them.
-        const auto before = cpu_stats(options_.common.netns);
-        if (!before) {
-            return complain(before.error());
-        }
-        auto started = netfilter::Watcher::start({.netns = options_.common.netns});
-        if (!started) {
-            return complain(started.error());
-        }
-        watcher_ = std::move(*started);
+        const auto before = TRY(cpu_stats(options_.common.netns));
+        watcher_ = TRY(netfilter::Watcher::start({.netns = options_.common.netns}));
         fmt::print(stderr, "pathproof: listening for clashes\n");
-        if (const auto watched = watch(options_.limits.deadline()); !watched) {
-            return complain(watched.error());
-        }
-        const auto balance = balance_at_end(*before);
+        TRY(watch(options_.limits.deadline()));
+        auto ended = balance_at_end(before);
         output_.flush();
-        if (!balance) {
-            return complain(balance.error());
-        }
-        show_summary(*balance);
+        const auto balance = TRY(std::move(ended));
+        show_summary(balance);
         output_.flush();
-        const bool incomplete = balance->overruns > 0 || watcher_->totals().unreadable > 0;
+        const bool incomplete = balance.overruns > 0 || watcher_->totals().unreadable > 0;
         return incomplete ? kIncomplete : kDone;
     }
 
@@ -200,13 +189,9 @@ class ClashWatch {
         }
         monitor::ClashBalance balance{.resolved = total(delta(before, *after), "clash_resolve"),
                                       .resolved_known = has_counter(*after, "clash_resolve")};
-        const auto size = table_size(options_.common.netns);
-        const auto listed = read_table();
-        if (!size || !listed) {
-            return pass_on(size ? listed.error() : size.error());
-        }
-        balance.entries = size->entries;
-        balance.listed = *listed;
+        const auto size = TRY(table_size(options_.common.netns));
+        balance.entries = size.entries;
+        balance.listed = TRY(read_table());
         TRY(let_hidden_ones_go());
         counter_.fill(balance);
         balance.overruns = watcher_->totals().overruns;
@@ -302,13 +287,10 @@ class ClashWatch {
     std::optional<Clash> fresh_;
 };
 
-int run_clashes(const ClashOptions& options) {
-    const auto filter = parse_filter(options.words);
-    if (!filter) {
-        return complain(filter.error());
-    }
+Result<int> run_clashes(const ClashOptions& options) {
+    const auto filter = TRY(parse_filter(options.words));
     process::stop_on_signals();
-    return ClashWatch(options, *filter).run();
+    return ClashWatch(options, filter).run();
 }
 
 }  // namespace

@@ -204,20 +204,17 @@ void follow(drops::DropTracer& tracer, Output& output, const DropsOptions& optio
     }
 }
 
-int run_drops(const DropsOptions& options) {
+Result<int> run_drops(const DropsOptions& options) {
     process::stop_on_signals();
     const auto scope = options.all_namespaces ? drops::Scope::kMachine : drops::Scope::kNamespace;
-    auto tracer = drops::DropTracer::start({.netns = options.common.netns, .scope = scope});
-    if (!tracer) {
-        return complain(tracer.error());
-    }
+    auto tracer = TRY(drops::DropTracer::start({.netns = options.common.netns, .scope = scope}));
     const Counters before = netfilter::cpu_stats(options.common.netns);
     fmt::print(stderr, "pathproof: counting drops (skb:kfree_skb) of {}{}\n",
-               scope_text((*tracer)->poll(), options),
+               scope_text(tracer->poll(), options),
                options.duration_s ? "" : ", until interrupted");
     Output output;
-    follow(**tracer, output, options);
-    const drops::DropSummary summary = (*tracer)->stop();
+    follow(*tracer, output, options);
+    const drops::DropSummary summary = tracer->stop();
     const Counters after = netfilter::cpu_stats(options.common.netns);
     put_summary(output, summary, before, after, options);
     return summary.lost > 0 ? kIncomplete : kDone;

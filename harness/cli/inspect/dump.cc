@@ -94,43 +94,33 @@ Result<DumpSummary> put_count(const DumpCommand& command, const Filter& filter, 
     return summary;
 }
 
-int run(const DumpCommand& command, const Filter& filter, const Printer& printer) {
-    const auto before = table_size(command.common.netns);
-    if (!before) {
-        return complain(before.error());
-    }
+Result<int> run(const DumpCommand& command, const Filter& filter, const Printer& printer) {
+    const auto before = TRY(table_size(command.common.netns));
     process::stop_on_signals();
     Output output;
-    const auto summary = command.count ? put_count(command, filter, output)
-                                       : put_entries(command, filter, printer, output);
+    auto read = command.count ? put_count(command, filter, output)
+                              : put_entries(command, filter, printer, output);
     output.flush();
-    if (!summary) {
-        return complain(summary.error());
-    }
+    const auto summary = TRY(std::move(read));
     if (!command.count) {
         fmt::print(
-            stderr, "pathproof: {} entries shown{}\n", summary->entries,
+            stderr, "pathproof: {} entries shown{}\n", summary.entries,
             process::stopping() ? ", then interrupted: the table was not read to its end" : "");
     }
     const auto after = table_size(command.common.netns);
-    say_changes(*summary, *before, after ? *after : *before);
-    const bool incomplete = summary->unreadable > 0 || summary->interrupted || process::stopping();
+    say_changes(summary, before, after.value_or(before));
+    const bool incomplete = summary.unreadable > 0 || summary.interrupted || process::stopping();
     return incomplete ? kIncomplete : kDone;
 }
 
-int run_dump(const DumpCommand& command) {
-    const auto filter = parse_filter(command.words);
-    if (!filter) {
-        return complain(filter.error());
-    }
-    const auto printer = Printer::make(CsvFormat::Rows::kEntries, command.common, command.print);
-    if (!printer) {
-        return complain(printer.error());
-    }
+Result<int> run_dump(const DumpCommand& command) {
+    const auto filter = TRY(parse_filter(command.words));
+    const auto printer =
+        TRY(Printer::make(CsvFormat::Rows::kEntries, command.common, command.print));
     if (command.explain_filter) {
-        explain(*filter);
+        explain(filter);
     }
-    return run(command, *filter, *printer);
+    return run(command, filter, printer);
 }
 
 }  // namespace

@@ -174,42 +174,30 @@ Status follow(const Monitors& monitors, const ExportOptions& options, metrics::D
     }
 }
 
-int run_export(const ExportOptions& options) {
+Result<int> run_export(const ExportOptions& options) {
     if (options.help_metrics) {
         Output output;
         output.line() += metrics::describe_catalogue();
         output.flush();
         return kDone;
     }
-    const auto dialect = file_dialect(options.format);
-    if (!dialect) {
-        return complain(dialect.error());
-    }
+    const auto dialect = TRY(file_dialect(options.format));
     process::stop_on_signals();
-    const auto monitors = start_monitors(options);
-    if (!monitors) {
-        return complain(monitors.error());
-    }
+    const auto monitors = TRY(start_monitors(options));
     Complaints complaints;
     if (!options.cni_cache.empty()) {
         // The first time a cache that is not there is a wrong option.
         const auto cache = metrics::read_cni_cache(options.cni_cache);
         if (!cache) {
-            return complain({cache.error().code, "--cni-cache: " + cache.error().message});
+            return fail(cache.error(), "--cni-cache");
         }
-        tell_pods(*monitors, cache, complaints);
+        tell_pods(monitors, cache, complaints);
     }
     std::unique_ptr<metrics::HttpServer> server;
     if (options.listen || options.file.empty()) {
-        auto started = serve(*monitors, options.listen.value_or(kDefaultListen));
-        if (!started) {
-            return complain(started.error());
-        }
-        server = std::move(*started);
+        server = TRY(serve(monitors, options.listen.value_or(kDefaultListen)));
     }
-    if (auto followed = follow(*monitors, options, *dialect, complaints); !followed) {
-        return complain(followed.error());
-    }
+    TRY(follow(monitors, options, dialect, complaints));
     return complaints.any_failure() ? kIncomplete : kDone;
 }
 

@@ -52,12 +52,9 @@ void put_text(Output& output, const Hazard& hazard) {
     output.end_line();
 }
 
-int run_hazards(const CommonOptions& options) {
-    const auto facts = hazards::read_facts(options.netns);
-    if (!facts) {
-        return complain(facts.error());
-    }
-    const Findings findings = hazards::find_hazards(*facts);
+Result<int> run_hazards(const CommonOptions& options) {
+    const auto facts = TRY(hazards::read_facts(options.netns));
+    const Findings findings = hazards::find_hazards(facts);
     Output output;
     for (const Hazard& hazard : findings.hazards) {
         options.json ? put_json(output, json_of(hazard)) : put_text(output, hazard);

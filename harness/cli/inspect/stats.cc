@@ -178,7 +178,8 @@ class Changes {
 };
 
 // Changes over each interval, until interrupted or --count or --duration is reached.
-int follow_stats(const StatsOptions& options, std::vector<CpuStats> before, Output& output) {
+Result<int> follow_stats(const StatsOptions& options, std::vector<CpuStats> before,
+                         Output& output) {
     const auto start = Clock::now();
     const auto deadline = options.limits.deadline();
     auto sampled = start;
@@ -188,7 +189,7 @@ int follow_stats(const StatsOptions& options, std::vector<CpuStats> before, Outp
         process::sleep_until(std::min(next, deadline));
         const auto after = cpu_stats(options.common.netns);
         if (!after) {
-            return complain({ErrorCode::kUnavailable, after.error().message});
+            return fail(ErrorCode::kUnavailable, "{}", after.error().message);
         }
         const auto now = Clock::now();
         const Changes changes(delta(before, *after),
@@ -204,27 +205,18 @@ int follow_stats(const StatsOptions& options, std::vector<CpuStats> before, Outp
     return kDone;
 }
 
-int run_stats(const StatsOptions& options) {
+Result<int> run_stats(const StatsOptions& options) {
     process::stop_on_signals();
-    const auto stats = cpu_stats(options.common.netns);
-    if (!stats) {
-        return complain(stats.error());
-    }
-    const auto table = table_size(options.common.netns);
-    if (!table) {
-        return complain(table.error());
-    }
-    const auto limits = limits_of(options.common.netns);
-    if (!limits) {
-        return complain(limits.error());
-    }
+    const auto stats = TRY(cpu_stats(options.common.netns));
+    const auto table = TRY(table_size(options.common.netns));
+    const auto limits = TRY(limits_of(options.common.netns));
     Output output;
-    for (const CpuStats& cpu : *stats) {
+    for (const CpuStats& cpu : stats) {
         put(output, cpu, options.common.format());
     }
-    put_meanings(output, *stats, *table, *limits, options);
+    put_meanings(output, stats, table, limits, options);
     output.flush();
-    return options.interval_s ? follow_stats(options, *stats, output) : kDone;
+    return options.interval_s ? follow_stats(options, stats, output) : kDone;
 }
 
 }  // namespace

@@ -104,30 +104,19 @@ class Top {
     screen::ViewState state_;
 };
 
-int run_top(const TopOptions& options) {
-    if (const Status there = screen::Terminal::available(); !there) {
-        return complain(there.error());
-    }
-    const auto filter = netfilter::parse_filter(options.words);
-    if (!filter) {
-        return complain(filter.error());
-    }
+Result<int> run_top(const TopOptions& options) {
+    TRY(screen::Terminal::available());
+    const auto filter = TRY(netfilter::parse_filter(options.words));
     const auto interval = std::chrono::duration<double>(options.interval_s);
     catch_terminal_signals();
     const auto monitor =
-        start_monitor({.netns = options.netns,
-                       .filter = *filter,
-                       .counters_every = std::chrono::ceil<std::chrono::milliseconds>(interval),
-                       .drops = options.drops,
-                       .untranslated = options.untranslated});
-    if (!monitor) {
-        return complain(monitor.error());
-    }
-    const auto terminal = screen::Terminal::open();
-    if (!terminal) {
-        return complain(terminal.error());
-    }
-    Top(**monitor, **terminal, std::chrono::duration_cast<Clock::duration>(interval)).run();
+        TRY(start_monitor({.netns = options.netns,
+                           .filter = filter,
+                           .counters_every = std::chrono::ceil<std::chrono::milliseconds>(interval),
+                           .drops = options.drops,
+                           .untranslated = options.untranslated}));
+    const auto terminal = TRY(screen::Terminal::open());
+    Top(*monitor, *terminal, std::chrono::duration_cast<Clock::duration>(interval)).run();
     return kDone;
 }
 

@@ -51,14 +51,12 @@ class Watch {
     Watch(const WatchCommand& command, const Printer& printer)
         : command_(command), printer_(printer) {}
 
-    int run(Watcher& watcher) {
+    Result<int> run(Watcher& watcher) {
         printer_.put_header(output_);
         while (!finished()) {
             const auto polled = watcher.poll(wait(), sink_);
             output_.flush();
-            if (!polled) {
-                return complain(polled.error());
-            }
+            TRY(polled);
         }
         return end(watcher);
     }
@@ -98,14 +96,12 @@ class Watch {
     }
 
     // What had come in before the end is shown too.
-    int end(Watcher& watcher) {
+    Result<int> end(Watcher& watcher) {
         const auto finished = watcher.finish(sink_);
         const WatchTotals& totals = watcher.totals();
         printer_.put_summary(output_, totals);
         output_.flush();
-        if (!finished) {
-            return complain(finished.error());
-        }
+        TRY(finished);
         fmt::print(stderr,
                    "pathproof: {} events shown, {} overruns: {} NEW, {} UPDATE, {} DESTROY\n",
                    shown_, totals.overruns, totals.shown.created, totals.shown.updated,
@@ -133,35 +129,24 @@ class Watch {
     std::uint64_t shown_ = 0;
 };
 
-int run_watch(const WatchCommand& command) {
-    const auto filter = parse_filter(command.words);
-    if (!filter) {
-        return complain(filter.error());
-    }
-    const auto kinds = parse_kinds(command.kinds);
-    if (!kinds) {
-        return complain(kinds.error());
-    }
-    const auto printer = Printer::make(CsvFormat::Rows::kEvents, command.common, command.print);
-    if (!printer) {
-        return complain(printer.error());
-    }
+Result<int> run_watch(const WatchCommand& command) {
+    const auto filter = TRY(parse_filter(command.words));
+    const auto kinds = TRY(parse_kinds(command.kinds));
+    const auto printer =
+        TRY(Printer::make(CsvFormat::Rows::kEvents, command.common, command.print));
     process::stop_on_signals();
-    auto watcher = Watcher::start(
+    auto watcher = TRY(Watcher::start(
         {.netns = command.common.netns,
-         .filter = *filter,
-         .kinds = *kinds,
+         .filter = filter,
+         .kinds = kinds,
          .receive_buffer_bytes = command.buffer_bytes,
-         .state = command.no_state ? WatchOptions::State::kNone : WatchOptions::State::kKeep});
-    if (!watcher) {
-        return complain(watcher.error());
-    }
+         .state = command.no_state ? WatchOptions::State::kNone : WatchOptions::State::kKeep}));
     fmt::print(stderr, "pathproof: listening with a receive buffer of {} KiB\n",
-               (*watcher)->receive_buffer_bytes() / 1024);
-    if (const std::string& unheard = (*watcher)->unheard(); !unheard.empty()) {
+               watcher->receive_buffer_bytes() / 1024);
+    if (const std::string& unheard = watcher->unheard(); !unheard.empty()) {
         fmt::print(stderr, "pathproof: {}\n", unheard);
     }
-    return Watch(command, *printer).run(**watcher);
+    return Watch(command, printer).run(*watcher);
 }
 
 }  // namespace

@@ -38,11 +38,10 @@ class Why {
   public:
     Why(const WhyOptions& options, const Tuple& tuple) : options_(options), tuple_(tuple) {}
 
-    int run() {
-        if (const auto watched = watch(); !watched) {
-            output_.flush();
-            return complain(watched.error());
-        }
+    Result<int> run() {
+        const Status watched = watch();
+        output_.flush();
+        TRY(watched);
         const bool counted = tracer_ != nullptr;
         const std::vector<drops::DropCount> dropped =
             counted ? tracer_->stop().counts : std::vector<drops::DropCount>{};
@@ -138,13 +137,10 @@ class Why {
     std::optional<monitor::FlowStory> story_;
 };
 
-int run_why(const WhyOptions& options) {
-    const auto tuple = parse_flow(options.words);
-    if (!tuple) {
-        return complain(tuple.error());
-    }
+Result<int> run_why(const WhyOptions& options) {
+    const auto tuple = TRY(parse_flow(options.words));
     process::stop_on_signals();
-    return Why(options, *tuple).run();
+    return Why(options, tuple).run();
 }
 
 }  // namespace

@@ -94,32 +94,26 @@ void print_quirk(const Quirk& quirk, const Running& running, bool json) {
                quirk.erratum.empty() ? "" : "; ", quirk.erratum);
 }
 
-int check(const CheckOptions& options) {
-    const auto device = read_target(options.target);
-    if (!device) {
-        return complain(device.error());
-    }
-    const auto profile = chosen_profile(options, *device);
-    if (!profile) {
-        return complain(profile.error());
-    }
+Result<int> check(const CheckOptions& options) {
+    const auto device = TRY(read_target(options.target));
+    const auto profile = TRY(chosen_profile(options, device));
     if (!options.json) {
         fmt::print("{:<14} {:<32} {:<26} {}\n", "result", "feature", "profile expects",
                    "device has");
     }
-    const auto findings = findings_of(*profile, *device);
+    const auto findings = findings_of(profile, device);
     for (const Finding& finding : findings) {
         print_finding(finding, options.json);
     }
-    for (const Quirk& quirk : profile->quirks) {
-        print_quirk(quirk, device->running, options.json);
+    for (const Quirk& quirk : profile.quirks) {
+        print_quirk(quirk, device.running, options.json);
     }
     const bool agreed = agrees(findings);
-    const std::string version = device->running.dpdk.empty() ? "Linux " + device->running.kernel
-                                                             : "DPDK " + device->running.dpdk;
-    fmt::print(stderr, "{} {} what profile {} ({}) expects, on {}{}\n", device->name,
-               agreed ? "offers" : "does not offer", profile->id, name(profile->maturity), version,
-               profile->tunnels.empty() ? "" : "; tunnel ports were not compared");
+    const std::string version = device.running.dpdk.empty() ? "Linux " + device.running.kernel
+                                                            : "DPDK " + device.running.dpdk;
+    fmt::print(stderr, "{} {} what profile {} ({}) expects, on {}{}\n", device.name,
+               agreed ? "offers" : "does not offer", profile.id, name(profile.maturity), version,
+               profile.tunnels.empty() ? "" : "; tunnel ports were not compared");
     return agreed ? 0 : 1;
 }
 

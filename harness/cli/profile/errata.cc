@@ -21,12 +21,9 @@ struct ErrataOptions {
     bool json = false;
 };
 
-int list(const ErrataOptions& options) {
-    const auto errata = load_errata(profile_directory());
-    if (!errata) {
-        return complain(errata.error());
-    }
-    for (const Erratum& erratum : *errata) {
+Result<int> list(const ErrataOptions& options) {
+    const auto errata = TRY(load_errata(profile_directory()));
+    for (const Erratum& erratum : errata) {
         if (options.json) {
             fmt::print("{}\n", process::to_text(brief(erratum)));
         } else {
@@ -100,15 +97,12 @@ void print_erratum(const Erratum& erratum) {
     print_line("file", erratum.file);
 }
 
-int show(const ErrataOptions& options) {
-    const auto erratum = find_erratum(profile_directory(), options.id);
-    if (!erratum) {
-        return complain(erratum.error());
-    }
+Result<int> show(const ErrataOptions& options) {
+    const auto erratum = TRY(find_erratum(profile_directory(), options.id));
     if (options.json) {
-        fmt::print("{}\n", process::to_text(in_full(*erratum)));
+        fmt::print("{}\n", process::to_text(in_full(erratum)));
     } else {
-        print_erratum(*erratum);
+        print_erratum(erratum);
     }
     return 0;
 }
@@ -136,26 +130,18 @@ void print_match(const ErratumMatch& match, bool json) {
     fmt::print("{}\n", process::to_text(line));
 }
 
-int match(const ErrataOptions& options) {
-    const auto signature = parse_signature(options.signature);
-    if (!signature) {
-        return complain(signature.error());
-    }
+Result<int> match(const ErrataOptions& options) {
+    const auto signature = TRY(parse_signature(options.signature));
     Sighting sighting = options.sighting;
-    sighting.signature = *signature;
+    sighting.signature = signature;
     if (options.tunnel_port != 0) {
         sighting.tunnel_port = options.tunnel_port;
     }
     for (const std::string& condition : sighting.conditions) {
-        if (const Status known = check_condition(condition); !known) {
-            return complain(known.error());
-        }
+        TRY(check_condition(condition));
     }
-    const auto errata = load_errata(profile_directory());
-    if (!errata) {
-        return complain(errata.error());
-    }
-    const auto matches = match_errata(*errata, sighting);
+    const auto errata = TRY(load_errata(profile_directory()));
+    const auto matches = match_errata(errata, sighting);
     for (const ErratumMatch& one : matches) {
         print_match(one, options.json);
     }

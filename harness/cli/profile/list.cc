@@ -10,13 +10,10 @@
 namespace pathproof::cli::profiles {
 namespace {
 
-int list(const bool& json) {
+Result<int> list(const bool& json) {
     std::vector<Error> damaged;
-    const auto all = profile::load_each(profile::profile_directory(), damaged);
-    if (!all) {
-        return complain(all.error());
-    }
-    for (const profile::Profile& profile : *all) {
+    const auto all = TRY(profile::load_each(profile::profile_directory(), damaged));
+    for (const profile::Profile& profile : all) {
         if (json) {
             fmt::print("{}\n", process::to_text(brief(profile)));
         } else {

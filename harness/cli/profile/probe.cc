@@ -37,23 +37,18 @@ Status write(const std::string& path, const std::string& text) {
     return replace_file(path, text);
 }
 
-int probe(const ProbeOptions& options) {
-    const auto device = read_target(options.target);
-    if (!device) {
-        return complain(device.error());
-    }
+Result<int> probe(const ProbeOptions& options) {
+    const auto device = TRY(read_target(options.target));
     if (options.json) {
-        fmt::print("{}\n", process::to_text(of_device(*device)));
+        fmt::print("{}\n", process::to_text(of_device(device)));
         return 0;
     }
-    const std::string draft = profile::draft(*device, today());
+    const std::string draft = profile::draft(device, today());
     if (options.out.empty()) {
         fmt::print("{}", draft);
         return 0;
     }
-    if (const Status written = write(options.out, draft); !written) {
-        return complain(written.error());
-    }
+    TRY(write(options.out, draft));
     fmt::print(stderr, "{}: a draft; review it, then name it after its id\n", options.out);
     return 0;
 }

@@ -134,15 +134,12 @@ void print_profile(const Profile& profile) {
     }
 }
 
-int show(const ShowOptions& options) {
-    const auto profile = find_profile(profile_directory(), options.name);
-    if (!profile) {
-        return complain(profile.error());
-    }
+Result<int> show(const ShowOptions& options) {
+    const auto profile = TRY(find_profile(profile_directory(), options.name));
     if (options.json) {
-        fmt::print("{}\n", process::to_text(in_full(*profile)));
+        fmt::print("{}\n", process::to_text(in_full(profile)));
     } else {
-        print_profile(*profile);
+        print_profile(profile);
     }
     return 0;
 }

@@ -186,10 +186,7 @@ void add_kind(CLI::App& search, const SearchKind& kind, Command& chosen) {
     add_common_options(*command, *options);
     kind.add_options(*command, *options);
     command->callback([&chosen, &kind, options] {
-        chosen = [&kind, options] {
-            const auto code = SearchCommand(kind, *options).run();
-            return code ? *code : complain(code.error());
-        };
+        chosen = [&kind, options] { return SearchCommand(kind, *options).run(); };
     });
 }
 
