@@ -112,14 +112,14 @@ Result<std::unique_ptr<Guest>> Guest::boot(const GuestPlan& plan) {
         "the guest with " + plan.nic.name, kBootTime);
     if (!agent) {
         return fail(ErrorCode::kUnavailable, "{}; the last lines of its console: {}",
-                    agent.error().message, guest->last_lines());
+                    agent.error().message, last_lines(guest->console()));
     }
     guest->agent_ = std::move(*agent);
     for (unsigned cable = 0; cable < plan.cables; ++cable) {
         if (const Status linked = wait_for_link(*guest->agent_, device_of(cable)); !linked) {
             return fail(ErrorCode::kUnavailable,
                         "the guest with {}: {}; the last lines of its console: {}", plan.nic.name,
-                        linked.error().message, guest->last_lines());
+                        linked.error().message, last_lines(guest->console()));
         }
     }
     guest->boot_seconds_ =
@@ -136,10 +136,6 @@ Guest::~Guest() {
 
 std::string Guest::console() const {
     return console_->text();
-}
-
-std::string Guest::last_lines() const {
-    return guest::last_lines(console());
 }
 
 }  // namespace pathproof::guest

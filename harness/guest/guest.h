@@ -66,8 +66,6 @@ class Guest {
     std::string console() const;
     // Modules that this kernel has not, without which a part is not tested.
     const std::vector<std::string>& without() const { return without_; }
-    // The end of it, for a sentence.
-    std::string last_lines() const;
 
   private:
     Guest() = default;

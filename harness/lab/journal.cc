@@ -191,6 +191,13 @@ struct Journal::Impl {
         return undone ? append(done_line(thing)) : undone;
     }
 
+    const UndoAction* noted(Kind kind, const std::string& name) const {
+        const auto found = std::ranges::find_if(content.actions, [&](const UndoAction& action) {
+            return action.kind == kind && action.name == name;
+        });
+        return found == content.actions.end() ? nullptr : &*found;
+    }
+
     void undo_all() {
         state = State::kUndone;
         UndoReport report = undo_content(content, files);
@@ -345,12 +352,8 @@ Status Journal::steer(const std::string& device, const std::string& cpu_mask) {
 
 Status Journal::restore_sysctl(const std::string& name) {
     const std::lock_guard lock(impl_->mutex);
-    const std::vector<UndoAction>& actions = impl_->content.actions;
-    const auto set = std::ranges::find_if(actions, [&](const UndoAction& action) {
-        return action.kind == Kind::kSysctl && action.name == name;
-    });
-    return impl_->undo_now(set == actions.end() ? UndoAction{.kind = Kind::kSysctl, .name = name}
-                                                : UndoAction(*set));
+    const UndoAction* set = impl_->noted(Kind::kSysctl, name);
+    return impl_->undo_now(set == nullptr ? UndoAction{.kind = Kind::kSysctl, .name = name} : *set);
 }
 
 Status Journal::load_module(const std::string& name) {
@@ -523,11 +526,8 @@ Status Journal::change_ip(const std::string& netns, const std::string& device,
 
 Status Journal::undo_ip(const std::string& undo) {
     const std::lock_guard lock(impl_->mutex);
-    const auto& actions = impl_->content.actions;
-    const auto noted = std::ranges::find_if(actions, [&](const UndoAction& action) {
-        return action.kind == Kind::kIp && action.name == undo;
-    });
-    return noted == actions.end() ? Status() : impl_->undo_now(UndoAction(*noted));
+    const UndoAction* noted = impl_->noted(Kind::kIp, undo);
+    return noted == nullptr ? Status() : impl_->undo_now(UndoAction(*noted));
 }
 
 Status Journal::keep(const std::string& what) {

@@ -145,11 +145,8 @@ UndoReport undo_once(const JournalContent& content, const KernelFiles& files) {
 
 // What was mounted for all runs together.
 std::vector<PutBack> undo_mount(const std::string& directory) {
-    auto unmounted = undo_netns_mount(directory);
-    if (!unmounted) {
-        return {};
-    }
-    return {{.what = std::move(*unmounted)}};
+    const auto unmounted = undo_netns_mount(directory);
+    return unmounted ? std::vector<PutBack>{{.what = *unmounted}} : std::vector<PutBack>();
 }
 
 // All that is to be said when not everything could be put back.
