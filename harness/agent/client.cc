@@ -1,5 +1,7 @@
 #include "harness/agent/client.h"
 
+#include <fmt/ranges.h>
+
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -21,14 +23,6 @@ constexpr milliseconds kAnswerTime{10'000};
 constexpr milliseconds kBulkTime{120'000};
 constexpr milliseconds kStartTime{30'000};
 constexpr milliseconds kCopyTime{300'000};
-
-std::string join(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) {
-        text += (text.empty() ? "" : " ") + word;
-    }
-    return text;
-}
 
 const process::ChildOptions kOverSsh{
     .netns = "", .cpus = {}, .at_our_death = SIGTERM, .keep_errors = true};
@@ -80,14 +74,10 @@ Result<std::unique_ptr<Client>> Client::start(const std::vector<std::string>& ar
 }
 
 Result<std::unique_ptr<Client>> Client::greeted(Result<std::unique_ptr<Client>> client) {
-    if (const Status met = client ? (*client)->greet() : Status(); !met) {
+    if (const Status met = client ? (*client)->greet(kStartTime) : Status(); !met) {
         return fail(met.error(), "start {}", (*client)->who());
     }
     return client;
-}
-
-Status Client::greet() {
-    return greet(kStartTime);
 }
 
 Status Client::greet(milliseconds patience) {
@@ -104,7 +94,7 @@ Result<std::unique_ptr<Client>> Client::start_over_ssh(const process::SshHost& h
     auto client = TRY(start(process::ssh_command(host, {program, "agent"}), kOverSsh,
                             "agent on " + host.destination));
     const process::RpcClient& rpc = client->impl_->rpc;
-    if (const Status greeted = client->greet(); !greeted) {
+    if (const Status greeted = client->greet(kStartTime); !greeted) {
         const auto status = rpc.exit_status();
         if (!status) {
             return pass_on(greeted.error());
@@ -138,7 +128,7 @@ Result<std::unique_ptr<Client>> Client::copy_over_ssh(const process::SshHost& ho
     process::RpcClient& rpc = client->impl_->rpc;
     const Status fed = rpc.feed(copy->archive, kCopyTime);
     // Asked in any case: one that ends without taking all of it says why.
-    if (const Status met = client->greet(); fed && met) {
+    if (const Status met = client->greet(kStartTime); fed && met) {
         client->impl_->hello.copied = why;
         return client;
     }
@@ -155,10 +145,7 @@ const Hello& Client::hello() const {
 
 Result<std::unique_ptr<Client>> Client::start_in_netns(const std::string& netns,
                                                        const std::vector<int>& cpus) {
-    if (!netns.empty() && !process::netns_exists(netns)) {
-        return fail(ErrorCode::kNotFound,
-                    "network namespace '{}' does not exist; 'ip netns' lists them", netns);
-    }
+    TRY(process::require_netns(netns));
     const std::string who = netns.empty() ? "agent" : "agent in namespace " + netns;
     return greeted(start({process::own_binary(), "agent"},
                          {.netns = netns, .cpus = cpus, .at_our_death = SIGTERM}, who));
@@ -168,7 +155,8 @@ Result<std::unique_ptr<Client>> Client::start_command(const std::vector<std::str
     if (argv.empty()) {
         return fail(ErrorCode::kBadInput, "no command to start the agent with");
     }
-    return greeted(start(argv, {.at_our_death = SIGTERM}, "agent behind '" + join(argv) + "'"));
+    return greeted(start(argv, {.at_our_death = SIGTERM},
+                         fmt::format("agent behind '{}'", fmt::join(argv, " "))));
 }
 
 Result<std::unique_ptr<Client>> Client::start_behind(const std::vector<std::string>& argv,

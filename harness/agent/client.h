@@ -470,7 +470,6 @@ class Client {
     static Result<std::unique_ptr<Client>> copy_over_ssh(const process::SshHost& host,
                                                          const std::string& why);
     static Result<std::unique_ptr<Client>> greeted(Result<std::unique_ptr<Client>> client);
-    Status greet();
     Status greet(milliseconds patience);
     struct Impl;
     std::unique_ptr<Impl> impl_;

@@ -116,8 +116,7 @@ class Connects {
         const int descriptor = open.socket.get();
         Connect& made = report_.connects[open.index];
         made.milliseconds = milliseconds_since(open.began);
-        socklen_t length = sizeof made.error;
-        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &made.error, &length);
+        made.error = pending_error(descriptor);
         if (made.error != 0 || options_.closes_first == Closer::kClient) {
             open_.erase(descriptor);
             return;

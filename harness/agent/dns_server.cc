@@ -317,10 +317,7 @@ void DnsServer::Impl::read_connection(Connection& connection) {
     if (connection.peer_finished) {
         // Called although nothing is to be read: the peer has reset the connection, it wants no
         // answer.
-        int reason = 0;
-        socklen_t length = sizeof reason;
-        getsockopt(connection.socket.get(), SOL_SOCKET, SO_ERROR, &reason, &length);
-        if (reason != 0) {
+        if (pending_error(connection.socket.get()) != 0) {
             close(connection);
         }
         return;
@@ -440,26 +437,21 @@ Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& opti
         return fail(bound.error(), "DNS server");
     }
     impl.reactor = TRY(Reactor::create());
-    Status watched = impl.reactor->watch(impl.udp.get(), EPOLLIN, [&impl] { impl.serve_udp(); });
-    if (watched) {
-        watched = accept_all(*impl.reactor, impl.tcp.get(), [&impl](Fd socket) {
-            const int descriptor = socket.get();
-            auto connection = std::make_shared<Connection>();
-            connection->socket = std::move(socket);
-            SocketAddress peer;
-            peer.length = sizeof peer.storage;
-            if (getpeername(descriptor, peer.raw(), &peer.length) == 0) {
-                connection->peer = to_endpoint(peer.storage);
-            }
-            if (impl.reactor->watch(descriptor, EPOLLIN,
-                                    [&impl, connection] { impl.serve_connection(connection); })) {
-                impl.connections[descriptor] = connection;
-            }
-        });
-    }
-    if (!watched) {
-        return pass_on(watched.error());
-    }
+    TRY(impl.reactor->watch(impl.udp.get(), EPOLLIN, [&impl] { impl.serve_udp(); }));
+    TRY(accept_all(*impl.reactor, impl.tcp.get(), [&impl](Fd socket) {
+        const int descriptor = socket.get();
+        auto connection = std::make_shared<Connection>();
+        connection->socket = std::move(socket);
+        SocketAddress peer;
+        peer.length = sizeof peer.storage;
+        if (getpeername(descriptor, peer.raw(), &peer.length) == 0) {
+            connection->peer = to_endpoint(peer.storage);
+        }
+        if (impl.reactor->watch(descriptor, EPOLLIN,
+                                [&impl, connection] { impl.serve_connection(connection); })) {
+            impl.connections[descriptor] = connection;
+        }
+    }));
     impl.reactor->start();
     return server;
 }

@@ -257,8 +257,8 @@ std::vector<FeatureChange> changes_between(const FeatureTable& before, const Fea
         if (before.names[index].empty() || before.active(index) == after.active(index)) {
             continue;
         }
-        const bool asked = std::any_of(requests.begin(), requests.end(),
-                                       [&](const auto& request) { return request.index == index; });
+        const bool asked =
+            std::ranges::find(requests, index, &FeatureRequest::index) != requests.end();
         changes.push_back({before.names[index], before.active(index), after.active(index), asked});
     }
     return changes;
@@ -386,6 +386,11 @@ Status read_statistics(Device& device, DeviceInfo& info) {
 }
 
 }  // namespace
+
+const Feature* feature_named(const std::vector<Feature>& features, const std::string& name) {
+    const auto found = std::ranges::find(features, name, &Feature::name);
+    return found == features.end() ? nullptr : &*found;
+}
 
 Result<std::vector<Feature>> read_features(const std::string& name) {
     Device device = TRY(Device::open(name));

@@ -12,6 +12,9 @@
 
 namespace pathproof::agent {
 
+// Null: it is none of them.
+const Feature* feature_named(const std::vector<Feature>& features, const std::string& name);
+
 // Every feature that the kernel has a name for, in the order of its bits. An unknown device is
 // kNotFound, with close matches.
 Result<std::vector<Feature>> read_features(const std::string& device);

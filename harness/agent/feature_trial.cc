@@ -12,11 +12,6 @@ namespace {
 constexpr std::array<const char*, kTrialOutcomes> kOutcomeNames = {"taken", "already so", "fixed",
                                                                    "refused", "ignored"};
 
-const Feature* find(const std::vector<Feature>& features, const std::string& name) {
-    const auto found = std::ranges::find(features, name, &Feature::name);
-    return found == features.end() ? nullptr : &*found;
-}
-
 Failure no_such_feature(const std::string& device, const std::string& name,
                         const std::vector<Feature>& features) {
     std::vector<std::string> names;
@@ -35,7 +30,7 @@ std::vector<FeatureChange> differences(const std::vector<Feature>& before,
                                        const std::vector<Feature>& after) {
     std::vector<FeatureChange> changes;
     for (const Feature& old : before) {
-        const Feature* now = find(after, old.name);
+        const Feature* now = feature_named(after, old.name);
         if (now != nullptr && now->active != old.active) {
             changes.push_back({old.name, old.active, now->active, false});
         }
@@ -45,7 +40,7 @@ std::vector<FeatureChange> differences(const std::vector<Feature>& before,
 
 Result<FeatureTrial> try_feature(const std::string& device, const std::string& name, bool on) {
     const std::vector<Feature> before = TRY(read_features(device));
-    const Feature* feature = find(before, name);
+    const Feature* feature = feature_named(before, name);
     if (feature == nullptr) {
         return no_such_feature(device, name, before);
     }
@@ -70,7 +65,7 @@ Result<FeatureTrial> try_feature(const std::string& device, const std::string& n
         trial.reason = changed.error().message;
         return trial;
     }
-    const Feature* now = find(after, name);
+    const Feature* now = feature_named(after, name);
     trial.outcome = now == nullptr || now->active != on ? TrialOutcome::kIgnored
                     : already                           ? TrialOutcome::kAlready
                                                         : TrialOutcome::kTaken;

@@ -64,8 +64,6 @@ struct Forwarder::Impl {
         return to_endpoint(query.client.storage).port;
     }
 
-    bool by_udp() const { return options.prefer_udp; }
-
     void take_queries() {
         for (int i = 0; i < kQueriesPerTurn; ++i) {
             Query query;
@@ -153,7 +151,7 @@ struct Forwarder::Impl {
 
     void dial(std::size_t index) {
         auto socket = open_socket(socket_family(options.upstream.address),
-                                  by_udp() ? SOCK_DGRAM : SOCK_STREAM, 0);
+                                  options.prefer_udp ? SOCK_DGRAM : SOCK_STREAM, 0);
         const SocketAddress upstream = to_socket_address(options.upstream);
         if (!socket || (connect(socket->get(), upstream.raw(), upstream.length) != 0 &&
                         errno != EINPROGRESS)) {
@@ -190,7 +188,7 @@ struct Forwarder::Impl {
         made.connected = true;
         const Bytes& message = queries[made.query].message;
         Bytes out = message;
-        if (!by_udp()) {  // RFC 1035 section 4.2.2
+        if (!options.prefer_udp) {  // RFC 1035 section 4.2.2
             const std::array<std::uint8_t, 2> length{static_cast<std::uint8_t>(message.size() >> 8),
                                                      static_cast<std::uint8_t>(message.size())};
             out.insert(out.begin(), length.begin(), length.end());
@@ -213,10 +211,7 @@ struct Forwarder::Impl {
 
     void ready(int descriptor) {
         Connection& connection = connections.at(descriptor);
-        int reason = 0;
-        socklen_t length = sizeof reason;
-        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &reason, &length);
-        if (reason != 0) {
+        if (const int reason = pending_error(descriptor); reason != 0) {
             report.refusal = describe_errno(reason);
             lose(descriptor);
             return;
@@ -240,7 +235,7 @@ struct Forwarder::Impl {
             lose(descriptor);  // closed by the server, or it speaks without being asked
             return;
         }
-        if (by_udp()) {
+        if (options.prefer_udp) {
             take_answer(descriptor, {chunk.data(), chunk.data() + got});
             return;
         }
@@ -275,7 +270,7 @@ struct Forwarder::Impl {
         }
         end_try(connection, Outcome::kAnswered);
         connection.used = true;
-        if (by_udp() || (options.max_idle != 0 && idle.size() >= options.max_idle)) {
+        if (options.prefer_udp || (options.max_idle != 0 && idle.size() >= options.max_idle)) {
             close(descriptor);
         } else {
             connection.idle_since_ns = realtime_ns();

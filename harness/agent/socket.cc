@@ -97,6 +97,13 @@ Result<Fd> open_socket(int family, int type, int protocol) {
     return socket_fd;
 }
 
+int pending_error(int socket) {
+    int reason = 0;
+    socklen_t length = sizeof reason;
+    getsockopt(socket, SOL_SOCKET, SO_ERROR, &reason, &length);
+    return reason;
+}
+
 int connect_before(int socket, const frame::Endpoint& server, const Deadline& deadline) {
     const SocketAddress address = to_socket_address(server);
     if (connect(socket, address.raw(), address.length) == 0) {
@@ -108,10 +115,7 @@ int connect_before(int socket, const frame::Endpoint& server, const Deadline& de
     if (!wait_for(socket, POLLOUT, deadline)) {
         return ETIMEDOUT;
     }
-    int reason = 0;
-    socklen_t length = sizeof reason;
-    getsockopt(socket, SOL_SOCKET, SO_ERROR, &reason, &length);
-    return reason;
+    return pending_error(socket);
 }
 
 void allow_descriptors() {

@@ -47,6 +47,9 @@ bool wait_for(int descriptor, short events, const Deadline& deadline);
 // A non-blocking, close-on-exec socket.
 Result<Fd> open_socket(int family, int type, int protocol);
 
+// SO_ERROR, which it takes off the socket: an errno, or 0.
+int pending_error(int socket);
+
 // Connects a TCP socket; the value is 0, ETIMEDOUT when the deadline passed, or the errno of the
 // refusal.
 int connect_before(int socket, const frame::Endpoint& server, const Deadline& deadline);

@@ -94,15 +94,19 @@ struct TcpQueueWatch::Impl {
                 std::max(connection.unacknowledged_ns, since == 0 ? 0 : now - since);
         }
     }
+
+    void end() {
+        leaving = true;
+        if (looker.joinable()) {
+            looker.join();
+        }
+    }
 };
 
 TcpQueueWatch::TcpQueueWatch() : impl_(std::make_unique<Impl>()) {}
 
 TcpQueueWatch::~TcpQueueWatch() {
-    impl_->leaving = true;
-    if (impl_->looker.joinable()) {
-        impl_->looker.join();
-    }
+    impl_->end();
 }
 
 Result<std::unique_ptr<TcpQueueWatch>> TcpQueueWatch::start(const frame::Endpoint& listener) {
@@ -121,10 +125,7 @@ Result<std::unique_ptr<TcpQueueWatch>> TcpQueueWatch::start(const frame::Endpoin
 }
 
 TcpQueue TcpQueueWatch::stop() {
-    impl_->leaving = true;
-    if (impl_->looker.joinable()) {
-        impl_->looker.join();
-    }
+    impl_->end();
     for (const auto& [peer, connection] : impl_->connections) {
         impl_->seen.connections.push_back(connection);
     }

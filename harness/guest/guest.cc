@@ -17,21 +17,19 @@ using namespace std::chrono_literals;
 
 constexpr auto kLinkTime = 30s;
 
-// -cpu max without 57-bit addresses: TCG walks a page table less.
 std::vector<std::string> command_of(const GuestPlan& plan, const std::string& image,
                                     const std::string& console, const std::string& monitor) {
-    std::vector<std::string> command = {
-        kQemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-name",
-        "pathproof", "-accel", "tcg,thread=multi", "-cpu", "max,la57=off", "-smp",
-        std::to_string(plan.cpus), "-m", "512", "-kernel", plan.kernel.image, "-initrd", image,
-        "-append",
-        // The NICs keep the names that the kernel gives them. On a busy host the emulated timer is late, for
-        // which a kernel that tests it panics.
-        "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off no_timer_check quiet", "-serial",
-        "file:" + console, "-chardev", "stdio,id=agent,signal=off", "-device", "virtio-serial-pci",
-        "-device", fmt::format("virtserialport,chardev=agent,name={}", kPortName), "-chardev",
-        fmt::format("socket,id=monitor,path={},abstract=on,server=on,wait=off", monitor), "-mon",
-        "chardev=monitor,mode=control"};
+    std::vector<std::string> command = qemu_command({.kernel = plan.kernel.image,
+                                                     .image = image,
+                                                     .console = console,
+                                                     .cpus = plan.cpus,
+                                                     .channel = "agent",
+                                                     .port = kPortName});
+    command.insert(
+        command.end(),
+        {"-chardev",
+         fmt::format("socket,id=monitor,path={},abstract=on,server=on,wait=off", monitor), "-mon",
+         "chardev=monitor,mode=control"});
     for (unsigned cable = 0; cable < plan.cables; ++cable) {
         command.insert(command.end(),
                        {"-netdev",
@@ -69,6 +67,22 @@ std::string device_of(unsigned cable) {
     return fmt::format("eth{}", cable);
 }
 
+std::vector<std::string> qemu_command(const Machine& machine) {
+    // -cpu max without 57-bit addresses: TCG walks a page table less.
+    return {
+        kQemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-name",
+        "pathproof", "-accel", machine.kvm ? "kvm" : "tcg,thread=multi", "-cpu",
+        machine.kvm ? "host" : "max,la57=off", "-smp", std::to_string(machine.cpus), "-m",
+        std::to_string(machine.memory_mib), "-kernel", machine.kernel, "-initrd", machine.image,
+        "-append",
+        // The NICs keep the names that the kernel gives them. On a busy host the emulated timer is
+        // late, for which a kernel that tests it panics.
+        "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off no_timer_check quiet", "-serial",
+        "file:" + machine.console, "-chardev",
+        fmt::format("stdio,id={},signal=off", machine.channel), "-device", "virtio-serial-pci",
+        "-device", fmt::format("virtserialport,chardev={},name={}", machine.channel, machine.port)};
+}
+
 Status check_qemu() {
     const auto version = process::run_program({kQemu, "--version"});
     return version && version->exit_status == 0
@@ -78,8 +92,8 @@ Status check_qemu() {
 }
 
 Status check_replacement(const Kernel& kernel, const Nic& nic, const std::string& file) {
-    const auto made = make_image(kernel, {.module = nic.module, .replacement = file});
-    return made ? Status() : pass_on(made.error());
+    TRY(make_image(kernel, {.module = nic.module, .replacement = file}));
+    return {};
 }
 
 Result<std::unique_ptr<Guest>> Guest::boot(const GuestPlan& plan) {
@@ -98,14 +112,14 @@ Result<std::unique_ptr<Guest>> Guest::boot(const GuestPlan& plan) {
         "the guest with " + plan.nic.name, kBootTime);
     if (!agent) {
         return fail(ErrorCode::kUnavailable, "{}; the last lines of its console: {}",
-                    agent.error().message, guest->last_lines());
+                    agent.error().message, last_lines(guest->console()));
     }
     guest->agent_ = std::move(*agent);
     for (unsigned cable = 0; cable < plan.cables; ++cable) {
         if (const Status linked = wait_for_link(*guest->agent_, device_of(cable)); !linked) {
             return fail(ErrorCode::kUnavailable,
                         "the guest with {}: {}; the last lines of its console: {}", plan.nic.name,
-                        linked.error().message, guest->last_lines());
+                        linked.error().message, last_lines(guest->console()));
         }
     }
     guest->boot_seconds_ =
@@ -122,10 +136,6 @@ Guest::~Guest() {
 
 std::string Guest::console() const {
     return console_->text();
-}
-
-std::string Guest::last_lines() const {
-    return guest::last_lines(console());
 }
 
 }  // namespace pathproof::guest

@@ -22,6 +22,17 @@ inline constexpr const char* kTap = "tap0";     // the tester's end of the first
 inline constexpr const char* kDevice = "eth0";  // the guest's
 std::string tap_of(unsigned cable);             // "tap1"
 std::string device_of(unsigned cable);          // "eth1"
+// What all guests have: QEMU without a device that is not asked for, its virtio-serial bus among them.
+struct Machine {
+    std::string kernel, image, console;  // files; the console's is written
+    unsigned cpus = 1;
+    unsigned memory_mib = 512;
+    bool kvm = false;
+    std::string channel;  // the name of what is behind its standard input and output
+    std::string port;     // of virtio-serial, for that
+};
+std::vector<std::string> qemu_command(const Machine& machine);
+
 // TCG on a busy machine takes its time; one that panics or ends is told of at once.
 inline constexpr std::chrono::seconds kBootTime{180};
 
@@ -55,8 +66,6 @@ class Guest {
     std::string console() const;
     // Modules that this kernel has not, without which a part is not tested.
     const std::vector<std::string>& without() const { return without_; }
-    // The end of it, for a sentence.
-    std::string last_lines() const;
 
   private:
     Guest() = default;

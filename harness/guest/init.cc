@@ -99,14 +99,7 @@ void run_init() {
         run_program_of_guest();
     }
     raise_links();
-    const pid_t agent = start_agent(port_named(kPortName));
-    int state = 0;
-    for (pid_t ended = 0; ended != agent;) {
-        ended = wait(&state);
-        if (ended < 0 && errno != EINTR) {
-            break;
-        }
-    }
+    const int state = wait_for(start_agent(port_named(kPortName)));
     go_off(fmt::format("the agent ended ({} {})", WIFSIGNALED(state) ? "signal" : "exit status",
                        WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state)));
 }

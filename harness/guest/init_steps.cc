@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -54,6 +55,17 @@ void load_module(const std::string& path) {
         go_off(
             fmt::format("the kernel does not take the module {}: {}", path, std::strerror(errno)));
     }
+}
+
+int wait_for(pid_t child) {
+    int state = 0;
+    for (pid_t ended = 0; ended != child;) {
+        ended = wait(&state);
+        if (ended < 0 && errno != EINTR) {
+            break;
+        }
+    }
+    return state;
 }
 
 // devtmpfs makes it a moment after the driver.

@@ -40,8 +40,8 @@ std::string modules_in(const std::string& folder, const std::string& release) {
 
 // A package's files have no modules.dep: that is made when it is installed.
 Status index_modules(const std::string& root, const std::string& release) {
-    const auto made = process::run_checked({"depmod", "-b", root, release}, {.timeout = 120s});
-    return made ? Status() : pass_on(made.error());
+    TRY(process::run_checked({"depmod", "-b", root, release}, {.timeout = 120s}));
+    return {};
 }
 
 Result<Kernel> kernel_at(const std::string& image, const std::string& modules,

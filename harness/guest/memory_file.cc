@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "harness/process/streams.h"
+
 namespace pathproof::guest {
 namespace {
 
@@ -15,17 +17,11 @@ constexpr std::size_t kLastBytes = 1200;
 
 Result<MemoryFile> MemoryFile::make(const char* name, std::string_view content) {
     Fd file(memfd_create(name, MFD_CLOEXEC));
-    for (std::size_t written = 0; file && written < content.size();) {
-        const ssize_t part = write(file.get(), content.data() + written, content.size() - written);
-        if (part <= 0) {
-            file.reset();
-            break;
-        }
-        written += static_cast<std::size_t>(part);
+    if (!file || !process::write_whole(file.get(), content)) {
+        return fail(ErrorCode::kFailed, "memory for the guest's {}: {}", name,
+                    std::strerror(errno));
     }
-    return file ? Result<MemoryFile>(MemoryFile(std::move(file)))
-                : fail(ErrorCode::kFailed, "memory for the guest's {}: {}", name,
-                       std::strerror(errno));
+    return MemoryFile(std::move(file));
 }
 
 std::string MemoryFile::path() const {

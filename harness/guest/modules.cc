@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "dataplane/base/file.h"
+#include "harness/process/foreign.h"
 #include "harness/process/program.h"
 
 namespace pathproof::guest {
@@ -27,8 +28,7 @@ std::string module_name(std::string_view path) {
 
 ModuleIndex ModuleIndex::parse(std::string_view dep, std::string_view builtin) {
     ModuleIndex index;
-    std::istringstream lines{std::string(dep)};
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(dep)) {
         const std::size_t colon = line.find(':');
         if (colon == std::string::npos) {
             continue;
@@ -42,8 +42,7 @@ ModuleIndex ModuleIndex::parse(std::string_view dep, std::string_view builtin) {
         std::ranges::reverse(files);
         index.files_[module_name(files.back())] = std::move(files);
     }
-    std::istringstream names{std::string(builtin)};
-    for (std::string line; std::getline(names, line);) {
+    for (const std::string& line : process::lines_of(builtin)) {
         index.built_in_.insert(module_name(line));
     }
     return index;

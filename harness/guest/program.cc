@@ -50,37 +50,14 @@ void add_share(std::vector<std::string>& command, const std::string& path, const
 
 std::vector<std::string> command_of(const ProgramPlan& plan, const MemoryFile& image,
                                     const MemoryFile& console) {
-    std::vector<std::string> command = {
-        kQemu,
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-display",
-        "none",
-        "-name",
-        "pathproof",
-        "-accel",
-        plan.kvm ? "kvm" : "tcg,thread=multi",
-        "-cpu",
-        plan.kvm ? "host" : "max,la57=off",
-        "-smp",
-        std::to_string(plan.cpus),
-        "-m",
-        std::to_string(plan.memory_mib),
-        "-kernel",
-        plan.kernel.image,
-        "-initrd",
-        image.path(),
-        "-append",
-        "console=ttyS0 panic=-1 net.ifnames=0 mitigations=off no_timer_check quiet",
-        "-serial",
-        "file:" + console.path(),
-        "-chardev",
-        "stdio,id=program,signal=off",
-        "-device",
-        "virtio-serial-pci",
-        "-device",
-        fmt::format("virtserialport,chardev=program,name={}", kProgramPort)};
+    std::vector<std::string> command = qemu_command({.kernel = plan.kernel.image,
+                                                     .image = image.path(),
+                                                     .console = console.path(),
+                                                     .cpus = plan.cpus,
+                                                     .memory_mib = plan.memory_mib,
+                                                     .kvm = plan.kvm,
+                                                     .channel = "program",
+                                                     .port = kProgramPort});
     add_share(command, "/", kRootTag, false);
     add_share(command, plan.kernel.modules, kModulesTag, false);
     for (std::size_t n = 0; n < plan.writable.size(); ++n) {

@@ -183,17 +183,6 @@ void relay(const Fd& port, const Running& running) {
     }
 }
 
-int wait_for(pid_t program) {
-    int state = 0;
-    for (pid_t ended = 0; ended != program;) {
-        ended = wait(&state);
-        if (ended < 0 && errno != EINTR) {
-            break;
-        }
-    }
-    return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
-}
-
 }  // namespace
 
 std::string to_json(const Program& program) {
@@ -225,7 +214,9 @@ void run_program_of_guest() {
     load_node_modules();
     const Running running = start(*program);
     relay(port, running);
-    const char status = static_cast<char>(wait_for(running.pid));
+    const int state = wait_for(running.pid);
+    const char status =
+        static_cast<char>(WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state));
     sync();
     send(port, Relayed::kExit, {&status, 1});
     go_off("the program ended");

@@ -46,11 +46,7 @@ class Host {
 
     Status apply(const std::vector<agent::HostChange>& changes) {
         const std::lock_guard lock(mutex_);
-        heard_ = steady_clock::now();
-        if (!alone_.empty()) {
-            return fail(ErrorCode::kUnavailable, "{}", alone_);
-        }
-        TRY(open_journal());
+        TRY(begin_change());
         return lab::apply(changes, *journal_);
     }
 
@@ -58,11 +54,7 @@ class Host {
     Status keep_features(const std::string& device, const Wanted& wanted,
                          const std::function<Status()>& make) {
         const std::lock_guard lock(mutex_);
-        heard_ = steady_clock::now();
-        if (!alone_.empty()) {
-            return fail(ErrorCode::kUnavailable, "{}", alone_);
-        }
-        TRY(open_journal());
+        TRY(begin_change());
         return journal_->change_features("", device, wanted, make);
     }
 
@@ -93,15 +85,18 @@ class Host {
     }
 
   private:
-    Status open_journal() {
+    // With the lock held.
+    Status begin_change() {
+        heard_ = steady_clock::now();
+        if (!alone_.empty()) {
+            return fail(ErrorCode::kUnavailable, "{}", alone_);
+        }
         if (journal_) {
             return {};
         }
         const std::string command = fmt::format("pathproof agent (pid {})", getpid());
-        const auto netns = lab::current_netns();
-        auto held =
-            TRY(netns ? lab::RunLock::take_host(lab::journal_directory({}), netns->inode, command)
-                      : pass_on(netns.error()));
+        const lab::NetnsIdentity netns = TRY(lab::current_netns());
+        auto held = TRY(lab::RunLock::take_host(lab::journal_directory({}), netns.inode, command));
         auto journal = TRY(lab::Journal::open_unlocked(command));
         lock_.emplace(std::move(held));
         journal_ = std::move(journal);

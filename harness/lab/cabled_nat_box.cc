@@ -151,12 +151,9 @@ Status CabledNatBox::set_sysctl(const std::string& name, const std::string& valu
 }
 
 Result<std::string> CabledNatBox::steer(const std::string& device, const std::string& cpu_mask) {
-    auto former = agent_->rps(device);
-    const Status steered =
-        former
-            ? agent_->apply({{.kind = ChangeKind::kSteering, .device = device, .value = cpu_mask}})
-            : pass_on(former.error());
-    return steered ? std::move(former) : pass_on(steered.error());
+    auto former = TRY(agent_->rps(device));
+    TRY(agent_->apply({{.kind = ChangeKind::kSteering, .device = device, .value = cpu_mask}}));
+    return former;
 }
 
 Status CabledNatBox::load(const std::string& nat_table, const Sysctls& sysctls) {
@@ -169,8 +166,8 @@ Status CabledNatBox::load(const std::string& nat_table, const Sysctls& sysctls) 
 }
 
 Status CabledNatBox::flush() {
-    const auto flushed = agent_->conntrack_flush();
-    return flushed ? Status() : pass_on(flushed.error());
+    TRY(agent_->conntrack_flush());
+    return {};
 }
 
 Status CabledNatBox::meet_device(const Cable& cable, const agent::DeviceInfo& info,

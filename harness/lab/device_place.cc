@@ -8,6 +8,7 @@
 
 #include "harness/agent/ethtool.h"
 #include "harness/lab/netns_identity.h"
+#include "harness/lab/port_interface.h"
 
 namespace pathproof::lab {
 namespace {
@@ -45,16 +46,11 @@ std::optional<Place> parse_place(const std::string& text) {
 }  // namespace
 
 Result<std::string> place_of(const std::string& device) {
-    const auto netns = current_netns();
-    const unsigned index = if_nametoindex(device.c_str());
-    if (!netns || index == 0) {
-        return netns ? fail(ErrorCode::kNotFound,
-                            "there is no network interface '{}' here; 'ip link' lists them", device)
-                     : Result<std::string>(pass_on(netns.error()));
-    }
+    const NetnsIdentity netns = TRY(current_netns());
+    const unsigned index = TRY(interface_index(device));
     const std::string permanent = permanent_of(device);
-    return fmt::format("{}:{}:{}{}{}", netns->inode, netns->cookie, index,
-                       permanent.empty() ? "" : " ", permanent);
+    return fmt::format("{}:{}{}{}", to_string(netns), index, permanent.empty() ? "" : " ",
+                       permanent);
 }
 
 Result<bool> at_device(const std::string& place,
@@ -64,13 +60,13 @@ Result<bool> at_device(const std::string& place,
         return fail(ErrorCode::kBadInput, "'{}' names no device", place);
     }
     bool there = false;
-    const auto ran = run_in(wanted->netns, [&]() -> Status {
+    TRY(run_in(wanted->netns, [&]() -> Status {
         std::array<char, IF_NAMESIZE> name{};
         there = if_indextoname(wanted->index, name.data()) != nullptr &&
                 permanent_of(name.data()) == wanted->permanent;
         return there ? work(name.data()) : Status();
-    });
-    return ran ? Result<bool>(there) : pass_on(ran.error());
+    }));
+    return there;
 }
 
 }  // namespace pathproof::lab

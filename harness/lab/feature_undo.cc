@@ -10,6 +10,7 @@ namespace pathproof::lab {
 namespace {
 
 using agent::Feature;
+using agent::feature_named;
 using Kind = UndoAction::Kind;
 
 const char* on_off(bool on) {
@@ -18,11 +19,6 @@ const char* on_off(bool on) {
 
 bool was_requested(const UndoAction& note) {
     return note.value == "on" || note.value == "off [requested on]";
-}
-
-const Feature* feature_named(const std::vector<Feature>& features, const std::string& name) {
-    const auto found = std::ranges::find(features, name, &Feature::name);
-    return found == features.end() ? nullptr : &*found;
 }
 
 // Those to request again; what somebody else requested since is left.
@@ -69,12 +65,9 @@ Status undo_on(const std::string& device, const std::vector<Note>& notes, UndoRe
         wanted.emplace_back(note->name, was_requested(*note));
     }
     const Status set = wanted.empty() ? Status() : agent::request_features(device, wanted);
-    const auto after = agent::read_features(device);
-    if (!set || !after) {
-        return set ? Status(pass_on(after.error())) : set;
-    }
+    const auto after = TRY(set ? agent::read_features(device) : pass_on(set.error()));
     for (const Note* note : back) {
-        const Feature* feature = feature_named(*after, note->name);
+        const Feature* feature = feature_named(after, note->name);
         if (feature == nullptr || feature->requested != was_requested(*note)) {
             report.problems.push_back(fmt::format("could not put back {}: {} does not take it",
                                                   undo_kind(note->kind).describe(*note), device));
@@ -86,7 +79,7 @@ Status undo_on(const std::string& device, const std::vector<Note>& notes, UndoRe
                                    .what = fmt::format("{} {}", note->name, state_of(*feature))});
         }
     }
-    tell_of_dependent(notes, *after, where, report);
+    tell_of_dependent(notes, after, where, report);
     return {};
 }
 
@@ -105,11 +98,11 @@ std::string state_of(const Feature& feature) {
 Result<FeatureNotes> notes_of_features(const std::string& netns, const std::string& device,
                                        const std::vector<std::pair<std::string, bool>>& wanted,
                                        const std::vector<UndoAction>& known) {
-    const auto place = place_of(device);
-    const auto features = TRY(place ? agent::read_features(device) : pass_on(place.error()));
-    UndoAction note{.kind = Kind::kFeature, .place = *place, .netns = netns, .device = device};
+    const std::string place = TRY(place_of(device));
+    const auto features = TRY(agent::read_features(device));
+    UndoAction note{.kind = Kind::kFeature, .place = place, .netns = netns, .device = device};
     const bool is_known = std::ranges::any_of(known, [&](const UndoAction& action) {
-        return action.kind == Kind::kFeature && action.place == *place;
+        return action.kind == Kind::kFeature && action.place == place;
     });
     FeatureNotes notes;
     for (const Feature& feature : features) {

@@ -79,23 +79,20 @@ class FileLab final : public Lab {
     std::unique_ptr<DutAgent> dut_;
 };
 
-Result<std::unique_ptr<Lab>> make_lab(const std::string& path, Result<LabFile> file) {
-    if (!file) {
-        return pass_on(file.error());
-    }
-    for (const Status& fine : {place_lcores(*file), check_machines(*file)}) {
+Result<std::unique_ptr<Lab>> make_lab(const std::string& path, LabFile file) {
+    for (const Status& fine : {place_lcores(file), check_machines(file)}) {
         if (!fine) {
             return fail(fine.error(), "{}", path);
         }
     }
     const SignalHold hold;  // for the threads that listen and beat: the run's guard takes signals
-    auto dut = file->dut.kind == Dut::Kind::kSsh
-                   ? agent::Client::start_over_ssh(file->dut.ssh_host(), file->dut.program)
-                   : agent::Client::start_in_netns(file->dut.where);
+    auto dut = file.dut.kind == Dut::Kind::kSsh
+                   ? agent::Client::start_over_ssh(file.dut.ssh_host(), file.dut.program)
+                   : agent::Client::start_in_netns(file.dut.where);
     if (!dut) {
         return fail(dut.error(), "{}", path);
     }
-    return std::make_unique<FileLab>(path, std::move(*file), std::move(*dut));
+    return std::make_unique<FileLab>(path, std::move(file), std::move(*dut));
 }
 
 }  // namespace
@@ -125,11 +122,11 @@ Status bind_ports(const LabFile& file, Journal& journal) {
 }
 
 Result<std::unique_ptr<Lab>> make_file_lab(const std::string& path) {
-    return make_lab(path, load_lab_file(path));
+    return make_lab(path, TRY(load_lab_file(path)));
 }
 
 Result<std::unique_ptr<Lab>> make_net_config_lab(const std::string& path) {
-    return make_lab(path, load_net_config(path));
+    return make_lab(path, TRY(load_net_config(path)));
 }
 
 }  // namespace pathproof::lab

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/lab/pod_nodes.h"
+#include "harness/process/foreign.h"
 
 namespace pathproof::lab {
 namespace {
@@ -46,8 +47,7 @@ std::string in_front(const std::string& rules, FrontChains& known) {
     std::string text, name;
     Table table;
     std::set<std::string> kernels;
-    std::istringstream lines(rules);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(rules)) {
         std::istringstream words(line.substr(std::min<std::size_t>(line.size(), 1)));
         std::string chain, policy;
         words >> chain >> policy;
@@ -80,8 +80,7 @@ std::string in_front(const std::string& rules, FrontChains& known) {
 
 std::string without_front(const std::string& saved) {
     std::string text;
-    std::istringstream lines(saved);
-    for (std::string line; std::getline(lines, line);) {
+    for (std::string line : process::lines_of(saved)) {
         const std::string own = std::string(" -A ") + kOwnPrefix;
         if (const std::size_t at = line.find(own); at != line.npos) {
             std::string rule = line.substr(at + own.size());

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
 
 #include "harness/lab/device_place.h"
 #include "harness/lab/netns_identity.h"
+#include "harness/lab/plan.h"
+#include "harness/process/foreign.h"
 #include "harness/process/program.h"
 
 namespace pathproof::lab {
@@ -24,13 +25,7 @@ std::string without_counters(std::string line) {
 
 // A table that nobody has put anything in.
 std::string empty_table(const std::string& table) {
-    const char* chains = table == "nat"      ? ":PREROUTING ACCEPT [0:0]\n:INPUT ACCEPT [0:0]\n"
-                                               ":OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\n"
-                         : table == "filter" ? ":INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n"
-                                               ":OUTPUT ACCEPT [0:0]\n"
-                         : table == "raw"    ? ":PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n"
-                                             : "";
-    return fmt::format("*{}\n{}COMMIT\n", table, chains);
+    return table_head(table) + "COMMIT\n";
 }
 
 // Writes or reads a file below /sys/class/net as the device's namespace sees it, whichever the
@@ -66,11 +61,10 @@ Result<std::string> read_rules(const std::string& table) {
     if (ran.exit_status != 0) {
         return fail(ErrorCode::kKernelLacks, "iptables-save -t {}: {}", table, ran.err);
     }
-    std::istringstream lines(ran.out);
     std::string text;
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(ran.out)) {
         if (!line.empty() && line.front() != '#') {
-            text += without_counters(std::move(line)) + "\n";
+            text += without_counters(line) + "\n";
         }
     }
     return text == empty_table(table) ? "" : text;
@@ -87,51 +81,46 @@ Status undo_rules(const Note& note, UndoReport& report) {
             fmt::format("iptables table {} was changed by somebody else since: left", note.name));
         return {};
     }
-    const auto ran = process::run_program(
+    const auto ran = TRY(process::run_program(
         {"iptables-restore", "-T", note.name},
-        {.input = note.value.empty() ? empty_table(note.name) : note.value, .starts = kAlways});
-    if (!ran || ran->exit_status != 0) {
-        return ran ? Status(fail(ErrorCode::kFailed, "iptables-restore -T {}: {}", note.name,
-                                 ran->err))
-                   : pass_on(ran.error());
+        {.input = note.value.empty() ? empty_table(note.name) : note.value, .starts = kAlways}));
+    if (ran.exit_status != 0) {
+        return fail(ErrorCode::kFailed, "iptables-restore -T {}: {}", note.name, ran.err);
     }
-    report.done.push_back({.kind = UndoAction::Kind::kRules,
-                           .netns = "",
-                           .device = "",
-                           .what = fmt::format("loaded the former iptables table {}", note.name)});
+    report.done.push_back(
+        {.kind = note.kind, .what = "loaded the former iptables table " + note.name});
     return {};
 }
 
-Status undo_steering(const Note& note, UndoReport& report) {
-    const auto ran = at_device(note.place, [&](const std::string& device) -> Status {
-        const auto now = in_sysfs(device, "");
-        if (!now || is_same_mask(*now, note.value)) {
-            return now ? Status() : pass_on(now.error());
-        }
-        if (std::ranges::none_of(note.sets,
-                                 [&](const auto& set) { return is_same_mask(set, *now); })) {
-            report.left_alone.push_back(left_to_others("rps_cpus of " + device, *now));
+Status undo_steering(const Note& note, const KernelFiles& /*files*/, UndoReport& report) {
+    TRY(at_device(note.place, [&](const std::string& device) -> Status {
+        const std::string now = TRY(in_sysfs(device, ""));
+        if (is_same_mask(now, note.value)) {
             return {};
         }
-        const auto back = in_sysfs(device, note.value);
-        if (!back || !is_same_mask(*back, note.value)) {
-            return back ? Status(fail(ErrorCode::kFailed, "rps_cpus of {} is {}, and was {}",
-                                      device, *back, note.value))
-                        : pass_on(back.error());
+        if (std::ranges::none_of(note.sets,
+                                 [&](const auto& set) { return is_same_mask(set, now); })) {
+            report.left_alone.push_back(left_to_others("rps_cpus of " + device, now));
+            return {};
         }
-        report.done.push_back({.kind = UndoAction::Kind::kSteering,
+        const std::string back = TRY(in_sysfs(device, note.value));
+        if (!is_same_mask(back, note.value)) {
+            return fail(ErrorCode::kFailed, "rps_cpus of {} is {}, and was {}", device, back,
+                        note.value);
+        }
+        report.done.push_back({.kind = note.kind,
                                .netns = note.netns,
                                .device = device,
                                .what = "rps_cpus " + note.value});
         return {};
-    });
-    return ran ? Status() : pass_on(ran.error());
+    }));
+    return {};
 }
 
 Status at_netns(const std::string& place, const std::function<Status()>& work) {
-    const auto netns = parse_netns(place);
-    const auto ran = netns ? run_in(*netns, work) : pass_on(netns.error());
-    return ran ? Status() : pass_on(ran.error());
+    const NetnsIdentity netns = TRY(parse_netns(place));
+    TRY(run_in(netns, work));
+    return {};
 }
 
 }  // namespace pathproof::lab

@@ -20,7 +20,7 @@ inline constexpr const char* kRulesBeingLoaded = "being loaded";
 
 // In the calling thread's namespace.
 Status undo_rules(const Note& note, UndoReport& report);
-Status undo_steering(const Note& note, UndoReport& report);
+Status undo_steering(const Note& note, const KernelFiles& files, UndoReport& report);
 
 // Runs `work` in the namespace that `place` names, if it is still there.
 Status at_netns(const std::string& place, const std::function<Status()>& work);

@@ -191,6 +191,13 @@ struct Journal::Impl {
         return undone ? append(done_line(thing)) : undone;
     }
 
+    const UndoAction* noted(Kind kind, const std::string& name) const {
+        const auto found = std::ranges::find_if(content.actions, [&](const UndoAction& action) {
+            return action.kind == kind && action.name == name;
+        });
+        return found == content.actions.end() ? nullptr : &*found;
+    }
+
     void undo_all() {
         state = State::kUndone;
         UndoReport report = undo_content(content, files);
@@ -225,8 +232,8 @@ Journal::Journal() = default;
 Result<std::unique_ptr<Journal>> Journal::open(const std::string& command_line,
                                                const JournalOptions& options) {
     TRY(needs_root(fmt::format("'{}'", command_line)));
-    auto lock = RunLock::take(journal_directory(options), command_line);
-    return lock ? start(std::move(*lock), command_line, options) : pass_on(lock.error());
+    auto lock = TRY(RunLock::take(journal_directory(options), command_line));
+    return start(std::move(lock), command_line, options);
 }
 
 Result<std::unique_ptr<Journal>> Journal::open_unlocked(const std::string& command_line,
@@ -260,12 +267,8 @@ const std::vector<std::string>& Journal::recovered() const {
 
 Status Journal::change(const std::vector<UndoAction>& notes, const std::function<Status()>& make) {
     const std::lock_guard lock(impl_->mutex);
-    const Status noted = impl_->note(notes);
-    return noted ? make() : noted;
-}
-
-Status Journal::add_netns(const std::string& name) {
-    return add_netns(std::vector{name});
+    TRY(impl_->note(notes));
+    return make();
 }
 
 Status Journal::add_netns(const std::vector<std::string>& names) {
@@ -308,11 +311,11 @@ Status Journal::set_sysctl(const std::string& name, const std::string& value) {
 
 Status Journal::set_net_sysctl(const std::string& name, const std::string& value) {
     const std::lock_guard lock(impl_->mutex);
-    const auto old = read_sysctl(name, impl_->files);
-    const auto netns = TRY(old ? current_netns() : pass_on(old.error()));
+    const auto old = TRY(read_sysctl(name, impl_->files));
+    const auto netns = TRY(current_netns());
     return change({{.kind = Kind::kSysctl,
                     .name = name,
-                    .value = *old,
+                    .value = old,
                     .set = value,
                     .place = to_string(netns)}},
                   [&] { return write_sysctl(name, value, impl_->files); });
@@ -320,11 +323,11 @@ Status Journal::set_net_sysctl(const std::string& name, const std::string& value
 
 Status Journal::load_rules(const std::string& table, const std::string& rules) {
     const std::lock_guard lock(impl_->mutex);
-    const auto before = read_rules(table);
-    const auto netns = TRY(before ? current_netns() : pass_on(before.error()));
+    const auto before = TRY(read_rules(table));
+    const auto netns = TRY(current_netns());
     UndoAction note{.kind = Kind::kRules,
                     .name = table,
-                    .value = *before,
+                    .value = before,
                     .set = kRulesBeingLoaded,
                     .place = to_string(netns)};
     TRY(change({note}, [&] { return lab::load_rules("", rules); }));
@@ -334,27 +337,23 @@ Status Journal::load_rules(const std::string& table, const std::string& rules) {
 
 Status Journal::steer(const std::string& device, const std::string& cpu_mask) {
     const std::lock_guard lock(impl_->mutex);
-    const auto old = agent::read_rps(device);
-    const auto place = TRY(old ? place_of(device) : pass_on(old.error()));
+    const auto old = TRY(agent::read_rps(device));
+    const auto place = TRY(place_of(device));
     return change({{.kind = Kind::kSteering,
-                    .value = *old,
+                    .value = old,
                     .set = cpu_mask,
                     .place = place,
                     .device = device}},
                   [&]() -> Status {
-                      const auto set = agent::set_rps(device, cpu_mask);
-                      return set ? Status() : pass_on(set.error());
+                      TRY(agent::set_rps(device, cpu_mask));
+                      return {};
                   });
 }
 
 Status Journal::restore_sysctl(const std::string& name) {
     const std::lock_guard lock(impl_->mutex);
-    const std::vector<UndoAction>& actions = impl_->content.actions;
-    const auto set = std::ranges::find_if(actions, [&](const UndoAction& action) {
-        return action.kind == Kind::kSysctl && action.name == name;
-    });
-    return impl_->undo_now(set == actions.end() ? UndoAction{.kind = Kind::kSysctl, .name = name}
-                                                : UndoAction(*set));
+    const UndoAction* set = impl_->noted(Kind::kSysctl, name);
+    return impl_->undo_now(set == nullptr ? UndoAction{.kind = Kind::kSysctl, .name = name} : *set);
 }
 
 Status Journal::load_module(const std::string& name) {
@@ -374,8 +373,8 @@ Status Journal::load_module(const std::string& name) {
         return {};
     }
     return change(notes, [&]() -> Status {
-        const auto loaded = process::run_checked({"modprobe", name});
-        return loaded ? Status() : pass_on(loaded.error());
+        TRY(process::run_checked({"modprobe", name}));
+        return {};
     });
 }
 
@@ -453,11 +452,11 @@ Result<std::uint32_t> Journal::reserve_hugepages(std::uint32_t mib) {
                     .set = at_most(before->pages + more)};
     // The kernel gives what it can find in one piece: fewer is no error, and the read-back says how
     // many.
-    const Status raised = change({note}, [&] {
+    TRY(change({note}, [&] {
         return write_file(files.proc + "/sys/vm/nr_hugepages",
                           fmt::format("{}\n", before->pages + more), O_TRUNC);
-    });
-    const auto now = TRY(raised ? read_hugepages(files) : pass_on(raised.error()));
+    }));
+    const auto now = TRY(read_hugepages(files));
     note.set = std::to_string(now.pages);
     TRY(impl_->note({note}));
     return static_cast<std::uint32_t>(now.pages - before->pages + free_pages) * kHugepageMib;
@@ -472,16 +471,16 @@ Status Journal::change_features(const std::string& netns, const std::string& dev
         notes = TRY(notes_of_features(netns, device, wanted, impl_->content.actions));
         return {};
     }));
-    const Status made = change(notes.before, make);
-    return made && !notes.after.empty() ? impl_->note(notes.after) : made;
+    TRY(change(notes.before, make));
+    return notes.after.empty() ? Status() : impl_->note(notes.after);
 }
 
 Status Journal::set_features(const std::string& netns, const std::string& device,
                              const std::vector<std::pair<std::string, bool>>& wanted) {
     return change_features(netns, device, wanted, [&] {
         return process::in_netns(netns, [&]() -> Status {
-            const auto changed = agent::change_features(device, wanted);
-            return changed ? Status() : pass_on(changed.error());
+            TRY(agent::change_features(device, wanted));
+            return {};
         });
     });
 }
@@ -508,9 +507,8 @@ Status Journal::change_ip(const std::string& netns, const std::string& device,
     const std::lock_guard lock(impl_->mutex);
     UndoAction note{.kind = Kind::kIp, .name = undo, .netns = netns, .device = device};
     TRY(process::in_netns(netns, [&]() -> Status {
-        auto place = place_of(device);
-        note.place = place.value_or("");
-        return place ? Status() : pass_on(place.error());
+        note.place = TRY(place_of(device));
+        return {};
     }));
     if (std::ranges::any_of(impl_->content.actions,
                             [&](const UndoAction& known) { return known.same_thing(note); })) {
@@ -522,17 +520,14 @@ Status Journal::change_ip(const std::string& netns, const std::string& device,
         return changed;  // a command that was stopped may have changed it
     }
     // Nothing was changed: what the undo command would take away was there before.
-    const Status forgotten = impl_->append(done_line(note));
-    return forgotten ? changed : forgotten;
+    TRY(impl_->append(done_line(note)));
+    return changed;
 }
 
 Status Journal::undo_ip(const std::string& undo) {
     const std::lock_guard lock(impl_->mutex);
-    const auto& actions = impl_->content.actions;
-    const auto noted = std::ranges::find_if(actions, [&](const UndoAction& action) {
-        return action.kind == Kind::kIp && action.name == undo;
-    });
-    return noted == actions.end() ? Status() : impl_->undo_now(UndoAction(*noted));
+    const UndoAction* noted = impl_->noted(Kind::kIp, undo);
+    return noted == nullptr ? Status() : impl_->undo_now(UndoAction(*noted));
 }
 
 Status Journal::keep(const std::string& what) {

@@ -61,8 +61,7 @@ class Journal {
     Status change(const std::vector<UndoAction>& notes, const std::function<Status()>& make);
 
     // What follows does so too; "undo" is what undoing does.
-    Status add_netns(const std::string& name);                             // undo: delete it
-    Status add_netns(const std::vector<std::string>& names);               // all at once: faster
+    Status add_netns(const std::vector<std::string>& names);               // undo: delete them
     Status set_sysctl(const std::string& name, const std::string& value);  // undo: the old value
     // Of the calling thread's network namespace, as the next two.
     Status set_net_sysctl(const std::string& name, const std::string& value);

@@ -19,18 +19,6 @@ int number_of(const json& line, const char* key) {
     return line.contains(key) && line[key].is_number_integer() ? line[key].get<int>() : 0;
 }
 
-bool take_header(const json& line, JournalContent& content) {
-    if (!line.contains("run")) {
-        return false;
-    }
-    content.header = {.run_id = process::text_in(line, "run"),
-                      .format = number_of(line, "format"),
-                      .pid = number_of(line, "pid"),
-                      .boot_id = process::text_in(line, "boot"),
-                      .command = process::text_in(line, "command")};
-    return true;
-}
-
 std::optional<UndoAction> action_in(const json& line, const char* word) {
     const auto kind =
         std::ranges::find(undo_kinds(), process::text_in(line, word), &UndoKind::name);
@@ -46,41 +34,28 @@ std::optional<UndoAction> action_in(const json& line, const char* word) {
                       .device = process::text_in(line, "device")};
 }
 
-bool take_action(const json& line, JournalContent& content) {
-    auto action = action_in(line, "undo");
-    if (action) {
-        content.actions.push_back(std::move(*action));
-    }
-    return action.has_value();
-}
-
-bool take_done(const json& line, JournalContent& content) {
-    const auto done = action_in(line, "done");
-    if (done) {
-        std::erase_if(content.actions,
-                      [&](const UndoAction& action) { return action.same_thing(*done); });
-    }
-    return done.has_value();
-}
-
-bool take_kept(const json& line, JournalContent& content) {
-    if (!line.contains("kept")) {
-        return false;
-    }
-    content.kept = process::text_in(line, "kept");
-    return true;
-}
-
-bool take_told(const json& line, JournalContent& content) {
-    content.told |= line.contains("told");
-    return line.contains("told");
-}
-
+// False: it is no line of a journal.
 bool take_line(std::string_view text, JournalContent& content) {
     const json line = process::json_or_null(text);
-    return line.is_object() &&
-           (take_action(line, content) || take_done(line, content) || take_header(line, content) ||
-            take_kept(line, content) || take_told(line, content));
+    if (const auto action = action_in(line, "undo")) {
+        content.actions.push_back(*action);
+    } else if (const auto done = action_in(line, "done")) {
+        std::erase_if(content.actions,
+                      [&](const UndoAction& noted) { return noted.same_thing(*done); });
+    } else if (line.contains("run")) {
+        content.header = {.run_id = process::text_in(line, "run"),
+                          .format = number_of(line, "format"),
+                          .pid = number_of(line, "pid"),
+                          .boot_id = process::text_in(line, "boot"),
+                          .command = process::text_in(line, "command")};
+    } else if (line.contains("kept")) {
+        content.kept = process::text_in(line, "kept");
+    } else if (line.contains("told")) {
+        content.told = true;
+    } else {
+        return false;
+    }
+    return true;
 }
 
 }  // namespace

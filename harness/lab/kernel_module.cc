@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "harness/process/foreign.h"
+
 namespace pathproof::lab {
 namespace {
 
@@ -31,8 +33,7 @@ ModuleState module_state(const std::string& name, const KernelFiles& files) {
 
 std::vector<std::string> modules_to_load(const std::string& shown, const KernelFiles& files) {
     std::vector<std::string> names;
-    std::istringstream lines(shown);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(shown)) {
         std::istringstream words(line);
         std::string verb, path;
         if (!(words >> verb >> path) || verb != "insmod") {
@@ -61,10 +62,7 @@ Status undo_module(const Note& note, const KernelFiles& files, UndoReport& repor
                                     " was loaded by this run and is in use by now: left");
         return {};
     }
-    report.done.push_back({.kind = UndoAction::Kind::kModule,
-                           .netns = "",
-                           .device = "",
-                           .what = "unloaded the module " + note.name});
+    report.done.push_back({.kind = note.kind, .what = "unloaded the module " + note.name});
     return {};
 }
 
@@ -81,9 +79,7 @@ Status undo_parameter(const Note& note, const KernelFiles& files, UndoReport& re
     }
     TRY(write_file(path, note.value + "\n", 0));
     report.done.push_back(
-        {.kind = UndoAction::Kind::kParameter,
-         .netns = "",
-         .device = "",
+        {.kind = note.kind,
          .what = fmt::format("set /sys/module/{} back to {}", note.name, note.value)});
     return {};
 }

@@ -32,10 +32,6 @@ std::string port_name(const KubeService& service) {
     return fmt::format("{}/{}:{}", service.name_space, service.name, service.port);
 }
 
-std::string host_of(const IpAddress& address) {
-    return to_string(address) + (address.family == frame::Family::kIpv4 ? "/32" : "/128");
-}
-
 std::string endpoint_text(const KubeService& service, const IpAddress& endpoint) {
     return to_string(frame::Endpoint{endpoint, service.endpoint_port});
 }
@@ -71,6 +67,17 @@ std::string kube_marks() {
     return ":KUBE-MARK-MASQ - [0:0]\n-A KUBE-MARK-MASQ -j MARK --or-mark 0x4000\n";
 }
 
+std::string kube_postrouting() {
+    return "-A KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN\n"
+           "-A KUBE-POSTROUTING -j MARK --xor-mark 0x4000\n"
+           "-A KUBE-POSTROUTING -m comment --comment \"kubernetes service traffic requiring SNAT\" "
+           "-j MASQUERADE --random-fully\n";
+}
+
+std::string host_prefix(const IpAddress& address) {
+    return to_string(address) + (address.family == frame::Family::kIpv4 ? "/32" : "/128");
+}
+
 std::string kube_service_chain(const KubeService& service) {
     return "KUBE-SVC-" + hash_name(port_name(service) + service.protocol, 16);
 }
@@ -85,7 +92,7 @@ std::string kube_service_rules(const KubeService& service) {
     const std::string chain = kube_service_chain(service);
     const std::string to_service =
         comment(name + " cluster IP") +
-        fmt::format("-d {} -p {} -m {} --dport {} ", host_of(service.address.address),
+        fmt::format("-d {} -p {} -m {} --dport {} ", host_prefix(service.address.address),
                     service.protocol, service.protocol, service.address.port);
     std::string rules = fmt::format(":{} - [0:0]\n", chain);
     for (const IpAddress& endpoint : service.endpoints) {
@@ -108,7 +115,7 @@ std::string kube_service_rules(const KubeService& service) {
         rules += fmt::format("-A {} {}{}-j {}\n", chain, comment(name + " -> " + to), chance,
                              endpoint_chain);
         rules += fmt::format("-A {} {}-s {} -j KUBE-MARK-MASQ\n", endpoint_chain, comment(name),
-                             host_of(endpoint));
+                             host_prefix(endpoint));
         rules += fmt::format("-A {} {}-p {} -m {} -j DNAT --to-destination {}\n", endpoint_chain,
                              comment(name), service.protocol, service.protocol, to);
     }

@@ -29,6 +29,11 @@ std::string kube_endpoint_chain(const KubeService& service, const frame::IpAddre
 // SEP, each equally likely. They use kube_marks(), once a table.
 std::string kube_service_rules(const KubeService& service);
 std::string kube_marks();
+// The rules of the chain KUBE-POSTROUTING.
+std::string kube_postrouting();
+
+// The address as iptables prints it: "198.18.0.2/32".
+std::string host_prefix(const frame::IpAddress& address);
 
 // For `nft -f -`: all of kube-proxy's table of that family anew, for one service; or without any.
 // Each endpoint's rule has a counter, which kube-proxy does not give it.

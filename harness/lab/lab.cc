@@ -30,15 +30,17 @@ class VethLab final : public Lab {
     std::string name_ = "veth";
 };
 
-Result<std::unique_ptr<Lab>> make_veth_lab(const std::string& /*name*/) {
-    return std::make_unique<VethLab>();
-}
+struct Choice {
+    const std::string& name;
+    const GuestOptions& guest;
+    const CniOptions& cni;
+};
 
 struct Row {
     const char* name;
     const char* what;
     bool (*is_meant)(const std::string& name);
-    Result<std::unique_ptr<Lab>> (*make)(const std::string& name);
+    Result<std::unique_ptr<Lab>> (*make)(const Choice& choice);
 };
 
 constexpr const char* kQemu = "qemu";
@@ -46,21 +48,23 @@ constexpr const char* kCni = "cni";
 
 constexpr std::array kRows{
     Row{"veth", "built in: namespaces, veth and vxlan devices of this kernel",
-        [](const std::string& name) { return name == "veth"; }, make_veth_lab},
+        [](const std::string& name) { return name == "veth"; },
+        [](const Choice&) -> Result<std::unique_ptr<Lab>> { return std::make_unique<VethLab>(); }},
     Row{kQemu, "kernel drivers on NICs that QEMU emulates: --nic",
         [](const std::string& name) { return name == kQemu; },
-        [](const std::string& /*name*/) { return make_qemu_lab({}); }},
+        [](const Choice& choice) { return make_qemu_lab(choice.guest); }},
     Row{kCni, "pods that real CNI plug-ins attach to two nodes: --conflist, --plugins",
         [](const std::string& name) { return name == kCni; },
-        [](const std::string& /*name*/) { return make_cni_lab({}); }},
+        [](const Choice& choice) { return make_cni_lab(choice.cni); }},
     Row{"net.config",
         "the environment of the kernel's selftests: NETIF, LOCAL_V4, REMOTE_TYPE, ...",
         [](const std::string& name) {
             return std::filesystem::path(name).filename() == "net.config";
         },
-        make_net_config_lab},
+        [](const Choice& choice) { return make_net_config_lab(choice.name); }},
     Row{"FILE.toml", "the tester's ports and the DUT that the file names",
-        [](const std::string& name) { return name.ends_with(".toml"); }, make_file_lab},
+        [](const std::string& name) { return name.ends_with(".toml"); },
+        [](const Choice& choice) { return make_file_lab(choice.name); }},
 };
 
 }  // namespace
@@ -70,19 +74,13 @@ Result<std::unique_ptr<Lab>> open_lab(const std::string& name, const GuestOption
     if (name != kCni && cni != CniOptions{}) {
         return fail(ErrorCode::kBadInput, "--conflist and --plugins are of the lab {}", kCni);
     }
-    if (name == kQemu) {
-        return make_qemu_lab(guest);
-    }
-    if (guest != GuestOptions{}) {
+    if (name != kQemu && guest != GuestOptions{}) {
         return fail(ErrorCode::kBadInput,
                     "--nic, --kernel, --modules and --module are of the lab {}", kQemu);
     }
-    if (name == kCni) {
-        return make_cni_lab(cni);
-    }
     for (const Row& row : kRows) {
         if (row.is_meant(name)) {
-            return row.make(name);
+            return row.make({name, guest, cni});
         }
     }
     return fail(ErrorCode::kBadInput, "unknown lab '{}'; there are: {}", name,

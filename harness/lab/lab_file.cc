@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "harness/lab/machine_use.h"
 #include "harness/lab/undo.h"
 
 namespace pathproof::lab {
@@ -25,17 +26,6 @@ constexpr int kMostQueues = 16;
 constexpr int kMostNode = 1023;
 constexpr int kMostCpu = 1023;  // of a cpu_set_t
 constexpr std::size_t kMostLcores = 2;
-
-bool is_hex(std::string_view text) {
-    return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-// As the kernel writes it: domain:bus:device.function.
-bool is_pci_address(std::string_view text) {
-    return text.size() == 12 && text[4] == ':' && text[7] == ':' && text[10] == '.' &&
-           is_hex(text.substr(0, 4)) && is_hex(text.substr(5, 2)) && is_hex(text.substr(8, 2)) &&
-           text[11] >= '0' && text[11] <= '7';
-}
 
 bool is_device_name(std::string_view text) {
     return !text.empty() && text.size() < 16 &&  // IFNAMSIZ with its zero
@@ -176,9 +166,8 @@ class Reader {
     bool clean() const { return wrong_.empty(); }
     // All that was found, in the order of the file.
     Failure failure() {
-        std::stable_sort(wrong_.begin(), wrong_.end(), [](const Wrong& a, const Wrong& b) {
-            return std::pair(a.line, a.column) < std::pair(b.line, b.column);
-        });
+        std::ranges::stable_sort(wrong_, {},
+                                 [](const Wrong& one) { return std::pair(one.line, one.column); });
         std::vector<std::string> lines;
         for (const Wrong& one : wrong_) {
             lines.push_back(fmt::format("{}:{}:{}: {}", file_, one.line, one.column, one.what));
@@ -290,7 +279,7 @@ TesterPort Reader::port(const toml::table& table) {
         return port;
     }
     const toml::source_region& where = table.get(key)->source();
-    if (port.kind == TesterPort::Kind::kPci && !is_pci_address(device)) {
+    if (port.kind == TesterPort::Kind::kPci && pci_address(device) != device) {
         wrong(where, "'{}' is no PCI address; write it as lspci -D does, for example 0000:3b:00.0",
               device);
     }

@@ -58,18 +58,15 @@ struct Seen {
 // The elements of a list of objects; nothing for what is none.
 std::vector<json> objects_in(const json& object, const char* key) {
     std::vector<json> found;
-    const auto list = object.find(key);
-    if (list != object.end() && list->is_array()) {
-        std::copy_if(list->begin(), list->end(), std::back_inserter(found),
-                     [](const json& element) { return element.is_object(); });
+    if (const json& list = process::part(object, key); list.is_array()) {
+        std::ranges::copy_if(list, std::back_inserter(found), &json::is_object);
     }
     return found;
 }
 
 // What ip(8) gives as the link of these is the other end of the pair.
 bool is_one_end_of_a_pair(const json& device) {
-    const auto info = device.find("linkinfo");
-    const std::string kind = info != device.end() ? process::text_in(*info, "info_kind") : "";
+    const std::string kind = process::text_in(process::part(device, "linkinfo"), "info_kind");
     return kind == "veth" || kind == "netkit" || kind == "vxcan";
 }
 
@@ -78,17 +75,15 @@ Seen see(const json& device) {
     seen.use.name = process::text_in(device, "ifname");
     seen.master = process::text_in(device, "master");
     seen.lower = is_one_end_of_a_pair(device) ? "" : process::text_in(device, "link");
-    const auto info = device.find("linkinfo");
-    if (seen.lower.empty() && info != device.end()) {
-        const auto data = info->find("info_data");
-        seen.lower = data != info->end() ? process::text_in(*data, "link") : "";  // of a tunnel
+    if (seen.lower.empty()) {  // of a tunnel
+        const json& info = process::part(device, "linkinfo");
+        seen.lower = process::text_in(process::part(info, "info_data"), "link");
     }
     for (const json& address : objects_in(device, "addr_info")) {
-        const auto length = address.find("prefixlen");
+        const json& length = process::part(address, "prefixlen");
         const auto ip = frame::parse_ip(process::text_in(address, "local"));
-        if (ip && length != address.end() && length->is_number_unsigned() &&
-            process::text_in(address, "scope") != "link") {
-            seen.use.addresses.push_back({*ip, length->get<unsigned>()});
+        if (ip && length.is_number_unsigned() && process::text_in(address, "scope") != "link") {
+            seen.use.addresses.push_back({*ip, length.get<unsigned>()});
         }
     }
     return seen;
@@ -121,9 +116,7 @@ Result<frame::IpAddress> address_of(std::string end) {
 }
 
 void mark_sessions(const std::string& sessions, std::vector<Seen>& devices) {
-    std::istringstream lines(sessions);
-    std::string line;
-    while (std::getline(lines, line)) {
+    for (const std::string& line : process::lines_of(sessions)) {
         std::istringstream fields(line);
         std::string waiting_in, waiting_out, here, there;
         const auto local = fields >> waiting_in >> waiting_out >> here >> there
@@ -141,10 +134,6 @@ void mark_sessions(const std::string& sessions, std::vector<Seen>& devices) {
     }
 }
 
-bool is_pci_address(const std::string& part) {
-    return part.size() == 12 && part[4] == ':' && part[7] == ':' && part[10] == '.';
-}
-
 // The PCI function is a part of the path even where a bus (virtio) lies between it and the network
 // device.
 std::string pci_in(const std::string& path) {
@@ -152,15 +141,13 @@ std::string pci_in(const std::string& path) {
     std::string part;
     std::string found;
     while (std::getline(parts, part, '/')) {
-        found = is_pci_address(part) ? part : found;
+        found = !part.empty() && pci_address(part) == part ? part : found;
     }
     return found;
 }
 
 void mark_pci(const std::string& links, std::vector<Seen>& devices) {
-    std::istringstream lines(links);
-    std::string line;
-    while (std::getline(lines, line)) {
+    for (const std::string& line : process::lines_of(links)) {
         const std::size_t blank = line.find(' ');
         for (Seen& seen : devices) {
             if (blank != std::string::npos && seen.use.name == line.substr(0, blank)) {
@@ -172,9 +159,7 @@ void mark_pci(const std::string& links, std::vector<Seen>& devices) {
 
 // One line for each server: the way that its packets take.
 void mark_storage(const std::string& routes, std::vector<Seen>& devices) {
-    std::istringstream lines(routes);
-    std::string line;
-    while (std::getline(lines, line)) {
+    for (const std::string& line : process::lines_of(routes)) {
         const json answer = process::parse_foreign(line);
         for (const json& route : answer.is_array() ? answer : json::array()) {
             for (Seen& seen : devices) {
@@ -242,10 +227,8 @@ MachineUse shared_in_stacks(const std::vector<Seen>& devices) {
 
 Result<MachineUse> take_apart(const std::string& answer) {
     std::array<std::string, 6> parts;
-    std::istringstream lines(answer);
-    std::string line;
     std::size_t part = 0;
-    while (std::getline(lines, line)) {
+    for (const std::string& line : process::lines_of(answer)) {
         if (line == kMark && part + 1 < parts.size()) {
             ++part;
         } else {
@@ -336,10 +319,7 @@ Result<MachineUse> parse_use(const std::string& addresses_json, const std::strin
 }
 
 Result<MachineUse> local_use(const std::string& netns) {
-    if (!netns.empty() && !process::netns_exists(netns)) {
-        return fail(ErrorCode::kNotFound,
-                    "network namespace '{}' does not exist; 'ip netns' lists them", netns);
-    }
+    TRY(process::require_netns(netns));
     return ask({"sh", "-s"}, netns, netns.empty() ? "this machine" : "network namespace " + netns);
 }
 

@@ -42,8 +42,8 @@ class VethNatBox final : public NamespaceNatBox {
 
   private:
     Status load(const std::string& nat_table, const Sysctls& sysctls) override {
-        const Status loaded = load_rules(names_.dut, nat_table);
-        return loaded ? set_sysctls(names_.dut, sysctls) : loaded;
+        TRY(load_rules(names_.dut, nat_table));
+        return set_sysctls(names_.dut, sysctls);
     }
 
     std::unique_ptr<Namespaces> namespaces_;
@@ -90,10 +90,10 @@ Status NatBox::configure(const NatBoxOptions& options) {
     names_.backends.assign(names_.servers.begin(), names_.servers.begin() + options.backends);
     // The rules first: they are what loads conntrack, where it is a module.
     const std::string timeout = std::to_string(options.udp_timeout_s);
-    const Status loaded = load(nat_box_rules(names_, options),
-                               {{"net.netfilter.nf_conntrack_udp_timeout", timeout},
-                                {"net.netfilter.nf_conntrack_udp_timeout_stream", timeout}});
-    return loaded ? flush() : loaded;
+    TRY(load(nat_box_rules(names_, options),
+             {{"net.netfilter.nf_conntrack_udp_timeout", timeout},
+              {"net.netfilter.nf_conntrack_udp_timeout_stream", timeout}}));
+    return flush();
 }
 
 }  // namespace pathproof::lab

@@ -172,11 +172,7 @@ std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options
                            .name_space = "kube-system",
                            .pods = ""};
     };
-    return "*nat\n"
-           ":PREROUTING ACCEPT [0:0]\n"
-           ":INPUT ACCEPT [0:0]\n"
-           ":OUTPUT ACCEPT [0:0]\n"
-           ":POSTROUTING ACCEPT [0:0]\n"
+    return table_head("nat") +
            ":KUBE-SERVICES - [0:0]\n"
            ":KUBE-POSTROUTING - [0:0]\n"
            "-A PREROUTING -j KUBE-SERVICES\n"

@@ -11,6 +11,7 @@
 #include "harness/lab/topology.h"
 #include "harness/lab/undo.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/process/foreign.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 
@@ -73,21 +74,19 @@ Status NatPath::configure(const NatPathOptions& asked) {
     TRY(load_proxy_table(options));
     TRY(load_ipvs(options));
     const PortRange& ports = options.client_ports;
-    const Status set = set_sysctls(
+    TRY(set_sysctls(
         names_.client,
         {{"net.ipv4.tcp_timestamps", std::to_string(options.timestamps)},
          {kLocalPorts,
-          ports.last == 0 ? client_ports_ : fmt::format("{} {}", ports.first, ports.last)}});
+          ports.last == 0 ? client_ports_ : fmt::format("{} {}", ports.first, ports.last)}}));
     const std::string timeout = std::to_string(options.udp_timeout_s);
-    const Status timed =
-        set ? set_sysctls(names_.dut, {{"net.netfilter.nf_conntrack_udp_timeout", timeout},
-                                       {"net.netfilter.nf_conntrack_udp_timeout_stream", timeout},
-                                       {kBeLiberal, options.be_liberal ? "1" : "0"}})
-            : set;
-    TRY(timed && options.tunnel ? make_tunnel(*options.tunnel) : timed);
+    TRY(set_sysctls(names_.dut, {{"net.netfilter.nf_conntrack_udp_timeout", timeout},
+                                 {"net.netfilter.nf_conntrack_udp_timeout_stream", timeout},
+                                 {kBeLiberal, options.be_liberal ? "1" : "0"}}));
+    TRY(options.tunnel ? make_tunnel(*options.tunnel) : Status());
     TRY(cure_.bridge_filters ? set_sysctls(names_.dut, {{kBridgeFilter, "1"}}) : Status());
     TRY(has_shortcut_ ? run_ip({nat_path_route_of_answers(names_, options)}) : Status());
-    return options.flows == NatPathOptions::Flows::kForget ? flush_conntrack(names_.dut) : timed;
+    return options.flows == NatPathOptions::Flows::kForget ? flush_conntrack(names_.dut) : Status();
 }
 
 Status NatPath::load_proxy_table(const NatPathOptions& options) {
@@ -169,8 +168,7 @@ Result<std::vector<std::string>> NatPath::ipvs_connections() const {
     const auto text =
         TRY(process::run_checked({"ipvsadm", "-L", "-c", "-n"}, {.netns = names_.dut}));
     std::vector<std::string> connections;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(text)) {
         std::istringstream words(line);
         const std::vector<std::string> all{std::istream_iterator<std::string>(words), {}};
         if (all.size() == 6) {
@@ -296,8 +294,7 @@ namespace {
 std::uint64_t counted(const std::string& rules, const std::string& begin,
                       const std::string& words) {
     std::uint64_t hits = 0;
-    std::istringstream lines(rules);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(rules)) {
         if (line.starts_with(begin) && (line + " ").find(words) != std::string::npos) {
             hits += std::strtoull(line.c_str() + line.find('[') + 1, nullptr, 10);
         }
@@ -323,8 +320,7 @@ Status NatPath::set_node_cache_rules(const NodeCacheRules& rules) {
 std::uint64_t nft_hits_of(const std::string& table, const std::string& words) {
     constexpr std::string_view kCounter = "counter packets ";
     std::uint64_t hits = 0;
-    std::istringstream lines(table);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(table)) {
         // "meta l4proto tcp counter packets 12 bytes 624 dnat to 203.0.113.16:8080"
         if (const std::size_t at = line.find(kCounter);
             at != std::string::npos && line.ends_with(words)) {
@@ -356,8 +352,7 @@ Result<std::vector<std::uint64_t>> NatPath::endpoint_hits(const NatPathOptions& 
 
 Result<std::uint64_t> NatPath::service_hits(Family family) const {
     const auto rules = TRY(counted_rules(family));
-    return hits_of(rules, " -d " + to_string(names(family).service.address) +
-                              (family == Family::kIpv4 ? "/32" : "/128"));
+    return hits_of(rules, " -d " + host_prefix(names(family).service.address));
 }
 
 Result<std::uint64_t> NatPath::invalid_hits() const {

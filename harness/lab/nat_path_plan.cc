@@ -39,8 +39,10 @@ frame::IpAddress v6(std::uint16_t network, std::uint16_t host) {
     return address.plus(host);
 }
 
-std::string host_prefix(const frame::IpAddress& address) {
-    return to_string(address) + (address.family == frame::Family::kIpv4 ? "/32" : "/128");
+std::string veth(const std::string& one, const std::string& netns, const std::string& other,
+                 const std::string& far) {
+    return fmt::format("link add name {} netns {} type veth peer name {} netns {}\n", one, netns,
+                       other, far);
 }
 
 bool is_v6(const NatPathNames& names) {
@@ -119,11 +121,8 @@ std::vector<std::string> namespaces_of(const NatPathNames& names) {
 }
 
 std::string nat_path_links(const NatPathNames& names) {
-    return fmt::format(
-        "link add name {} netns {} type veth peer name {} netns {}\n"
-        "link add name {} netns {} type veth peer name {} netns {}\n",
-        names.client_device, names.client, names.dut_client_device, names.dut, names.server_device,
-        names.server, names.dut_server_device, names.dut);
+    return veth(names.client_device, names.client, names.dut_client_device, names.dut) +
+           veth(names.server_device, names.server, names.dut_server_device, names.dut);
 }
 
 std::vector<Script> nat_path_scripts(const NatPathNames& names) {
@@ -164,8 +163,7 @@ std::vector<Script> tunnel_scripts(const NatPathNames& names, const TunnelOption
 }
 
 std::string tunnel_rules(const NatPathNames& names, const TunnelOptions& options) {
-    return "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n" +
-           std::string(options.fragments ? "" : "-A PREROUTING -f -j DROP\n") +
+    return table_head("raw") + std::string(options.fragments ? "" : "-A PREROUTING -f -j DROP\n") +
            "COMMIT\n*mangle\n:POSTROUTING ACCEPT [0:0]\n" +
            (options.mss == 0
                 ? ""
@@ -176,9 +174,7 @@ std::string tunnel_rules(const NatPathNames& names, const TunnelOptions& options
 }
 
 std::string nat_path_neighbour_link(const NatPathNames& names) {
-    return fmt::format("link add name {} netns {} type veth peer name {} netns {}\n",
-                       names.neighbour_device, names.neighbour, names.dut_neighbour_device,
-                       names.dut);
+    return veth(names.neighbour_device, names.neighbour, names.dut_neighbour_device, names.dut);
 }
 
 std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names) {
@@ -198,8 +194,7 @@ std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names) {
 }
 
 std::string nat_path_shortcut_link(const NatPathNames& names) {
-    return fmt::format("link add name {} netns {} type veth peer name {} netns {}\n",
-                       names.client_shortcut, names.client, names.server_shortcut, names.server);
+    return veth(names.client_shortcut, names.client, names.server_shortcut, names.server);
 }
 
 std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names) {
@@ -307,7 +302,7 @@ std::string node_cache_rules(const NatPathNames& names,
         skip("OUTPUT", from + " -p tcp -m tcp --sport 8080");
     }
     const bool by_state = rules && rules->input_by_state;
-    return "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n" + raw +
+    return table_head("raw") + raw +
            fmt::format(
                "COMMIT\n*filter\n:INPUT {} [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT "
                "[0:0]\n",
@@ -321,11 +316,7 @@ std::string node_cache_rules(const NatPathNames& names,
 
 std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options) {
     std::string rules =
-        "*nat\n"
-        ":PREROUTING ACCEPT [0:0]\n"
-        ":INPUT ACCEPT [0:0]\n"
-        ":OUTPUT ACCEPT [0:0]\n"
-        ":POSTROUTING ACCEPT [0:0]\n"
+        table_head("nat") +
         ":PATH-SERVICES - [0:0]\n"
         ":PATH-POSTROUTING - [0:0]\n"
         // Tracks flows whatever the other rules are, as the rules of a node do: without a match or a
@@ -364,12 +355,8 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
             ":KUBE-SERVICES - [0:0]\n:KUBE-POSTROUTING - [0:0]\n"
             "-A PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\n"
             "-A POSTROUTING -m comment --comment \"kubernetes postrouting rules\" -j "
-            "KUBE-POSTROUTING\n"
-            "-A KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN\n"
-            "-A KUBE-POSTROUTING -j MARK --xor-mark 0x4000\n"
-            "-A KUBE-POSTROUTING -m comment --comment \"kubernetes service traffic requiring "
-            "SNAT\" -j MASQUERADE --random-fully\n" +
-            kube_marks();
+            "KUBE-POSTROUTING\n" +
+            kube_postrouting() + kube_marks();
     }
     if (!options.dns_endpoints.empty()) {
         rules += kube_service_rules(dns_service(names, options));
@@ -380,7 +367,7 @@ std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& opti
     rules += "COMMIT\n";
     if (options.service != PathService::kNone || options.tunnel ||
         options.invalid != PathInvalid::kNoRule) {
-        rules += "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n" +
+        rules += table_head("filter") +
                  (options.service == PathService::kNoEndpoint
                       ? "-A FORWARD " + to_service + "REJECT --reject-with " +
                             (is_v6(names) ? "icmp6" : "icmp") + "-port-unreachable\n"

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "harness/lab/lab_file.h"
 #include "harness/lab/undo.h"
+#include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
@@ -99,9 +99,8 @@ Result<std::string> device_with(const std::vector<Prefix>& addresses, const std:
 Result<NetConfig> parse_net_config(std::string_view text, const std::string& file,
                                    Variables environment) {
     Variables variables = std::move(environment);
-    std::istringstream lines{std::string(text)};
     std::size_t number = 0;
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(text)) {
         TRY(read_line(line, fmt::format("{}:{}", file, ++number), variables));
     }
     NetConfig config{.device = variables["NETIF"], .remote_netns = variables["REMOTE_ARGS"]};

@@ -70,9 +70,7 @@ Result<bool> run_at(const std::string& path, const std::function<Status()>& work
         outcome = work();
     });
     worker.join();
-    if (!outcome) {
-        return pass_on(outcome.error());
-    }
+    TRY(std::move(outcome));
     return true;
 }
 

@@ -6,21 +6,6 @@
 namespace pathproof::lab {
 namespace {
 
-// A tester in the place of a NIC takes frames, not super-frames: without these, TCP hands veth up
-// to 64 KiB at once. They are switched off by their own names because "tx off" takes TSO with it
-// and "tx on" brings it back, unless it was itself asked to be off (netdev_fix_features keeps what
-// was asked for in wanted_features): so a scenario may toggle "tx" freely, and TSO stays off.
-// Tunnelled TCP is a super-frame of type TCPv4 too, and needs TSO as well as
-// tx-udp_tnl-segmentation (net_gso_ok compares all bits of the type).
-Status take_off_super_frames(const std::string& node, const std::string& underlay) {
-    return switch_off(node, underlay, {"tso", "gso", "tx-udp-segmentation"});
-}
-
-Status prepare_node(const std::string& node, const std::string& underlay) {
-    TRY(take_off_super_frames(node, underlay));
-    return set_sysctls(node, {{"net.ipv4.ip_forward", "1"}});
-}
-
 Status build_in(const OverlayNames& names, Namespaces& namespaces) {
     TRY(namespaces.add(namespaces_of(names)));
     for (const std::string& node : {names.node_a, names.node_b}) {
@@ -31,7 +16,8 @@ Status build_in(const OverlayNames& names, Namespaces& namespaces) {
     TRY(run_ip("", overlay_links(names)));
     TRY(run_ip(overlay_scripts(names)));
     for (const std::string& node : {names.node_a, names.node_b}) {
-        TRY(prepare_node(node, names.underlay));
+        TRY(take_off_super_frames(node, names.underlay));
+        TRY(set_sysctls(node, {{"net.ipv4.ip_forward", "1"}}));
     }
     return {};
 }
@@ -81,12 +67,7 @@ Result<std::unique_ptr<Overlay>> Overlay::build(Journal& journal) {
 
 Status Overlay::join_by_bridge() {
     const Status joined =
-        run_ip(names_.tester,
-               fmt::format("link add name wire type bridge forward_delay 0 mcast_snooping 0\n"
-                           "link set {} master wire\n"
-                           "link set {} master wire\n"
-                           "link set wire arp off up\n",
-                           names_.tester_port_a, names_.tester_port_b));
+        run_ip(names_.tester, wire_commands(names_.tester_port_a, names_.tester_port_b));
     return joined
                ? joined
                : fail(joined.error(), "join {} and {}", names_.tester_port_a, names_.tester_port_b);

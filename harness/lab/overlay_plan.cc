@@ -111,6 +111,13 @@ std::vector<std::string> namespaces_of(const OverlayNames& names) {
     return {names.tester, names.node_a, names.node_b, names.pod_a, names.pod_b};
 }
 
+std::string wire_commands(const std::string& one_port, const std::string& other) {
+    return fmt::format(
+        "link add name wire type bridge forward_delay 0 mcast_snooping 0\n"
+        "link set {} master wire\nlink set {} master wire\nlink set wire arp off up\n",
+        one_port, other);
+}
+
 std::string overlay_links(const OverlayNames& names) {
     return links(names, side_a(names)) + links(names, side_b(names));
 }
@@ -135,21 +142,29 @@ std::vector<Script> overlay_vxlans(const OverlayNames& names, const OverlayOptio
             {b.node, vxlan_commands(names, options, b, a)}};
 }
 
+std::string table_head(const std::string& table) {
+    std::vector<const char*> chains;
+    if (table == "nat") {
+        chains = {"PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"};
+    } else if (table == "filter") {
+        chains = {"INPUT", "FORWARD", "OUTPUT"};
+    } else if (table == "raw") {
+        chains = {"PREROUTING", "OUTPUT"};
+    }
+    std::string head = "*" + table + "\n";
+    for (const char* chain : chains) {
+        head += fmt::format(":{} ACCEPT [0:0]\n", chain);
+    }
+    return head;
+}
+
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options) {
     // The filter rule has conntrack see all traffic, as on a node of a cluster, also where nothing
     // is translated.
     std::string rules =
-        "*filter\n"
-        ":INPUT ACCEPT [0:0]\n"
-        ":FORWARD ACCEPT [0:0]\n"
-        ":OUTPUT ACCEPT [0:0]\n"
-        "-A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n"
-        "COMMIT\n"
-        "*nat\n"
-        ":PREROUTING ACCEPT [0:0]\n"
-        ":INPUT ACCEPT [0:0]\n"
-        ":OUTPUT ACCEPT [0:0]\n"
-        ":POSTROUTING ACCEPT [0:0]\n";
+        table_head("filter") +
+        "-A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\nCOMMIT\n" +
+        table_head("nat");
     if (options.masquerade) {
         rules += fmt::format(
             "-A POSTROUTING -o {} -p udp -m udp --dport {} -j MASQUERADE --random-fully\n",

@@ -34,6 +34,16 @@ fs::path pci_folder(const std::string& address, const KernelFiles& files) {
     return fs::path(files.sys) / "bus/pci/devices" / address;
 }
 
+Result<fs::path> existing_device(const std::string& address, const KernelFiles& files) {
+    const fs::path device = pci_folder(address, files);
+    std::error_code none;
+    if (!fs::exists(device, none)) {
+        return fail(ErrorCode::kNotFound,
+                    "this machine has no PCI device {}; 'lspci -D' lists those it has", address);
+    }
+    return device;
+}
+
 std::string target_of(const fs::path& link) {
     std::error_code none;
     return fs::read_symlink(link, none).filename().string();
@@ -75,26 +85,24 @@ std::vector<std::string> settings_of(const std::string& interface) {
 }
 
 bool has_flag(const json& device, const char* flag) {
-    const auto flags = device.find("flags");
-    return flags != device.end() && flags->is_array() &&
-           std::ranges::find(*flags, json(flag)) != flags->end();
+    const json& flags = process::part(device, "flags");
+    return flags.is_array() && std::ranges::find(flags, json(flag)) != flags.end();
 }
 
 void add_address(const json& address, const std::string& device, std::vector<std::string>& lines) {
     constexpr std::uint64_t kForEver = 0xffffffff;
-    const auto length = address.find("prefixlen");
-    const auto lifetime = address.find("valid_life_time");
+    const json& length = process::part(address, "prefixlen");
+    const json& lifetime = process::part(address, "valid_life_time");
     // Of a link, and those that others give and take (DHCP, router advertisements), come by
     // themselves.
-    const bool lasting = lifetime == address.end() || *lifetime == kForEver;
-    if (!lasting || length == address.end() || !length->is_number_unsigned() ||
-        process::text_in(address, "scope") == "link") {
+    const bool lasting = lifetime.is_null() || lifetime == kForEver;
+    if (!lasting || !length.is_number_unsigned() || process::text_in(address, "scope") == "link") {
         return;
     }
     const std::string broadcast = process::text_in(address, "broadcast");
     lines.push_back(
         fmt::format("address add {}/{}{}{} dev {}", process::text_in(address, "local"),
-                    length->get<unsigned>(), broadcast.empty() ? "" : " broadcast " + broadcast,
+                    length.get<unsigned>(), broadcast.empty() ? "" : " broadcast " + broadcast,
                     process::text_in(address, "family") == "inet6" ? " nodad" : "", device));
 }
 
@@ -103,13 +111,12 @@ void add_route(const json& route, const std::string& device, std::vector<std::st
     if (!route.is_object() || protocol == "kernel" || protocol == "ra" || protocol == "dhcp") {
         return;
     }
-    const auto metric = route.find("metric");
+    const json& metric = process::part(route, "metric");
     const std::string gateway = process::text_in(route, "gateway");
-    lines.push_back(fmt::format("route add {}{} dev {}{}", process::text_in(route, "dst"),
-                                gateway.empty() ? "" : " via " + gateway, device,
-                                metric != route.end() && metric->is_number_unsigned()
-                                    ? fmt::format(" metric {}", metric->get<std::uint64_t>())
-                                    : ""));
+    lines.push_back(fmt::format(
+        "route add {}{} dev {}{}", process::text_in(route, "dst"),
+        gateway.empty() ? "" : " via " + gateway, device,
+        metric.is_number_unsigned() ? fmt::format(" metric {}", metric.get<std::uint64_t>()) : ""));
 }
 
 Status make(const std::vector<SysfsWrite>& steps) {
@@ -152,12 +159,6 @@ std::string holder_of(const fs::path& device, const KernelFiles& files) {
     return "";
 }
 
-Status run_ip_line(const std::string& line) {
-    const auto ran = TRY(process::run_program({"ip", "-batch", "-"},
-                                              {.input = line + "\n", .starts = kWhateverHappens}));
-    return ran.exit_status == 0 ? Status() : fail(ErrorCode::kFailed, "ip {}: {}", line, ran.err);
-}
-
 // The fresh interface gets the name and the settings that the former one had. Gives how many it
 // lacked.
 Result<std::size_t> give_back_interface(const PciBinding& was, const fs::path& device) {
@@ -170,15 +171,15 @@ Result<std::size_t> give_back_interface(const PciBinding& was, const fs::path& d
     }
     std::size_t made = 0;
     if (const std::string now = interface_below(device); now != was.interface) {
-        TRY(run_ip_line(fmt::format("link set dev {} down", now)));
-        TRY(run_ip_line(fmt::format("link set dev {} name {}", now, was.interface)));
+        TRY(run_ip_here(fmt::format("link set dev {} down", now)));
+        TRY(run_ip_here(fmt::format("link set dev {} name {}", now, was.interface)));
         ++made;
     }
     for (const std::string& line : was.settings) {
         // One may bring others about: what is there by now is asked each time.
         const auto there = settings_of(was.interface);
         if (std::ranges::find(there, line) == there.end()) {
-            TRY(run_ip_line(line));
+            TRY(run_ip_here(line));
             ++made;
         }
     }
@@ -226,10 +227,8 @@ Result<PciBinding> parse_binding(const std::string& text) {
     }
     PciBinding binding{.driver = process::text_in(read, "driver"),
                        .preferred = process::text_in(read, "preferred"),
-                       .interface = process::text_in(read, "interface"),
-                       .settings = {}};
-    const auto settings = read.find("settings");
-    for (const json& line : settings != read.end() ? *settings : json::array()) {
+                       .interface = process::text_in(read, "interface")};
+    for (const json& line : process::part(read, "settings")) {
         if (line.is_string()) {
             binding.settings.push_back(line.get<std::string>());
         }
@@ -238,16 +237,10 @@ Result<PciBinding> parse_binding(const std::string& text) {
 }
 
 Result<PciBinding> read_binding(const std::string& address, const KernelFiles& files) {
-    const fs::path device = pci_folder(address, files);
-    std::error_code none;
-    if (!fs::exists(device, none)) {
-        return fail(ErrorCode::kNotFound,
-                    "this machine has no PCI device {}; 'lspci -D' lists those it has", address);
-    }
+    const fs::path device = TRY(existing_device(address, files));
     PciBinding binding{.driver = target_of(device / "driver"),
                        .preferred = line_of(device / "driver_override"),
-                       .interface = interface_below(device),
-                       .settings = {}};
+                       .interface = interface_below(device)};
     if (!binding.interface.empty()) {
         binding.settings = settings_of(binding.interface);
     }
@@ -255,12 +248,8 @@ Result<PciBinding> read_binding(const std::string& address, const KernelFiles& f
 }
 
 Status check_bindable(const std::string& address, UserDriver driver, const KernelFiles& files) {
-    const fs::path device = pci_folder(address, files);
+    const fs::path device = TRY(existing_device(address, files));
     std::error_code none;
-    if (!fs::exists(device, none)) {
-        return fail(ErrorCode::kNotFound,
-                    "this machine has no PCI device {}; 'lspci -D' lists those it has", address);
-    }
     // The base class of network controllers (PCI Code and ID Assignment Specification, 1.3).
     if (const std::string code = line_of(device / "class"); !code.starts_with("0x02")) {
         return fail(ErrorCode::kBadInput, "PCI device {} is no network device (its class is {})",
@@ -346,8 +335,8 @@ std::vector<std::string> settings_in(const std::string& addresses_json,
     const json& device = devices[0];
     const std::string dev = process::text_in(device, "ifname");
     std::vector<std::string> lines;
-    if (const auto mtu = device.find("mtu"); mtu != device.end() && mtu->is_number_unsigned()) {
-        lines.push_back(fmt::format("link set dev {} mtu {}", dev, mtu->get<unsigned>()));
+    if (const json& mtu = process::part(device, "mtu"); mtu.is_number_unsigned()) {
+        lines.push_back(fmt::format("link set dev {} mtu {}", dev, mtu.get<unsigned>()));
     }
     // Said only where it differs.
     if (!process::text_in(device, "permaddr").empty()) {
@@ -362,8 +351,7 @@ std::vector<std::string> settings_in(const std::string& addresses_json,
         }
     }
     lines.push_back(fmt::format("link set dev {} {}", dev, has_flag(device, "UP") ? "up" : "down"));
-    const auto addresses = device.find("addr_info");
-    for (const json& address : addresses != device.end() ? *addresses : json::array()) {
+    for (const json& address : process::part(device, "addr_info")) {
         add_address(address, dev, lines);
     }
     for (const std::string& routes : {routes_json, routes6_json}) {
@@ -378,9 +366,7 @@ std::vector<std::string> settings_in(const std::string& addresses_json,
 Status bind_to(const std::string& address, UserDriver driver, const KernelFiles& files) {
     const fs::path device = pci_folder(address, files);
     const PciBinding now{.driver = target_of(device / "driver"),
-                         .preferred = line_of(device / "driver_override"),
-                         .interface = "",
-                         .settings = {}};
+                         .preferred = line_of(device / "driver_override")};
     const std::string wanted = kernel_name(driver);
     TRY(make(steps_between(address, now, wanted, wanted, files)));
     if (!wait_until([&] { return target_of(device / "driver") == wanted; })) {
@@ -418,9 +404,7 @@ Status undo_binding(const Note& note, const KernelFiles& files, UndoReport& repo
     const auto settings = TRY(give_back_interface(was, device));
     if (!steps.empty() || settings != 0) {
         report.done.push_back(
-            {.kind = UndoAction::Kind::kBinding,
-             .netns = "",
-             .device = "",
+            {.kind = note.kind,
              .what = fmt::format("gave PCI device {} back to {}{}", address,
                                  was.driver.empty() ? "no driver" : was.driver,
                                  was.interface.empty() ? "" : " as " + was.interface)});

@@ -13,11 +13,11 @@ namespace pathproof::lab {
 
 // How a device is bound.
 struct PciBinding {
-    std::string driver;     // of the kernel; empty: none
-    std::string preferred;  // its driver_override; empty: none
-    std::string interface;  // in this network namespace; empty: none
+    std::string driver;          // of the kernel; empty: none
+    std::string preferred;       // its driver_override; empty: none
+    std::string interface = "";  // in this network namespace; empty: none
     // Commands of ip(8) that make a fresh interface as this one is, in their order.
-    std::vector<std::string> settings;
+    std::vector<std::string> settings = {};
     bool operator==(const PciBinding&) const = default;
 };
 std::string to_string(const PciBinding& binding);

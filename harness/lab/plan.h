@@ -39,6 +39,7 @@ struct Script {
     std::string netns;
     std::string commands;
 };
+std::string wire_commands(const std::string& one_port, const std::string& other);  // a bridge
 std::string overlay_links(const OverlayNames& names);
 std::vector<Script> overlay_scripts(const OverlayNames& names);
 // Both nodes' vxlan devices, without the command that deletes the old ones.
@@ -64,6 +65,9 @@ Script nat_path_route_of_answers(const NatPathNames& names, const NatPathOptions
 std::vector<Script> tunnel_scripts(const NatPathNames& names, const TunnelOptions& options);
 
 // Texts for iptables-restore, which replaces each table as a whole.
+
+// The first lines of one of them: its name and the kernel's own chains, with the policy ACCEPT.
+std::string table_head(const std::string& table);
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options);
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
 // With the names of the options' family.

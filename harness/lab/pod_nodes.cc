@@ -9,6 +9,7 @@
 #include "harness/hazards/facts.h"
 #include "harness/hazards/walk.h"
 #include "harness/lab/topology.h"
+#include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
@@ -64,10 +65,9 @@ std::string without_drawn_names(const std::string& text) {
 }
 
 // Each line that is kept, sorted: the kernel's order tells nothing.
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> sorted_lines(const std::string& text) {
     std::vector<std::string> lines;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) {
+    for (std::string line : process::lines_of(text)) {
         line.erase(line.find_last_not_of(" \t") + 1);
         if (!line.empty()) {
             lines.push_back(without_drawn_names(line));
@@ -134,7 +134,6 @@ PodNodes::PodNodes(Journal& journal, PodChain chain)
     names_.fabric = prefix + "fabric";
     names_.outside = prefix + "outside";
     names_.nodes = {prefix + "node-a", prefix + "node-b"};
-    passes_nodes_ = chain_.overlay != cni::Overlay::kNone;
 }
 
 PodNodes::~PodNodes() {
@@ -178,7 +177,7 @@ Status PodNodes::build_nodes() {
     // A tester in the place of a NIC takes frames, not super-frames (overlay.cc).
     for (const auto& [netns, device] :
          {std::pair{names_.nodes[0], names_.device}, {names_.fabric, std::string("p0")}}) {
-        TRY(switch_off(netns, device, {"tso", "gso", "tx-udp-segmentation"}));
+        TRY(take_off_super_frames(netns, device));
     }
     TRY(run_ip(names_.tester, fmt::format("link set {} arp off up\nlink set {} arp off up\n",
                                           names_.port_a, names_.port_b)));
@@ -221,8 +220,7 @@ Status PodNodes::build_overlay() {
     for (unsigned node = 0; node < names_.nodes.size(); ++node) {
         const cni::OverlaySetup setup = cni::overlay_setup(chain_.overlay, node + 1, 2 - node);
         TRY(run_ip(names_.nodes[node], setup.tunnel));
-        const auto ran = process::run_checked(setup.forwarding, {.netns = names_.nodes[node]});
-        TRY(ran ? Status() : pass_on(ran.error()));
+        TRY(process::run_checked(setup.forwarding, {.netns = names_.nodes[node]}));
         TRY(add_rules(names_.nodes[node], setup.rules, Family::kIpv4));
         tunnel_port_ = setup.port;
     }
@@ -258,12 +256,10 @@ Status PodNodes::attach(Pod& pod) {
     }
     // As a cloud's route table, or kube-controller-manager's, leads to pods.
     for (const cni::PodAddress& ip : pod.added.addresses) {
-        const bool v4 = ip.address.family == Family::kIpv4;
-        TRY(run_ip(
-            names_.nodes.at(1 - pod.node),
-            fmt::format("route replace {}/{} via {} dev {}\n", to_string(ip.address), v4 ? 32 : 128,
-                        to_string(names_.node_address(pod.node, ip.address.family)),
-                        names_.device)));
+        TRY(run_ip(names_.nodes.at(1 - pod.node),
+                   fmt::format("route replace {} via {} dev {}\n", host_prefix(ip.address),
+                               to_string(names_.node_address(pod.node, ip.address.family)),
+                               names_.device)));
     }
     return {};
 }
@@ -300,12 +296,8 @@ Status PodNodes::serve(const std::vector<KubeService>& services, Family family) 
         "-I PREROUTING 1 -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\n"
         "-I OUTPUT 1 -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\n"
         "-I POSTROUTING 1 -m comment --comment \"kubernetes postrouting rules\" -j "
-        "KUBE-POSTROUTING\n"
-        "-A KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN\n"
-        "-A KUBE-POSTROUTING -j MARK --xor-mark 0x4000\n"
-        "-A KUBE-POSTROUTING -m comment --comment \"kubernetes service traffic requiring SNAT\" "
-        "-j MASQUERADE --random-fully\n" +
-        kube_marks();
+        "KUBE-POSTROUTING\n" +
+        kube_postrouting() + kube_marks();
     for (const KubeService& service : services) {
         rules += kube_service_rules(service);
     }
@@ -320,8 +312,7 @@ Result<std::vector<std::string>> PodNodes::counted_rules(unsigned node, Family f
                                                       {.netns = names_.nodes.at(node)}));
     std::vector<std::string> rules;
     std::string table;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(text)) {
         if (line.starts_with("*")) {
             table = line.substr(1);
         } else if (line.starts_with("[")) {
@@ -339,8 +330,7 @@ Result<NodeState> PodNodes::state(unsigned node) const {
         const std::string text =
             TRY(process::run_checked({save_program(family)}, {.netns = netns}));
         std::string table;
-        std::istringstream lines(text);
-        for (std::string line; std::getline(lines, line);) {
+        for (const std::string& line : process::lines_of(text)) {
             if (line.starts_with("*")) {
                 table = prefix + line.substr(1) + ": ";
             } else if (line.starts_with("-A")) {
@@ -366,7 +356,7 @@ Result<NodeState> PodNodes::state(unsigned node) const {
     for (const char* family : {"-4", "-6"}) {
         const std::string addresses =
             TRY(process::run_checked({"ip", family, "-o", "address"}, {.netns = netns}));
-        for (const std::string& line : lines_of(addresses)) {
+        for (const std::string& line : sorted_lines(addresses)) {
             std::istringstream words(line);
             std::string number, device, inet, address;
             words >> number >> device >> inet >> address;
@@ -377,7 +367,7 @@ Result<NodeState> PodNodes::state(unsigned node) const {
         }
         const std::string routes = TRY(process::run_checked(
             {"ip", family, "route", "show", "table", "all"}, {.netns = netns}));
-        for (const std::string& line : lines_of(routes)) {
+        for (const std::string& line : sorted_lines(routes)) {
             if (line.find("fe80:") == std::string::npos &&
                 line.find("ff00:") == std::string::npos) {
                 state.routes.push_back(line);

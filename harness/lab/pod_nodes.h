@@ -76,7 +76,7 @@ class PodNodes {
     // UDP port of the tunnel; 0: there is none.
     std::uint16_t tunnel_port() const { return tunnel_port_; }
     // Whether packets of pods pass the node's own rules: not where they are on the nodes' network.
-    bool passes_nodes() const { return passes_nodes_; }
+    bool passes_nodes() const { return chain_.overlay != cni::Overlay::kNone; }
 
     // A namespace for a pod, and what it will be attached with.
     Result<Pod> make_pod(unsigned node, const std::string& name);
@@ -105,7 +105,6 @@ class PodNodes {
     std::unique_ptr<Namespaces> namespaces_;
     std::vector<cni::Runtime> runtimes_;
     std::uint16_t tunnel_port_ = 0;
-    bool passes_nodes_ = true;
 };
 
 // iptables-restore --noflush: adds to the tables what the text has.

@@ -87,7 +87,7 @@ Status PodOverlay::build() {
               .vni = setup.vni,
               .vxlan_port = setup.port};
     // As at node A (pod_nodes.cc): else the fabric would make the segments, and their checksums.
-    TRY(switch_off(names.nodes[1], names.device, {"tso", "gso", "tx-udp-segmentation"}));
+    TRY(take_off_super_frames(names.nodes[1], names.device));
     const Pod a = TRY(attached(*nodes_, 0, "a1"));
     const Pod b = TRY(attached(*nodes_, 1, "b1"));
     names_.pod_a = a.netns;
@@ -140,8 +140,8 @@ class PodNatBox final : public NamespaceNatBox {
 
   private:
     Status load(const std::string& nat_table, const Sysctls& sysctls) override {
-        const Status loaded = front_.load(nat_table, Family::kIpv4);
-        return loaded ? set_sysctls(names_.dut, sysctls) : loaded;
+        TRY(front_.load(nat_table, Family::kIpv4));
+        return set_sysctls(names_.dut, sysctls);
     }
 
     std::unique_ptr<PodNodes> nodes_;
@@ -241,16 +241,14 @@ class PodPath final : public NatPath {
 
 // The server's addresses on the host outside, and the ways there and back.
 Status PodPath::add_server(const NatPathNames& names, const char* network, const char* options) {
-    const Family family = names.client_address.family;
-    const unsigned length = family == Family::kIpv4 ? 24 : 64;
+    const unsigned length = names.client_address.family == Family::kIpv4 ? 24 : 64;
     std::string at_server;
     for (const frame::IpAddress& address : names.endpoints) {
         at_server += fmt::format("address add {}/{} dev {}{}\n", to_string(address), length,
                                  names.server_device, options);
     }
-    at_server +=
-        fmt::format("route add {}/{} via {}\n", to_string(names.client_address),
-                    family == Family::kIpv4 ? 32 : 128, to_string(names.dut_server_address));
+    at_server += fmt::format("route add {} via {}\n", host_prefix(names.client_address),
+                             to_string(names.dut_server_address));
     TRY(run_ip(names.server, at_server));
     return run_ip(names.dut, fmt::format("route add {} dev {}\nroute add {} via {}\n", network,
                                          names.dut_server_device, to_string(names.service.address),
@@ -276,11 +274,7 @@ Status PodPath::build() {
         each->own_snat = TRY(nodes_->snat_of(0, each->client_address, each->server_address));
     }
     // The nodes' wire, without the tester.
-    TRY(run_ip(names.tester, fmt::format("link add name wire type bridge forward_delay 0 "
-                                         "mcast_snooping 0\n"
-                                         "link set {} master wire\nlink set {} master wire\n"
-                                         "link set wire arp off up\n",
-                                         names.port_a, names.port_b)));
+    TRY(run_ip(names.tester, wire_commands(names.port_a, names.port_b)));
     TRY(add_server(names_, kServers, ""));
     return begin();
 }

@@ -63,12 +63,17 @@ void remove_pins(unsigned index, std::uint32_t program) {
 
 }  // namespace
 
-Result<PortInterface> read_port_interface(const std::string& name) {
+Result<unsigned> interface_index(const std::string& name) {
     const unsigned index = if_nametoindex(name.c_str());
     if (index == 0) {
         return fail(ErrorCode::kNotFound,
                     "there is no network interface '{}' here; 'ip link' lists them", name);
     }
+    return index;
+}
+
+Result<PortInterface> read_port_interface(const std::string& name) {
+    const unsigned index = TRY(interface_index(name));
     auto programs = TRY(programs_on(name, index));
     return PortInterface{.index = index, .name = name, .programs = std::move(programs)};
 }

@@ -25,6 +25,7 @@ struct PortInterface {
 };
 
 // kNotFound: there is no such interface.
+Result<unsigned> interface_index(const std::string& name);
 Result<PortInterface> read_port_interface(const std::string& name);
 
 // Takes this program off, unless another one came in its place meanwhile; and what libxdp pinned

@@ -58,11 +58,11 @@ bool is_of_port(const XdpProgram& program, const std::string& value) {
 // Runs `work` with the interface in its namespace, if both are still there.
 Status with_interface(const UndoAction& action,
                       const std::function<Status(const PortInterface&)>& work) {
-    const auto ran = at_device(action.place, [&](const std::string& name) -> Status {
-        const auto interface = read_port_interface(name);
-        return interface ? work(*interface) : pass_on(interface.error());
-    });
-    return ran ? Status() : Status(pass_on(ran.error()));
+    TRY(at_device(action.place, [&](const std::string& name) -> Status {
+        const PortInterface interface = TRY(read_port_interface(name));
+        return work(interface);
+    }));
+    return {};
 }
 
 Failure has_program(const std::string& netns, const std::string& interface,
@@ -93,10 +93,9 @@ Result<UndoAction> note_before_port(const std::string& netns, const std::string&
                     .value = fmt::format("{}{}", kAfter, boot_time_ns()),
                     .netns = netns,
                     .device = interface};
-    const Status read = process::in_netns(netns, [&]() -> Status {
-        auto place = place_of(interface);
-        const auto state = TRY(place ? read_port_interface(interface) : pass_on(place.error()));
-        note.place = std::move(*place);
+    TRY(process::in_netns(netns, [&]() -> Status {
+        note.place = TRY(place_of(interface));
+        const PortInterface state = TRY(read_port_interface(interface));
         if (state.programs.empty()) {
             return {};
         }
@@ -104,23 +103,23 @@ Result<UndoAction> note_before_port(const std::string& netns, const std::string&
             live, [&](const auto& known) { return known.second.same_thing(note); });
         return theirs != live.end() ? is_in_use(interface, theirs->first)
                                     : has_program(netns, interface, state.programs.front());
-    });
-    return read ? Result<UndoAction>(std::move(note)) : pass_on(read.error());
+    }));
+    return note;
 }
 
 Result<std::optional<UndoAction>> note_of_program(const UndoAction& before) {
     std::optional<UndoAction> note;
-    const Status looked = with_interface(before, [&](const PortInterface& interface) {
+    TRY(with_interface(before, [&](const PortInterface& interface) {
         if (!interface.programs.empty()) {
             note = before;
             note->value = fmt::format("{}{}", kProgram, interface.programs.front().id);
         }
         return Status();
-    });
-    return looked ? Result<std::optional<UndoAction>>(std::move(note)) : pass_on(looked.error());
+    }));
+    return note;
 }
 
-Status undo_xdp(const Note& note, UndoReport& report) {
+Status undo_xdp(const Note& note, const KernelFiles& /*files*/, UndoReport& report) {
     return with_interface(note, [&](const PortInterface& interface) -> Status {
         for (const XdpProgram& program : interface.programs) {
             if (!is_of_port(program, note.value)) {

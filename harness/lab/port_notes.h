@@ -24,6 +24,6 @@ Result<UndoAction> note_before_port(const std::string& netns, const std::string&
 // interface has none.
 Result<std::optional<UndoAction>> note_of_program(const UndoAction& before);
 
-Status undo_xdp(const Note& note, UndoReport& report);
+Status undo_xdp(const Note& note, const KernelFiles& files, UndoReport& report);
 
 }  // namespace pathproof::lab

@@ -11,8 +11,8 @@ namespace pathproof::lab {
 // One thing that really changed.
 struct PutBack {
     UndoAction::Kind kind = UndoAction::Kind::kNetns;
-    std::string netns;   // in which `device` is; empty: ours
-    std::string device;  // as it is called now; empty: it is nothing of a device
+    std::string netns = "";   // in which `device` is; empty: ours
+    std::string device = "";  // as it is called now; empty: it is nothing of a device
     // Of a device how it is now ("tx-checksum-ipv4 on"), else what was done
     // ("deleted network namespace pp-1a2b-dut").
     std::string what;

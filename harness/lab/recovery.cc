@@ -145,14 +145,8 @@ UndoReport undo_once(const JournalContent& content, const KernelFiles& files) {
 
 // What was mounted for all runs together.
 std::vector<PutBack> undo_mount(const std::string& directory) {
-    auto unmounted = undo_netns_mount(directory);
-    if (!unmounted) {
-        return {};
-    }
-    return {{.kind = UndoAction::Kind::kNetns,
-             .netns = "",
-             .device = "",
-             .what = std::move(*unmounted)}};
+    const auto unmounted = undo_netns_mount(directory);
+    return unmounted ? std::vector<PutBack>{{.what = *unmounted}} : std::vector<PutBack>();
 }
 
 // All that is to be said when not everything could be put back.
@@ -313,8 +307,8 @@ Result<std::vector<RestoredRun>> restore_all(const JournalOptions& options) {
 Result<std::vector<std::string>> forget(const std::string& run_id, const JournalOptions& options) {
     TRY(needs_root("'pathproof restore'"));
     const std::string directory = journal_directory(options);
-    const auto lock = RunLock::take(directory, "pathproof restore --forget");
-    const auto runs = TRY(lock ? list_runs(options) : pass_on(lock.error()));
+    const auto lock = TRY(RunLock::take(directory, "pathproof restore --forget"));
+    const auto runs = TRY(list_runs(options));
     const auto is_meant = [&](const RunInfo& run) {
         return run.state == RunInfo::State::kDead && (run_id.empty() || run.run_id == run_id);
     };
@@ -389,10 +383,7 @@ Result<std::vector<std::string>> take_down(const std::string& run_id,
     UndoReport report = undo_file(path, content, {.proc = options.proc});
     append(report.done, undo_mount(directory));
     for (std::string& sentence : report.left_alone) {
-        report.done.push_back({.kind = UndoAction::Kind::kNetns,
-                               .netns = "",
-                               .device = "",
-                               .what = std::move(sentence)});
+        report.done.push_back({.what = std::move(sentence)});
     }
     rmdir(directory.c_str());  // fails while anything else is in it, as it should
     if (!report.problems.empty()) {

@@ -10,9 +10,7 @@ namespace pathproof::lab {
 
 Namespaces::~Namespaces() {
     // What cannot be deleted now is still in the journal, which tries again and tells.
-    if (const Status removed = journal_.remove_netns(names_); !removed) {
-        return;
-    }
+    static_cast<void>(journal_.remove_netns(names_));
 }
 
 Status Namespaces::add(const std::vector<std::string>& names) {
@@ -135,9 +133,13 @@ Status switch_off(const std::string& netns, const std::string& device,
         wanted.emplace_back(word, false);
     }
     return process::in_netns(netns, [&]() -> Status {
-        const auto changed = agent::change_features(device, wanted);
-        return changed ? Status() : pass_on(changed.error());
+        TRY(agent::change_features(device, wanted));
+        return {};
     });
+}
+
+Status take_off_super_frames(const std::string& netns, const std::string& device) {
+    return switch_off(netns, device, {"tso", "gso", "tx-udp-segmentation"});
 }
 
 }  // namespace pathproof::lab

@@ -58,4 +58,12 @@ Status set_sysctls(const std::string& netns, const Sysctls& values);
 Status switch_off(const std::string& netns, const std::string& device,
                   const std::vector<std::string>& words);
 
+// A tester in the place of a NIC takes frames, not super-frames: without these, TCP hands veth up
+// to 64 KiB at once. They are switched off by their own names because "tx off" takes TSO with it
+// and "tx on" brings it back, unless it was itself asked to be off (netdev_fix_features keeps what
+// was asked for in wanted_features): so a scenario may toggle "tx" freely, and TSO stays off.
+// Tunnelled TCP is a super-frame of type TCPv4 too, and needs TSO as well as
+// tx-udp_tnl-segmentation (net_gso_ok compares all bits of the type).
+Status take_off_super_frames(const std::string& netns, const std::string& device);
+
 }  // namespace pathproof::lab

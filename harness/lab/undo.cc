@@ -64,21 +64,16 @@ std::string one_blank_between(const std::string& text) {
     return out;
 }
 
-// Of no device.
-PutBack done(const UndoAction& action, std::string what) {
-    return {.kind = action.kind, .netns = "", .device = "", .what = std::move(what)};
-}
-
-Status undo_netns(const Note& note, UndoReport& report) {
+Status undo_netns(const Note& note, const KernelFiles& /*files*/, UndoReport& report) {
     auto deleted = TRY(delete_netns(note.name));
     if (deleted) {
-        report.done.push_back(done(note, std::move(*deleted)));
+        report.done.push_back({.kind = note.kind, .what = std::move(*deleted)});
     }
     return {};
 }
 
 // With all that is in it. Only one whose name a run makes up: make_folder().
-Status undo_folder(const Note& note, UndoReport& report) {
+Status undo_folder(const Note& note, const KernelFiles& /*files*/, UndoReport& report) {
     const std::filesystem::path path(note.name);
     const std::string name = path.filename().string();
     if (!path.is_absolute() || path != path.lexically_normal() || name.find('-') != 4) {
@@ -90,7 +85,7 @@ Status undo_folder(const Note& note, UndoReport& report) {
         return fail(ErrorCode::kFailed, "delete {}: {}", note.name, wrong.message());
     }
     if (gone > 0) {
-        report.done.push_back(done(note, "deleted folder " + note.name));
+        report.done.push_back({.kind = note.kind, .what = "deleted folder " + note.name});
     }
     return {};
 }
@@ -110,7 +105,8 @@ Status undo_sysctl(const Note& note, const KernelFiles& files, UndoReport& repor
     }
     TRY(write_sysctl(note.name, note.value, files));
     report.done.push_back(
-        done(note, fmt::format("set sysctl {} back from {} to {}", note.name, *now, note.value)));
+        {.kind = note.kind,
+         .what = fmt::format("set sysctl {} back from {} to {}", note.name, *now, note.value)});
     return {};
 }
 
@@ -132,37 +128,37 @@ Status write_hugepages(std::uint64_t pages, const KernelFiles& files) {
 }
 
 Status undo_hugepages(const Note& note, const KernelFiles& files, UndoReport& report) {
-    const auto now = read_hugepages(files);
+    const Hugepages now = TRY(read_hugepages(files));
     Hugepages before;
-    if (!now || std::sscanf(note.value.c_str(), "%lu pages, %lu surplus", &before.pages,
-                            &before.surplus) != 2) {
-        return now ? Status(fail(ErrorCode::kBadInput, "'{}' is no count of pages", note.value))
-                   : pass_on(now.error());
+    if (std::sscanf(note.value.c_str(), "%lu pages, %lu surplus", &before.pages, &before.surplus) !=
+        2) {
+        return fail(ErrorCode::kBadInput, "'{}' is no count of pages", note.value);
     }
-    if (now->pages != before.pages && !is_our_count(note, before.pages, now->pages)) {
-        report.left_alone.push_back(left_to_others("vm.nr_hugepages", std::to_string(now->pages)));
+    if (now.pages != before.pages && !is_our_count(note, before.pages, now.pages)) {
+        report.left_alone.push_back(left_to_others("vm.nr_hugepages", std::to_string(now.pages)));
         return {};
     }
     const std::uint64_t free_pages = meminfo(files, "HugePages_Free");
     const std::uint64_t more =
-        now->surplus > before.surplus ? std::min(now->surplus - before.surplus, free_pages) : 0;
+        now.surplus > before.surplus ? std::min(now.surplus - before.surplus, free_pages) : 0;
     // Surplus pages that are free go only once they are no surplus any more.
-    TRY(more > 0 ? write_hugepages(now->pages + more, files) : Status());
-    if (more == 0 && now->pages == before.pages) {
-        if (now->surplus > before.surplus) {
+    TRY(more > 0 ? write_hugepages(now.pages + more, files) : Status());
+    if (more == 0 && now.pages == before.pages) {
+        if (now.surplus > before.surplus) {
             report.left_alone.push_back(
                 fmt::format("{} hugepages more than before are in use by another program, and go "
                             "with its end",
-                            now->surplus - before.surplus));
+                            now.surplus - before.surplus));
         }
         return {};
     }
     TRY(write_hugepages(before.pages, files));
     report.done.push_back(
-        done(note, more > 0 ? fmt::format("gave back {} surplus hugepages; their number is {}",
-                                          more, before.pages)
-                            : fmt::format("set the number of hugepages back from {} to {}",
-                                          now->pages, before.pages)));
+        {.kind = note.kind,
+         .what = more > 0 ? fmt::format("gave back {} surplus hugepages; their number is {}", more,
+                                        before.pages)
+                          : fmt::format("set the number of hugepages back from {} to {}", now.pages,
+                                        before.pages)});
     return {};
 }
 
@@ -176,15 +172,6 @@ bool says_gone(const std::string& text) {
                        [&](const char* words) { return text.find(words) != std::string::npos; });
 }
 
-// In the calling thread's namespace.
-Status run_ip_here(const std::string& command) {
-    const auto ran = TRY(
-        process::run_program({"ip", "-batch", "-"},
-                             {.input = command + "\n", .starts = process::Starts::kWhileStopping}));
-    return ran.exit_status == 0 ? Status()
-                                : fail(ErrorCode::kFailed, "ip {}: {}", command, ran.err);
-}
-
 // The command with the name that the device has now.
 std::string renamed(const std::string& command, const std::string& before, const std::string& now) {
     std::string out = command;
@@ -192,18 +179,19 @@ std::string renamed(const std::string& command, const std::string& before, const
     return at == std::string::npos ? out : out.replace(at, before.size() + 5, " dev " + now);
 }
 
-Status undo_ip(const Note& note, UndoReport& report) {
-    const auto ran = at_device(note.place, [&](const std::string& device) -> Status {
+Status undo_ip(const Note& note, const KernelFiles& /*files*/, UndoReport& report) {
+    TRY(at_device(note.place, [&](const std::string& device) -> Status {
         const std::string command = renamed(note.name, note.device, device);
         const Status undone = run_ip_here(command);
         if (undone) {
-            report.done.push_back(done(
-                note, fmt::format("ran ip {}{}", note.netns.empty() ? "" : "-n " + note.netns + " ",
-                                  command)));
+            report.done.push_back(
+                {.kind = note.kind,
+                 .what = fmt::format("ran ip {}{}",
+                                     note.netns.empty() ? "" : "-n " + note.netns + " ", command)});
         }
         return undone || says_gone(undone.error().message) ? Status() : undone;
-    });
-    return ran ? Status() : pass_on(ran.error());
+    }));
+    return {};
 }
 
 std::string of_device(const UndoAction& action, const std::string& what) {
@@ -213,10 +201,7 @@ std::string of_device(const UndoAction& action, const std::string& what) {
 
 constexpr UndoKind kUndoKinds[] = {
     {Kind::kNetns, "netns",
-     [](const UndoAction& action) { return "network namespace " + action.name; },
-     [](const Note& note, const KernelFiles&, UndoReport& report) {
-         return undo_netns(note, report);
-     }},
+     [](const UndoAction& action) { return "network namespace " + action.name; }, undo_netns},
     {Kind::kSysctl, "sysctl",
      [](const UndoAction& action) { return "sysctl " + action.name + " = " + action.value; },
      [](const Note& note, const KernelFiles& files, UndoReport& report) {
@@ -233,14 +218,9 @@ constexpr UndoKind kUndoKinds[] = {
      [](const UndoAction& action) {
          return action.netns + (action.netns.empty() ? "ip " : " ip ") + action.name;
      },
-     [](const Note& note, const KernelFiles&, UndoReport& report) {
-         return undo_ip(note, report);
-     }},
+     undo_ip},
     {Kind::kXdp, "xdp",
-     [](const UndoAction& action) { return of_device(action, "no XDP program"); },
-     [](const Note& note, const KernelFiles&, UndoReport& report) {
-         return undo_xdp(note, report);
-     }},
+     [](const UndoAction& action) { return of_device(action, "no XDP program"); }, undo_xdp},
     {Kind::kRules, "rules",
      [](const UndoAction& action) { return "iptables table " + action.name; },
      [](const Note& note, const KernelFiles&, UndoReport& report) {
@@ -248,9 +228,7 @@ constexpr UndoKind kUndoKinds[] = {
      }},
     {Kind::kSteering, "steering",
      [](const UndoAction& action) { return of_device(action, "rps_cpus " + action.value); },
-     [](const Note& note, const KernelFiles&, UndoReport& report) {
-         return undo_steering(note, report);
-     }},
+     undo_steering},
     {Kind::kBinding, "binding",
      [](const UndoAction& action) { return "the driver of PCI device " + action.name; },
      [](const Note& note, const KernelFiles& files, UndoReport& report) {
@@ -262,9 +240,7 @@ constexpr UndoKind kUndoKinds[] = {
      [](const UndoAction& action) { return "/sys/module/" + action.name + " = " + action.value; },
      undo_parameter},
     {Kind::kFolder, "folder", [](const UndoAction& action) { return "folder " + action.name; },
-     [](const Note& note, const KernelFiles&, UndoReport& report) {
-         return undo_folder(note, report);
-     }},
+     undo_folder},
 };
 
 }  // namespace
@@ -329,6 +305,14 @@ Status write_file(const std::string& path, const std::string& text, int open_fla
                     put < 0 ? std::strerror(reason) : "only a part of it was taken");
     }
     return {};
+}
+
+Status run_ip_here(const std::string& command) {
+    const auto ran = TRY(
+        process::run_program({"ip", "-batch", "-"},
+                             {.input = command + "\n", .starts = process::Starts::kWhileStopping}));
+    return ran.exit_status == 0 ? Status()
+                                : fail(ErrorCode::kFailed, "ip {}: {}", command, ran.err);
 }
 
 Result<std::string> read_sysctl(const std::string& name, const KernelFiles& files) {

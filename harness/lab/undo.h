@@ -69,6 +69,9 @@ Result<std::string> read_sysctl(const std::string& name, const KernelFiles& file
 // Writes and reads back; an error says what the kernel made of it.
 Status write_sysctl(const std::string& name, const std::string& value, const KernelFiles& files);
 
+// A command of ip(8) in the calling thread's namespace, whatever happens to the run.
+Status run_ip_here(const std::string& command);
+
 // Writes and syncs a file.
 Status write_file(const std::string& path, const std::string& text, int open_flags);
 

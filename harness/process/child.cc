@@ -15,14 +15,12 @@
 #include <utility>
 
 #include "harness/process/children.h"
-#include "harness/process/netns.h"
-#include "harness/process/stop.h"
 
 namespace pathproof::process {
 namespace {
 
-[[noreturn]] void become(const std::vector<std::string>& argv, const ChildOptions& options,
-                         int socket, int errors, pid_t parent) {
+[[noreturn]] void become_child(const std::vector<std::string>& argv, const ChildOptions& options,
+                               int socket, int errors, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, options.at_our_death);
     if (getppid() != parent) {
         _exit(125);  // the parent died between fork and prctl
@@ -34,13 +32,6 @@ namespace {
     if (errors >= 0) {
         dup2(errors, STDERR_FILENO);
     }
-    give_signals_back();
-    if (!options.netns.empty()) {
-        if (const Status entered = enter_netns(options.netns, SysfsView::kRemount); !entered) {
-            dprintf(STDERR_FILENO, "%s\n", entered.error().message.c_str());
-            _exit(126);
-        }
-    }
     if (!options.cpus.empty()) {
         cpu_set_t set;
         CPU_ZERO(&set);
@@ -49,15 +40,7 @@ namespace {
         }
         sched_setaffinity(0, sizeof set, &set);
     }
-    std::vector<char*> words;
-    words.reserve(argv.size() + 1);
-    for (const std::string& word : argv) {
-        words.push_back(const_cast<char*>(word.c_str()));
-    }
-    words.push_back(nullptr);
-    execvp(words[0], words.data());
-    dprintf(STDERR_FILENO, "%s: %s\n", words[0], std::strerror(errno));
-    _exit(127);
+    become(argv, options.netns);
 }
 
 }  // namespace
@@ -78,7 +61,7 @@ Result<Child> Child::start(const std::vector<std::string>& argv, const ChildOpti
         return fail(ErrorCode::kFailed, "start {}: {}", argv.front(), std::strerror(errno));
     }
     if (pid == 0) {
-        become(argv, options, its.get(), write_end.get(), parent);
+        become_child(argv, options, its.get(), write_end.get(), parent);
     }
     return Child(pid, std::move(ours), std::move(read_end));
 }

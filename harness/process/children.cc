@@ -5,8 +5,13 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <set>
+
+#include "harness/process/netns.h"
+#include "harness/process/stop.h"
 
 namespace pathproof::process {
 namespace {
@@ -48,6 +53,23 @@ pid_t fork_child(Starts starts) {
         all.running.insert(pid);
     }
     return pid;
+}
+
+void become(const std::vector<std::string>& argv, const std::string& netns) {
+    give_signals_back();
+    if (const Status entered = enter_netns(netns, SysfsView::kRemount); !entered) {
+        dprintf(STDERR_FILENO, "%s\n", entered.error().message.c_str());
+        _exit(126);
+    }
+    std::vector<char*> words;
+    words.reserve(argv.size() + 1);
+    for (const std::string& word : argv) {
+        words.push_back(const_cast<char*>(word.c_str()));
+    }
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    dprintf(STDERR_FILENO, "%s: %s\n", words[0], std::strerror(errno));
+    _exit(127);
 }
 
 bool wait_for_end(pid_t pid, milliseconds patience) {

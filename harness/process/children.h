@@ -5,6 +5,8 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <string>
+#include <vector>
 
 namespace pathproof::process {
 
@@ -13,6 +15,10 @@ enum class Starts { kWhileOpen, kWhileStopping };
 
 // As fork(2); -1 with ECANCELED once the children were ended.
 pid_t fork_child(Starts starts = Starts::kWhileOpen);
+
+// What a child does last: goes into the network namespace (empty: stays), with the devices of it in
+// /sys, and becomes the program argv[0]. Says why not, and ends with 126 or 127.
+[[noreturn]] void become(const std::vector<std::string>& argv, const std::string& netns);
 
 // Waits until the child ended, at most so long, and leaves it to be reaped. False: it still runs.
 bool wait_for_end(pid_t pid, std::chrono::milliseconds patience);

@@ -1,6 +1,7 @@
 #include "harness/process/foreign.h"
 
 #include <algorithm>
+#include <sstream>
 
 namespace pathproof::process {
 namespace {
@@ -23,6 +24,15 @@ void clean(std::string& text) {
 std::string without_controls(std::string text) {
     clean(text);
     return text;
+}
+
+std::vector<std::string> lines_of(std::string_view said) {
+    std::vector<std::string> lines;
+    std::istringstream text{std::string(said)};
+    for (std::string line; std::getline(text, line);) {
+        lines.push_back(line);
+    }
+    return lines;
 }
 
 std::string last_words(std::string_view said) {

@@ -27,14 +27,18 @@ bool netns_exists(const std::string& name) {
            stat(netns_path(name).c_str(), &file) == 0;
 }
 
+Status require_netns(const std::string& name) {
+    return name.empty() || netns_exists(name)
+               ? Status()
+               : fail(ErrorCode::kNotFound,
+                      "network namespace '{}' does not exist; 'ip netns' lists them", name);
+}
+
 Status enter_netns(const std::string& name, SysfsView sysfs) {
     if (name.empty()) {
         return {};
     }
-    if (!netns_exists(name)) {
-        return fail(ErrorCode::kNotFound,
-                    "network namespace '{}' does not exist; 'ip netns' lists them", name);
-    }
+    TRY(require_netns(name));
     const Fd handle(open(netns_path(name).c_str(), O_RDONLY | O_CLOEXEC));
     if (!handle) {
         return fail(ErrorCode::kFailed, "open {}: {}", netns_path(name), std::strerror(errno));

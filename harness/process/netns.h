@@ -10,6 +10,8 @@ namespace pathproof::process {
 
 // Whether `ip netns` knows a namespace of this name (a file below /run/netns).
 bool netns_exists(const std::string& name);
+// kNotFound: it knows none. An empty name is the caller's own.
+Status require_netns(const std::string& name);
 
 enum class SysfsView {
     kKeep,     // only the network namespace changes: enough for sockets

@@ -18,7 +18,6 @@
 
 #include "dataplane/base/file.h"
 #include "harness/process/children.h"
-#include "harness/process/netns.h"
 #include "harness/process/stop.h"
 
 namespace pathproof::process {
@@ -63,31 +62,6 @@ struct Pipe {
     }
     bool valid() const { return static_cast<bool>(read_end); }
 };
-
-[[noreturn]] void become(const std::vector<std::string>& argv, const std::string& netns,
-                         const Pipe& in, const Pipe& out, const Pipe& err) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(in.read_end.get(), STDIN_FILENO);
-    dup2(out.write_end.get(), STDOUT_FILENO);
-    dup2(err.write_end.get(), STDERR_FILENO);
-    give_signals_back();
-    if (!netns.empty()) {
-        if (const Status entered = enter_netns(netns, SysfsView::kRemount); !entered) {
-            dprintf(STDERR_FILENO, "%s\n", entered.error().message.c_str());
-            _exit(126);
-        }
-    }
-    std::vector<char*> words;
-    words.reserve(argv.size() + 1);
-    for (const std::string& word : argv) {
-        words.push_back(const_cast<char*>(word.c_str()));
-    }
-    words.push_back(nullptr);
-    setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
-    execvp(words[0], words.data());
-    dprintf(STDERR_FILENO, "%s: %s\n", words[0], std::strerror(errno));
-    _exit(127);
-}
 
 // Feeds `input` and collects both outputs until the program closes them or the deadline passes.
 bool exchange(const std::string& input, Pipe& in, Pipe& out, Pipe& err, Clock::time_point deadline,
@@ -149,7 +123,12 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
         return fail(ErrorCode::kFailed, "run {}: {}", argv.front(), std::strerror(errno));
     }
     if (child == 0) {
-        become(argv, options.netns, in, out, err);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(in.read_end.get(), STDIN_FILENO);
+        dup2(out.write_end.get(), STDOUT_FILENO);
+        dup2(err.write_end.get(), STDERR_FILENO);
+        setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+        become(argv, options.netns);
     }
     in.read_end.reset();
     out.write_end.reset();

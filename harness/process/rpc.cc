@@ -16,6 +16,7 @@
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
 #include "harness/process/stop.h"
+#include "harness/process/streams.h"
 
 namespace pathproof::process {
 namespace {
@@ -72,21 +73,6 @@ json answer_in(const std::string& line) {
     return answer;
 }
 
-bool write_all(int output, const std::string& text) {
-    std::size_t written = 0;
-    while (written < text.size()) {
-        const ssize_t put = write(output, text.data() + written, text.size() - written);
-        if (put < 0 && errno == EINTR) {
-            continue;
-        }
-        if (put <= 0) {
-            return false;
-        }
-        written += static_cast<std::size_t>(put);
-    }
-    return true;
-}
-
 std::string to_line(const json& message) {
     return to_text(message) + "\n";
 }
@@ -140,7 +126,7 @@ void RpcServer::serve(int input, int output) {
     const auto answer = [&](const json& message) {
         const std::string line = to_line(message);
         const std::lock_guard lock(writing);
-        write_all(output, line);
+        write_whole(output, line);
     };
     const auto take = [&](const std::string& line) {
         json request = json_or_null(line);

@@ -27,29 +27,13 @@ struct Stream {
 Stream standard_output{.descriptor = STDOUT_FILENO};
 Stream standard_error{.descriptor = STDERR_FILENO};
 
-bool write_whole(int descriptor, const char* data, std::size_t size) {
-    while (size > 0) {
-        const ssize_t written = write(descriptor, data, size);
-        if (written >= 0) {
-            data += written;
-            size -= static_cast<std::size_t>(written);
-        } else if (errno == EAGAIN) {  // whoever shares the pipe with us made it non-blocking
-            pollfd end{.fd = descriptor, .events = POLLOUT, .revents = 0};
-            poll(&end, 1, -1);
-        } else if (errno != EINTR) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // Says it once; asks for a stop each time, as nobody may have listened the time before.
 void note_loss(Stream& stream, int reason) {
     if (stream.problem.exchange(reason) == 0 && &stream == &standard_output) {
         const std::string sentence =
             fmt::format("pathproof: standard output cannot be written ({}): output was lost\n",
                         std::strerror(reason));
-        write_whole(standard_error.descriptor, sentence.data(), sentence.size());
+        write_whole(standard_error.descriptor, sentence);
     }
     if (&stream == &standard_output || reason == EPIPE) {
         sigqueue(getpid(), SIGPIPE, {});
@@ -61,7 +45,7 @@ void note_loss(Stream& stream, int reason) {
 ssize_t take(void* cookie, const char* data, std::size_t size) {
     Stream& stream = *static_cast<Stream*>(cookie);
     const int ended = &stream == &standard_output ? stream.problem.load() : 0;
-    if (ended != 0 || !write_whole(stream.descriptor, data, size)) {
+    if (ended != 0 || !write_whole(stream.descriptor, {data, size})) {
         note_loss(stream, ended != 0 ? ended : errno);
     }
     return static_cast<ssize_t>(size);
@@ -78,6 +62,21 @@ void put_on(Stream& stream, int mode, FILE*& standard) {
 }
 
 }  // namespace
+
+bool write_whole(int descriptor, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = write(descriptor, text.data(), text.size());
+        if (written >= 0) {
+            text.remove_prefix(static_cast<std::size_t>(written));
+        } else if (errno == EAGAIN) {  // whoever shares the pipe with us made it non-blocking
+            pollfd end{.fd = descriptor, .events = POLLOUT, .revents = 0};
+            poll(&end, 1, -1);
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
 
 void hold_standard_streams() {
     // The lowest free descriptor is the one that open() takes. What it cannot do fails with EBADF.

@@ -1,6 +1,8 @@
 // Standard streams that may go to a full disk, to a reader that ends, or nowhere.
 #pragma once
 
+#include <string_view>
+
 namespace pathproof::process {
 
 // First thing in main(). Opens those of descriptors 0 to 2 that are closed, so that no file of the
@@ -13,6 +15,9 @@ namespace pathproof::process {
 // came before these are at work, and stops nothing else. A standard error that cannot be written
 // for another reason (a full disk) stops nothing.
 void hold_standard_streams();
+
+// All of it, also where the descriptor is non-blocking. False: errno says why not.
+bool write_whole(int descriptor, std::string_view text);
 
 // Whether something that was printed on standard output has not arrived.
 bool output_lost();

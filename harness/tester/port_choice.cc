@@ -5,14 +5,15 @@
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "dataplane/base/file.h"
 #include "harness/lab/machine_use.h"
+#include "harness/lab/port_interface.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::tester {
@@ -48,23 +49,20 @@ std::vector<std::string> named_by(const std::string& vdev) {
     return found;
 }
 
-bool is_up(const std::string& interface) {
-    const int handle = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (handle < 0) {
-        return false;
-    }
-    ifreq request{};
+// An ioctl of netdevice(7); whether the kernel answered.
+bool ask(unsigned long what, const std::string& interface, ifreq& request) {
+    const Fd handle(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
-    const bool asked = ioctl(handle, SIOCGIFFLAGS, &request) == 0;
-    close(handle);
-    return asked && (request.ifr_flags & IFF_UP) != 0;
+    return handle && ioctl(handle.get(), what, &request) == 0;
+}
+
+bool is_up(const std::string& interface) {
+    ifreq request{};
+    return ask(SIOCGIFFLAGS, interface, request) && (request.ifr_flags & IFF_UP) != 0;
 }
 
 Status check_interface(const std::string& interface) {
-    if (if_nametoindex(interface.c_str()) == 0) {
-        return fail(ErrorCode::kNotFound,
-                    "there is no network interface '{}' here; 'ip link' lists them", interface);
-    }
+    TRY(lab::interface_index(interface));
     if (!is_up(interface)) {
         return fail(ErrorCode::kBadInput, "interface {} is down; 'ip link set {} up' brings it up",
                     interface, interface);
@@ -78,19 +76,14 @@ struct Channels {
 };
 
 Channels channels_of(const std::string& interface) {
-    const int handle = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     ethtool_channels channels{};
     channels.cmd = ETHTOOL_GCHANNELS;
     ifreq request{};
-    std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
     request.ifr_data = reinterpret_cast<char*>(&channels);
-    const bool told = handle >= 0 && ioctl(handle, SIOCETHTOOL, &request) == 0;
-    if (handle >= 0) {
-        close(handle);
-    }
-    return told ? Channels{.receiving = channels.combined_count + channels.rx_count,
-                           .combined = channels.max_combined == 0 ? 1 : channels.combined_count}
-                : Channels();
+    return ask(SIOCETHTOOL, interface, request)
+               ? Channels{.receiving = channels.combined_count + channels.rx_count,
+                          .combined = channels.max_combined == 0 ? 1 : channels.combined_count}
+               : Channels();
 }
 
 // An AF_XDP socket gets what comes in at its own queue; the rest goes past it into the kernel.
@@ -140,33 +133,22 @@ std::string xdp_socket_device(const std::string& interface, const PortQueues& qu
 Status choose(const std::string& name, const PortQueues& queues, PortRequest& request,
               std::vector<std::string>& used) {
     request = {.name = name, .device = name, .queues = std::max(queues.rx, queues.tx)};
-    if (if_nametoindex(name.c_str()) != 0) {
-        request.device = packet_socket_device(name, queues);
-        used = {name};
-        const Status usable = check_interface(name);
-        return usable ? check_packet_queues(name, queues) : usable;
-    }
-    if (name.starts_with(kOverAfPacket)) {
-        request.name = name.substr(kOverAfPacket.size());
-        request.device = packet_socket_device(request.name, queues);
+    const bool is_interface = if_nametoindex(name.c_str()) != 0;
+    const bool over_xdp = !is_interface && name.starts_with(kOverAfXdp);
+    if (is_interface || over_xdp || name.starts_with(kOverAfPacket)) {
+        request.name = is_interface ? name : name.substr(name.find(':') + 1);
+        request.device = over_xdp ? xdp_socket_device(request.name, queues)
+                                  : packet_socket_device(request.name, queues);
         used = {request.name};
-        const Status usable = check_interface(request.name);
-        return usable ? check_packet_queues(request.name, queues) : usable;
-    }
-    if (name.starts_with(kOverAfXdp)) {
-        request.name = name.substr(kOverAfXdp.size());
-        request.device = xdp_socket_device(request.name, queues);
-        used = {request.name};
-        const Status usable = check_interface(request.name);
-        return usable ? check_xdp_queues(request.name, queues) : usable;
+        TRY(check_interface(request.name));
+        return over_xdp ? check_xdp_queues(request.name, queues)
+                        : check_packet_queues(request.name, queues);
     }
     if (is_vdev(name)) {
         const std::string interface = interface_argument(name);
         used = named_by(name);
         request.name = interface.empty() ? name.substr(0, name.find(',')) : interface;
-        // The interface of net_tap is one that it makes.
-        const bool is_there = !interface.empty() && !name.starts_with("net_tap");
-        return is_there ? check_interface(interface) : Status();
+        return interface.empty() ? Status() : check_interface(interface);
     }
     if (lab::pci_address(name).empty()) {
         return fail(ErrorCode::kNotFound,

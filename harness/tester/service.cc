@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
-#include <ctime>
 #include <optional>
 #include <thread>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/port/capture.h"
 #include "dataplane/port/device.h"
 #include "dataplane/port/eal.h"
@@ -87,10 +87,19 @@ std::uint32_t memory_for(const TesterOptions& options) {
     return options.memory_mib + static_cast<std::uint32_t>(bytes >> 20);
 }
 
-std::int64_t unix_now() {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+Result<port::Port> open_port(const PortRequest& request, const std::string& device) {
+    port::PortConfig config{.name = request.name,
+                            .device = device,
+                            .rx_queues = request.queues,
+                            .tx_queues = request.queues,
+                            .pool_mbufs = buffers_of(request),
+                            .tx_offloads = request.tx_offloads};
+    if (request.offloads == PortOffloads::kAll) {
+        const auto able = TRY(port::capabilities(device));
+        config.tx_offloads = able.tx & port::kFrameTxOffloads;
+        config.rx_offloads = able.rx & port::kFrameRxOffloads;
+    }
+    return port::Port::open(config);
 }
 
 class Service {
@@ -117,7 +126,6 @@ class Service {
     Status check_ready() const;
     Status write_pairs(const std::string& path, const judge::PairReport& report,
                        std::int64_t began) const;
-    Status write_wire(const std::string& path, const softnic::WireReport& report) const;
 
     std::optional<port::Eal> eal_;
     std::vector<port::Port> ports_;
@@ -137,22 +145,7 @@ Status Service::start(const TesterOptions& options) {
                                      .pci = devices.pci}));
     eal_.emplace(std::move(eal));
     for (std::size_t index = 0; index < options.ports.size(); ++index) {
-        port::PortConfig config{.name = options.ports[index].name,
-                                .device = devices.names[index],
-                                .rx_queues = options.ports[index].queues,
-                                .tx_queues = options.ports[index].queues,
-                                .pool_mbufs = buffers_of(options.ports[index]),
-                                .tx_offloads = options.ports[index].tx_offloads};
-        if (options.ports[index].offloads == PortOffloads::kAll) {
-            const auto able = port::capabilities(devices.names[index]);
-            if (!able) {
-                ports_.clear();
-                return pass_on(able.error());
-            }
-            config.tx_offloads = able->tx & port::kFrameTxOffloads;
-            config.rx_offloads = able->rx & port::kFrameRxOffloads;
-        }
-        auto port = port::Port::open(config);
+        auto port = open_port(options.ports[index], devices.names[index]);
         if (!port) {
             ports_.clear();
             return pass_on(port.error());
@@ -218,7 +211,7 @@ Result<judge::PairReport> Service::run_pairs(const traffic::PairPlan& plan,
     TRY(check_evidence_path(evidence));
     cancelled_ = false;
     // The run's own time 0 comes a moment later, once its memory is set aside.
-    const std::int64_t began = unix_now();
+    const std::int64_t began = realtime_ns();
     auto report = TRY(traffic::run_pairs(*eal_, ports_, plan, responder, cancelled_));
     // Without room for the evidence the figures stay; whoever lists it finds it missing.
     static_cast<void>(write_pairs(evidence, report, began));
@@ -246,7 +239,9 @@ Result<softnic::WireReport> Service::stop_wire(const std::string& evidence) {
     TRY(check_evidence_path(evidence));
     softnic::WireReport report = wire_->stop();
     wire_.reset();
-    if (const Status written = write_wire(evidence, report); !written) {
+    const Status written =
+        evidence.empty() ? Status() : softnic::write_evidence(evidence, report, wire_plan_, ports_);
+    if (!written) {
         report.objections.push_back(written.error().message);  // the figures stay
     }
     return report;
@@ -287,7 +282,7 @@ Status Service::write_frames(const std::string& path, const std::string& about,
     for (const auto& frame : bytes) {
         frames.push_back({.port_id = ports_.front().id(),
                           .direction = port::CaptureDirection::kIn,
-                          .unix_ns = unix_now(),
+                          .unix_ns = realtime_ns(),
                           .bytes = frame});
     }
     return port::write_capture(path, about, frames);
@@ -313,10 +308,6 @@ Status Service::write_pairs(const std::string& path, const judge::PairReport& re
                     "answers that came from another address than the one asked",
                     report.bad_frames.size(), report.misdelivered_frames.size()),
         frames);
-}
-
-Status Service::write_wire(const std::string& path, const softnic::WireReport& report) const {
-    return path.empty() ? Status() : softnic::write_evidence(path, report, wire_plan_, ports_);
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(two_runs_at_once_are_refused_and_the_live_one_is_not_touche
 BOOST_AUTO_TEST_CASE(the_mount_of_run_netns_stays_while_somebody_else_uses_it) {
     {
         const auto journal = open_journal();
-        BOOST_REQUIRE(journal->add_netns("pp-" + journal->run_id() + "-x"));
+        BOOST_REQUIRE(journal->add_netns({"pp-" + journal->run_id() + "-x"}));
         shell("", "ip netns add pp-somebody-else");
     }
     BOOST_TEST((netns_names() == std::vector<std::string>{"pp-somebody-else"}));
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_mount_of_run_netns_that_was_there_before_stays) {
     shell("", "ip netns add pp-somebody-else && ip netns del pp-somebody-else");
     {
         const auto journal = open_journal();
-        BOOST_REQUIRE(journal->add_netns("pp-" + journal->run_id() + "-x"));
+        BOOST_REQUIRE(journal->add_netns({"pp-" + journal->run_id() + "-x"}));
     }
     BOOST_TEST(netns_names().empty());
     BOOST_TEST(shell_status("", "mountpoint -q /run/netns") == 0);
@@ -444,7 +444,7 @@ BOOST_AUTO_TEST_CASE(a_sealed_journal_refuses_every_change) {
     };
     for (const Status& refused :
          {journal->set_sysctl("net.core.gro_normal_batch", "1"),
-          journal->add_netns("pp-" + journal->run_id() + "-late"),
+          journal->add_netns({"pp-" + journal->run_id() + "-late"}),
           journal->change_ip("", "lo", "link set lo up", "link set lo down"),
           journal->change_features("", "lo", {{"rx-gro", true}}, make),
           journal->open_ports("", {}, make), journal->keep("overlay"), journal->change({}, make)}) {
@@ -460,7 +460,7 @@ BOOST_AUTO_TEST_CASE(a_sealed_journal_refuses_every_change) {
 BOOST_AUTO_TEST_CASE(a_journal_that_was_undone_takes_no_more_changes) {
     const auto journal = open_journal();
     BOOST_REQUIRE(journal->undo());
-    const Status late = journal->add_netns("pp-" + journal->run_id() + "-late");
+    const Status late = journal->add_netns({"pp-" + journal->run_id() + "-late"});
     BOOST_REQUIRE(!late);
     BOOST_TEST((late.error().code == ErrorCode::kUnavailable));
     BOOST_TEST(netns_names().empty());
