@@ -33,16 +33,15 @@ std::string evidence_path(const std::string& out_dir, const std::string& name) {
     return out_dir.empty() ? "" : out_dir + "/evidence/" + name;
 }
 
-Result<std::vector<verdict::EvidenceFile>> keep_evidence(const std::string& out_dir,
-                                                         const std::string& name,
-                                                         const std::string& description,
-                                                         const std::string& content) {
+void keep_evidence(const std::string& out_dir, const std::string& name,
+                   const std::string& description, const std::string& content,
+                   std::vector<verdict::EvidenceFile>& files) {
     if (out_dir.empty() || content.empty()) {
-        return std::vector<verdict::EvidenceFile>{};
+        return;
     }
     // What could not be written is found missing, and said, when the report is.
     static_cast<void>(replace_file(evidence_path(out_dir, name), content));
-    return std::vector<verdict::EvidenceFile>{{"evidence/" + name, description}};
+    files.push_back({"evidence/" + name, description});
 }
 
 std::string counters_text(const agent::CounterSet& counters) {

@@ -334,8 +334,8 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
                                     }};
     auto sent = TRY(run_part(bench, part));
     run.outcomes = std::move(sent.outcomes);
-    auto cells = TRY(truth_cells(run, bench, context.options.out_dir));
-    std::ranges::move(cells, std::back_inserter(result.cells));
+    std::ranges::move(truth_cells(run, bench, context.options.out_dir),
+                      std::back_inserter(result.cells));
     result.cells.push_back(sent.put_back);
     result.controls.push_back(control_cell(run));
     result.truth_tables.push_back(truth_table(run));
@@ -436,9 +436,8 @@ Result<DutResult> run_on_dut(Context& context, const std::string& name) {
     if (!judged) {
         one.failure = unjudged_cell(judged.error(), dut ? (*dut)->log() : "");
         if (dut && one.failure->verdict == CellVerdict::kError) {
-            one.failure->evidence =
-                TRY(keep_evidence(context.options.out_dir, name + ".console.txt",
-                                  "what the guest's kernel said", (*dut)->log()));
+            keep_evidence(context.options.out_dir, name + ".console.txt",
+                          "what the guest's kernel said", (*dut)->log(), one.failure->evidence);
         }
     }
     return one;

@@ -325,8 +325,8 @@ Cell cell_of(const TruthRun& run, const SettingOutcome& outcome,
 }
 
 // The specimens of a failing cell, and what is wrong with each in words.
-Status add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench,
-                    const std::string& out_dir, Cell& cell) {
+void add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench,
+                  const std::string& out_dir, Cell& cell) {
     std::vector<matrix::FrameBytes> frames;
     std::string text;
     for (const Defect& defect : judged.defects) {
@@ -348,8 +348,7 @@ Status add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench
         text += fmt::format("frame {} of the pcapng:\n{}\n", frames.size(),
                             judge::explain(finding.specimen.wire, evidence));
     }
-    cell.evidence = TRY(bench.keep(out_dir, cell.id, frames, text));
-    return {};
+    bench.keep(out_dir, frames, text, cell);
 }
 
 }  // namespace
@@ -443,8 +442,7 @@ verdict::TruthTable truth_table(const TruthRun& run) {
     return table;
 }
 
-Result<std::vector<Cell>> truth_cells(const TruthRun& run, TruthBench& bench,
-                                      const std::string& out_dir) {
+std::vector<Cell> truth_cells(const TruthRun& run, TruthBench& bench, const std::string& out_dir) {
     std::vector<Cell> cells;
     for (const SettingOutcome& outcome : run.outcomes) {
         cells.push_back(cell_of(run, outcome, std::nullopt));
@@ -455,7 +453,7 @@ Result<std::vector<Cell>> truth_cells(const TruthRun& run, TruthBench& bench,
                 continue;
             }
             Cell cell = cell_of(run, outcome, condition);
-            TRY(add_evidence(run, judged, bench, out_dir, cell));
+            add_evidence(run, judged, bench, out_dir, cell);
             cells.push_back(std::move(cell));
         }
     }

@@ -99,12 +99,10 @@ class PodPathsRun {
                     }
                 }
             }
-            if (auto kept = keep_evidence(context_.options.out_dir, made.id + ".nodes.txt",
-                                          "rules, devices, addresses, routes and leases of both "
-                                          "nodes when a plug-in had failed",
-                                          text)) {
-                made.evidence = std::move(*kept);
-            }
+            keep_evidence(context_.options.out_dir, made.id + ".nodes.txt",
+                          "rules, devices, addresses, routes and leases of both "
+                          "nodes when a plug-in had failed",
+                          text, made.evidence);
         }
         context_.measured.add(conclude(made));
         measured_.steps.push_back(std::move(made));
@@ -307,12 +305,10 @@ class PodPathsRun {
         for (const PodPathValues::Hit& hit : cell.seen.hits) {
             text += fmt::format("{}: {} packets: {}\n", hit.node, hit.packets, hit.rule);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".nodes.txt",
-                                      "conntrack's entries of both nodes, and the rules that "
-                                      "counted",
-                                      text)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".nodes.txt",
+                      "conntrack's entries of both nodes, and the rules that "
+                      "counted",
+                      text, cell.evidence);
         if (cell.seen.wire_bad > 0 && !frames_path.empty()) {
             cell.evidence.push_back(
                 {"evidence/" + what.id + ".pcapng",

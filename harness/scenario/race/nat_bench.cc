@@ -286,7 +286,7 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::Pair
     if (!cell.seen.found.clashed.empty()) {
         cell.timeline = tell(done, cell.seen.found.clashed.front());
     }
-    TRY(keep_evidence_of(done, cell));
+    keep_evidence_of(done, cell);
     return cell;
 }
 
@@ -482,11 +482,11 @@ verdict::Proof NatBench::tell(const Run& run, std::uint32_t pair) const {
 
 // Of a cell that is not clean: conntrack's events of the pairs that prove it (of the first pairs
 // where none of them is known), the counters per CPU, and the frames that the tester kept.
-Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
+void NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
     const join::PairFindings& found = cell.seen.found;
     if (conclude(cell.what, cell.seen).verdict == verdict::CellVerdict::kPass &&
         !shows_race(cell.what, cell.seen)) {
-        return {};
+        return;
     }
     std::set<std::uint32_t> pairs(found.clashed.begin(), found.clashed.end());
     for (const join::QueryStory& story : found.stories) {
@@ -517,9 +517,8 @@ Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
          {std::tuple{".events.json", which, events},
           {".counters.txt", std::string("conntrack counters per CPU, as deltas over the cell"),
            stats_text(run.dut.stats)}}) {
-        const auto kept = TRY(
-            keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content));
-        cell.evidence.insert(cell.evidence.end(), kept.begin(), kept.end());
+        keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content,
+                      cell.evidence);
     }
     const std::size_t kept = run.report.misdelivered_frames.size();
     const std::uint64_t all = found.count(judge::QueryState::kWrongSource);
@@ -531,7 +530,6 @@ Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
                          kept, kept < all ? fmt::format(", the first of {}", all) : "",
                          run.report.bad_frames.size())});
     }
-    return {};
 }
 
 void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell cell) {

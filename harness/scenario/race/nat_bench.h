@@ -82,7 +82,7 @@ class NatBench {
     Status record(const RaceCell& what, Look look, Run& run);
     traffic::ResponderPlan answering(std::chrono::milliseconds delay) const;
     verdict::Proof tell(const Run& run, std::uint32_t pair) const;
-    Status keep_evidence_of(const Run& run, MeasuredCell& cell) const;
+    void keep_evidence_of(const Run& run, MeasuredCell& cell) const;
 
     Context& context_;
     std::unique_ptr<lab::NatBox> lab_;

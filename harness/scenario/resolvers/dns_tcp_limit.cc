@@ -78,11 +78,8 @@ class TcpLimitBench {
         for (const auto& [name, description, content] :
              {std::tuple{".dnsmasq.log", "what dnsmasq said", &log_},
               {".tries.txt", "each try of the cache (stand-in for CoreDNS)", &tries_}}) {
-            auto kept = keep_evidence(context_.options.out_dir, what.id + name, description,
-                                      content->empty() ? "nothing\n" : *content);
-            if (kept) {
-                cell.evidence.insert(cell.evidence.end(), kept->begin(), kept->end());
-            }
+            keep_evidence(context_.options.out_dir, what.id + name, description,
+                          content->empty() ? "nothing\n" : *content, cell.evidence);
         }
         return cell;
     }

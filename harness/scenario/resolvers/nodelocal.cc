@@ -86,11 +86,8 @@ class NodelocalBench {
         for (const auto& [name, description, content] :
              {std::tuple{".rules.txt", "the node's rules with what they counted", &rules_},
               {".entries.json", "conntrack's entries to port 53 (JSON lines)", &entries_}}) {
-            auto kept = keep_evidence(context_.options.out_dir, what.id + name, description,
-                                      content->empty() ? "none\n" : *content);
-            if (kept) {
-                cell.evidence.insert(cell.evidence.end(), kept->begin(), kept->end());
-            }
+            keep_evidence(context_.options.out_dir, what.id + name, description,
+                          content->empty() ? "none\n" : *content, cell.evidence);
         }
         return cell;
     }

@@ -52,10 +52,8 @@ class BridgeBench {
         if (const Status made = run(what, cell, entries); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".entries.json",
-                                      "conntrack's entries at the end (JSON lines)", entries)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".entries.json",
+                      "conntrack's entries at the end (JSON lines)", entries, cell.evidence);
         return cell;
     }
 

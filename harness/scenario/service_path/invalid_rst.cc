@@ -83,10 +83,8 @@ class SegmentBench {
         if (const Status made = run(what, cell, lines); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".broken.txt",
-                                      "every connection that broke, a line each", lines)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".broken.txt",
+                      "every connection that broke, a line each", lines, cell.evidence);
         return cell;
     }
 

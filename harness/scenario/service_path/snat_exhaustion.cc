@@ -47,11 +47,9 @@ class ExhaustionBench {
         } else if (const Status made = run(what, cell); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".failed.txt",
-                                      "flows that got no entry, and the ports in use at each",
-                                      flows_text_)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".failed.txt",
+                      "flows that got no entry, and the ports in use at each", flows_text_,
+                      cell.evidence);
         return cell;
     }
 

@@ -244,11 +244,8 @@ class PathBench {
                 syn.fate == SynFate::kTimestamp ? "tsval" : "sequence", syn.last, syn.own,
                 syn.named ? "names" : "unknown");
         }
-        auto kept = keep_evidence(context_.options.out_dir, cell.what.id + ".refused-syns.txt",
-                                  "every SYN that a TIME_WAIT refused, a line each", lines);
-        if (kept) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, cell.what.id + ".refused-syns.txt",
+                      "every SYN that a TIME_WAIT refused, a line each", lines, cell.evidence);
     }
 
     Context& context_;

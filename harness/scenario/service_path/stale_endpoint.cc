@@ -78,10 +78,8 @@ class EndpointBench {
             const bool lacks = made.error().code == ErrorCode::kKernelLacks;
             (lacks ? cell.seen.lacks : cell.seen.objections.emplace_back()) = made.error().message;
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".failed-connects.txt",
-                                      "every connect that failed, a line each", lines)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".failed-connects.txt",
+                      "every connect that failed, a line each", lines, cell.evidence);
         return cell;
     }
 

@@ -59,11 +59,9 @@ class StaleUdpBench {
         } else if (const Status made = run(what, cell); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".entries.json",
-                                      "conntrack's entries of the service at the end (JSON lines)",
-                                      entries_text_)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".entries.json",
+                      "conntrack's entries of the service at the end (JSON lines)", entries_text_,
+                      cell.evidence);
         return cell;
     }
 

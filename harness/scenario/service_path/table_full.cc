@@ -63,10 +63,8 @@ class TableBench {
         for (const Eviction& each : cell.seen.evicted) {
             evicted += fmt::format("{} (before {})\n", each.flow, each.before);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".evicted.txt",
-                                      "entries that went while new flows came", evicted)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".evicted.txt",
+                      "entries that went while new flows came", evicted, cell.evidence);
         return cell;
     }
 
