@@ -435,10 +435,6 @@ std::vector<TcpLimitCell> dns_tcp_limit_plan() {
     });
 }
 
-std::vector<std::string> dns_tcp_limit_cells() {
-    return ids_of(dns_tcp_limit_plan());
-}
-
 Result<verdict::ScenarioResult> run_dns_tcp_limit(Context& context) {
     return run_cells<TcpLimitBench>(context, "dns-tcp-limit", dns_tcp_limit_plan());
 }

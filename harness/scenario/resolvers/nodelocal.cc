@@ -285,10 +285,6 @@ std::vector<NodelocalCell> nodelocal_plan() {
     return cells;
 }
 
-std::vector<std::string> nodelocal_cells() {
-    return ids_of(nodelocal_plan());
-}
-
 Result<verdict::ScenarioResult> run_nodelocal(Context& context) {
     return run_cells<NodelocalBench>(context, "nodelocal", nodelocal_plan());
 }

@@ -163,10 +163,6 @@ std::vector<BridgeCell> bridge_cells() {
     });
 }
 
-std::vector<std::string> bridge_unnat_cells() {
-    return ids_of(bridge_cells());
-}
-
 Result<verdict::ScenarioResult> run_bridge_unnat(Context& context) {
     return run_cells<BridgeBench>(context, "bridge-unnat", bridge_cells());
 }

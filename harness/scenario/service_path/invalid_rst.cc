@@ -301,10 +301,6 @@ std::vector<SegmentCell> segment_cells() {
     return cells;
 }
 
-std::vector<std::string> invalid_rst_cells() {
-    return ids_of(segment_cells());
-}
-
 Result<verdict::ScenarioResult> run_invalid_rst(Context& context) {
     return run_cells<SegmentBench>(context, "invalid-rst", segment_cells());
 }

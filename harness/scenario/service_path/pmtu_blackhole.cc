@@ -170,10 +170,6 @@ std::vector<PmtuCell> pmtu_blackhole_plan() {
     return with_roles(std::move(cells));
 }
 
-std::vector<std::string> pmtu_blackhole_cells() {
-    return ids_of(pmtu_blackhole_plan());
-}
-
 Result<verdict::ScenarioResult> run_pmtu_blackhole(Context& context) {
     auto result = TRY(run_cells<PmtuBench>(context, "pmtu-blackhole", pmtu_blackhole_plan()));
     return result;

@@ -243,10 +243,6 @@ std::vector<ExhaustionCell> snat_exhaustion_plan() {
     return with_roles(std::move(cells));
 }
 
-std::vector<std::string> snat_exhaustion_cells() {
-    return ids_of(snat_exhaustion_plan());
-}
-
 Result<verdict::ScenarioResult> run_snat_exhaustion(Context& context) {
     auto result =
         TRY(run_cells<ExhaustionBench>(context, "snat-exhaustion", snat_exhaustion_plan()));

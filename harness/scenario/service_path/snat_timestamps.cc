@@ -293,10 +293,6 @@ std::vector<TimestampCell> timestamp_cells() {
     return cells;
 }
 
-std::vector<std::string> snat_timestamps_cells() {
-    return ids_of(timestamp_cells());
-}
-
 Result<verdict::ScenarioResult> run_snat_timestamps(Context& context) {
     return run_cells<PathBench>(context, "snat-timestamps", timestamp_cells());
 }

@@ -228,10 +228,6 @@ std::vector<EndpointCell> endpoint_cells() {
     return cells;
 }
 
-std::vector<std::string> stale_endpoint_cells() {
-    return ids_of(endpoint_cells());
-}
-
 Result<verdict::ScenarioResult> run_stale_endpoint(Context& context) {
     return run_cells<EndpointBench>(context, "stale-endpoint", endpoint_cells());
 }

@@ -259,10 +259,6 @@ std::vector<StaleUdpCell> stale_udp_plan() {
     });
 }
 
-std::vector<std::string> stale_udp_cells() {
-    return ids_of(stale_udp_plan());
-}
-
 Result<verdict::ScenarioResult> run_stale_udp(Context& context) {
     return run_cells<StaleUdpBench>(context, "stale-udp", stale_udp_plan());
 }

@@ -209,10 +209,6 @@ std::vector<TableCell> table_full_plan() {
     });
 }
 
-std::vector<std::string> table_full_cells() {
-    return ids_of(table_full_plan());
-}
-
 Result<verdict::ScenarioResult> run_table_full(Context& context) {
     auto result = TRY(run_cells<TableBench>(context, "table-full", table_full_plan()));
     return result;
