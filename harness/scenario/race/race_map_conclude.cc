@@ -303,13 +303,13 @@ verdict::Cell conclude(const MapWay& way) {
         cell.reason = "exposed, harmless here: " + most_text(sums);
     }
     Clauses besides;
-    tell(besides, sums.lost, "{} queries were dropped by the kernel ({})", sums.lost,
-         drops_text(way));
-    tell(besides, sums.overloaded,
-         "{} points of high loads were not carried whole ({} queries without a right answer), and "
-         "are "
-         "left out",
-         sums.overloaded, sums.lost_overloaded);
+    tell_count(besides, sums.lost, "{} queries were dropped by the kernel ({})", drops_text(way));
+    tell_count(
+        besides, sums.overloaded,
+        "{} points of high loads were not carried whole ({} queries without a right answer), and "
+        "are "
+        "left out",
+        sums.lost_overloaded);
     for (const std::string& clause : besides) {
         cell.reason += (cell.reason.empty() ? "" : "; ") + clause;
     }

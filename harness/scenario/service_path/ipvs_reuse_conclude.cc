@@ -53,19 +53,18 @@ void conclude_reuse(const Reuses& cells, const ConcludedReuse& first,
         first_of(cells, [](const auto& each) { return each.is(CellRole::kCure); });
     const ConcludedReuse* again =
         first_of(cells, [](const auto& each) { return each.what().again && shows_reuse(each); });
-    result.cure_shown = cure != nullptr && cure->passes() && again != nullptr;
+    const std::string why = not_shown(cure, again != nullptr);
+    result.cure_shown = why.empty();
     if (result.cure_shown) {
         result.before_cell = first.cell.id;
         result.after_cell = cure->cell.id;
     }
     result.cure = fmt::format(
         "{} on the DUT ({})", kReuseCure,
-        cure == nullptr    ? "not tried in this run"
-        : !cure->passes()  ? "not shown: " + cure->cell.reason
-        : again == nullptr ? "not shown: without it the failure was not seen again"
-                           : fmt::format("then none of {} connects was slow, without it again {}",
-                                         cure->seen().connects,
-                                         some_of(again->seen().slow, again->seen().connects)));
+        !why.empty() ? why
+                     : fmt::format("then none of {} connects was slow, without it again {}",
+                                   cure->seen().connects,
+                                   some_of(again->seen().slow, again->seen().connects)));
 }
 
 }  // namespace

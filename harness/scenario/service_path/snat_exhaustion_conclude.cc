@@ -88,14 +88,9 @@ std::string port_cure(const Exhaustions& cells, verdict::ScenarioResult& result)
     const auto* again = first_of(cells, [](const ConcludedExhaustion& each) {
         return each.what().again && harmed_by_search(each);
     });
-    if (cure == nullptr) {
-        return name + " (not tried in this run)";
-    }
-    if (!cure->passes()) {
-        return fmt::format("{} (not shown: {}: {})", name, cure->cell.id, cure->cell.reason);
-    }
-    if (again == nullptr) {
-        return name + " (not shown: without it the failure was not seen again)";
+    const std::string why = not_shown(cure, again != nullptr, Naming::kCellAndReason);
+    if (!why.empty()) {
+        return fmt::format("{} ({})", name, why);
     }
     result.cure_shown = true;
     result.after_cell = cure->cell.id;
@@ -106,17 +101,16 @@ std::string port_cure(const Exhaustions& cells, verdict::ScenarioResult& result)
         portless_text(again->seen()));
 }
 
-void conclude_exhaustion(const Exhaustions& cells, verdict::ScenarioResult& result) {
+void conclude_exhaustion(const Exhaustions& cells, const ConcludedExhaustion& first,
+                         verdict::ScenarioResult& result) {
     Clauses headline;
     std::uint64_t failed = 0;
     std::uint64_t refused = 0;
     std::uint64_t free = UINT64_MAX;
-    const ConcludedExhaustion* first = nullptr;
     for (const ConcludedExhaustion& each : cells) {
-        if (!harmed_by_search(each) || (each.what().again && first != nullptr)) {
+        if (!harmed_by_search(each) || (each.what().again && &each != &first)) {
             continue;
         }
-        first = first == nullptr ? &each : first;
         headline.push_back(fmt::format("{}: {} (computed {})", each.what().label,
                                        portless_text(each.seen()), expected_text(each.seen())));
         failed += each.seen().failed();
@@ -130,12 +124,9 @@ void conclude_exhaustion(const Exhaustions& cells, verdict::ScenarioResult& resu
         "then takes one that is in use: the flow's first packet is dropped when its entry is "
         "inserted. {} flows failed, insert_failed rose by {}; at least {} of {} ports of the range "
         "were free at each that failed.",
-        2 * kMostTries - kFewestTries / 2, failed, refused, free, first->seen().ports);
-    result.before_cell = first->cell.id;
+        2 * kMostTries - kFewestTries / 2, failed, refused, free, first.seen().ports);
     result.cure = port_cure(cells, result);
-    if (!result.cure_shown) {
-        result.before_cell.clear();
-    }
+    result.before_cell = result.cure_shown ? first.cell.id : "";
 }
 
 }  // namespace
@@ -233,8 +224,8 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredExhaustionCell>& meas
                  std::to_string(seen.ports - std::min(seen.ports, seen.used_after))});
         }
     }
-    const auto tell = [&](const Exhaustions& all, const auto&, auto& told) {
-        conclude_exhaustion(all, told);
+    const auto tell = [&](const Exhaustions& all, const ConcludedExhaustion& first, auto& told) {
+        conclude_exhaustion(all, first, told);
         told.proofs.push_back(std::move(proof));
     };
     conclude_from(cells, starved_of_port, first_of(cells, harmed_by_search), tell,
