@@ -25,33 +25,29 @@ Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string&
                                         const std::string& title) {
     const auto info = TRY(agent.device(device));
     const auto features = TRY(agent.features(device));
-    verdict::FactGroup group{.title = title, .facts = {}};
-    group.facts.push_back(read_fact("driver", info.driver, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(read_fact("driver version", info.driver_version, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(read_fact("firmware", info.firmware, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(read_fact("bus", info.bus, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(
-        read_fact("driver srcversion", info.srcversion, "/sys/module/DRIVER/srcversion"));
     const auto pci = info.pci.value_or(agent::PciIds{});
-    group.facts.push_back(
-        read_fact("PCI ids",
-                  info.pci ? fmt::format("{}:{}, subsystem {}:{}", pci.vendor, pci.device,
-                                         pci.subsystem_vendor, pci.subsystem_device)
-                           : "",
-                  "sysfs"));
-    group.facts.push_back(read_fact(
-        "PCIe link",
-        info.pcie ? fmt::format("{}; the device can {}, its slot {}", to_string(info.pcie->linked),
-                                to_string(info.pcie->device), to_string(info.pcie->slot))
-                  : "",
-        "sysfs"));
-    group.facts.push_back(
-        read_fact("NUMA node", info.numa_node < 0 ? "" : std::to_string(info.numa_node), "sysfs"));
-    group.facts.push_back(read_fact("MTU", fmt::format("{}", info.mtu), "SIOCGIFMTU"));
-    group.facts.push_back(read_fact("link", info.link_up ? "up" : "down", "ETHTOOL_GLINK"));
-    group.facts.push_back(
+    const std::string pci_ids = fmt::format("{}:{}, subsystem {}:{}", pci.vendor, pci.device,
+                                            pci.subsystem_vendor, pci.subsystem_device);
+    verdict::FactGroup group{.title = title};
+    group.facts = {
+        read_fact("driver", info.driver, "ETHTOOL_GDRVINFO"),
+        read_fact("driver version", info.driver_version, "ETHTOOL_GDRVINFO"),
+        read_fact("firmware", info.firmware, "ETHTOOL_GDRVINFO"),
+        read_fact("bus", info.bus, "ETHTOOL_GDRVINFO"),
+        read_fact("driver srcversion", info.srcversion, "/sys/module/DRIVER/srcversion"),
+        read_fact("PCI ids", info.pci ? pci_ids : "", "sysfs"),
+        read_fact("PCIe link",
+                  info.pcie ? fmt::format("{}; the device can {}, its slot {}",
+                                          to_string(info.pcie->linked),
+                                          to_string(info.pcie->device), to_string(info.pcie->slot))
+                            : "",
+                  "sysfs"),
+        read_fact("NUMA node", info.numa_node < 0 ? "" : std::to_string(info.numa_node), "sysfs"),
+        read_fact("MTU", fmt::format("{}", info.mtu), "SIOCGIFMTU"),
+        read_fact("link", info.link_up ? "up" : "down", "ETHTOOL_GLINK"),
         read_fact("speed", info.speed_mbps < 0 ? "" : fmt::format("{} Mb/s", info.speed_mbps),
-                  "ETHTOOL_GLINKSETTINGS"));
+                  "ETHTOOL_GLINKSETTINGS"),
+    };
     auto settings = TRY(agent.nic_facts(device));
     std::ranges::move(settings, std::back_inserter(group.facts));
     for (const agent::Feature& feature : features) {

@@ -44,6 +44,11 @@ void keep_evidence(const std::string& out_dir, const std::string& name,
     files.push_back({"evidence/" + name, description});
 }
 
+std::uint64_t value_in(const agent::CounterSet& counters, const std::string& name) {
+    const auto found = counters.find(name);
+    return found == counters.end() ? 0 : found->second;
+}
+
 std::string counters_text(const agent::CounterSet& counters) {
     std::string text;
     for (const auto& [name, value] : counters) {

@@ -25,6 +25,8 @@ void keep_evidence(const std::string& out_dir, const std::string& name,
 // evidence/NAME below `out_dir`; empty for an empty out_dir.
 std::string evidence_path(const std::string& out_dir, const std::string& name);
 
+// 0 where it is not there.
+std::uint64_t value_in(const agent::CounterSet& counters, const std::string& name);
 std::string counters_text(const agent::CounterSet& counters);
 std::string stats_text(const std::vector<netfilter::CpuStats>& stats);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 
 #include "harness/scenario/calibration_result.h"
 #include "harness/scenario/pods/pod_life.h"
@@ -276,20 +277,13 @@ Status check_options(const std::vector<const Scenario*>& scenarios,
 }
 
 std::string known_scenarios() {
-    std::string known;
-    for (const Scenario& scenario : all_scenarios()) {
-        known += (known.empty() ? "" : ", ") + std::string(scenario.id);
-    }
-    return known;
+    return fmt::format("{}",
+                       fmt::join(all_scenarios() | std::views::transform(&Scenario::id), ", "));
 }
 
 const Scenario* find_scenario(const std::string& id) {
-    for (const Scenario& scenario : all_scenarios()) {
-        if (id == scenario.id) {
-            return &scenario;
-        }
-    }
-    return nullptr;
+    const auto found = std::ranges::find(all_scenarios(), id, &Scenario::id);
+    return found == all_scenarios().end() ? nullptr : &*found;
 }
 
 Result<verdict::ScenarioResult> run_scenario(const Scenario& scenario, Context& context) {

@@ -38,10 +38,9 @@ std::string by_design_note(const TruthRun& run, const std::string& feature) {
     if (!run.profile) {
         return "a virtual device hands work over unfinished";
     }
-    const auto found = std::ranges::find_if(
-        run.profile->offloads, [&](const profile::OffloadExpectation& expectation) {
-            return expectation.name == (feature.empty() ? "tx-checksum-ip-generic" : feature);
-        });
+    const auto found = std::ranges::find(run.profile->offloads,
+                                         feature.empty() ? "tx-checksum-ip-generic" : feature,
+                                         &profile::OffloadExpectation::name);
     const bool says = found != run.profile->offloads.end() && !found->why.empty();
     return fmt::format("profile {}: {}; behind a healthy NIC every frame is right", run.profile->id,
                        says ? found->why : run.profile->title + " hands work over unfinished");

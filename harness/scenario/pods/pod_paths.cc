@@ -16,6 +16,7 @@
 #include "harness/netfilter/text.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/pods/pod_bench.h"
 #include "harness/scenario/pods/pod_way.h"
@@ -27,9 +28,7 @@ using frame::Family;
 
 std::uint64_t rise(const agent::CounterSet& before, const agent::CounterSet& after,
                    const std::string& name) {
-    const auto changed = agent::delta(before, after);
-    const auto found = changed.find(name);
-    return found == changed.end() ? 0 : found->second;
+    return value_in(agent::delta(before, after), name);
 }
 
 class PodPathsRun {
@@ -349,8 +348,7 @@ class PodPathsRun {
         TRY(bench_->tester().start_wire(plan));
         const Status sent = send_by(way, what, next_port_, seen);
         const auto wire = bench_->tester().stop_wire(frames_path);
-        TRY(Status(sent));
-        TRY(wire ? Status() : pass_on(wire.error()));
+        TRY(first_error(sent, wire));
         for (const softnic::WireTally& tally : wire->directions) {
             seen.wire_frames += tally.received;
             seen.wire_bad += tally.bad_frames;

@@ -10,6 +10,7 @@
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/scenario/device_facts.h"
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/tester/port_choice.h"
 
@@ -142,10 +143,6 @@ unsigned NatBench::last_cpu() const {
     return std::min(last, kMost);
 }
 
-Status NatBench::configure(const lab::NatBoxOptions& options) {
-    return lab_->configure(options);
-}
-
 // By pairs in VXLAN, which take most of the DUT. Empty: it was carried whole, and in time.
 Result<std::string> NatBench::trouble_at(double load) {
     constexpr std::uint16_t kOuter = 5000;
@@ -195,7 +192,7 @@ Status NatBench::find_load() {
     return {};
 }
 
-traffic::PairPlan NatBench::base_plan(std::uint64_t pairs) const {
+traffic::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const {
     const lab::NatBoxNames& names = lab_->names();
     traffic::PairPlan plan;
     plan.pairs = pairs;
@@ -218,12 +215,8 @@ traffic::PairPlan NatBench::base_plan(std::uint64_t pairs) const {
     return plan;
 }
 
-traffic::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const {
-    return base_plan(pairs);
-}
-
 traffic::PairPlan NatBench::one_port_plan(std::uint64_t pairs) const {
-    traffic::PairPlan plan = base_plan(pairs);
+    traffic::PairPlan plan = same_tuple_plan(pairs);
     plan.departure = traffic::Departure::kOneBurst;
     plan.members[1].port = plan.members[0].port;
     plan.members[1].source_mac = plan.members[0].source_mac;
@@ -232,7 +225,7 @@ traffic::PairPlan NatBench::one_port_plan(std::uint64_t pairs) const {
 }
 
 traffic::PairPlan NatBench::two_clients_plan(std::uint64_t pairs) const {
-    traffic::PairPlan plan = base_plan(pairs);
+    traffic::PairPlan plan = same_tuple_plan(pairs);
     plan.members[1].first_client = lab_->names().first_client[1];
     plan.members[1].qtype = kTypeA;
     return plan;
@@ -241,7 +234,7 @@ traffic::PairPlan NatBench::two_clients_plan(std::uint64_t pairs) const {
 traffic::PairPlan NatBench::carried_plan(std::uint64_t pairs, std::uint16_t first_outer,
                                          std::uint16_t second_outer) const {
     const lab::NatBoxNames& names = lab_->names();
-    traffic::PairPlan plan = base_plan(pairs);
+    traffic::PairPlan plan = same_tuple_plan(pairs);
     plan.departure = traffic::Departure::kOneBurst;
     for (std::size_t half = 0; half < 2; ++half) {
         traffic::PairMember& member = plan.members[half];
@@ -342,15 +335,7 @@ Status NatBench::record(const RaceCell& what, Look look, Run& run) {
         std::this_thread::sleep_for(20ms);
     }
     auto log = dut_->stop_events();
-    const auto error = [](const auto& result) -> const Error* {
-        return result ? nullptr : &result.error();
-    };
-    for (const Error* failed : std::initializer_list<const Error*>{
-             error(report), error(after), error(table), error(seen), error(flushed), error(log)}) {
-        if (failed != nullptr) {
-            return pass_on(*failed);
-        }
-    }
+    TRY(first_error(report, after, table, seen, flushed, log));
     run.report = std::move(*report);
     run.dut = {.log = std::move(*log),
                .stats = netfilter::delta(before, *after),
@@ -417,8 +402,7 @@ Status NatBench::stop_watch(MapWay& way) {
     const auto watched = TRY(dut_->stop_path_watch());
     const auto counted = agent::delta(counted_, TRY(dut_->counters()));
     // gro_cells_receive() tells no reason for what finds the queue of its CPU full.
-    const auto full = counted.find(names().vxlan + ".rx_dropped");
-    way.take_drops(watched, full == counted.end() ? 0 : full->second);
+    way.take_drops(watched, value_in(counted, names().vxlan + ".rx_dropped"));
     return {};
 }
 

@@ -16,6 +16,7 @@
 
 #include "dataplane/frame/view.h"
 #include "harness/process/json_text.h"
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/service_path/flow_timeline.h"
@@ -85,9 +86,7 @@ class BridgeBench {
         const auto record = TRY(recorder.stop());
         const auto entries = hosts_.dut->conntrack_dump(
             {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port});
-        if (!looked || !capture || !entries) {
-            return pass_on(!looked ? looked.error() : !capture ? capture.error() : entries.error());
-        }
+        TRY(first_error(looked, capture, entries));
         std::map<std::uint16_t, bool> flows;  // of the client's ports: the backend answered there
         for (const agent::CapturedFrame& frame : capture->frames) {
             const frame::PacketView view =

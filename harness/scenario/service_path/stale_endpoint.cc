@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <map>
 
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/service_path/flow_timeline.h"
@@ -119,9 +120,7 @@ class EndpointBench {
         const auto log = hosts_.dut->stop_events();
         const auto record = TRY(recorder.stop());
         const auto hits = hosts_.lab->endpoint_hits(options);
-        if (!report || !log || !hits) {
-            return pass_on(!report ? report.error() : !log ? log.error() : hits.error());
-        }
+        TRY(first_error(report, log, hits));
         if (log->overruns != 0) {
             seen.objections.push_back(
                 fmt::format("the conntrack listener lost events {} times", log->overruns));

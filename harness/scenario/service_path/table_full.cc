@@ -210,8 +210,7 @@ std::vector<TableCell> table_full_plan() {
 }
 
 Result<verdict::ScenarioResult> run_table_full(Context& context) {
-    auto result = TRY(run_cells<TableBench>(context, "table-full", table_full_plan()));
-    return result;
+    return run_cells<TableBench>(context, "table-full", table_full_plan());
 }
 
 }  // namespace pathproof::scenario
