@@ -72,11 +72,10 @@ Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string
                                          const profile::Profile& profile) {
     const auto features = TRY(agent.features(device));
     const std::vector<profile::Finding> findings = profile::compare(profile, features);
-    verdict::FactGroup group{
-        .title = fmt::format("Profile {} against {}: {}", profile.id, device,
-                             profile::agrees(findings) ? "nothing missing, nothing unexpected"
-                                                       : "the driver offers something else"),
-        .facts = {}};
+    verdict::FactGroup group{.title = fmt::format("Profile {} against {}: {}", profile.id, device,
+                                                  profile::agrees(findings)
+                                                      ? "nothing missing, nothing unexpected"
+                                                      : "the driver offers something else")};
     for (const profile::Finding& finding : findings) {
         if (finding.kind != profile::Finding::Kind::kUnlisted) {
             group.facts.push_back(
@@ -90,7 +89,7 @@ Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string
 }
 
 verdict::FactGroup role_facts(const lab::RoleFacts& facts, const std::string& title) {
-    verdict::FactGroup group{.title = title, .facts = {}};
+    verdict::FactGroup group{.title = title};
     for (const auto& [name, value] : facts) {
         group.facts.push_back({name, value, verdict::Fact::Status::kRead, "the lab"});
     }
@@ -98,7 +97,7 @@ verdict::FactGroup role_facts(const lab::RoleFacts& facts, const std::string& ti
 }
 
 verdict::FactGroup port_facts(const std::vector<port::PortInfo>& ports, const std::string& title) {
-    verdict::FactGroup group{.title = title, .facts = {}};
+    verdict::FactGroup group{.title = title};
     for (const port::PortInfo& port : ports) {
         const std::string offloads =
             port.tx_offloads.empty()

@@ -8,15 +8,15 @@ using verdict::Measure;
 
 Measure count_of(const std::string& name, const std::string& label, std::uint64_t value,
                  const std::string& unit) {
-    return {.name = name, .label = label, .value = value, .unit = unit, .note = ""};
+    return {.name = name, .label = label, .value = value, .unit = unit};
 }
 
 Measure words_of(const std::string& name, const std::string& label, const std::string& value) {
-    return {.name = name, .label = label, .value = value, .unit = "", .note = ""};
+    return {.name = name, .label = label, .value = value};
 }
 
 Measure milliseconds_of(const std::string& name, const std::string& label, double value) {
-    return {.name = name, .label = label, .value = value, .unit = "ms", .note = ""};
+    return {.name = name, .label = label, .value = value, .unit = "ms"};
 }
 
 std::string percent(std::uint64_t hits, std::uint64_t trials) {

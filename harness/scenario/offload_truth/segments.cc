@@ -229,8 +229,7 @@ TrafficSeen judge_tally(const SegmentOutcome& point, SegmentKind kind, SegmentTa
                      .frames = tally.frames,
                      .wrong = std::min(tally.wrong, tally.frames),
                      .names = names,
-                     .cell = cell.id,
-                     .note = ""};
+                     .cell = cell.id};
     if (tally.sent == 0) {
         cell.verdict = CellVerdict::kSkip;
         cell.reason = tally.explanation.empty() ? "nothing could be sent" : tally.explanation;
@@ -278,7 +277,6 @@ Status judge_point(Context& context, TruthBench& bench, const SegmentOutcome& po
                  .setting = fmt::format("{}, {} {}", kKindNames[static_cast<std::size_t>(kind)],
                                         feature.name, point.state()),
                  .title = cell.cause,
-                 .place = "",
                  .where = cell.reason,
                  .wrong = traffic.seen.wrong,
                  .frames = traffic.seen.frames,

@@ -65,8 +65,7 @@ Observation observation(const TruthRun& run, const SettingOutcome& outcome, Cond
                      .frames = judged.frames,
                      .wrong = judged.wrong(),
                      .names = judged.defect_names(),
-                     .cell = cell_id(outcome.setting, std::nullopt),
-                     .note = ""};
+                     .cell = cell_id(outcome.setting, std::nullopt)};
     switch (seen.observed) {
         case Observed::kNotTested:
             seen.cell.clear();

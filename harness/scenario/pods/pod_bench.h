@@ -39,7 +39,6 @@ class PodBench {
 
     lab::PodNodes& nodes() { return *nodes_; }
     lab::Pod& pod(const std::string& name) { return *pods_.at(name); }
-    bool has_pod(const std::string& name) const { return pods_.contains(name); }
     PodHost& host_of(const std::string& pod) { return hosts_.at(pod); }
     PodHost& node(unsigned number) { return hosts_.at(number == 0 ? "node-a" : "node-b"); }
     PodHost& outside() { return hosts_.at("outside"); }

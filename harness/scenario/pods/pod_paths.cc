@@ -417,9 +417,8 @@ class PodPathsRun {
     }
 
     void read_hazards() {
-        verdict::FactGroup group{
-            .title = (prefix_.empty() ? "" : chain_ + ", ") + "known hazards of the nodes",
-            .facts = {}};
+        verdict::FactGroup group{.title = (prefix_.empty() ? "" : chain_ + ", ") +
+                                          "known hazards of the nodes"};
         std::map<std::string, std::set<std::string>> found;  // rules and values that have it
         for (unsigned node = 0; node < 2; ++node) {
             const auto facts = hazards::read_facts(bench_->node(node).netns);

@@ -361,9 +361,7 @@ class TcpLimitBench {
                      : failed->rcode != 0  ? "the client gets SERVFAIL"
                                            : "the client has its answer");
         verdict::Proof proof{.title = what.id + ": one lookup that failed or was late",
-                             .columns = {"ms", "what"},
-                             .rows = {},
-                             .conclusion = ""};
+                             .columns = {"ms", "what"}};
         for (const auto& [at, said] : rows) {
             proof.rows.push_back(
                 {fmt::format("{:.1f}", static_cast<double>(at - failed->start_ns) / 1e6), said});

@@ -131,10 +131,10 @@ void conclude_multiplied(const PathRuns& cells, const ConcludedPath& first,
 }
 
 void add_curve(const PathRuns& cells, verdict::ScenarioResult& result) {
-    verdict::Proof proof{.title = "Lookups that waited or failed, seen and computed",
-                         .columns = {"cell", "resolver", "queries a lookup", "packets a lookup",
-                                     "answers withheld", "waited or failed", "computed", "longest"},
-                         .conclusion = ""};
+    verdict::Proof proof{
+        .title = "Lookups that waited or failed, seen and computed",
+        .columns = {"cell", "resolver", "queries a lookup", "packets a lookup", "answers withheld",
+                    "waited or failed", "computed", "longest"}};
     for (const ConcludedPath& each : cells) {
         const SearchPathValues& seen = each.seen();
         if (seen.lookups == 0 || each.is(CellRole::kDemonstration)) {

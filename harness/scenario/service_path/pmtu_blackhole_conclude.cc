@@ -69,7 +69,7 @@ std::string through_text(const PmtuValues& seen) {
 
 void add_measures(const PmtuCell& what, const PmtuValues& seen, verdict::Cell& cell) {
     const auto probe = [](const char* name, const char* label, bool value) {
-        return verdict::Measure{.name = name, .label = label, .value = value, .note = ""};
+        return verdict::Measure{.name = name, .label = label, .value = value};
     };
     cell.measures = {
         probe("ping", "ping", seen.ping),

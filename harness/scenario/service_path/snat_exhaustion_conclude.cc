@@ -55,11 +55,7 @@ void add_measures(const ExhaustionValues& seen, verdict::Cell& cell) {
         count_of("flows", "new flows", seen.flows, "flows"),
         count_of("failed", "of them without an entry", seen.failed(), "flows"),
         verdict::share("failed_share", "share without an entry", seen.failed(), seen.flows),
-        {.name = "expected",
-         .label = "failures computed",
-         .value = seen.expected,
-         .unit = "flows",
-         .note = ""},
+        {.name = "expected", .label = "failures computed", .value = seen.expected, .unit = "flows"},
         count_of("packets_in", "packets into the DUT", seen.path.in, "packets"),
         count_of("lost", "of them not out of it", seen.path.lost(), "packets"),
         count_of("insert_failed", "conntrack's insert_failed", seen.path.insert_failed, "packets"),
@@ -201,7 +197,6 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredExhaustionCell>& meas
     verdict::Proof proof{
         .title = "Flows that got no port, by the share of the range in use",
         .columns = {"in use", "flows", "failed", "computed", "insert_failed", "drop", "ports free"},
-        .rows = {},
         .conclusion =
             "Computed from the ports in use at each flow: the share of starting points from "
             "which all of 128, 64, 32, 16 and 8 tries meet one in use."};
@@ -215,7 +210,6 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredExhaustionCell>& meas
         if (each.is(CellRole::kMatrix)) {
             chart.bars.push_back({.label = each.what().label + ", computed",
                                   .value = 100 * seen.expected / static_cast<double>(seen.flows),
-                                  .interval = {},
                                   .kind = verdict::Bar::Kind::kNeutral});
             proof.rows.push_back(
                 {each.what().label, std::to_string(seen.flows), std::to_string(seen.failed()),

@@ -172,7 +172,7 @@ std::string missing_stimulus(const OverlayFacts& facts) {
 
 verdict::Measure probe_measure(const char* name, const char* label,
                                const agent::ProbeResult& probe) {
-    return {.name = name, .label = label, .value = probe.ok, .unit = "", .note = probe.outcome};
+    return {.name = name, .label = label, .value = probe.ok, .note = probe.outcome};
 }
 
 std::vector<verdict::Measure> measures_of(const OverlayFacts& facts) {
@@ -221,7 +221,6 @@ std::vector<verdict::Measure> measures_of(const OverlayFacts& facts) {
         measures.push_back({.name = "drops",
                             .label = "kernel drops",
                             .value = nullptr,
-                            .unit = "",
                             .note = facts.drops_unknown});
     }
     for (const auto& [reason, packets] : facts.drops) {
@@ -284,9 +283,7 @@ verdict::Proof packet_proof(const join::ChecksumFindings& findings) {
             "Packet by packet: the wrong outer checksum beside the right one for the source port "
             "before NAT",
         .columns = {"on the wire (after NAT)", "carries", "checksum on the wire", "right value",
-                    "conntrack's original tuple", "right value for that tuple", "equal"},
-        .rows = {},
-        .conclusion = ""};
+                    "conntrack's original tuple", "right value for that tuple", "equal"}};
     std::uint64_t equal = 0;
     std::uint64_t looked_at = 0;
     for (const join::ChecksumProof& each : findings.proofs) {
@@ -443,7 +440,6 @@ Cell judge_overlay(const OverlayFacts& facts) {
               .toggles = facts.point.toggles(),
               .role = role_of(facts),
               .verdict = CellVerdict::kPass,
-              .reason = "",
               .cause = join_words(found, &Found::word, "+"),
               .measures = measures_of(facts),
               .evidence = facts.evidence};
