@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <sstream>
 
 #include "harness/lab/topology.h"
@@ -122,16 +123,12 @@ Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
 
 std::vector<std::string> varied_features(const ProbeSet& set,
                                          const std::vector<agent::Feature>& features) {
-    std::vector<std::string> varied;
+    std::set<std::string> varied;
     for (const matrix::Row& row : set.matrix.rows) {
-        for (const std::string& feature : features_used(row, features)) {
-            if (std::ranges::find(varied, feature) == varied.end()) {
-                varied.push_back(feature);
-            }
-        }
+        const auto used = features_used(row, features);
+        varied.insert(used.begin(), used.end());
     }
-    std::ranges::sort(varied);
-    return varied;
+    return {varied.begin(), varied.end()};
 }
 
 // A feature alone changes nothing for frames that make no use of any.

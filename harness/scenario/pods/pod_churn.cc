@@ -176,17 +176,7 @@ std::vector<std::string> pod_churn_cells() {
 }
 
 Result<verdict::ScenarioResult> run_pod_churn(Context& context) {
-    const auto chains = context.lab.pod_chains();
-    context.progress.begin("pod-churn", chains.size() * pod_churn_plan("", "").size());
-    std::vector<MeasuredPodChurn> cells;
-    for (const std::string& chain : chains) {
-        std::ranges::move(PodChurnRun(context, chain).run(), std::back_inserter(cells));
-    }
-    verdict::ScenarioResult result = conclude(cells);
-    for (const MeasuredPodChurn& cell : cells) {
-        result.planned.push_back(cell.what.id);
-    }
-    return result;
+    return run_chains<PodChurnRun>(context, "pod-churn", pod_churn_plan("", "").size());
 }
 
 }  // namespace pathproof::scenario

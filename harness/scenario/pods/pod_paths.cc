@@ -463,14 +463,10 @@ class PodPathsRun {
     std::uint16_t next_port_ = kFirstPodPort;
 };
 
-std::vector<std::string> step_ids() {
-    return {"attach", "check", "detach"};
-}
-
 }  // namespace
 
 std::vector<std::string> pod_paths_cells() {
-    std::vector<std::string> ids = step_ids();
+    std::vector<std::string> ids = {"attach", "check", "detach"};
     for (const PodPathCell& cell : pod_paths_plan("", "")) {
         ids.push_back(cell.id);
     }

@@ -299,20 +299,17 @@ verdict::Cell conclude(const MapWay& way) {
         return end(sums.raced != 0 ? CellVerdict::kPass : CellVerdict::kInconclusive, "",
                    in_a_row(way.hindrances));
     }
+    Clauses clauses;
     if (sums.raced != 0) {
-        cell.reason = "exposed, harmless here: " + most_text(sums);
+        clauses.push_back("exposed, harmless here: " + most_text(sums));
     }
-    Clauses besides;
-    tell_count(besides, sums.lost, "{} queries were dropped by the kernel ({})", drops_text(way));
+    tell_count(clauses, sums.lost, "{} queries were dropped by the kernel ({})", drops_text(way));
     tell_count(
-        besides, sums.overloaded,
+        clauses, sums.overloaded,
         "{} points of high loads were not carried whole ({} queries without a right answer), and "
-        "are "
-        "left out",
+        "are left out",
         sums.lost_overloaded);
-    for (const std::string& clause : besides) {
-        cell.reason += (cell.reason.empty() ? "" : "; ") + clause;
-    }
+    cell.reason = in_a_row(clauses, "; ");
     return cell;
 }
 

@@ -1,6 +1,7 @@
 // What is said of snat-timestamps: each clause from a value that is not zero.
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "harness/scenario/measures.h"
 #include "harness/scenario/service_path/snat_timestamps.h"
@@ -332,10 +333,7 @@ void add_stories(const ConcludedPath& each, verdict::ScenarioResult& result) {
                              std::min(refused.size(), kMostStories), refused.size()),
         .columns = {"port after NAT", "port before NAT", "TIME_WAIT left by", "compared", "last",
                     "SYN's", "conntrack"}};
-    for (const RefusedSyn& syn : refused) {
-        if (proof.rows.size() == kMostStories) {
-            break;
-        }
+    for (const RefusedSyn& syn : refused | std::views::take(kMostStories)) {
         proof.rows.push_back({std::to_string(syn.port), std::to_string(syn.port_before_nat),
                               std::to_string(syn.left_by),
                               syn.fate == SynFate::kTimestamp ? "TSval" : "sequence number",
@@ -354,7 +352,9 @@ void conclude_failure(const Paths& cells, const Clauses& hindered,
                       verdict::ScenarioResult& result) {
     bool any_harmed = false;
     bool cured = true;
-    const ConcludedPath* exposed = nullptr;
+    const bool exposed = first_in_matrix(cells, [](const ConcludedPath& each) {
+                             return refusals(each.seen()) != 0;
+                         }) != nullptr;
     for (const bool full_range : {false, true}) {
         const ConcludedPath* first = first_in_matrix(cells, [&](const ConcludedPath& each) {
             return each.what().full_range == full_range && harmed(each);
@@ -372,15 +372,10 @@ void conclude_failure(const Paths& cells, const Clauses& hindered,
             result.after_cell = cure_for(cells, full_range)->cell.id;
         }
     }
-    for (const ConcludedPath& each : cells) {
-        if (each.what().role == CellRole::kMatrix && refusals(each.seen()) != 0) {
-            exposed = &each;
-        }
-    }
     result.cure_shown = any_harmed && cured;
     if (!hindered.empty()) {
         result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (any_harmed || exposed != nullptr) {
+    } else if (any_harmed || exposed) {
         result.verdict =
             any_harmed ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
         result.headline = found_text(cells);

@@ -1,4 +1,6 @@
 // What is said of table-full: each clause from a value that is not zero.
+#include <ranges>
+
 #include "harness/scenario/measures.h"
 #include "harness/scenario/service_path/table_full.h"
 
@@ -153,10 +155,7 @@ void add_proof(const ConcludedTable& each, verdict::ScenarioResult& result) {
         .title = fmt::format("{}: {} of {} entries that went", each.cell.id,
                              std::min(seen.evicted.size(), kMostEvictions), seen.evicted.size()),
         .columns = {"evicted", "the entry that was made next"}};
-    for (const Eviction& eviction : seen.evicted) {
-        if (proof.rows.size() == kMostEvictions) {
-            break;
-        }
+    for (const Eviction& eviction : seen.evicted | std::views::take(kMostEvictions)) {
         proof.rows.push_back(
             {eviction.flow, eviction.before.empty() ? "none was seen" : eviction.before});
     }

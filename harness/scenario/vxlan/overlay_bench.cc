@@ -202,9 +202,7 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
     const std::string evidence = evidence_path(context_.options.out_dir, id + ".pcapng");
     const auto wire = TRY(tester_->stop_wire(evidence));
     for (const auto& outcome : outcomes) {
-        if (!outcome) {
-            return pass_on(outcome.error());
-        }
+        TRY(outcome);
     }
     const auto after = TRY(read());
     OverlayObservation seen{.facts = {.id = id, .point = point},
