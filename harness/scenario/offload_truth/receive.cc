@@ -287,10 +287,8 @@ verdict::TruthTable claims_table(const TruthRun& run, const ReceiveRun& received
     }
     table.excluded = fmt::format(
         "{} frames, good ones and each layer bad singly and doubly. csum valid: "
-        "TP_STATUS_CSUM_VALID "
-        "of PACKET_AUXDATA, and true of every frame that it was said of; the kernel says nothing "
-        "of "
-        "IP headers, and calls nothing bad.",
+        "TP_STATUS_CSUM_VALID of PACKET_AUXDATA, and true of every frame that it was said of; the "
+        "kernel says nothing of IP headers, and calls nothing bad.",
         frames);
     return table;
 }

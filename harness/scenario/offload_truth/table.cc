@@ -217,8 +217,7 @@ std::string excluded_text(const TruthRun& run) {
     }
     return fmt::format(
         "Rates of wrong frames that a clean column excludes at 95 % (3/n over all settings): {}. "
-        "{} "
-        "rows cover all {} feasible {} of {} dimensions{}{}.",
+        "{} rows cover all {} feasible {} of {} dimensions{}{}.",
         text, run.set->matrix.rows.size(), run.set->matrix.feasible_tuples,
         run.set->matrix.strength == matrix::Strength::kPairs ? "pairs" : "triples",
         matrix::kDimensions,

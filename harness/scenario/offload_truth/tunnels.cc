@@ -493,10 +493,8 @@ void add_values(const std::vector<Cell>& cells, const std::vector<TunnelOutcome>
         if (cell.cause == "stale-port") {
             value.meaning =
                 "The outer UDP checksum was computed for the source port before NAT, as "
-                "conntrack's "
-                "original tuple proves frame by frame; scenario vxlan-checksum shows what users "
-                "see "
-                "of it.";
+                "conntrack's original tuple proves frame by frame; scenario vxlan-checksum shows "
+                "what users see of it.";
         }
         std::string cured_id = cell.id;
         cured_id.replace(cured_id.find(".tx-on."), 7, ".tx-off.");

@@ -458,8 +458,7 @@ verdict::Proof NatBench::tell(const Run& run, std::uint32_t pair) const {
     }
     proof.conclusion = fmt::format(
         "The two queries left {:.1f} us apart. Both went past conntrack's lookup before either "
-        "entry "
-        "was confirmed, so that one tuple has two entries.",
+        "entry was confirmed, so that one tuple has two entries.",
         static_cast<double>(std::abs(halves[1].sent_ns - halves[0].sent_ns)) / 1e3);
     return proof;
 }

@@ -368,8 +368,7 @@ verdict::ScenarioResult conclude(const RaceMap& map) {
     result.headline = fmt::format("Exposure map of {} pairs: {}.", pairs, in_a_row(exposed, "; "));
     result.cause =
         "A and AAAA leave one socket together, and both packets pass conntrack's lookup before "
-        "either "
-        "entry is confirmed.\n" +
+        "either entry is confirmed.\n" +
         in_a_row(result.explanation, "\n");
     result.cure = "`options single-request` in resolv.conf (not tried in this run)";
     return result;

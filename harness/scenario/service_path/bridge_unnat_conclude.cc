@@ -139,8 +139,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredBridgeCell>& measured
             first.cell.id, some_of(seen.failed(), seen.lookups), seen.from_backend);
         result.cause = fmt::format(
             "Client and backend are ports of one bridge, and bridge-nf-call-iptables={}: the "
-            "bridge "
-            "hands the answers over without asking netfilter, and nothing translates their "
+            "bridge hands the answers over without asking netfilter, and nothing translates their "
             "source back to the service. {} answers came so, and conntrack saw none of those of {} "
             "flows: \"{}\".",
             seen.filtered, seen.from_backend, seen.unreplied, seen.entry_text);

@@ -68,8 +68,7 @@ std::string side_effect(const SegmentRuns& cells, const SegmentCell& cure) {
     });
     if (with == nullptr || without == nullptr) {
         return "what it does to connections of which the DUT sees one direction was not measured "
-               "in "
-               "this run";
+               "in this run";
     }
     return fmt::format("of connections whose answers pass by the DUT {} broke with it, without {}",
                        some_of(with->seen().broken, with->seen().connects),
@@ -121,13 +120,10 @@ void conclude_resets(const SegmentRuns& cells, const ConcludedSegments& first,
     result.headline = in_a_row(found, "; ") + ".";
     result.cause = fmt::format(
         "In {} the endpoint sends a segment from outside of the window in each connection. "
-        "conntrack "
-        "calls them INVALID ({} counted) and translates nothing of them: {} came to the client "
-        "from "
-        "the endpoint's own address, with which it has no connection, and it sent {} RSTs there. A "
-        "RST that has the number which the endpoint expects ends the connection there, and what "
-        "the "
-        "client asks next is answered with a RST: {}.",
+        "conntrack calls them INVALID ({} counted) and translates nothing of them: {} came to the "
+        "client from the endpoint's own address, with which it has no connection, and it sent {} "
+        "RSTs there. A RST that has the number which the endpoint expects ends the connection "
+        "there, and what the client asks next is answered with a RST: {}.",
         first.cell.id, seen.invalid, seen.untranslated, seen.answered, joined_text(seen));
     tell_cures(cells, first, result);
 }

@@ -44,10 +44,9 @@ void conclude_reuse(const Reuses& cells, const ConcludedReuse& first,
     result.headline = fmt::format("{}: {}.", first.cell.id, slow_text(seen));
     result.cause = fmt::format(
         "The port of such a connect was used before, and IPVS has {} connections in TIME_WAIT. "
-        "With "
-        "conn_reuse_mode={} it ends the old connection and swallows the SYN that came for it: the "
-        "first SYN of {} connects came to the DUT and did not leave it, and TCP sent another after "
-        "1 s.",
+        "With conn_reuse_mode={} it ends the old connection and swallows the SYN that came for it: "
+        "the first SYN of {} connects came to the DUT and did not leave it, and TCP sent another "
+        "after 1 s.",
         seen.time_wait, first.what().mode, seen.swallowed);
     const ConcludedReuse* cure =
         first_of(cells, [](const auto& each) { return each.is(CellRole::kCure); });

@@ -116,8 +116,7 @@ void conclude_exhaustion(const Exhaustions& cells, const ConcludedExhaustion& fi
     result.headline = in_a_row(headline, "; ") + ".";
     result.cause = fmt::format(
         "The kernel looks for a free port in {} tries at the most, in rows from random ports on, "
-        "and "
-        "then takes one that is in use: the flow's first packet is dropped when its entry is "
+        "and then takes one that is in use: the flow's first packet is dropped when its entry is "
         "inserted. {} flows failed, insert_failed rose by {}; at least {} of {} ports of the range "
         "were free at each that failed.",
         2 * kMostTries - kFewestTries / 2, failed, refused, free, first.seen().ports);

@@ -307,9 +307,8 @@ void explain_shares(const Paths& cells, verdict::ScenarioResult& result) {
         result.explanation.push_back(fmt::format(
             "{}: at {:.0f} connects/s {} SYNs were given a port whose 4-tuple was in TIME_WAIT. "
             "Computed from the 4-tuples in TIME_WAIT at each draw: {:.0f} +- {:.0f}. Ports that "
-            "are "
-            "in conntrack's table are not drawn; those whose entry went with the next connect of "
-            "their client port are, as long as the server keeps their TIME_WAIT (60 s).",
+            "are in conntrack's table are not drawn; those whose entry went with the next connect "
+            "of their client port are, as long as the server keeps their TIME_WAIT (60 s).",
             full->cell.id, full->seen().per_second, found.drawn_met, found.expected_met, spread));
     }
     const ConcludedPath* none = by_id(cells, "full-range.timestamps-0");
