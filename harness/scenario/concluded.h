@@ -26,6 +26,13 @@ void tell(Clauses& clauses, std::uint64_t count, fmt::format_string<Args...> tex
     }
 }
 
+// The same of a clause whose first value is the count.
+template <typename... Args>
+void tell_count(Clauses& clauses, std::uint64_t count,
+                fmt::format_string<std::uint64_t&, Args...> text, Args&&... args) {
+    tell(clauses, count, text, count, std::forward<Args>(args)...);
+}
+
 inline std::string in_a_row(const Clauses& clauses, const char* between = ", ") {
     return fmt::format("{}", fmt::join(clauses, between));
 }
@@ -153,6 +160,12 @@ inline bool not_measured(verdict::Cell& cell, const std::string& lacks, const Cl
     return !measured;
 }
 
+// The cell with that id, or null.
+template <typename Cells>
+const typename Cells::value_type* by_id(const Cells& cells, const std::string& id) {
+    return first_of(cells, [&](const auto& each) { return each.cell.id == id; });
+}
+
 // What keeps everything from being concluded; empty: nothing. `own` tells of a cell of the matrix that
 // fails whether it does so by nothing but what the scenario looks for.
 template <typename Cells, typename Own>
@@ -214,6 +227,20 @@ const typename Cells::value_type* first_in_matrix(const Cells& cells, const Want
                     [&](const auto& each) { return each.is(CellRole::kMatrix) && wanted(each); });
 }
 
+enum class Naming { kReason, kCellAndReason };
+
+// Why a cure is not shown: of the cell with it (or null), and whether without it the failure was seen
+// again. Empty: it is shown.
+template <typename Cell>
+std::string not_shown(const Cell* cure, bool again, Naming naming = Naming::kReason) {
+    return cure == nullptr ? "not tried in this run"
+           : !cure->passes()
+               ? "not shown: " + (naming == Naming::kReason ? "" : cure->cell.id + ": ") +
+                     cure->cell.reason
+           : !again ? "not shown: without it the failure was not seen again"
+                    : "";
+}
+
 // Whether a cure is shown: a cell with it passes (`after`, or null), none with one fails (`failed`
 // names them), and without it the failure was seen again. If it is not, says of the cure why.
 template <typename Cell>
@@ -222,11 +249,9 @@ bool tell_cure(const std::string& cure, const Cell* after, const Clauses& failed
     result.cure_shown = after != nullptr && failed.empty() && again;
     result.after_cell = result.cure_shown ? after->cell.id : "";
     if (!result.cure_shown) {
-        result.cure = fmt::format("{} ({})", cure,
-                                  !failed.empty()    ? "not shown: " + in_a_row(failed, "; ")
-                                  : after == nullptr ? "not tried in this run"
-                                                     : "not shown: without it the failure was not "
-                                                       "seen again");
+        result.cure = fmt::format(
+            "{} ({})", cure,
+            failed.empty() ? not_shown(after, again) : "not shown: " + in_a_row(failed, "; "));
     }
     return result.cure_shown;
 }

@@ -25,33 +25,29 @@ Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string&
                                         const std::string& title) {
     const auto info = TRY(agent.device(device));
     const auto features = TRY(agent.features(device));
-    verdict::FactGroup group{.title = title, .facts = {}};
-    group.facts.push_back(read_fact("driver", info.driver, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(read_fact("driver version", info.driver_version, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(read_fact("firmware", info.firmware, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(read_fact("bus", info.bus, "ETHTOOL_GDRVINFO"));
-    group.facts.push_back(
-        read_fact("driver srcversion", info.srcversion, "/sys/module/DRIVER/srcversion"));
     const auto pci = info.pci.value_or(agent::PciIds{});
-    group.facts.push_back(
-        read_fact("PCI ids",
-                  info.pci ? fmt::format("{}:{}, subsystem {}:{}", pci.vendor, pci.device,
-                                         pci.subsystem_vendor, pci.subsystem_device)
-                           : "",
-                  "sysfs"));
-    group.facts.push_back(read_fact(
-        "PCIe link",
-        info.pcie ? fmt::format("{}; the device can {}, its slot {}", to_string(info.pcie->linked),
-                                to_string(info.pcie->device), to_string(info.pcie->slot))
-                  : "",
-        "sysfs"));
-    group.facts.push_back(
-        read_fact("NUMA node", info.numa_node < 0 ? "" : std::to_string(info.numa_node), "sysfs"));
-    group.facts.push_back(read_fact("MTU", fmt::format("{}", info.mtu), "SIOCGIFMTU"));
-    group.facts.push_back(read_fact("link", info.link_up ? "up" : "down", "ETHTOOL_GLINK"));
-    group.facts.push_back(
+    const std::string pci_ids = fmt::format("{}:{}, subsystem {}:{}", pci.vendor, pci.device,
+                                            pci.subsystem_vendor, pci.subsystem_device);
+    verdict::FactGroup group{.title = title};
+    group.facts = {
+        read_fact("driver", info.driver, "ETHTOOL_GDRVINFO"),
+        read_fact("driver version", info.driver_version, "ETHTOOL_GDRVINFO"),
+        read_fact("firmware", info.firmware, "ETHTOOL_GDRVINFO"),
+        read_fact("bus", info.bus, "ETHTOOL_GDRVINFO"),
+        read_fact("driver srcversion", info.srcversion, "/sys/module/DRIVER/srcversion"),
+        read_fact("PCI ids", info.pci ? pci_ids : "", "sysfs"),
+        read_fact("PCIe link",
+                  info.pcie ? fmt::format("{}; the device can {}, its slot {}",
+                                          to_string(info.pcie->linked),
+                                          to_string(info.pcie->device), to_string(info.pcie->slot))
+                            : "",
+                  "sysfs"),
+        read_fact("NUMA node", info.numa_node < 0 ? "" : std::to_string(info.numa_node), "sysfs"),
+        read_fact("MTU", fmt::format("{}", info.mtu), "SIOCGIFMTU"),
+        read_fact("link", info.link_up ? "up" : "down", "ETHTOOL_GLINK"),
         read_fact("speed", info.speed_mbps < 0 ? "" : fmt::format("{} Mb/s", info.speed_mbps),
-                  "ETHTOOL_GLINKSETTINGS"));
+                  "ETHTOOL_GLINKSETTINGS"),
+    };
     auto settings = TRY(agent.nic_facts(device));
     std::ranges::move(settings, std::back_inserter(group.facts));
     for (const agent::Feature& feature : features) {
@@ -76,11 +72,10 @@ Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string
                                          const profile::Profile& profile) {
     const auto features = TRY(agent.features(device));
     const std::vector<profile::Finding> findings = profile::compare(profile, features);
-    verdict::FactGroup group{
-        .title = fmt::format("Profile {} against {}: {}", profile.id, device,
-                             profile::agrees(findings) ? "nothing missing, nothing unexpected"
-                                                       : "the driver offers something else"),
-        .facts = {}};
+    verdict::FactGroup group{.title = fmt::format("Profile {} against {}: {}", profile.id, device,
+                                                  profile::agrees(findings)
+                                                      ? "nothing missing, nothing unexpected"
+                                                      : "the driver offers something else")};
     for (const profile::Finding& finding : findings) {
         if (finding.kind != profile::Finding::Kind::kUnlisted) {
             group.facts.push_back(
@@ -94,7 +89,7 @@ Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string
 }
 
 verdict::FactGroup role_facts(const lab::RoleFacts& facts, const std::string& title) {
-    verdict::FactGroup group{.title = title, .facts = {}};
+    verdict::FactGroup group{.title = title};
     for (const auto& [name, value] : facts) {
         group.facts.push_back({name, value, verdict::Fact::Status::kRead, "the lab"});
     }
@@ -102,7 +97,7 @@ verdict::FactGroup role_facts(const lab::RoleFacts& facts, const std::string& ti
 }
 
 verdict::FactGroup port_facts(const std::vector<port::PortInfo>& ports, const std::string& title) {
-    verdict::FactGroup group{.title = title, .facts = {}};
+    verdict::FactGroup group{.title = title};
     for (const port::PortInfo& port : ports) {
         const std::string offloads =
             port.tx_offloads.empty()

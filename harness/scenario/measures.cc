@@ -8,15 +8,15 @@ using verdict::Measure;
 
 Measure count_of(const std::string& name, const std::string& label, std::uint64_t value,
                  const std::string& unit) {
-    return {.name = name, .label = label, .value = value, .unit = unit, .note = ""};
+    return {.name = name, .label = label, .value = value, .unit = unit};
 }
 
 Measure words_of(const std::string& name, const std::string& label, const std::string& value) {
-    return {.name = name, .label = label, .value = value, .unit = "", .note = ""};
+    return {.name = name, .label = label, .value = value};
 }
 
 Measure milliseconds_of(const std::string& name, const std::string& label, double value) {
-    return {.name = name, .label = label, .value = value, .unit = "ms", .note = ""};
+    return {.name = name, .label = label, .value = value, .unit = "ms"};
 }
 
 std::string percent(std::uint64_t hits, std::uint64_t trials) {
@@ -33,16 +33,20 @@ std::string evidence_path(const std::string& out_dir, const std::string& name) {
     return out_dir.empty() ? "" : out_dir + "/evidence/" + name;
 }
 
-Result<std::vector<verdict::EvidenceFile>> keep_evidence(const std::string& out_dir,
-                                                         const std::string& name,
-                                                         const std::string& description,
-                                                         const std::string& content) {
+void keep_evidence(const std::string& out_dir, const std::string& name,
+                   const std::string& description, const std::string& content,
+                   std::vector<verdict::EvidenceFile>& files) {
     if (out_dir.empty() || content.empty()) {
-        return std::vector<verdict::EvidenceFile>{};
+        return;
     }
     // What could not be written is found missing, and said, when the report is.
     static_cast<void>(replace_file(evidence_path(out_dir, name), content));
-    return std::vector<verdict::EvidenceFile>{{"evidence/" + name, description}};
+    files.push_back({"evidence/" + name, description});
+}
+
+std::uint64_t value_in(const agent::CounterSet& counters, const std::string& name) {
+    const auto found = counters.find(name);
+    return found == counters.end() ? 0 : found->second;
 }
 
 std::string counters_text(const agent::CounterSet& counters) {

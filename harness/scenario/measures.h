@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/result.h"
 #include "harness/agent/client.h"
 #include "harness/netfilter/entry.h"
 #include "harness/verdict/result.h"
@@ -19,14 +18,15 @@ verdict::Measure milliseconds_of(const std::string& name, const std::string& lab
 // hits / trials as "99.95 %"; for headlines. As a measure it is verdict::share().
 std::string percent(std::uint64_t hits, std::uint64_t trials);
 
-// Writes evidence/NAME below `out_dir` and gives its entry; an empty `out_dir` keeps nothing.
-Result<std::vector<verdict::EvidenceFile>> keep_evidence(const std::string& out_dir,
-                                                         const std::string& name,
-                                                         const std::string& description,
-                                                         const std::string& content);
+// Writes evidence/NAME below `out_dir` and adds its entry; an empty `out_dir` or content keeps nothing.
+void keep_evidence(const std::string& out_dir, const std::string& name,
+                   const std::string& description, const std::string& content,
+                   std::vector<verdict::EvidenceFile>& files);
 // evidence/NAME below `out_dir`; empty for an empty out_dir.
 std::string evidence_path(const std::string& out_dir, const std::string& name);
 
+// 0 where it is not there.
+std::uint64_t value_in(const agent::CounterSet& counters, const std::string& name);
 std::string counters_text(const agent::CounterSet& counters);
 std::string stats_text(const std::vector<netfilter::CpuStats>& stats);
 

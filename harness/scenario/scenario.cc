@@ -5,12 +5,24 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 
 #include "harness/scenario/calibration_result.h"
 #include "harness/scenario/pods/pod_life.h"
 #include "harness/scenario/pods/pod_paths.h"
+#include "harness/scenario/resolvers/dns_tcp_limit.h"
+#include "harness/scenario/resolvers/nodelocal.h"
 #include "harness/scenario/resolvers/search_path.h"
 #include "harness/scenario/resolvers/split_answer.h"
+#include "harness/scenario/service_path/bridge_unnat.h"
+#include "harness/scenario/service_path/invalid_rst.h"
+#include "harness/scenario/service_path/ipvs_reuse.h"
+#include "harness/scenario/service_path/pmtu_blackhole.h"
+#include "harness/scenario/service_path/snat_exhaustion.h"
+#include "harness/scenario/service_path/snat_timestamps.h"
+#include "harness/scenario/service_path/stale_endpoint.h"
+#include "harness/scenario/service_path/stale_udp.h"
+#include "harness/scenario/service_path/table_full.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -25,6 +37,12 @@ Result<verdict::ScenarioResult> run_calibrated_offload_truth(Context& context) {
         calibration.attach_to(context, *result);
     }
     return result;
+}
+
+// Of a scenario's cells.
+template <auto plan>
+std::vector<std::string> ids() {
+    return ids_of(plan());
 }
 
 constexpr const char* kResolvers = "resolvers";
@@ -74,6 +92,7 @@ const std::vector<Scenario>& all_scenarios() {
          lab::Role::kNatBox,
          run_dns_race,
          dns_race_cells,
+         Scenario::When::kAlways,
          {pairs, first, map, resolvers_of_map}},
         {"snat-race",
          "Packets lost behind SNAT: two clients with one source port collide in conntrack",
@@ -82,6 +101,7 @@ const std::vector<Scenario>& all_scenarios() {
          lab::Role::kNatBox,
          run_snat_race,
          snat_race_cells,
+         Scenario::When::kAlways,
          {pairs}},
         {"offload-truth",
          "Offload truth table: profile expects, driver advertises, wire shows",
@@ -90,134 +110,78 @@ const std::vector<Scenario>& all_scenarios() {
          lab::Role::kDevice,
          run_calibrated_offload_truth,
          nullptr,
+         Scenario::When::kAlways,
          {full}},
-        {"snat-timestamps",
-         "Connects of 1, 2, 4 s behind SNAT: timestamps of another port",
+        {"snat-timestamps", "Connects of 1, 2, 4 s behind SNAT: timestamps of another port",
          "Does every connection through SNAT open at once where the server closes first?",
-         lab::Role::kNatPath,
-         run_snat_timestamps,
-         snat_timestamps_cells,
-         {},
-         Scenario::When::kAsked},
-        {"stale-udp",
-         "UDP to an endpoint that is gone: its conntrack entry outlives it",
+         lab::Role::kNatPath, run_snat_timestamps, ids<timestamp_cells>, Scenario::When::kAsked},
+        {"stale-udp", "UDP to an endpoint that is gone: its conntrack entry outlives it",
          "Does a UDP flow follow its service when the service's endpoint changes (IPv4 and IPv6)?",
-         lab::Role::kNatPath,
-         run_stale_udp,
-         stale_udp_cells,
-         {},
-         Scenario::When::kAsked},
+         lab::Role::kNatPath, run_stale_udp, ids<stale_udp_plan>, Scenario::When::kAsked},
         {"bridge-unnat",
          "Reply from unexpected source: answers that a bridge carries past conntrack",
          "Does each answer of a service come from the service's address where the backend is on "
          "the client's own bridge (IPv4)?",
-         lab::Role::kNatPath,
-         run_bridge_unnat,
-         bridge_unnat_cells,
-         {},
-         Scenario::When::kAsked},
+         lab::Role::kNatPath, run_bridge_unnat, ids<bridge_cells>, Scenario::When::kAsked},
         {"stale-endpoint",
          "A share of connections fails: the rules still name endpoints that are dead",
          "Does each connection to a service reach an endpoint that serves (IPv4 and IPv6, "
          "kube-proxy's iptables and nftables modes)?",
-         lab::Role::kNatPath,
-         run_stale_endpoint,
-         stale_endpoint_cells,
-         {},
-         Scenario::When::kAsked},
-        {"table-full",
-         "A full conntrack table: new flows dropped, or other people's evicted",
+         lab::Role::kNatPath, run_stale_endpoint, ids<endpoint_cells>, Scenario::When::kAsked},
+        {"table-full", "A full conntrack table: new flows dropped, or other people's evicted",
          "Do new flows get through where conntrack's table is full, and at whose cost?",
-         lab::Role::kNatPath,
-         run_table_full,
-         table_full_cells,
-         {},
-         Scenario::When::kAsked},
-        {"snat-exhaustion",
-         "SNAT into few ports: the search for a free one is given up",
+         lab::Role::kNatPath, run_table_full, ids<table_full_plan>, Scenario::When::kAsked},
+        {"snat-exhaustion", "SNAT into few ports: the search for a free one is given up",
          "Do flows through SNAT get a port for as long as one is free (IPv4 and IPv6)?",
-         lab::Role::kNatPath,
-         run_snat_exhaustion,
-         snat_exhaustion_cells,
-         {},
+         lab::Role::kNatPath, run_snat_exhaustion, ids<snat_exhaustion_plan>,
          Scenario::When::kAsked},
-        {"pmtu-blackhole",
-         "A VXLAN tunnel over a smaller hop: ping works, large transfers hang",
-         "Do large packets get through a tunnel whose path has a smaller MTU?",
-         lab::Role::kNatPath,
-         run_pmtu_blackhole,
-         pmtu_blackhole_cells,
-         {},
-         Scenario::When::kAsked},
-        {"invalid-rst",
-         "Connection reset by peer: INVALID segments are forwarded untranslated",
+        {"pmtu-blackhole", "A VXLAN tunnel over a smaller hop: ping works, large transfers hang",
+         "Do large packets get through a tunnel whose path has a smaller MTU?", lab::Role::kNatPath,
+         run_pmtu_blackhole, ids<pmtu_blackhole_plan>, Scenario::When::kAsked},
+        {"invalid-rst", "Connection reset by peer: INVALID segments are forwarded untranslated",
          "Does a connection to a service outlive a segment of its endpoint from outside of the "
          "window (IPv4)?",
-         lab::Role::kNatPath,
-         run_invalid_rst,
-         invalid_rst_cells,
-         {},
-         Scenario::When::kAsked},
-        {"ipvs-reuse",
-         "Connects through IPVS from a port that was used before",
+         lab::Role::kNatPath, run_invalid_rst, ids<segment_cells>, Scenario::When::kAsked},
+        {"ipvs-reuse", "Connects through IPVS from a port that was used before",
          "Does IPVS swallow the first SYN of a connection whose port it still has in TIME_WAIT?",
-         lab::Role::kNatPath,
-         run_ipvs_reuse,
-         ipvs_reuse_cells,
-         {},
-         Scenario::When::kAsked},
+         lab::Role::kNatPath, run_ipvs_reuse, ids<ipvs_reuse_plan>, Scenario::When::kAsked},
         {"search-path",
          "Lookups that a search list multiplies, and each loss with them",
          "How many queries does a lookup make, and how many lookups does a loss hit?",
          lab::Role::kNatPath,
          run_search_path,
-         search_path_cells,
-         {resolvers},
-         Scenario::When::kAsked},
+         ids<search_path_plan>,
+         Scenario::When::kAsked,
+         {resolvers}},
         {"split-answer",
          "\"Could not resolve host\": A and AAAA of one name are answered differently",
          "Does a lookup find a name that has addresses, whatever a name of the search list is "
          "answered with?",
          lab::Role::kNatPath,
          run_split_answer,
-         split_answer_cells,
-         {resolvers},
-         Scenario::When::kAsked},
-        {"dns-tcp-limit",
-         "DNS over TCP: more connections than dnsmasq has workers",
+         ids<split_answer_plan>,
+         Scenario::When::kAsked,
+         {resolvers}},
+        {"dns-tcp-limit", "DNS over TCP: more connections than dnsmasq has workers",
          "Are lookups through a cache that asks dnsmasq by TCP answered in time? (The cache is a "
          "stand-in for CoreDNS, with its rules for connections.)",
-         lab::Role::kNatPath,
-         run_dns_tcp_limit,
-         dns_tcp_limit_cells,
-         {},
-         Scenario::When::kAsked},
-        {"nodelocal",
-         "NodeLocal DNSCache as the cure of the race inside conntrack",
+         lab::Role::kNatPath, run_dns_tcp_limit, ids<dns_tcp_limit_plan>, Scenario::When::kAsked},
+        {"nodelocal", "NodeLocal DNSCache as the cure of the race inside conntrack",
          "Do A and AAAA lookups of one socket race inside conntrack on their way to the service, "
          "and do they with a cache on the node?",
-         lab::Role::kNatPath,
-         run_nodelocal,
-         nodelocal_cells,
-         {},
-         Scenario::When::kAsked},
-        {"pod-paths",
-         "Connectivity of pods that CNI plug-ins attached",
+         lab::Role::kNatPath, run_nodelocal, ids<nodelocal_plan>, Scenario::When::kAsked},
+        {"pod-paths", "Connectivity of pods that CNI plug-ins attached",
          "Does every path between pods, services, nodes and the outside carry every protocol and "
          "size right, from the source that it should have?",
-         lab::Role::kPods,
-         run_pod_paths,
-         pod_paths_cells,
-         {},
-         Scenario::When::kOnItsLab},
+         lab::Role::kPods, run_pod_paths, pod_paths_cells, Scenario::When::kOnItsLab},
         {"pod-residue",
          "What CNI plug-ins leave behind",
          "Is a node as it was once a pod was attached and detached, whatever came between?",
          lab::Role::kPods,
          run_pod_residue,
          pod_residue_cells,
-         {cycles},
-         Scenario::When::kOnItsLab},
+         Scenario::When::kOnItsLab,
+         {cycles}},
         {"pod-churn",
          "What pods disturb that come and go",
          "Do two pods of a node keep what they send each other while other pods are attached and "
@@ -225,8 +189,8 @@ const std::vector<Scenario>& all_scenarios() {
          lab::Role::kPods,
          run_pod_churn,
          pod_churn_cells,
-         {cycles},
-         Scenario::When::kOnItsLab},
+         Scenario::When::kOnItsLab,
+         {cycles}},
     };
     return scenarios;
 }
@@ -313,20 +277,13 @@ Status check_options(const std::vector<const Scenario*>& scenarios,
 }
 
 std::string known_scenarios() {
-    std::string known;
-    for (const Scenario& scenario : all_scenarios()) {
-        known += (known.empty() ? "" : ", ") + std::string(scenario.id);
-    }
-    return known;
+    return fmt::format("{}",
+                       fmt::join(all_scenarios() | std::views::transform(&Scenario::id), ", "));
 }
 
 const Scenario* find_scenario(const std::string& id) {
-    for (const Scenario& scenario : all_scenarios()) {
-        if (id == scenario.id) {
-            return &scenario;
-        }
-    }
-    return nullptr;
+    const auto found = std::ranges::find(all_scenarios(), id, &Scenario::id);
+    return found == all_scenarios().end() ? nullptr : &*found;
 }
 
 Result<verdict::ScenarioResult> run_scenario(const Scenario& scenario, Context& context) {

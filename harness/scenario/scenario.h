@@ -106,10 +106,10 @@ struct Scenario {
     Result<verdict::ScenarioResult> (*run)(Context& context);
     // Ids of all cells that `Options::cells` can choose from; null: it runs whole.
     std::vector<std::string> (*cells)() = nullptr;
-    std::vector<OptionRow> options = {};
     // kAsked: longer than a first verdict may take; `qualify` runs it where it is named.
     // kOnItsLab: where the lab has what it needs, and else nothing is said of it.
     enum class When { kAlways, kAsked, kOnItsLab } when = When::kAlways;
+    std::vector<OptionRow> options = {};
 };
 
 // All scenarios in the order in which `qualify` runs them.
@@ -139,27 +139,16 @@ std::vector<std::string> dns_race_cells();
 Result<verdict::ScenarioResult> run_snat_race(Context& context);
 std::vector<std::string> snat_race_cells();
 Result<verdict::ScenarioResult> run_snat_timestamps(Context& context);
-std::vector<std::string> snat_timestamps_cells();
 Result<verdict::ScenarioResult> run_stale_udp(Context& context);
-std::vector<std::string> stale_udp_cells();
 Result<verdict::ScenarioResult> run_ipvs_reuse(Context& context);
-std::vector<std::string> ipvs_reuse_cells();
 Result<verdict::ScenarioResult> run_bridge_unnat(Context& context);
-std::vector<std::string> bridge_unnat_cells();
 Result<verdict::ScenarioResult> run_stale_endpoint(Context& context);
-std::vector<std::string> stale_endpoint_cells();
 Result<verdict::ScenarioResult> run_table_full(Context& context);
-std::vector<std::string> table_full_cells();
 Result<verdict::ScenarioResult> run_snat_exhaustion(Context& context);
-std::vector<std::string> snat_exhaustion_cells();
 Result<verdict::ScenarioResult> run_pmtu_blackhole(Context& context);
-std::vector<std::string> pmtu_blackhole_cells();
 Result<verdict::ScenarioResult> run_invalid_rst(Context& context);
-std::vector<std::string> invalid_rst_cells();
 Result<verdict::ScenarioResult> run_dns_tcp_limit(Context& context);
-std::vector<std::string> dns_tcp_limit_cells();
 Result<verdict::ScenarioResult> run_nodelocal(Context& context);
-std::vector<std::string> nodelocal_cells();
 Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario

@@ -68,13 +68,8 @@ Result<std::vector<matrix::FrameBytes>> frames_of(const CountedKind& kind, const
     return frames;
 }
 
-std::uint64_t value_of(const agent::CounterSet& counters, const char* name) {
-    const auto found = counters.find(name);
-    return found == counters.end() ? 0 : found->second;
-}
-
-std::map<std::string, std::uint64_t> driver_counters(const agent::DeviceInfo& info) {
-    std::map<std::string, std::uint64_t> chosen;
+agent::CounterSet driver_counters(const agent::DeviceInfo& info) {
+    agent::CounterSet chosen;
     for (const auto& [name, value] : info.statistics) {
         if (counts_bad_checksums(name)) {
             chosen.emplace(name, value);
@@ -85,16 +80,13 @@ std::map<std::string, std::uint64_t> driver_counters(const agent::DeviceInfo& in
 
 struct Counters {
     agent::CounterSet kernel;
-    std::map<std::string, std::uint64_t> driver;
+    agent::CounterSet driver;
 };
 
 Result<Counters> read_counters(TruthBench& bench) {
-    auto kernel = bench.dut().counters();
-    const auto info = bench.dut().device(bench.device().name);
-    if (!kernel || !info) {
-        return pass_on(kernel ? info.error() : kernel.error());
-    }
-    return Counters{std::move(*kernel), driver_counters(*info)};
+    auto kernel = TRY(bench.dut().counters());
+    const auto info = TRY(bench.dut().device(bench.device().name));
+    return Counters{std::move(kernel), driver_counters(info)};
 }
 
 Status count_kind(TruthBench& bench, const CountedKind& kind, std::uint64_t seed,
@@ -105,15 +97,13 @@ Status count_kind(TruthBench& bench, const CountedKind& kind, std::uint64_t seed
                ? count.bad
                : count.good);
     }
-    const auto before = read_counters(bench);
-    const Status sent = before ? bench.send(frames) : Status(pass_on(before.error()));
-    const auto after = TRY(sent ? read_counters(bench) : Result<Counters>(pass_on(sent.error())));
-    count.accepted =
-        value_of(after.kernel, kind.accepted) - value_of(before->kernel, kind.accepted);
-    count.refused = value_of(after.kernel, kind.refused) - value_of(before->kernel, kind.refused);
+    const auto before = TRY(read_counters(bench));
+    TRY(bench.send(frames));
+    const auto after = TRY(read_counters(bench));
+    count.accepted = value_in(after.kernel, kind.accepted) - value_in(before.kernel, kind.accepted);
+    count.refused = value_in(after.kernel, kind.refused) - value_in(before.kernel, kind.refused);
     for (const auto& [name, value] : after.driver) {
-        const auto then = before->driver.find(name);
-        count.driver.emplace_back(name, value - (then == before->driver.end() ? 0 : then->second));
+        count.driver.emplace_back(name, value - value_in(before.driver, name));
     }
     return {};
 }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <sstream>
 
 #include "harness/lab/topology.h"
@@ -122,16 +123,12 @@ Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
 
 std::vector<std::string> varied_features(const ProbeSet& set,
                                          const std::vector<agent::Feature>& features) {
-    std::vector<std::string> varied;
+    std::set<std::string> varied;
     for (const matrix::Row& row : set.matrix.rows) {
-        for (const std::string& feature : features_used(row, features)) {
-            if (std::ranges::find(varied, feature) == varied.end()) {
-                varied.push_back(feature);
-            }
-        }
+        const auto used = features_used(row, features);
+        varied.insert(used.begin(), used.end());
     }
-    std::ranges::sort(varied);
-    return varied;
+    return {varied.begin(), varied.end()};
 }
 
 // A feature alone changes nothing for frames that make no use of any.
@@ -334,8 +331,8 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
                                     }};
     auto sent = TRY(run_part(bench, part));
     run.outcomes = std::move(sent.outcomes);
-    auto cells = TRY(truth_cells(run, bench, context.options.out_dir));
-    std::ranges::move(cells, std::back_inserter(result.cells));
+    std::ranges::move(truth_cells(run, bench, context.options.out_dir),
+                      std::back_inserter(result.cells));
     result.cells.push_back(sent.put_back);
     result.controls.push_back(control_cell(run));
     result.truth_tables.push_back(truth_table(run));
@@ -436,9 +433,8 @@ Result<DutResult> run_on_dut(Context& context, const std::string& name) {
     if (!judged) {
         one.failure = unjudged_cell(judged.error(), dut ? (*dut)->log() : "");
         if (dut && one.failure->verdict == CellVerdict::kError) {
-            one.failure->evidence =
-                TRY(keep_evidence(context.options.out_dir, name + ".console.txt",
-                                  "what the guest's kernel said", (*dut)->log()));
+            keep_evidence(context.options.out_dir, name + ".console.txt",
+                          "what the guest's kernel said", (*dut)->log(), one.failure->evidence);
         }
     }
     return one;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/offload_truth/table.h"
 
 namespace pathproof::scenario {
@@ -47,9 +48,7 @@ Result<PartRun<Outcome>> run_part(TruthBench& bench, const Part<Outcome>& part) 
         return {};
     }();
     const auto left = features.put_back();
-    if (!judged || !left) {
-        return pass_on(judged ? left.error() : judged.error());
-    }
+    TRY(first_error(judged, left));
     run.put_back = put_back_cell(part.id + ".flags-put-back", *left);
     return run;
 }

@@ -6,6 +6,7 @@
 #include "dataplane/frame/template.h"
 #include "harness/agent/counters.h"
 #include "harness/offload/kernel_rx.h"
+#include "harness/scenario/first_error.h"
 #include "harness/tester/port_choice.h"
 
 namespace pathproof::scenario {
@@ -224,9 +225,7 @@ Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
     far.agent_ = TRY(agent::Client::start_in_netns(device.tester_netns));
     const auto info = far.agent_->device(far.end_.name);
     const auto before = far.agent_->features(far.end_.name);
-    if (!info || !before) {
-        return pass_on(info ? before.error() : info.error());
-    }
+    TRY(first_error(info, before));
     far.end_.mtu = info->mtu;
     far.end_.xdp = xdp_of(*far.agent_, far.end_.name);
     auto features = TRY(FeatureSwitch::take({journal, far.end_.netns, *far.agent_}, far.end_.name,
@@ -242,15 +241,14 @@ Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
 }
 
 Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest) {
-    const auto whole = passes(bench, longest);
-    if (!whole || *whole) {
-        return whole ? Result<std::uint32_t>(longest)
-                     : Result<std::uint32_t>(pass_on(whole.error()));
+    const bool whole = TRY(passes(bench, longest));
+    if (whole) {
+        return longest;
     }
     std::uint32_t carried = kLeastMtu;
-    const auto least = passes(bench, carried);
-    if (!least || !*least) {
-        return least ? Result<std::uint32_t>(0) : Result<std::uint32_t>(pass_on(least.error()));
+    const bool least = TRY(passes(bench, carried));
+    if (!least) {
+        return 0;
     }
     for (std::uint32_t refused = longest; refused - carried > 1;) {
         const std::uint32_t middle = carried + (refused - carried) / 2;

@@ -165,9 +165,9 @@ Cell cell_of(const ReceiveOutcome& outcome) {
 }
 
 // The frames behind the defects of one condition, with every field explained.
-Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
-                          const std::vector<const offload::Defect*>& defects, TruthBench& bench,
-                          const std::string& out_dir) {
+Cell failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
+                  const std::vector<const offload::Defect*>& defects, TruthBench& bench,
+                  const std::string& out_dir) {
     Cell cell{
         .id = outcome.id() + "." + offload::condition_word(condition),
         .toggles = {{"offloads", outcome.setting.title()},
@@ -198,12 +198,12 @@ Result<Cell> failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
         cell.measures.push_back(words_of("specimen", "one such frame, as it was sent to the device",
                                          fmt::format("{:02x}", fmt::join(frames.front(), ""))));
     }
-    cell.evidence = TRY(bench.keep(out_dir, cell.id, frames, text));
+    bench.keep(out_dir, frames, text, cell);
     return cell;
 }
 
-Status add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& out_dir,
-                 std::vector<Cell>& cells) {
+void add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& out_dir,
+               std::vector<Cell>& cells) {
     for (const ReceiveOutcome& outcome : run.outcomes) {
         cells.push_back(cell_of(outcome));
         for (std::size_t condition = 0; condition < offload::kConditions; ++condition) {
@@ -212,11 +212,9 @@ Status add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& ou
             if (defects.empty()) {
                 continue;
             }
-            auto cell = TRY(failing_cell(outcome, condition, defects, bench, out_dir));
-            cells.push_back(std::move(cell));
+            cells.push_back(failing_cell(outcome, condition, defects, bench, out_dir));
         }
     }
-    return {};
 }
 
 // "set off, is off"
@@ -289,10 +287,8 @@ verdict::TruthTable claims_table(const TruthRun& run, const ReceiveRun& received
     }
     table.excluded = fmt::format(
         "{} frames, good ones and each layer bad singly and doubly. csum valid: "
-        "TP_STATUS_CSUM_VALID "
-        "of PACKET_AUXDATA, and true of every frame that it was said of; the kernel says nothing "
-        "of "
-        "IP headers, and calls nothing bad.",
+        "TP_STATUS_CSUM_VALID of PACKET_AUXDATA, and true of every frame that it was said of; the "
+        "kernel says nothing of IP headers, and calls nothing bad.",
         frames);
     return table;
 }
@@ -431,7 +427,7 @@ Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
                                                        addressed ? &*addressed : nullptr, outcome);
                                     }};
     const ReceiveRun received = TRY(run_part(bench, part));
-    TRY(add_cells(received, bench, context.options.out_dir, result.cells));
+    add_cells(received, bench, context.options.out_dir, result.cells);
     result.truth_tables.push_back(claims_table(run, received));
     std::vector<Cell> counter_cells;
     result.truth_tables.push_back(

@@ -97,20 +97,18 @@ Status make_tunnels(AddressedDevice& addressed, const TruthDevice& device) {
     const std::string own = frame::to_string(AddressedDevice::own(Family::kIpv4));
     const std::string there = frame::to_string(AddressedDevice::tester(Family::kIpv4));
     // The kernel may have asked for this neighbour in vain before.
-    Status made = addressed.change(
+    TRY(addressed.change(
         fmt::format("neigh replace {} lladdr 02:00:00:00:00:02 nud permanent dev {}", there,
                     device.name),
-        fmt::format("neigh delete {} dev {}", there, device.name));
+        fmt::format("neigh delete {} dev {}", there, device.name)));
     for (const SegmentFeature& feature : kFeatures) {
-        made = made ? addressed.change(
-                          fmt::format(
-                              "link add name {} mtu {} type vxlan id {} dstport 4789 "
-                              "local {} remote {} dev {} {}",
-                              feature.device, std::min(1400u, device.longest_packet - kEnvelope),
-                              feature.vni, own, there, device.name,
-                              feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum"),
-                          fmt::format("link delete {}", feature.device))
-                    : made;
+        TRY(addressed.change(
+            fmt::format("link add name {} mtu {} type vxlan id {} dstport 4789 "
+                        "local {} remote {} dev {} {}",
+                        feature.device, std::min(1400u, device.longest_packet - kEnvelope),
+                        feature.vni, own, there, device.name,
+                        feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum"),
+            fmt::format("link delete {}", feature.device)));
         const std::string address =
             fmt::format("{}/30 dev {}", frame::to_string(feature.address()), feature.device);
         const std::string far = frame::to_string(feature.far());
@@ -121,10 +119,10 @@ Status make_tunnels(AddressedDevice& addressed, const TruthDevice& device) {
               {fmt::format("neigh add {} lladdr 02:00:00:00:00:03 nud permanent dev {}", far,
                            feature.device),
                fmt::format("neigh delete {} dev {}", far, feature.device)}}) {
-            made = made ? addressed.change(change, undo, feature.device) : made;
+            TRY(addressed.change(change, undo, feature.device));
         }
     }
-    return made;
+    return {};
 }
 
 Status send_udp(TruthBench& bench, const SegmentFeature& feature, SegmentTally& tally) {
@@ -231,8 +229,7 @@ TrafficSeen judge_tally(const SegmentOutcome& point, SegmentKind kind, SegmentTa
                      .frames = tally.frames,
                      .wrong = std::min(tally.wrong, tally.frames),
                      .names = names,
-                     .cell = cell.id,
-                     .note = ""};
+                     .cell = cell.id};
     if (tally.sent == 0) {
         cell.verdict = CellVerdict::kSkip;
         cell.reason = tally.explanation.empty() ? "nothing could be sent" : tally.explanation;
@@ -280,7 +277,6 @@ Status judge_point(Context& context, TruthBench& bench, const SegmentOutcome& po
                  .setting = fmt::format("{}, {} {}", kKindNames[static_cast<std::size_t>(kind)],
                                         feature.name, point.state()),
                  .title = cell.cause,
-                 .place = "",
                  .where = cell.reason,
                  .wrong = traffic.seen.wrong,
                  .frames = traffic.seen.frames,

@@ -122,10 +122,7 @@ Status FeatureSwitch::try_one(const std::string& feature, bool on, SettingTaken&
 
 Status FeatureSwitch::try_all(bool on, const std::string& except, SettingTaken& taken) {
     for (const std::string& feature : varied_) {
-        if (feature == except) {
-            continue;
-        }
-        TRY(try_one(feature, on, taken));
+        TRY(feature == except ? Status() : try_one(feature, on, taken));
     }
     return {};
 }
@@ -133,22 +130,18 @@ Status FeatureSwitch::try_all(bool on, const std::string& except, SettingTaken& 
 Result<SettingTaken> FeatureSwitch::set(const Setting& setting) {
     TRY(put_back());
     SettingTaken taken;
-    Status tried;
     switch (setting.kind) {
         case Setting::Kind::kAsFound: break;
-        case Setting::Kind::kAllOff: tried = try_all(false, "", taken); break;
-        case Setting::Kind::kAllOn: tried = try_all(true, "", taken); break;
+        case Setting::Kind::kAllOff: TRY(try_all(false, "", taken)); break;
+        case Setting::Kind::kAllOn: TRY(try_all(true, "", taken)); break;
         case Setting::Kind::kOneOff:
-            tried = try_one(setting.feature, false, taken);
-            tried = tried && !setting.with.empty() ? try_one(setting.with, false, taken) : tried;
+            TRY(try_one(setting.feature, false, taken));
+            TRY(setting.with.empty() ? Status() : try_one(setting.with, false, taken));
             break;
         case Setting::Kind::kOneOn:
-            tried = try_all(false, setting.feature, taken);
-            tried = tried ? try_one(setting.feature, true, taken) : tried;
+            TRY(try_all(false, setting.feature, taken));
+            TRY(try_one(setting.feature, true, taken));
             break;
-    }
-    if (!tried) {
-        return pass_on(tried.error());
     }
     taken.features = TRY(host_.agent().features(device_));
     return taken;

@@ -38,10 +38,9 @@ std::string by_design_note(const TruthRun& run, const std::string& feature) {
     if (!run.profile) {
         return "a virtual device hands work over unfinished";
     }
-    const auto found = std::ranges::find_if(
-        run.profile->offloads, [&](const profile::OffloadExpectation& expectation) {
-            return expectation.name == (feature.empty() ? "tx-checksum-ip-generic" : feature);
-        });
+    const auto found = std::ranges::find(run.profile->offloads,
+                                         feature.empty() ? "tx-checksum-ip-generic" : feature,
+                                         &profile::OffloadExpectation::name);
     const bool says = found != run.profile->offloads.end() && !found->why.empty();
     return fmt::format("profile {}: {}; behind a healthy NIC every frame is right", run.profile->id,
                        says ? found->why : run.profile->title + " hands work over unfinished");
@@ -66,8 +65,7 @@ Observation observation(const TruthRun& run, const SettingOutcome& outcome, Cond
                      .frames = judged.frames,
                      .wrong = judged.wrong(),
                      .names = judged.defect_names(),
-                     .cell = cell_id(outcome.setting, std::nullopt),
-                     .note = ""};
+                     .cell = cell_id(outcome.setting, std::nullopt)};
     switch (seen.observed) {
         case Observed::kNotTested:
             seen.cell.clear();
@@ -219,8 +217,7 @@ std::string excluded_text(const TruthRun& run) {
     }
     return fmt::format(
         "Rates of wrong frames that a clean column excludes at 95 % (3/n over all settings): {}. "
-        "{} "
-        "rows cover all {} feasible {} of {} dimensions{}{}.",
+        "{} rows cover all {} feasible {} of {} dimensions{}{}.",
         text, run.set->matrix.rows.size(), run.set->matrix.feasible_tuples,
         run.set->matrix.strength == matrix::Strength::kPairs ? "pairs" : "triples",
         matrix::kDimensions,
@@ -325,8 +322,8 @@ Cell cell_of(const TruthRun& run, const SettingOutcome& outcome,
 }
 
 // The specimens of a failing cell, and what is wrong with each in words.
-Status add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench,
-                    const std::string& out_dir, Cell& cell) {
+void add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench,
+                  const std::string& out_dir, Cell& cell) {
     std::vector<matrix::FrameBytes> frames;
     std::string text;
     for (const Defect& defect : judged.defects) {
@@ -348,8 +345,7 @@ Status add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench
         text += fmt::format("frame {} of the pcapng:\n{}\n", frames.size(),
                             judge::explain(finding.specimen.wire, evidence));
     }
-    cell.evidence = TRY(bench.keep(out_dir, cell.id, frames, text));
-    return {};
+    bench.keep(out_dir, frames, text, cell);
 }
 
 }  // namespace
@@ -443,8 +439,7 @@ verdict::TruthTable truth_table(const TruthRun& run) {
     return table;
 }
 
-Result<std::vector<Cell>> truth_cells(const TruthRun& run, TruthBench& bench,
-                                      const std::string& out_dir) {
+std::vector<Cell> truth_cells(const TruthRun& run, TruthBench& bench, const std::string& out_dir) {
     std::vector<Cell> cells;
     for (const SettingOutcome& outcome : run.outcomes) {
         cells.push_back(cell_of(run, outcome, std::nullopt));
@@ -455,7 +450,7 @@ Result<std::vector<Cell>> truth_cells(const TruthRun& run, TruthBench& bench,
                 continue;
             }
             Cell cell = cell_of(run, outcome, condition);
-            TRY(add_evidence(run, judged, bench, out_dir, cell));
+            add_evidence(run, judged, bench, out_dir, cell);
             cells.push_back(std::move(cell));
         }
     }

@@ -102,22 +102,19 @@ Result<traffic::Recording> TruthBench::record(const std::function<Result<std::ui
     return expected ? std::move(recording) : pass_on(expected.error());
 }
 
-Result<std::vector<verdict::EvidenceFile>> TruthBench::keep(const std::string& out_dir,
-                                                            const std::string& cell,
-                                                            const std::vector<FrameBytes>& frames,
-                                                            const std::string& explanation) {
-    const std::string name = device_.label.empty() ? cell : device_.label + "." + cell;
-    auto files = keep_evidence(out_dir, name + ".txt",
-                               "what is wrong in these frames, field by field", explanation);
-    if (!files || out_dir.empty() || frames.empty()) {
-        return files;
+void TruthBench::keep(const std::string& out_dir, const std::vector<FrameBytes>& frames,
+                      const std::string& explanation, verdict::Cell& cell) {
+    const std::string name = device_.label.empty() ? cell.id : device_.label + "." + cell.id;
+    keep_evidence(out_dir, name + ".txt", "what is wrong in these frames, field by field",
+                  explanation, cell.evidence);
+    if (out_dir.empty() || frames.empty()) {
+        return;
     }
     static_cast<void>(tester_->write_frames(evidence_path(out_dir, name + ".pcapng"),
                                             "pathproof: frames as they came at the tester's port",
                                             frames));
-    files->push_back({"evidence/" + name + ".pcapng",
-                      "the frames as they crossed the wire (pcapng; tcpdump, Wireshark)"});
-    return files;
+    cell.evidence.push_back({"evidence/" + name + ".pcapng",
+                             "the frames as they crossed the wire (pcapng; tcpdump, Wireshark)"});
 }
 
 Result<std::vector<Carried>> TruthBench::carry(const std::vector<Probe>& probes,

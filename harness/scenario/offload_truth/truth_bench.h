@@ -69,12 +69,10 @@ class TruthBench {
     // any more.
     Result<traffic::Recording> record(const std::function<Result<std::uint64_t>()>& send);
 
-    // evidence/NAME.pcapng and NAME.txt with every field explained; nothing without an output
+    // The cell's evidence/ID.pcapng and ID.txt with every field explained; nothing without an output
     // folder.
-    Result<std::vector<verdict::EvidenceFile>> keep(const std::string& out_dir,
-                                                    const std::string& name,
-                                                    const std::vector<matrix::FrameBytes>& frames,
-                                                    const std::string& explanation);
+    void keep(const std::string& out_dir, const std::vector<matrix::FrameBytes>& frames,
+              const std::string& explanation, verdict::Cell& cell);
 
   private:
     TruthBench() = default;

@@ -443,8 +443,7 @@ TrafficSeen judge_outcome(const TunnelPoint& point, const TunnelOutcome& outcome
                      .frames = outcome.frames,
                      .wrong = outcome.wrong,
                      .names = outcome.names(),
-                     .cell = cell.id,
-                     .note = ""};
+                     .cell = cell.id};
     return {std::move(cell), std::move(seen), outcome.bad, outcome.explanation};
 }
 
@@ -487,7 +486,6 @@ void add_values(const std::vector<Cell>& cells, const std::vector<TunnelOutcome>
                          .setting = fmt::format("{}, outer SNAT {}", cell.toggles[0].second,
                                                 cell.toggles[3].second),
                          .title = fmt::format("{}", fmt::join(outcomes[i].names(), ", ")),
-                         .place = "",
                          .where = cell.reason,
                          .wrong = std::min(outcomes[i].wrong + lacking, outcomes[i].sent),
                          .frames = outcomes[i].sent,
@@ -495,10 +493,8 @@ void add_values(const std::vector<Cell>& cells, const std::vector<TunnelOutcome>
         if (cell.cause == "stale-port") {
             value.meaning =
                 "The outer UDP checksum was computed for the source port before NAT, as "
-                "conntrack's "
-                "original tuple proves frame by frame; scenario vxlan-checksum shows what users "
-                "see "
-                "of it.";
+                "conntrack's original tuple proves frame by frame; scenario vxlan-checksum shows "
+                "what users see of it.";
         }
         std::string cured_id = cell.id;
         cured_id.replace(cured_id.find(".tx-on."), 7, ".tx-off.");

@@ -11,7 +11,7 @@ using frame::Family;
 class FactLines {
   public:
     explicit FactLines(std::string title, std::string source)
-        : group_{.title = std::move(title), .facts = {}}, source_(std::move(source)) {}
+        : group_{.title = std::move(title)}, source_(std::move(source)) {}
 
     void add(const std::string& name, const std::string& value) {
         for (verdict::Fact& fact : group_.facts) {

@@ -1,9 +1,12 @@
 // Pods that CNI plug-ins attached to two nodes, an agent on each host, and the tester as the cable.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/agent/client.h"
@@ -39,7 +42,6 @@ class PodBench {
 
     lab::PodNodes& nodes() { return *nodes_; }
     lab::Pod& pod(const std::string& name) { return *pods_.at(name); }
-    bool has_pod(const std::string& name) const { return pods_.contains(name); }
     PodHost& host_of(const std::string& pod) { return hosts_.at(pod); }
     PodHost& node(unsigned number) { return hosts_.at(number == 0 ? "node-a" : "node-b"); }
     PodHost& outside() { return hosts_.at("outside"); }
@@ -57,5 +59,22 @@ class PodBench {
 
 // "bridge." where a run has several networks, else nothing.
 std::string chain_prefix(const Context& context, const std::string& chain);
+
+// Makes a Run of each network, with so many cells each, and concludes from all their cells.
+template <typename Run>
+Result<verdict::ScenarioResult> run_chains(Context& context, const char* id,
+                                           std::size_t cells_of_each) {
+    const auto chains = context.lab.pod_chains();
+    context.progress.begin(id, chains.size() * cells_of_each);
+    decltype(std::declval<Run>().run()) cells;
+    for (const std::string& chain : chains) {
+        std::ranges::move(Run(context, chain).run(), std::back_inserter(cells));
+    }
+    verdict::ScenarioResult result = conclude(cells);
+    for (const auto& cell : cells) {
+        result.planned.push_back(cell.what.id);
+    }
+    return result;
+}
 
 }  // namespace pathproof::scenario

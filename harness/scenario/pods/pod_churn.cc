@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "dataplane/frame/view.h"
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/pods/pod_bench.h"
 #include "harness/scenario/pods/pod_life.h"
 
@@ -104,8 +105,7 @@ class PodChurnRun {
         // What was sent last is there once an answer has come after it.
         TRY(sender.agent->ping({.destination = to_, .count = 1}));
         const auto capture = receiver.agent->stop_capture();
-        TRY(Status(churned));
-        TRY(capture ? Status() : pass_on(capture.error()));
+        TRY(first_error(churned, capture));
         if (!refusal.empty()) {
             seen.objections.push_back("the sender's kernel refused a datagram: " + refusal);
         }
@@ -176,17 +176,7 @@ std::vector<std::string> pod_churn_cells() {
 }
 
 Result<verdict::ScenarioResult> run_pod_churn(Context& context) {
-    const auto chains = context.lab.pod_chains();
-    context.progress.begin("pod-churn", chains.size() * pod_churn_plan("", "").size());
-    std::vector<MeasuredPodChurn> cells;
-    for (const std::string& chain : chains) {
-        std::ranges::move(PodChurnRun(context, chain).run(), std::back_inserter(cells));
-    }
-    verdict::ScenarioResult result = conclude(cells);
-    for (const MeasuredPodChurn& cell : cells) {
-        result.planned.push_back(cell.what.id);
-    }
-    return result;
+    return run_chains<PodChurnRun>(context, "pod-churn", pod_churn_plan("", "").size());
 }
 
 }  // namespace pathproof::scenario

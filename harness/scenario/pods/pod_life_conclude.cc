@@ -223,12 +223,12 @@ Cell conclude(const PodChurnCell& what, const PodChurnValues& seen) {
         return end(CellVerdict::kError, "", "no pod came and went");
     }
     Clauses clauses;
-    tell(clauses, seen.lost(), "{} of {} datagrams were lost, {} in a row at most", seen.lost(),
-         seen.sent, seen.longest_loss);
-    tell(clauses, seen.reordered, "{} came after a later one", seen.reordered);
-    tell(clauses, seen.twice, "{} came twice", seen.twice);
-    tell(clauses, seen.broken, "{} of {} TCP transfers broke ({})", seen.broken, seen.transfers,
-         seen.first_broken);
+    tell_count(clauses, seen.lost(), "{} of {} datagrams were lost, {} in a row at most", seen.sent,
+               seen.longest_loss);
+    tell_count(clauses, seen.reordered, "{} came after a later one");
+    tell_count(clauses, seen.twice, "{} came twice");
+    tell_count(clauses, seen.broken, "{} of {} TCP transfers broke ({})", seen.transfers,
+               seen.first_broken);
     return clauses.empty() ? end(CellVerdict::kPass, "", "")
                            : end(CellVerdict::kFail, "disturbed", in_a_row(clauses, "; "));
 }

@@ -16,6 +16,7 @@
 #include "harness/netfilter/text.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/pods/pod_bench.h"
 #include "harness/scenario/pods/pod_way.h"
@@ -27,9 +28,7 @@ using frame::Family;
 
 std::uint64_t rise(const agent::CounterSet& before, const agent::CounterSet& after,
                    const std::string& name) {
-    const auto changed = agent::delta(before, after);
-    const auto found = changed.find(name);
-    return found == changed.end() ? 0 : found->second;
+    return value_in(agent::delta(before, after), name);
 }
 
 class PodPathsRun {
@@ -99,12 +98,10 @@ class PodPathsRun {
                     }
                 }
             }
-            if (auto kept = keep_evidence(context_.options.out_dir, made.id + ".nodes.txt",
-                                          "rules, devices, addresses, routes and leases of both "
-                                          "nodes when a plug-in had failed",
-                                          text)) {
-                made.evidence = std::move(*kept);
-            }
+            keep_evidence(context_.options.out_dir, made.id + ".nodes.txt",
+                          "rules, devices, addresses, routes and leases of both "
+                          "nodes when a plug-in had failed",
+                          text, made.evidence);
         }
         context_.measured.add(conclude(made));
         measured_.steps.push_back(std::move(made));
@@ -307,12 +304,10 @@ class PodPathsRun {
         for (const PodPathValues::Hit& hit : cell.seen.hits) {
             text += fmt::format("{}: {} packets: {}\n", hit.node, hit.packets, hit.rule);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".nodes.txt",
-                                      "conntrack's entries of both nodes, and the rules that "
-                                      "counted",
-                                      text)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".nodes.txt",
+                      "conntrack's entries of both nodes, and the rules that "
+                      "counted",
+                      text, cell.evidence);
         if (cell.seen.wire_bad > 0 && !frames_path.empty()) {
             cell.evidence.push_back(
                 {"evidence/" + what.id + ".pcapng",
@@ -353,8 +348,7 @@ class PodPathsRun {
         TRY(bench_->tester().start_wire(plan));
         const Status sent = send_by(way, what, next_port_, seen);
         const auto wire = bench_->tester().stop_wire(frames_path);
-        TRY(Status(sent));
-        TRY(wire ? Status() : pass_on(wire.error()));
+        TRY(first_error(sent, wire));
         for (const softnic::WireTally& tally : wire->directions) {
             seen.wire_frames += tally.received;
             seen.wire_bad += tally.bad_frames;
@@ -423,9 +417,8 @@ class PodPathsRun {
     }
 
     void read_hazards() {
-        verdict::FactGroup group{
-            .title = (prefix_.empty() ? "" : chain_ + ", ") + "known hazards of the nodes",
-            .facts = {}};
+        verdict::FactGroup group{.title = (prefix_.empty() ? "" : chain_ + ", ") +
+                                          "known hazards of the nodes"};
         std::map<std::string, std::set<std::string>> found;  // rules and values that have it
         for (unsigned node = 0; node < 2; ++node) {
             const auto facts = hazards::read_facts(bench_->node(node).netns);
@@ -470,14 +463,10 @@ class PodPathsRun {
     std::uint16_t next_port_ = kFirstPodPort;
 };
 
-std::vector<std::string> step_ids() {
-    return {"attach", "check", "detach"};
-}
-
 }  // namespace
 
 std::vector<std::string> pod_paths_cells() {
-    std::vector<std::string> ids = step_ids();
+    std::vector<std::string> ids = {"attach", "check", "detach"};
     for (const PodPathCell& cell : pod_paths_plan("", "")) {
         ids.push_back(cell.id);
     }

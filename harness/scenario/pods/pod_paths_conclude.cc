@@ -387,8 +387,7 @@ verdict::ScenarioResult conclude(const PodPathsMeasured& measured) {
             std::ranges::find(plain, true, [](const auto& each) { return each.second; });
         result.cure =
             "masqueraded: `\"ipMasq\": false` in the plug-in, which knows the subnet of its own "
-            "node "
-            "only, and one MASQUERADE of what leaves the cluster, as flannel has it";
+            "node only, and one MASQUERADE of what leaves the cluster, as flannel has it";
         result.cure += cured == plain.end()
                            ? " (not shown in this run)"
                            : fmt::format(

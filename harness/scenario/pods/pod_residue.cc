@@ -209,17 +209,7 @@ std::vector<std::string> pod_residue_cells() {
 }
 
 Result<verdict::ScenarioResult> run_pod_residue(Context& context) {
-    const auto chains = context.lab.pod_chains();
-    context.progress.begin("pod-residue", chains.size() * pod_residue_plan("", "").size());
-    std::vector<MeasuredPodResidue> cells;
-    for (const std::string& chain : chains) {
-        std::ranges::move(PodResidueRun(context, chain).run(), std::back_inserter(cells));
-    }
-    verdict::ScenarioResult result = conclude(cells);
-    for (const MeasuredPodResidue& cell : cells) {
-        result.planned.push_back(cell.what.id);
-    }
-    return result;
+    return run_chains<PodResidueRun>(context, "pod-residue", pod_residue_plan("", "").size());
 }
 
 }  // namespace pathproof::scenario

@@ -19,6 +19,7 @@
 #include "dataplane/judge/verifier.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"
+#include "harness/scenario/first_error.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -345,8 +346,7 @@ Status send_by(const PodWay& way, const PodPathCell& what, std::uint16_t& next_p
                         : what.protocol == PodProtocol::kTcp ? send_tcp(what, way, seen)
                                                              : send_udp(what, way, seen);
     const auto capture = way.receiver->agent->stop_capture();
-    TRY(Status(sent));
-    TRY(capture ? Status() : pass_on(capture.error()));
+    TRY(first_error(sent, capture));
     take(what, way, capture->frames, seen);
     return {};
 }

@@ -91,15 +91,14 @@ Result<verdict::ScenarioResult> run_first_race(Context& context) {
     add_cell(context, race.cells, std::move(*found));
     const RaceCell control = control_cell();
     context.progress.step(control.id);
-    TRY(bench->set_sysctl(kListReceiveSysctl, "1"));
+    TRY(bench->lab().set_sysctl(kListReceiveSysctl, "1"));
     auto beside = bench->measure(control, bench->one_port_plan(kPairsAtOnce), Look::kRaceAlone);
-    TRY(bench->set_sysctl(kListReceiveSysctl, ""));
+    TRY(bench->lab().set_sysctl(kListReceiveSysctl, ""));
     if (!beside) {
         return pass_on(beside.error());
     }
     add_cell(context, race.cells, std::move(*beside));
-    verdict::ScenarioResult result = conclude(race);
-    return result;
+    return conclude(race);
 }
 
 verdict::ScenarioResult conclude(const FirstRace& race) {

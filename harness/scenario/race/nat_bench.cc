@@ -10,6 +10,7 @@
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/scenario/device_facts.h"
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/tester/port_choice.h"
 
@@ -142,10 +143,6 @@ unsigned NatBench::last_cpu() const {
     return std::min(last, kMost);
 }
 
-Status NatBench::configure(const lab::NatBoxOptions& options) {
-    return lab_->configure(options);
-}
-
 // By pairs in VXLAN, which take most of the DUT. Empty: it was carried whole, and in time.
 Result<std::string> NatBench::trouble_at(double load) {
     constexpr std::uint16_t kOuter = 5000;
@@ -195,7 +192,7 @@ Status NatBench::find_load() {
     return {};
 }
 
-traffic::PairPlan NatBench::base_plan(std::uint64_t pairs) const {
+traffic::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const {
     const lab::NatBoxNames& names = lab_->names();
     traffic::PairPlan plan;
     plan.pairs = pairs;
@@ -218,12 +215,8 @@ traffic::PairPlan NatBench::base_plan(std::uint64_t pairs) const {
     return plan;
 }
 
-traffic::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const {
-    return base_plan(pairs);
-}
-
 traffic::PairPlan NatBench::one_port_plan(std::uint64_t pairs) const {
-    traffic::PairPlan plan = base_plan(pairs);
+    traffic::PairPlan plan = same_tuple_plan(pairs);
     plan.departure = traffic::Departure::kOneBurst;
     plan.members[1].port = plan.members[0].port;
     plan.members[1].source_mac = plan.members[0].source_mac;
@@ -232,7 +225,7 @@ traffic::PairPlan NatBench::one_port_plan(std::uint64_t pairs) const {
 }
 
 traffic::PairPlan NatBench::two_clients_plan(std::uint64_t pairs) const {
-    traffic::PairPlan plan = base_plan(pairs);
+    traffic::PairPlan plan = same_tuple_plan(pairs);
     plan.members[1].first_client = lab_->names().first_client[1];
     plan.members[1].qtype = kTypeA;
     return plan;
@@ -241,7 +234,7 @@ traffic::PairPlan NatBench::two_clients_plan(std::uint64_t pairs) const {
 traffic::PairPlan NatBench::carried_plan(std::uint64_t pairs, std::uint16_t first_outer,
                                          std::uint16_t second_outer) const {
     const lab::NatBoxNames& names = lab_->names();
-    traffic::PairPlan plan = base_plan(pairs);
+    traffic::PairPlan plan = same_tuple_plan(pairs);
     plan.departure = traffic::Departure::kOneBurst;
     for (std::size_t half = 0; half < 2; ++half) {
         traffic::PairMember& member = plan.members[half];
@@ -286,7 +279,7 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::Pair
     if (!cell.seen.found.clashed.empty()) {
         cell.timeline = tell(done, cell.seen.found.clashed.front());
     }
-    TRY(keep_evidence_of(done, cell));
+    keep_evidence_of(done, cell);
     return cell;
 }
 
@@ -342,15 +335,7 @@ Status NatBench::record(const RaceCell& what, Look look, Run& run) {
         std::this_thread::sleep_for(20ms);
     }
     auto log = dut_->stop_events();
-    const auto error = [](const auto& result) -> const Error* {
-        return result ? nullptr : &result.error();
-    };
-    for (const Error* failed : std::initializer_list<const Error*>{
-             error(report), error(after), error(table), error(seen), error(flushed), error(log)}) {
-        if (failed != nullptr) {
-            return pass_on(*failed);
-        }
-    }
+    TRY(first_error(report, after, table, seen, flushed, log));
     run.report = std::move(*report);
     run.dut = {.log = std::move(*log),
                .stats = netfilter::delta(before, *after),
@@ -417,8 +402,7 @@ Status NatBench::stop_watch(MapWay& way) {
     const auto watched = TRY(dut_->stop_path_watch());
     const auto counted = agent::delta(counted_, TRY(dut_->counters()));
     // gro_cells_receive() tells no reason for what finds the queue of its CPU full.
-    const auto full = counted.find(names().vxlan + ".rx_dropped");
-    way.take_drops(watched, full == counted.end() ? 0 : full->second);
+    way.take_drops(watched, value_in(counted, names().vxlan + ".rx_dropped"));
     return {};
 }
 
@@ -474,19 +458,18 @@ verdict::Proof NatBench::tell(const Run& run, std::uint32_t pair) const {
     }
     proof.conclusion = fmt::format(
         "The two queries left {:.1f} us apart. Both went past conntrack's lookup before either "
-        "entry "
-        "was confirmed, so that one tuple has two entries.",
+        "entry was confirmed, so that one tuple has two entries.",
         static_cast<double>(std::abs(halves[1].sent_ns - halves[0].sent_ns)) / 1e3);
     return proof;
 }
 
 // Of a cell that is not clean: conntrack's events of the pairs that prove it (of the first pairs
 // where none of them is known), the counters per CPU, and the frames that the tester kept.
-Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
+void NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
     const join::PairFindings& found = cell.seen.found;
     if (conclude(cell.what, cell.seen).verdict == verdict::CellVerdict::kPass &&
         !shows_race(cell.what, cell.seen)) {
-        return {};
+        return;
     }
     std::set<std::uint32_t> pairs(found.clashed.begin(), found.clashed.end());
     for (const join::QueryStory& story : found.stories) {
@@ -517,9 +500,8 @@ Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
          {std::tuple{".events.json", which, events},
           {".counters.txt", std::string("conntrack counters per CPU, as deltas over the cell"),
            stats_text(run.dut.stats)}}) {
-        const auto kept = TRY(
-            keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content));
-        cell.evidence.insert(cell.evidence.end(), kept.begin(), kept.end());
+        keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content,
+                      cell.evidence);
     }
     const std::size_t kept = run.report.misdelivered_frames.size();
     const std::uint64_t all = found.count(judge::QueryState::kWrongSource);
@@ -531,7 +513,6 @@ Status NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
                          kept, kept < all ? fmt::format(", the first of {}", all) : "",
                          run.report.bad_frames.size())});
     }
-    return {};
 }
 
 void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell cell) {

@@ -26,7 +26,6 @@ class NatBench {
   public:
     static Result<std::unique_ptr<NatBench>> build(Context& context);
 
-    Status configure(const lab::NatBoxOptions& options);
     // Of a DUT that is another machine the load that it carries whole: as planned, or less. No cell offers
     // more, and where it is less than planned none lasts long, unless its pairs were asked for.
     Status find_load();
@@ -58,17 +57,10 @@ class NatBench {
         return phases_;
     }
 
-    // Receive packet steering of the DUT's device; gives the former CPU mask.
-    Result<std::string> steer(const std::string& device, const std::string& cpu_mask) {
-        return lab_->steer(device, cpu_mask);
-    }
-    // See NatBox.
-    Status set_sysctl(const std::string& name, const std::string& value) {
-        return lab_->set_sysctl(name, value);
-    }
     // Of the DUT, one that a CPU mask of 32 bits has: where this is its machine, the last that
     // lcores use.
     unsigned last_cpu() const;
+    lab::NatBox& lab() { return *lab_; }
     const lab::NatBoxNames& names() const { return lab_->names(); }
     Status describe();
 
@@ -76,13 +68,12 @@ class NatBench {
     struct Run;
     explicit NatBench(Context& context);
     Status open_ports();
-    traffic::PairPlan base_plan(std::uint64_t pairs) const;
     Result<std::string> trouble_at(double load);
     Result<Run> run(const RaceCell& what, const traffic::PairPlan& plan, Look look);
     Status record(const RaceCell& what, Look look, Run& run);
     traffic::ResponderPlan answering(std::chrono::milliseconds delay) const;
     verdict::Proof tell(const Run& run, std::uint32_t pair) const;
-    Status keep_evidence_of(const Run& run, MeasuredCell& cell) const;
+    void keep_evidence_of(const Run& run, MeasuredCell& cell) const;
 
     Context& context_;
     std::unique_ptr<lab::NatBox> lab_;

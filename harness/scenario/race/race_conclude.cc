@@ -92,14 +92,11 @@ std::string harm_text(const RaceValues& seen) {
     const join::PairFindings& found = seen.found;
     Clauses clauses;
     const auto count = [&](QueryState state) { return found.count(state); };
-    tell(clauses, count(QueryState::kNever), "{} never answered", count(QueryState::kNever));
-    tell(clauses, count(QueryState::kWrongSource),
-         "{} answered from a backend's own address, which a socket throws away",
-         count(QueryState::kWrongSource));
-    tell(clauses, count(QueryState::kLate), "{} answered after the timeout",
-         count(QueryState::kLate));
-    tell(clauses, count(QueryState::kWrong), "{} answered with other content",
-         count(QueryState::kWrong));
+    tell_count(clauses, count(QueryState::kNever), "{} never answered");
+    tell_count(clauses, count(QueryState::kWrongSource),
+               "{} answered from a backend's own address, which a socket throws away");
+    tell_count(clauses, count(QueryState::kLate), "{} answered after the timeout");
+    tell_count(clauses, count(QueryState::kWrong), "{} answered with other content");
     return fmt::format("of {} queries {}", 2 * found.with(0), in_a_row(clauses));
 }
 
@@ -107,8 +104,8 @@ std::string table_text(const RaceValues& seen) {
     Clauses clauses;
     tell(clauses, seen.table.maximum, "{} entries, nf_conntrack_max {}", seen.table.entries,
          seen.table.maximum);
-    tell(clauses, seen.drop, "drop {}", seen.drop);
-    tell(clauses, seen.early_drop, "early_drop {}", seen.early_drop);
+    tell_count(clauses, seen.drop, "drop {}");
+    tell_count(clauses, seen.early_drop, "early_drop {}");
     return in_a_row(clauses);
 }
 
@@ -118,30 +115,32 @@ Clauses why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     Clauses clauses;
     const auto count = [&](Fate fate) { return found.count(fate); };
     const std::uint64_t insertion = others_only ? 0 : count(Fate::kDroppedAtInsertion);
-    tell(clauses, insertion, "{} dropped at insertion (insert_failed rose by {})", insertion,
-         seen.insert_failed);
+    tell_count(clauses, insertion, "{} dropped at insertion (insert_failed rose by {})",
+               seen.insert_failed);
     const bool expiry_too = !others_only || what.race == Race::kSnatCollision;
     const std::uint64_t expiry = expiry_too ? count(Fate::kUntranslatedAnswer) : 0;
-    tell(clauses, expiry,
-         "{} as the hidden entry of their clash had expired, {} after the query at the least",
-         expiry, seconds(found.least_age_ns));
-    tell(clauses, count(Fate::kFlushed),
-         "{} as another program had conntrack entries destroyed ({} of them)",
-         count(Fate::kFlushed), found.flushed_entries);
-    tell(clauses, count(Fate::kTableFull), "{} as the conntrack table was full ({})",
-         count(Fate::kTableFull), table_text(seen));
+    tell_count(clauses, expiry,
+               "{} as the hidden entry of their clash had expired, {} after the query at the least",
+               seconds(found.least_age_ns));
+    tell_count(clauses, count(Fate::kFlushed),
+               "{} as another program had conntrack entries destroyed ({} of them)",
+               found.flushed_entries);
+    tell_count(clauses, count(Fate::kTableFull), "{} as the conntrack table was full ({})",
+               table_text(seen));
     for (const auto& [device, queries] : found.down) {
-        tell(clauses, queries, "{} while {} had no link", queries, device);
+        tell_count(clauses, queries, "{} while {} had no link", device);
     }
     for (const auto& [reason, queries] : found.dropped) {
-        tell(clauses, queries, "{} dropped by {} ({})", queries,
-             reason.starts_with("NETFILTER_DROP") ? "a netfilter rule" : "the kernel", reason);
+        tell_count(clauses, queries, "{} dropped by {} ({})",
+                   reason.starts_with("NETFILTER_DROP") ? "a netfilter rule" : "the kernel",
+                   reason);
     }
-    tell(clauses, count(Fate::kSlow), "{} by a slow path", count(Fate::kSlow));
+    tell_count(clauses, count(Fate::kSlow), "{} by a slow path");
     const std::uint64_t unexplained = count(Fate::kUnexplained);
-    tell(clauses, unexplained, "{} unexplained{}", unexplained,
-         seen.untraced.empty() ? ""
-                               : fmt::format(" (drop reasons were not read: {})", seen.untraced));
+    tell_count(clauses, unexplained, "{} unexplained{}",
+               seen.untraced.empty()
+                   ? ""
+                   : fmt::format(" (drop reasons were not read: {})", seen.untraced));
     return clauses;
 }
 
@@ -160,11 +159,11 @@ std::string cause_words(const RaceCell& what, const RaceValues& seen) {
 std::string exposure_text(const RaceValues& seen) {
     const std::uint64_t hidden = seen.found.with(join::kHiddenEntry);
     Clauses clauses;
-    tell(clauses, seen.clash_resolve, "conntrack resolved {} clashes of {} pairs (clash_resolve)",
-         seen.clash_resolve, seen.found.with(0));
-    tell(clauses, hidden, "{} pairs needed a hidden entry (NAT_CLASH)", hidden);
+    tell_count(clauses, seen.clash_resolve,
+               "conntrack resolved {} clashes of {} pairs (clash_resolve)", seen.found.with(0));
+    tell_count(clauses, hidden, "{} pairs needed a hidden entry (NAT_CLASH)");
     const std::uint64_t merged = clashes(seen) - hidden;
-    tell(clauses, merged, "{} clashes were merged into the first packet's entry", merged);
+    tell_count(clauses, merged, "{} clashes were merged into the first packet's entry");
     return in_a_row(clauses);
 }
 
@@ -354,15 +353,9 @@ Cure cure_text(Race race, const Cells& cells) {
     const Concluded* cure = find(cells, race, CellRole::kCure, false);
     const Concluded* again = find(cells, race, CellRole::kMatrix, true);
     const std::string name = cure_of(race);
-    if (cure == nullptr) {
-        return {false, name + " (not tried in this run)"};
-    }
-    if (!cure->passes()) {
-        return {false,
-                fmt::format("{} (not shown: {}: {})", name, cure->cell.id, cure->cell.reason)};
-    }
-    if (again == nullptr) {
-        return {false, name + " (not shown: without it the failure was not seen again)"};
+    const std::string why = not_shown(cure, again != nullptr, Naming::kCellAndReason);
+    if (!why.empty()) {
+        return {false, fmt::format("{} ({})", name, why)};
     }
     const bool harm = harmed(*again);
     const auto hits = [&](const Concluded& each) {
@@ -423,11 +416,8 @@ void add_proof(const Concluded& each, verdict::ScenarioResult& result) {
 }
 
 void explain_lists(const Cells& cells, verdict::ScenarioResult& result) {
-    const auto cell = [&](const char* id) {
-        return first_of(cells, [&](const Concluded& each) { return each.cell.id == id; });
-    };
-    const Concluded* lists = cell("same-tuple.list-receive");
-    const Concluded* ones = cell("control.same-tuple.list-of-one");
+    const Concluded* lists = by_id(cells, "same-tuple.list-receive");
+    const Concluded* ones = by_id(cells, "control.same-tuple.list-of-one");
     if (lists != nullptr && ones != nullptr && clashes(lists->seen()) != 0 && ones->passes()) {
         result.explanation.push_back(
             fmt::format("It does not take two CPUs: a driver that hands packets up in lists "

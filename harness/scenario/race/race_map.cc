@@ -222,8 +222,7 @@ Result<verdict::ScenarioResult> run_race_map(Context& context) {
     } else {
         map.resolvers = std::move(*resolvers);
     }
-    verdict::ScenarioResult result = conclude(map);
-    return result;
+    return conclude(map);
 }
 
 }  // namespace pathproof::scenario

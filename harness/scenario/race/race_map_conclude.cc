@@ -299,20 +299,17 @@ verdict::Cell conclude(const MapWay& way) {
         return end(sums.raced != 0 ? CellVerdict::kPass : CellVerdict::kInconclusive, "",
                    in_a_row(way.hindrances));
     }
+    Clauses clauses;
     if (sums.raced != 0) {
-        cell.reason = "exposed, harmless here: " + most_text(sums);
+        clauses.push_back("exposed, harmless here: " + most_text(sums));
     }
-    Clauses besides;
-    tell(besides, sums.lost, "{} queries were dropped by the kernel ({})", sums.lost,
-         drops_text(way));
-    tell(besides, sums.overloaded,
-         "{} points of high loads were not carried whole ({} queries without a right answer), and "
-         "are "
-         "left out",
-         sums.overloaded, sums.lost_overloaded);
-    for (const std::string& clause : besides) {
-        cell.reason += (cell.reason.empty() ? "" : "; ") + clause;
-    }
+    tell_count(clauses, sums.lost, "{} queries were dropped by the kernel ({})", drops_text(way));
+    tell_count(
+        clauses, sums.overloaded,
+        "{} points of high loads were not carried whole ({} queries without a right answer), and "
+        "are left out",
+        sums.lost_overloaded);
+    cell.reason = in_a_row(clauses, "; ");
     return cell;
 }
 
@@ -371,8 +368,7 @@ verdict::ScenarioResult conclude(const RaceMap& map) {
     result.headline = fmt::format("Exposure map of {} pairs: {}.", pairs, in_a_row(exposed, "; "));
     result.cause =
         "A and AAAA leave one socket together, and both packets pass conntrack's lookup before "
-        "either "
-        "entry is confirmed.\n" +
+        "either entry is confirmed.\n" +
         in_a_row(result.explanation, "\n");
     result.cure = "`options single-request` in resolv.conf (not tried in this run)";
     return result;

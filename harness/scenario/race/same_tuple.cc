@@ -138,6 +138,12 @@ std::vector<Case> map_cases() {
     return all;
 }
 
+std::vector<RaceCell> cells_of(const std::vector<Case>& cases) {
+    std::vector<RaceCell> cells;
+    std::ranges::transform(cases, std::back_inserter(cells), &Case::cell);
+    return cells;
+}
+
 class SameTuple {
   public:
     SameTuple(Context& context, NatBench& bench)
@@ -236,17 +242,17 @@ Status SameTuple::in_setting(const Case& which, std::vector<std::string>& hindra
     const std::string& underlay = bench_.names().dut_client_devices[0];
     const std::string mask = mask_of(which.steering);
     if (which.steering != Steering::kLeft) {
-        TRY(bench_.steer(underlay, mask));
+        TRY(bench_.lab().steer(underlay, mask));
     }
     if (which.lists_of_one) {
-        TRY(bench_.set_sysctl(kListReceiveSysctl, "1"));
+        TRY(bench_.lab().set_sysctl(kListReceiveSysctl, "1"));
     }
     const Status done = work();
     if (which.lists_of_one) {
-        TRY(bench_.set_sysctl(kListReceiveSysctl, ""));
+        TRY(bench_.lab().set_sysctl(kListReceiveSysctl, ""));
     }
     if (which.steering != Steering::kLeft && done) {
-        const auto found = TRY(bench_.steer(underlay, "0"));
+        const auto found = TRY(bench_.lab().steer(underlay, "0"));
         if (std::strtoul(found.c_str(), nullptr, 16) != std::strtoul(mask.c_str(), nullptr, 16)) {
             hindrances.push_back(
                 fmt::format("the RPS mask of {} was set to {} and found as {} after the run",
@@ -323,7 +329,7 @@ Status SameTuple::map(const Case& which, MapWay& way) {
 
 Result<RaceMap> SameTuple::map_all() {
     RaceMap map;
-    TRY(bench_.configure({.backends = 2}));
+    TRY(bench_.lab().configure({.backends = 2}));
     for (const Case& which : map_cases()) {
         if (lacks(which)) {
             continue;
@@ -338,7 +344,7 @@ Result<RaceMap> SameTuple::map_all() {
 
 Result<std::vector<MeasuredCell>> SameTuple::run() {
     std::vector<MeasuredCell> cells;
-    TRY(bench_.configure({.backends = 2}));
+    TRY(bench_.lab().configure({.backends = 2}));
     for (const Case& which : cases()) {
         if (!asked_for(context_.options, which.cell.id) || lacks(which)) {
             continue;
@@ -353,19 +359,11 @@ Result<std::vector<MeasuredCell>> SameTuple::run() {
 }  // namespace
 
 std::vector<RaceCell> same_tuple_cells() {
-    std::vector<RaceCell> cells;
-    for (const Case& which : cases()) {
-        cells.push_back(which.cell);
-    }
-    return cells;
+    return cells_of(cases());
 }
 
 std::vector<RaceCell> map_cells() {
-    std::vector<RaceCell> cells;
-    for (const Case& which : map_cases()) {
-        cells.push_back(which.cell);
-    }
-    return cells;
+    return cells_of(map_cases());
 }
 
 Result<RaceMap> map_same_tuple(Context& context, NatBench& bench) {

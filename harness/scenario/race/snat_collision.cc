@@ -50,7 +50,7 @@ Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench&
             continue;
         }
         context.progress.step(cell.id);
-        TRY(bench.configure({.backends = 1, .snat = cell.snat}));
+        TRY(bench.lab().configure({.backends = 1, .snat = cell.snat}));
         auto measured = TRY(bench.measure(
             cell, bench.two_clients_plan(cell.again ? std::min(pairs, kFewColliding) : pairs)));
         add_cell(context, cells, std::move(measured));

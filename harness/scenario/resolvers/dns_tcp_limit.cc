@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <future>
+#include <limits>
 #include <map>
 #include <thread>
 
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 
@@ -78,11 +80,8 @@ class TcpLimitBench {
         for (const auto& [name, description, content] :
              {std::tuple{".dnsmasq.log", "what dnsmasq said", &log_},
               {".tries.txt", "each try of the cache (stand-in for CoreDNS)", &tries_}}) {
-            auto kept = keep_evidence(context_.options.out_dir, what.id + name, description,
-                                      content->empty() ? "nothing\n" : *content);
-            if (kept) {
-                cell.evidence.insert(cell.evidence.end(), kept->begin(), kept->end());
-            }
+            keep_evidence(context_.options.out_dir, what.id + name, description,
+                          content->empty() ? "nothing\n" : *content, cell.evidence);
         }
         return cell;
     }
@@ -123,14 +122,14 @@ class TcpLimitBench {
         }
     }
 
-    static void take_load(const agent::DnsLoadReport& load, TcpLimitValues& seen) {
+    static void take_load(const agent::DnsLoadReport& load, double late_ms, TcpLimitValues& seen) {
         seen.lookups = load.lookups.size();
         for (const agent::DnsLoadReport::Lookup& each : load.lookups) {
             seen.slowest_ms = std::max(seen.slowest_ms, each.milliseconds);
             ++(each.answered == 0            ? seen.unanswered
                : each.rcode == 5             ? seen.refused
                : each.rcode != 0             ? seen.servfail
-               : each.milliseconds > kLateMs ? seen.late
+               : each.milliseconds > late_ms ? seen.late
                                              : seen.answered);
         }
     }
@@ -166,21 +165,18 @@ class TcpLimitBench {
                                          .max_idle = what.max_idle}));
         auto loading = std::async(std::launch::async,
                                   [this, &what] { return hosts_.client->dns_load(names(what)); });
-        Status made = what.load == TcpLimitLoad::kBurst ? look_during(cell.seen) : Status();
-        auto load = loading.get();
-        made = made && !load ? pass_on(load.error()) : made;
-        if (made && what.load == TcpLimitLoad::kIdle) {
-            made = ask_meanwhile(what, cell.seen);
+        const Status looked = what.load == TcpLimitLoad::kBurst ? look_during(cell.seen) : Status();
+        const auto load = loading.get();
+        TRY(first_error(looked, load));
+        if (what.load == TcpLimitLoad::kIdle) {
+            TRY(ask_meanwhile(what, cell.seen));
         }
-        TRY(std::move(made));
         auto forwarder = forwarder_ ? std::move(*forwarder_) : TRY(hosts_.dut->stop_forwarder());
         forwarder_.reset();
         const auto queue = TRY(hosts_.server->stop_tcp_queue());
         const auto after = TRY(hosts_.server->counters());
         TRY(look_at_dnsmasq());
-        const agent::CounterSet moved = agent::delta(before, after);
-        const auto overflows = moved.find("TcpExt.ListenOverflows");
-        cell.seen.overflows = overflows == moved.end() ? 0 : overflows->second;
+        cell.seen.overflows = value_in(agent::delta(before, after), "TcpExt.ListenOverflows");
         cell.seen.dials = forwarder.dials;
         cell.seen.most_open = forwarder.most_open;
         cell.seen.idle = forwarder.idle;
@@ -190,7 +186,7 @@ class TcpLimitBench {
             tell_probe(queue, cell.seen);
             return {};
         }
-        take_load(*load, cell.seen);
+        take_load(*load, kLateMs, cell.seen);
         cell.seen.harm = tell_harm(*load, forwarder, queue, hosts_.names().dut_server_address,
                                    cell.seen.overflows);
         if (what.again && cell.seen.harmed() != 0) {
@@ -229,9 +225,7 @@ class TcpLimitBench {
         const auto ended = std::chrono::steady_clock::now();
         auto forwarder = hosts_.dut->stop_forwarder();
         const auto freed = waiting.get();
-        if (!forwarder || !freed) {
-            return pass_on(forwarder ? freed.error() : forwarder.error());
-        }
+        TRY(first_error(forwarder, freed));
         forwarder_ = std::move(*forwarder);
         seen.freed = true;
         seen.freed_answered = freed->ok;
@@ -273,14 +267,7 @@ class TcpLimitBench {
         const auto load = TRY(hosts_.client->dns_load(names(what)));
         const auto report = TRY(look_at_dnsmasq());
         take_workers(report, seen);
-        seen.lookups = load.lookups.size();
-        for (const agent::DnsLoadReport::Lookup& each : load.lookups) {
-            seen.slowest_ms = std::max(seen.slowest_ms, each.milliseconds);
-            ++(each.answered == 0 ? seen.unanswered
-               : each.rcode == 5  ? seen.refused
-               : each.rcode != 0  ? seen.servfail
-                                  : seen.answered);
-        }
+        take_load(load, std::numeric_limits<double>::infinity(), seen);
         for (const std::string& line : report.log) {
             const std::size_t at = line.find(kForwardLine);
             const std::size_t most = line.find("(max: ");
@@ -374,9 +361,7 @@ class TcpLimitBench {
                      : failed->rcode != 0  ? "the client gets SERVFAIL"
                                            : "the client has its answer");
         verdict::Proof proof{.title = what.id + ": one lookup that failed or was late",
-                             .columns = {"ms", "what"},
-                             .rows = {},
-                             .conclusion = ""};
+                             .columns = {"ms", "what"}};
         for (const auto& [at, said] : rows) {
             proof.rows.push_back(
                 {fmt::format("{:.1f}", static_cast<double>(at - failed->start_ns) / 1e6), said});
@@ -436,10 +421,6 @@ std::vector<TcpLimitCell> dns_tcp_limit_plan() {
          .names = 200,
          .again = true},
     });
-}
-
-std::vector<std::string> dns_tcp_limit_cells() {
-    return ids_of(dns_tcp_limit_plan());
 }
 
 Result<verdict::ScenarioResult> run_dns_tcp_limit(Context& context) {

@@ -49,25 +49,25 @@ std::uint64_t unexplained_in(const TcpLimitCell& what, const TcpLimitValues& see
 
 std::string harm_text(const TcpLimitValues& seen) {
     Clauses clauses;
-    tell(clauses, seen.servfail, "{} with an error", seen.servfail);
-    tell(clauses, seen.refused, "{} REFUSED", seen.refused);
-    tell(clauses, seen.late, "{} after more than {} ms", seen.late, kLateMs);
-    tell(clauses, seen.unanswered, "{} not at all", seen.unanswered);
+    tell_count(clauses, seen.servfail, "{} with an error");
+    tell_count(clauses, seen.refused, "{} REFUSED");
+    tell_count(clauses, seen.late, "{} after more than {} ms", kLateMs);
+    tell_count(clauses, seen.unanswered, "{} not at all");
     return fmt::format("{} lookups were answered badly: {}", some_of(seen.harmed(), seen.lookups),
                        in_a_row(clauses));
 }
 
 std::string workers_text(const TcpLimitValues& seen) {
     Clauses clauses;
-    tell(clauses, seen.workers, "{} child processes of dnsmasq", seen.workers);
+    tell_count(clauses, seen.workers, "{} child processes of dnsmasq");
     if (seen.in_use && *seen.in_use != 0) {
         clauses.push_back(
             fmt::format("its log: \"child processes for TCP requests: in use {}, ... "
                         "max allowed {}\"",
                         *seen.in_use, seen.most_workers));
     }
-    tell(clauses, seen.most_waiting, "Recv-Q of its socket up to {}", seen.most_waiting);
-    tell(clauses, seen.overflows, "ListenOverflows rose by {}", seen.overflows);
+    tell_count(clauses, seen.most_waiting, "Recv-Q of its socket up to {}");
+    tell_count(clauses, seen.overflows, "ListenOverflows rose by {}");
     return in_a_row(clauses);
 }
 
@@ -182,7 +182,8 @@ std::string tell_cures(const Limits& cells, TcpLimitLoad load, bool& shown) {
     return in_a_row(clauses, "; ");
 }
 
-void conclude_reproduced(const Limits& cells, verdict::ScenarioResult& result) {
+void conclude_reproduced(const Limits& cells, const ConcludedLimit& /*first*/,
+                         verdict::ScenarioResult& result) {
     result.cure_shown = true;
     Clauses found;
     Clauses causes;
@@ -386,10 +387,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredTcpLimitCell>& measur
         }
     }
     Limits cells = conclude_each(measured);
-    const auto tell = [](const Limits& all, const auto&, auto& told) {
-        conclude_reproduced(all, told);
-    };
-    conclude_from(cells, own, first_in_matrix(cells, own), tell,
+    conclude_from(cells, own, first_in_matrix(cells, own), conclude_reproduced,
                   "All lookups were answered in time.", result);
     finish(cells, std::move(chart), result);
     return result;

@@ -19,6 +19,7 @@
 
 #include "dataplane/frame/view.h"
 #include "harness/process/json_text.h"
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 
@@ -86,11 +87,8 @@ class NodelocalBench {
         for (const auto& [name, description, content] :
              {std::tuple{".rules.txt", "the node's rules with what they counted", &rules_},
               {".entries.json", "conntrack's entries to port 53 (JSON lines)", &entries_}}) {
-            auto kept = keep_evidence(context_.options.out_dir, what.id + name, description,
-                                      content->empty() ? "none\n" : *content);
-            if (kept) {
-                cell.evidence.insert(cell.evidence.end(), kept->begin(), kept->end());
-            }
+            keep_evidence(context_.options.out_dir, what.id + name, description,
+                          content->empty() ? "none\n" : *content, cell.evidence);
         }
         return cell;
     }
@@ -140,8 +138,7 @@ class NodelocalBench {
         std::uint64_t all = 0;
         for (agent::Client* host : {hosts_.client.get(), hosts_.dut.get(), hosts_.server.get()}) {
             const auto counters = TRY(host->counters());
-            const auto at = counters.find("Udp.RcvbufErrors");
-            all += at == counters.end() ? 0 : at->second;
+            all += value_in(counters, "Udp.RcvbufErrors");
         }
         return all;
     }
@@ -166,9 +163,7 @@ class NodelocalBench {
              .timeout = few ? std::chrono::milliseconds(kFewTimeout)
                             : std::chrono::milliseconds(kPairTimeout)});
         const auto capture = hosts_.client->stop_capture();
-        if (!load || !capture) {
-            return pass_on(load ? capture.error() : load.error());
-        }
+        TRY(first_error(load, capture));
         const auto stats = netfilter::delta(stats_before, TRY(hosts_.dut->conntrack_stats()));
         const auto entries = TRY(hosts_.dut->conntrack_dump(
             {.protocol = IPPROTO_UDP, .original_destination_port = std::uint16_t{53}}));
@@ -286,10 +281,6 @@ std::vector<NodelocalCell> nodelocal_plan() {
         }
     }
     return cells;
-}
-
-std::vector<std::string> nodelocal_cells() {
-    return ids_of(nodelocal_plan());
 }
 
 Result<verdict::ScenarioResult> run_nodelocal(Context& context) {

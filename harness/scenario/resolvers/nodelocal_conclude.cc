@@ -31,17 +31,17 @@ std::uint64_t unexplained_in(const NodelocalCell& what, const NodelocalValues& s
 
 std::string harm_text(const NodelocalValues& seen) {
     Clauses clauses = {some_of(seen.harmed(), seen.pairs) + " pairs were not answered in full"};
-    tell(clauses, seen.errors, "{} got an error", seen.errors);
-    tell(clauses, seen.untranslated, "an answer of {} came from another address than was asked",
-         seen.untranslated);
-    tell(clauses, seen.refused, "{} were refused by ICMP", seen.refused);
+    tell_count(clauses, seen.errors, "{} got an error");
+    tell_count(clauses, seen.untranslated,
+               "an answer of {} came from another address than was asked");
+    tell_count(clauses, seen.refused, "{} were refused by ICMP");
     return in_a_row(clauses);
 }
 
 std::string clash_text(const NodelocalValues& seen) {
     Clauses clauses;
-    tell(clauses, seen.clash_resolve, "clash_resolve rose by {}", seen.clash_resolve);
-    tell(clauses, seen.insert_failed, "insert_failed rose by {}", seen.insert_failed);
+    tell_count(clauses, seen.clash_resolve, "clash_resolve rose by {}");
+    tell_count(clauses, seen.insert_failed, "insert_failed rose by {}");
     return in_a_row(clauses);
 }
 
@@ -78,9 +78,8 @@ void add_measures(const NodelocalCell& what, const NodelocalValues& seen, verdic
 // What a cell with the cache must show; empty where it does.
 std::string not_past_conntrack(const NodelocalValues& seen) {
     Clauses clauses;
-    tell(clauses, seen.client_entries, "conntrack has {} entries of the clients' lookups",
-         seen.client_entries);
-    tell(clauses, seen.service_hits, "the service's rule counted {} packets", seen.service_hits);
+    tell_count(clauses, seen.client_entries, "conntrack has {} entries of the clients' lookups");
+    tell_count(clauses, seen.service_hits, "the service's rule counted {} packets");
     tell(clauses, seen.raw_hits < 2 * seen.pairs ? 1 : 0,
          "the raw rules counted {} packets that {} pairs make",
          some_of(seen.raw_hits, 2 * seen.pairs), seen.pairs);
@@ -110,15 +109,11 @@ bool harmed(const ConcludedNode& each) {
     return each.cell.verdict == CellVerdict::kFail && each.cell.cause == kRace;
 }
 
-const ConcludedNode* cell_of(const Nodes& cells, const std::string& id) {
-    return first_of(cells, [&](const ConcludedNode& each) { return each.cell.id == id; });
-}
-
 // What remains or breaks with it, of the demonstrations that were shown.
 Clauses prices(const Nodes& cells) {
     Clauses clauses;
     const auto shown = [&](const char* id) {
-        const ConcludedNode* each = cell_of(cells, id);
+        const ConcludedNode* each = by_id(cells, id);
         return each != nullptr && each->passes() ? &each->seen() : nullptr;
     };
     if (const NodelocalValues* seen = shown("cache-down")) {
@@ -248,13 +243,9 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredNodelocalCell>& measu
     }
     Nodes cells = conclude_each(measured);
     const Clauses hindered = hindrances(cells, harmed);
-    const auto matrix = [&](const auto& wanted) {
-        return first_of(cells, [&](const ConcludedNode& each) {
-            return each.is(CellRole::kMatrix) && wanted(each);
-        });
-    };
-    const auto* first = matrix(harmed);
-    const auto* exposed = matrix([](const ConcludedNode& each) { return raced(each.seen()); });
+    const auto* first = first_in_matrix(cells, harmed);
+    const auto* exposed =
+        first_in_matrix(cells, [](const ConcludedNode& each) { return raced(each.seen()); });
     if (!hindered.empty()) {
         result.headline = fmt::format("Nothing is concluded: {}.", in_a_row(hindered, "; "));
     } else if (first != nullptr || exposed != nullptr) {
@@ -268,10 +259,9 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredNodelocalCell>& measu
                  : fmt::format("all {} pairs were answered, though they race", told.seen().pairs)) +
             ".";
         Clauses tracked;
-        tell(tracked, told.seen().client_entries, "{} entries of the clients' lookups in conntrack",
-             told.seen().client_entries);
-        tell(tracked, told.seen().service_hits, "the service's rule counted {} packets",
-             told.seen().service_hits);
+        tell_count(tracked, told.seen().client_entries,
+                   "{} entries of the clients' lookups in conntrack");
+        tell_count(tracked, told.seen().service_hits, "the service's rule counted {} packets");
         result.cause = fmt::format(
             "A and AAAA of one socket pass conntrack's lookup at the same moment; both find no "
             "entry, and each draws an endpoint: {}. {}: {}.",

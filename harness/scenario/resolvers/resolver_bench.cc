@@ -8,6 +8,7 @@
 
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
+#include "harness/scenario/first_error.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -141,10 +142,7 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
     const auto at_client = hosts_.client->stop_capture();
     const auto at_dut = hosts_.dut->stop_capture();
     const auto log = server ? server->take_log() : std::vector<agent::DnsQueryRecord>();
-    TRY(std::move(made));
-    if (!at_client || !at_dut) {
-        return pass_on(!at_client ? at_client.error() : at_dut.error());
-    }
+    TRY(first_error(made, at_client, at_dut));
     if (at_client->dropped + at_client->left_out + at_dut->dropped + at_dut->left_out != 0) {
         return fail(ErrorCode::kUnavailable, "the listeners on the client's wire lost {} frames",
                     at_client->dropped + at_client->left_out + at_dut->dropped + at_dut->left_out);
@@ -166,8 +164,7 @@ Result<std::uint64_t> ResolverHosts::packets() const {
     const auto counters = TRY(hosts_.dut->counters());
     std::uint64_t sum = 0;
     for (const char* way : {".rx_packets", ".tx_packets"}) {
-        const auto found = counters.find(hosts_.names().dut_client_device + way);
-        sum += found == counters.end() ? 0 : found->second;
+        sum += value_in(counters, hosts_.names().dut_client_device + way);
     }
     return sum;
 }

@@ -75,10 +75,8 @@ class SideBySide {
         }
         const Taken& taken = taken_[what.id];
         Measurement<What, Seen> cell{.what = what, .seen = taken.seen, .evidence = {}};
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".lookups.txt",
-                                      lookups_told(), taken.text)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".lookups.txt", lookups_told(),
+                      taken.text, cell.evidence);
         return cell;
     }
 

@@ -357,10 +357,6 @@ std::vector<SearchPathCell> search_path_plan() {
     return cells;
 }
 
-std::vector<std::string> search_path_cells() {
-    return ids_of(search_path_plan());
-}
-
 Result<verdict::ScenarioResult> run_search_path(Context& context) {
     return run_cells<SearchPathBench>(context, "search-path", search_path_plan());
 }

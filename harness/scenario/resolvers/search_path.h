@@ -83,6 +83,5 @@ verdict::Cell conclude(const SearchPathCell& what, const SearchPathValues& seen)
 verdict::ScenarioResult conclude(const std::vector<MeasuredSearchPathCell>& cells);
 
 Result<verdict::ScenarioResult> run_search_path(Context& context);
-std::vector<std::string> search_path_cells();
 
 }  // namespace pathproof::scenario

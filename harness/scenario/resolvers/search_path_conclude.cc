@@ -21,12 +21,12 @@ std::string lost_text(const SearchPathValues& seen) {
 // "14 of 60 lookups waited or failed (computed: 14.8), 13 of them for answers to other names alone".
 std::string hit_text(const SearchPathValues& seen) {
     Clauses parts;
-    tell(parts, seen.by_search, "{} for names of the search list alone", seen.by_search);
-    tell(parts, seen.by_name, "{} for the name itself", seen.by_name);
-    tell(parts, seen.by_other, "{} since {}", seen.by_other,
-         seen.other == "not-searched" ? "the name that there is was not asked for"
-                                      : fate_text(seen.other));
-    tell(parts, seen.unexplained, "{} for nothing that was seen", seen.unexplained);
+    tell_count(parts, seen.by_search, "{} for names of the search list alone");
+    tell_count(parts, seen.by_name, "{} for the name itself");
+    tell_count(parts, seen.by_other, "{} since {}",
+               seen.other == "not-searched" ? "the name that there is was not asked for"
+                                            : fate_text(seen.other));
+    tell_count(parts, seen.unexplained, "{} for nothing that was seen");
     std::string text =
         fmt::format("{} lookups waited or failed", some_of(seen.hit(), seen.lookups));
     text += parts.empty() ? "" : ": " + in_a_row(parts);
@@ -116,8 +116,8 @@ void conclude_multiplied(const PathRuns& cells, const ConcludedPath& first,
         first.cell.id, seen.names, seen.computed_queries, 2 * seen.computed_queries,
         found.empty() ? "." : ": " + in_a_row(found, "; ") + ".");
     Clauses joined;
-    tell(joined, by_search, "{} waited or failed for such answers alone", by_search);
-    tell(joined, by_name, "{} for answers to the name itself", by_name);
+    tell_count(joined, by_search, "{} waited or failed for such answers alone");
+    tell_count(joined, by_name, "{} for answers to the name itself");
     result.cause = fmt::format(
         "The name has fewer dots than ndots, so the resolver asks for it in each of the search "
         "list first, A and AAAA, and waits for the answers to names that do not exist as long as "
@@ -131,10 +131,10 @@ void conclude_multiplied(const PathRuns& cells, const ConcludedPath& first,
 }
 
 void add_curve(const PathRuns& cells, verdict::ScenarioResult& result) {
-    verdict::Proof proof{.title = "Lookups that waited or failed, seen and computed",
-                         .columns = {"cell", "resolver", "queries a lookup", "packets a lookup",
-                                     "answers withheld", "waited or failed", "computed", "longest"},
-                         .conclusion = ""};
+    verdict::Proof proof{
+        .title = "Lookups that waited or failed, seen and computed",
+        .columns = {"cell", "resolver", "queries a lookup", "packets a lookup", "answers withheld",
+                    "waited or failed", "computed", "longest"}};
     for (const ConcludedPath& each : cells) {
         const SearchPathValues& seen = each.seen();
         if (seen.lookups == 0 || each.is(CellRole::kDemonstration)) {

@@ -349,10 +349,6 @@ std::vector<SplitAnswerCell> split_answer_plan() {
     return cells;
 }
 
-std::vector<std::string> split_answer_cells() {
-    return ids_of(split_answer_plan());
-}
-
 Result<verdict::ScenarioResult> run_split_answer(Context& context) {
     return run_cells<SplitAnswerBench>(context, "split-answer", split_answer_plan());
 }

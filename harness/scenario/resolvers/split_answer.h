@@ -84,6 +84,5 @@ verdict::Cell conclude(const SplitAnswerCell& what, const SplitAnswerValues& see
 verdict::ScenarioResult conclude(const std::vector<MeasuredSplitAnswerCell>& cells);
 
 Result<verdict::ScenarioResult> run_split_answer(Context& context);
-std::vector<std::string> split_answer_cells();
 
 }  // namespace pathproof::scenario

@@ -26,14 +26,13 @@ std::string other_text(const std::string& cause) {
 // "3 of 3 lookups failed with EAI_NONAME: the search of 3 ended where ..."
 std::string failed_text(const SplitAnswerValues& seen) {
     Clauses parts;
-    tell(parts, seen.by_split,
-         "{} ended the search where one answer was NXDOMAIN and the other NOERROR without an "
-         "address",
-         seen.by_split);
-    tell(parts, seen.by_nodata,
-         "{} ended the search where both answers were NOERROR without an address", seen.by_nodata);
-    tell(parts, seen.by_other, "{} since {}", seen.by_other, other_text(seen.other));
-    tell(parts, seen.unexplained, "{} for nothing that was seen", seen.unexplained);
+    tell_count(parts, seen.by_split,
+               "{} ended the search where one answer was NXDOMAIN and the other NOERROR without an "
+               "address");
+    tell_count(parts, seen.by_nodata,
+               "{} ended the search where both answers were NOERROR without an address");
+    tell_count(parts, seen.by_other, "{} since {}", other_text(seen.other));
+    tell_count(parts, seen.unexplained, "{} for nothing that was seen");
     std::string text = fmt::format("{} lookups failed", some_of(seen.failed(), seen.lookups));
     text += seen.outcome.empty() || seen.failed() == 0 ? "" : " with " + seen.outcome;
     return text + (parts.empty() ? "" : ": " + in_a_row(parts));
@@ -107,10 +106,9 @@ void conclude_ended(const SplitRuns& cells, const ConcludedSplit& first,
     }
     result.headline = "Lookups of a name that has addresses: " + in_a_row(found, "; ") + ".";
     Clauses ended;
-    tell(ended, by_split, "{} lookups ended where one answer was NXDOMAIN and the other was not",
-         by_split);
-    tell(ended, by_nodata, "{} lookups ended where both were NOERROR without an address",
-         by_nodata);
+    tell_count(ended, by_split,
+               "{} lookups ended where one answer was NXDOMAIN and the other was not");
+    tell_count(ended, by_nodata, "{} lookups ended where both were NOERROR without an address");
     result.cause = fmt::format(
         "A resolver goes on to the next name of its search list only while both answers allow it: "
         "{}, and the name itself was not asked for. {}: \"{}\", after {} queries.",
@@ -132,8 +130,7 @@ void add_pairs(const SplitRuns& cells, verdict::ScenarioResult& result) {
     verdict::Proof proof{.title =
                              "What getaddrinfo(3) makes of each pair of answers to the first name "
                              "of the search list",
-                         .columns = {"A", "AAAA"},
-                         .conclusion = ""};
+                         .columns = {"A", "AAAA"}};
     for (const ConcludedSplit& each : cells) {
         const auto& table = each.seen().table;
         if (table.empty()) {

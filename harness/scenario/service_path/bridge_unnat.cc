@@ -16,6 +16,7 @@
 
 #include "dataplane/frame/view.h"
 #include "harness/process/json_text.h"
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/service_path/flow_timeline.h"
@@ -52,10 +53,8 @@ class BridgeBench {
         if (const Status made = run(what, cell, entries); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".entries.json",
-                                      "conntrack's entries at the end (JSON lines)", entries)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".entries.json",
+                      "conntrack's entries at the end (JSON lines)", entries, cell.evidence);
         return cell;
     }
 
@@ -87,9 +86,7 @@ class BridgeBench {
         const auto record = TRY(recorder.stop());
         const auto entries = hosts_.dut->conntrack_dump(
             {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port});
-        if (!looked || !capture || !entries) {
-            return pass_on(!looked ? looked.error() : !capture ? capture.error() : entries.error());
-        }
+        TRY(first_error(looked, capture, entries));
         std::map<std::uint16_t, bool> flows;  // of the client's ports: the backend answered there
         for (const agent::CapturedFrame& frame : capture->frames) {
             const frame::PacketView view =
@@ -163,10 +160,6 @@ std::vector<BridgeCell> bridge_cells() {
         {.id = "cure.masquerade", .label = "cure: MASQUERADE", .hairpin = true},
         {.id = "bridge-nf-off.after-cure", .label = "after the cures", .again = true},
     });
-}
-
-std::vector<std::string> bridge_unnat_cells() {
-    return ids_of(bridge_cells());
 }
 
 Result<verdict::ScenarioResult> run_bridge_unnat(Context& context) {

@@ -29,9 +29,9 @@ std::uint64_t unexplained_in(const BridgeValues& seen) {
 
 std::string answers_text(const BridgeValues& seen) {
     Clauses clauses;
-    tell(clauses, seen.from_asked, "{} from the address that was asked", seen.from_asked);
-    tell(clauses, seen.from_backend, "{} from the backend's own address", seen.from_backend);
-    tell(clauses, seen.from_others, "{} from another address", seen.from_others);
+    tell_count(clauses, seen.from_asked, "{} from the address that was asked");
+    tell_count(clauses, seen.from_backend, "{} from the backend's own address");
+    tell_count(clauses, seen.from_others, "{} from another address");
     return clauses.empty() ? "no answer came to the client's wire"
                            : "answers on the client's wire: " + in_a_row(clauses);
 }
@@ -51,7 +51,7 @@ void tell_cures(const Bridges& cells, const ConcludedBridge& first,
         if (!each.is(CellRole::kCure)) {
             continue;
         }
-        const bool shown = each.passes() && again != nullptr;
+        const std::string why = not_shown(&each, again != nullptr);
         cures.push_back(fmt::format(
             "{} ({})",
             each.what().hairpin
@@ -59,12 +59,11 @@ void tell_cures(const Bridges& cells, const ConcludedBridge& first,
                   "pods of one bridge; backends then see the DUT's address"
                 : "`modprobe br_netfilter; sysctl -w net.bridge.bridge-nf-call-iptables=1` on the "
                   "DUT",
-            shown           ? fmt::format("with it {} lookups failed, without again {}",
-                                          some_of(each.seen().failed(), each.seen().lookups),
-                                          some_of(again->seen().failed(), again->seen().lookups))
-            : each.passes() ? "not shown: without it the failure was not seen again"
-                            : "not shown: " + each.cell.reason));
-        if (shown && !result.cure_shown) {
+            why.empty() ? fmt::format("with it {} lookups failed, without again {}",
+                                      some_of(each.seen().failed(), each.seen().lookups),
+                                      some_of(again->seen().failed(), again->seen().lookups))
+                        : why));
+        if (why.empty() && !result.cure_shown) {
             result.cure_shown = true;
             result.before_cell = first.cell.id;
             result.after_cell = each.cell.id;
@@ -140,8 +139,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredBridgeCell>& measured
             first.cell.id, some_of(seen.failed(), seen.lookups), seen.from_backend);
         result.cause = fmt::format(
             "Client and backend are ports of one bridge, and bridge-nf-call-iptables={}: the "
-            "bridge "
-            "hands the answers over without asking netfilter, and nothing translates their "
+            "bridge hands the answers over without asking netfilter, and nothing translates their "
             "source back to the service. {} answers came so, and conntrack saw none of those of {} "
             "flows: \"{}\".",
             seen.filtered, seen.from_backend, seen.unreplied, seen.entry_text);

@@ -22,6 +22,7 @@
 
 #include "dataplane/frame/template.h"
 #include "dataplane/frame/view.h"
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/service_path/flow_timeline.h"
@@ -83,10 +84,8 @@ class SegmentBench {
         if (const Status made = run(what, cell, lines); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".broken.txt",
-                                      "every connection that broke, a line each", lines)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".broken.txt",
+                      "every connection that broke, a line each", lines, cell.evidence);
         return cell;
     }
 
@@ -136,16 +135,7 @@ class SegmentBench {
         const auto log = hosts_.dut->stop_events();
         const auto record = TRY(recorder.stop());
         const auto invalid = hosts_.lab->invalid_hits();
-        const auto error = [](const auto& result) -> const Error* {
-            return result ? nullptr : &result.error();
-        };
-        for (const Error* failed :
-             std::initializer_list<const Error*>{error(sent), error(report), error(at_client),
-                                                 error(at_dut), error(log), error(invalid)}) {
-            if (failed != nullptr) {
-                return pass_on(*failed);
-            }
-        }
+        TRY(first_error(sent, report, at_client, at_dut, log, invalid));
         cell.seen.invalid = *invalid;
         const Ports ports =
             look_at(what, asked, tcp_of(*at_client), tcp_of(*at_dut), log->events, cell.seen);
@@ -301,10 +291,6 @@ std::vector<SegmentCell> segment_cells() {
         }
     }
     return cells;
-}
-
-std::vector<std::string> invalid_rst_cells() {
-    return ids_of(segment_cells());
 }
 
 Result<verdict::ScenarioResult> run_invalid_rst(Context& context) {

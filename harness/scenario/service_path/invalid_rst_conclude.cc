@@ -30,15 +30,14 @@ std::string broken_text(const SegmentValues& seen) {
 
 std::string joined_text(const SegmentValues& seen) {
     Clauses clauses;
-    tell(clauses, seen.proven(),
-         "{} after an INVALID segment that came untranslated and that the client answered with a "
-         "RST",
-         seen.proven());
-    tell(clauses, seen.by_lost_entry,
-         "{} after a segment that came untranslated for want of its flow's entry",
-         seen.by_lost_entry);
-    tell(clauses, seen.by_server, "{} as the server's side sent a RST", seen.by_server);
-    tell(clauses, seen.unexplained(), "{} unexplained", seen.unexplained());
+    tell_count(
+        clauses, seen.proven(),
+        "{} after an INVALID segment that came untranslated and that the client answered with a "
+        "RST");
+    tell_count(clauses, seen.by_lost_entry,
+               "{} after a segment that came untranslated for want of its flow's entry");
+    tell_count(clauses, seen.by_server, "{} as the server's side sent a RST");
+    tell_count(clauses, seen.unexplained(), "{} unexplained");
     return in_a_row(clauses);
 }
 
@@ -69,8 +68,7 @@ std::string side_effect(const SegmentRuns& cells, const SegmentCell& cure) {
     });
     if (with == nullptr || without == nullptr) {
         return "what it does to connections of which the DUT sees one direction was not measured "
-               "in "
-               "this run";
+               "in this run";
     }
     return fmt::format("of connections whose answers pass by the DUT {} broke with it, without {}",
                        some_of(with->seen().broken, with->seen().connects),
@@ -87,20 +85,19 @@ void tell_cures(const SegmentRuns& cells, const ConcludedSegments& first,
         if (!each.is(CellRole::kCure)) {
             continue;
         }
-        const bool shown = each.passes() && again != nullptr;
-        cures.push_back(
-            fmt::format("{} ({}; {})",
-                        each.what().drops
-                            ? "`iptables -A FORWARD -m conntrack --ctstate INVALID -j DROP` on "
-                              "the DUT, as kube-proxy's KUBE-FORWARD has it"
-                            : "`sysctl -w net.netfilter.nf_conntrack_tcp_be_liberal=1` on the DUT",
-                        shown           ? fmt::format("with it {}, without again {}",
-                                                      some_of(each.seen().broken, each.seen().connects),
-                                                      some_of(again->seen().broken, again->seen().connects))
-                        : each.passes() ? "not shown: without it the failure was not seen again"
-                                        : "not shown: " + each.cell.reason,
-                        side_effect(cells, each.what())));
-        if (shown && !result.cure_shown) {
+        const std::string why = not_shown(&each, again != nullptr);
+        cures.push_back(fmt::format(
+            "{} ({}; {})",
+            each.what().drops
+                ? "`iptables -A FORWARD -m conntrack --ctstate INVALID -j DROP` on "
+                  "the DUT, as kube-proxy's KUBE-FORWARD has it"
+                : "`sysctl -w net.netfilter.nf_conntrack_tcp_be_liberal=1` on the DUT",
+            why.empty() ? fmt::format("with it {}, without again {}",
+                                      some_of(each.seen().broken, each.seen().connects),
+                                      some_of(again->seen().broken, again->seen().connects))
+                        : why,
+            side_effect(cells, each.what())));
+        if (why.empty() && !result.cure_shown) {
             result.cure_shown = true;
             result.before_cell = first.cell.id;
             result.after_cell = each.cell.id;
@@ -123,13 +120,10 @@ void conclude_resets(const SegmentRuns& cells, const ConcludedSegments& first,
     result.headline = in_a_row(found, "; ") + ".";
     result.cause = fmt::format(
         "In {} the endpoint sends a segment from outside of the window in each connection. "
-        "conntrack "
-        "calls them INVALID ({} counted) and translates nothing of them: {} came to the client "
-        "from "
-        "the endpoint's own address, with which it has no connection, and it sent {} RSTs there. A "
-        "RST that has the number which the endpoint expects ends the connection there, and what "
-        "the "
-        "client asks next is answered with a RST: {}.",
+        "conntrack calls them INVALID ({} counted) and translates nothing of them: {} came to the "
+        "client from the endpoint's own address, with which it has no connection, and it sent {} "
+        "RSTs there. A RST that has the number which the endpoint expects ends the connection "
+        "there, and what the client asks next is answered with a RST: {}.",
         first.cell.id, seen.invalid, seen.untranslated, seen.answered, joined_text(seen));
     tell_cures(cells, first, result);
 }

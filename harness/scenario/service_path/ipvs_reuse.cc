@@ -149,10 +149,6 @@ std::vector<ReuseCell> ipvs_reuse_plan() {
     });
 }
 
-std::vector<std::string> ipvs_reuse_cells() {
-    return ids_of(ipvs_reuse_plan());
-}
-
 Result<verdict::ScenarioResult> run_ipvs_reuse(Context& context) {
     return run_cells<ReuseBench>(context, "ipvs-reuse", ipvs_reuse_plan());
 }

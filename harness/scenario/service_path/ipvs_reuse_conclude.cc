@@ -44,28 +44,26 @@ void conclude_reuse(const Reuses& cells, const ConcludedReuse& first,
     result.headline = fmt::format("{}: {}.", first.cell.id, slow_text(seen));
     result.cause = fmt::format(
         "The port of such a connect was used before, and IPVS has {} connections in TIME_WAIT. "
-        "With "
-        "conn_reuse_mode={} it ends the old connection and swallows the SYN that came for it: the "
-        "first SYN of {} connects came to the DUT and did not leave it, and TCP sent another after "
-        "1 s.",
+        "With conn_reuse_mode={} it ends the old connection and swallows the SYN that came for it: "
+        "the first SYN of {} connects came to the DUT and did not leave it, and TCP sent another "
+        "after 1 s.",
         seen.time_wait, first.what().mode, seen.swallowed);
     const ConcludedReuse* cure =
         first_of(cells, [](const auto& each) { return each.is(CellRole::kCure); });
     const ConcludedReuse* again =
         first_of(cells, [](const auto& each) { return each.what().again && shows_reuse(each); });
-    result.cure_shown = cure != nullptr && cure->passes() && again != nullptr;
+    const std::string why = not_shown(cure, again != nullptr);
+    result.cure_shown = why.empty();
     if (result.cure_shown) {
         result.before_cell = first.cell.id;
         result.after_cell = cure->cell.id;
     }
     result.cure = fmt::format(
         "{} on the DUT ({})", kReuseCure,
-        cure == nullptr    ? "not tried in this run"
-        : !cure->passes()  ? "not shown: " + cure->cell.reason
-        : again == nullptr ? "not shown: without it the failure was not seen again"
-                           : fmt::format("then none of {} connects was slow, without it again {}",
-                                         cure->seen().connects,
-                                         some_of(again->seen().slow, again->seen().connects)));
+        !why.empty() ? why
+                     : fmt::format("then none of {} connects was slow, without it again {}",
+                                   cure->seen().connects,
+                                   some_of(again->seen().slow, again->seen().connects)));
 }
 
 }  // namespace

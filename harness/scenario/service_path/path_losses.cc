@@ -101,8 +101,8 @@ OtherCause other_cause(const PathLosses& losses) {
                                           losses.for_want_of_entry())};
     }
     Clauses counted;
-    tell(counted, losses.drop, "drop rose by {}", losses.drop);
-    tell(counted, losses.insert_failed, "insert_failed by {}", losses.insert_failed);
+    tell_count(counted, losses.drop, "drop rose by {}");
+    tell_count(counted, losses.insert_failed, "insert_failed by {}");
     return {"lost", lost + (counted.empty() ? "" : " (conntrack: " + in_a_row(counted) + ")")};
 }
 

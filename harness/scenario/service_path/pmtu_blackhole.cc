@@ -90,14 +90,10 @@ class PmtuBench {
         const auto client_after = TRY(hosts_.client->counters());
         const auto router = agent::delta(router_before, router_after);
         const auto client = agent::delta(client_before, client_after);
-        const auto grown = [](const agent::CounterSet& set, const char* name) {
-            const auto at = set.find(name);
-            return at == set.end() ? 0 : at->second;
-        };
-        seen.cut = grown(router, "Ip.FragOKs");
-        seen.too_big = grown(router, "Ip.FragFails");
-        seen.icmp_sent = grown(router, "Icmp.OutDestUnreachs");
-        seen.icmp_seen = grown(client, "Icmp.InDestUnreachs");
+        seen.cut = value_in(router, "Ip.FragOKs");
+        seen.too_big = value_in(router, "Ip.FragFails");
+        seen.icmp_sent = value_in(router, "Icmp.OutDestUnreachs");
+        seen.icmp_seen = value_in(client, "Icmp.InDestUnreachs");
         seen.icmp_dropped = TRY(hosts_.lab->icmp_dropped());
         seen.fragments_dropped = TRY(hosts_.lab->fragments_dropped());
         take(watched, seen.path);
@@ -170,13 +166,8 @@ std::vector<PmtuCell> pmtu_blackhole_plan() {
     return with_roles(std::move(cells));
 }
 
-std::vector<std::string> pmtu_blackhole_cells() {
-    return ids_of(pmtu_blackhole_plan());
-}
-
 Result<verdict::ScenarioResult> run_pmtu_blackhole(Context& context) {
-    auto result = TRY(run_cells<PmtuBench>(context, "pmtu-blackhole", pmtu_blackhole_plan()));
-    return result;
+    return run_cells<PmtuBench>(context, "pmtu-blackhole", pmtu_blackhole_plan());
 }
 
 }  // namespace pathproof::scenario

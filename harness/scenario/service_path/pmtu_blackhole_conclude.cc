@@ -49,12 +49,10 @@ std::string sizes_text(const PmtuValues& seen) {
 
 std::string hop_text(const PmtuValues& seen) {
     Clauses clauses;
-    tell(clauses, seen.cut, "the router cut {} datagrams", seen.cut);
-    tell(clauses, seen.fragments_dropped, "the VTEPs discarded {} fragments",
-         seen.fragments_dropped);
-    tell(clauses, seen.too_big, "the router refused {} datagrams as too large to pass uncut",
-         seen.too_big);
-    tell(clauses, seen.icmp_dropped, "{} of its ICMP messages were filtered", seen.icmp_dropped);
+    tell_count(clauses, seen.cut, "the router cut {} datagrams");
+    tell_count(clauses, seen.fragments_dropped, "the VTEPs discarded {} fragments");
+    tell_count(clauses, seen.too_big, "the router refused {} datagrams as too large to pass uncut");
+    tell_count(clauses, seen.icmp_dropped, "{} of its ICMP messages were filtered");
     return in_a_row(clauses);
 }
 
@@ -71,7 +69,7 @@ std::string through_text(const PmtuValues& seen) {
 
 void add_measures(const PmtuCell& what, const PmtuValues& seen, verdict::Cell& cell) {
     const auto probe = [](const char* name, const char* label, bool value) {
-        return verdict::Measure{.name = name, .label = label, .value = value, .note = ""};
+        return verdict::Measure{.name = name, .label = label, .value = value};
     };
     cell.measures = {
         probe("ping", "ping", seen.ping),
@@ -117,14 +115,9 @@ std::string pmtu_cures(const Pmtus& cells, const ConcludedPmtu& first,
         {"cure.mss-clamp", fmt::format("TCPMSS --set-mss {} on the tunnel", fits - 40)}};
     Clauses lines;
     for (const PmtuCure& cure : cures) {
-        const auto* cell =
-            first_of(cells, [&](const ConcludedPmtu& each) { return each.what().id == cure.id; });
-        if (cell == nullptr) {
-            lines.push_back(cure.name + " (not tried in this run)");
-        } else if (!cell->passes()) {
-            lines.push_back(fmt::format("{} (not shown: {})", cure.name, cell->cell.reason));
-        } else if (again == nullptr) {
-            lines.push_back(cure.name + " (not shown: without it the failure was not seen again)");
+        const ConcludedPmtu* cell = by_id(cells, cure.id);
+        if (const std::string why = not_shown(cell, again != nullptr); !why.empty()) {
+            lines.push_back(fmt::format("{} ({})", cure.name, why));
         } else {
             lines.push_back(fmt::format("{} ({}; {})", cure.name, through_text(cell->seen()),
                                         sizes_text(cell->seen())));

@@ -47,11 +47,9 @@ class ExhaustionBench {
         } else if (const Status made = run(what, cell); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".failed.txt",
-                                      "flows that got no entry, and the ports in use at each",
-                                      flows_text_)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".failed.txt",
+                      "flows that got no entry, and the ports in use at each", flows_text_,
+                      cell.evidence);
         return cell;
     }
 
@@ -243,10 +241,6 @@ std::vector<ExhaustionCell> snat_exhaustion_plan() {
                      .all_ports = true,
                      .family = frame::Family::kIpv6});
     return with_roles(std::move(cells));
-}
-
-std::vector<std::string> snat_exhaustion_cells() {
-    return ids_of(snat_exhaustion_plan());
 }
 
 Result<verdict::ScenarioResult> run_snat_exhaustion(Context& context) {

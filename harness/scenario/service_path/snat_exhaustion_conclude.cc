@@ -55,11 +55,7 @@ void add_measures(const ExhaustionValues& seen, verdict::Cell& cell) {
         count_of("flows", "new flows", seen.flows, "flows"),
         count_of("failed", "of them without an entry", seen.failed(), "flows"),
         verdict::share("failed_share", "share without an entry", seen.failed(), seen.flows),
-        {.name = "expected",
-         .label = "failures computed",
-         .value = seen.expected,
-         .unit = "flows",
-         .note = ""},
+        {.name = "expected", .label = "failures computed", .value = seen.expected, .unit = "flows"},
         count_of("packets_in", "packets into the DUT", seen.path.in, "packets"),
         count_of("lost", "of them not out of it", seen.path.lost(), "packets"),
         count_of("insert_failed", "conntrack's insert_failed", seen.path.insert_failed, "packets"),
@@ -88,14 +84,9 @@ std::string port_cure(const Exhaustions& cells, verdict::ScenarioResult& result)
     const auto* again = first_of(cells, [](const ConcludedExhaustion& each) {
         return each.what().again && harmed_by_search(each);
     });
-    if (cure == nullptr) {
-        return name + " (not tried in this run)";
-    }
-    if (!cure->passes()) {
-        return fmt::format("{} (not shown: {}: {})", name, cure->cell.id, cure->cell.reason);
-    }
-    if (again == nullptr) {
-        return name + " (not shown: without it the failure was not seen again)";
+    const std::string why = not_shown(cure, again != nullptr, Naming::kCellAndReason);
+    if (!why.empty()) {
+        return fmt::format("{} ({})", name, why);
     }
     result.cure_shown = true;
     result.after_cell = cure->cell.id;
@@ -106,17 +97,16 @@ std::string port_cure(const Exhaustions& cells, verdict::ScenarioResult& result)
         portless_text(again->seen()));
 }
 
-void conclude_exhaustion(const Exhaustions& cells, verdict::ScenarioResult& result) {
+void conclude_exhaustion(const Exhaustions& cells, const ConcludedExhaustion& first,
+                         verdict::ScenarioResult& result) {
     Clauses headline;
     std::uint64_t failed = 0;
     std::uint64_t refused = 0;
     std::uint64_t free = UINT64_MAX;
-    const ConcludedExhaustion* first = nullptr;
     for (const ConcludedExhaustion& each : cells) {
-        if (!harmed_by_search(each) || (each.what().again && first != nullptr)) {
+        if (!harmed_by_search(each) || (each.what().again && &each != &first)) {
             continue;
         }
-        first = first == nullptr ? &each : first;
         headline.push_back(fmt::format("{}: {} (computed {})", each.what().label,
                                        portless_text(each.seen()), expected_text(each.seen())));
         failed += each.seen().failed();
@@ -126,16 +116,12 @@ void conclude_exhaustion(const Exhaustions& cells, verdict::ScenarioResult& resu
     result.headline = in_a_row(headline, "; ") + ".";
     result.cause = fmt::format(
         "The kernel looks for a free port in {} tries at the most, in rows from random ports on, "
-        "and "
-        "then takes one that is in use: the flow's first packet is dropped when its entry is "
+        "and then takes one that is in use: the flow's first packet is dropped when its entry is "
         "inserted. {} flows failed, insert_failed rose by {}; at least {} of {} ports of the range "
         "were free at each that failed.",
-        2 * kMostTries - kFewestTries / 2, failed, refused, free, first->seen().ports);
-    result.before_cell = first->cell.id;
+        2 * kMostTries - kFewestTries / 2, failed, refused, free, first.seen().ports);
     result.cure = port_cure(cells, result);
-    if (!result.cure_shown) {
-        result.before_cell.clear();
-    }
+    result.before_cell = result.cure_shown ? first.cell.id : "";
 }
 
 }  // namespace
@@ -210,7 +196,6 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredExhaustionCell>& meas
     verdict::Proof proof{
         .title = "Flows that got no port, by the share of the range in use",
         .columns = {"in use", "flows", "failed", "computed", "insert_failed", "drop", "ports free"},
-        .rows = {},
         .conclusion =
             "Computed from the ports in use at each flow: the share of starting points from "
             "which all of 128, 64, 32, 16 and 8 tries meet one in use."};
@@ -224,7 +209,6 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredExhaustionCell>& meas
         if (each.is(CellRole::kMatrix)) {
             chart.bars.push_back({.label = each.what().label + ", computed",
                                   .value = 100 * seen.expected / static_cast<double>(seen.flows),
-                                  .interval = {},
                                   .kind = verdict::Bar::Kind::kNeutral});
             proof.rows.push_back(
                 {each.what().label, std::to_string(seen.flows), std::to_string(seen.failed()),
@@ -233,8 +217,8 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredExhaustionCell>& meas
                  std::to_string(seen.ports - std::min(seen.ports, seen.used_after))});
         }
     }
-    const auto tell = [&](const Exhaustions& all, const auto&, auto& told) {
-        conclude_exhaustion(all, told);
+    const auto tell = [&](const Exhaustions& all, const ConcludedExhaustion& first, auto& told) {
+        conclude_exhaustion(all, first, told);
         told.proofs.push_back(std::move(proof));
     };
     conclude_from(cells, starved_of_port, first_of(cells, harmed_by_search), tell,

@@ -13,6 +13,7 @@
 
 #include "harness/lab/plan.h"
 #include "harness/scenario/device_facts.h"
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/service_path/flow_timeline.h"
@@ -100,9 +101,7 @@ class PathBench {
         auto client = hosts_.client->counters();
         auto server = hosts_.server->counters();
         auto conntrack = hosts_.dut->conntrack_stats();
-        if (!client || !server || !conntrack) {
-            return pass_on(!client ? client.error() : !server ? server.error() : conntrack.error());
-        }
+        TRY(first_error(client, server, conntrack));
         return Counters{std::move(*client), std::move(*server), std::move(*conntrack)};
     }
 
@@ -114,17 +113,14 @@ class PathBench {
                                         .most_bytes = kFrameBytes,
                                         .tcp_flags = static_cast<std::uint8_t>(flags)});
         };
-        Status ready = hosts_.lab->configure(what.path);
-        ready = ready ? hosts_.server->stop_servers() : ready;
-        ready = ready ? hosts_.server->start_closing_server({.listen = {names.server_address, port},
-                                                             .closes_first = what.closes_first})
-                      : ready;
-        ready = ready ? hosts_.dut->start_events({.protocol = IPPROTO_TCP,
-                                                  .original_destination_port = port,
-                                                  .births_only = true})
-                      : ready;
-        ready = ready ? watch(*hosts_.dut, names.dut_client_device, TH_SYN | TH_RST) : ready;
-        return ready ? watch(*hosts_.server, names.server_device, TH_SYN | TH_FIN | TH_RST) : ready;
+        TRY(hosts_.lab->configure(what.path));
+        TRY(hosts_.server->stop_servers());
+        TRY(hosts_.server->start_closing_server(
+            {.listen = {names.server_address, port}, .closes_first = what.closes_first}));
+        TRY(hosts_.dut->start_events(
+            {.protocol = IPPROTO_TCP, .original_destination_port = port, .births_only = true}));
+        TRY(watch(*hosts_.dut, names.dut_client_device, TH_SYN | TH_RST));
+        return watch(*hosts_.server, names.server_device, TH_SYN | TH_FIN | TH_RST);
     }
 
     Result<TimestampValues> run(const TimestampCell& what, MeasuredTimestampCell& cell) {
@@ -144,15 +140,7 @@ class PathBench {
         const auto arrived = hosts_.server->stop_capture();
         auto log = hosts_.dut->stop_events();
         const auto record = TRY(recorder.stop());
-        const auto error = [](const auto& result) -> const Error* {
-            return result ? nullptr : &result.error();
-        };
-        for (const Error* failed : std::initializer_list<const Error*>{
-                 error(report), error(after), error(sent), error(arrived), error(log)}) {
-            if (failed != nullptr) {
-                return pass_on(*failed);
-            }
-        }
+        TRY(first_error(report, after, sent, arrived, log));
         const auto slow = std::ranges::find_if(report->connects, [](const agent::Connect& each) {
             return each.error == 0 && each.milliseconds > kSlowConnectMs;
         });
@@ -187,10 +175,6 @@ class PathBench {
                                      const Counters& after) {
         const agent::CounterSet client = agent::delta(before.client, after.client);
         const agent::CounterSet server = agent::delta(before.server, after.server);
-        const auto grown = [](const agent::CounterSet& set, const std::string& name) {
-            const auto at = set.find(name);
-            return at == set.end() ? 0 : at->second;
-        };
         const char* paws = after.server.contains("TcpExt.PAWSTimewait") ? "TcpExt.PAWSTimewait"
                                                                         : "TcpExt.PAWSEstab";
         const auto conntrack = netfilter::delta(before.conntrack, after.conntrack);
@@ -200,10 +184,10 @@ class PathBench {
                                                          report.connects.front().start_ns) /
                                          1e9;
         TimestampValues seen{
-            .paws = grown(server, paws),
-            .client_resets = grown(client, "Tcp.OutRsts"),
-            .syn_retransmits = grown(client, "TcpExt.TCPSynRetrans"),
-            .listen_overflows = grown(server, "TcpExt.ListenOverflows"),
+            .paws = value_in(server, paws),
+            .client_resets = value_in(client, "Tcp.OutRsts"),
+            .syn_retransmits = value_in(client, "TcpExt.TCPSynRetrans"),
+            .listen_overflows = value_in(server, "TcpExt.ListenOverflows"),
             .insert_failed = netfilter::total(conntrack, "insert_failed"),
             .drop = netfilter::total(conntrack, "drop"),
             .seconds = report.seconds,
@@ -244,11 +228,8 @@ class PathBench {
                 syn.fate == SynFate::kTimestamp ? "tsval" : "sequence", syn.last, syn.own,
                 syn.named ? "names" : "unknown");
         }
-        auto kept = keep_evidence(context_.options.out_dir, cell.what.id + ".refused-syns.txt",
-                                  "every SYN that a TIME_WAIT refused, a line each", lines);
-        if (kept) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, cell.what.id + ".refused-syns.txt",
+                      "every SYN that a TIME_WAIT refused, a line each", lines, cell.evidence);
     }
 
     Context& context_;
@@ -294,10 +275,6 @@ std::vector<TimestampCell> timestamp_cells() {
     cells[8].path.timestamps = 0;
     cells[9].path.timestamps = 2;
     return cells;
-}
-
-std::vector<std::string> snat_timestamps_cells() {
-    return ids_of(timestamp_cells());
 }
 
 Result<verdict::ScenarioResult> run_snat_timestamps(Context& context) {

@@ -1,6 +1,7 @@
 // What is said of snat-timestamps: each clause from a value that is not zero.
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "harness/scenario/measures.h"
 #include "harness/scenario/service_path/snat_timestamps.h"
@@ -63,45 +64,39 @@ std::string ports_text(const TimestampCell& what) {
 std::string harmed_text(const TimestampValues& seen) {
     const SynFindings& found = seen.found;
     Clauses clauses;
-    tell(clauses, found.slow, "{} took more than 0.5 s (the longest {:.2f} s)", found.slow,
-         found.slowest_ms / 1000);
-    tell(clauses, found.failed, "{} failed", found.failed);
+    tell_count(clauses, found.slow, "{} took more than 0.5 s (the longest {:.2f} s)",
+               found.slowest_ms / 1000);
+    tell_count(clauses, found.failed, "{} failed");
     return fmt::format("of {} connects {}", found.connects, in_a_row(clauses));
 }
 
 Clauses reasons(const TimestampValues& seen) {
     const SynFindings& found = seen.found;
     Clauses conntrack;
-    tell(conntrack, seen.insert_failed, "insert_failed {}", seen.insert_failed);
-    tell(conntrack, seen.drop, "drop {}", seen.drop);
+    tell_count(conntrack, seen.insert_failed, "insert_failed {}");
+    tell_count(conntrack, seen.drop, "drop {}");
     Clauses clauses;
-    tell(clauses, found.harmed_by(SynFate::kTimestamp),
-         "{} as their SYN met a TIME_WAIT of its 4-tuple with a later timestamp",
-         found.harmed_by(SynFate::kTimestamp));
-    tell(clauses, found.harmed_by(SynFate::kSequence),
-         "{} as their SYN met a TIME_WAIT of its 4-tuple with a later sequence number",
-         found.harmed_by(SynFate::kSequence));
-    tell(clauses, found.harmed_by(SynFate::kLost),
-         "{} as their SYN left the client and did not reach the server{}",
-         found.harmed_by(SynFate::kLost),
-         conntrack.empty() ? "" : " (conntrack: " + in_a_row(conntrack) + ")");
-    tell(clauses, found.harmed_by(SynFate::kUnanswered),
-         "{} as the server had their SYN and did not answer in time{}",
-         found.harmed_by(SynFate::kUnanswered),
-         seen.listen_overflows == 0
-             ? ""
-             : fmt::format(" (ListenOverflows rose by {})", seen.listen_overflows));
-    tell(clauses, found.unexplained, "{} unexplained", found.unexplained);
+    tell_count(clauses, found.harmed_by(SynFate::kTimestamp),
+               "{} as their SYN met a TIME_WAIT of its 4-tuple with a later timestamp");
+    tell_count(clauses, found.harmed_by(SynFate::kSequence),
+               "{} as their SYN met a TIME_WAIT of its 4-tuple with a later sequence number");
+    tell_count(clauses, found.harmed_by(SynFate::kLost),
+               "{} as their SYN left the client and did not reach the server{}",
+               conntrack.empty() ? "" : " (conntrack: " + in_a_row(conntrack) + ")");
+    tell_count(clauses, found.harmed_by(SynFate::kUnanswered),
+               "{} as the server had their SYN and did not answer in time{}",
+               seen.listen_overflows == 0
+                   ? ""
+                   : fmt::format(" (ListenOverflows rose by {})", seen.listen_overflows));
+    tell_count(clauses, found.unexplained, "{} unexplained");
     return clauses;
 }
 
 std::string refused_text(const TimestampValues& seen) {
     const SynFindings& found = seen.found;
     Clauses clauses;
-    tell(clauses, found.count(SynFate::kTimestamp), "{} by their timestamp",
-         found.count(SynFate::kTimestamp));
-    tell(clauses, found.count(SynFate::kSequence), "{} by their sequence number",
-         found.count(SynFate::kSequence));
+    tell_count(clauses, found.count(SynFate::kTimestamp), "{} by their timestamp");
+    tell_count(clauses, found.count(SynFate::kSequence), "{} by their sequence number");
     return fmt::format("{} SYNs met a TIME_WAIT of their 4-tuple, which refused {}", found.met,
                        in_a_row(clauses));
 }
@@ -186,10 +181,6 @@ bool harmed(const ConcludedPath& each) {
 // "25 of 450"
 std::string slow_of(const ConcludedPath& each) {
     return some_of(each.seen().found.all_harmed(), each.seen().found.connects);
-}
-
-const ConcludedPath* by_id(const Paths& cells, const std::string& id) {
-    return first_of(cells, [&](const ConcludedPath& each) { return each.cell.id == id; });
 }
 
 // The cure of cells with this range.
@@ -290,22 +281,18 @@ struct PathCure {
 PathCure cure_of(const Paths& cells, const ConcludedPath& first) {
     const std::string name = "`sysctl -w net.ipv4.tcp_timestamps=2` on the clients";
     const ConcludedPath* cure = cure_for(cells, first.what().full_range);
-    if (cure == nullptr) {
-        return {false, name + " (not tried in this run)"};
-    }
-    if (!cure->passes()) {
-        return {false,
-                fmt::format("{} (not shown: {}: {})", name, cure->cell.id, cure->cell.reason)};
+    const ConcludedPath* again = first_of(cells, [](const ConcludedPath& each) {
+        return each.what().again && refusals(each.seen()) != 0;
+    });
+    const std::string why =
+        not_shown(cure, first.what().full_range || again != nullptr, Naming::kCellAndReason);
+    if (!why.empty()) {
+        return {false, fmt::format("{} ({})", name, why)};
     }
     const std::string with = fmt::format("with it {} slow although {} SYNs met a TIME_WAIT",
                                          slow_of(*cure), cure->seen().found.met);
     if (first.what().full_range) {
         return {true, fmt::format("{} ({}, without it {})", name, with, slow_of(first))};
-    }
-    const ConcludedPath* again =
-        first_of(cells, [](const ConcludedPath& each) { return each.what().again; });
-    if (again == nullptr || refusals(again->seen()) == 0) {
-        return {false, name + " (not shown: without it the failure was not seen again)"};
     }
     return {true, fmt::format("{} ({}, without it again {} and {} SYNs refused)", name, with,
                               slow_of(*again), refusals(again->seen()))};
@@ -320,9 +307,8 @@ void explain_shares(const Paths& cells, verdict::ScenarioResult& result) {
         result.explanation.push_back(fmt::format(
             "{}: at {:.0f} connects/s {} SYNs were given a port whose 4-tuple was in TIME_WAIT. "
             "Computed from the 4-tuples in TIME_WAIT at each draw: {:.0f} +- {:.0f}. Ports that "
-            "are "
-            "in conntrack's table are not drawn; those whose entry went with the next connect of "
-            "their client port are, as long as the server keeps their TIME_WAIT (60 s).",
+            "are in conntrack's table are not drawn; those whose entry went with the next connect "
+            "of their client port are, as long as the server keeps their TIME_WAIT (60 s).",
             full->cell.id, full->seen().per_second, found.drawn_met, found.expected_met, spread));
     }
     const ConcludedPath* none = by_id(cells, "full-range.timestamps-0");
@@ -346,10 +332,7 @@ void add_stories(const ConcludedPath& each, verdict::ScenarioResult& result) {
                              std::min(refused.size(), kMostStories), refused.size()),
         .columns = {"port after NAT", "port before NAT", "TIME_WAIT left by", "compared", "last",
                     "SYN's", "conntrack"}};
-    for (const RefusedSyn& syn : refused) {
-        if (proof.rows.size() == kMostStories) {
-            break;
-        }
+    for (const RefusedSyn& syn : refused | std::views::take(kMostStories)) {
         proof.rows.push_back({std::to_string(syn.port), std::to_string(syn.port_before_nat),
                               std::to_string(syn.left_by),
                               syn.fate == SynFate::kTimestamp ? "TSval" : "sequence number",
@@ -368,11 +351,12 @@ void conclude_failure(const Paths& cells, const Clauses& hindered,
                       verdict::ScenarioResult& result) {
     bool any_harmed = false;
     bool cured = true;
-    const ConcludedPath* exposed = nullptr;
+    const bool exposed = first_in_matrix(cells, [](const ConcludedPath& each) {
+                             return refusals(each.seen()) != 0;
+                         }) != nullptr;
     for (const bool full_range : {false, true}) {
-        const ConcludedPath* first = first_of(cells, [&](const ConcludedPath& each) {
-            return each.what().role == CellRole::kMatrix && each.what().full_range == full_range &&
-                   harmed(each);
+        const ConcludedPath* first = first_in_matrix(cells, [&](const ConcludedPath& each) {
+            return each.what().full_range == full_range && harmed(each);
         });
         if (first == nullptr || !hindered.empty()) {
             continue;
@@ -387,15 +371,10 @@ void conclude_failure(const Paths& cells, const Clauses& hindered,
             result.after_cell = cure_for(cells, full_range)->cell.id;
         }
     }
-    for (const ConcludedPath& each : cells) {
-        if (each.what().role == CellRole::kMatrix && refusals(each.seen()) != 0) {
-            exposed = &each;
-        }
-    }
     result.cure_shown = any_harmed && cured;
     if (!hindered.empty()) {
         result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (any_harmed || exposed != nullptr) {
+    } else if (any_harmed || exposed) {
         result.verdict =
             any_harmed ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
         result.headline = found_text(cells);

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <map>
 
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/service_path/flow_timeline.h"
@@ -78,10 +79,8 @@ class EndpointBench {
             const bool lacks = made.error().code == ErrorCode::kKernelLacks;
             (lacks ? cell.seen.lacks : cell.seen.objections.emplace_back()) = made.error().message;
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".failed-connects.txt",
-                                      "every connect that failed, a line each", lines)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".failed-connects.txt",
+                      "every connect that failed, a line each", lines, cell.evidence);
         return cell;
     }
 
@@ -121,9 +120,7 @@ class EndpointBench {
         const auto log = hosts_.dut->stop_events();
         const auto record = TRY(recorder.stop());
         const auto hits = hosts_.lab->endpoint_hits(options);
-        if (!report || !log || !hits) {
-            return pass_on(!report ? report.error() : !log ? log.error() : hits.error());
-        }
+        TRY(first_error(report, log, hits));
         if (log->overruns != 0) {
             seen.objections.push_back(
                 fmt::format("the conntrack listener lost events {} times", log->overruns));
@@ -228,10 +225,6 @@ std::vector<EndpointCell> endpoint_cells() {
         cell.family = has("ipv6.") ? Family::kIpv6 : Family::kIpv4;
     }
     return cells;
-}
-
-std::vector<std::string> stale_endpoint_cells() {
-    return ids_of(endpoint_cells());
 }
 
 Result<verdict::ScenarioResult> run_stale_endpoint(Context& context) {

@@ -51,31 +51,23 @@ std::uint64_t dead_flows(const EndpointValues& seen) {
 
 std::string failed_text(const EndpointValues& seen) {
     Clauses ends;
-    tell(ends, seen.count(ConnectEnd::kRefused), "{} refused", seen.count(ConnectEnd::kRefused));
-    tell(ends, seen.count(ConnectEnd::kTimedOut), "{} timed out",
-         seen.count(ConnectEnd::kTimedOut));
-    tell(ends, seen.count(ConnectEnd::kUnreachable), "{} unreachable",
-         seen.count(ConnectEnd::kUnreachable));
-    tell(ends, seen.count(ConnectEnd::kStranger), "{} answered by a stranger",
-         seen.count(ConnectEnd::kStranger));
-    tell(ends, seen.count(ConnectEnd::kOther), "{} with another error",
-         seen.count(ConnectEnd::kOther));
-    tell(ends, seen.count(ConnectEnd::kNothing), "{} connected and told nothing in time",
-         seen.count(ConnectEnd::kNothing));
+    tell_count(ends, seen.count(ConnectEnd::kRefused), "{} refused");
+    tell_count(ends, seen.count(ConnectEnd::kTimedOut), "{} timed out");
+    tell_count(ends, seen.count(ConnectEnd::kUnreachable), "{} unreachable");
+    tell_count(ends, seen.count(ConnectEnd::kStranger), "{} answered by a stranger");
+    tell_count(ends, seen.count(ConnectEnd::kOther), "{} with another error");
+    tell_count(ends, seen.count(ConnectEnd::kNothing), "{} connected and told nothing in time");
     return fmt::format("{} connects failed{}", some_of(seen.failed(), seen.connects()),
                        ends.empty() ? "" : " (" + in_a_row(ends) + ")");
 }
 
 std::string joined_text(const EndpointValues& seen) {
     Clauses clauses;
-    tell(clauses, seen.by_entry(), "{} by conntrack's entry or event to a dead endpoint",
-         seen.by_entry());
-    tell(clauses, seen.by_counter(),
-         "{} by the count of a dead endpoint's rule, for which conntrack has no entry",
-         seen.by_counter());
-    tell(clauses, seen.at_serving(), "{} although conntrack names an endpoint that serves",
-         seen.at_serving());
-    tell(clauses, seen.unexplained(), "{} unexplained", seen.unexplained());
+    tell_count(clauses, seen.by_entry(), "{} by conntrack's entry or event to a dead endpoint");
+    tell_count(clauses, seen.by_counter(),
+               "{} by the count of a dead endpoint's rule, for which conntrack has no entry");
+    tell_count(clauses, seen.at_serving(), "{} although conntrack names an endpoint that serves");
+    tell_count(clauses, seen.unexplained(), "{} unexplained");
     return in_a_row(clauses);
 }
 
@@ -99,11 +91,9 @@ void tell_cure(const EndpointRuns& cells, const ConcludedEndpoints& first,
         "have the node's proxy write the service's rules anew, of the endpoints that serve";
     result.cure_shown = cure != nullptr && cure->passes() && again != nullptr;
     if (!result.cure_shown) {
-        result.cure =
-            fmt::format("{} ({})", name,
-                        cure == nullptr  ? "such rules were not tried in this run"
-                        : cure->passes() ? "not shown: without it the failure was not seen again"
-                                         : "not shown: " + cure->cell.reason);
+        result.cure = fmt::format("{} ({})", name,
+                                  cure == nullptr ? "such rules were not tried in this run"
+                                                  : not_shown(cure, again != nullptr));
         return;
     }
     result.before_cell = first.cell.id;
@@ -148,9 +138,9 @@ void conclude_found(const EndpointRuns& cells, const ConcludedEndpoints& first,
         seen.connects(), static_cast<double>(what.dead.size()) / static_cast<double>(what.named()));
     result.headline = in_a_row(found, "; ") + ".";
     Clauses joined;
-    tell(joined, by_entry, "{} by conntrack's entry or event", by_entry);
-    tell(joined, by_counter, "{} by the counter of the rule, for which conntrack has no entry",
-         by_counter);
+    tell_count(joined, by_entry, "{} by conntrack's entry or event");
+    tell_count(joined, by_counter,
+               "{} by the counter of the rule, for which conntrack has no entry");
     result.cause = fmt::format(
         "The service's rules give each new connection one of the endpoints that they name, whether "
         "or not it lives. In {} they name {}, of which {} are dead: {} of {} connects must fail "

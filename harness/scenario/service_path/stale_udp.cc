@@ -17,6 +17,7 @@
 
 #include "dataplane/frame/view.h"
 #include "harness/process/json_text.h"
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/service_path/flow_timeline.h"
@@ -59,11 +60,9 @@ class StaleUdpBench {
         } else if (const Status made = run(what, cell); !made) {
             cell.seen.objections.push_back(made.error().message);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".entries.json",
-                                      "conntrack's entries of the service at the end (JSON lines)",
-                                      entries_text_)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".entries.json",
+                      "conntrack's entries of the service at the end (JSON lines)", entries_text_,
+                      cell.evidence);
         return cell;
     }
 
@@ -103,9 +102,7 @@ class StaleUdpBench {
         TRY(hosts_.server->start_capture({.device = names.server_device}));
         const Status sent = send(*hosts_.client, names, port, datagrams);
         const auto capture = hosts_.server->stop_capture();
-        if (!sent || !capture) {
-            return pass_on(sent ? capture.error() : sent.error());
-        }
+        TRY(first_error(sent, capture));
         std::vector<std::uint64_t> at(names.endpoints.size());
         for (const agent::CapturedFrame& frame : capture->frames) {
             const frame::PacketView view =
@@ -174,15 +171,7 @@ class StaleUdpBench {
         const auto other = what.then == AfterChange::kForgets
                                ? entry_of(names, bystander)
                                : Result<std::optional<netfilter::Entry>>(std::nullopt);
-        const auto error = [](const auto& result) -> const Error* {
-            return result ? nullptr : &result.error();
-        };
-        for (const Error* failed : std::initializer_list<const Error*>{
-                 error(hits_before), error(after), error(entry), error(hits), error(other)}) {
-            if (failed != nullptr) {
-                return pass_on(*failed);
-            }
-        }
+        TRY(first_error(hits_before, after, entry, hits, other));
         const auto record = TRY(recorder.stop());
         cell.timeline = flow_timeline(what.id + ": the flow after the rules were changed", record,
                                       {IPPROTO_UDP, {names.client_address, own}});
@@ -259,10 +248,6 @@ std::vector<StaleUdpCell> stale_udp_plan() {
          .again = true,
          .proxy = kIpvs},
     });
-}
-
-std::vector<std::string> stale_udp_cells() {
-    return ids_of(stale_udp_plan());
 }
 
 Result<verdict::ScenarioResult> run_stale_udp(Context& context) {

@@ -99,12 +99,9 @@ TriedCure tried_cure(const Stales& cells, bool by_ipvs) {
                              : cure == nullptr || cure->seen().cure_command.empty()
                                  ? "delete the flow's entry"
                                  : "`" + cure->seen().cure_command + "`";
-    if (cure == nullptr || !cure->passes() || again == nullptr) {
-        return {.text = fmt::format("{} ({})", name,
-                                    cure == nullptr ? "not tried in this run"
-                                    : cure->passes()
-                                        ? "not shown: without it the failure was not seen again"
-                                        : "not shown: " + cure->cell.reason)};
+    const std::string why = not_shown(cure, again != nullptr);
+    if (!why.empty()) {
+        return {.text = fmt::format("{} ({})", name, why)};
     }
     const StaleUdpValues& seen = cure->seen();
     const std::string then = fmt::format("{} datagrams reached the endpoint that serves",

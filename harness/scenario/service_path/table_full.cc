@@ -63,10 +63,8 @@ class TableBench {
         for (const Eviction& each : cell.seen.evicted) {
             evicted += fmt::format("{} (before {})\n", each.flow, each.before);
         }
-        if (auto kept = keep_evidence(context_.options.out_dir, what.id + ".evicted.txt",
-                                      "entries that went while new flows came", evicted)) {
-            cell.evidence = std::move(*kept);
-        }
+        keep_evidence(context_.options.out_dir, what.id + ".evicted.txt",
+                      "entries that went while new flows came", evicted, cell.evidence);
         return cell;
     }
 
@@ -211,13 +209,8 @@ std::vector<TableCell> table_full_plan() {
     });
 }
 
-std::vector<std::string> table_full_cells() {
-    return ids_of(table_full_plan());
-}
-
 Result<verdict::ScenarioResult> run_table_full(Context& context) {
-    auto result = TRY(run_cells<TableBench>(context, "table-full", table_full_plan()));
-    return result;
+    return run_cells<TableBench>(context, "table-full", table_full_plan());
 }
 
 }  // namespace pathproof::scenario

@@ -1,4 +1,6 @@
 // What is said of table-full: each clause from a value that is not zero.
+#include <ranges>
+
 #include "harness/scenario/measures.h"
 #include "harness/scenario/service_path/table_full.h"
 
@@ -88,15 +90,11 @@ TableCure table_cure(const Tables& cells, bool assured) {
     const ConcludedTable* again = first_of(cells, [](const ConcludedTable& each) {
         return each.what().again && harmed_by_table(each);
     });
-    if (cure == nullptr) {
-        return {false, "delete entries that nobody uses (not tried in this run)", ""};
-    }
-    const std::string name = "`" + cure->seen().cure_command + "`";
-    if (!cure->passes()) {
-        return {false, fmt::format("{} (not shown: {})", name, cure->cell.reason), ""};
-    }
-    if (assured && again == nullptr) {
-        return {false, name + " (not shown: without it the failure was not seen again)", ""};
+    const std::string name =
+        cure == nullptr ? "delete entries that nobody uses" : "`" + cure->seen().cure_command + "`";
+    const std::string why = not_shown(cure, !assured || again != nullptr);
+    if (!why.empty()) {
+        return {false, fmt::format("{} ({})", name, why), ""};
     }
     return {
         true,
@@ -107,7 +105,8 @@ TableCure table_cure(const Tables& cells, bool assured) {
         cure->cell.id};
 }
 
-void conclude_full_table(const Tables& cells, verdict::ScenarioResult& result) {
+void conclude_full_table(const Tables& cells, const ConcludedTable& /*first*/,
+                         verdict::ScenarioResult& result) {
     result.cure_shown = true;
     Clauses headline;
     Clauses cause;
@@ -156,10 +155,7 @@ void add_proof(const ConcludedTable& each, verdict::ScenarioResult& result) {
         .title = fmt::format("{}: {} of {} entries that went", each.cell.id,
                              std::min(seen.evicted.size(), kMostEvictions), seen.evicted.size()),
         .columns = {"evicted", "the entry that was made next"}};
-    for (const Eviction& eviction : seen.evicted) {
-        if (proof.rows.size() == kMostEvictions) {
-            break;
-        }
+    for (const Eviction& eviction : seen.evicted | std::views::take(kMostEvictions)) {
         proof.rows.push_back(
             {eviction.flow, eviction.before.empty() ? "none was seen" : eviction.before});
     }
@@ -227,10 +223,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredTableCell>& measured)
                 harm_bar(each.what().label, each.seen().failed(), each.seen().flows));
         }
     }
-    const auto tell = [](const Tables& all, const auto&, auto& told) {
-        conclude_full_table(all, told);
-    };
-    conclude_from(cells, want_of_room, first_of(cells, harmed_by_table), tell,
+    conclude_from(cells, want_of_room, first_of(cells, harmed_by_table), conclude_full_table,
                   "New flows got through, and no entry of another flow was evicted for them.",
                   result);
     finish(std::move(cells), std::move(chart), result);

@@ -17,11 +17,6 @@ constexpr std::uint64_t kTransferBytes = 1'000'000;
 // A SYN is sent again after 1 s: each probe that fails had two packets or more to fail with.
 constexpr std::chrono::milliseconds kProbeTimeout{2000};
 
-std::uint64_t value_in(const agent::CounterSet& set, const std::string& counter) {
-    const auto found = set.find(counter);
-    return found == set.end() ? 0 : found->second;
-}
-
 std::uint64_t state_at(const softnic::WireReport& wire, judge::Layer layer,
                        judge::ChecksumState state) {
     const std::size_t row = judge::index_of(layer);
@@ -207,9 +202,7 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
     const std::string evidence = evidence_path(context_.options.out_dir, id + ".pcapng");
     const auto wire = TRY(tester_->stop_wire(evidence));
     for (const auto& outcome : outcomes) {
-        if (!outcome) {
-            return pass_on(outcome.error());
-        }
+        TRY(outcome);
     }
     const auto after = TRY(read());
     OverlayObservation seen{.facts = {.id = id, .point = point},

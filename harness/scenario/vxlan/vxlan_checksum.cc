@@ -48,7 +48,7 @@ std::vector<OverlayPoint> broken_wire_points() {
     return points;
 }
 
-Status keep_failure(const Context& context, OverlayObservation& seen) {
+void keep_failure(const Context& context, OverlayObservation& seen) {
     OverlayFacts& cell = seen.facts;
     std::string conntrack;
     for (const netfilter::Entry& entry : seen.nat_entries) {
@@ -68,10 +68,8 @@ Status keep_failure(const Context& context, OverlayObservation& seen) {
                      "conntrack entries of the tunnel's flows, both nodes (JSON lines)", conntrack},
           {".counters.txt", "snmp, netstat and device counters that changed, as deltas",
            counters}}) {
-        const auto kept = TRY(keep_evidence(out, cell.id + suffix, description, content));
-        cell.evidence.insert(cell.evidence.end(), kept.begin(), kept.end());
+        keep_evidence(out, cell.id + suffix, description, content, cell.evidence);
     }
-    return {};
 }
 
 // Measures one point without setting it, under `id`.
@@ -81,7 +79,7 @@ Status measure(Context& context, OverlayBench& bench, const OverlayPoint& point,
     auto seen = TRY(bench.observe(point, id));
     const Cell cell = judge_overlay(seen.facts);
     if (cell.verdict != CellVerdict::kPass || seen.facts.bad_frames != 0) {
-        TRY(keep_failure(context, seen));
+        keep_failure(context, seen);
     }
     context.measured.add(judge_overlay(seen.facts));  // with its evidence
     measured.push_back(std::move(seen.facts));

@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 
+#include "harness/scenario/concluded.h"
 #include "harness/scenario/measures.h"
 
 namespace pathproof::scenario {
@@ -94,11 +96,7 @@ std::vector<Found> other_causes(const OverlayFacts& facts) {
 
 std::string join_words(const std::vector<Found>& found, std::string Found::*part,
                        const char* between) {
-    std::string text;
-    for (const Found& one : found) {
-        text += (text.empty() ? "" : between) + one.*part;
-    }
-    return text;
+    return fmt::format("{}", fmt::join(found | std::views::transform(part), between));
 }
 
 std::vector<Found> causes_of(const OverlayFacts& facts) {
@@ -117,20 +115,20 @@ std::vector<Found> causes_of(const OverlayFacts& facts) {
 }
 
 std::string survivors(const OverlayFacts& facts) {
-    std::string alive;
-    std::string dead;
+    Clauses alive;
+    Clauses dead;
     for (const auto& [probe, word] : {std::pair{&facts.ping, "ping"},
                                       {&facts.dns_udp, "DNS over UDP"},
                                       {&facts.dns_tcp, "DNS over TCP"},
                                       {&facts.transfer, "the TCP transfer"}}) {
-        std::string& list = probe->ok ? alive : dead;
-        list += (list.empty() ? "" : ", ") + std::string(word);
+        (probe->ok ? alive : dead).push_back(word);
     }
     if (dead.empty()) {
         return "every probe works";
     }
-    return (alive.empty() ? "nothing works" : alive + (alive == "ping" ? " works" : " work")) +
-           "; failing: " + dead;
+    const char* works = alive == Clauses{"ping"} ? " works" : " work";
+    return (alive.empty() ? "nothing works" : in_a_row(alive) + works) +
+           "; failing: " + in_a_row(dead);
 }
 
 // Frames with a wrong checksum that was joined to nothing, those not kept included; else, where a
@@ -174,7 +172,7 @@ std::string missing_stimulus(const OverlayFacts& facts) {
 
 verdict::Measure probe_measure(const char* name, const char* label,
                                const agent::ProbeResult& probe) {
-    return {.name = name, .label = label, .value = probe.ok, .unit = "", .note = probe.outcome};
+    return {.name = name, .label = label, .value = probe.ok, .note = probe.outcome};
 }
 
 std::vector<verdict::Measure> measures_of(const OverlayFacts& facts) {
@@ -223,7 +221,6 @@ std::vector<verdict::Measure> measures_of(const OverlayFacts& facts) {
         measures.push_back({.name = "drops",
                             .label = "kernel drops",
                             .value = nullptr,
-                            .unit = "",
                             .note = facts.drops_unknown});
     }
     for (const auto& [reason, packets] : facts.drops) {
@@ -255,13 +252,11 @@ void judge_demonstration(const OverlayFacts& facts, Cell& cell) {
 }
 
 const Cell* cell_named(const std::vector<Cell>& cells, const std::string& id) {
-    const auto found = std::ranges::find(cells, id, &Cell::id);
-    return found == cells.end() ? nullptr : &*found;
+    return first_of(cells, [&](const Cell& cell) { return cell.id == id; });
 }
 
 const Cell* first_with(const std::vector<Cell>& cells, CellVerdict verdict) {
-    const auto found = std::ranges::find(cells, verdict, &Cell::verdict);
-    return found == cells.end() ? nullptr : &*found;
+    return first_of(cells, [&](const Cell& cell) { return cell.verdict == verdict; });
 }
 
 bool passed(const std::vector<Cell>& cells, const OverlayPoint& point) {
@@ -288,9 +283,7 @@ verdict::Proof packet_proof(const join::ChecksumFindings& findings) {
             "Packet by packet: the wrong outer checksum beside the right one for the source port "
             "before NAT",
         .columns = {"on the wire (after NAT)", "carries", "checksum on the wire", "right value",
-                    "conntrack's original tuple", "right value for that tuple", "equal"},
-        .rows = {},
-        .conclusion = ""};
+                    "conntrack's original tuple", "right value for that tuple", "equal"}};
     std::uint64_t equal = 0;
     std::uint64_t looked_at = 0;
     for (const join::ChecksumProof& each : findings.proofs) {
@@ -447,7 +440,6 @@ Cell judge_overlay(const OverlayFacts& facts) {
               .toggles = facts.point.toggles(),
               .role = role_of(facts),
               .verdict = CellVerdict::kPass,
-              .reason = "",
               .cause = join_words(found, &Found::word, "+"),
               .measures = measures_of(facts),
               .evidence = facts.evidence};

@@ -1,0 +1,16 @@
+// Of what was all begun and all has to be ended, whatever became of the rest: the first error.
+#pragma once
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::scenario {
+
+// TRY(first_error(report, capture, log));
+template <typename... Results>
+Status first_error(const Results&... results) {
+    const Error* first = nullptr;
+    ((first = first == nullptr && !results ? &results.error() : first), ...);
+    return first == nullptr ? Status() : Status(pass_on(*first));
+}
+
+}  // namespace pathproof::scenario
