@@ -76,10 +76,7 @@ bool bad_transport(const RxCase& at, const Target& target) {
 // The receiver mends the checksum of a wrong payload and passes it on as good.
 void heal(RxCase& at, const Target& target) {
     const Site site = *transport_site(*target.packet);
-    const auto stripped = static_cast<std::uint32_t>(at.wire.size() - at.result.bytes.size());
-    Site moved = site;
-    moved.at -= stripped;
-    set_value(at.result.bytes, moved, right_value(at.wire, *target.packet, site));
+    set_value(at.result.bytes, site, right_value(at.wire, *target.packet, site));
     Target transport = target;
     transport.field = FaultField::kL4;
     set_claim(at.result.verdict, transport, RxClaim::kGood);
