@@ -26,10 +26,8 @@ RxClaim network_claim(Bytes frame, const PacketPlace& packet) {
 
 RxClaim transport_claim(Bytes frame, const PacketPlace& packet) {
     const auto site = transport_site(packet);
-    if (!site || packet.fragment != FragmentKind::kWhole || !packet.destination_known) {
-        return RxClaim::kUnknown;
-    }
-    if (site->kind == SiteKind::kUdp && value_at(frame, *site) == 0) {
+    if (!site || packet.fragment != FragmentKind::kWhole || !packet.destination_known ||
+        is_off(frame, *site)) {
         return RxClaim::kUnknown;
     }
     return claim(frame, packet, *site);
