@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "dataplane/port/extended_counters.h"
+#include "dataplane/port/link_speed.h"
 #include "dataplane/port/numa.h"
 #include "dataplane/port/rate_limit.h"
 #include "dataplane/port/rss.h"
