@@ -25,12 +25,6 @@ std::vector<FaultScore> score_all(std::span<const FaultModel> models, const Mate
     return scores;
 }
 
-// Pairs need names, not every combination of values.
-Result<Material> material_for_pairs(const CalibrationOptions& options) {
-    return make_material(
-        {.strength = matrix::Strength::kPairs, .seed = options.seed, .probes = options.probes});
-}
-
 std::string mechanism_of(const std::string& text) {
     const auto fault = softnic::parse_fault(text);
     return fault ? std::string(softnic::mechanism_name(*fault)) : text;
@@ -117,11 +111,10 @@ std::map<std::pair<std::string, std::string>, std::uint64_t> CalibrationResult::
 
 std::vector<std::string> CalibrationResult::failures() const {
     std::vector<std::string> failures;
-    for (const FaultScore& score : faults) {
-        add_failures(score, failures);
-    }
-    for (const FaultScore& score : open_world) {
-        add_failures(score, failures);
+    for (const std::vector<FaultScore>* scores : {&faults, &open_world}) {
+        for (const FaultScore& score : *scores) {
+            add_failures(score, failures);
+        }
     }
     for (const PairScore& pair : pairs) {
         add_failures(pair, failures);
@@ -148,22 +141,21 @@ std::vector<std::string> CalibrationResult::failures() const {
 
 Result<CalibrationResult> calibrate(const CalibrationOptions& options) {
     const auto start = std::chrono::steady_clock::now();
-    const Result<Material> material = make_material(
-        {.strength = options.strength, .seed = options.seed, .probes = options.probes});
-    const Result<Material> small = material_for_pairs(options);
-    if (!material || !small) {
-        return pass_on(material ? small.error() : material.error());
-    }
+    const Material material = TRY(make_material(
+        {.strength = options.strength, .seed = options.seed, .probes = options.probes}));
+    // Pairs need names, not every combination of values.
+    const Material small = TRY(make_material(
+        {.strength = matrix::Strength::kPairs, .seed = options.seed, .probes = options.probes}));
     CalibrationResult result{.options = options};
-    result.send_rows = material->send.size();
-    result.receive_rows = material->receive.size();
-    result.feasible_tuples = material->feasible_tuples;
-    result.faults = score_all(softnic::fault_models(), *material, options);
-    result.open_world = score_all(softnic::open_world_models(), *material, options);
-    result.pairs = score_pairs(*small, options.seed, options.workers, options.pair_step);
-    result.mutants = score_mutants(*small);
+    result.send_rows = material.send.size();
+    result.receive_rows = material.receive.size();
+    result.feasible_tuples = material.feasible_tuples;
+    result.faults = score_all(softnic::fault_models(), material, options);
+    result.open_world = score_all(softnic::open_world_models(), material, options);
+    result.pairs = score_pairs(small, options.seed, options.workers, options.pair_step);
+    result.mutants = score_mutants(small);
     const HealthyRun healthy = TRY(run_healthy(
-        *material, {options.healthy_frames, options.seed, options.workers, options.mistake}));
+        material, {options.healthy_frames, options.seed, options.workers, options.mistake}));
     result.healthy = healthy;
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

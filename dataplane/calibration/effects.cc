@@ -12,13 +12,6 @@ namespace {
 using softnic::FaultEffect;
 using softnic::RxClaim;
 
-softnic::Fault always(const softnic::Fault& fault) {
-    softnic::Fault certain = fault;
-    certain.rate = 1;
-    certain.after = 0;
-    return certain;
-}
-
 void put_back(FrameBytes& frame, const FrameBytes& healthy, std::size_t at, std::size_t size) {
     std::copy_n(healthy.begin() + static_cast<std::ptrdiff_t>(at), size,
                 frame.begin() + static_cast<std::ptrdiff_t>(at));
@@ -47,7 +40,7 @@ bool is_allowed(const softnic::Fault& fault, const SendRow& row, const SentProbe
     if (row.row.segmentation != matrix::Segmentation::kTcpMangledId) {
         return false;
     }
-    softnic::SoftNic nic(row.nic, {always(fault)});
+    softnic::SoftNic nic(row.nic, {softnic::at_full_rate(fault)});
     softnic::TxResult sent;
     nic.transmit(probe.frames[frame], sent);
     const std::vector<FrameBytes>& healthy = probe.healthy[frame];
@@ -74,7 +67,7 @@ bool is_true(RxClaim claim, judge::RxClaim truth, bool header) {
 
 bool is_harmless(const softnic::Fault& fault, const FrameBytes& wire,
                  const softnic::NicLimits& limits, const frame::TunnelPorts& tunnels) {
-    softnic::SoftNic nic(limits, {always(fault)});
+    softnic::SoftNic nic(limits, {softnic::at_full_rate(fault)});
     softnic::RxResult result;
     nic.receive(wire, result);
     if (result.delivery != softnic::RxResult::Delivery::kDelivered || result.bytes != wire) {

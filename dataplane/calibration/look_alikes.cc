@@ -6,6 +6,7 @@
 
 #include "dataplane/frame/checksum.h"
 #include "dataplane/frame/view.h"
+#include "dataplane/softnic/bytes.h"
 #include "dataplane/softnic/word_sum.h"
 
 namespace pathproof::calibration {
@@ -14,32 +15,27 @@ namespace {
 using frame::Network;
 using frame::PacketView;
 using frame::Transport;
+using softnic::get16;
+using softnic::put16;
 using softnic::WordSum;
 
 constexpr std::size_t kUdpHeader = 8;
 constexpr std::size_t kIpv4Header = 20;
 constexpr std::uint8_t kUdpLite = 136;
 
-std::uint16_t get(const FrameBytes& frame, std::size_t at) {
-    return static_cast<std::uint16_t>(frame[at] << 8 | frame[at + 1]);
-}
-void put(FrameBytes& frame, std::size_t at, std::uint16_t value) {
-    frame[at] = static_cast<std::uint8_t>(value >> 8);
-    frame[at + 1] = static_cast<std::uint8_t>(value);
-}
-
 // A word changes; the checksum over it follows (RFC 1624 equation 3).
 void change(FrameBytes& frame, std::size_t at, std::uint16_t value, std::size_t checksum) {
-    put(frame, checksum, frame::updated_checksum(get(frame, checksum), get(frame, at), value));
-    put(frame, at, value);
+    put16(frame, checksum,
+          frame::updated_checksum(get16(frame, checksum), get16(frame, at), value));
+    put16(frame, at, value);
 }
 
 void update_udp(FrameBytes& frame, std::size_t field, std::uint16_t before, std::uint16_t after) {
-    if (get(frame, field) == 0) {
+    if (get16(frame, field) == 0) {
         return;  // off
     }
-    const std::uint16_t value = frame::updated_checksum(get(frame, field), before, after);
-    put(frame, field, value == 0 ? 0xffff : value);
+    const std::uint16_t value = frame::updated_checksum(get16(frame, field), before, after);
+    put16(frame, field, value == 0 ? 0xffff : value);
 }
 
 bool whole(const PacketView& packet) {
@@ -55,11 +51,11 @@ std::optional<FrameBytes> tcp_all_ones(FrameBytes frame, const frame::FrameView&
     const PacketView& packet = view.innermost();
     const std::size_t field = packet.transport_offset + 16u;
     const bool fits =
-        whole(packet) && packet.transport == Transport::kTcp && get(frame, field) == 0;
+        whole(packet) && packet.transport == Transport::kTcp && get16(frame, field) == 0;
     if (!fits) {
         return std::nullopt;
     }
-    put(frame, field, 0xffff);
+    put16(frame, field, 0xffff);
     return frame;
 }
 
@@ -72,20 +68,16 @@ std::optional<FrameBytes> right_by_chance(FrameBytes frame, const frame::FrameVi
                       packet.covered_length == packet.transport_length &&
                       (udp || packet.transport == Transport::kTcp);
     const std::size_t field = packet.transport_offset + (udp ? 6u : 16u);
-    if (!fits || (udp && get(frame, field) == 0)) {
+    if (!fits || (udp && get16(frame, field) == 0)) {
         return std::nullopt;
     }
-    WordSum pseudo;
-    pseudo.add({packet.source.bytes.data(), packet.source.size()});
-    pseudo.add({packet.final_destination.bytes.data(), packet.final_destination.size()});
-    pseudo.add_word(packet.protocol);
-    pseudo.add_word(packet.transport_length);
+    const WordSum pseudo = pseudo_header(packet, packet.transport_length);
     WordSum word;
-    word.add_word(get(frame, packet.payload_offset));
-    word.add_word(get(frame, field));
+    word.add_word(get16(frame, packet.payload_offset));
+    word.add_word(get16(frame, field));
     word.add_word(pseudo.inverted());
-    put(frame, packet.payload_offset, word.folded());
-    put(frame, field, pseudo.folded());
+    put16(frame, packet.payload_offset, word.folded());
+    put16(frame, field, pseudo.folded());
     return frame;
 }
 
@@ -95,15 +87,15 @@ std::optional<FrameBytes> data_behind_udp(FrameBytes frame, const frame::FrameVi
     if (!plain(view, Transport::kUdp)) {
         return std::nullopt;
     }
-    const std::uint16_t length = get(frame, at + 4);
+    const std::uint16_t length = get16(frame, at + 4);
     if (length < kUdpHeader + 2 || length % 2 != 0 || at + length != view.outer.network_end) {
         return std::nullopt;
     }
     const auto shorter = static_cast<std::uint16_t>(length - 2);
-    update_udp(frame, at + 6, get(frame, at + shorter), 0);
+    update_udp(frame, at + 6, get16(frame, at + shorter), 0);
     update_udp(frame, at + 6, length, shorter);
     update_udp(frame, at + 6, length, shorter);  // in the header and in the pseudo-header
-    put(frame, at + 4, shorter);
+    put16(frame, at + 4, shorter);
     return frame;
 }
 
@@ -125,13 +117,13 @@ std::optional<FrameBytes> icmp_error(const FrameBytes& frame, const frame::Frame
     error.back() = static_cast<std::uint8_t>(error.back() ^ 0x5a);
     WordSum body;
     body.add(softnic::Bytes(error).subspan(icmp));
-    put(error, icmp + 2, body.inverted());
-    put(error, ip + 2, static_cast<std::uint16_t>(error.size() - ip));
+    put16(error, icmp + 2, body.inverted());
+    put16(error, ip + 2, static_cast<std::uint16_t>(error.size() - ip));
     error[ip + 9] = IPPROTO_ICMP;
-    put(error, ip + 10, 0);
+    put16(error, ip + 10, 0);
     WordSum header;
     header.add(softnic::Bytes(error).subspan(ip, kIpv4Header));
-    put(error, ip + 10, header.inverted());
+    put16(error, ip + 10, header.inverted());
     return error;
 }
 
@@ -139,21 +131,21 @@ std::optional<FrameBytes> icmp_error(const FrameBytes& frame, const frame::Frame
 std::optional<FrameBytes> udp_lite(FrameBytes frame, const frame::FrameView& view) {
     const PacketView& packet = view.outer;
     const bool fits = plain(view, Transport::kUdp) && packet.network == Network::kIpv4;
-    if (!fits || get(frame, packet.transport_offset + 4) != packet.transport_length ||
+    if (!fits || get16(frame, packet.transport_offset + 4) != packet.transport_length ||
         packet.transport_offset + packet.transport_length != packet.network_end) {
         return std::nullopt;
     }
     const std::size_t ip = packet.network_offset;
     const std::size_t at = packet.transport_offset;
     change(frame, ip + 8, static_cast<std::uint16_t>(frame[ip + 8] << 8 | kUdpLite), ip + 10);
-    put(frame, at + 4, kUdpHeader);
-    put(frame, at + 6, 0);
+    put16(frame, at + 4, kUdpHeader);
+    put16(frame, at + 6, 0);
     WordSum sum;
     sum.add(softnic::Bytes(frame).subspan(ip + 12, 8));
     sum.add_word(kUdpLite);
     sum.add_word(packet.transport_length);
     sum.add(softnic::Bytes(frame).subspan(at, kUdpHeader));
-    put(frame, at + 6, sum.inverted() == 0 ? 0xffff : sum.inverted());
+    put16(frame, at + 6, sum.inverted() == 0 ? 0xffff : sum.inverted());
     return frame;
 }
 
@@ -166,9 +158,9 @@ std::optional<FrameBytes> forwarded(FrameBytes frame, const frame::FrameView& vi
     if (view.outer.network != Network::kIpv4) {
         return std::nullopt;
     }
-    const auto hop = static_cast<std::uint16_t>(get(frame, ip + 8) - 0x100);
+    const auto hop = static_cast<std::uint16_t>(get16(frame, ip + 8) - 0x100);
     change(frame, ip + 8, hop, ip + 10);
-    change(frame, ip, static_cast<std::uint16_t>(get(frame, ip) ^ 0xb8), ip + 10);  // EF
+    change(frame, ip, static_cast<std::uint16_t>(get16(frame, ip) ^ 0xb8), ip + 10);  // EF
     return frame;
 }
 
@@ -180,8 +172,8 @@ std::optional<FrameBytes> translated(FrameBytes frame, const frame::FrameView& v
         return std::nullopt;
     }
     if (packet.transport == Transport::kUdp) {
-        update_udp(frame, at + 6, get(frame, at), kPort);
-        put(frame, at, kPort);
+        update_udp(frame, at + 6, get16(frame, at), kPort);
+        put16(frame, at, kPort);
         return frame;
     }
     if (packet.transport != Transport::kTcp) {
@@ -199,8 +191,8 @@ bool is_vxlan(const frame::FrameView& view) {
 void change_tunnel(FrameBytes& frame, const frame::FrameView& view, std::size_t word,
                    std::uint16_t value) {
     const std::size_t at = view.tunnel_offset + word;
-    update_udp(frame, view.outer.transport_offset + 6u, get(frame, at), value);
-    put(frame, at, value);
+    update_udp(frame, view.outer.transport_offset + 6u, get16(frame, at), value);
+    put16(frame, at, value);
 }
 
 std::optional<FrameBytes> vni_zero(FrameBytes frame, const frame::FrameView& view) {
@@ -217,7 +209,7 @@ std::optional<FrameBytes> group_policy(FrameBytes frame, const frame::FrameView&
         return std::nullopt;
     }
     change_tunnel(frame, view, 0,
-                  static_cast<std::uint16_t>(get(frame, view.tunnel_offset) | 0x8000));
+                  static_cast<std::uint16_t>(get16(frame, view.tunnel_offset) | 0x8000));
     change_tunnel(frame, view, 2, 0x0042);
     return frame;
 }
@@ -234,6 +226,15 @@ std::optional<FrameBytes> cut(FrameBytes frame, const frame::FrameView& view) {
 }
 
 }  // namespace
+
+WordSum pseudo_header(const PacketView& packet, std::size_t length) {
+    WordSum sum;
+    sum.add({packet.source.bytes.data(), packet.source.size()});
+    sum.add({packet.final_destination.bytes.data(), packet.final_destination.size()});
+    sum.add_word(packet.protocol);
+    sum.add_word(static_cast<std::uint32_t>(length));
+    return sum;
+}
 
 const char* name(LookAlike kind) {
     constexpr const char* kNames[kLookAlikes] = {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "dataplane/calibration/material.h"
+#include "dataplane/softnic/word_sum.h"
 
 namespace pathproof::calibration {
 
@@ -32,5 +33,8 @@ const char* name(LookAlike kind);  // "B5 TCP 0xffff", ...
 // Nothing if the frame cannot be made to look so, and for kinds that are of more than a frame.
 std::optional<FrameBytes> look_alike(LookAlike kind, const FrameBytes& healthy,
                                      const frame::TunnelPorts& tunnels);
+
+// The pseudo-header's sum, by the software NIC's arithmetic.
+softnic::WordSum pseudo_header(const frame::PacketView& packet, std::size_t length);
 
 }  // namespace pathproof::calibration

@@ -80,16 +80,14 @@ bool tells(const FrameBytes& intended, const Field& field, const FrameBytes& mar
     if (same_bytes(intended, marked, field)) {
         return false;
     }
-    judge::Evidence evidence{.tunnels = tunnels};
-    evidence.handed_over = marked;
+    const judge::Evidence evidence{.tunnels = tunnels, .handed_over = marked};
     const judge::FrameVerdict verdict = judge::verify(marked, tunnels);
-    for (const ChecksumFinding& finding : verdict.all()) {
-        if (finding.layer == field.layer && finding.state != judge::ChecksumState::kUnverifiable) {
-            const auto names = judge::matching_names(marked, finding, evidence);
-            return std::ranges::find(names, judge::ChecksumName::kFieldKeep) != names.end();
-        }
+    const ChecksumFinding* finding = verdict.find(field.layer);
+    if (finding == nullptr || finding->state == judge::ChecksumState::kUnverifiable) {
+        return true;
     }
-    return true;
+    const auto names = judge::matching_names(marked, *finding, evidence);
+    return std::ranges::find(names, judge::ChecksumName::kFieldKeep) != names.end();
 }
 
 std::uint8_t marker_for(std::span<const FrameBytes> intended, const std::vector<Field>& fields,

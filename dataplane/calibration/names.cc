@@ -1,5 +1,7 @@
 #include "dataplane/calibration/names.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -75,12 +77,9 @@ bool is_open_world(std::string_view mechanism) {
 }
 
 std::string_view place_end(const Fault& fault) {
-    for (const Called& each : called(fault.direction)) {
-        if (each.mechanism == softnic::mechanism_name(fault)) {
-            return each.where;
-        }
-    }
-    return "";
+    const std::span<const Called> all = called(fault.direction);
+    const auto found = std::ranges::find(all, softnic::mechanism_name(fault), &Called::mechanism);
+    return found != all.end() ? found->where : "";
 }
 
 // Receivers' layers are "ip", "l4", "outer.ip", "outer.l4".
@@ -218,11 +217,7 @@ std::string titles_of(const std::vector<Verdict>& verdicts) {
     for (const Verdict& verdict : verdicts) {
         titles.insert(verdict.title);
     }
-    std::string text;
-    for (const std::string& title : titles) {
-        text += (text.empty() ? "" : ", ") + title;
-    }
-    return text;
+    return fmt::format("{}", fmt::join(titles, ", "));
 }
 
 }  // namespace pathproof::calibration

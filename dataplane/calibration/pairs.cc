@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "dataplane/calibration/intermittent.h"
@@ -34,14 +35,6 @@ std::vector<RowResult> run_rows(const std::vector<Fault>& faults, const Material
     }
     settle_drops(results);
     return results;
-}
-
-std::vector<std::size_t> all_rows(const Material& material) {
-    std::vector<std::size_t> rows(material.send.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        rows[i] = i;
-    }
-    return rows;
 }
 
 bool names(const Fault& fault, const std::vector<RowResult>& results) {
@@ -122,15 +115,11 @@ PairScore score_pair(const Alone& sender, const Alone& receiver, const Material&
     score.receiver_masked =
         !score.receiver_named &&
         (same_as(both, sender, rows) || does_nothing(receiver, sender, material, rows, seed));
-    std::set<std::string> titles;
+    std::vector<Verdict> verdicts;
     for (const RowResult& result : both) {
-        for (const Verdict& verdict : result.verdicts) {
-            titles.insert(verdict.title);
-        }
+        verdicts.insert(verdicts.end(), result.verdicts.begin(), result.verdicts.end());
     }
-    for (const std::string& title : titles) {
-        score.given += (score.given.empty() ? "" : ", ") + title;
-    }
+    score.given = titles_of(verdicts);
     return score;
 }
 
@@ -152,7 +141,8 @@ void choose(std::vector<Alone>& senders, std::vector<Alone>& receivers) {
 
 void run_alone(std::vector<Alone>& faults, const Material& material, std::uint64_t seed,
                unsigned workers) {
-    const std::vector<std::size_t> rows = all_rows(material);
+    std::vector<std::size_t> rows(material.send.size());
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
     for_each_piece(faults.size(), workers, [&](std::size_t which) {
         faults[which].results = run_rows({faults[which].fault}, material, rows, seed);
     });

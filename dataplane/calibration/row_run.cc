@@ -47,7 +47,7 @@ class Receiver {
         digest_.add(wire);
         digest_.add(result_.bytes);
         digest_.add(static_cast<std::uint64_t>(result_.delivery));
-        digest_.add(result_.mbuf_flags);
+        digest_.add(softnic::mbuf_flags(result_.verdict));
     }
 
     void finish(RowResult& row) {

@@ -349,17 +349,8 @@ std::optional<std::uint32_t> sequence_of(const DnsName& name) noexcept {
     if (label.size() != 9 || lower(label[0]) != 'q') {
         return std::nullopt;
     }
-    std::uint32_t sequence = 0;
-    for (const std::uint8_t byte : label.subspan(1)) {
-        const std::uint8_t digit = lower(byte);
-        const bool decimal = digit >= '0' && digit <= '9';
-        if (!decimal && (digit < 'a' || digit > 'f')) {
-            return std::nullopt;
-        }
-        sequence =
-            sequence << 4 | static_cast<std::uint32_t>(decimal ? digit - '0' : digit - 'a' + 10);
-    }
-    return sequence;
+    const auto sequence = hexadecimal(label.subspan(1));
+    return sequence ? std::optional(static_cast<std::uint32_t>(*sequence)) : std::nullopt;
 }
 
 void write_sequence(std::span<std::uint8_t, 8> digits, std::uint32_t sequence) noexcept {

@@ -280,8 +280,7 @@ class PacketReader {
     void read_udp() noexcept {
         const auto header = view<rte_udp_hdr>(ip_packet(), packet_.transport_offset);
         if (!header) {
-            too_short_for_transport();
-            return;
+            return too_short_for_transport();
         }
         packet_.source_port = host(header->src_port);
         packet_.destination_port = host(header->dst_port);
@@ -298,8 +297,7 @@ class PacketReader {
     void read_tcp() noexcept {
         const auto header = view<rte_tcp_hdr>(ip_packet(), packet_.transport_offset);
         if (!header) {
-            too_short_for_transport();
-            return;
+            return too_short_for_transport();
         }
         packet_.source_port = host(header->src_port);
         packet_.destination_port = host(header->dst_port);
@@ -314,8 +312,7 @@ class PacketReader {
     void read_icmp(Transport transport) noexcept {
         const auto header = view<rte_icmp_hdr>(ip_packet(), packet_.transport_offset);
         if (!header) {
-            too_short_for_transport();
-            return;
+            return too_short_for_transport();
         }
         const bool echo =
             transport == Transport::kIcmp
@@ -336,8 +333,7 @@ class PacketReader {
         };
         const auto header = view<SctpHeader>(ip_packet(), packet_.transport_offset);
         if (!header) {
-            too_short_for_transport();
-            return;
+            return too_short_for_transport();
         }
         packet_.source_port = header->source_port.value();
         packet_.destination_port = header->destination_port.value();
@@ -349,8 +345,7 @@ class PacketReader {
     void read_udp_lite() noexcept {
         const auto header = view<rte_udp_hdr>(ip_packet(), packet_.transport_offset);
         if (!header) {
-            too_short_for_transport();
-            return;
+            return too_short_for_transport();
         }
         packet_.source_port = host(header->src_port);
         packet_.destination_port = host(header->dst_port);
@@ -361,8 +356,7 @@ class PacketReader {
         }
         const bool fits = coverage <= room() || packet_.fragment == Fragment::kFirst;
         if (coverage < sizeof(rte_udp_hdr) || !fits) {
-            too_short_for_transport();
-            return;
+            return too_short_for_transport();
         }
         packet_.covered_length = std::min(coverage, room());
     }
@@ -370,8 +364,7 @@ class PacketReader {
     void read_gre() noexcept {
         const auto flags = view<Be16>(ip_packet(), packet_.transport_offset);
         if (!flags) {
-            too_short_for_transport();
-            return;
+            return too_short_for_transport();
         }
         if ((flags->value() & kGreUnknown) != 0) {
             packet_.transport = Transport::kOther;
@@ -379,8 +372,7 @@ class PacketReader {
         }
         const std::uint32_t length = gre_length(flags->value());
         if (length > room()) {
-            too_short_for_transport();
-            return;
+            return too_short_for_transport();
         }
         set_transport(Transport::kGre, room(), length);
     }

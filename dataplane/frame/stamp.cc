@@ -3,7 +3,7 @@
 #include <rte_tcp.h>
 
 #include "dataplane/base/be.h"
-#include "dataplane/frame/dns.h"
+#include "dataplane/frame/dns_wire.h"
 #include "dataplane/frame/view.h"
 
 namespace pathproof::frame {
@@ -16,29 +16,6 @@ constexpr std::uint8_t kOptionEnd = 0;
 constexpr std::uint8_t kOptionNop = 1;
 constexpr std::uint8_t kOptionTimestamps = 8;  // RFC 7323 section 3.2
 constexpr std::size_t kTimestampsBytes = 10;
-
-std::optional<std::uint8_t> digit(std::uint8_t byte) {
-    if (byte >= '0' && byte <= '9') {
-        return static_cast<std::uint8_t>(byte - '0');
-    }
-    const auto letter = static_cast<std::uint8_t>(byte | 0x20);
-    if (letter >= 'a' && letter <= 'f') {
-        return static_cast<std::uint8_t>(letter - 'a' + 10);
-    }
-    return std::nullopt;
-}
-
-std::optional<std::uint64_t> hexadecimal(Bytes digits) {
-    std::uint64_t value = 0;
-    for (const std::uint8_t byte : digits) {
-        const std::optional<std::uint8_t> nibble = digit(byte);
-        if (!nibble) {
-            return std::nullopt;
-        }
-        value = value << 4 | *nibble;
-    }
-    return value;
-}
 
 struct WireStamp {
     Be16 magic;

@@ -3,18 +3,6 @@
 #include <optional>
 
 namespace pathproof::judge {
-namespace {
-
-bool is_bad(const FrameVerdict& verdict, Layer layer) {
-    for (const ChecksumFinding& finding : verdict.all()) {
-        if (finding.layer == layer) {
-            return finding.state == ChecksumState::kBad;
-        }
-    }
-    return false;
-}
-
-}  // namespace
 
 std::vector<BadChecksum> bad_checksums(std::span<const std::uint8_t> frame,
                                        const frame::TunnelPorts& tunnels) {
@@ -32,7 +20,8 @@ std::vector<BadChecksum> bad_checksums(std::span<const std::uint8_t> frame,
         if (!innermost) {
             break;
         }
-        if (is_bad(on_the_wire, innermost->layer)) {
+        const ChecksumFinding* before = on_the_wire.find(innermost->layer);
+        if (before != nullptr && before->state == ChecksumState::kBad) {
             bad.push_back({*innermost, bytes});
         }
         write_right(bytes, *innermost);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "dataplane/judge/misplaced.h"
 #include "dataplane/judge/suspect.h"
@@ -25,10 +26,8 @@ ByteVector base_of(Bytes intended, Bytes handed_over, const frame::TunnelPorts& 
     for (const ChecksumFinding& finding : verdict.all()) {
         const auto suspect = locate(intended, finding, evidence);
         if (suspect && suspect->has_pseudo_header()) {
-            const std::uint16_t pseudo =
-                pseudo_of(suspect->packet, suspect->packet.transport_length);
-            base[finding.field_offset] = static_cast<std::uint8_t>(pseudo >> 8);
-            base[finding.field_offset + 1u] = static_cast<std::uint8_t>(pseudo);
+            put_word(base, finding.field_offset,
+                     pseudo_of(suspect->packet, suspect->packet.transport_length));
         }
     }
     return base;
@@ -136,7 +135,6 @@ class Comparison {
                               .length = 2,
                               .intended = word_at(intended_, write.offset),
                               .observed = word_at(observed_, write.offset),
-                              .misplaced = write.misplaced,
                               .explanation = ""};
         found.misplaced_as = {write.misplaced};
         std::string others;
@@ -148,7 +146,6 @@ class Comparison {
             if (fits && !listed) {
                 found.misplaced_as.push_back(other.misplaced);
                 others += std::string(" or ") + name(other.misplaced);
-                found.misplaced = Misplaced::kNone;
             }
         }
         found.explanation = fmt::format("a checksum written in the wrong place: {}{}",
@@ -167,54 +164,39 @@ class Comparison {
         return "behind the frame";
     }
 
-    bool differs(const Field& field) const {
+    // Of the field, the bytes from the first to the last difference.
+    std::optional<Field> differing(const Field& field) const {
+        std::optional<Field> part;
         for (std::uint32_t i = field.offset; i < field.offset + field.length; ++i) {
             if (i < observed_.size() && observed_[i] != expected_[i]) {
-                return true;
+                if (!part) {
+                    part = Field{field.name, i, 0, field.kind};
+                }
+                part->length = i - part->offset + 1;
             }
         }
-        return false;
+        return part;
     }
 
     void compare(const Field& field) {
-        if (!differs(field)) {
+        const std::optional<Field> part = differing(field);
+        if (!part) {
             return;
         }
+        const bool narrowed =
+            field.kind == FieldKind::kPayload || field.length > sizeof FieldDifference::intended;
+        const Field& shown = narrowed ? *part : field;
         FieldDifference found{.kind = kind_of(field),
                               .field = field.name,
-                              .offset = field.offset,
-                              .length = field.length,
-                              .intended = value_of(intended_, field),
-                              .observed = value_of(observed_, field),
-                              .misplaced = Misplaced::kNone,
+                              .offset = shown.offset,
+                              .length = shown.length,
+                              .intended = value_of(intended_, shown),
+                              .observed = value_of(observed_, shown),
                               .explanation = ""};
-        if (found.kind == DifferenceKind::kPayload || found.kind == DifferenceKind::kHealed ||
-            field.length > sizeof found.intended) {
-            narrow(field, found);
-        }
         if (found.kind == DifferenceKind::kField) {
             found.explanation = explain_value(field, found.intended, found.observed, view_);
         }
         result_.fields.push_back(std::move(found));
-    }
-
-    // Of a long field, the bytes from the first to the last difference.
-    void narrow(const Field& field, FieldDifference& found) const {
-        std::uint32_t first = field.offset;
-        std::uint32_t last = field.offset;
-        bool any = false;
-        for (std::uint32_t i = field.offset; i < field.offset + field.length; ++i) {
-            if (i < observed_.size() && observed_[i] != expected_[i]) {
-                first = any ? first : i;
-                last = i;
-                any = true;
-            }
-        }
-        const Field part{field.name, first, last - first + 1, field.kind};
-        found.offset = part.offset;
-        found.length = part.length;
-        found.intended = value_of(intended_, part);
-        found.observed = value_of(observed_, part);
     }
 
     DifferenceKind kind_of(const Field& field) const {
@@ -254,7 +236,6 @@ class Comparison {
                                                   std::min(intended_.size(), observed_.size())),
              .intended = intended_.size(),
              .observed = observed_.size(),
-             .misplaced = Misplaced::kNone,
              .explanation = "bytes of the frame"});
     }
 
@@ -282,24 +263,6 @@ const char* name(Misplaced misplaced) {
                                       "VLAN_START", "NO_OUTER_LENGTHS", "OTHER_PROTOCOL",
                                       "FRAG_L4",    "PORT_SPECIAL"};
     return kNames[static_cast<std::size_t>(misplaced)];
-}
-
-bool FrameDifference::has(DifferenceKind kind) const {
-    return std::ranges::find(fields, kind, &FieldDifference::kind) != fields.end();
-}
-
-Misplaced FrameDifference::misplaced() const {
-    Misplaced one = Misplaced::kNone;
-    for (const FieldDifference& field : fields) {
-        if (field.misplaced == Misplaced::kNone || field.misplaced == one) {
-            continue;
-        }
-        if (one != Misplaced::kNone) {
-            return Misplaced::kNone;
-        }
-        one = field.misplaced;
-    }
-    return one;
 }
 
 FrameDifference compare_frames(std::span<const std::uint8_t> intended,

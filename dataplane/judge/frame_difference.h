@@ -43,9 +43,9 @@ struct FieldDifference {
     std::uint32_t length = 0;    // bytes
     std::uint64_t intended = 0;  // as numbers in host order; of long fields the first 8 bytes
     std::uint64_t observed = 0;
-    Misplaced misplaced = Misplaced::kNone;
     std::string explanation;  // for people; empty if there is none
-    // All explanations of a misplaced checksum that fit; `misplaced` is the one, if it is only one.
+    // All explanations of a misplaced checksum that fit. It is the cause of the unfinished checksum
+    // field that stands beside it.
     std::vector<Misplaced> misplaced_as;
     bool operator==(const FieldDifference&) const = default;
 };
@@ -54,10 +54,6 @@ struct FrameDifference {
     std::vector<FieldDifference> fields;  // in the order of their offsets
 
     bool none() const { return fields.empty(); }
-    bool has(DifferenceKind kind) const;
-    // The one explanation of a misplaced checksum, or kNone. It is the cause of the unfinished
-    // checksum field that stands beside it.
-    Misplaced misplaced() const;
 };
 
 // `handed_over`: what the NIC was given, if known (partial checksums in it); without it a misplaced

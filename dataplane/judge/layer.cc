@@ -56,13 +56,13 @@ void write_right(std::span<std::uint8_t> frame, const ChecksumFinding& finding) 
     }
 }
 
-bool FrameVerdict::any_bad() const {
-    for (const ChecksumFinding& finding : all()) {
-        if (finding.state == ChecksumState::kBad) {
-            return true;
+const ChecksumFinding* FrameVerdict::find(Layer layer) const& {
+    for (std::size_t i = 0; i < count; ++i) {
+        if (findings[i].layer == layer) {
+            return &findings[i];
         }
     }
-    return false;
+    return nullptr;
 }
 
 }  // namespace pathproof::judge

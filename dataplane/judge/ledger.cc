@@ -33,11 +33,8 @@ AnswerKind Ledger::judge(const Datagram& datagram, frame::DnsReader& answer,
 
 void Ledger::note(Entry& entry, Seen seen, const frame::Endpoint& source,
                   std::int64_t now_ns) noexcept {
-    if (entry.seen != Seen::kNothing) {
-        ++further_;
-        if (entry.further < std::numeric_limits<std::uint8_t>::max()) {
-            ++entry.further;
-        }
+    if (entry.seen != Seen::kNothing && entry.further < std::numeric_limits<std::uint8_t>::max()) {
+        ++entry.further;
     }
     if (seen <= entry.seen) {
         return;
@@ -92,7 +89,6 @@ QueryState Ledger::state_of(const Entry& entry, std::int64_t sent_ns, std::int64
 Ledger::Totals Ledger::totals(std::span<const std::int64_t> sent_ns,
                               std::int64_t timeout_ns) const {
     Totals totals;
-    totals.further_answers = further_;
     for (std::size_t n = 0; n < entries_.size(); ++n) {
         const Entry& entry = entries_[n];
         ++totals.states[static_cast<std::size_t>(state_of(entry, sent_ns[n], timeout_ns))];

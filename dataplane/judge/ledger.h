@@ -63,7 +63,6 @@ class Ledger {
     // right answer. `sent_ns[n]` says when query n left; negative: never.
     struct Totals {
         std::array<std::uint64_t, kQueryStates> states{};
-        std::uint64_t further_answers = 0;
         LatencyHistogram latency;
     };
     Totals totals(std::span<const std::int64_t> sent_ns, std::int64_t timeout_ns) const;
@@ -94,7 +93,6 @@ class Ledger {
     std::vector<Entry> entries_;
     std::uint64_t answers_ = 0;
     std::uint64_t settled_ = 0;
-    std::uint64_t further_ = 0;
 };
 
 }  // namespace pathproof::judge

@@ -1,26 +1,15 @@
 // SCTP's CRC32c. It is no sum: what changed cannot be taken out of the right value, so each
 // hypothesis is computed anew.
-#include <algorithm>
-
 #include "dataplane/frame/crc32c.h"
 #include "dataplane/judge/suspect.h"
 
 namespace pathproof::judge {
 namespace {
 
-constexpr std::size_t kFieldBytes = 4;
-
 // Of [from, to) of the frame, the field being 0 where it is within.
 std::uint32_t crc_of(const Suspect& suspect, std::size_t from, std::size_t to) {
-    std::vector<std::uint8_t> bytes(suspect.frame.begin() + static_cast<std::ptrdiff_t>(from),
-                                    suspect.frame.begin() + static_cast<std::ptrdiff_t>(to));
-    for (std::size_t i = 0; i < kFieldBytes; ++i) {
-        if (suspect.field + i >= from && suspect.field + i < to) {
-            bytes[suspect.field + i - from] = 0;
-        }
-    }
     frame::Crc32c crc;
-    crc.add(bytes);
+    crc.add(without_field(suspect, from, to));
     return crc.sctp_checksum();
 }
 
@@ -48,17 +37,12 @@ void predict_range(const Suspect& suspect, Predictions& out) {
 }
 
 void predict_buffers(const Suspect& suspect, Predictions& out) {
-    std::size_t first = suspect.end();
-    std::size_t last = suspect.start();
-    for (const std::uint32_t cut : suspect.evidence->buffer_starts) {
-        if (cut > suspect.start() && cut < suspect.end()) {
-            first = std::min<std::size_t>(first, cut);
-            last = std::max<std::size_t>(last, cut);
-        }
-    }
-    if (first < suspect.end()) {
-        out.push_back({ChecksumName::kFirstBufferOnly, crc_of(suspect, suspect.start(), first)});
-        out.push_back({ChecksumName::kLastBufferOnly, crc_of(suspect, last, suspect.end())});
+    const std::vector<std::size_t> starts = buffer_starts(suspect);
+    if (!starts.empty()) {
+        out.push_back(
+            {ChecksumName::kFirstBufferOnly, crc_of(suspect, suspect.start(), starts.front())});
+        out.push_back(
+            {ChecksumName::kLastBufferOnly, crc_of(suspect, starts.back(), suspect.end())});
     }
 }
 

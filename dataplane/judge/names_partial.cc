@@ -65,14 +65,10 @@ void predict_double(const Suspect& suspect, const std::optional<ChecksumFinding>
     if (known && same(handed->wire, suspect.right) && suspect.protocol != Protocol::kUdp) {
         return;
     }
-    if (known) {
-        const auto held = static_cast<std::uint16_t>(handed->wire);
-        out.push_back({ChecksumName::kDouble,
-                       sent_as(suspect.protocol, suspect.sum() + frame::sum_word(held))});
-    } else if (!handed && suspect.has_pseudo_header()) {
-        const std::uint16_t held = pseudo_of(suspect.packet, suspect.packet.transport_length);
-        out.push_back({ChecksumName::kDouble,
-                       sent_as(suspect.protocol, suspect.sum() + frame::sum_word(held))});
+    if (known || (!handed && suspect.has_pseudo_header())) {
+        const auto held = known ? static_cast<std::uint16_t>(handed->wire)
+                                : pseudo_of(suspect.packet, suspect.packet.transport_length);
+        add(suspect, ChecksumName::kDouble, suspect.sum() + frame::sum_word(held), out);
     }
 }
 

@@ -1,26 +1,13 @@
 // Sums of frames that are held, sent or cut in pieces: buffers, segments, fragments; and of a
 // tunnel whose inside was not finished yet.
-#include <algorithm>
-
 #include "dataplane/judge/suspect.h"
 
 namespace pathproof::judge {
 namespace {
 
-void add(const Suspect& suspect, ChecksumName name, PartialSum sum, Predictions& out) {
-    out.push_back({name, sent_as(suspect.protocol, sum)});
-}
-
 // The sum of [from, to) as if it began at a word, the checksum field being 0.
 PartialSum piece(const Suspect& suspect, std::size_t from, std::size_t to) {
-    std::vector<std::uint8_t> bytes(suspect.frame.begin() + static_cast<std::ptrdiff_t>(from),
-                                    suspect.frame.begin() + static_cast<std::ptrdiff_t>(to));
-    for (std::size_t i = 0; i < 2; ++i) {
-        if (suspect.field + i >= from && suspect.field + i < to) {
-            bytes[suspect.field + i - from] = 0;
-        }
-    }
-    return frame::sum_bytes(bytes);
+    return frame::sum_bytes(without_field(suspect, from, to));
 }
 
 PartialSum pseudo_sum(const Suspect& suspect, std::uint32_t length) {
@@ -28,18 +15,6 @@ PartialSum pseudo_sum(const Suspect& suspect, std::uint32_t length) {
 }
 PartialSum pseudo_sum(const Suspect& suspect) {
     return pseudo_sum(suspect, suspect.packet.transport_length);
-}
-
-// Where buffers begin within what is covered.
-std::vector<std::size_t> cuts(const Suspect& suspect) {
-    std::vector<std::size_t> found;
-    for (const std::uint32_t start : suspect.evidence->buffer_starts) {
-        if (start > suspect.start() && start < suspect.end()) {
-            found.push_back(start);
-        }
-    }
-    std::ranges::sort(found);
-    return found;
 }
 
 // Each buffer summed as if it began with a whole word; with the odd byte of a buffer in the high or
@@ -72,7 +47,7 @@ void predict_boundaries(const Suspect& suspect, const std::vector<std::size_t>& 
 }
 
 void predict_cut_buffers(const Suspect& suspect, Predictions& out) {
-    const std::vector<std::size_t> found = cuts(suspect);
+    const std::vector<std::size_t> found = buffer_starts(suspect);
     if (found.empty()) {
         return;
     }

@@ -4,10 +4,6 @@
 namespace pathproof::judge {
 namespace {
 
-void add(const Suspect& suspect, ChecksumName name, PartialSum sum, Predictions& out) {
-    out.push_back({name, sent_as(suspect.protocol, sum)});
-}
-
 // Bytes that follow the data, as a sum that goes on with them has them: behind an odd number the
 // first one fills the low half of a word.
 PartialSum following(Bytes bytes, std::size_t data_length) {

@@ -1,6 +1,7 @@
 // Sums that were right for what the packet was before: before NAT, before a field was rewritten.
 #include <rte_ip.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "dataplane/judge/suspect.h"
@@ -141,12 +142,7 @@ PartialSum addresses(std::span<const Change> changes) {
     return sum;
 }
 bool address_changed(std::span<const Change> changes) {
-    for (const Change& change : changes) {
-        if (is_address(change.name)) {
-            return true;
-        }
-    }
-    return false;
+    return std::ranges::any_of(changes, is_address, &Change::name);
 }
 
 // Kernels before ea64d8d6c675: a field that was 0 on purpose is "updated". Without the packet
@@ -175,10 +171,6 @@ void predict_nat_lco(const Suspect& suspect, std::span<const Change> tuple, Pred
     }
 }
 
-void predict_one(const Suspect& suspect, ChecksumName name, PartialSum change, Predictions& out) {
-    out.push_back({name, sent_as(suspect.protocol, suspect.sum() + without(change))});
-}
-
 }  // namespace
 
 void predict_stale(const Suspect& suspect, StaleWords words, Predictions& out) {
@@ -195,11 +187,11 @@ void predict_stale(const Suspect& suspect, StaleWords words, Predictions& out) {
     predict_nat_lco(suspect, tuple, out);
     const bool together = words == StaleWords::kTuple || tuple.size() > 1;
     if (together && !tuple.empty()) {
-        predict_one(suspect, ChecksumName::kStaleTuple, total(tuple), out);
+        add(suspect, ChecksumName::kStaleTuple, suspect.sum() + without(total(tuple)), out);
     }
     for (const Change& change :
          words == StaleWords::kTuple ? changes->all().subspan(tuple.size()) : changes->all()) {
-        predict_one(suspect, change.name, change.sum, out);
+        add(suspect, change.name, suspect.sum() + without(change.sum), out);
     }
 }
 

@@ -28,7 +28,6 @@ class QuickCode {
     static constexpr unsigned kBadOuterUdp = 4;
     static constexpr unsigned kBadOuterIp = 8;
     static constexpr unsigned kBad = 15;
-    static constexpr std::size_t kCodes = 1024;
 
     QuickCode() = default;
     explicit constexpr QuickCode(std::size_t index) : bits_(static_cast<std::uint16_t>(index)) {}

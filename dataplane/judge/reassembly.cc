@@ -5,16 +5,13 @@
 #include <algorithm>
 
 #include "dataplane/base/be.h"
-#include "dataplane/frame/checksum.h"
-#include "dataplane/frame/view.h"
+#include "dataplane/judge/suspect.h"
 
 namespace pathproof::judge {
 namespace {
 
-using frame::Bytes;
 using frame::ByteVector;
 using frame::Network;
-using frame::PacketView;
 
 constexpr std::size_t kLongest = 65'535;
 
@@ -32,15 +29,6 @@ struct Piece {
 
     std::size_t length() const { return packet.network_end - data; }
 };
-
-std::uint16_t word_at(Bytes bytes, std::size_t at) {
-    const auto word = frame::view<Be16>(bytes, at);
-    return word ? word->value() : std::uint16_t{0};
-}
-void put(ByteVector& bytes, std::size_t at, std::size_t value) {
-    bytes[at] = static_cast<std::uint8_t>(value >> 8);
-    bytes[at + 1] = static_cast<std::uint8_t>(value);
-}
 
 void read_ipv4(Piece& piece) {
     const std::size_t ip = piece.packet.network_offset;
@@ -129,7 +117,7 @@ ByteVector link_header(const Piece& first) {
         return {header.begin(), header.end()};
     }
     ByteVector header(14);
-    put(header, 12, packet.ethertype);
+    put_word(header, 12, packet.ethertype);
     return header;
 }
 
@@ -139,15 +127,16 @@ void append(ByteVector& to, Bytes more) {
 
 void finish_ipv4(ByteVector& whole, std::size_t ip, std::size_t length, const Piece& first) {
     const std::size_t header = first.packet.network_length;
-    put(whole, ip + 2, header + length);
-    put(whole, ip + 6, word_at(first.frame, first.packet.network_offset + 6) & 0x4000u);
-    put(whole, ip + 10, 0);
-    put(whole, ip + 10, frame::checksum_of(frame::sum_bytes(Bytes(whole).subspan(ip, header))));
+    put_word(whole, ip + 2, header + length);
+    put_word(whole, ip + 6, word_at(first.frame, first.packet.network_offset + 6) & 0x4000u);
+    put_word(whole, ip + 10, 0);
+    put_word(whole, ip + 10,
+             frame::checksum_of(frame::sum_bytes(Bytes(whole).subspan(ip, header))));
 }
 
 void finish_ipv6(ByteVector& whole, std::size_t ip, std::size_t length, const Piece& first) {
     const std::size_t extensions = first.header_end - first.packet.network_offset - 40;
-    put(whole, ip + 4, extensions + length);
+    put_word(whole, ip + 4, extensions + length);
     whole[ip + first.next_header - first.packet.network_offset] = first.protocol;
 }
 

@@ -50,10 +50,6 @@ std::optional<RxLayer> place_of(const ChecksumFinding& finding, SeesTunnel sees_
     return outer ? RxLayer::kOuterL4 : RxLayer::kL4;
 }
 
-std::array<RxClaim, kRxLayers> by_layer(const RxClaims& claims) {
-    return {claims.ip, claims.l4, claims.outer_ip, claims.outer_l4};
-}
-
 std::array<bool, kRxLayers> unchecked_layers(const FrameVerdict& verdict, SeesTunnel sees_tunnel) {
     std::array<bool, kRxLayers> unchecked{};
     for (const ChecksumFinding& finding : verdict.all()) {
@@ -80,6 +76,10 @@ const char* name(RxFault fault) {
 const char* name(RxLayer layer) {
     constexpr const char* kNames[kRxLayers] = {"ip", "l4", "outer.ip", "outer.l4"};
     return kNames[index(layer)];
+}
+
+std::array<RxClaim, kRxLayers> by_layer(const RxClaims& claims) {
+    return {claims.ip, claims.l4, claims.outer_ip, claims.outer_l4};
 }
 
 RxTruth rx_truth(const FrameVerdict& verdict, SeesTunnel sees_tunnel) {

@@ -49,6 +49,8 @@ enum class RxLayer : std::uint8_t { kIp, kL4, kOuterIp, kOuterL4 };
 inline constexpr std::size_t kRxLayers = 4;
 const char* name(RxLayer layer);  // "ip", "l4", "outer.ip", "outer.l4"
 
+std::array<RxClaim, kRxLayers> by_layer(const RxClaims& claims);
+
 // The truth in the words of a claim: kUnknown where nothing can be said (no such layer, a
 // fragment). A UDP checksum of 0 where that is legal is kNone: every claim but kBad is right then;
 // so is an IPv4 header checksum of 0xffff in place of 0, which sums up.

@@ -21,16 +21,12 @@ constexpr std::uint8_t kCwr = 0x80;
 constexpr std::size_t kShortestOnTheWire = 60;
 constexpr std::uint16_t kDontFragment = 0x4000;
 
-void put16(ByteVector& bytes, std::size_t at, std::size_t value) {
-    bytes[at] = static_cast<std::uint8_t>(value >> 8);
-    bytes[at + 1] = static_cast<std::uint8_t>(value);
-}
 std::uint32_t long_at(Bytes bytes, std::size_t at) {
     return static_cast<std::uint32_t>(word_at(bytes, at)) << 16 | word_at(bytes, at + 2);
 }
 void put32(ByteVector& bytes, std::size_t at, std::uint32_t value) {
-    put16(bytes, at, value >> 16);
-    put16(bytes, at + 2, value & 0xffff);
+    put_word(bytes, at, value >> 16);
+    put_word(bytes, at + 2, value & 0xffff);
 }
 
 Status check(const SuperFrame& super, const FrameView& view) {
@@ -80,13 +76,13 @@ class Segment {
     void set_lengths(const PacketView& packet) {
         const std::size_t ip = packet.network_offset;
         if (packet.network == Network::kIpv4) {
-            put16(bytes_, ip + 2, bytes_.size() - ip);
-            put16(bytes_, ip + 4, word_at(bytes_, ip + 4) + index_);
+            put_word(bytes_, ip + 2, bytes_.size() - ip);
+            put_word(bytes_, ip + 4, word_at(bytes_, ip + 4) + index_);
         } else if (packet.network == Network::kIpv6) {
-            put16(bytes_, ip + 4, bytes_.size() - ip - 40);
+            put_word(bytes_, ip + 4, bytes_.size() - ip - 40);
         }
         if (packet.transport == Transport::kUdp) {
-            put16(bytes_, packet.transport_offset + 4, bytes_.size() - packet.transport_offset);
+            put_word(bytes_, packet.transport_offset + 4, bytes_.size() - packet.transport_offset);
         }
     }
 
@@ -301,11 +297,10 @@ class Audit {
     }
 
     bool wants_checksum(const ChecksumFinding& finding) const {
-        const auto handed = super_verdict();
-        const auto found = std::ranges::find(handed.all(), finding.layer, &ChecksumFinding::layer);
-        return found == handed.all().end() || found->state != ChecksumState::kDisabled;
+        const FrameVerdict handed = verify(super_.bytes, super_.tunnels);
+        const ChecksumFinding* meant = handed.find(finding.layer);
+        return meant == nullptr || meant->state != ChecksumState::kDisabled;
     }
-    FrameVerdict super_verdict() const { return verify(super_.bytes, super_.tunnels); }
 
     void audit_checksums(std::size_t index, std::size_t place, Bytes seen) {
         Evidence evidence{.tunnels = super_.tunnels, .super_frame = super_.bytes};

@@ -25,7 +25,6 @@ struct SequenceTotals {
 };
 
 enum class Arrival : std::uint8_t { kUnique, kReordered, kDuplicate, kTooOld };
-inline constexpr std::size_t kArrivals = 4;
 
 class SequenceLedger {
   public:

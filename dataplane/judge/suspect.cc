@@ -1,5 +1,7 @@
 #include "dataplane/judge/suspect.h"
 
+#include <algorithm>
+
 #include "dataplane/base/be.h"
 
 namespace pathproof::judge {
@@ -19,6 +21,11 @@ std::uint16_t word_at(Bytes bytes, std::size_t offset) {
     return word ? word->value() : std::uint16_t{0};
 }
 
+void put_word(std::span<std::uint8_t> bytes, std::size_t offset, std::size_t value) {
+    bytes[offset] = static_cast<std::uint8_t>(value >> 8);
+    bytes[offset + 1] = static_cast<std::uint8_t>(value);
+}
+
 PartialSum address_sum(const frame::IpAddress& address) {
     return frame::sum_bytes({address.bytes.data(), address.size()});
 }
@@ -35,6 +42,32 @@ std::uint16_t pseudo_of(const PacketView& packet, std::uint32_t length) {
 std::uint16_t sent_as(Protocol protocol, PartialSum sum) {
     const bool no_zero = protocol == Protocol::kUdp || protocol == Protocol::kUdpLite;
     return no_zero ? frame::udp_checksum_of(sum) : frame::checksum_of(sum);
+}
+
+std::vector<std::uint8_t> without_field(const Suspect& suspect, std::size_t from, std::size_t to) {
+    const Bytes piece = suspect.frame.subspan(from, to - from);
+    std::vector<std::uint8_t> bytes(piece.begin(), piece.end());
+    for (std::size_t i = 0; i < field_size(suspect.protocol); ++i) {
+        if (suspect.field + i >= from && suspect.field + i < to) {
+            bytes[suspect.field + i - from] = 0;
+        }
+    }
+    return bytes;
+}
+
+std::vector<std::size_t> buffer_starts(const Suspect& suspect) {
+    std::vector<std::size_t> found;
+    for (const std::uint32_t start : suspect.evidence->buffer_starts) {
+        if (start > suspect.start() && start < suspect.end()) {
+            found.push_back(start);
+        }
+    }
+    std::ranges::sort(found);
+    return found;
+}
+
+void add(const Suspect& suspect, ChecksumName name, PartialSum sum, Predictions& out) {
+    out.push_back({name, sent_as(suspect.protocol, sum)});
 }
 
 std::optional<Suspect> locate(Bytes frame, const ChecksumFinding& finding,
@@ -80,12 +113,8 @@ std::optional<ChecksumFinding> same_checksum(const Suspect& suspect, Bytes other
         return std::nullopt;
     }
     const FrameVerdict verdict = verify(other, suspect.evidence->tunnels);
-    for (const ChecksumFinding& finding : verdict.all()) {
-        if (finding.layer == Layer{suspect.depth, suspect.protocol}) {
-            return finding;
-        }
-    }
-    return std::nullopt;
+    const ChecksumFinding* found = verdict.find({suspect.depth, suspect.protocol});
+    return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
 }  // namespace pathproof::judge

@@ -55,11 +55,16 @@ std::optional<PacketView> same_packet(const Suspect& suspect, Bytes other);
 std::optional<ChecksumFinding> same_checksum(const Suspect& suspect, Bytes other);
 
 std::uint16_t word_at(Bytes bytes, std::size_t offset);
+void put_word(std::span<std::uint8_t> bytes, std::size_t offset, std::size_t value);
 PartialSum address_sum(const frame::IpAddress& address);
 PartialSum without(PartialSum sum);  // what to add to take it out of another sum
 std::uint16_t pseudo_of(const PacketView& packet, std::uint32_t length);
 // What goes into the field for a sum over everything.
 std::uint16_t sent_as(Protocol protocol, PartialSum sum);
+// [from, to) of the frame, the checksum field being 0.
+std::vector<std::uint8_t> without_field(const Suspect& suspect, std::size_t from, std::size_t to);
+// Where buffers begin within what is covered, in order.
+std::vector<std::size_t> buffer_starts(const Suspect& suspect);
 // 0 and 0xffff are one number in ones' complement.
 constexpr bool same(std::uint32_t a, std::uint32_t b) {
     return a % 0xffff == b % 0xffff;
@@ -71,6 +76,8 @@ enum class StaleWords : std::uint8_t {
 };
 
 using Predictions = std::vector<Prediction>;
+// What `sum` over everything would be sent as.
+void add(const Suspect& suspect, ChecksumName name, PartialSum sum, Predictions& out);
 // Each appends what its hypotheses predict.
 void predict_partial(const Suspect& suspect, Predictions& out);  // partial, kept, swapped, carry
 void predict_stale(const Suspect& suspect, StaleWords words, Predictions& out);

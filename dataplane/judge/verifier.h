@@ -67,7 +67,7 @@ struct FrameVerdict {
 
     std::span<const ChecksumFinding> all() const& { return {findings.data(), count}; }
     void all() const&& = delete;  // the findings would be gone before a loop over them began
-    bool any_bad() const;
+    bool any_bad() const { return first_bad() != nullptr; }
     // The outermost bad one; null if there is none.
     const ChecksumFinding* first_bad() const& {
         for (std::size_t i = 0; i < count; ++i) {
@@ -77,6 +77,8 @@ struct FrameVerdict {
         }
         return nullptr;
     }
+    // That of a layer; null if there is none.
+    const ChecksumFinding* find(Layer layer) const&;
 };
 
 // Puts `finding.right` into the frame that `finding` is of. Nothing happens if the field is not in

@@ -1,5 +1,8 @@
 #include "dataplane/matrix/dimensions.h"
 
+#include <tuple>
+#include <type_traits>
+
 namespace pathproof::matrix {
 namespace {
 
@@ -54,9 +57,12 @@ constexpr std::array<Info, kDimensions> kInfo = {{
     {"mistake", kRxMistakes},
 }};
 
-template <typename Enum>
-std::uint8_t number(Enum value) {
-    return static_cast<std::uint8_t>(value);
+// In the order of Dimension.
+template <typename AnyRow>
+auto members_of(AnyRow& row) {
+    return std::tie(row.encap, row.outer_checksum, row.tunnel_port, row.nat, row.vlan, row.network,
+                    row.transport, row.length, row.trailer, row.values, row.fragmentation,
+                    row.segmentation, row.buffers, row.handover, row.rx_input, row.rx_mistake);
 }
 
 }  // namespace
@@ -70,32 +76,16 @@ std::span<const char* const> value_names(Dimension dimension) {
 }
 
 std::array<std::uint8_t, kDimensions> values_of(const Row& row) {
-    return {number(row.encap),     number(row.outer_checksum), number(row.tunnel_port),
-            number(row.nat),       number(row.vlan),           number(row.network),
-            number(row.transport), number(row.length),         number(row.trailer),
-            number(row.values),    number(row.fragmentation),  number(row.segmentation),
-            number(row.buffers),   number(row.handover),       number(row.rx_input),
-            number(row.rx_mistake)};
+    return std::apply([](auto... value) { return std::array{static_cast<std::uint8_t>(value)...}; },
+                      members_of(row));
 }
 
 Row row_of(std::span<const std::uint8_t, kDimensions> values) {
-    const auto at = [&](Dimension dimension) { return values[index_of(dimension)]; };
-    return {.encap = Encap{at(Dimension::kEncap)},
-            .outer_checksum = OuterChecksum{at(Dimension::kOuterChecksum)},
-            .tunnel_port = TunnelPort{at(Dimension::kTunnelPort)},
-            .nat = Nat{at(Dimension::kNat)},
-            .vlan = Vlan{at(Dimension::kVlan)},
-            .network = InnerNetwork{at(Dimension::kInnerNetwork)},
-            .transport = InnerTransport{at(Dimension::kInnerTransport)},
-            .length = Length{at(Dimension::kLength)},
-            .trailer = Trailer{at(Dimension::kTrailer)},
-            .values = PayloadValues{at(Dimension::kPayloadValues)},
-            .fragmentation = Fragmentation{at(Dimension::kFragmentation)},
-            .segmentation = Segmentation{at(Dimension::kSegmentation)},
-            .buffers = Buffers{at(Dimension::kBuffers)},
-            .handover = Handover{at(Dimension::kHandover)},
-            .rx_input = RxInput{at(Dimension::kRxInput)},
-            .rx_mistake = RxMistake{at(Dimension::kRxMistake)}};
+    Row row;
+    const auto* next = values.data();
+    const auto take = [&](auto& member) { member = std::decay_t<decltype(member)>{*next++}; };
+    std::apply([&](auto&... member) { (take(member), ...); }, members_of(row));
+    return row;
 }
 
 std::string describe(const Row& row) {

@@ -157,22 +157,6 @@ constexpr Rule kReceiveRules[] = {
      all_but(InnerTransport::kSctp), "a CRC is no sum"},
 };
 
-template <typename Call>
-void for_rules(Direction direction, const Call& call) {
-    const auto each = [&](std::span<const Rule> rules) {
-        for (const Rule& rule : rules) {
-            call(rule);
-        }
-    };
-    each(kTunnelRules);
-    each(kPayloadRules);
-    if (direction == Direction::kReceive) {
-        each(kReceiveRules);
-    } else {
-        each(kSegmentRules);
-    }
-}
-
 // rte_mbuf's l2_len has 7 bits: 124 bytes of options do not fit beside the headers around them.
 constexpr Rule kMbufRule = {
     Dimension::kEncap, set_of(Encap::kGeneve124), Dimension::kHandover, set_of(Handover::kSoftware),
@@ -217,6 +201,18 @@ std::vector<Rule> rules_of(DutKind kind) {
                     kKernelInnerTrailerRule, kFullRule,          kFullVlanRule};
     }
     return {};
+}
+
+std::vector<Rule> all_rules(DutKind kind, Direction direction) {
+    std::vector<Rule> rules;
+    const auto add = [&](std::span<const Rule> more) {
+        rules.insert(rules.end(), more.begin(), more.end());
+    };
+    add(kTunnelRules);
+    add(kPayloadRules);
+    add(direction == Direction::kReceive ? std::span<const Rule>(kReceiveRules) : kSegmentRules);
+    add(rules_of(kind));
+    return rules;
 }
 
 ValueSet lengths_within(std::uint32_t mtu) {
@@ -289,12 +285,8 @@ Space space_for(const DutLimits& limits, Direction direction) {
         sizes.push_back(static_cast<std::uint8_t>(value_names(static_cast<Dimension>(i)).size()));
     }
     Space space(std::move(sizes));
-    const auto add = [&](const Rule& rule) {
+    for (const Rule& rule : all_rules(limits.kind, direction)) {
         space.require(index_of(rule.dimension), rule.values, index_of(rule.other), rule.allowed);
-    };
-    for_rules(direction, add);
-    for (const Rule& rule : rules_of(limits.kind)) {
-        add(rule);
     }
     for (const Limit& limit : limits_of(limits, direction)) {
         space.restrict(index_of(limit.dimension), limit.allowed);
@@ -309,18 +301,13 @@ std::optional<std::string> objection(const Row& row, const DutLimits& limits, Di
             return limit.why;
         }
     }
-    std::optional<std::string> why;
-    const auto hold = [&](const Rule& rule) {
-        if (!why && has(rule.values, values[index_of(rule.dimension)]) &&
+    for (const Rule& rule : all_rules(limits.kind, direction)) {
+        if (has(rule.values, values[index_of(rule.dimension)]) &&
             !has(rule.allowed, values[index_of(rule.other)])) {
-            why = rule.why;
+            return rule.why;
         }
-    };
-    for_rules(direction, hold);
-    for (const Rule& rule : rules_of(limits.kind)) {
-        hold(rule);
     }
-    return why;
+    return std::nullopt;
 }
 
 }  // namespace pathproof::matrix

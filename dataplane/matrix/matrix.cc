@@ -43,37 +43,6 @@ DirectedRow all_offloads_over_ipv6(Handover handover) {
              .handover = handover}};
 }
 
-// RFC 1624 section 3: a header whose checksum computes to 0, which equation 2 sends as 0xffff.
-DirectedRow plain_header_of_zero() {
-    return {"an IPv4 header checksum of 0 sent as 0xffff (E60)",
-            {.values = PayloadValues::kSumsToZero, .handover = Handover::kInner}};
-}
-
-DirectedRow tunnel_headers_of_zero() {
-    return {"inner and outer IPv4 header checksums of 0 sent as 0xffff (E60)",
-            {.encap = Encap::kVxlanOverIpv4,
-             .outer_checksum = OuterChecksum::kDisabled,
-             .tunnel_port = TunnelPort::k4789,
-             .values = PayloadValues::kSumsToZero,
-             .handover = Handover::kBoth}};
-}
-
-// An ESXi host that pads inner frames with what is left in memory.
-DirectedRow padded_inside() {
-    return {"padding inside the tunnel in the checksum (E27)",
-            {.encap = Encap::kVxlanOverIpv4,
-             .outer_checksum = OuterChecksum::kDisabled,
-             .tunnel_port = TunnelPort::k4789,
-             .length = Length::k17,
-             .trailer = Trailer::kInnerNonZero,
-             .handover = Handover::kInner}};
-}
-
-DirectedRow carries_again() {
-    return {"an end-around carry out of adding the carries in (RFC 1071 section 1)",
-            {.values = PayloadValues::kAllOnes, .handover = Handover::kInner}};
-}
-
 }  // namespace
 
 std::vector<DirectedRow> directed_rows(Direction direction) {
@@ -87,10 +56,26 @@ std::vector<DirectedRow> directed_rows(Direction direction) {
             short_with_inserted_tag(Length::k2, Trailer::kNone),
             all_offloads_over_ipv6(Handover::kBoth),
             all_offloads_over_ipv6(Handover::kInner),
-            plain_header_of_zero(),
-            tunnel_headers_of_zero(),
-            padded_inside(),
-            carries_again()};
+            // RFC 1624 section 3: a header whose checksum computes to 0, which equation 2 sends as
+            // 0xffff.
+            {"an IPv4 header checksum of 0 sent as 0xffff (E60)",
+             {.values = PayloadValues::kSumsToZero, .handover = Handover::kInner}},
+            {"inner and outer IPv4 header checksums of 0 sent as 0xffff (E60)",
+             {.encap = Encap::kVxlanOverIpv4,
+              .outer_checksum = OuterChecksum::kDisabled,
+              .tunnel_port = TunnelPort::k4789,
+              .values = PayloadValues::kSumsToZero,
+              .handover = Handover::kBoth}},
+            // An ESXi host that pads inner frames with what is left in memory.
+            {"padding inside the tunnel in the checksum (E27)",
+             {.encap = Encap::kVxlanOverIpv4,
+              .outer_checksum = OuterChecksum::kDisabled,
+              .tunnel_port = TunnelPort::k4789,
+              .length = Length::k17,
+              .trailer = Trailer::kInnerNonZero,
+              .handover = Handover::kInner}},
+            {"an end-around carry out of adding the carries in (RFC 1071 section 1)",
+             {.values = PayloadValues::kAllOnes, .handover = Handover::kInner}}};
 }
 
 Matrix make_matrix(const DutLimits& limits, Direction direction, Strength strength,

@@ -165,16 +165,13 @@ Status add_segments(Probe& probe, const FrameSpec& spec, const Row& row, const D
 }
 
 Status add_fragments(Probe& probe, const FrameSpec& spec, const Row& row, const DutLimits& limits) {
-    const Result<Rendered> whole = render(spec);
+    const Rendered whole = TRY(render(spec));
     FrameSpec untunnelled = spec;
     untunnelled.tunnel.reset();
     untunnelled.packet.trailer.clear();
-    const Result<Rendered> alone = render(untunnelled);
-    if (!whole || !alone) {
-        return pass_on(whole ? alone.error() : whole.error());
-    }
-    probe.whole = whole->bytes;
-    for (FrameSpec& fragment : fragments_of(spec, *alone)) {
+    const Rendered alone = TRY(render(untunnelled));
+    probe.whole = whole.bytes;
+    for (FrameSpec& fragment : fragments_of(spec, alone)) {
         fragment.packet.protocol = frame::shape_of(spec.packet).protocol;
         fragment.packet.transport = frame::Transport::kOther;
         fragment.packet.transport_checksum = frame::ChecksumMode::kSoftware;

@@ -15,10 +15,6 @@ using judge::RxLayer;
 constexpr std::size_t kEnough = 3;  // fewer lost frames than that may be loss
 constexpr const char* kNotDelivered = "NOT_DELIVERED";
 
-std::array<RxClaim, judge::kRxLayers> by_layer(const judge::RxClaims& claims) {
-    return {claims.ip, claims.l4, claims.outer_ip, claims.outer_l4};
-}
-
 RxClaim& claim_at(judge::RxClaims& claims, RxLayer layer) {
     switch (layer) {
         case RxLayer::kIp: return claims.ip;
@@ -172,10 +168,6 @@ void RxCell::judge_claims(const Label& label, const FrameBytes& wire,
     }
 }
 
-void RxCell::not_delivered(const Label& label, const FrameBytes& wire) {
-    tally(RxFindingKind::kNotDelivered, kNotDelivered, "", label, wire);
-}
-
 void RxCell::add(const Label& label, const FrameBytes& wire, const frame::TunnelPorts& tunnels,
                  const Arrival& arrival) {
     const judge::FrameVerdict truth = judge::verify(wire, tunnels);
@@ -184,7 +176,7 @@ void RxCell::add(const Label& label, const FrameBytes& wire, const frame::Tunnel
     counts_.bad += bad ? 1 : 0;
     if (!arrival.bytes) {
         ++(bad ? counts_.deliveries.bad_lost : counts_.deliveries.good_lost);
-        not_delivered(label, wire);
+        tally(RxFindingKind::kNotDelivered, kNotDelivered, "", label, wire);
         return;
     }
     counts_.deliveries.good += bad ? 0 : 1;

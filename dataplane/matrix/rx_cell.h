@@ -80,7 +80,6 @@ class RxCell {
   private:
     void judge_claims(const Label& label, const FrameBytes& wire, const judge::FrameVerdict& truth,
                       judge::RxClaims claims);
-    void not_delivered(const Label& label, const FrameBytes& wire);
     RxFinding& tally(RxFindingKind kind, const std::string& title, const std::string& place,
                      const Label& label, const FrameBytes& wire);
 

@@ -44,30 +44,24 @@ std::vector<std::uint32_t> starts_of(const HandedFrame& handed) {
 }
 
 // NAT rewrote the outer header only.
-void add_nat(judge::Evidence& evidence, const Probe& probe, const FrameBytes& frame,
-             const judge::ChecksumFinding& finding) {
+std::optional<judge::OriginalTuple> before_nat(const Probe& probe, const FrameBytes& frame,
+                                               const judge::ChecksumFinding& finding) {
     if (!probe.source_before_nat || finding.layer.depth != judge::Depth::kOuter) {
-        return;
+        return std::nullopt;
     }
     const frame::FrameView view = frame::parse_frame(frame, probe.tunnels);
-    evidence.original =
-        judge::OriginalTuple{*probe.source_before_nat, view.outer.destination_endpoint()};
+    return judge::OriginalTuple{*probe.source_before_nat, view.outer.destination_endpoint()};
 }
 
-const judge::ChecksumFinding* same_layer(const judge::FrameVerdict& verdict, judge::Layer layer) {
-    for (const judge::ChecksumFinding& finding : verdict.all()) {
-        if (finding.layer == layer) {
-            return &finding;
-        }
-    }
-    return nullptr;
-}
-
-// A checksum that is off though the sender meant it to be on.
-bool lost(const judge::ChecksumFinding& finding, const judge::FrameVerdict& intended) {
-    const judge::ChecksumFinding* meant = same_layer(intended, finding.layer);
-    return finding.state == judge::ChecksumState::kDisabled && meant != nullptr &&
-           meant->state == judge::ChecksumState::kGood;
+// A wrong value, or a checksum that is off though the sender meant it to be on, which becomes
+// evidence.
+bool is_wrong(const judge::ChecksumFinding& finding, const judge::FrameVerdict& intended,
+              judge::Evidence& evidence) {
+    const judge::ChecksumFinding* meant = intended.find(finding.layer);
+    const bool lost = finding.state == judge::ChecksumState::kDisabled && meant != nullptr &&
+                      meant->state == judge::ChecksumState::kGood;
+    evidence.zero_udp = lost ? judge::ZeroUdp::kNotAgreed : judge::ZeroUdp::kAgreed;
+    return lost || finding.state == judge::ChecksumState::kBad;
 }
 
 // A field that holds what was intended is not itself wrong: something that it covers is, and that
@@ -209,31 +203,23 @@ void TxCell::count_healthy(const judge::FrameVerdict& verdict) {
     }
 }
 
-void TxCell::judge_checksums(const Seen& seen, const judge::FrameVerdict& verdict) {
-    const judge::FrameVerdict meant = judge::verify(seen.intended, seen.probe.tunnels);
-    const FrameBytes handed = tagged(seen.handed);
-    const std::vector<std::uint32_t> starts = starts_of(seen.handed);
-    for (const judge::ChecksumFinding& finding : verdict.all()) {
-        const bool is_lost = lost(finding, meant);
-        if ((finding.state != judge::ChecksumState::kBad && !is_lost) ||
-            follows_from_another(finding, seen.wire, seen.intended)) {
-            continue;
-        }
-        judge::Evidence evidence{.tunnels = seen.probe.tunnels, .buffer_starts = starts};
-        evidence.handed_over = handed;
-        evidence.zero_udp = is_lost ? judge::ZeroUdp::kNotAgreed : judge::ZeroUdp::kAgreed;
-        add_nat(evidence, seen.probe, seen.wire, finding);
-        Tally& wrong = tally(FindingKind::kChecksum, judge::word(finding.layer), "",
-                             {seen.probe.label, seen.wire, seen.intended, seen.handed.bytes});
-        wrong.vote.add(seen.wire, finding, evidence);
-    }
+void TxCell::vote(const judge::ChecksumFinding& finding, judge::Layer layer,
+                  const Specimen& specimen, const judge::Evidence& evidence) {
+    tally(FindingKind::kChecksum, judge::word(layer), "", specimen)
+        .vote.add(specimen.wire, finding, evidence);
 }
 
-void TxCell::compare(const Seen& seen) {
-    const FrameBytes handed = tagged(seen.handed);
-    const judge::FrameDifference difference =
-        judge::compare_frames(seen.intended, seen.wire, seen.probe.tunnels, handed);
-    report(difference, {seen.probe.label, seen.wire, seen.intended, seen.handed.bytes});
+void TxCell::judge_checksums(const Probe& probe, const Specimen& specimen,
+                             judge::Evidence evidence) {
+    const judge::FrameVerdict verdict = judge::verify(specimen.wire, probe.tunnels);
+    const judge::FrameVerdict meant = judge::verify(specimen.intended, probe.tunnels);
+    for (const judge::ChecksumFinding& finding : verdict.all()) {
+        if (is_wrong(finding, meant, evidence) &&
+            !follows_from_another(finding, specimen.wire, specimen.intended)) {
+            evidence.original = before_nat(probe, specimen.wire, finding);
+            vote(finding, finding.layer, specimen, evidence);
+        }
+    }
 }
 
 void TxCell::report(const judge::FrameDifference& difference, const Specimen& specimen) {
@@ -250,9 +236,8 @@ void TxCell::report(const judge::FrameDifference& difference, const Specimen& sp
 
 void TxCell::judge_frame(const Seen& seen) {
     if (const auto bare = without_its_tag(seen.handed, seen.intended, seen.wire)) {
-        TxFinding& finding = tally(FindingKind::kField, "vlan", "NOT_INSERTED",
-                                   {seen.probe.label, seen.wire, seen.intended, seen.handed.bytes})
-                                 .finding;
+        TxFinding& finding =
+            tally(FindingKind::kField, "vlan", "NOT_INSERTED", seen.specimen()).finding;
         finding.right_value = seen.handed.vlan_tci;
         HandedFrame untagged = seen.handed;
         untagged.vlan_tci = 0;
@@ -273,13 +258,18 @@ void TxCell::judge_rest(const Seen& seen) {
         ++counts_.exact;
         return;
     }
-    judge_checksums(seen, verdict);
+    const Specimen specimen = seen.specimen();
+    const FrameBytes handed = tagged(seen.handed);
+    const std::vector<std::uint32_t> starts = starts_of(seen.handed);
+    judge_checksums(
+        seen.probe, specimen,
+        {.tunnels = seen.probe.tunnels, .handed_over = handed, .buffer_starts = starts});
     if (!exact) {
-        compare(seen);
+        report(judge::compare_frames(seen.intended, seen.wire, seen.probe.tunnels, handed),
+               specimen);
     }
     if (verdict.malformed != judge::Malformed::kNone) {
-        tally(FindingKind::kMalformed, "", "MALFORMED",
-              {seen.probe.label, seen.wire, seen.intended, seen.handed.bytes});
+        tally(FindingKind::kMalformed, "", "MALFORMED", specimen);
     }
 }
 
@@ -343,7 +333,7 @@ void TxCell::judge_segments(const Probe& probe, std::span<const FrameBytes> wire
                          found.fault == judge::SegmentFault::kSuperPacket;
         if (sum || (found.segment < explained.size() && explained[found.segment]) ||
             is_free(found.field)) {
-            continue;  // a checksum's name needs several payloads: judge_segment_checksums()
+            continue;  // a checksum's name needs several payloads: judge_checksums()
         }
         TxFinding& finding = tally(FindingKind::kSegment, found.field, judge::name(found.fault),
                                    specimen(found.segment))
@@ -353,27 +343,10 @@ void TxCell::judge_segments(const Probe& probe, std::span<const FrameBytes> wire
     }
     for (std::size_t segment = 0; segment < wire.size(); ++segment) {
         counts_.exact += wrong[segment] ? 0 : 1;
-        judge_segment_checksums(probe, whole, specimen(segment));
-    }
-}
-
-void TxCell::judge_segment_checksums(const Probe& probe, const FrameBytes& whole,
-                                     const Specimen& segment) {
-    const judge::FrameVerdict verdict = judge::verify(segment.wire, probe.tunnels);
-    const judge::FrameVerdict meant = judge::verify(segment.intended, probe.tunnels);
-    const FrameBytes handed = as_handed(segment.intended, whole, probe.tunnels);
-    for (const judge::ChecksumFinding& finding : verdict.all()) {
-        const bool is_lost = lost(finding, meant);
-        if ((finding.state != judge::ChecksumState::kBad && !is_lost) ||
-            follows_from_another(finding, segment.wire, segment.intended)) {
-            continue;
-        }
-        judge::Evidence evidence{.tunnels = probe.tunnels, .super_frame = whole};
-        evidence.handed_over = handed;
-        evidence.zero_udp = is_lost ? judge::ZeroUdp::kNotAgreed : judge::ZeroUdp::kAgreed;
-        add_nat(evidence, probe, segment.wire, finding);
-        Tally& wrong = tally(FindingKind::kChecksum, judge::word(finding.layer), "", segment);
-        wrong.vote.add(segment.wire, finding, evidence);
+        const Specimen shown = specimen(segment);
+        const FrameBytes handed = as_handed(shown.intended, whole, probe.tunnels);
+        judge_checksums(probe, shown,
+                        {.tunnels = probe.tunnels, .handed_over = handed, .super_frame = whole});
     }
 }
 
@@ -394,18 +367,14 @@ void TxCell::judge_datagram(const Probe& probe, std::span<const FrameBytes> wire
         // What was put together has no tunnel around it any more.
         judge::ChecksumFinding in_place = finding;
         in_place.layer.depth = meant.all().back().layer.depth;
-        const bool is_lost = lost(in_place, meant);
         const bool transport = finding.layer.protocol != judge::Protocol::kIpv4;
         const bool innermost = finding.layer.depth != judge::Depth::kOuter;
-        if ((finding.state != judge::ChecksumState::kBad && !is_lost) || !transport || !innermost) {
-            continue;
+        judge::Evidence evidence{.tunnels = probe.tunnels,
+                                 .first_fragment_end = whole->first_fragment_end};
+        if (is_wrong(in_place, meant, evidence) && transport && innermost) {
+            vote(finding, in_place.layer,
+                 {probe.label, whole->frame, probe.whole, probe.handed[0].bytes}, evidence);
         }
-        judge::Evidence evidence{.tunnels = probe.tunnels};
-        evidence.zero_udp = is_lost ? judge::ZeroUdp::kNotAgreed : judge::ZeroUdp::kAgreed;
-        evidence.first_fragment_end = whole->first_fragment_end;
-        Tally& wrong = tally(FindingKind::kChecksum, judge::word(in_place.layer), "",
-                             {probe.label, whole->frame, probe.whole, probe.handed[0].bytes});
-        wrong.vote.add(whole->frame, finding, evidence);
     }
 }
 

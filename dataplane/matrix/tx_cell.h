@@ -95,15 +95,17 @@ class TxCell {
         const FrameBytes& wire;
         const FrameBytes& intended;
         const HandedFrame& handed;
+
+        Specimen specimen() const { return {probe.label, wire, intended, handed.bytes}; }
     };
 
     void judge_frame(const Seen& seen);
     void judge_rest(const Seen& seen);
-    void judge_checksums(const Seen& seen, const judge::FrameVerdict& verdict);
-    void compare(const Seen& seen);
+    // `evidence`: what is known of the frame besides NAT.
+    void judge_checksums(const Probe& probe, const Specimen& specimen, judge::Evidence evidence);
+    void vote(const judge::ChecksumFinding& finding, judge::Layer layer, const Specimen& specimen,
+              const judge::Evidence& evidence);
     void judge_segments(const Probe& probe, std::span<const FrameBytes> wire);
-    void judge_segment_checksums(const Probe& probe, const FrameBytes& whole,
-                                 const Specimen& segment);
     bool explain_segment(const Probe& probe, const FrameBytes& whole, const Specimen& segment);
     void report(const judge::FrameDifference& difference, const Specimen& specimen);
     void judge_datagram(const Probe& probe, std::span<const FrameBytes> wire);

@@ -183,8 +183,7 @@ Result<Eal> Eal::start(const EalOptions& options) {
                     "DPDK's EAL was already started in this process and cannot be started again");
     }
     auto impl = std::make_unique<Impl>();
-    impl->prefix =
-        options.file_prefix.empty() ? fmt::format("{}{}", kPrefix, getpid()) : options.file_prefix;
+    impl->prefix = fmt::format("{}{}", kPrefix, getpid());
     impl->work.resize(options.worker_cpus.size());
     std::vector<std::string> words = arguments(options, usable, impl->prefix);
     std::vector<char*> argv;

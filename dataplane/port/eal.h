@@ -20,7 +20,6 @@ struct EalOptions {
     bool hugepages = false;
     std::vector<std::string> vdevs;  // "net_ring0", "net_af_packet0,iface=c0"; names must be unique
     std::vector<std::string> pci;    // "0000:3b:00.0"; empty: the PCI bus is not scanned
-    std::string file_prefix;         // empty: one of this process
 };
 
 class Eal {

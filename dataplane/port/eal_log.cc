@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
-#include <string_view>
+#include <sstream>
 
 namespace pathproof::port {
 namespace {
@@ -100,16 +100,12 @@ std::string eal_log_text() {
 
 std::string eal_log_errors(std::size_t from) {
     const std::string text = eal_log_text();
+    std::istringstream lines(text.substr(std::min(from, text.size())));
     std::string errors;
-    std::size_t begin = std::min(from, text.size());
-    while (begin < text.size()) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    for (std::string line; std::getline(lines, line);) {
         if (line.starts_with("! ")) {
-            errors += errors.empty() ? "" : "; ";
-            errors += line.substr(2);
+            errors += (errors.empty() ? "" : "; ") + line.substr(2);
         }
-        begin = end + 1;
     }
     return errors;
 }

@@ -2,21 +2,10 @@
 
 #include <rte_ethdev.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <thread>
 
 namespace pathproof::port {
-
-double line_rate_pps(std::uint32_t mbps, std::uint32_t frame_bytes) noexcept {
-    const std::uint32_t bytes =
-        std::max(frame_bytes, kShortestFrame) + kFcsBytes + kWireOverheadBytes;
-    return mbps * 1e6 / (8.0 * bytes);
-}
-
-double line_rate_pps(const PortInfo& port, std::uint32_t frame_bytes) noexcept {
-    return line_rate_pps(port.link_mbps, frame_bytes);
-}
 
 bool wait_for_link(std::uint16_t id, std::chrono::milliseconds patience) {
     constexpr auto kLook = std::chrono::milliseconds(50);

@@ -1,4 +1,4 @@
-// The link below a port: waiting for it, and what fits it.
+// The link below a port: waiting for it, and what it says of itself.
 #pragma once
 
 #include <chrono>
@@ -7,19 +7,6 @@
 #include "dataplane/port/port.h"
 
 namespace pathproof::port {
-
-// Ethernet's own bytes around a frame without FCS: FCS 4, preamble and start delimiter 8, least gap
-// 12 (IEEE 802.3). A frame shorter than 60 bytes is padded to that.
-inline constexpr std::uint32_t kFcsBytes = 4;
-inline constexpr std::uint32_t kWireOverheadBytes = 20;
-inline constexpr std::uint32_t kShortestFrame = 60;
-
-// Frames of `frame_bytes` (without FCS) that a link of `mbps` carries in a second.
-double line_rate_pps(std::uint32_t mbps, std::uint32_t frame_bytes) noexcept;
-
-// The same for a port; 0 where the link's speed is not known: a virtual driver's is a constant in
-// its source.
-double line_rate_pps(const PortInfo& port, std::uint32_t frame_bytes) noexcept;
 
 // Returns when the link of device `id` is up or the time is over, and says whether it is up. A NIC
 // needs seconds after its start to agree on a speed with its peer.

@@ -110,6 +110,15 @@ Failure refused(const PortConfig& config, std::string_view doing, int reason,
                 rte_strerror(-reason), said.empty() ? "" : "; ", said);
 }
 
+// Names the port in front of an error.
+template <typename Outcome>
+Outcome of_port(const PortConfig& config, Outcome outcome) {
+    if (!outcome) {
+        return fail(outcome.error(), "port {} ({})", config.name, config.device);
+    }
+    return outcome;
+}
+
 }  // namespace
 
 Port::Port() = default;
@@ -214,16 +223,14 @@ Status Port::set_up() {
                        log_from);
     }
     id_ = id;  // from here on it is ours to close
-    Status ready = watch_interface(device);
-    ready = ready ? set_mtu() : ready;
-    ready = ready ? make_pool(device) : ready;
-    ready = ready ? set_up_queues() : ready;
-    ready = ready ? start() : ready;
-    ready = ready ? await_link(device) : ready;
-    if (ready) {
-        describe(device);
-    }
-    return ready;
+    TRY(watch_interface(device));
+    TRY(set_mtu());
+    TRY(make_pool(device));
+    TRY(set_up_queues());
+    TRY(start());
+    TRY(await_link(device));
+    describe(device);
+    return {};
 }
 
 Status Port::watch_interface(const rte_eth_dev_info& device) {
@@ -236,12 +243,8 @@ Status Port::watch_interface(const rte_eth_dev_info& device) {
     kernel_->index = device.if_index;
     kernel_->is_af_packet = is_af_packet;
     kernel_->is_af_xdp = device.driver_name == kAfXdp;
-    const auto state = kernel_->interface.state();
-    if (!state) {
-        return fail(state.error(), "port {} ({})", config_.name, config_.device);
-    }
-    kernel_->at_open = *state;
-    kernel_->latest = *state;
+    kernel_->at_open = TRY(of_port(config_, kernel_->interface.state()));
+    kernel_->latest = kernel_->at_open;
     return {};
 }
 
@@ -348,10 +351,7 @@ Status Port::set_up_queues() {
     }
     if (kernel_ && kernel_->is_af_xdp) {
         kernel_->xdp_sockets = XdpSockets::opened_since(others);
-        if (const Status room = kernel_->xdp_sockets.set_send_buffer(config_.send_buffer_bytes);
-            !room) {
-            return fail(room.error(), "port {} ({})", config_.name, config_.device);
-        }
+        TRY(of_port(config_, kernel_->xdp_sockets.set_send_buffer(config_.send_buffer_bytes)));
     }
     tallies_ = std::make_unique<QueueTally[]>(config_.tx_queues);
     return {};
@@ -360,18 +360,13 @@ Status Port::set_up_queues() {
 Status Port::start() {
     const bool is_af_packet = kernel_ && kernel_->is_af_packet;
     if (is_af_packet) {
-        if (const Status filtered = kernel_->sockets.ignore_outgoing(); !filtered) {
-            return fail(filtered.error(), "port {} ({})", config_.name, config_.device);
-        }
+        TRY(of_port(config_, kernel_->sockets.ignore_outgoing()));
     }
     const std::size_t log_from = eal_log_text().size();
     const bool shares_flag = is_af_packet || (kernel_ && kernel_->is_af_xdp);
     if (shares_flag) {
-        auto asked = Promiscuous::on(kernel_->index);
-        if (!asked) {
-            return fail(asked.error(), "port {} ({})", config_.name, config_.device);
-        }
-        kernel_->promiscuous.emplace(std::move(*asked));
+        auto asked = TRY(of_port(config_, Promiscuous::on(kernel_->index)));
+        kernel_->promiscuous.emplace(std::move(asked));
     }
     // What the drivers of kernel interfaces start with they write to the flag that is for all:
     // it stays as it is. A ring has no such thing: not an error.

@@ -31,8 +31,6 @@ struct NicLimits {
     std::uint32_t longest_frame = 9728;         // bytes on the wire, without FCS
     std::uint32_t longest_super_frame = 65535;  // bytes handed over to be segmented
     std::uint16_t smallest_mss = 64;            // shorter segments are refused
-    std::uint16_t shortest_frame = 0;  // shorter ones are filled up with zeros (60), or not (0)
-    bool strip_vlan = false;  // the receiver takes the outermost 802.1Q tag out of the frame
     bool operator==(const NicLimits&) const = default;
 };
 
@@ -108,8 +106,6 @@ struct RxResult {
     Delivery delivery = Delivery::kDelivered;
     std::vector<std::uint8_t> bytes;
     RxVerdict verdict;
-    std::uint64_t mbuf_flags = 0;  // the verdict's and, where a tag was stripped, the VLAN ones
-    std::uint16_t vlan_tci = 0;    // the stripped tag
 };
 
 // xstats-like. Each received frame counts once under rx_csum_bad however many layers are bad.

@@ -123,7 +123,7 @@ void add_outermost(Facts& facts, Bytes wire, const PacketPlace& outer) {
     facts[Fact::kSourcePort] = outer.source_port;
     facts[Fact::kDestinationPort] = outer.destination_port;
     if (outer.ip()) {
-        facts[Fact::kTtl] = wire[outer.l3 + (outer.family == 4 ? 8 : 7)];
+        facts[Fact::kTtl] = wire[outer.hop_limit_at()];
     }
     if (outer.transport == IPPROTO_UDP) {
         facts[Fact::kOuterCsum] = udp_field(wire, outer);
@@ -162,7 +162,7 @@ void add_innermost(Facts& facts, Bytes wire, const PacketPlace& packet) {
     facts[Fact::kIcmp] = packet.protocol == IPPROTO_ICMP || packet.protocol == IPPROTO_ICMPV6;
     facts[Fact::kInnerSourcePort] = packet.source_port;
     facts[Fact::kInnerDestinationPort] = packet.destination_port;
-    facts[Fact::kPayload] = packet.l4 + packet.l4_length - packet.payload;
+    facts[Fact::kPayload] = packet.payload_length();
     facts[Fact::kOdd] = facts[Fact::kPayload] % 2;
     facts[Fact::kFlow] = flow_hash(wire, packet);
 }
@@ -217,12 +217,8 @@ std::string_view meaning(Fact fact) {
 }
 
 std::optional<Fact> fact_named(std::string_view name) {
-    for (const Entry& entry : kEntries) {
-        if (entry.name == name) {
-            return entry.fact;
-        }
-    }
-    return std::nullopt;
+    const auto* found = std::ranges::find(kEntries, name, &Entry::name);
+    return found != kEntries.end() ? std::optional(found->fact) : std::nullopt;
 }
 
 std::string fact_names() {

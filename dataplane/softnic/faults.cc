@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -46,32 +47,18 @@ std::string listed(const Words& words, Use use) {
     return list;
 }
 
-template <typename Words>
-auto find_word(const Words& words, std::string_view text) {
-    for (const auto& word : words) {
-        if (word.text == text) {
-            return &word;
-        }
-    }
-    return decltype(&words[0]){nullptr};
-}
-
+// Each has its word.
 template <typename Words, typename Value>
 std::string_view text_of(const Words& words, Value value) {
-    for (const auto& word : words) {
-        if (word.value == value) {
-            return word.text;
-        }
-    }
-    return "";
+    return std::ranges::find(words, value, &Word<Value>::value)->text;
 }
 
 // One of the dotted words; `what` is what it says of the fault.
 template <typename Words, typename Value>
 Status read_word(const Words& words, std::string_view text, std::string_view what,
                  std::string_view fault, Value& value) {
-    const auto* word = find_word(words, text);
-    if (word == nullptr) {
+    const auto word = std::ranges::find(words, text, &Word<Value>::text);
+    if (word == words.end()) {
         return fail(ErrorCode::kBadInput, "fault '{}': '{}' is no {}; allowed are {}", fault, text,
                     what, listed(words, [](auto) { return true; }));
     }
@@ -151,16 +138,8 @@ std::size_t rate_mark(std::string_view text) {
     return condition ? std::string_view::npos : mark;
 }
 
-Fault always(const Fault& fault) {
-    Fault certain = fault;
-    certain.rate = 1;
-    certain.after = 0;
-    return certain;
-}
-
 bool same(const RxResult& a, const RxResult& b) {
-    return a.delivery == b.delivery && a.bytes == b.bytes && a.mbuf_flags == b.mbuf_flags &&
-           a.verdict == b.verdict && a.vlan_tci == b.vlan_tci;
+    return a.delivery == b.delivery && a.bytes == b.bytes && a.verdict == b.verdict;
 }
 
 FaultEffect effect(const SoftNic& healthy, const SoftNic& faulty, bool same_results) {
@@ -216,9 +195,16 @@ Fault fault_of(const FaultModel& model) {
     return parse_fault(model.text).value();
 }
 
+Fault at_full_rate(const Fault& fault) {
+    Fault certain = fault;
+    certain.rate = 1;
+    certain.after = 0;
+    return certain;
+}
+
 FaultEffect effect_on(const Fault& fault, const TxFrame& frame, const NicLimits& limits) {
     SoftNic healthy(limits);
-    SoftNic faulty(limits, {always(fault)});
+    SoftNic faulty(limits, {at_full_rate(fault)});
     TxResult right;
     TxResult spoilt;
     healthy.transmit(frame, right);
@@ -228,7 +214,7 @@ FaultEffect effect_on(const Fault& fault, const TxFrame& frame, const NicLimits&
 
 FaultEffect effect_on(const Fault& fault, Bytes wire, const NicLimits& limits) {
     SoftNic healthy(limits);
-    SoftNic faulty(limits, {always(fault)});
+    SoftNic faulty(limits, {at_full_rate(fault)});
     RxResult right;
     RxResult spoilt;
     healthy.receive(wire, right);

@@ -62,8 +62,7 @@ std::uint32_t carry_lost(const TxCase&, Bytes frame, const Target& target) {
         sum += at == site.at ? 0u : last_odd ? frame[at] * 256u : get16(frame, at);
     }
     const std::uint64_t once = (sum & 0xffff) + (sum >> 16);
-    const auto value = static_cast<std::uint32_t>(~once & 0xffff);
-    return site.kind == SiteKind::kUdp && value == 0 ? 0xffff : value;
+    return mangled(site, static_cast<std::uint16_t>(~once));
 }
 
 bool is_udp(const Target& target) {
@@ -121,13 +120,13 @@ constexpr Mechanism kMechanisms[] = {
      .meaning = "the second end-around carry is lost",
      .value = carry_lost},
     {.name = "CLEARED",
-     .fields = field_bit(FaultField::kUdp) | field_bit(FaultField::kL4),
+     .fields = kUdpOnly,
      .meaning = "a UDP checksum that was on leaves as 0, disabled",
      .needs = Needs::kField,
      .applies = udp_on,
      .value = zero},
     {.name = "ZERO_NOT_MANGLED",
-     .fields = field_bit(FaultField::kUdp) | field_bit(FaultField::kL4),
+     .fields = kUdpOnly,
      .meaning = "a UDP checksum computed as 0 leaves as 0 and not as 0xffff",
      .needs = Needs::kField,
      .applies = udp_all_ones,

@@ -21,13 +21,9 @@ bool padded(const TxCase&, Bytes, const Target& target) {
 }
 
 std::uint32_t with_padding(const TxCase&, Bytes frame, const Target& target) {
-    const Site& site = *target.site;
-    WordSum sum;
-    add_pseudo_header(sum, frame, *target.packet, site.length());
-    sum.add(frame.subspan(site.start, site.at - site.start));
-    sum.add(frame.subspan(site.at + 2, site.end - site.at - 2));
+    WordSum sum = sum_of(frame, *target.packet, *target.site);
     sum.add(trailer(frame, target));  // goes on in the middle of a word if the data is odd
-    return field_value(site, sum);
+    return field_value(*target.site, sum);
 }
 
 std::uint32_t with_padded_length(const TxCase&, Bytes frame, const Target& target) {
@@ -37,9 +33,8 @@ std::uint32_t with_padded_length(const TxCase&, Bytes frame, const Target& targe
 }
 
 void grow_total_length(const TxCase&, Span frame, const Target& target) {
-    const PacketPlace& packet = *target.packet;
-    const std::uint32_t at = packet.l3 + (packet.family == 4 ? 2 : 4);
-    put16(frame, at, get16(frame, at) + packet.trailer());
+    const std::uint32_t at = target.packet->length_at();
+    put16(frame, at, get16(frame, at) + target.packet->trailer());
 }
 
 bool odd(const TxCase&, Bytes, const Target& target) {
@@ -159,8 +154,6 @@ void sum_fragment(const TxCase&, Span frame, const Target& target) {
     set_value(frame, site, right_value(frame, packet, site));
 }
 
-constexpr FieldSet kIpLength = kIpOnly;
-
 constexpr Mechanism kLengthMechanisms[] = {
     {.name = "PAD_DATA",
      .meaning = "bytes behind the IP packet are summed as data",
@@ -171,7 +164,7 @@ constexpr Mechanism kLengthMechanisms[] = {
      .applies = padded,
      .value = with_padded_length},
     {.name = "TOT_LEN_PAD",
-     .fields = kIpLength,
+     .fields = kIpOnly,
      .meaning = "the IP length grows by the padding",
      .needs = Needs::kPacket,
      .redo = Redo::kIp,

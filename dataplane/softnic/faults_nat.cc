@@ -26,11 +26,6 @@ std::uint16_t old_port(const TxCase& at) {
     return at.given.source_before_nat->port;
 }
 
-// A NAT leaves a UDP checksum of 0 alone only if the packet came without one.
-std::uint32_t mangled(const Target& target, std::uint16_t value) {
-    return target.site->kind == SiteKind::kUdp && value == 0 ? 0xffff : value;
-}
-
 // inet_proto_csum_replace4() before Linux 5.7 took a checksum of 0 for a partial one:
 // ~csum_fold(0 - old + new), which is all ones where the address stays.
 std::uint32_t updated_zero(const TxCase& at, Bytes frame, const Target& target) {
@@ -44,14 +39,14 @@ std::uint32_t stale_port(const TxCase& at, Bytes frame, const Target& target) {
     WordSum sum = sum_of(frame, *target.packet, *target.site);
     sum.add_word(~static_cast<std::uint32_t>(target.packet->source_port));
     sum.add_word(old_port(at));
-    return mangled(target, sum.inverted());
+    return field_value(*target.site, sum);
 }
 
 std::uint32_t stale_address(const TxCase& at, Bytes frame, const Target& target) {
     WordSum sum = sum_of(frame, *target.packet, *target.site);
     add_inverted(sum, new_address(frame, target));
     sum.add(old_address(at, target));
-    return mangled(target, sum.inverted());
+    return field_value(*target.site, sum);
 }
 
 // With local checksum offload the outer field is taken for a partial checksum: the port change is
@@ -65,7 +60,7 @@ std::uint32_t nat_of_lco(const TxCase& at, Bytes frame, const Target& target) {
         sum.add(new_address(frame, target));
         add_inverted(sum, old_address(at, target));
     }
-    return mangled(target, sum.folded());
+    return mangled(*target.site, sum.folded());
 }
 
 bool translated(const TxCase& at, const Target& target) {
@@ -75,13 +70,11 @@ bool translated(const TxCase& at, const Target& target) {
 }
 
 bool translated_without_sum(const TxCase& at, Bytes frame, const Target& target) {
-    return translated(at, target) && target.site->kind == SiteKind::kUdp &&
-           value_at(frame, *target.site) == 0;
+    return translated(at, target) && is_off(frame, *target.site);
 }
 
 bool translated_with_sum(const TxCase& at, Bytes frame, const Target& target) {
-    const bool off = target.site->kind == SiteKind::kUdp && value_at(frame, *target.site) == 0;
-    return translated(at, target) && !off;
+    return translated(at, target) && !is_off(frame, *target.site);
 }
 
 Target inner_transport(const TxCase& at) {
@@ -122,8 +115,6 @@ std::uint32_t before_inner_pseudo(const TxCase& at, Bytes frame, const Target& t
 std::uint32_t before_inner_old(const TxCase& at, Bytes frame, const Target& target) {
     return outer_with_inner(at, frame, target, at.kept(*inner_transport(at).site));
 }
-
-constexpr FieldSet kUdpOnly = field_bit(FaultField::kUdp) | field_bit(FaultField::kL4);
 
 constexpr Mechanism kNatMechanisms[] = {
     {.name = "NAT0",

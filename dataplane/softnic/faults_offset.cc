@@ -44,14 +44,9 @@ void from_base_header(const TxCase& at, Span frame, const Target& target) {
     sum_from(at, frame, target, target.packet->l3 + target.packet->l3_base);
 }
 
-void four_early(const TxCase& at, Span frame, const Target& target) {
-    sum_from(at, frame, target, target.site->start - 4);
-}
-void four_late(const TxCase& at, Span frame, const Target& target) {
-    sum_from(at, frame, target, target.site->start + 4);
-}
-void eight_early(const TxCase& at, Span frame, const Target& target) {
-    sum_from(at, frame, target, target.site->start - 8);
+template <int bytes>
+void shifted(const TxCase& at, Span frame, const Target& target) {
+    sum_from(at, frame, target, target.site->start + bytes);
 }
 
 bool tagged(const TxCase&, Bytes, const Target& target) {
@@ -108,8 +103,6 @@ void payload_as_tunnel(const TxCase& at, Span frame, const Target& target) {
     }
 }
 
-constexpr FieldSet kUdpOnly = field_bit(FaultField::kUdp) | field_bit(FaultField::kL4);
-
 constexpr Mechanism kMechanisms[] = {
     {.name = "EXTHDR_PSEUDO",
      .meaning = "the pseudo-header has the IPv6 header's length and next header",
@@ -126,15 +119,15 @@ constexpr Mechanism kMechanisms[] = {
     {.name = "VLAN_START",
      .meaning = "one tag is not counted: sum and field lie 4 bytes early",
      .applies = tagged,
-     .act = four_early},
+     .act = shifted<-4>},
     {.name = "VLAN_START_LATE",
      .meaning = "one tag is counted twice: sum and field lie 4 bytes late",
      .applies = tagged,
-     .act = four_late},
+     .act = shifted<4>},
     {.name = "QINQ_START",
      .meaning = "two tags are not counted: sum and field lie 8 bytes early",
      .applies = tagged_twice,
-     .act = eight_early},
+     .act = shifted<-8>},
     {.name = "TCP_OFFSET",
      .fields = kUdpOnly,
      .meaning = "a UDP checksum is written where TCP has its own",

@@ -80,9 +80,8 @@ std::uint32_t remember_right(const TxCase&, Bytes frame, const Target& target) {
 }
 
 std::uint32_t with_hop_limit(const TxCase&, Bytes frame, const Target& target) {
-    const PacketPlace& packet = *target.packet;
-    WordSum sum = sum_of(frame, packet, *target.site);
-    sum.add_word(frame[packet.l3 + (packet.family == 4 ? 8u : 7u)] * 256u);
+    WordSum sum = sum_of(frame, *target.packet, *target.site);
+    sum.add_word(frame[target.packet->hop_limit_at()] * 256u);
     return field_value(*target.site, sum);
 }
 

@@ -6,25 +6,20 @@ namespace {
 
 constexpr FaultDirection kWire = FaultDirection::kWire;
 
-std::uint32_t payload_bytes(const PacketPlace& packet) {
-    return packet.l4 + packet.l4_length - packet.payload;
-}
-
 bool has_payload(const TxCase&, Bytes, const Target& target) {
-    return target.packet->ip() && payload_bytes(*target.packet) != 0;
+    return target.packet->ip() && target.packet->payload_length() != 0;
 }
 
 void flip_bit(const TxCase& at, Span frame, const Target& target) {
     const PacketPlace& packet = *target.packet;
-    const auto bits = std::uint64_t{payload_bytes(packet)} * 8;
+    const auto bits = std::uint64_t{packet.payload_length()} * 8;
     const std::uint64_t bit = at.draw % bits;
     frame[packet.payload + bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
 }
 
 void mend(Span frame, const PacketPlace& packet) {
     const auto site = transport_site(packet);
-    const bool off = site && site->kind == SiteKind::kUdp && value_at(frame, *site) == 0;
-    if (!off && packet.fragment == FragmentKind::kWhole) {
+    if (site && !is_off(frame, *site) && packet.fragment == FragmentKind::kWhole) {
         fill(frame, packet, site);
     }
 }
@@ -114,30 +109,12 @@ constexpr Mechanism kPathMechanisms[] = {
      .needs = Needs::kFrame,
      .redo = Redo::kNone,
      .move = FrameMove::kSwapWithNext},
-    {.name = "DROP",
-     .direction = FaultDirection::kRx,
-     .fields = kFrameOnly,
-     .meaning = "the receiver drops the frame",
-     .applies_rx = always,
-     .act_on_verdict = drop},
-    {.name = "DROP_BAD",
-     .direction = FaultDirection::kRx,
-     .fields = kFrameOnly,
-     .meaning = "the receiver drops a frame with a bad checksum",
-     .applies_rx = bad_somewhere,
-     .act_on_verdict = drop},
-    {.name = "COUNT_HEALTHY",
-     .direction = FaultDirection::kRx,
-     .fields = kCounterOnly,
-     .meaning = "rx_csum_bad counts frames that are good",
-     .applies_rx = healthy,
-     .act_on_verdict = count_one_bad},
-    {.name = "STUCK_ZERO",
-     .direction = FaultDirection::kRx,
-     .fields = kCounterOnly,
-     .meaning = "rx_csum_bad stays 0",
-     .applies_rx = bad_somewhere,
-     .act_on_verdict = count_none_bad},
+    on_receipt("DROP", kFrameOnly, "the receiver drops the frame", always, drop),
+    on_receipt("DROP_BAD", kFrameOnly, "the receiver drops a frame with a bad checksum",
+               bad_somewhere, drop),
+    on_receipt("COUNT_HEALTHY", kCounterOnly, "rx_csum_bad counts frames that are good", healthy,
+               count_one_bad),
+    on_receipt("STUCK_ZERO", kCounterOnly, "rx_csum_bad stays 0", bad_somewhere, count_none_bad),
 };
 
 }  // namespace

@@ -76,10 +76,7 @@ bool bad_transport(const RxCase& at, const Target& target) {
 // The receiver mends the checksum of a wrong payload and passes it on as good.
 void heal(RxCase& at, const Target& target) {
     const Site site = *transport_site(*target.packet);
-    const auto stripped = static_cast<std::uint32_t>(at.wire.size() - at.result.bytes.size());
-    Site moved = site;
-    moved.at -= stripped;
-    set_value(at.result.bytes, moved, right_value(at.wire, *target.packet, site));
+    set_value(at.result.bytes, site, right_value(at.wire, *target.packet, site));
     Target transport = target;
     transport.field = FaultField::kL4;
     set_claim(at.result.verdict, transport, RxClaim::kGood);
@@ -88,48 +85,22 @@ void heal(RxCase& at, const Target& target) {
 constexpr FieldSet kClaims = kTransports | kIpOnly;
 
 constexpr Mechanism kReceiveMechanisms[] = {
-    {.name = "GOOD_ON_BAD",
-     .direction = FaultDirection::kRx,
-     .fields = kClaims,
-     .meaning = "a bad checksum is reported good",
-     .applies_rx = claims<RxClaim::kBad>,
-     .act_on_verdict = say<RxClaim::kGood>},
-    {.name = "BAD_ON_GOOD",
-     .direction = FaultDirection::kRx,
-     .fields = kClaims,
-     .meaning = "what is good, or cannot be checked, is reported bad",
-     .applies_rx = not_bad,
-     .act_on_verdict = say<RxClaim::kBad>},
-    {.name = "UNKNOWN_ALWAYS",
-     .direction = FaultDirection::kRx,
-     .fields = kClaims,
-     .meaning = "nothing is ever reported",
-     .applies_rx = claims_anything,
-     .act_on_verdict = say<RxClaim::kUnknown>},
-    {.name = "DEFAULT_GOOD",
-     .direction = FaultDirection::kRx,
-     .fields = kClaims,
-     .meaning = "what was not checked is reported good",
-     .applies_rx = claims<RxClaim::kUnknown>,
-     .act_on_verdict = say<RxClaim::kGood>},
-    {.name = "LAYER_SWAP",
-     .direction = FaultDirection::kRx,
-     .fields = field_bit(FaultField::kL4) | kIpOnly,
-     .meaning = "the outer verdict is reported for the inner packet and the other way round",
-     .applies_rx = in_tunnel,
-     .act_on_verdict = swap_layers},
-    {.name = "L4_LOST",
-     .direction = FaultDirection::kRx,
-     .fields = field_bit(FaultField::kL4),
-     .meaning = "a bad transport checksum behind a bad IP header is reported good",
-     .applies_rx = behind_bad_ip,
-     .act_on_verdict = say<RxClaim::kGood>},
-    {.name = "HEALED",
-     .direction = FaultDirection::kRx,
-     .fields = kPayloadOnly,
-     .meaning = "the checksum of a wrong payload is mended, and reported good",
-     .applies_rx = bad_transport,
-     .act_on_verdict = heal},
+    on_receipt("GOOD_ON_BAD", kClaims, "a bad checksum is reported good", claims<RxClaim::kBad>,
+               say<RxClaim::kGood>),
+    on_receipt("BAD_ON_GOOD", kClaims, "what is good, or cannot be checked, is reported bad",
+               not_bad, say<RxClaim::kBad>),
+    on_receipt("UNKNOWN_ALWAYS", kClaims, "nothing is ever reported", claims_anything,
+               say<RxClaim::kUnknown>),
+    on_receipt("DEFAULT_GOOD", kClaims, "what was not checked is reported good",
+               claims<RxClaim::kUnknown>, say<RxClaim::kGood>),
+    on_receipt("LAYER_SWAP", field_bit(FaultField::kL4) | kIpOnly,
+               "the outer verdict is reported for the inner packet and the other way round",
+               in_tunnel, swap_layers),
+    on_receipt("L4_LOST", field_bit(FaultField::kL4),
+               "a bad transport checksum behind a bad IP header is reported good", behind_bad_ip,
+               say<RxClaim::kGood>),
+    on_receipt("HEALED", kPayloadOnly,
+               "the checksum of a wrong payload is mended, and reported good", bad_transport, heal),
 };
 
 }  // namespace

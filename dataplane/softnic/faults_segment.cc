@@ -31,7 +31,7 @@ void keep_field(const TxCase& at, Span frame, std::uint32_t field) {
 }
 
 void keep_total_length(const TxCase& at, Span frame, const Target& target) {
-    keep_field(at, frame, target.packet->l3 + (target.packet->family == 4 ? 2u : 4u));
+    keep_field(at, frame, target.packet->length_at());
 }
 
 bool has_udp_length(const TxCase& at, Bytes, const Target& target) {
@@ -77,6 +77,19 @@ std::uint32_t length_of_full_segment(const TxCase& at, Bytes frame, const Target
     return field_value(*target.site, sum);
 }
 
+// A header field that every segment has as the super-frame has it.
+constexpr Mechanism header_kept(std::string_view name, std::string_view meaning, Redo redo,
+                                bool (*applies)(const TxCase&, Bytes, const Target&),
+                                void (*act)(const TxCase&, Span, const Target&)) {
+    return {.name = name,
+            .fields = kSegmentOnly,
+            .meaning = meaning,
+            .needs = Needs::kPacket,
+            .redo = redo,
+            .applies = applies,
+            .act = act};
+}
+
 constexpr Mechanism kSegmentMechanisms[] = {
     {.name = "SUPERPKT",
      .meaning = "every segment has the super-frame's checksum",
@@ -86,55 +99,20 @@ constexpr Mechanism kSegmentMechanisms[] = {
      .meaning = "the last segment is summed with the length of a full one",
      .applies = is_last,
      .value = length_of_full_segment},
-    {.name = "SEG_TOT_LEN",
-     .fields = kSegmentOnly,
-     .meaning = "every segment has the super-frame's IP length",
-     .needs = Needs::kPacket,
-     .redo = Redo::kIp,
-     .applies = one_of_several,
-     .act = keep_total_length},
-    {.name = "SEG_UDP_LEN",
-     .fields = kSegmentOnly,
-     .meaning = "every segment has the super-frame's UDP length",
-     .needs = Needs::kPacket,
-     .redo = Redo::kNone,
-     .applies = has_udp_length,
-     .act = keep_udp_length},
-    {.name = "SEG_ID_STUCK",
-     .fields = kSegmentOnly,
-     .meaning = "every segment has the super-frame's IP identification",
-     .needs = Needs::kPacket,
-     .redo = Redo::kIp,
-     .applies = has_identification,
-     .act = keep_identification},
-    {.name = "SEG_PSH",
-     .fields = kSegmentOnly,
-     .meaning = "every segment has the super-frame's PSH flag",
-     .needs = Needs::kPacket,
-     .redo = Redo::kAll,
-     .applies = is_tcp_segment,
-     .act = keep_flag<kPush>},
-    {.name = "SEG_FIN",
-     .fields = kSegmentOnly,
-     .meaning = "every segment has the super-frame's FIN flag",
-     .needs = Needs::kPacket,
-     .redo = Redo::kAll,
-     .applies = is_tcp_segment,
-     .act = keep_flag<kFin>},
-    {.name = "SEG_CWR",
-     .fields = kSegmentOnly,
-     .meaning = "every segment has the super-frame's CWR flag",
-     .needs = Needs::kPacket,
-     .redo = Redo::kAll,
-     .applies = is_tcp_segment,
-     .act = keep_flag<kCwr>},
-    {.name = "SEG_SEQ",
-     .fields = kSegmentOnly,
-     .meaning = "every segment has the super-frame's sequence number",
-     .needs = Needs::kPacket,
-     .redo = Redo::kAll,
-     .applies = is_tcp_segment,
-     .act = keep_sequence},
+    header_kept("SEG_TOT_LEN", "every segment has the super-frame's IP length", Redo::kIp,
+                one_of_several, keep_total_length),
+    header_kept("SEG_UDP_LEN", "every segment has the super-frame's UDP length", Redo::kNone,
+                has_udp_length, keep_udp_length),
+    header_kept("SEG_ID_STUCK", "every segment has the super-frame's IP identification", Redo::kIp,
+                has_identification, keep_identification),
+    header_kept("SEG_PSH", "every segment has the super-frame's PSH flag", Redo::kAll,
+                is_tcp_segment, keep_flag<kPush>),
+    header_kept("SEG_FIN", "every segment has the super-frame's FIN flag", Redo::kAll,
+                is_tcp_segment, keep_flag<kFin>),
+    header_kept("SEG_CWR", "every segment has the super-frame's CWR flag", Redo::kAll,
+                is_tcp_segment, keep_flag<kCwr>),
+    header_kept("SEG_SEQ", "every segment has the super-frame's sequence number", Redo::kAll,
+                is_tcp_segment, keep_sequence),
 };
 
 }  // namespace

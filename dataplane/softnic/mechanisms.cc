@@ -1,6 +1,6 @@
 #include "dataplane/softnic/mechanisms.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <netinet/in.h>
 #include <rte_mbuf_core.h>
 
@@ -42,6 +42,17 @@ bool reaches(FaultLayer layer, Depth depth) {
 
 bool is_one_frame(FaultField field) {
     return field == FaultField::kFrame || field == FaultField::kCounter;
+}
+
+bool has_what_is_needed(Needs needs, const TxCase& at, const Target& target) {
+    switch (needs) {
+        case Needs::kAsked: return at.asked_for(target);
+        case Needs::kUnasked: return target.site && !at.asked_for(target);
+        case Needs::kField: return target.site.has_value();
+        case Needs::kPacket: return target.packet->ip();
+        case Needs::kFrame: break;
+    }
+    return true;
 }
 
 void redo_packet(const TxCase& at, Span frame, const Target& target, Redo redo) {
@@ -86,15 +97,15 @@ const Mechanism* mechanism_named(std::string_view name, FaultDirection direction
 }
 
 std::string mechanism_names(FaultDirection direction) {
-    std::string names;
+    std::vector<std::string_view> names;
     for (const auto family : families()) {
         for (const Mechanism& mechanism : family) {
             if (mechanism.direction == direction) {
-                names += fmt::format("{}{}", names.empty() ? "" : ", ", mechanism.name);
+                names.push_back(mechanism.name);
             }
         }
     }
-    return names;
+    return fmt::format("{}", fmt::join(names, ", "));
 }
 
 Targets targets_of(const Fault& fault, const Places& places) noexcept {
@@ -123,30 +134,8 @@ bool applies(const Fault& fault, const TxCase& at, Bytes frame, const Target& ta
     if (sctp && (mechanism.fields & field_bit(FaultField::kSctp)) == 0) {
         return false;
     }
-    switch (mechanism.needs) {
-        case Needs::kAsked:
-            if (!at.asked_for(target)) {
-                return false;
-            }
-            break;
-        case Needs::kUnasked:
-            if (!target.site || at.asked_for(target)) {
-                return false;
-            }
-            break;
-        case Needs::kField:
-            if (!target.site) {
-                return false;
-            }
-            break;
-        case Needs::kPacket:
-            if (!target.packet->ip()) {
-                return false;
-            }
-            break;
-        case Needs::kFrame: break;
-    }
-    return mechanism.applies == nullptr || mechanism.applies(at, frame, target);
+    return has_what_is_needed(mechanism.needs, at, target) &&
+           (mechanism.applies == nullptr || mechanism.applies(at, frame, target));
 }
 
 void act(const Mechanism& mechanism, const TxCase& at, WireFrameBytes& frame,

@@ -73,6 +73,7 @@ constexpr FieldSet field_bit(FaultField field) {
 inline constexpr FieldSet kUdpTcp =
     field_bit(FaultField::kL4) | field_bit(FaultField::kUdp) | field_bit(FaultField::kTcp);
 inline constexpr FieldSet kTransports = kUdpTcp | field_bit(FaultField::kSctp);
+inline constexpr FieldSet kUdpOnly = field_bit(FaultField::kL4) | field_bit(FaultField::kUdp);
 inline constexpr FieldSet kIpOnly = field_bit(FaultField::kIp);
 inline constexpr FieldSet kSegmentOnly = field_bit(FaultField::kSegment);
 inline constexpr FieldSet kPayloadOnly = field_bit(FaultField::kPayload);
@@ -104,6 +105,18 @@ struct Mechanism {
     bool (*applies_rx)(const RxCase&, const Target&) = nullptr;
     void (*act_on_verdict)(RxCase&, const Target&) = nullptr;
 };
+
+// What a receiver says or does.
+constexpr Mechanism on_receipt(std::string_view name, FieldSet fields, std::string_view meaning,
+                               bool (*applies)(const RxCase&, const Target&),
+                               void (*act)(RxCase&, const Target&)) {
+    return {.name = name,
+            .direction = FaultDirection::kRx,
+            .fields = fields,
+            .meaning = meaning,
+            .applies_rx = applies,
+            .act_on_verdict = act};
+}
 
 // The families.
 std::span<const Mechanism> checksum_mechanisms();  // wrong values for right bytes

@@ -10,7 +10,6 @@
 
 #include "dataplane/port/counters.h"
 #include "dataplane/softnic/port_loop.h"
-#include "dataplane/softnic/source_nat.h"
 
 namespace pathproof::softnic {
 namespace {
@@ -27,7 +26,6 @@ void read_mbuf(const rte_mbuf& mbuf, TxFrame& frame) noexcept {
         frame.bytes.insert(frame.bytes.end(), bytes, bytes + rte_pktmbuf_data_len(buffer));
         frame.buffers.push_back(rte_pktmbuf_data_len(buffer));
     }
-    frame.source_before_nat.reset();
     frame.request = {.offload = {.mbuf_flags = mbuf.ol_flags & RTE_MBUF_F_TX_OFFLOAD_MASK,
                                  .outer_l2_len = static_cast<std::uint16_t>(mbuf.outer_l2_len),
                                  .outer_l3_len = static_cast<std::uint16_t>(mbuf.outer_l3_len),
@@ -71,8 +69,7 @@ rte_mbuf* write_mbuf(rte_mempool* pool, const RxResult& received) noexcept {
         rte_pktmbuf_free(mbuf);
         return nullptr;
     }
-    mbuf->ol_flags = received.mbuf_flags;
-    mbuf->vlan_tci = received.vlan_tci;
+    mbuf->ol_flags = mbuf_flags(received.verdict);
     return mbuf;
 }
 
@@ -98,8 +95,7 @@ struct Side {
           to(the_to),
           plan(the_plan),
           way(the_way),
-          nic(plan.limits, faults_on(plan, way), plan.seed),
-          source_nat(way == Way::kFromA ? plan.source_nat : std::nullopt) {
+          nic(plan.limits, faults_on(plan, way), plan.seed) {
         frame.bytes.reserve(kLongest);
         received.bytes.reserve(kLongest);
     }
@@ -114,7 +110,6 @@ struct Side {
     const NicLinkPlan plan;
     const Way way;
     SoftNic nic;
-    std::optional<frame::Endpoint> source_nat;
     NicLinkTally tally;
     TxFrame frame;
     TxResult sent;
@@ -137,9 +132,6 @@ std::uint16_t Side::pass() noexcept {
 
 void Side::carry(const rte_mbuf& mbuf) noexcept {
     read_mbuf(mbuf, frame);
-    if (source_nat) {
-        translate_source(frame, *source_nat, nic.limits());
-    }
     nic.transmit(frame, sent);
     for (const WireFrameBytes& wire : sent.frames) {
         nic.receive(wire, received);

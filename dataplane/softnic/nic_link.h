@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,8 +32,6 @@ struct NicLinkPlan {
     std::vector<Fault> faults;
     FaultyNics faulty = FaultyNics::kBoth;
     std::uint64_t seed = 1;
-    // A NAT in front of the NIC, from a to b only: outermost sources become this.
-    std::optional<frame::Endpoint> source_nat;
 };
 
 // One direction.

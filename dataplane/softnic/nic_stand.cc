@@ -7,6 +7,8 @@
 
 #include <array>
 
+#include "dataplane/port/device.h"
+
 namespace pathproof::softnic {
 namespace {
 
@@ -55,21 +57,12 @@ Result<port::Port> make_port(const std::string& name, rte_ring* in, rte_ring* ou
 }  // namespace
 
 std::uint64_t tx_capabilities() {
-    return RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_QINQ_INSERT |
-           RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
-           RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_SCTP_CKSUM |
-           RTE_ETH_TX_OFFLOAD_TCP_TSO | RTE_ETH_TX_OFFLOAD_UDP_TSO |
-           RTE_ETH_TX_OFFLOAD_OUTER_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_OUTER_UDP_CKSUM |
-           RTE_ETH_TX_OFFLOAD_VXLAN_TNL_TSO | RTE_ETH_TX_OFFLOAD_GRE_TNL_TSO |
-           RTE_ETH_TX_OFFLOAD_IPIP_TNL_TSO | RTE_ETH_TX_OFFLOAD_GENEVE_TNL_TSO |
-           RTE_ETH_TX_OFFLOAD_UDP_TNL_TSO | RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+    return (port::kFrameTxOffloads & ~RTE_ETH_TX_OFFLOAD_IP_TNL_TSO) |
+           RTE_ETH_TX_OFFLOAD_QINQ_INSERT;
 }
 
 std::uint64_t rx_capabilities() {
-    return RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM |
-           RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_SCTP_CKSUM |
-           RTE_ETH_RX_OFFLOAD_OUTER_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_OUTER_UDP_CKSUM |
-           RTE_ETH_RX_OFFLOAD_SCATTER;
+    return port::kFrameRxOffloads | RTE_ETH_RX_OFFLOAD_SCATTER;
 }
 
 struct NicStand::Impl {
@@ -81,31 +74,23 @@ NicStand::NicStand() : impl_(std::make_unique<Impl>()) {}
 NicStand::~NicStand() = default;
 
 Result<NicStand::Made> NicStand::start(port::Eal& eal, unsigned worker, const NicStandPlan& plan) {
-    const auto near_cable = make_cable("nic_near");
-    const auto far_cable = make_cable("nic_far");
-    if (!near_cable || !far_cable) {
-        return pass_on(near_cable ? far_cable.error() : near_cable.error());
-    }
-    auto device = make_port("device", near_cable->back, near_cable->there,
-                            {.pool_mbufs = 1023, .mbuf_bytes = kWholeSuperFrame});
-    auto far = make_port("far", far_cable->back, far_cable->there,
-                         {.pool_mbufs = 1023, .mbuf_bytes = kWholeFrame});
-    auto link_a = make_port("link_a", near_cable->there, near_cable->back, {.pool_mbufs = 4095});
-    auto link_b = make_port("link_b", far_cable->there, far_cable->back, {.pool_mbufs = 4095});
-    for (const auto* made : {&device, &far, &link_a, &link_b}) {
-        if (!*made) {
-            return pass_on(made->error());
-        }
-    }
+    const Cable near_cable = TRY(make_cable("nic_near"));
+    const Cable far_cable = TRY(make_cable("nic_far"));
+    auto device = TRY(make_port("device", near_cable.back, near_cable.there,
+                                {.pool_mbufs = 1023, .mbuf_bytes = kWholeSuperFrame}));
+    auto far = TRY(make_port("far", far_cable.back, far_cable.there,
+                             {.pool_mbufs = 1023, .mbuf_bytes = kWholeFrame}));
+    auto link_a = TRY(make_port("link_a", near_cable.there, near_cable.back, {.pool_mbufs = 4095}));
+    auto link_b = TRY(make_port("link_b", far_cable.there, far_cable.back, {.pool_mbufs = 4095}));
     std::unique_ptr<NicStand> stand(new NicStand);
-    stand->impl_->inside.push_back(std::move(*link_a));
-    stand->impl_->inside.push_back(std::move(*link_b));
+    stand->impl_->inside.push_back(std::move(link_a));
+    stand->impl_->inside.push_back(std::move(link_b));
     stand->impl_->link = TRY(NicLink::start(eal, worker, stand->impl_->inside,
                                             {.limits = plan.limits,
                                              .faults = plan.faults,
                                              .faulty = FaultyNics::kAtPortA,
                                              .seed = plan.seed}));
-    return Made{std::move(stand), std::move(*device), std::move(*far)};
+    return Made{std::move(stand), std::move(device), std::move(far)};
 }
 
 NicLinkReport NicStand::stop() {

@@ -35,8 +35,12 @@ struct PacketPlace {
 
     bool ip() const { return family != 0; }
     std::uint32_t address_length() const { return family == 4 ? 4 : 16; }
+    std::uint32_t payload_length() const { return l4 + l4_length - payload; }
     std::uint32_t trailer() const { return carrier_end - end; }
     std::uint32_t extension() const { return l4 - l3 - l3_base; }
+    // Where the length of the IP packet and its hop limit stand.
+    std::uint32_t length_at() const { return l3 + (family == 4 ? 2 : 4); }
+    std::uint32_t hop_limit_at() const { return l3 + (family == 4 ? 8 : 7); }
 };
 
 struct Places {

@@ -1,5 +1,7 @@
 #include "dataplane/softnic/predicate.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -120,10 +122,7 @@ std::string to_string(const Condition& condition) {
         text += fmt::format("%{}", condition.modulo);
     }
     text += spelling(condition.compare);
-    for (std::size_t at = 0; at < condition.numbers.size(); ++at) {
-        text += fmt::format("{}{}", at == 0 ? "" : "|", condition.numbers[at]);
-    }
-    return text;
+    return text + fmt::format("{}", fmt::join(condition.numbers, "|"));
 }
 
 }  // namespace

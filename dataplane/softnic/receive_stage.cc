@@ -1,8 +1,5 @@
 #include "dataplane/softnic/receive_stage.h"
 
-#include <rte_mbuf_core.h>
-
-#include "dataplane/softnic/bytes.h"
 #include "dataplane/softnic/sites.h"
 
 namespace pathproof::softnic {
@@ -29,17 +26,11 @@ RxClaim network_claim(Bytes frame, const PacketPlace& packet) {
 
 RxClaim transport_claim(Bytes frame, const PacketPlace& packet) {
     const auto site = transport_site(packet);
-    if (!site || packet.fragment != FragmentKind::kWhole || !packet.destination_known) {
-        return RxClaim::kUnknown;
-    }
-    if (site->kind == SiteKind::kUdp && value_at(frame, *site) == 0) {
+    if (!site || packet.fragment != FragmentKind::kWhole || !packet.destination_known ||
+        is_off(frame, *site)) {
         return RxClaim::kUnknown;
     }
     return claim(frame, packet, *site);
-}
-
-bool strips_tag(Bytes wire, const NicLimits& limits) {
-    return limits.strip_vlan && wire.size() >= 18 && get16(wire, 12) == 0x8100;
 }
 
 }  // namespace
@@ -54,17 +45,10 @@ RxVerdict check(Bytes wire, const Places& places) noexcept {
     return verdict;
 }
 
-void deliver(Bytes wire, const RxVerdict& verdict, const NicLimits& limits, RxResult& result) {
+void deliver(Bytes wire, const RxVerdict& verdict, RxResult& result) {
     result.delivery = RxResult::Delivery::kDelivered;
     result.verdict = verdict;
-    result.mbuf_flags = mbuf_flags(verdict);
-    result.vlan_tci = 0;
     result.bytes.assign(wire.begin(), wire.end());
-    if (strips_tag(wire, limits)) {
-        result.vlan_tci = get16(wire, 14);
-        result.bytes.erase(result.bytes.begin() + 12, result.bytes.begin() + 16);
-        result.mbuf_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
-    }
 }
 
 void count(const RxVerdict& verdict, NicCounters& counters) noexcept {

@@ -10,8 +10,8 @@ namespace pathproof::softnic {
 // IPv6 headers, UDP without a checksum, fragments, ICMP, other protocols, a packet cut short.
 RxVerdict check(Bytes wire, const Places& places) noexcept;
 
-// Writes into `result` what the host gets: bytes, the verdict and its flags, the tag if stripped.
-void deliver(Bytes wire, const RxVerdict& verdict, const NicLimits& limits, RxResult& result);
+// Writes into `result` what the host gets: bytes and the verdict.
+void deliver(Bytes wire, const RxVerdict& verdict, RxResult& result);
 
 // Counts a delivered frame by its verdict.
 void count(const RxVerdict& verdict, NicCounters& counters) noexcept;

@@ -17,11 +17,9 @@ void shorten_field(std::span<std::uint8_t> frame, std::uint32_t at, std::uint32_
 
 void edit_network(std::span<std::uint8_t> frame, const PacketPlace& packet, std::uint32_t shorter,
                   std::uint32_t segment) {
+    shorten_field(frame, packet.length_at(), shorter);
     if (packet.family == 4) {
-        shorten_field(frame, packet.l3 + 2, shorter);
         put16(frame, packet.l3 + 4, get16(frame, packet.l3 + 4) + segment);
-    } else {
-        shorten_field(frame, packet.l3 + 4, shorter);
     }
     if (packet.transport == IPPROTO_UDP) {
         shorten_field(frame, packet.l4 + 4, shorter);
@@ -44,9 +42,7 @@ void edit_tcp(std::span<std::uint8_t> frame, const PacketPlace& packet, const Cu
 
 Cut cut_of(const Places& super, std::uint32_t mss) noexcept {
     const PacketPlace& packet = super.innermost();
-    return {.header = packet.payload,
-            .payload = packet.l4 + packet.l4_length - packet.payload,
-            .mss = mss};
+    return {.header = packet.payload, .payload = packet.payload_length(), .mss = mss};
 }
 
 void edit_headers(std::span<std::uint8_t> frame, const Places& super, const Cut& cut,

@@ -56,9 +56,12 @@ WordSum sum_of(Bytes frame, const PacketPlace& packet, const Site& site) noexcep
     return sum;
 }
 
-std::uint16_t field_value(const Site& site, const WordSum& sum) noexcept {
-    const std::uint16_t value = sum.inverted();
+std::uint16_t mangled(const Site& site, std::uint16_t value) noexcept {
     return site.kind == SiteKind::kUdp && value == 0 ? 0xffff : value;
+}
+
+std::uint16_t field_value(const Site& site, const WordSum& sum) noexcept {
+    return mangled(site, sum.inverted());
 }
 
 std::uint32_t right_value(Bytes frame, const PacketPlace& packet, const Site& site) noexcept {
@@ -70,6 +73,10 @@ std::uint32_t right_value(Bytes frame, const PacketPlace& packet, const Site& si
 
 std::uint32_t value_at(Bytes frame, const Site& site) noexcept {
     return site.kind == SiteKind::kSctp ? get32(frame, site.at) : get16(frame, site.at);
+}
+
+bool is_off(Bytes frame, const Site& site) noexcept {
+    return site.kind == SiteKind::kUdp && value_at(frame, site) == 0;
 }
 
 void set_value(std::span<std::uint8_t> frame, const Site& site, std::uint32_t value) noexcept {

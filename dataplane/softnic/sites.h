@@ -33,11 +33,14 @@ void add_pseudo_header(WordSum& sum, Bytes frame, const PacketPlace& packet,
 // The covered bytes but the field, and the pseudo-header if the site has one. Not for SCTP.
 WordSum sum_of(Bytes frame, const PacketPlace& packet, const Site& site) noexcept;
 // What goes into the field for a sum: UDP never sends a computed 0 (RFC 768).
+std::uint16_t mangled(const Site& site, std::uint16_t value) noexcept;
 std::uint16_t field_value(const Site& site, const WordSum& sum) noexcept;
 
 // 16 bits, SCTP 32.
 std::uint32_t right_value(Bytes frame, const PacketPlace& packet, const Site& site) noexcept;
 std::uint32_t value_at(Bytes frame, const Site& site) noexcept;
+// UDP's 0: no checksum.
+bool is_off(Bytes frame, const Site& site) noexcept;
 void set_value(std::span<std::uint8_t> frame, const Site& site, std::uint32_t value) noexcept;
 
 // Puts the right value there; nothing without a site.

@@ -1,7 +1,5 @@
 #include "dataplane/softnic/soft_nic.h"
 
-#include <rte_mbuf_core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -63,8 +61,6 @@ bool triggered(const Fault& fault, State& state) {
 bool is_counter(const Fault& fault) {
     return fault.field == FaultField::kCounter;
 }
-
-constexpr std::uint64_t kTagFlags = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
 
 }  // namespace
 
@@ -202,7 +198,7 @@ void SoftNic::Impl::spoil_one(const TxFrame& given, std::size_t which, WireFrame
 void SoftNic::Impl::receive(Bytes wire, RxResult& result, std::uint16_t queue) {
     const Places places = find_places(wire, limits);
     const RxVerdict truth = check(wire, places);
-    deliver(wire, truth, limits, result);
+    deliver(wire, truth, result);
     RxCase at{
         .wire = wire, .places = places, .result = result, .counters = counters, .truth = truth};
     Facts facts;
@@ -218,7 +214,6 @@ void SoftNic::Impl::receive(Bytes wire, RxResult& result, std::uint16_t queue) {
         }
     };
     falsify_all(false);
-    result.mbuf_flags = mbuf_flags(result.verdict) | (result.mbuf_flags & kTagFlags);
     if (result.delivery == RxResult::Delivery::kDropped) {
         ++counters.rx_dropped;
         result.bytes.clear();
@@ -273,14 +268,6 @@ std::vector<std::uint64_t> SoftNic::fault_hits() const {
         hits.push_back(state.hits);
     }
     return hits;
-}
-
-const NicLimits& SoftNic::limits() const {
-    return impl_->limits;
-}
-
-const std::vector<Fault>& SoftNic::faults() const {
-    return impl_->faults;
 }
 
 }  // namespace pathproof::softnic

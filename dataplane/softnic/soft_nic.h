@@ -33,8 +33,6 @@ class SoftNic {
     const NicCounters& counters() const;
     // How often each fault acted, in the order given.
     std::vector<std::uint64_t> fault_hits() const;
-    const NicLimits& limits() const;
-    const std::vector<Fault>& faults() const;
 
   private:
     struct Impl;

@@ -225,15 +225,6 @@ void list_buffer_ends(const TxFrame& frame, std::uint32_t inserted,
     }
 }
 
-void emit_whole(const HandedOver& handed, const TxRequest& request, const NicLimits& limits,
-                WireFrameBytes& out) {
-    out.assign(handed.bytes.begin(), handed.bytes.end());
-    fill_requested(out, handed.places, request);
-    if (out.size() < limits.shortest_frame) {
-        out.resize(limits.shortest_frame);
-    }
-}
-
 void emit_segment(const HandedOver& handed, const TxRequest& request, const NicLimits& limits,
                   const Cut& cut, std::uint32_t segment, WireFrameBytes& out) {
     const auto header = handed.bytes.begin() + cut.header;
@@ -242,9 +233,6 @@ void emit_segment(const HandedOver& handed, const TxRequest& request, const NicL
     out.insert(out.end(), payload, payload + cut.length(segment));
     edit_headers(out, handed.places, cut, segment);
     fill_requested(out, find_places(out, limits, told_by(request)), request);
-    if (out.size() < limits.shortest_frame) {
-        out.resize(limits.shortest_frame);
-    }
 }
 
 }  // namespace
@@ -282,8 +270,8 @@ Refusal take_over(const TxFrame& frame, const NicLimits& limits, HandedOver& han
 void emit(const HandedOver& handed, const TxRequest& request, const NicLimits& limits,
           std::vector<WireFrameBytes>& frames) {
     if (!is_segmented(request)) {
-        frames.resize(1);
-        emit_whole(handed, request, limits, frames.front());
+        frames.assign(1, handed.bytes);
+        fill_requested(frames.front(), handed.places, request);
         return;
     }
     const Cut cut = cut_of(handed.places, request.offload.segment_bytes);

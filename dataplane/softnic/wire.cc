@@ -9,10 +9,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <mutex>
 #include <thread>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/port/capture.h"
 #include "dataplane/port/counter_rate.h"
 #include "dataplane/port/counters.h"
@@ -108,12 +108,6 @@ void count(WireTally& tally, const judge::FrameVerdict& verdict) {
     }
     tally.malformed += verdict.malformed != judge::Malformed::kNone ? 1 : 0;
     tally.bad_frames += verdict.any_bad() ? 1 : 0;
-}
-
-std::int64_t unix_now() {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
 }  // namespace
@@ -352,7 +346,7 @@ Result<std::unique_ptr<Wire>> Wire::start(port::Eal& eal, unsigned worker,
     for (const port::Port& port : ports) {
         impl.before.push_back(port.counters());
     }
-    impl.started_unix_ns = unix_now();
+    impl.started_unix_ns = realtime_ns();
     impl.start_tsc = rte_rdtsc();
     if (const Status launched = eal.launch(worker, [&impl] { return impl.run(); }); !launched) {
         impl.stopped = true;

@@ -124,10 +124,6 @@ bool has_inner(const judge::FrameVerdict& verdict) {
     });
 }
 
-std::array<judge::RxClaim, judge::kRxLayers> by_layer(const judge::RxClaims& claims) {
-    return {claims.ip, claims.l4, claims.outer_ip, claims.outer_l4};
-}
-
 judge::RxLayer layer_of(const judge::Layer& layer) {
     const bool outer = layer.depth == judge::Depth::kOuter;
     if (layer.protocol == judge::Protocol::kIpv4) {

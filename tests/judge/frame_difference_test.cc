@@ -2,6 +2,7 @@
 
 #include <rte_ip.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
@@ -54,6 +55,12 @@ Octets handed_over(const Octets& intended) {
     put(frame, packet.transport_offset + 6u,
         static_cast<std::uint16_t>(~checksum(pseudo, 0, pseudo.size())));
     return frame;
+}
+
+bool is_explained(const FrameDifference& difference, Misplaced misplaced) {
+    return std::ranges::any_of(difference.fields, [&](const FieldDifference& field) {
+        return field.misplaced_as == std::vector{misplaced};
+    });
 }
 
 FrameDifference compare(const Octets& intended, const Octets& observed) {
@@ -137,9 +144,9 @@ BOOST_AUTO_TEST_CASE(damaged_payload_is_told_from_damage_that_was_sealed) {
     BOOST_TEST(difference.fields[0].length == 1u);
     seal(damaged);
     difference = compare(frame, damaged);
-    BOOST_TEST(difference.has(DifferenceKind::kHealed));
-    BOOST_TEST(difference.has(DifferenceKind::kChecksum));
-    BOOST_TEST(!difference.has(DifferenceKind::kPayload));
+    BOOST_REQUIRE(difference.fields.size() == 2u);
+    BOOST_TEST((difference.fields[0].kind == DifferenceKind::kChecksum));
+    BOOST_TEST((difference.fields[1].kind == DifferenceKind::kHealed));
 }
 
 // Each sender looks for the transport header in a place of its own, sums from there, and writes.
@@ -189,7 +196,7 @@ BOOST_AUTO_TEST_CASE(a_checksum_in_the_wrong_place_is_explained_by_the_start_tha
                 const FrameDifference difference =
                     compare_frames(intended, observed, kTunnels,
                                    with_handed ? frame::Bytes(handed) : frame::Bytes());
-                explained += difference.misplaced() == each.misplaced ? 1 : 0;
+                explained += is_explained(difference, each.misplaced) ? 1 : 0;
             }
         }
         // Options of 4 bytes and a tag have one length; chance may do the same.
@@ -212,7 +219,7 @@ BOOST_AUTO_TEST_CASE(plain_udp_taken_for_a_tunnel_is_explained) {
     }();
     write_right(observed, verify_slowly(observed, as_tunnel).findings[3]);
     const FrameDifference difference = compare(intended, observed);
-    BOOST_TEST((difference.misplaced() == Misplaced::kPlainAsTunnel), text(difference));
+    BOOST_TEST(is_explained(difference, Misplaced::kPlainAsTunnel), text(difference));
 }
 
 BOOST_AUTO_TEST_CASE(a_value_that_no_wrong_start_gives_is_not_explained) {
@@ -222,7 +229,10 @@ BOOST_AUTO_TEST_CASE(a_value_that_no_wrong_start_gives_is_not_explained) {
         const Octets intended = frame_of({.net = Net::kIpv6Extensions, .payload = 40}, random);
         Octets observed = intended;
         observed[intended.size() - 30] ^= 0x40;
-        explained += compare(intended, observed).misplaced() != Misplaced::kNone ? 1 : 0;
+        const FrameDifference difference = compare(intended, observed);
+        explained += std::ranges::any_of(difference.fields, [](const FieldDifference& field) {
+            return !field.misplaced_as.empty();
+        });
     }
     BOOST_TEST(explained <= 2);
 }

@@ -190,8 +190,7 @@ int main() {
                                               .main_cpus = {},
                                               .memory_mib = 128,
                                               .vdevs = {"net_null0,no-rx=1"},
-                                              .pci = {},
-                                              .file_prefix = {}});
+                                              .pci = {}});
     if (!eal) {
         std::fprintf(stderr, "%s\n", eal.error().message.c_str());
         return 1;

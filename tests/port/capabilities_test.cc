@@ -86,13 +86,6 @@ BOOST_AUTO_TEST_CASE(inner_headers_are_asked_for_only_where_they_can_be_hashed) 
     BOOST_TEST(contains(able->description, "innermost"));
 }
 
-BOOST_AUTO_TEST_CASE(line_rate_counts_all_that_is_on_the_wire) {
-    BOOST_TEST(line_rate_pps(10'000, 60) == 14'880'952.0, boost::test_tools::tolerance(1e-6));
-    BOOST_TEST(line_rate_pps(10'000, 42) == line_rate_pps(10'000, 60));  // padded
-    BOOST_TEST(line_rate_pps(100'000, 1514) == 8'127'438.0, boost::test_tools::tolerance(1e-6));
-    BOOST_TEST(line_rate_pps(PortInfo{}, 60) == 0);
-}
-
 BOOST_AUTO_TEST_CASE(cpus_on_another_node_than_the_port_are_named) {
     const PortInfo port{.name = "p0", .numa_node = 1};
     const std::vector<PlacedCpu> cpus = {{0, 0}, {3, 1}, {5, 0}, {7, -1}};

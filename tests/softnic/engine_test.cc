@@ -140,19 +140,6 @@ BOOST_AUTO_TEST_CASE(tags_are_inserted_before_the_rest_is_done) {
     BOOST_TEST(!judge::verify_slowly(sent.frames[0], kTunnels).any_bad());
 }
 
-BOOST_AUTO_TEST_CASE(short_frames_are_filled_up_only_if_the_limits_say_so) {
-    TxFrame frame;
-    frame.bytes = ethernet(0x0800, ipv4(17, udp(4, 1, 2, bytes(1), Field::kRight)));
-    TxResult sent;
-    SoftNic as_is;
-    as_is.transmit(frame, sent);
-    BOOST_TEST(sent.frames.at(0).size() == 43u);
-    SoftNic filling({.shortest_frame = 60});
-    filling.transmit(frame, sent);
-    BOOST_TEST(sent.frames.at(0).size() == 60u);
-    BOOST_TEST(sent.frames.at(0).back() == 0);
-}
-
 BOOST_AUTO_TEST_CASE(requests_that_contradict_the_frame_are_refused) {
     BOOST_TEST((refusal_of(tcp_request(kTcp4, 14, 20, 20)) == Refusal::kNone));
     BOOST_TEST((refusal_of(tcp_request(kTcp4, 18, 20, 20)) == Refusal::kNoNetworkHeader));

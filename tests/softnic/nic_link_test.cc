@@ -179,28 +179,6 @@ BOOST_AUTO_TEST_CASE(faults_of_both_sides_act_and_are_reported) {
     BOOST_TEST((report.directions[1].fault_hits == std::vector<std::uint64_t>{0, 0}));
 }
 
-BOOST_AUTO_TEST_CASE(a_nat_before_the_nic_is_right_and_can_be_spoilt) {
-    const frame::Endpoint to = *frame::parse_endpoint("198.18.0.9:5000");
-    frame::FrameSpec spec = udp_spec(50);
-    spec.packet.transport_checksum = frame::ChecksumMode::kSoftware;
-    frame::FrameSpec translated = spec;
-    translated.packet.source = to;
-    {
-        Linked linked({.source_nat = to});
-        linked.send(handed_over(spec));
-        rte_mbuf* mbuf = linked.arrived();
-        BOOST_TEST((bytes_of(mbuf) == in_software(translated)));
-        rte_pktmbuf_free(mbuf);
-    }
-    Linked linked({.faults = {*parse_fault("tx.plain.udp.STALE_SPORT@nat")}, .source_nat = to});
-    linked.send(handed_over(spec));
-    rte_mbuf* mbuf = linked.arrived();
-    frame::FrameSpec stale = translated;
-    stale.packet.source.port = spec.packet.source.port;
-    BOOST_TEST(field_at(bytes_of(mbuf), 40) == field_at(in_software(stale), 40));
-    rte_pktmbuf_free(mbuf);
-}
-
 BOOST_AUTO_TEST_CASE(refused_frames_are_counted_and_do_not_leave) {
     Linked linked({});
     TxFrame frame = handed_over(udp_spec(50));

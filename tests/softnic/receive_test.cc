@@ -148,17 +148,4 @@ BOOST_AUTO_TEST_CASE(verdicts_become_the_flags_of_an_mbuf_and_come_back) {
     BOOST_TEST((verdict_of(RTE_MBUF_F_RX_L4_CKSUM_NONE) == RxVerdict{.l4 = RxClaim::kNone}));
 }
 
-BOOST_AUTO_TEST_CASE(a_tag_is_stripped_only_if_the_limits_say_so) {
-    Frame frame = ethernet(0x0800, ipv4(17, udp(4, 1, 2, bytes(20), Field::kRight)));
-    const Frame without = frame;
-    const Frame tag = {0x81, 0x00, 0x00, 0x2a};
-    frame.insert(frame.begin() + 12, tag.begin(), tag.end());
-    BOOST_TEST((received(frame).bytes == frame));
-    const RxResult stripped = received(frame, {.strip_vlan = true});
-    BOOST_TEST((stripped.bytes == without));
-    BOOST_TEST(stripped.vlan_tci == 0x2a);
-    BOOST_TEST((stripped.mbuf_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0u);
-    BOOST_TEST((stripped.verdict == RxVerdict{.ip = RxClaim::kGood, .l4 = RxClaim::kGood}));
-}
-
 BOOST_AUTO_TEST_SUITE_END()

@@ -43,8 +43,7 @@ Result<LedgerOutcome> run_ledger_job(const LedgerJob& job) {
                                            .main_cpus = {job.cpu},
                                            .memory_mib = kMemoryMib,
                                            .vdevs = {},
-                                           .pci = {},
-                                           .file_prefix = {}}));
+                                           .pci = {}}));
     const auto path =
         job.path == LedgerJob::Path::kVxlan ? load::ProofPath::kVxlan : load::ProofPath::kPlain;
     const std::atomic<bool> stop = false;

@@ -51,8 +51,7 @@ port::EalOptions eal_options_of(const LoadJob& job) {
             .main_cpus = {job.control_cpu},
             .memory_mib = kPlanMemoryMib,
             .vdevs = {job.vdev},
-            .pci = {},
-            .file_prefix = {}};
+            .pci = {}};
 }
 
 port::PortConfig port_config_of(const LoadJob& job) {
