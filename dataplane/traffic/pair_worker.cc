@@ -153,7 +153,8 @@ void PairWorker::serve_until(Tsc wake) noexcept {
             continue;
         }
         const bool answers = role_ != Role::kLeader && run_.server != nullptr;
-        napper_.nap(answers ? std::min(wake, run_.server->next_due(run_.clock, wake)) : wake);
+        napper_.nap(answers ? std::min(wake, run_.server->next_due(run_.clock, wake))
+                            : wake);
     } while (static_cast<std::int64_t>(wake - tsc_now()) > spin &&
              !run_.stop.load(std::memory_order_relaxed));
 }
@@ -169,7 +170,7 @@ void PairWorker::prepare(std::uint64_t pair, Pair& frames) noexcept {
             continue;
         }
         const std::uint64_t number = 2 * pair + member;
-        run_.frames[member]->write(*frames[member], number, run_.book.query(number));
+        write_query(*frames[member], *run_.frames[member], number, run_.book.query(number));
     }
 }
 

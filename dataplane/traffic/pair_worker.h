@@ -21,7 +21,7 @@ struct PairRun {
     RunClock clock;
     Tsc first_deadline = 0;
     std::array<NumberedPort, 2> from;  // where each member leaves
-    std::array<QueryFrames*, 2> frames;
+    std::array<const frame::FrameTemplate*, 2> frames;
     std::array<const frame::FrameTemplate*, 2> warm_up{};  // null: none
     ClientSide* clients = nullptr;
     ServerSide* server = nullptr;           // null: answers come from elsewhere
