@@ -111,7 +111,6 @@ TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& c
     double bytes = 0;
     unsigned senders = 0;
     unsigned in_unit = 1;
-    bool first_intake = true;
     double look_ns = 0;
     unsigned lookers = 0;
     for (const auto& worker : workers) {
@@ -123,8 +122,7 @@ TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& c
             ++senders;
         }
         if (const TrackedIntake* intake = worker->intake(); intake != nullptr) {
-            report.intake = first_intake ? intake->totals() : sum(report.intake, intake->totals());
-            first_intake = false;
+            add(report.intake, intake->totals());
             look_ns += look_interval_ns(worker->time(), clock.tsc);
             ++lookers;
         }
