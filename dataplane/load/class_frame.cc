@@ -161,13 +161,10 @@ Status set_payload(frame::FrameSpec& spec, const SourcePlan& plan, const MixPart
     const bool dns = is_dns(part.traffic);
     const auto type =
         part.traffic == TrafficClass::kDnsAaaa ? frame::kDnsTypeAaaa : frame::kDnsTypeA;
-    Result<frame::DnsName> suffix = frame::DnsName();
+    frame::DnsName suffix;
     if (dns) {
-        suffix = suffix_of(plan);
-        if (!suffix) {
-            return pass_on(suffix.error());
-        }
-        spec.payload = dns_message(*suffix, type, 0);
+        suffix = TRY(suffix_of(plan));
+        spec.payload = dns_message(suffix, type, 0);
     } else {
         spec.payload.assign(stamp_payload(part.traffic), 0);
     }
@@ -178,7 +175,7 @@ Status set_payload(frame::FrameSpec& spec, const SourcePlan& plan, const MixPart
         return {};
     }
     TRY(check_padding(padding, shortest));
-    spec.payload = dns_message(*suffix, type, padding);
+    spec.payload = dns_message(suffix, type, padding);
     return {};
 }
 
