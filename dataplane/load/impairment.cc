@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-bool is_share(double share) {
-    return share >= 0 && share <= 1;
-}
-
 }  // namespace
 
 Result<Impairment> Impairment::make(const ImpairmentPlan& plan) {
@@ -28,7 +24,7 @@ Result<Impairment> Impairment::make(const ImpairmentPlan& plan) {
                                                      {"corruption", plan.corruption}};
     double all = 0;
     for (const auto& [word, share] : shares) {
-        if (!is_share(share)) {
+        if (!(share >= 0 && share <= 1)) {
             return fail(ErrorCode::kBadInput, "a share of {} of {} is not in 0..1", word, share);
         }
         all += share;

@@ -45,7 +45,7 @@ int PairWorker::work() noexcept {
     if (run_.plan.pairs_per_second <= kPromptRate) {
         prompt.emplace();
     }
-    if (sends_any()) {
+    if (sends(0) || sends(1)) {
         send_all();
     }
     listen();
@@ -271,7 +271,9 @@ Tsc PairWorker::send_one(std::uint64_t pair, std::size_t member, rte_mbuf*& fram
             return instant;
         }
         if (instant >= give_up) {
-            refuse(frame);
+            rte_pktmbuf_free(frame);
+            frame = nullptr;
+            ++counts_.refused;
             return instant;
         }
     }
@@ -279,12 +281,6 @@ Tsc PairWorker::send_one(std::uint64_t pair, std::size_t member, rte_mbuf*& fram
 
 void PairWorker::note_sent(std::uint64_t pair, std::size_t member, Tsc instant) noexcept {
     run_.sent_ns[2 * pair + member] = run_.clock.at_ns(instant);
-}
-
-void PairWorker::refuse(rte_mbuf*& frame) noexcept {
-    rte_pktmbuf_free(frame);
-    frame = nullptr;
-    ++counts_.refused;
 }
 
 }  // namespace pathproof::traffic
