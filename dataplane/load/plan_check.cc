@@ -48,10 +48,6 @@ Status check_queues(const std::vector<Roles::Queue>& roles, unsigned workers, co
     return {};
 }
 
-unsigned tags(const frame::FrameSpec& spec) {
-    return spec.tunnel ? spec.tunnel->outer.vlans : spec.packet.vlans;
-}
-
 // Frames per second that the senders' links carry; 0: not known of all.
 double line_rate(const Roles& roles, double frame_bytes) {
     double rate = 0;
@@ -144,7 +140,8 @@ Status check_plan(const LoadPlan& plan) {
 Status check_frames(const Source& source, const frame::FrameSpec& spec, const port::Port& port) {
     const unsigned longest = source.longest_frame();
     const std::uint32_t limit = port.transmit_limit();
-    const unsigned tag_bytes = tags(spec) * RTE_VLAN_HLEN;
+    const unsigned tag_bytes =
+        (spec.tunnel ? spec.tunnel->outer : spec.packet).vlans * RTE_VLAN_HLEN;
     if (limit > 0 && longest > limit + tag_bytes) {
         return fail(ErrorCode::kBadInput,
                     "frames of {} bytes (with FCS) are above the MTU {} of port {}, which sends at "
