@@ -1,6 +1,7 @@
 #include "dataplane/load/load_run.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "dataplane/load/clock_check.h"
 #include "dataplane/load/make_workers.h"
@@ -73,9 +74,7 @@ class Engine final : public LoadRun {
         board_.publish({order, &stop});
         RunFacts facts = facts_;
         const std::string source = clock_source();
-        for (std::string& trouble : watch_links()) {
-            facts.troubles.push_back(std::move(trouble));
-        }
+        std::ranges::move(watch_links(), std::back_inserter(facts.troubles));
         TrialReport report = assemble(workers_, clock_, order);
         const RunPorts::Counters after = ports_.counters();
         report.sender_port = port::difference(before.senders, after.senders);
@@ -168,9 +167,7 @@ class Engine final : public LoadRun {
         std::vector<T> all;
         for (const auto& worker : workers_) {
             if (TrackedIntake* intake = worker->intake(); intake != nullptr) {
-                for (T& one : take(*intake)) {
-                    all.push_back(std::move(one));
-                }
+                std::ranges::move(take(*intake), std::back_inserter(all));
             }
         }
         return all;

@@ -92,14 +92,6 @@ WorkerHealth health(const LoadWorker& worker, const traffic::TscClock& clock) {
             frames == 0 ? 0 : static_cast<double>(time.busy) / static_cast<double>(frames)};
 }
 
-std::uint64_t over_classes(const IntakeTotals& intake, std::uint64_t ClassTotals::*count) {
-    std::uint64_t sum = 0;
-    for (const ClassTotals& of_class : intake.classes) {
-        sum += of_class.*count;
-    }
-    return sum;
-}
-
 }  // namespace
 
 TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& clock,
@@ -139,15 +131,15 @@ TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& c
 }
 
 std::uint64_t TrialReport::unique() const {
-    return over_classes(intake, &ClassTotals::unique);
+    return all_classes(intake).unique;
 }
 
 std::uint64_t TrialReport::wrong() const {
-    return over_classes(intake, &ClassTotals::wrong);
+    return all_classes(intake).wrong;
 }
 
 std::uint64_t TrialReport::damaged() const {
-    return over_classes(intake, &ClassTotals::damaged);
+    return all_classes(intake).damaged;
 }
 
 std::uint64_t TrialReport::missing() const {

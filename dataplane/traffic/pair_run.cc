@@ -1,6 +1,7 @@
 #include "dataplane/traffic/pair_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "dataplane/port/counters.h"
@@ -275,9 +276,7 @@ class PairSession {
             object_to_account(account({*responder_port_}, report), report.server.received,
                               counts.answered, report);
         }
-        for (std::string& finding : judge::audit(report)) {
-            report.objections.push_back(std::move(finding));
-        }
+        std::ranges::move(judge::audit(report), std::back_inserter(report.objections));
     }
 
     std::span<port::Port> ports_;
