@@ -1,7 +1,7 @@
 #include "dataplane/load/allowance.h"
 
+#include <bit>
 #include <charconv>
-#include <span>
 #include <sstream>
 
 namespace pathproof::load {
@@ -12,22 +12,23 @@ struct Word {
     unsigned fields;
 };
 constexpr unsigned kRouter = Allowance::kMac | Allowance::kTtl;
-constexpr Word kFieldWords[] = {{"mac", Allowance::kMac},
-                                {"vlan", Allowance::kVlan},
-                                {"ttl", Allowance::kTtl},
-                                {"dscp", Allowance::kDscp},
-                                {"ecn", Allowance::kEcn},
-                                {"flow-label", Allowance::kFlowLabel},
-                                {"id", Allowance::kId},
-                                {"df", Allowance::kDf},
-                                {"source", Allowance::kSource},
-                                {"destination", Allowance::kDestination},
-                                {"source-port", Allowance::kSourcePort},
-                                {"destination-port", Allowance::kDestinationPort}};
-constexpr Word kPresets[] = {{"wire", 0},
-                             {"router", kRouter},
-                             {"nat", kRouter | Allowance::kSource | Allowance::kDestination |
-                                         Allowance::kSourcePort | Allowance::kDestinationPort}};
+// Presets, which stand for no field or for several, and the fields themselves.
+constexpr Word kWords[] = {{"wire", 0},
+                           {"router", kRouter},
+                           {"nat", kRouter | Allowance::kSource | Allowance::kDestination |
+                                       Allowance::kSourcePort | Allowance::kDestinationPort},
+                           {"mac", Allowance::kMac},
+                           {"vlan", Allowance::kVlan},
+                           {"ttl", Allowance::kTtl},
+                           {"dscp", Allowance::kDscp},
+                           {"ecn", Allowance::kEcn},
+                           {"flow-label", Allowance::kFlowLabel},
+                           {"id", Allowance::kId},
+                           {"df", Allowance::kDf},
+                           {"source", Allowance::kSource},
+                           {"destination", Allowance::kDestination},
+                           {"source-port", Allowance::kSourcePort},
+                           {"destination-port", Allowance::kDestinationPort}};
 
 // "ttl=3": so many hops.
 bool read_hops(const std::string& word, std::uint8_t& hops) {
@@ -45,12 +46,9 @@ Result<Allowance> parse_allowance(const std::string& text) {
         const bool hops = word.starts_with("ttl=") && read_hops(word, allowance.hops);
         bool known = hops;
         allowance.fields |= hops ? Allowance::kTtl : 0;
-        for (const auto& list :
-             {std::span<const Word>(kPresets), std::span<const Word>(kFieldWords)}) {
-            for (const Word& one : list) {
-                known = known || word == one.name;
-                allowance.fields |= static_cast<std::uint16_t>(word == one.name ? one.fields : 0);
-            }
+        for (const Word& one : kWords) {
+            known = known || word == one.name;
+            allowance.fields |= static_cast<std::uint16_t>(word == one.name ? one.fields : 0);
         }
         if (!known) {
             return fail(ErrorCode::kBadInput,
@@ -64,8 +62,8 @@ Result<Allowance> parse_allowance(const std::string& text) {
 
 std::string text(const Allowance& allowance) {
     std::string words;
-    for (const Word& one : kFieldWords) {
-        if (allowance.has(one.fields)) {
+    for (const Word& one : kWords) {
+        if (std::has_single_bit(one.fields) && allowance.has(one.fields)) {
             words += (words.empty() ? "" : ",") + std::string(one.name);
         }
     }

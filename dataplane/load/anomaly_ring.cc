@@ -48,13 +48,9 @@ void AnomalyRing::mark(Anomaly::Kind kind) noexcept {
     found_[marked_++].number = number;
 }
 
-std::uint64_t AnomalyRing::first_around(std::uint64_t number) const noexcept {
-    return number > around_ ? number - around_ : 0;
-}
-
 void AnomalyRing::complete(std::size_t index) noexcept {
     Anomaly& anomaly = found_[index];
-    const std::uint64_t first = first_around(anomaly.number);
+    const std::uint64_t first = anomaly.number > around_ ? anomaly.number - around_ : 0;
     const std::uint64_t last = std::min(anomaly.number + around_, noted_ - 1);
     for (std::uint64_t number = first; number <= last; ++number) {
         anomaly.around[number - first] = ring_[number % ring_.size()];

@@ -30,7 +30,6 @@ class AnomalyRing {
     std::vector<Anomaly> take();
 
   private:
-    std::uint64_t first_around(std::uint64_t number) const noexcept;
     // Copies the frames around anomaly `index`, as far as they have come.
     void complete(std::size_t index) noexcept;
     void set_room();

@@ -153,23 +153,17 @@ Result<std::size_t> padding_of(const MixPart& part, std::size_t shortest) {
     return part.frame_bytes - shortest;
 }
 
-std::size_t stamp_payload(TrafficClass traffic) {
-    return traffic == TrafficClass::kTcpSyn ? 0u : frame::kBinaryStampBytes;
-}
-
 Status set_payload(frame::FrameSpec& spec, const SourcePlan& plan, const MixPart& part) {
     const bool dns = is_dns(part.traffic);
     const auto type =
         part.traffic == TrafficClass::kDnsAaaa ? frame::kDnsTypeAaaa : frame::kDnsTypeA;
-    Result<frame::DnsName> suffix = frame::DnsName();
+    frame::DnsName suffix;
     if (dns) {
-        suffix = suffix_of(plan);
-        if (!suffix) {
-            return pass_on(suffix.error());
-        }
-        spec.payload = dns_message(*suffix, type, 0);
+        suffix = TRY(suffix_of(plan));
+        spec.payload = dns_message(suffix, type, 0);
     } else {
-        spec.payload.assign(stamp_payload(part.traffic), 0);
+        const bool in_header = part.traffic == TrafficClass::kTcpSyn;
+        spec.payload.assign(in_header ? 0 : frame::kBinaryStampBytes, 0);
     }
     const std::size_t shortest = layout_of(spec).end;
     const std::size_t padding = TRY(padding_of(part, shortest));
@@ -178,7 +172,7 @@ Status set_payload(frame::FrameSpec& spec, const SourcePlan& plan, const MixPart
         return {};
     }
     TRY(check_padding(padding, shortest));
-    spec.payload = dns_message(*suffix, type, padding);
+    spec.payload = dns_message(suffix, type, padding);
     return {};
 }
 

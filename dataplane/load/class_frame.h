@@ -2,6 +2,7 @@
 // that differ from frame to frame.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,6 +14,13 @@ namespace pathproof::load {
 
 // How sequence and time are written (see frame/stamp.h).
 enum class StampForm : std::uint8_t { kDigits, kBinary, kSyn };
+
+constexpr std::size_t number_bytes(StampForm form) noexcept {
+    return form == StampForm::kDigits ? 8 : 4;
+}
+constexpr std::size_t time_bytes(StampForm form) noexcept {
+    return form == StampForm::kDigits ? 12 : form == StampForm::kBinary ? 8 : 4;
+}
 
 // Offsets from the start of the frame; all even.
 struct FieldPlaces {

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -13,17 +15,6 @@ namespace pathproof::load {
 namespace {
 
 constexpr std::int64_t kShortest = 1'000'000'000;
-
-bool has_word(std::string_view line, std::string_view word) {
-    for (std::size_t at = line.find(word); at != line.npos; at = line.find(word, at + 1)) {
-        const bool begins = at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t';
-        const std::size_t end = at + word.size();
-        if (begins && (end == line.size() || line[end] == ' ')) {
-            return true;
-        }
-    }
-    return false;
-}
 
 }  // namespace
 
@@ -64,8 +55,9 @@ bool invariant_counter(const char* cpuinfo) {
     if (flags == text.npos) {
         return false;
     }
-    const std::string_view line = text.substr(flags, text.find('\n', flags) - flags);
-    return has_word(line, "constant_tsc") && has_word(line, "nonstop_tsc");
+    std::istringstream line(std::string(text.substr(flags, text.find('\n', flags) - flags)));
+    const std::set<std::string> words{std::istream_iterator<std::string>(line), {}};
+    return words.contains("constant_tsc") && words.contains("nonstop_tsc");
 }
 
 bool invariant_counter() {

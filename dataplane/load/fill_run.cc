@@ -53,11 +53,6 @@ std::uint8_t* describe(rte_mbuf& mbuf, const PreparedFrame& prepared) {
     return static_cast<std::uint8_t*>(mbuf.buf_addr) + RTE_PKTMBUF_HEADROOM;
 }
 
-std::uint16_t checksum_for(std::uint32_t sum, std::uint16_t zero_as) {
-    const std::uint16_t word = checksum_word(sum);
-    return word == 0 ? zero_as : word;
-}
-
 template <RunShape shape>
 void fill_run(const PreparedFrame& prepared, const frame::StampIds& ids,
               const FrameRun& run) noexcept {

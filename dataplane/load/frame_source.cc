@@ -3,7 +3,6 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -33,13 +32,6 @@ Status check_flows(const FlowPlan& flow) {
                     flow.ports, flow.first_port);
     }
     return {};
-}
-
-// The last four bytes of an address as a number; the rest of it is common to all of a range.
-std::uint32_t host_part(const frame::IpAddress& address) {
-    std::uint32_t memory;
-    std::memcpy(&memory, address.bytes.data() + address.size() - sizeof memory, sizeof memory);
-    return __builtin_bswap32(memory);
 }
 
 // Source addresses are the first and those behind it: they must not wrap, nor be the
@@ -101,13 +93,11 @@ Status check_pairs(const SourcePlan& plan) {
 }
 
 Status check_plan(const SourcePlan& plan) {
-    for (const Status& status : {check_flows(plan.flow), check_addresses(plan), check_share(plan),
-                                 check_envelope(plan), check_pairs(plan)}) {
-        if (!status) {
-            return status;
-        }
-    }
-    return {};
+    TRY(check_flows(plan.flow));
+    TRY(check_addresses(plan));
+    TRY(check_share(plan));
+    TRY(check_envelope(plan));
+    return check_pairs(plan);
 }
 
 bool in_pairs(const SourcePlan& plan, const MixPart& part) {

@@ -40,7 +40,7 @@ struct FlowRun {
     bool is_second(std::uint32_t index) const noexcept { return ((index + member) & 1) != 0; }
 };
 
-class FrameSource final : public Source {
+class FrameSource : public Source {
   public:
     // Errors (kBadInput): what cannot be made, named: a frame size too small for its class or above
     // what the specification allows, more flows than addresses and ports give, a suffix too long.

@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-bool is_share(double share) {
-    return share >= 0 && share <= 1;
-}
-
 }  // namespace
 
 Result<Impairment> Impairment::make(const ImpairmentPlan& plan) {
@@ -28,7 +24,7 @@ Result<Impairment> Impairment::make(const ImpairmentPlan& plan) {
                                                      {"corruption", plan.corruption}};
     double all = 0;
     for (const auto& [word, share] : shares) {
-        if (!is_share(share)) {
+        if (!(share >= 0 && share <= 1)) {
             return fail(ErrorCode::kBadInput, "a share of {} of {} is not in 0..1", word, share);
         }
         all += share;
@@ -54,32 +50,8 @@ Impairment::Impairment(const ImpairmentPlan& plan)
     draw_next();
 }
 
-Impairment::Impairment(Impairment&& other) noexcept
-    : plan_(std::move(other.plan_)),
-      random_(other.random_),
-      any_(other.any_),
-      number_(other.number_),
-      next_(other.next_),
-      latest_(other.latest_),
-      held_(std::exchange(other.held_, {})),
-      counts_(other.counts_) {}
-
-Impairment& Impairment::operator=(Impairment&& other) noexcept {
-    std::swap(plan_, other.plan_);
-    std::swap(random_, other.random_);
-    std::swap(any_, other.any_);
-    std::swap(number_, other.number_);
-    std::swap(next_, other.next_);
-    std::swap(latest_, other.latest_);
-    std::swap(held_, other.held_);
-    std::swap(counts_, other.counts_);
-    return *this;
-}
-
-Impairment::~Impairment() {
-    for (const Held& held : held_) {
-        rte_pktmbuf_free(held.frame);
-    }
+void Impairment::FreeMbuf::operator()(rte_mbuf* frame) const noexcept {
+    rte_pktmbuf_free(frame);
 }
 
 bool Impairment::later(const Held& a, const Held& b) noexcept {
@@ -195,7 +167,10 @@ bool Impairment::hold(rte_mbuf* frame, Is is) noexcept {
         return false;
     }
     const std::uint64_t distance = 1 + random_.below(plan_.most_distance);
-    held_.push_back({.due = number_ + distance + 1, .number = number_, .frame = frame, .is = is});
+    held_.push_back({.due = number_ + distance + 1,
+                     .number = number_,
+                     .frame = std::unique_ptr<rte_mbuf, FreeMbuf>(frame),
+                     .is = is});
     std::ranges::push_heap(held_, later);
     return true;
 }
@@ -204,13 +179,13 @@ std::size_t Impairment::release(std::span<rte_mbuf*> out) noexcept {
     std::size_t written = 0;
     while (written < out.size() && !held_.empty() && held_.front().due <= number_) {
         std::ranges::pop_heap(held_, later);
-        const Held held = held_.back();
+        Held held = std::move(held_.back());
         held_.pop_back();
         if (held.is == Is::kCopy) {
             ++counts_.duplicates;
-            out[written++] = held.frame;
+            out[written++] = held.frame.release();
         } else {
-            written += pass_on(held.frame, held.number, &out[written]);
+            written += pass_on(held.frame.release(), held.number, &out[written]);
         }
     }
     return written;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -49,10 +50,6 @@ class Impairment {
 
     // Errors (kBadInput): shares out of their range, a distance that is not in 1..2^20.
     static Result<Impairment> make(const ImpairmentPlan& plan);
-    Impairment(Impairment&&) noexcept;
-    Impairment& operator=(Impairment&&) noexcept;
-    ~Impairment();  // frees what is held
-
     // Takes all of `in` over and gives, in `out`, the frames that go on. `out` has room for two
     // frames for each that comes in; held ones that are due and find no room come with the next
     // burst. Frames are expected to be their owner's alone: damage is done in place.
@@ -65,10 +62,13 @@ class Impairment {
   private:
     enum class Fate : std::uint8_t { kLost, kDoubled, kHeld, kCorrupted };
     enum class Is : std::uint8_t { kOriginal, kCopy };
+    struct FreeMbuf {
+        void operator()(rte_mbuf* frame) const noexcept;
+    };
     struct Held {
         std::uint64_t due = 0;     // before the frame of this number
         std::uint64_t number = 0;  // its own
-        rte_mbuf* frame = nullptr;
+        std::unique_ptr<rte_mbuf, FreeMbuf> frame;
         Is is = Is::kOriginal;
     };
 

@@ -13,6 +13,8 @@ void add(RxFlagCounts& to, const RxFlagCounts& more) {
     to.unknown += more.unknown;
 }
 
+}  // namespace
+
 void add(ClassTotals& to, const ClassTotals& more) {
     to.unique += more.unique;
     to.duplicates += more.duplicates;
@@ -23,33 +25,37 @@ void add(ClassTotals& to, const ClassTotals& more) {
     to.latency.merge(more.latency);
 }
 
-}  // namespace
+ClassTotals all_classes(const IntakeTotals& intake) {
+    ClassTotals all;
+    for (const ClassTotals& one : intake.classes) {
+        add(all, one);
+    }
+    return all;
+}
 
-IntakeTotals sum(const IntakeTotals& a, const IntakeTotals& b) {
-    IntakeTotals both = a;
-    judge::add(both.received, b.received);
-    judge::add(both.checksums, b.checksums);
-    add(both.ip_flags, b.ip_flags);
-    add(both.l4_flags, b.l4_flags);
-    for (std::size_t i = 0; i < both.classes.size(); ++i) {
-        add(both.classes[i], b.classes[i]);
+void add(IntakeTotals& to, const IntakeTotals& more) {
+    judge::add(to.received, more.received);
+    judge::add(to.checksums, more.checksums);
+    add(to.ip_flags, more.ip_flags);
+    add(to.l4_flags, more.l4_flags);
+    for (std::size_t i = 0; i < to.classes.size(); ++i) {
+        add(to.classes[i], more.classes[i]);
     }
-    both.streams.resize(std::max(a.streams.size(), b.streams.size()));
-    for (std::size_t i = 0; i < b.streams.size(); ++i) {
-        both.streams[i] = judge::sum(both.streams[i], b.streams[i]);
+    to.streams.resize(std::max(to.streams.size(), more.streams.size()));
+    for (std::size_t i = 0; i < more.streams.size(); ++i) {
+        to.streams[i] = judge::sum(to.streams[i], more.streams[i]);
     }
-    both.quick += b.quick;
-    both.known += b.known;
-    both.stale += b.stale;
-    if (both.wrong_fields.empty()) {
-        both.wrong_fields = b.wrong_fields;
-        return both;
+    to.quick += more.quick;
+    to.known += more.known;
+    to.stale += more.stale;
+    if (to.wrong_fields.empty()) {
+        to.wrong_fields = more.wrong_fields;
+        return;
     }
     // Intakes of one run have the same fields.
-    for (std::size_t i = 0; i < b.wrong_fields.size(); ++i) {
-        both.wrong_fields[i].frames += b.wrong_fields[i].frames;
+    for (std::size_t i = 0; i < more.wrong_fields.size(); ++i) {
+        to.wrong_fields[i].frames += more.wrong_fields[i].frames;
     }
-    return both;
 }
 
 }  // namespace pathproof::load

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "dataplane/load/frame_source.h"
@@ -99,46 +100,31 @@ Result<Path> make_path(const LedgerProofPlan& plan) {
     return Path(std::move(pool), std::move(source), std::move(impairment), std::move(intake));
 }
 
-class Comparison {
-  public:
-    explicit Comparison(std::vector<std::string>& errors) : errors_(errors) {}
-    void equal(const char* what, std::uint64_t found, std::uint64_t injected) {
-        if (found != injected) {
-            errors_.push_back(fmt::format("{}: {} found, {} injected", what, found, injected));
-        }
-    }
-
-  private:
-    std::vector<std::string>& errors_;
-};
-
 void compare(LedgerProof& proof, const judge::SequenceTotals& stream) {
     const ImpairmentCounts& injected = proof.injected;
     const judge::ReceiveTally& received = proof.found.received;
-    Comparison comparison(proof.errors);
-    comparison.equal("frames", injected.frames, proof.sent);
-    comparison.equal("missing", proof.sent - stream.unique, injected.lost + injected.corrupted);
-    comparison.equal("duplicates", stream.duplicates, injected.duplicates);
-    comparison.equal("reordered", stream.reordered, injected.reordered);
-    comparison.equal("furthest behind", stream.furthest, injected.furthest);
+    const auto equal = [&](std::string_view what, std::uint64_t found, std::uint64_t expected) {
+        if (found != expected) {
+            proof.errors.push_back(fmt::format("{}: {} found, {} injected", what, found, expected));
+        }
+    };
+    equal("frames", injected.frames, proof.sent);
+    equal("missing", proof.sent - stream.unique, injected.lost + injected.corrupted);
+    equal("duplicates", stream.duplicates, injected.duplicates);
+    equal("reordered", stream.reordered, injected.reordered);
+    equal("furthest behind", stream.furthest, injected.furthest);
     for (std::size_t bin = 0; bin < injected.distance.size(); ++bin) {
-        const std::string what = fmt::format("reordered by {} or more", std::uint64_t{1} << bin);
-        comparison.equal(what.c_str(), stream.distance[bin], injected.distance[bin]);
+        equal(fmt::format("reordered by {} or more", std::uint64_t{1} << bin), stream.distance[bin],
+              injected.distance[bin]);
     }
-    comparison.equal("corrupted", received.bad_checksum + received.malformed, injected.corrupted);
-    comparison.equal("too old to tell", stream.too_old, 0);
-    comparison.equal("other traffic", received.other_traffic, 0);
-    comparison.equal("received", received.received,
-                     proof.sent - injected.lost + injected.duplicates);
-    comparison.equal(
-        "received, by what it was",
-        received.answers + received.bad_checksum + received.malformed + received.other_traffic,
-        received.received);
-    std::uint64_t latencies = 0;
-    for (const ClassTotals& of_class : proof.found.classes) {
-        latencies += of_class.latency.count();
-    }
-    comparison.equal("latencies", latencies, stream.unique);
+    equal("corrupted", received.bad_checksum + received.malformed, injected.corrupted);
+    equal("too old to tell", stream.too_old, 0);
+    equal("other traffic", received.other_traffic, 0);
+    equal("received", received.received, proof.sent - injected.lost + injected.duplicates);
+    equal("received, by what it was",
+          received.answers + received.bad_checksum + received.malformed + received.other_traffic,
+          received.received);
+    equal("latencies", all_classes(proof.found).latency.count(), stream.unique);
 }
 
 }  // namespace

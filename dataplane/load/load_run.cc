@@ -1,6 +1,7 @@
 #include "dataplane/load/load_run.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "dataplane/load/clock_check.h"
 #include "dataplane/load/make_workers.h"
@@ -33,7 +34,7 @@ class Engine final : public LoadRun {
           clock_{traffic::TscClock::of_this_machine(), traffic::tsc_now()},
           unix_start_ns_(unix_now_ns()),
           clock_check_(clock_.tsc),
-          board_(workers_in(roles_), sending_workers_in(roles_)) {}
+          board_(workers_of(roles_).size(), workers_of(roles_.senders).size()) {}
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
     ~Engine() override {
@@ -44,17 +45,16 @@ class Engine final : public LoadRun {
     }
 
     Status set_up() {
-        Status ready = make_workers(roles_, plan_, ports_, clock_, board_, workers_);
-        ready = ready ? measure_bias() : ready;
-        for (std::size_t n = 0; ready && n < workers_.size(); ++n) {
-            LoadWorker& worker = *workers_[n];
-            ready = eal_.launch(worker.number(), [&worker] { return worker.serve(); });
+        TRY(make_workers(roles_, plan_, ports_, clock_, board_, workers_));
+        TRY(measure_bias());
+        for (const auto& worker : workers_) {
+            TRY(eal_.launch(worker->number(), [&worker] { return worker->serve(); }));
         }
         facts_ = {.sender_ports = ports_.sender_names(),
                   .receiver_ports = ports_.receiver_names(),
                   .counter_invariant = invariant_counter(),
                   .troubles = placement_troubles(roles_)};
-        return ready;
+        return {};
     }
 
     double mean_frame_bytes() const override {
@@ -74,9 +74,7 @@ class Engine final : public LoadRun {
         board_.publish({order, &stop});
         RunFacts facts = facts_;
         const std::string source = clock_source();
-        for (std::string& trouble : watch_links()) {
-            facts.troubles.push_back(std::move(trouble));
-        }
+        std::ranges::move(watch_links(), std::back_inserter(facts.troubles));
         TrialReport report = assemble(workers_, clock_, order);
         const RunPorts::Counters after = ports_.counters();
         report.sender_port = port::difference(before.senders, after.senders);
@@ -127,17 +125,14 @@ class Engine final : public LoadRun {
             return {};  // what the frames are is not known here, and they may not be many
         }
         auto source = TRY(make_source(plan_, 0, 1));
-        const Roles::Sender& sender = roles_.senders.front();
+        const Roles::Queue& sender = roles_.senders.front();
         Result<OwnBias> measured;
         TRY(eal_.launch(sender.worker, [&] {
             measured = measure_own_bias(*source, sender.port->pool(), plan_.burst, clock_.tsc);
             return 0;
         }));
         eal_.join(sender.worker);
-        if (!measured) {
-            return pass_on(measured.error());
-        }
-        bias_ = *measured;
+        bias_ = TRY(measured);
         return {};
     }
 
@@ -172,9 +167,7 @@ class Engine final : public LoadRun {
         std::vector<T> all;
         for (const auto& worker : workers_) {
             if (TrackedIntake* intake = worker->intake(); intake != nullptr) {
-                for (T& one : take(*intake)) {
-                    all.push_back(std::move(one));
-                }
+                std::ranges::move(take(*intake), std::back_inserter(all));
             }
         }
         return all;
@@ -198,11 +191,8 @@ class Engine final : public LoadRun {
 
 Result<std::unique_ptr<LoadRun>> LoadRun::start(port::Eal& eal, const Roles& roles,
                                                 const LoadPlan& plan) {
-    for (const Status& fine : {check_plan(plan), check_roles(roles, eal.workers())}) {
-        if (!fine) {
-            return pass_on(fine.error());
-        }
-    }
+    TRY(check_plan(plan));
+    TRY(check_roles(roles, eal.workers()));
     auto engine = std::make_unique<Engine>(eal, roles, plan);
     TRY(engine->set_up());
     return std::unique_ptr<LoadRun>(std::move(engine));

@@ -27,18 +27,13 @@ namespace pathproof::load {
 // Who sends and who listens. Each sender has a transmit queue of its own; receivers share out the
 // receive queues. A worker may do both (one core, closed loop).
 struct Roles {
-    struct Sender {
+    struct Queue {
         unsigned worker = 0;
         port::Port* port = nullptr;
         std::uint16_t queue = 0;
     };
-    struct Receiver {
-        unsigned worker = 0;
-        port::Port* port = nullptr;
-        std::uint16_t queue = 0;
-    };
-    std::vector<Sender> senders;
-    std::vector<Receiver> receivers;
+    std::vector<Queue> senders;
+    std::vector<Queue> receivers;
 };
 
 struct LoadPlan {

@@ -53,7 +53,6 @@ class LoadWorker {
 
     unsigned number() const noexcept { return number_; }
     const std::vector<Sender>& senders() const noexcept { return senders_; }
-    const std::vector<Receiver>& receivers() const noexcept { return receivers_; }
     // Null: it receives nothing. For other threads between trials only.
     TrackedIntake* intake() noexcept { return intake_ ? &*intake_ : nullptr; }
     const WorkerTime& time() const noexcept { return time_; }

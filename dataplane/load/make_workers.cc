@@ -1,7 +1,6 @@
 #include "dataplane/load/make_workers.h"
 
 #include <algorithm>
-#include <set>
 
 #include "dataplane/load/frame_source.h"
 #include "dataplane/load/plan_check.h"
@@ -22,7 +21,7 @@ LoadWorker& worker_of(unsigned number, const traffic::RunClock& clock, TrialBoar
 
 Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& plan,
                            const traffic::RunClock& clock) {
-    const Roles::Sender& role = roles.senders[number];
+    const Roles::Queue& role = roles.senders[number];
     const auto senders = static_cast<unsigned>(roles.senders.size());
     auto source = TRY(make_source(plan, number, senders));
     TRY(check_frames(*source, plan.source.spec, *role.port));
@@ -38,7 +37,7 @@ Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& 
                   std::move(source), clock);
 }
 
-Status add_receiver(const Roles::Receiver& role, const Roles& roles, const LoadPlan& plan,
+Status add_receiver(const Roles::Queue& role, const Roles& roles, const LoadPlan& plan,
                     const RunPorts& ports, const traffic::RunClock& clock, LoadWorker& worker) {
     worker.add(Receiver(*role.port, role.queue, ports.number(*role.port), clock));
     if (worker.intake() != nullptr) {
@@ -56,23 +55,18 @@ Status add_receiver(const Roles::Receiver& role, const Roles& roles, const LoadP
 
 }  // namespace
 
-unsigned workers_in(const Roles& roles) {
+std::set<unsigned> workers_of(const std::vector<Roles::Queue>& queues) {
     std::set<unsigned> workers;
-    for (const Roles::Sender& sender : roles.senders) {
-        workers.insert(sender.worker);
+    for (const Roles::Queue& queue : queues) {
+        workers.insert(queue.worker);
     }
-    for (const Roles::Receiver& receiver : roles.receivers) {
-        workers.insert(receiver.worker);
-    }
-    return static_cast<unsigned>(workers.size());
+    return workers;
 }
 
-unsigned sending_workers_in(const Roles& roles) {
-    std::set<unsigned> workers;
-    for (const Roles::Sender& sender : roles.senders) {
-        workers.insert(sender.worker);
-    }
-    return static_cast<unsigned>(workers.size());
+std::set<unsigned> workers_of(const Roles& roles) {
+    std::set<unsigned> workers = workers_of(roles.senders);
+    workers.merge(workers_of(roles.receivers));
+    return workers;
 }
 
 Result<std::unique_ptr<Source>> make_source(const LoadPlan& plan, unsigned sender,
@@ -94,7 +88,7 @@ Status make_workers(const Roles& roles, const LoadPlan& plan, const RunPorts& po
         auto sender = TRY(make_sender(roles, number, plan, clock));
         worker_of(roles.senders[number].worker, clock, board, workers).add(std::move(sender));
     }
-    for (const Roles::Receiver& role : roles.receivers) {
+    for (const Roles::Queue& role : roles.receivers) {
         LoadWorker& worker = worker_of(role.worker, clock, board, workers);
         TRY(add_receiver(role, roles, plan, ports, clock, worker));
     }

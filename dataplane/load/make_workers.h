@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "dataplane/load/load_run.h"
@@ -10,9 +11,9 @@
 
 namespace pathproof::load {
 
-// How many different workers the roles name, and how many of them send.
-unsigned workers_in(const Roles& roles);
-unsigned sending_workers_in(const Roles& roles);
+// The workers that the roles name, each once.
+std::set<unsigned> workers_of(const std::vector<Roles::Queue>& queues);
+std::set<unsigned> workers_of(const Roles& roles);
 
 // Where the frames of the plan's sender number `sender` come from.
 Result<std::unique_ptr<Source>> make_source(const LoadPlan& plan, unsigned sender,

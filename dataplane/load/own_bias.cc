@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <memory>
 
 #include "dataplane/load/sender.h"
 
@@ -17,13 +18,8 @@ namespace {
 constexpr unsigned kRounds = 1'001;
 constexpr unsigned kRingSize = 128;
 
-struct RingEnds {
-    rte_ring* ring = nullptr;
-
-    RingEnds() = default;
-    RingEnds(const RingEnds&) = delete;
-    RingEnds& operator=(const RingEnds&) = delete;
-    ~RingEnds() { rte_ring_free(ring); }
+struct FreeRing {
+    void operator()(rte_ring* ring) const { rte_ring_free(ring); }
 };
 
 // Cycles from the stamp of `count` frames to the clock read behind their arrival; 0: no buffers.
@@ -61,19 +57,19 @@ Result<std::vector<Tsc>> sorted_rounds(Source& source, rte_mempool* pool, rte_ri
 Result<OwnBias> measure_own_bias(Source& source, rte_mempool* pool, std::uint16_t burst,
                                  const traffic::TscClock& clock) {
     static std::atomic<unsigned> made = 0;
-    RingEnds ends;
-    ends.ring = rte_ring_create(fmt::format("own_bias_{}", made++).c_str(), kRingSize,
-                                SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-    if (ends.ring == nullptr) {
+    const std::unique_ptr<rte_ring, FreeRing> ring(
+        rte_ring_create(fmt::format("own_bias_{}", made++).c_str(), kRingSize, SOCKET_ID_ANY,
+                        RING_F_SP_ENQ | RING_F_SC_DEQ));
+    if (!ring) {
         return fail(ErrorCode::kFailed,
                     "no ring to measure the tester's own share of latencies "
                     "with: {}",
                     rte_strerror(rte_errno));
     }
-    const auto single = sorted_rounds(source, pool, ends.ring, 1);
-    const auto whole = TRY(single ? sorted_rounds(source, pool, ends.ring, burst) : single);
-    return OwnBias{.floor_ns = clock.nanoseconds(0, single->front()),
-                   .single_ns = clock.nanoseconds(0, (*single)[kRounds / 2]),
+    const auto single = TRY(sorted_rounds(source, pool, ring.get(), 1));
+    const auto whole = TRY(sorted_rounds(source, pool, ring.get(), burst));
+    return OwnBias{.floor_ns = clock.nanoseconds(0, single.front()),
+                   .single_ns = clock.nanoseconds(0, single[kRounds / 2]),
                    .burst_ns = clock.nanoseconds(0, whole[kRounds / 2])};
 }
 

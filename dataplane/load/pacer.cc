@@ -9,11 +9,6 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-// Of `units` dealt out in turn to `senders`, what falls to number `sender`.
-std::uint64_t share(std::uint64_t units, unsigned sender, unsigned senders) {
-    return units > sender ? (units - sender - 1) / senders + 1 : 0;
-}
-
 }  // namespace
 
 std::uint64_t units_in(Nanoseconds duration, double units_per_second) noexcept {
@@ -22,11 +17,16 @@ std::uint64_t units_in(Nanoseconds duration, double units_per_second) noexcept {
     return static_cast<std::uint64_t>(std::ceil(units * (1 - 1e-12)));
 }
 
+std::uint64_t share_of(std::uint64_t units, unsigned sender, unsigned senders) noexcept {
+    return units > sender ? (units - sender - 1) / senders + 1 : 0;
+}
+
 Pacer::Pacer(const Pacing& pacing, const traffic::TscClock& clock, Tsc start) noexcept
     : senders_(pacing.senders),
       sender_(pacing.sender),
       most_behind_(pacing.most_behind),
-      counted_(pacing.units == 0 ? kNoLimit : share(pacing.units, pacing.sender, pacing.senders)),
+      counted_(pacing.units == 0 ? kNoLimit
+                                 : share_of(pacing.units, pacing.sender, pacing.senders)),
       lasting_(kNoLimit),
       start_(start),
       end_(kNoLimit) {
@@ -36,8 +36,8 @@ Pacer::Pacer(const Pacing& pacing, const traffic::TscClock& clock, Tsc start) no
         units_a_cycle_ = pacing.units_per_second / clock.hz();
     }
     if (lasts && paced()) {
-        lasting_ = share(units_in(pacing.duration, pacing.units_per_second), pacing.sender,
-                         pacing.senders);
+        lasting_ = share_of(units_in(pacing.duration, pacing.units_per_second), pacing.sender,
+                            pacing.senders);
     } else if (lasts) {
         end_ = start + static_cast<Tsc>(clock.cycles(pacing.duration));
     }

@@ -26,6 +26,9 @@ struct Pacing {
 // How many deadlines of `units_per_second` lie in a time, its start included and its end not.
 std::uint64_t units_in(Nanoseconds duration, double units_per_second) noexcept;
 
+// Of `units` dealt out in turn to `senders`, what falls to number `sender`.
+std::uint64_t share_of(std::uint64_t units, unsigned sender, unsigned senders) noexcept;
+
 // Deadline of unit u of sender k of n: start + (u n + k) / rate, computed from u and not by adding
 // up, so that no error grows.
 class Pacer {
@@ -45,8 +48,6 @@ class Pacer {
     std::uint64_t taken() const noexcept { return taken_; }
     std::uint64_t left_out() const noexcept { return left_out_; }
     bool paced() const noexcept { return cycles_apart_ > 0; }
-    // From one unit of this sender to its next.
-    double cycles_apart() const noexcept { return cycles_apart_ * senders_; }
 
   private:
     std::uint64_t remaining() const noexcept;

@@ -1,6 +1,7 @@
 #include "dataplane/load/plan_check.h"
 
-#include <rte_ethdev.h>
+#include <fmt/ranges.h>
+#include <rte_ether.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "dataplane/load/sender.h"
+#include "dataplane/port/device.h"
 
 namespace pathproof::load {
 namespace {
@@ -21,11 +23,10 @@ bool pairs(const LoadPlan& plan) {
     return plan.source.pairing == SourcePlan::Pairing::kPairs;
 }
 
-template <typename Role>
-Status check_queues(const std::vector<Role>& roles, unsigned workers, const char* what,
+Status check_queues(const std::vector<Roles::Queue>& roles, unsigned workers, const char* what,
                     std::uint16_t port::PortConfig::*queues) {
     std::set<std::pair<const port::Port*, std::uint16_t>> taken;
-    for (const Role& role : roles) {
+    for (const Roles::Queue& role : roles) {
         if (role.port == nullptr) {
             return fail(ErrorCode::kBadInput, "a {} has no port", what);
         }
@@ -47,24 +48,11 @@ Status check_queues(const std::vector<Role>& roles, unsigned workers, const char
     return {};
 }
 
-std::string offload_names(std::uint64_t offloads) {
-    std::string names;
-    for (; offloads != 0; offloads &= offloads - 1) {
-        names += names.empty() ? "" : ", ";
-        names += rte_eth_dev_tx_offload_name(offloads & -offloads);
-    }
-    return names;
-}
-
-unsigned tags(const frame::FrameSpec& spec) {
-    return spec.tunnel ? spec.tunnel->outer.vlans : spec.packet.vlans;
-}
-
 // Frames per second that the senders' links carry; 0: not known of all.
 double line_rate(const Roles& roles, double frame_bytes) {
     double rate = 0;
     std::set<const port::Port*> counted;
-    for (const Roles::Sender& sender : roles.senders) {
+    for (const Roles::Queue& sender : roles.senders) {
         const std::uint32_t mbps = sender.port->info().link_mbps;
         if (mbps == 0) {
             return 0;
@@ -122,9 +110,8 @@ Status check_roles(const Roles& roles, unsigned workers) {
         return fail(ErrorCode::kBadInput, "{} senders: a run has 1 to {}", roles.senders.size(),
                     frame::kMostStreams);
     }
-    Status fine = check_queues(roles.senders, workers, "sender", &port::PortConfig::tx_queues);
-    return fine ? check_queues(roles.receivers, workers, "receiver", &port::PortConfig::rx_queues)
-                : fine;
+    TRY(check_queues(roles.senders, workers, "sender", &port::PortConfig::tx_queues));
+    return check_queues(roles.receivers, workers, "receiver", &port::PortConfig::rx_queues);
 }
 
 Status check_plan(const LoadPlan& plan) {
@@ -153,7 +140,8 @@ Status check_plan(const LoadPlan& plan) {
 Status check_frames(const Source& source, const frame::FrameSpec& spec, const port::Port& port) {
     const unsigned longest = source.longest_frame();
     const std::uint32_t limit = port.transmit_limit();
-    const unsigned tag_bytes = tags(spec) * RTE_VLAN_HLEN;
+    const unsigned tag_bytes =
+        (spec.tunnel ? spec.tunnel->outer : spec.packet).vlans * RTE_VLAN_HLEN;
     if (limit > 0 && longest > limit + tag_bytes) {
         return fail(ErrorCode::kBadInput,
                     "frames of {} bytes (with FCS) are above the MTU {} of port {}, which sends at "
@@ -171,7 +159,7 @@ Status check_frames(const Source& source, const frame::FrameSpec& spec, const po
     const std::uint64_t lacking = source.port_offloads() & ~port.config().tx_offloads;
     if (lacking != 0) {
         return fail(ErrorCode::kBadInput, "the frames need {}, which port {} was opened without",
-                    offload_names(lacking), port.info().name);
+                    fmt::join(port::tx_names(lacking), ", "), port.info().name);
     }
     return {};
 }

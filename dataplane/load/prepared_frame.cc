@@ -38,12 +38,6 @@ std::uint32_t words_of(std::uint32_t memory) {
     return (memory & 0xffff) + (memory >> 16);
 }
 
-std::uint32_t last_four(const frame::IpAddress& address) {
-    std::uint32_t memory;
-    std::memcpy(&memory, address.bytes.data() + address.size() - sizeof memory, sizeof memory);
-    return __builtin_bswap32(memory);
-}
-
 // The modes for which the sum around a packet needs none of the packet's bytes: an IP header and a
 // transport with right checksums (whoever writes them) add up to 0 and to what their pseudo-header
 // lacks (Linux calls that local checksum offload).
@@ -84,32 +78,20 @@ FieldWork outer_work_of(const frame::TunnelSpec& tunnel, const frame::PacketSpec
     return work == FieldWork::kSummed && !right ? FieldWork::kSealed : work;
 }
 
-std::size_t time_bytes(StampForm form) {
-    switch (form) {
-        case StampForm::kDigits: return 12;
-        case StampForm::kBinary: return 8;
-        case StampForm::kSyn: break;
-    }
-    return 4;
-}
-
-std::size_t number_bytes(StampForm form) {
-    return form == StampForm::kDigits ? 8u : 4u;
-}
-
-std::uint16_t checksum_for(std::uint32_t sum, std::uint16_t zero_as) {
-    const std::uint16_t word = checksum_word(sum);
-    return word == 0 ? zero_as : word;
-}
-
 }  // namespace
+
+std::uint32_t host_part(const frame::IpAddress& address) noexcept {
+    std::uint32_t memory;
+    std::memcpy(&memory, address.bytes.data() + address.size() - sizeof memory, sizeof memory);
+    return __builtin_bswap32(memory);
+}
 
 Result<PreparedFrame> PreparedFrame::make(const SourcePlan& plan, const MixPart& part,
                                           std::uint32_t mark) {
     ClassFrame frame = TRY(class_frame(plan, part));
     PreparedFrame made(std::move(frame));
     made.stream_ = plan.stream;
-    made.first_address_ = last_four(plan.spec.packet.source.address);
+    made.first_address_ = host_part(plan.spec.packet.source.address);
     made.choose_work(plan);
     made.clear_own_fields(plan);
     made.sum_up();

@@ -135,5 +135,13 @@ constexpr std::uint16_t checksum_word(std::uint32_t sum) noexcept {
     sum += sum << 16 | sum >> 16;
     return static_cast<std::uint16_t>(~sum >> 16);
 }
+// The same, where a computed 0 is sent as `zero_as`.
+constexpr std::uint16_t checksum_for(std::uint32_t sum, std::uint16_t zero_as) noexcept {
+    const std::uint16_t word = checksum_word(sum);
+    return word == 0 ? zero_as : word;
+}
+
+// The last four bytes of an address as a number; the rest of it is common to all of a range.
+std::uint32_t host_part(const frame::IpAddress& address) noexcept;
 
 }  // namespace pathproof::load

@@ -25,8 +25,6 @@ class Receiver {
     // read right after they were.
     std::uint16_t turn(TrackedIntake& intake) noexcept;
 
-    port::Port& port() const noexcept { return *port_; }
-
   private:
     port::Port* port_;
     std::uint16_t queue_;

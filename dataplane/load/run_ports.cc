@@ -32,11 +32,11 @@ std::string names(const std::vector<port::Port*>& ports) {
 }  // namespace
 
 RunPorts::RunPorts(const Roles& roles) {
-    for (const Roles::Sender& sender : roles.senders) {
+    for (const Roles::Queue& sender : roles.senders) {
         add_once(senders_, sender.port);
         add_once(all_, sender.port);
     }
-    for (const Roles::Receiver& receiver : roles.receivers) {
+    for (const Roles::Queue& receiver : roles.receivers) {
         add_once(receivers_, receiver.port);
         add_once(all_, receiver.port);
     }

@@ -24,7 +24,6 @@ class RunPorts {
     std::string receiver_names() const;
     // Among the run's ports, senders' first.
     std::size_t number(const port::Port& port) const;
-    const std::vector<port::Port*>& all() const { return all_; }
 
   private:
     std::vector<port::Port*> senders_;

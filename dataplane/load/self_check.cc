@@ -1,5 +1,7 @@
 #include "dataplane/load/self_check.h"
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 
 namespace pathproof::load {
@@ -166,13 +168,12 @@ void check_trial(TrialReport& report, const RunFacts& facts) {
     report.missed_rate = rate_limit(report);
     report.own_drops = own_drops(report, facts);
     Texts found;
-    report.tester_limit.clear();
     for (const std::string& limit : {report.missed_rate, report.own_drops}) {
         if (!limit.empty()) {
             found.push_back(limit);
-            report.tester_limit += (report.tester_limit.empty() ? "" : "; ") + limit;
         }
     }
+    report.tester_limit = fmt::format("{}", fmt::join(found, "; "));
     check_hand(report, facts, found);
     check_received(report, facts, found);
     report.disturbances.clear();

@@ -24,10 +24,9 @@ std::uint64_t most_behind(const SenderSetup& setup, double frames_per_second) {
 }
 
 // Of a closed loop's frames, whole units, what falls to this sender.
-std::uint64_t share_of(std::uint64_t frames, const SenderSetup& setup) {
-    const std::uint64_t units = frames / setup.frames_in_unit;
-    const std::uint64_t one_more = setup.number < units % setup.senders ? 1 : 0;
-    return (units / setup.senders + one_more) * setup.frames_in_unit;
+std::uint64_t own_outstanding(std::uint64_t frames, const SenderSetup& setup) {
+    return share_of(frames / setup.frames_in_unit, setup.number, setup.senders) *
+           setup.frames_in_unit;
 }
 
 }  // namespace
@@ -50,7 +49,7 @@ void Sender::begin(const TrialOrder& order, Tsc start) noexcept {
                    : RateWindows();
     window_.reset();
     if (order.outstanding > 0) {
-        window_.emplace(share_of(order.outstanding, setup_), setup_.timeout, tallies_,
+        window_.emplace(own_outstanding(order.outstanding, setup_), setup_.timeout, tallies_,
                         static_cast<std::uint64_t>(clock_.at_ns(start)));
     }
     tally_ = {};

@@ -117,8 +117,7 @@ std::uint8_t may_change(const std::string& name, std::size_t index, const Allowa
 
 // The time that a frame was sent at is the one it has, if it has one: `at` in both.
 void take_time(StampForm form, std::size_t at, Bytes seen, Bytes sent) {
-    constexpr std::size_t kBytes[] = {12, 8, 4};
-    const std::size_t bytes = kBytes[static_cast<std::size_t>(form)];
+    const std::size_t bytes = time_bytes(form);
     if (at + bytes > seen.size()) {
         return;
     }
@@ -257,12 +256,10 @@ SentFrames::Part SentFrames::part_of(const PreparedFrame& prepared, bool pairs,
             part.ttl = field.offset;
         }
     }
-    constexpr std::size_t kNumberBytes[] = {8, 4, 4};
-    constexpr std::size_t kTimeBytes[] = {12, 6, 4};
-    const auto form = static_cast<std::size_t>(frame.form);
-    open(places.number, kNumberBytes[form]);
+    open(places.number, number_bytes(frame.form));
     // The binary time's upper two bytes are 0.
-    open(places.time + (frame.form == StampForm::kBinary ? 2u : 0u), kTimeBytes[form]);
+    const std::size_t constant = frame.form == StampForm::kBinary ? 2 : 0;
+    open(places.time + constant, time_bytes(frame.form) - constant);
     open(places.port, 2);
     open(places.address, 4);
     if (places.id != 0) {

@@ -133,7 +133,6 @@ class SentFrames {
     };
 
     SentFrames() = default;
-    Status add_parts(const IntakePlan& plan);
     Part part_of(const PreparedFrame& prepared, bool pairs, bool ports_in_turn);
     std::uint8_t name_index(const std::string& name);
     std::uint64_t bit(const char* name) noexcept;

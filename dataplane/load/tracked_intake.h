@@ -146,7 +146,9 @@ class TrackedIntake {
     std::unique_ptr<Impl> impl_;
 };
 
+void add(ClassTotals& to, const ClassTotals& more);
+ClassTotals all_classes(const IntakeTotals& intake);
 // Totals of several lcores as those of one.
-IntakeTotals sum(const IntakeTotals& a, const IntakeTotals& b);
+void add(IntakeTotals& to, const IntakeTotals& more);
 
 }  // namespace pathproof::load

@@ -5,7 +5,8 @@
 
 namespace pathproof::load {
 
-TrialBoard::TrialBoard(unsigned workers, unsigned senders) : workers_(workers), senders_(senders) {}
+TrialBoard::TrialBoard(std::size_t workers, std::size_t senders)
+    : workers_(workers), senders_(senders) {}
 
 void TrialBoard::publish(const Trial& trial) {
     trial_ = trial;

@@ -34,7 +34,7 @@ struct alignas(64) LiveCounts {
 class TrialBoard {
   public:
     // `workers` take part in each trial, `senders` of them send.
-    TrialBoard(unsigned workers, unsigned senders);
+    TrialBoard(std::size_t workers, std::size_t senders);
 
     // The controlling thread: hands a trial out; waits at most `time` and says whether all workers
     // are done; sends the workers home for good.
@@ -57,16 +57,16 @@ class TrialBoard {
     void done() noexcept { done_.release(); }
 
   private:
-    const unsigned workers_;
-    const unsigned senders_;
+    const std::size_t workers_;
+    const std::size_t senders_;
     Trial trial_;
     std::atomic<std::uint64_t> generation_ = 0;
     std::atomic<bool> quit_ = false;
     std::atomic<bool> called_off_ = false;
-    std::atomic<unsigned> arrived_ = 0;
+    std::atomic<std::size_t> arrived_ = 0;
     std::atomic<Tsc> start_ = 0;
-    std::atomic<unsigned> sending_ = 0;
-    unsigned done_seen_ = 0;
+    std::atomic<std::size_t> sending_ = 0;
+    std::size_t done_seen_ = 0;
     std::counting_semaphore<1024> done_{0};
 };
 

@@ -92,14 +92,6 @@ WorkerHealth health(const LoadWorker& worker, const traffic::TscClock& clock) {
             frames == 0 ? 0 : static_cast<double>(time.busy) / static_cast<double>(frames)};
 }
 
-std::uint64_t over_classes(const IntakeTotals& intake, std::uint64_t ClassTotals::*count) {
-    std::uint64_t sum = 0;
-    for (const ClassTotals& of_class : intake.classes) {
-        sum += of_class.*count;
-    }
-    return sum;
-}
-
 }  // namespace
 
 TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& clock,
@@ -111,7 +103,6 @@ TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& c
     double bytes = 0;
     unsigned senders = 0;
     unsigned in_unit = 1;
-    bool first_intake = true;
     double look_ns = 0;
     unsigned lookers = 0;
     for (const auto& worker : workers) {
@@ -123,8 +114,7 @@ TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& c
             ++senders;
         }
         if (const TrackedIntake* intake = worker->intake(); intake != nullptr) {
-            report.intake = first_intake ? intake->totals() : sum(report.intake, intake->totals());
-            first_intake = false;
+            add(report.intake, intake->totals());
             look_ns += look_interval_ns(worker->time(), clock.tsc);
             ++lookers;
         }
@@ -141,15 +131,15 @@ TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& c
 }
 
 std::uint64_t TrialReport::unique() const {
-    return over_classes(intake, &ClassTotals::unique);
+    return all_classes(intake).unique;
 }
 
 std::uint64_t TrialReport::wrong() const {
-    return over_classes(intake, &ClassTotals::wrong);
+    return all_classes(intake).wrong;
 }
 
 std::uint64_t TrialReport::damaged() const {
-    return over_classes(intake, &ClassTotals::damaged);
+    return all_classes(intake).damaged;
 }
 
 std::uint64_t TrialReport::missing() const {

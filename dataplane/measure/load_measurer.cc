@@ -1,5 +1,7 @@
 #include "dataplane/measure/load_measurer.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "dataplane/load/frame_source.h"
@@ -38,14 +40,6 @@ void add(std::string& sentences, const std::string& next) {
     sentences += (sentences.empty() ? "" : "; ") + next;
 }
 
-std::string joined(const std::vector<std::string>& sentences) {
-    std::string all;
-    for (const std::string& one : sentences) {
-        add(all, one);
-    }
-    return all;
-}
-
 // What stands in the way of using the trial, without what is told of limit and disturbance.
 std::string objections(const load::TrialReport& report) {
     std::vector<std::string> others = report.objections;
@@ -53,7 +47,7 @@ std::string objections(const load::TrialReport& report) {
         return one == report.missed_rate || one == report.own_drops ||
                std::ranges::find(report.disturbances, one) != report.disturbances.end();
     });
-    return joined(others);
+    return fmt::format("{}", fmt::join(others, "; "));
 }
 
 // A receiver that stood still may have let its queue run over.
@@ -139,13 +133,12 @@ TrialOutput output_of(const TrialInput& input, const load::TrialReport& report,
                        .bad_checksums = report.intake.received.bad_checksum,
                        .overhead_seconds = static_cast<double>(report.overhead_ns) / 1e9,
                        .objection = objections(report),
-                       .disturbance = joined(report.disturbances),
+                       .disturbance = fmt::format("{}", fmt::join(report.disturbances, "; ")),
                        .partial = report.partial};
-    for (const load::ClassTotals& of_class : report.intake.classes) {
-        output.duplicates += of_class.duplicates;
-        output.reordered += of_class.reordered;
-        output.latency.merge(of_class.latency);
-    }
+    const load::ClassTotals all = load::all_classes(report.intake);
+    output.duplicates = all.duplicates;
+    output.reordered = all.reordered;
+    output.latency = all.latency;
     judge_limit(output, report, offered_tolerance);
     return output;
 }
@@ -187,9 +180,8 @@ Result<load::TrialReport> LoadMeasurer::run_change(const TrialInput& input) {
     plan.make_source =
         [&](const load::SourcePlan& source) -> Result<std::unique_ptr<load::Source>> {
         auto frames = TRY(load::FrameSource::make(source));
-        return std::make_unique<SteppedSource>(
-            std::make_unique<load::FrameSource>(std::move(frames)),
-            steps_of(input, source.stream, senders));
+        return std::make_unique<SteppedSource>(std::move(frames),
+                                               steps_of(input, source.stream, senders));
     };
     auto run = TRY(load::LoadRun::start(eal_, plan_.roles, plan));
     return run->run({.duration = input.whole_duration(), .drain = plan_.drain}, stop_);

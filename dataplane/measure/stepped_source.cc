@@ -1,16 +1,15 @@
 #include "dataplane/measure/stepped_source.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "dataplane/load/pacer.h"
 
 namespace pathproof::measure {
 namespace {
 
 // Of the deadlines 0, 1/rate, 2/rate ... that lie in a time, those of one sender.
 std::uint64_t share(double pps, Nanoseconds time, unsigned sender, unsigned senders) {
-    const double all = pps * static_cast<double>(time.count()) / 1e9;
-    const auto whole = static_cast<std::uint64_t>(std::ceil(all * (1 - 1e-12)));
-    return whole > sender ? (whole - sender - 1) / senders + 1 : 0;
+    return load::share_of(load::units_in(time, pps), sender, senders);
 }
 
 double turn(std::uint64_t n, const Steps& steps) {
@@ -38,7 +37,8 @@ Nanoseconds Steps::departure(std::uint64_t n) const {
 
 std::size_t SteppedSource::fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept {
     const auto left = static_cast<std::size_t>(count_ - next_);
-    const std::size_t filled = frames_->fill(burst.first(std::min(burst.size(), left)), sent_ns);
+    const std::size_t filled =
+        FrameSource::fill(burst.first(std::min(burst.size(), left)), sent_ns);
     next_ += filled;
     return filled;
 }

@@ -3,9 +3,7 @@
 // of no rate.
 #pragma once
 
-#include <memory>
-
-#include "dataplane/load/source.h"
+#include "dataplane/load/frame_source.h"
 
 namespace pathproof::measure {
 
@@ -29,28 +27,16 @@ struct Steps {
     Nanoseconds change() const { return first_duration; }
 };
 
-class SteppedSource final : public load::Source {
+class SteppedSource final : public load::FrameSource {
   public:
-    SteppedSource(std::unique_ptr<load::Source> frames, const Steps& steps)
-        : frames_(std::move(frames)), steps_(steps), count_(steps.frames()) {}
+    SteppedSource(load::FrameSource frames, const Steps& steps)
+        : FrameSource(std::move(frames)), steps_(steps), count_(steps.frames()) {}
 
     std::size_t fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override;
-    void restamp(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override {
-        frames_->restamp(burst, sent_ns);
-    }
     // Nothing behind the last frame: the trial ends.
     std::optional<std::uint64_t> next_due_ns() const noexcept override;
 
-    const load::ClassCounts& made() const noexcept override { return frames_->made(); }
-    void take_back(std::span<rte_mbuf* const> burst) noexcept override {
-        frames_->take_back(burst);
-    }
-    std::uint16_t longest_frame() const noexcept override { return frames_->longest_frame(); }
-    double mean_frame_bytes() const noexcept override { return frames_->mean_frame_bytes(); }
-    std::uint64_t port_offloads() const noexcept override { return frames_->port_offloads(); }
-
   private:
-    std::unique_ptr<load::Source> frames_;
     Steps steps_;
     std::uint64_t count_;
     std::uint64_t next_ = 0;

@@ -25,15 +25,6 @@ Effective effective(const Criteria& criteria, const DurationSums& sums) {
 
 }  // namespace
 
-const char* name(LoadClass load_class) {
-    switch (load_class) {
-        case LoadClass::kUndecided: return "undecided";
-        case LoadClass::kLowerBound: return "lower bound";
-        case LoadClass::kUpperBound: return "upper bound";
-    }
-    return "?";
-}
-
 TrialRecord record_of(const TrialOutput& trial) {
     const bool limited = !trial.tester_limit.empty();
     return {.duration = trial.input.duration,

@@ -29,7 +29,6 @@ struct DurationSums {
 };
 
 enum class LoadClass : std::uint8_t { kUndecided, kLowerBound, kUpperBound };
-const char* name(LoadClass load_class);
 
 // The two estimates behind a class: the share of high-loss time if all that is missing to the
 // duration sum were low-loss, and if it were high-loss.

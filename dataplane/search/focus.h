@@ -39,9 +39,6 @@ class Focus {
     // The last nomination was measured; gives the common step after it.
     int measured(const LoadBook& book);
 
-    const Criteria& final_criteria() const { return targets_.back().criteria; }
-    int final_width() const { return targets_.back().width; }
-
   private:
     enum class Reach : std::uint8_t { kNowhere, kUp, kDown };
 

@@ -1,33 +1,23 @@
 #include "dataplane/search/goal.h"
 
-#include <array>
-
 namespace pathproof::search {
 namespace {
 
 using Seconds = std::chrono::seconds;
 
-constexpr std::array kNames = {"rfc2544", "tst009", "ndr", "pdr"};
-constexpr double kWidth = 0.005;
-
-Goal long_trials(const char* name, Nanoseconds sum, double exceed) {
-    Goal goal;
-    goal.name = name;
-    goal.criteria = {.exceed_ratio = exceed, .trial_duration = Seconds(60), .duration_sum = sum};
-    goal.relative_width = kWidth;
-    return goal;
-}
-
-Goal short_trials(const char* name, double loss) {
-    Goal goal;
-    goal.name = name;
-    goal.criteria = {.loss_ratio = loss,
-                     .exceed_ratio = 0.5,
-                     .trial_duration = Seconds(1),
-                     .duration_sum = Seconds(21)};
-    goal.relative_width = kWidth;
-    return goal;
-}
+struct Preset {
+    const char* name;
+    Criteria criteria;
+};
+constexpr Preset kPresets[] = {
+    {"rfc2544", {.exceed_ratio = 0, .trial_duration = Seconds(60), .duration_sum = Seconds(60)}},
+    {"tst009", {.exceed_ratio = 0.5, .trial_duration = Seconds(60), .duration_sum = Seconds(120)}},
+    {"ndr", {.exceed_ratio = 0.5, .trial_duration = Seconds(1), .duration_sum = Seconds(21)}},
+    {"pdr",
+     {.loss_ratio = 0.005,
+      .exceed_ratio = 0.5,
+      .trial_duration = Seconds(1),
+      .duration_sum = Seconds(21)}}};
 
 bool is_share(double value) {
     return value >= 0 && value < 1;  // false for NaN
@@ -65,24 +55,13 @@ Status check(const Goal& goal) {
 }
 
 Result<Goal> preset(const std::string& name) {
-    if (name == "rfc2544") {
-        return long_trials("rfc2544", Seconds(60), 0);
-    }
-    if (name == "tst009") {
-        return long_trials("tst009", Seconds(120), 0.5);
-    }
-    if (name == "ndr") {
-        return short_trials("ndr", 0);
-    }
-    if (name == "pdr") {
-        return short_trials("pdr", 0.005);
+    for (const Preset& one : kPresets) {
+        if (name == one.name) {
+            return Goal{.name = name, .criteria = one.criteria};
+        }
     }
     return fail(ErrorCode::kBadInput,
                 "'{}' is no preset of goals: rfc2544, tst009, ndr and pdr are", name);
-}
-
-std::span<const char* const> preset_names() {
-    return kNames;
 }
 
 }  // namespace pathproof::search

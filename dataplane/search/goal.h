@@ -1,7 +1,6 @@
 // What a search with MLRsearch (RFC 9971) looks for: search goals, and the well-known ones by name.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +35,5 @@ Status check(const Goal& goal);
 // where the first lost), "ndr" and "pdr" (as FD.io CSIT has them: 21 trials of 1 s, half of which
 // may lose; none and 0.5 % of the frames). Errors (kBadInput): names those there are.
 Result<Goal> preset(const std::string& name);
-std::span<const char* const> preset_names();
 
 }  // namespace pathproof::search

@@ -7,14 +7,10 @@ std::span<const TrialRecord> LoadBook::at(int load) const {
     return found == trials_.end() ? std::span<const TrialRecord>() : found->second;
 }
 
-LoadClass LoadBook::classify(int load, const Criteria& criteria) const {
-    return search::classify(criteria, sums(criteria, at(load)));
-}
-
 RelevantBounds LoadBook::bounds(const Criteria& criteria) const {
     RelevantBounds bounds;
     for (const auto& [load, trials] : trials_) {
-        const LoadClass load_class = search::classify(criteria, sums(criteria, trials));
+        const LoadClass load_class = classify(criteria, sums(criteria, trials));
         if (load_class == LoadClass::kUpperBound) {
             bounds.upper = load;
             return bounds;
@@ -32,7 +28,7 @@ std::optional<int> LoadBook::inversion(const Criteria& criteria) const {
         return {};
     }
     for (auto at = trials_.rbegin(); at != trials_.rend() && at->first > *upper; ++at) {
-        if (search::classify(criteria, sums(criteria, at->second)) == LoadClass::kLowerBound) {
+        if (classify(criteria, sums(criteria, at->second)) == LoadClass::kLowerBound) {
             return at->first;
         }
     }

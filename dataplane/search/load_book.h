@@ -21,7 +21,6 @@ class LoadBook {
     void add(int load, const TrialRecord& trial) { trials_[load].push_back(trial); }
 
     std::span<const TrialRecord> at(int load) const;
-    LoadClass classify(int load, const Criteria& criteria) const;
     RelevantBounds bounds(const Criteria& criteria) const;
     // The greatest lower bound above the relevant upper one: more load, less loss.
     std::optional<int> inversion(const Criteria& criteria) const;

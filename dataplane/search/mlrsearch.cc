@@ -104,30 +104,30 @@ Result<std::optional<RelevantBounds>> Search::open() {
     using Hints = std::optional<RelevantBounds>;
     const Opening opening(plan_);
     const int width = widest_first_target();
-    const auto first = measure(grid_.top(), opening.duration());
-    if (!first || !*first) {
-        return first ? Result<Hints>(Hints()) : pass_on(first.error());
+    const auto first = TRY(measure(grid_.top(), opening.duration()));
+    if (!first) {
+        return Hints();
     }
-    const int carried = grid_.floor(opening.carried(plan_.max_load_pps, **first));
+    const int carried = grid_.floor(opening.carried(plan_.max_load_pps, *first));
     if (carried >= grid_.top()) {
         return Hints({grid_.top(), grid_.top()});
     }
     const int second_load = std::clamp(grid_.top() - width, 0, carried);
-    const auto second = measure(second_load, opening.duration());
-    if (!second || !*second) {
-        return second ? Result<Hints>(Hints()) : pass_on(second.error());
+    const auto second = TRY(measure(second_load, opening.duration()));
+    if (!second) {
+        return Hints();
     }
     const int third_load =
-        opening.low(**second)
+        opening.low(*second)
             ? std::min(second_load + width, grid_.top())
-            : std::min(grid_.floor(opening.carried(grid_.pps(second_load), **second)),
+            : std::min(grid_.floor(opening.carried(grid_.pps(second_load), *second)),
                        std::max(0, second_load - width));
     if (third_load == grid_.top() || third_load == second_load) {
         return Hints({second_load, second_load});
     }
-    const auto third = measure(third_load, opening.duration());
-    if (!third || !*third) {
-        return third ? Result<Hints>(Hints()) : pass_on(third.error());
+    const auto third = TRY(measure(third_load, opening.duration()));
+    if (!third) {
+        return Hints();
     }
     return Hints({std::min(second_load, third_load), std::max(second_load, third_load)});
 }
@@ -270,13 +270,7 @@ Status check(const MlrPlan& plan) {
     for (const Goal& goal : plan.goals) {
         TRY(check(goal));
     }
-    if (!(plan.min_load_pps > 0) || !(plan.min_load_pps < plan.max_load_pps) ||
-        !std::isfinite(plan.max_load_pps)) {
-        return fail(ErrorCode::kBadInput,
-                    "the least load ({} frames/s) must be above 0 and below the greatest ({})",
-                    plan.min_load_pps, plan.max_load_pps);
-    }
-    return {};
+    return check_loads(plan.min_load_pps, plan.max_load_pps);
 }
 
 Result<MlrResult> mlr_search(const MlrPlan& plan, Trials& trials) {

@@ -60,24 +60,18 @@ bool BinarySearch::near_enough() const {
 }
 
 Status BinarySearch::run() {
-    const auto top = measure(plan_.max_load_pps);
-    if (!top || !*top) {
-        return top ? Status() : pass_on(top.error());
+    const bool top = TRY(measure(plan_.max_load_pps));
+    if (!top) {
+        return {};
     }
     if (result_.passed) {
         result_.max_load_passes = true;
         return {};
     }
-    const auto bottom = measure(plan_.min_load_pps);
-    if (!bottom || !*bottom) {
-        return bottom ? Status() : pass_on(bottom.error());
-    }
-    while (result_.passed && !near_enough()) {
+    bool more = TRY(measure(plan_.min_load_pps));
+    while (more && result_.passed && !near_enough()) {
         const double middle = std::sqrt(result_.passed->load_pps * result_.failed->load_pps);
-        const auto measured = measure(middle);
-        if (!measured || !*measured) {
-            return measured ? Status() : pass_on(measured.error());
-        }
+        more = TRY(measure(middle));
     }
     return {};
 }
@@ -89,12 +83,7 @@ bool ThroughputResult::conclusive() const {
 }
 
 Status check(const ThroughputPlan& plan) {
-    if (!(plan.min_load_pps > 0) || !(plan.min_load_pps < plan.max_load_pps) ||
-        !std::isfinite(plan.max_load_pps)) {
-        return fail(ErrorCode::kBadInput,
-                    "the least load ({} frames/s) must be above 0 and below the greatest ({})",
-                    plan.min_load_pps, plan.max_load_pps);
-    }
+    TRY(check_loads(plan.min_load_pps, plan.max_load_pps));
     if (!(plan.relative_width > 0 && plan.relative_width < 1)) {
         return fail(ErrorCode::kBadInput, "the width ({}) must be above 0 and below 1",
                     plan.relative_width);

@@ -1,6 +1,7 @@
 #include "dataplane/search/trial.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace pathproof::search {
 
@@ -24,6 +25,15 @@ double TrialOutput::loss_ratio() const {
     }
     const double whole = std::max(intended(), left);
     return whole <= 0 ? 0 : (missing + whole - left) / whole;
+}
+
+Status check_loads(double min_pps, double max_pps) {
+    if (!(min_pps > 0) || !(min_pps < max_pps) || !std::isfinite(max_pps)) {
+        return fail(ErrorCode::kBadInput,
+                    "the least load ({} frames/s) must be above 0 and below the greatest ({})",
+                    min_pps, max_pps);
+    }
+    return {};
 }
 
 }  // namespace pathproof::search

@@ -69,6 +69,9 @@ struct TrialOutput {
     bool disturbed() const { return limited_by_stalls || !disturbance.empty(); }
 };
 
+// Whether a search may choose loads in between: above 0, finite and in this order.
+Status check_loads(double min_pps, double max_pps);
+
 class Measurer {
   public:
     virtual ~Measurer() = default;

@@ -87,12 +87,8 @@ Result<const TrialOutput*> Trials::run(const TrialInput& input, Use use) {
         if (!may_run(input)) {
             return nullptr;
         }
-        const auto trial = once(input);
-        if (!trial || *trial == nullptr) {
-            return trial;
-        }
-        last = *trial;
-        if (!worth_repeating(*last, use)) {
+        last = TRY(once(input));
+        if (last == nullptr || !worth_repeating(*last, use)) {
             break;
         }
     }

@@ -37,4 +37,9 @@ std::size_t send_due(Responder& responder, port::Port& port, std::uint16_t queue
     return count;
 }
 
+Tsc next_due(const Responder& responder, const RunClock& clock, Tsc otherwise) noexcept {
+    const auto due = responder.next_due();
+    return due ? clock.at(*due) : otherwise;
+}
+
 }  // namespace pathproof::traffic

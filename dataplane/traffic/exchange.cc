@@ -13,6 +13,7 @@
 
 #include "dataplane/port/counters.h"
 #include "dataplane/softnic/port_loop.h"
+#include "dataplane/traffic/port_sides.h"
 
 namespace pathproof::traffic {
 namespace {
@@ -206,18 +207,6 @@ class Exchange {
     std::uint64_t left_out_ = 0;
 };
 
-// What lies in a port's ring from before is no answer to this plan.
-void discard_waiting(port::Port& port) {
-    std::array<rte_mbuf*, kBurst> frames;
-    for (int look = 0; look < 1024; ++look) {
-        const std::uint16_t got = port.rx_any(frames.data(), kBurst);
-        if (got == 0) {
-            return;
-        }
-        rte_pktmbuf_free_bulk(frames.data(), got);
-    }
-}
-
 void object_to_losses(const port::Port& from, const port::Port& to, ExchangeReport& report) {
     const std::uint64_t lost = report.to.rx_missed + report.to.rx_no_mbuf;
     if (lost != 0) {
@@ -243,8 +232,9 @@ Result<ExchangeReport> exchange(port::Eal& eal, unsigned worker, std::span<port:
     }
     port::Port& from = ports[plan.from];
     port::Port& to = ports[plan.to];
-    discard_waiting(to);
-    discard_waiting(from);
+    // What lies in a port's ring from before is no answer to this plan.
+    empty_queue(to);
+    empty_queue(from);
     const port::PortCounters from_before = from.counters();
     const port::PortCounters to_before = to.counters();
     ExchangeReport report;

@@ -106,8 +106,8 @@ Status check_responder(const PairPlan& plan, const ResponderPlan& responder, std
         return fail(ErrorCode::kBadInput,
                     "port {} cannot be a client's and the responder's at once", responder.port);
     }
-    const auto rules = expectations(responder.rules);
-    return rules ? Status() : Status(pass_on(rules.error()));
+    TRY(expectations(responder.rules));
+    return {};
 }
 
 }  // namespace
@@ -117,12 +117,9 @@ Status check_plan(const PairPlan& plan, const std::optional<ResponderPlan>& resp
     if (workers == 0) {
         return fail(ErrorCode::kBadInput, "no worker lcore: the EAL was started without one");
     }
-    for (const Status& status :
-         {check_amounts(plan), check_source_ports(plan), check_members(plan, ports)}) {
-        if (!status) {
-            return status;
-        }
-    }
+    TRY(check_amounts(plan));
+    TRY(check_source_ports(plan));
+    TRY(check_members(plan, ports));
     TRY(check_departure(plan, workers));
     return responder ? check_responder(plan, *responder, ports) : Status();
 }

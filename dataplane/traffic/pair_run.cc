@@ -1,6 +1,7 @@
 #include "dataplane/traffic/pair_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "dataplane/port/counters.h"
@@ -84,9 +85,10 @@ Result<std::optional<ServerSide>> make_server(std::span<port::Port> ports, const
         ServerSide({&ports[responder->port], responder->port}, std::move(made)));
 }
 
-Result<QueryFrames> member_frames(const PairPlan& plan, std::size_t member) {
+Result<frame::FrameTemplate> member_frames(const PairPlan& plan, std::size_t member) {
     const PairMember& sender = plan.members[member];
-    return QueryFrames::make(frame_spec(sender, plan.service), plan.suffix, sender.qtype);
+    return frame::FrameTemplate::make_dns(frame_spec(sender, plan.service), plan.suffix,
+                                          sender.qtype);
 }
 
 Result<std::optional<std::vector<judge::Expectation>>> rules_of(
@@ -147,7 +149,7 @@ class PairSession {
     PairSession(std::span<port::Port> ports, const PairPlan& plan,
                 const std::optional<ResponderPlan>& responder, const std::atomic<bool>& stop,
                 const PairBook& book, std::optional<std::vector<judge::Expectation>> rules,
-                std::optional<ServerSide> server, std::array<QueryFrames, 2> frames,
+                std::optional<ServerSide> server, std::array<frame::FrameTemplate, 2> frames,
                 WarmUps warm_ups)
         : ports_(ports),
           book_(book),
@@ -274,9 +276,7 @@ class PairSession {
             object_to_account(account({*responder_port_}, report), report.server.received,
                               counts.answered, report);
         }
-        for (std::string& finding : judge::audit(report)) {
-            report.objections.push_back(std::move(finding));
-        }
+        std::ranges::move(judge::audit(report), std::back_inserter(report.objections));
     }
 
     std::span<port::Port> ports_;
@@ -284,7 +284,7 @@ class PairSession {
     judge::Ledger ledger_;
     ClientSide clients_;
     std::optional<ServerSide> server_;
-    std::array<QueryFrames, 2> frames_;
+    std::array<frame::FrameTemplate, 2> frames_;
     WarmUps warm_ups_;
     PairRun run_;
     std::optional<std::size_t> responder_port_;

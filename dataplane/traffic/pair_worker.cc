@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "dataplane/traffic/due_answers.h"
+
 namespace pathproof::traffic {
 namespace {
 
@@ -43,7 +45,7 @@ int PairWorker::work() noexcept {
     if (run_.plan.pairs_per_second <= kPromptRate) {
         prompt.emplace();
     }
-    if (sends_any()) {
+    if (sends(0) || sends(1)) {
         send_all();
     }
     listen();
@@ -153,7 +155,8 @@ void PairWorker::serve_until(Tsc wake) noexcept {
             continue;
         }
         const bool answers = role_ != Role::kLeader && run_.server != nullptr;
-        napper_.nap(answers ? std::min(wake, run_.server->next_due(run_.clock, wake)) : wake);
+        napper_.nap(answers ? std::min(wake, next_due(run_.server->responder(), run_.clock, wake))
+                            : wake);
     } while (static_cast<std::int64_t>(wake - tsc_now()) > spin &&
              !run_.stop.load(std::memory_order_relaxed));
 }
@@ -169,7 +172,7 @@ void PairWorker::prepare(std::uint64_t pair, Pair& frames) noexcept {
             continue;
         }
         const std::uint64_t number = 2 * pair + member;
-        run_.frames[member]->write(*frames[member], number, run_.book.query(number));
+        write_query(*frames[member], *run_.frames[member], number, run_.book.query(number));
     }
 }
 
@@ -268,7 +271,9 @@ Tsc PairWorker::send_one(std::uint64_t pair, std::size_t member, rte_mbuf*& fram
             return instant;
         }
         if (instant >= give_up) {
-            refuse(frame);
+            rte_pktmbuf_free(frame);
+            frame = nullptr;
+            ++counts_.refused;
             return instant;
         }
     }
@@ -276,12 +281,6 @@ Tsc PairWorker::send_one(std::uint64_t pair, std::size_t member, rte_mbuf*& fram
 
 void PairWorker::note_sent(std::uint64_t pair, std::size_t member, Tsc instant) noexcept {
     run_.sent_ns[2 * pair + member] = run_.clock.at_ns(instant);
-}
-
-void PairWorker::refuse(rte_mbuf*& frame) noexcept {
-    rte_pktmbuf_free(frame);
-    frame = nullptr;
-    ++counts_.refused;
 }
 
 }  // namespace pathproof::traffic

@@ -21,7 +21,7 @@ struct PairRun {
     RunClock clock;
     Tsc first_deadline = 0;
     std::array<NumberedPort, 2> from;  // where each member leaves
-    std::array<QueryFrames*, 2> frames;
+    std::array<const frame::FrameTemplate*, 2> frames;
     std::array<const frame::FrameTemplate*, 2> warm_up{};  // null: none
     ClientSide* clients = nullptr;
     ServerSide* server = nullptr;           // null: answers come from elsewhere
@@ -61,7 +61,6 @@ class PairWorker {
     using Pair = std::array<rte_mbuf*, 2>;
 
     bool sends(std::size_t member) const noexcept;
-    bool sends_any() const noexcept { return sends(0) || sends(1); }
     bool called_off() const noexcept;
     void send_all() noexcept;
     void listen() noexcept;
@@ -84,7 +83,6 @@ class PairWorker {
     void send_burst(std::uint64_t pair, Pair& frames) noexcept;
     Tsc send_one(std::uint64_t pair, std::size_t member, rte_mbuf*& frame) noexcept;
     void note_sent(std::uint64_t pair, std::size_t member, Tsc instant) noexcept;
-    void refuse(rte_mbuf*& frame) noexcept;
 
     PairRun& run_;
     Role role_;

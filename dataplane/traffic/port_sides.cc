@@ -65,19 +65,10 @@ void ClientSide::take(frame::Bytes frame, std::size_t port, std::int64_t now_ns)
 }
 
 std::size_t ServerSide::serve(const RunClock& clock, std::uint16_t most) noexcept {
-    const std::size_t received = receive(clock, most);
-    return received + send_due(responder_, *port_.port, 0, clock.now_ns(), most);
-}
-
-std::size_t ServerSide::receive(const RunClock& clock, std::uint16_t most) noexcept {
     const std::int64_t now_ns = clock.now_ns();
-    return each_received(*port_.port, most,
-                         [&](frame::Bytes frame) { responder_.take(frame, now_ns); });
-}
-
-Tsc ServerSide::next_due(const RunClock& clock, Tsc otherwise) const noexcept {
-    const auto due = responder_.next_due();
-    return due ? clock.at(*due) : otherwise;
+    const std::size_t received = each_received(
+        *port_.port, most, [&](frame::Bytes frame) { responder_.take(frame, now_ns); });
+    return received + send_due(responder_, *port_.port, 0, clock.now_ns(), most);
 }
 
 std::uint64_t empty_queue(port::Port& port) noexcept {

@@ -62,14 +62,10 @@ class ServerSide {
     // Reads at most `most` frames and sends at most `most` answers that are due; says how many of
     // both.
     std::size_t serve(const RunClock& clock, std::uint16_t most) noexcept;
-    // When the next answer is to leave; `otherwise` if none waits.
-    Tsc next_due(const RunClock& clock, Tsc otherwise) const noexcept;
 
     Responder& responder() { return responder_; }
 
   private:
-    std::size_t receive(const RunClock& clock, std::uint16_t most) noexcept;
-
     NumberedPort port_;
     Responder responder_;
 };

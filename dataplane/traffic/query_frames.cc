@@ -62,35 +62,15 @@ frame::FrameSpec frame_spec(const PairMember& member, const frame::Endpoint& ser
     return spec;
 }
 
-Result<QueryFrames> QueryFrames::make(const frame::FrameSpec& spec, const std::string& suffix,
-                                      std::uint16_t qtype) {
-    frame::FrameTemplate made = TRY(frame::FrameTemplate::make_dns(spec, suffix, qtype));
-    return QueryFrames(std::move(made));
-}
-
-void QueryFrames::write(rte_mbuf& mbuf, std::uint64_t number,
-                        const judge::QueryFacts& query) const noexcept {
-    const auto sequence = static_cast<std::uint32_t>(number);
-    render(mbuf, {.source = query.client.address,
+void write_query(rte_mbuf& mbuf, const frame::FrameTemplate& frame, std::uint64_t number,
+                 const judge::QueryFacts& query) noexcept {
+    char* start = rte_pktmbuf_append(&mbuf, static_cast<std::uint16_t>(frame.size()));
+    frame.render(reinterpret_cast<std::uint8_t*>(start),
+                 {.source = query.client.address,
                   .source_port = query.client.port,
-                  .dns = frame::FramePatch::Dns{query.id, sequence}});
-}
-
-void QueryFrames::write(rte_mbuf& mbuf, std::uint64_t number, const judge::QueryFacts& query,
-                        std::uint16_t outer_source_port) const noexcept {
-    const auto sequence = static_cast<std::uint32_t>(number);
-    render(mbuf, {.source = query.client.address,
-                  .source_port = query.client.port,
-                  .outer_source_port = outer_source_port,
-                  .dns = frame::FramePatch::Dns{query.id, sequence}});
-}
-
-void QueryFrames::render(rte_mbuf& mbuf, const frame::FramePatch& patch) const noexcept {
-    const auto size = static_cast<std::uint16_t>(template_.size());
-    char* start = rte_pktmbuf_append(&mbuf, size);
-    template_.render(reinterpret_cast<std::uint8_t*>(start), patch);
-    if (template_.offload().any()) {
-        frame::apply_offload(mbuf, template_.offload());
+                  .dns = frame::FramePatch::Dns{query.id, static_cast<std::uint32_t>(number)}});
+    if (frame.offload().any()) {
+        frame::apply_offload(mbuf, frame.offload());
     }
 }
 

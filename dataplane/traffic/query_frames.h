@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <utility>
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/template.h"
@@ -36,25 +34,9 @@ class PairBook : public judge::QueryBook {
 // What a member's frames look like, but for what changes from query to query.
 frame::FrameSpec frame_spec(const PairMember& member, const frame::Endpoint& service);
 
-class QueryFrames {
-  public:
-    // Errors: what the template says of the specification, and a suffix that leaves a name no room.
-    static Result<QueryFrames> make(const frame::FrameSpec& spec, const std::string& suffix,
-                                    std::uint16_t qtype);
-
-    // Writes the frame of query `number` into an empty mbuf, offload requests included.
-    void write(rte_mbuf& mbuf, std::uint64_t number, const judge::QueryFacts& query) const noexcept;
-    // The same with another outer source port.
-    void write(rte_mbuf& mbuf, std::uint64_t number, const judge::QueryFacts& query,
-               std::uint16_t outer_source_port) const noexcept;
-
-    const frame::FrameTemplate& frame_template() const { return template_; }
-
-  private:
-    explicit QueryFrames(frame::FrameTemplate made) : template_(std::move(made)) {}
-    void render(rte_mbuf& mbuf, const frame::FramePatch& patch) const noexcept;
-
-    frame::FrameTemplate template_;
-};
+// Writes the frame of query `number` into an empty mbuf, offload requests included. `frame` is its
+// member's, made by FrameTemplate::make_dns().
+void write_query(rte_mbuf& mbuf, const frame::FrameTemplate& frame, std::uint64_t number,
+                 const judge::QueryFacts& query) noexcept;
 
 }  // namespace pathproof::traffic

@@ -95,9 +95,4 @@ void RespondWorker::send_turned() noexcept {
     turned_count_ = 0;
 }
 
-Tsc RespondWorker::next_due(const RunClock& clock, Tsc otherwise) const noexcept {
-    const auto due = responder_.next_due();
-    return due ? clock.at(*due) : otherwise;
-}
-
 }  // namespace pathproof::traffic

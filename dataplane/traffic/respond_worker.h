@@ -22,8 +22,6 @@ class RespondWorker {
 
     // Reads one burst of each queue and sends what is due; says how many frames either way.
     std::size_t serve(const RunClock& clock) noexcept;
-    // When the next waiting answer is to leave; `otherwise` if none waits.
-    Tsc next_due(const RunClock& clock, Tsc otherwise) const noexcept;
 
     Responder& responder() { return responder_; }
 

@@ -59,15 +59,6 @@ Result<judge::Expectation> expectation(const AnswerRule& rule, std::size_t numbe
     return made;
 }
 
-// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-std::uint64_t next_random(std::uint64_t& state) noexcept {
-    state += 0x9e3779b97f4a7c15;
-    std::uint64_t z = state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-}
-
 }  // namespace
 
 Result<std::vector<judge::Expectation>> expectations(std::span<const AnswerRule> rules) {
@@ -177,7 +168,7 @@ void Responder::note_arrival(const frame::DnsQuestion& question,
 
 bool Responder::lose(double share) noexcept {
     // 53 bits: what a double holds exactly.
-    return share > 0 && static_cast<double>(next_random(random_) >> 11) * 0x1p-53 < share;
+    return share > 0 && static_cast<double>(random_() >> 11) * 0x1p-53 < share;
 }
 
 void Responder::answer(Bytes frame, const FrameView& view, const frame::DnsQuestion& question,

@@ -14,6 +14,7 @@
 #include "dataplane/frame/view.h"
 #include "dataplane/judge/expectation.h"
 #include "dataplane/judge/intake.h"
+#include "dataplane/matrix/random.h"
 #include "dataplane/traffic/pair_plan.h"
 #include "dataplane/traffic/quick_answer.h"
 
@@ -133,7 +134,7 @@ class Responder {
     Reflect reflect_;
     frame::DnsName suffix_;
     std::size_t port_;
-    std::uint64_t random_;
+    matrix::Random random_;
     std::uint64_t order_ = 0;
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_slots_;

@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(presets_are_as_their_sources_have_them) {
 }
 
 BOOST_AUTO_TEST_CASE(every_preset_is_a_valid_goal_of_its_name) {
-    for (const char* const each : preset_names()) {
+    for (const char* const each : {"rfc2544", "tst009", "ndr", "pdr"}) {
         const Goal goal = preset(each).value();
         BOOST_TEST(goal.name == each);
         BOOST_TEST(check(goal).has_value());
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(an_unknown_preset_is_refused_with_those_there_are) {
     BOOST_REQUIRE(!unknown);
     BOOST_TEST((unknown.error().code == ErrorCode::kBadInput));
     BOOST_TEST(unknown.error().message.find("'mrr'") != std::string::npos);
-    for (const char* const each : preset_names()) {
+    for (const char* const each : {"rfc2544", "tst009", "ndr", "pdr"}) {
         BOOST_TEST(unknown.error().message.find(each) != std::string::npos);
     }
 }
