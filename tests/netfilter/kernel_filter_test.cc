@@ -14,9 +14,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 KernelFilterSupport perfect() {
-    KernelFilterSupport support;
-    support.behaviour.fill(Behaviour::kSelects);
-    return support;
+    return KernelFilterSupport(Behaviour::kSelects);
 }
 
 FilterShares shares(const Words& words, const KernelFilterSupport& support = perfect()) {
