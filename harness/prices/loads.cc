@@ -81,7 +81,7 @@ class Meter {
 // is in all of them alike.
 LoadRun alternate(scenario::Context& context, const char* load,
                   const std::vector<const Cure*>& cures, unsigned rounds,
-                  const std::function<Result<Sample>(const Cure*, LoadRun&)>& once) {
+                  const std::function<Result<Sample>(const Cure*)>& once) {
     LoadRun run;
     std::vector<const Cure*> variants{nullptr};
     variants.insert(variants.end(), cures.begin(), cures.end());
@@ -90,7 +90,7 @@ LoadRun alternate(scenario::Context& context, const char* load,
         run.rounds.emplace_back();
         std::ranges::rotate(variants, variants.begin() + (round == 0 ? 0 : 1));
         for (const Cure* cure : variants) {
-            if (auto sample = once(cure, run)) {
+            if (auto sample = once(cure)) {
                 run.rounds.back()[cure == nullptr ? "" : cure->id] = std::move(*sample);
             } else {
                 run.lacks[""] = sample.error().message;
@@ -109,7 +109,7 @@ Result<LoadRun> look_up(scenario::Context& context, const std::vector<const Cure
                         unsigned rounds, const char* load, const std::string& rest) {
     auto hosts = TRY(scenario::ResolverHosts::open(context));
     unsigned names = 0;
-    const auto once = [&](const Cure* cure, LoadRun&) -> Result<Sample> {
+    LoadRun run = alternate(context, load, cures, rounds, [&](const Cure* cure) -> Result<Sample> {
         std::vector<scenario::AskedLookup> asked;
         for (unsigned i = 0; i < kLookups; ++i) {
             const std::string options =
@@ -138,8 +138,7 @@ Result<LoadRun> look_up(scenario::Context& context, const std::vector<const Cure
         }
         return Sample{{"latency", median_ms(std::move(times))},
                       {"packets", static_cast<double>(after - before) / kLookups}};
-    };
-    LoadRun run = alternate(context, load, cures, rounds, once);
+    });
     for (const char* figure : {"cpu", "cycles"}) {
         run.lacks[figure] = "each lookup is a process of its own, which takes most of it";
     }
@@ -173,32 +172,35 @@ Result<LoadRun> run_connects(scenario::Context& context, const std::vector<const
         }
         return sum;
     };
-    const auto once = [&](const Cure* cure, LoadRun& run) -> Result<Sample> {
-        hosts.lab->apply_cure(cure == nullptr ? lab::PathCure{} : cure->path);
-        TRY(hosts.lab->configure(options));
-        const double before = TRY(packets());
-        const Meter meter = Meter::start({hosts.client->pid(), hosts.server->pid()}, run);
-        const auto report =
-            TRY(hosts.client->tcp_connects({.server = names.web_service,
-                                            .count = kConnects,
-                                            .per_second = kConnectsPerSecond,
-                                            .closes_first = agent::Closer::kClient}));
-        Sample sample;
-        const double after = TRY(packets());
-        meter.stop(after - before, sample);
-        std::vector<double> times;
-        for (const agent::Connect& each : report.connects) {
-            if (each.error != 0) {
-                return fail(ErrorCode::kFailed, "a connect failed: {}",
-                            agent::describe_errno(each.error));
+    LoadRun lacking;
+    LoadRun run =
+        alternate(context, "connects", cures, rounds, [&](const Cure* cure) -> Result<Sample> {
+            hosts.lab->apply_cure(cure == nullptr ? lab::PathCure{} : cure->path);
+            TRY(hosts.lab->configure(options));
+            const double before = TRY(packets());
+            const Meter meter = Meter::start({hosts.client->pid(), hosts.server->pid()}, lacking);
+            const auto report =
+                TRY(hosts.client->tcp_connects({.server = names.web_service,
+                                                .count = kConnects,
+                                                .per_second = kConnectsPerSecond,
+                                                .closes_first = agent::Closer::kClient}));
+            Sample sample;
+            const double after = TRY(packets());
+            meter.stop(after - before, sample);
+            std::vector<double> times;
+            for (const agent::Connect& each : report.connects) {
+                if (each.error != 0) {
+                    return fail(ErrorCode::kFailed, "a connect failed: {}",
+                                agent::describe_errno(each.error));
+                }
+                times.push_back(each.milliseconds);
             }
-            times.push_back(each.milliseconds);
-        }
-        sample["latency"] = median_ms(std::move(times));
-        sample["packets"] = (after - before) / kConnects;
-        return sample;
-    };
-    return alternate(context, "connects", cures, rounds, once);
+            sample["latency"] = median_ms(std::move(times));
+            sample["packets"] = (after - before) / kConnects;
+            return sample;
+        });
+    run.lacks.merge(lacking.lacks);
+    return run;
 }
 
 // Datagrams from one socket in batches, as fast as it goes. Gives the seconds.
@@ -246,18 +248,21 @@ Result<LoadRun> run_bridged(scenario::Context& context, const std::vector<const 
                    ? Status()
                    : Status(agent::system_failure("bind a UDP socket", errno));
     }));
-    const auto once = [&](const Cure* cure, LoadRun& run) -> Result<Sample> {
-        const lab::PathCure set = cure == nullptr ? lab::PathCure{} : cure->path;
-        hosts.lab->apply_cure(set);
-        TRY(hosts.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
-        TRY(hosts.dut->write_sysctl(lab::kBridgeFilter, set.bridge_filters ? "1" : "0"));
-        const Meter meter = Meter::start({getpid()}, run);
-        const double seconds = TRY(send_datagrams(names.client, sink_at));
-        Sample sample{{"throughput", kDatagrams / seconds / 1000}};
-        meter.stop(kDatagrams, sample);
-        return sample;
-    };
-    return alternate(context, "bridged-datagrams", cures, rounds, once);
+    LoadRun lacking;
+    LoadRun run = alternate(
+        context, "bridged-datagrams", cures, rounds, [&](const Cure* cure) -> Result<Sample> {
+            const lab::PathCure set = cure == nullptr ? lab::PathCure{} : cure->path;
+            hosts.lab->apply_cure(set);
+            TRY(hosts.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
+            TRY(hosts.dut->write_sysctl(lab::kBridgeFilter, set.bridge_filters ? "1" : "0"));
+            const Meter meter = Meter::start({getpid()}, lacking);
+            const double seconds = TRY(send_datagrams(names.client, sink_at));
+            Sample sample{{"throughput", kDatagrams / seconds / 1000}};
+            meter.stop(kDatagrams, sample);
+            return sample;
+        });
+    run.lacks.merge(lacking.lacks);
+    return run;
 }
 
 // The sockets of a TCP connection.
@@ -335,23 +340,26 @@ Result<LoadRun> run_tunnel(scenario::Context& context, const std::vector<const C
     const lab::OverlayNames& names = overlay->names();
     const auto node_a = TRY(agent::Client::start_in_netns(names.node_a));
     const auto node_b = TRY(agent::Client::start_in_netns(names.node_b));
-    const auto once = [&](const Cure* cure, LoadRun& run) -> Result<Sample> {
-        TRY(overlay->configure({}));
-        for (const auto& node : {&node_a, &node_b}) {
-            if (cure != nullptr && !cure->path.tunnel_checksums) {
-                TRY((*node)->set_features(names.vxlan, {{"tx-checksum-ip-generic", false}}));
+    LoadRun lacking;
+    LoadRun run = alternate(
+        context, "tunnel-transfer", cures, rounds, [&](const Cure* cure) -> Result<Sample> {
+            TRY(overlay->configure({}));
+            for (const auto& node : {&node_a, &node_b}) {
+                if (cure != nullptr && !cure->path.tunnel_checksums) {
+                    TRY((*node)->set_features(names.vxlan, {{"tx-checksum-ip-generic", false}}));
+                }
             }
-        }
-        Stream stream;
-        TRY(open_stream(names.pod_a, names.pod_b, {names.pod_b_address, kPort}, stream));
-        TRY(pour(stream, kTransferBytes / 10));  // the window is open
-        const Meter meter = Meter::start({getpid()}, run);
-        const double seconds = TRY(pour(stream, kTransferBytes));
-        Sample sample{{"throughput", kTransferBytes * 8 / seconds / 1e6}};
-        meter.stop(kTransferBytes / kSegmentBytes, sample);
-        return sample;
-    };
-    return alternate(context, "tunnel-transfer", cures, rounds, once);
+            Stream stream;
+            TRY(open_stream(names.pod_a, names.pod_b, {names.pod_b_address, kPort}, stream));
+            TRY(pour(stream, kTransferBytes / 10));  // the window is open
+            const Meter meter = Meter::start({getpid()}, lacking);
+            const double seconds = TRY(pour(stream, kTransferBytes));
+            Sample sample{{"throughput", kTransferBytes * 8 / seconds / 1e6}};
+            meter.stop(kTransferBytes / kSegmentBytes, sample);
+            return sample;
+        });
+    run.lacks.merge(lacking.lacks);
+    return run;
 }
 
 CostFigure cpu_figure(const char* packet) {

@@ -2,11 +2,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <chrono>
-#include <functional>
 #include <future>
-#include <iterator>
 #include <thread>
 
 #include "harness/agent/socket.h"
@@ -63,58 +60,36 @@ std::string options_with(const Cure* cure) {
     return cure == nullptr || cure->resolver.empty() ? "ndots:5" : "ndots:5 " + cure->resolver;
 }
 
-// Without a cure, with each cure, and without one again.
-std::vector<const Cure*> variants_of(const std::vector<const Cure*>& cures) {
-    std::vector<const Cure*> variants{nullptr};
-    variants.insert(variants.end(), cures.begin(), cures.end());
-    variants.push_back(nullptr);
-    return variants;
-}
-
-// Some lookups of each variant, of names that end so.
-std::vector<resolver::Lookup> lookups_of(
-    const std::vector<const Cure*>& variants, const std::string& rest,
-    const std::function<std::string(const std::string& options)>& resolv_conf) {
-    std::vector<resolver::Lookup> lookups;
-    for (const Cure* cure : variants) {
-        for (unsigned i = 0; i < kLookupsEach; ++i) {
-            lookups.push_back({.name = fmt::format("n{:05}{}{}", lookups.size(), rest,
-                                                   cure != nullptr && cure->dot ? "." : ""),
-                               .resolv_conf = resolv_conf(options_with(cure)),
-                               .limit = kLookupLimit});
-        }
-    }
-    return lookups;
-}
-
-Tried tried_of(const std::vector<const Cure*>& variants,
-               const std::vector<resolver::Outcome>& outcomes) {
-    Tried tried;
-    auto first = outcomes.begin();
-    for (const Cure* cure : variants) {
-        const ProbeOutcome of = outcome_of({first, first + kLookupsEach});
-        first += kLookupsEach;
-        cure == nullptr ? tried.without.push_back(of)
-                        : static_cast<void>(tried.with[cure->id] = of);
-    }
-    return tried;
-}
-
+// Three lookups of names that end so without a cure, with each cure, and without one again.
 Result<Tried> look_up_with(scenario::Context& context, const std::string& rest,
                            const std::vector<agent::DnsRule>& rules,
                            const std::vector<const Cure*>& cures) {
     auto hosts = TRY(scenario::ResolverHosts::open(context));
-    const auto variants = variants_of(cures);
+    std::vector<const Cure*> variants{nullptr};
+    variants.insert(variants.end(), cures.begin(), cures.end());
+    variants.push_back(nullptr);
     std::vector<scenario::AskedLookup> asked;
-    for (resolver::Lookup& lookup : lookups_of(variants, rest, [&](const std::string& options) {
-             return hosts.resolv_conf(kClusterList, options);
-         })) {
-        asked.push_back({.lookup = std::move(lookup)});
+    for (const Cure* cure : variants) {
+        for (unsigned i = 0; i < kLookupsEach; ++i) {
+            asked.push_back(
+                {.lookup = {.name = fmt::format("n{:05}{}{}", asked.size(), rest,
+                                                cure != nullptr && cure->dot ? "." : ""),
+                            .resolv_conf = hosts.resolv_conf(kClusterList, options_with(cure)),
+                            .limit = kLookupLimit}});
+        }
     }
     const auto trails = TRY(hosts.round(asked, rules, {}));
-    std::vector<resolver::Outcome> outcomes;
-    std::ranges::transform(trails, std::back_inserter(outcomes), &scenario::LookupTrail::outcome);
-    return tried_of(variants, outcomes);
+    Tried tried;
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+        std::vector<resolver::Outcome> lookups;
+        for (unsigned i = 0; i < kLookupsEach; ++i) {
+            lookups.push_back(trails[v * kLookupsEach + i].outcome);
+        }
+        variants[v] == nullptr
+            ? tried.without.push_back(outcome_of(lookups))
+            : static_cast<void>(tried.with[variants[v]->id] = outcome_of(lookups));
+    }
+    return tried;
 }
 
 Result<ProbeOutcome> keep_open(NatPathHosts& hosts, const lab::PathCure& cure) {
@@ -218,14 +193,30 @@ Result<Tried> run_taken_workers(scenario::Context& context, const std::vector<co
         {.addresses = {hosts.names().server_address}, .upstream = behind}));
     std::vector<Fd> held;
     TRY(take_workers(hosts, held));
-    const auto variants = variants_of(cures);
-    const auto lookups = lookups_of(variants, ".example.com", [&](const std::string& options) {
-        return fmt::format("nameserver {}\noptions {}\n", to_string(hosts.names().server_address),
-                           options);
-    });
+    std::vector<const Cure*> variants{nullptr};
+    variants.insert(variants.end(), cures.begin(), cures.end());
+    variants.push_back(nullptr);
+    std::vector<resolver::Lookup> lookups;
+    for (const Cure* cure : variants) {
+        for (unsigned i = 0; i < kLookupsEach; ++i) {
+            lookups.push_back({.name = fmt::format("n{:05}.example.com{}", lookups.size(),
+                                                   cure != nullptr && cure->dot ? "." : ""),
+                               .resolv_conf = fmt::format("nameserver {}\noptions {}\n",
+                                                          to_string(hosts.names().server_address),
+                                                          options_with(cure)),
+                               .limit = kLookupLimit});
+        }
+    }
     const auto outcomes =
         TRY(resolver::look_up(hosts.names().client, resolver::Kind::kGlibc, lookups, kLookupRate));
-    return tried_of(variants, outcomes);
+    Tried tried;
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+        const auto first = outcomes.begin() + static_cast<std::ptrdiff_t>(v * kLookupsEach);
+        const ProbeOutcome of = outcome_of({first, first + kLookupsEach});
+        variants[v] == nullptr ? tried.without.push_back(of)
+                               : static_cast<void>(tried.with[variants[v]->id] = of);
+    }
+    return tried;
 }
 
 }  // namespace pathproof::prices
